@@ -1,0 +1,112 @@
+# Hostler: every verb. Plain `make` prints them.
+#
+# VARIANT chooses the build: release (default), asan (address and undefined-behaviour sanitizers), clang.
+# PORT (8443) and VAR (./var) choose the private stack that up, down and demo act on.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VARIANT ?= release
+PORT    ?= 8443
+VAR     ?= $(CURDIR)/var
+PREFIX  ?= /usr
+DESTDIR ?=
+VERSION := 0.1.0
+
+BUILD := build/$(VARIANT)
+
+# ---------------------------------------------------------------- compilers and flags
+
+CXX_release := g++
+CXX_asan    := g++
+CXX_clang   := clang++
+CXX := $(if $(shell command -v ccache 2>/dev/null),ccache )$(CXX_$(VARIANT))
+
+WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wimplicit-fallthrough -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+HARDENING := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -D_GLIBCXX_ASSERTIONS \
+	-ftrivial-auto-var-init=zero -fPIE
+OPT_release := -O2 -g1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
+OPT_clang   := -O1 -g1
+# clang 14 needs a further flag before it lets locals be zeroed.
+OPT_clang   += -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang
+OPT_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+LINK_asan   := -fsanitize=address,undefined
+LINK_hardening := -pie -Wl,-z,relro,-z,now,-z,noexecstack
+
+PACKAGES := libpq libuv libcurl libsodium fmt openssl libxml-2.0
+CPPFLAGS := -I. -I$(BUILD)/generated $(addprefix -isystem ,$(sort $(patsubst -I%,%,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null)))) \
+	-DHOSTLER_VERSION='"$(VERSION)"'
+CXXFLAGS := -std=c++20 -pthread $(WARNINGS) $(HARDENING) $(OPT_$(VARIANT)) -MMD -MP
+LDFLAGS  := -pthread $(LINK_hardening) $(LINK_$(VARIANT)) $(if $(shell command -v mold 2>/dev/null),-B/usr/libexec/mold)
+LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+
+# ---------------------------------------------------------------- sources
+
+lib_sources     := $(wildcard lib/*.cpp lib/loop/*.cpp)
+api_sources     := $(wildcard fcgi/*.cpp)
+runner_sources  := $(wildcard runner/*.cpp runner/*/*.cpp sse-relay/*.cpp)
+ctl_sources     := $(wildcard ctl/*.cpp)
+model_sources   := $(wildcard tests/support/model/*.cpp)
+support_sources := $(wildcard tests/support/*.cpp)
+
+objects = $(patsubst %.cpp,$(BUILD)/%.o,$(1))
+
+lib_archive := $(BUILD)/libhostler.a
+programs := $(BUILD)/hostler-api $(BUILD)/hostler-runner $(BUILD)/hostlerctl
+tools    := $(BUILD)/stand-in-model
+test_kinds := unit style sql api system
+tests    := $(foreach kind,$(test_kinds),$(if $(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp),$(BUILD)/$(kind)_test))
+
+generated := $(BUILD)/generated/queries.h
+
+# ---------------------------------------------------------------- help
+
+.PHONY: help
+help: ## print this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------- build
+
+.PHONY: build programs
+build: $(programs) $(tools) $(tests) ## everything, warnings are errors
+programs: $(programs) $(tools)
+
+$(generated): sql/embed_queries.sh $(wildcard sql/queries/*.sql sql/migrations/*.sql)
+	@mkdir -p $(@D)
+	sql/embed_queries.sh $@
+
+$(BUILD)/%.o: %.cpp | $(generated)
+	@mkdir -p $(@D)
+	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+
+$(lib_archive): $(call objects,$(lib_sources))
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/hostler-api: $(call objects,$(api_sources)) $(lib_archive)
+	$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lfcgi
+
+$(BUILD)/hostler-runner: $(call objects,$(runner_sources)) $(lib_archive)
+	$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
+	$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/stand-in-model: $(call objects,$(model_sources)) $(lib_archive)
+	$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# One test program a kind. Unit tests may look inside the programs: they link everything but the mains.
+$(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources)))
+$(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
+$(BUILD)/%_test:
+	$(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(lib_archive) $(LDLIBS) -lfcgi -lgmock -lgtest -lgtest_main
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# ---------------------------------------------------------------- tidy up
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf build
