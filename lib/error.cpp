@@ -1,0 +1,168 @@
+// The one table of error codes: status, name on the wire, title. Contract sections 1 to 11.
+#include "lib/error.h"
+
+#include <array>
+
+namespace hostler {
+namespace {
+
+using enum ErrorCode;
+
+constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
+    {http_bad_request, 400, "http.bad_request", "The request is malformed"},
+    {http_bad_json, 400, "http.bad_json", "The body is not a valid JSON object"},
+    {http_not_found, 404, "http.not_found", "There is nothing at this path"},
+    {http_method_not_allowed, 405, "http.method_not_allowed", "This path has no such method"},
+    {http_request_too_large, 413, "http.request_too_large", "The body is larger than 1 MiB"},
+    {http_uri_too_long, 414, "http.uri_too_long", "The request line is too long"},
+    {http_headers_too_large, 431, "http.headers_too_large", "The header fields are too large"},
+    {http_unsupported_media_type, 415, "http.unsupported_media_type", "The body must be JSON"},
+    {http_not_implemented, 501, "http.not_implemented", "The method is not implemented"},
+    {http_version_not_supported, 505, "http.version_not_supported", "Use HTTP/1.1 or HTTP/2"},
+    {http_bad_gateway, 502, "http.bad_gateway", "The service did not answer"},
+    {http_unavailable, 503, "http.unavailable", "The service is not available"},
+    {http_gateway_timeout, 504, "http.gateway_timeout", "The service took too long to answer"},
+    {internal_error, 500, "internal.error", "Something went wrong on our side"},
+    {overload_busy, 503, "overload.busy", "The service is busy"},
+    {database_unavailable, 503, "database.unavailable", "The database is out of reach"},
+    {rate_limit_exceeded, 429, "rate_limit.exceeded", "Too many requests"},
+    {validation_error, 422, "validation.error", "The input has faults"},
+    {idempotency_key_reused, 422, "idempotency.key_reused",
+     "The idempotency key belongs to another body"},
+    {idempotency_in_progress, 409, "idempotency.in_progress",
+     "The first request with this idempotency key is still running"},
+    {auth_missing_token, 401, "auth.missing_token", "A token is needed"},
+    {auth_invalid_token, 401, "auth.invalid_token", "The token is not valid"},
+    {auth_token_expired, 401, "auth.token_expired", "The token has expired"},
+    {auth_invalid_api_key, 401, "auth.invalid_api_key", "The API key is not valid"},
+    {auth_refresh_reused, 401, "auth.refresh_reused",
+     "The refresh token was used before; the session has ended"},
+    {auth_invalid_credentials, 401, "auth.invalid_credentials", "Login or password is wrong"},
+    {auth_user_suspended, 403, "auth.user_suspended", "The user is suspended"},
+    {auth_user_token_required, 403, "auth.user_token_required",
+     "An API key does not serve here; log in"},
+    {auth_forbidden, 403, "auth.forbidden", "A permission is missing"},
+    {auth_login_exists, 409, "auth.login_exists", "The login is taken"},
+    {auth_email_exists, 409, "auth.email_exists", "The email address is taken"},
+    {auth_registration_disabled, 403, "auth.registration_disabled", "Registration is closed"},
+    {auth_invite_code_required, 422, "auth.invite_code_required", "An invitation code is needed"},
+    {auth_invite_code_invalid, 422, "auth.invite_code_invalid",
+     "The invitation code cannot be used"},
+    {auth_captcha_required, 422, "auth.captcha_required", "The captcha must be solved"},
+    {auth_captcha_invalid, 422, "auth.captcha_invalid", "The captcha was refused"},
+    {auth_captcha_unavailable, 503, "auth.captcha_unavailable", "The captcha cannot be checked"},
+    {auth_rate_limited, 429, "auth.rate_limited", "Too many attempts"},
+    {auth_otp_invalid, 422, "auth.otp_invalid", "The code is wrong or has expired"},
+    {auth_otp_locked, 429, "auth.otp_locked", "Too many wrong codes; ask for a new one"},
+    {auth_otp_rate_limited, 429, "auth.otp_rate_limited", "Too many codes were asked for"},
+    {auth_wrong_password, 422, "auth.wrong_password", "The current password is wrong"},
+    {ip_blocked, 403, "ip.blocked", "The organization does not admit this address"},
+    {risk_rejected, 403, "risk.rejected", "The request looks too risky"},
+    {policy_denied, 403, "policy.denied", "This belongs to somebody else in the organization"},
+    {users_not_found, 404, "users.not_found", "There is no such user"},
+    {users_username_exists, 409, "users.username_exists", "The username is taken"},
+    {users_last_admin, 409, "users.last_admin", "The last platform admin stays"},
+    {users_self, 409, "users.self", "Nobody can do this to themself"},
+    {orgs_not_found, 404, "orgs.not_found", "There is no such organization"},
+    {orgs_slug_taken, 409, "orgs.slug_taken", "The slug is taken"},
+    {orgs_last_owner, 409, "orgs.last_owner", "The last owner of an organization stays"},
+    {orgs_personal, 409, "orgs.personal", "A personal organization takes no members"},
+    {members_not_found, 404, "members.not_found", "There is no such member"},
+    {sessions_not_found, 404, "sessions.not_found", "There is no such session"},
+    {invitations_not_found, 404, "invitations.not_found", "There is no such invitation"},
+    {invitations_already_accepted, 409, "invitations.already_accepted",
+     "The invitation was accepted before"},
+    {invitations_already_member, 409, "invitations.already_member", "The user is a member already"},
+    {invitations_expired, 410, "invitations.expired", "The invitation has expired"},
+    {invitations_email_mismatch, 403, "invitations.email_mismatch",
+     "The invitation was sent to another address"},
+    {invite_codes_not_found, 404, "invite_codes.not_found", "There is no such invitation code"},
+    {invite_codes_reset_cooldown, 429, "invite_codes.reset_cooldown",
+     "The invitation code was reset less than a day ago"},
+    {api_keys_not_found, 404, "api_keys.not_found", "There is no such API key"},
+    {api_keys_scope_forbidden, 403, "api_keys.scope_forbidden", "A scope is not yours to give"},
+    {email_token_invalid, 422, "email.token_invalid", "The token is wrong, used or has expired"},
+    {email_not_configured, 503, "email.not_configured", "No mail server is configured"},
+    {email_delivery_failed, 502, "email.delivery_failed", "The mail server refused the mail"},
+    {email_rate_limited, 429, "email.rate_limited", "Too many mails were asked for"},
+    {threads_not_found, 404, "threads.not_found", "There is no such thread"},
+    {runs_not_found, 404, "runs.not_found", "There is no such run"},
+    {runs_unknown_route, 422, "runs.unknown_route", "There is no such route"},
+    {runs_unknown_persona, 422, "runs.unknown_persona", "There is no such persona"},
+    {runs_no_model, 422, "runs.no_model", "No model is configured"},
+    {runs_no_messages, 422, "runs.no_messages", "The thread has no message to answer"},
+    {runs_thread_busy, 409, "runs.thread_busy", "The thread has an active run"},
+    {runs_limit_exceeded, 429, "runs.limit_exceeded", "The organization has too many active runs"},
+    {runs_not_waiting, 409, "runs.not_waiting", "The run does not wait for input"},
+    {runs_nothing_to_retry, 409, "runs.nothing_to_retry", "The thread has no run to retry"},
+    {runs_events_expired, 410, "runs.events_expired", "The events of this run were pruned"},
+    {credits_insufficient, 402, "credits.insufficient", "There are not enough credits"},
+    {llm_providers_not_found, 404, "llm_providers.not_found", "There is no such LLM provider"},
+    {llm_providers_exists, 409, "llm_providers.exists", "An LLM provider has this name"},
+    {llm_models_not_found, 404, "llm_models.not_found", "There is no such model"},
+    {llm_models_exists, 409, "llm_models.exists", "The provider has this model"},
+    {personas_not_found, 404, "personas.not_found", "There is no such persona"},
+    {personas_exists, 409, "personas.exists", "This version of the persona exists"},
+    {tool_providers_not_found, 404, "tool_providers.not_found", "There is no such tool provider"},
+    {feature_flags_not_found, 404, "feature_flags.not_found", "There is no such feature flag"},
+    {feature_flags_exists, 409, "feature_flags.exists", "A feature flag has this key"},
+    {plans_not_found, 404, "plans.not_found", "There is no such plan"},
+    {plans_exists, 409, "plans.exists", "A plan has this name"},
+    {subscriptions_not_found, 404, "subscriptions.not_found", "There is no such subscription"},
+    {subscriptions_active_exists, 409, "subscriptions.active_exists",
+     "The organization has an active subscription"},
+    {subscriptions_not_active, 409, "subscriptions.not_active", "The subscription is not active"},
+    {entitlement_overrides_not_found, 404, "entitlement_overrides.not_found",
+     "There is no such entitlement override"},
+    {redemption_codes_not_found, 404, "redemption_codes.not_found",
+     "There is no such redemption code"},
+    {redemption_codes_inactive, 409, "redemption_codes.inactive", "The code is switched off"},
+    {redemption_codes_expired, 409, "redemption_codes.expired", "The code has expired"},
+    {redemption_codes_exhausted, 409, "redemption_codes.exhausted", "The code is used up"},
+    {redemption_codes_already_redeemed, 409, "redemption_codes.already_redeemed",
+     "The code was redeemed before"},
+    {ip_rules_not_found, 404, "ip_rules.not_found", "There is no such IP rule"},
+    {ip_rules_exists, 409, "ip_rules.exists", "There is such a rule"},
+    {ip_rules_would_lock_out, 409, "ip_rules.would_lock_out", "The rule would lock you out"},
+    {webhooks_not_found, 404, "webhooks.not_found", "There is no such webhook endpoint"},
+    {webhooks_url_denied, 422, "webhooks.url_denied", "This address may not be called"},
+    {settings_not_found, 404, "settings.not_found", "There is no such setting"},
+}};
+
+constexpr bool table_is_in_order() {
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (static_cast<size_t>(table[i].code) != i || table[i].name.empty()) return false;
+  }
+  return true;
+}
+static_assert(table_is_in_order(), "every ErrorCode has its row, in the order of the enum");
+
+}  // namespace
+
+const ErrorRow& error_row(ErrorCode code) { return table.at(static_cast<size_t>(code)); }
+
+std::optional<ErrorCode> error_code_named(std::string_view name) {
+  for (const ErrorRow& row : table) {
+    if (row.name == name) return row.code;
+  }
+  return std::nullopt;
+}
+
+Error Error::validation(std::vector<FieldFault> faults) {
+  std::string detail;
+  for (const FieldFault& fault : faults) {
+    if (!detail.empty()) detail += "; ";
+    detail += fault.field + ": " + fault.message;
+  }
+  Error error(validation_error, std::move(detail));
+  error.faults = std::move(faults);
+  return error;
+}
+
+Error Error::validation(std::string field, std::string code, std::string message) {
+  std::vector<FieldFault> faults;
+  faults.push_back({std::move(field), std::move(code), std::move(message)});
+  return validation(std::move(faults));
+}
+
+}  // namespace hostler

@@ -1,0 +1,25 @@
+// Identifiers as clients see them. Ids are UUIDv7, made by the database; a path id that has not
+// this form does not exist (contract section 1).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hostler {
+
+// True for 36 characters of lower-case hex in the 8-4-4-4-12 form. Upper case is refused: ids are
+// printed in lower case and compared as text.
+constexpr bool is_uuid(std::string_view text) {
+  if (text.size() != 36) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (i == 8 || i == 13 || i == 18 || i == 23) {
+      if (c != '-') return false;
+    } else if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace hostler

@@ -1,0 +1,34 @@
+// One event per line on stderr, as a JSON object: time, level, event, then the named fields.
+// Under systemd the journal takes the lines. Never log a secret, a token or a body.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hostler {
+
+enum class LogLevel { debug, info, warning, error };
+
+using LogField = std::pair<std::string_view, std::string>;
+
+// Set once by main(): the program's name stands in every line; lines below the level are dropped.
+void log_as(std::string program, LogLevel least);
+
+void log_line(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
+
+inline void log_debug(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  log_line(LogLevel::debug, event, fields);
+}
+inline void log_info(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  log_line(LogLevel::info, event, fields);
+}
+inline void log_warning(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  log_line(LogLevel::warning, event, fields);
+}
+inline void log_error(std::string_view event, std::initializer_list<LogField> fields = {}) {
+  log_line(LogLevel::error, event, fields);
+}
+
+}  // namespace hostler

@@ -1,0 +1,403 @@
+// Parameters, results, lanes and transactions; see lib/loop/db.h.
+#include "lib/loop/db.h"
+
+#include <libpq-fe.h>
+
+#include <cassert>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "lib/ids.h"
+#include "lib/log.h"
+#include "lib/loop/db_connection.h"
+#include "lib/loop/wait.h"
+
+namespace hostler {
+namespace {
+
+constexpr int tries_max = 3;  // of a batch that lost against a concurrent one
+
+void append_int32(std::string& out, int64_t value) {
+  uint32_t bits = static_cast<uint32_t>(static_cast<int32_t>(value));
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>((bits >> shift) & 0xFF);
+}
+
+void append_int64(std::string& out, int64_t value) {
+  uint64_t bits = static_cast<uint64_t>(value);
+  for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>((bits >> shift) & 0xFF);
+}
+
+// Type ids of pg_type.dat; they never change.
+constexpr int64_t oid_int8 = 20;
+constexpr int64_t oid_text = 25;
+constexpr int64_t oid_uuid = 2950;
+constexpr int64_t oid_jsonb = 3802;
+
+// The binary form of a one-dimensional array: dimensions, null flag, element type, length, lower
+// bound, then each element with its length.
+std::string array_head(int64_t element_oid, size_t count) {
+  std::string out;
+  append_int32(out, count == 0 ? 0 : 1);
+  append_int32(out, 0);
+  append_int32(out, element_oid);
+  if (count == 0) return out;
+  append_int32(out, static_cast<int64_t>(count));
+  append_int32(out, 1);
+  return out;
+}
+
+void append_element(std::string& out, std::string_view bytes) {
+  append_int32(out, static_cast<int64_t>(bytes.size()));
+  out += bytes;
+}
+
+std::string uuid_bytes(std::string_view text) {
+  std::string hex;
+  for (char c : text) {
+    if (c != '-') hex += c;
+  }
+  std::optional<std::string> bytes = from_hex(hex);
+  assert(bytes && bytes->size() == 16);
+  return *bytes;
+}
+
+}  // namespace
+
+Params& Params::text(std::string_view value) {
+  values_.push_back({std::string(value), false, false});
+  return *this;
+}
+Params& Params::text_or_null(const std::optional<std::string>& value) {
+  return value ? text(*value) : null();
+}
+Params& Params::integer(int64_t value) { return text(fmt::format_int(value).c_str()); }
+Params& Params::integer_or_null(std::optional<int64_t> value) {
+  return value ? integer(*value) : null();
+}
+Params& Params::number(double value) { return text(fmt::format("{}", value)); }
+Params& Params::boolean(bool value) { return text(value ? "t" : "f"); }
+Params& Params::boolean_or_null(std::optional<bool> value) {
+  return value ? boolean(*value) : null();
+}
+Params& Params::bytes(std::string_view value) {
+  values_.push_back({std::string(value), false, true});
+  return *this;
+}
+Params& Params::null() {
+  values_.push_back({{}, true, false});
+  return *this;
+}
+Params& Params::uuids(const std::vector<std::string>& values) {
+  std::string out = array_head(oid_uuid, values.size());
+  for (const std::string& value : values) append_element(out, uuid_bytes(value));
+  values_.push_back({std::move(out), false, true});
+  return *this;
+}
+Params& Params::texts(const std::vector<std::string>& values) {
+  std::string out = array_head(oid_text, values.size());
+  for (const std::string& value : values) append_element(out, value);
+  values_.push_back({std::move(out), false, true});
+  return *this;
+}
+Params& Params::jsonbs(const std::vector<std::string>& values) {
+  std::string out = array_head(oid_jsonb, values.size());
+  for (const std::string& value : values) append_element(out, "\x01" + value);
+  values_.push_back({std::move(out), false, true});
+  return *this;
+}
+Params& Params::integers(const std::vector<int64_t>& values) {
+  std::string out = array_head(oid_int8, values.size());
+  for (int64_t value : values) {
+    append_int32(out, 8);
+    append_int64(out, value);
+  }
+  values_.push_back({std::move(out), false, true});
+  return *this;
+}
+
+Result::Result(pg_result* result) : result_(result, &PQclear) {}
+int Result::size() const { return result_ ? PQntuples(result_.get()) : 0; }
+Row Result::operator[](int index) const {
+  assert(index >= 0 && index < size());
+  return Row(*this, index);
+}
+std::string_view Result::text() const {
+  assert(size() > 0 && PQnfields(result_.get()) > 0);
+  return {PQgetvalue(result_.get(), 0, 0),
+          static_cast<size_t>(PQgetlength(result_.get(), 0, 0))};
+}
+int64_t Result::affected() const {
+  std::string_view count = PQcmdTuples(result_.get());
+  int64_t value = 0;
+  std::from_chars(count.data(), count.data() + count.size(), value);
+  return value;
+}
+
+namespace {
+int column_of(pg_result* result, const char* column) {
+  int index = PQfnumber(result, column);
+  if (index < 0) {
+    throw Error(ErrorCode::internal_error, {}, fmt::format("no column {} in a result", column));
+  }
+  return index;
+}
+}  // namespace
+
+bool Row::is_null(const char* column) const {
+  pg_result* result = result_->result_.get();
+  return PQgetisnull(result, index_, column_of(result, column)) == 1;
+}
+std::string_view Row::text(const char* column) const {
+  pg_result* result = result_->result_.get();
+  int index = column_of(result, column);
+  return {PQgetvalue(result, index_, index),
+          static_cast<size_t>(PQgetlength(result, index_, index))};
+}
+std::optional<std::string> Row::text_or_null(const char* column) const {
+  if (is_null(column)) return std::nullopt;
+  return std::string(text(column));
+}
+int64_t Row::integer(const char* column) const {
+  std::string_view digits = text(column);
+  int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+double Row::number(const char* column) const {
+  std::string_view digits = text(column);
+  double value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+bool Row::boolean(const char* column) const { return text(column) == "t"; }
+std::string Row::bytes(const char* column) const {
+  std::string_view hex = text(column);
+  if (!hex.starts_with("\\x")) return {};
+  return from_hex(hex.substr(2)).value_or("");
+}
+
+Batch& Batch::add(const Statement& statement, Params params) {
+  items_.push_back({&statement, std::move(params)});
+  return *this;
+}
+
+struct Database::State {
+  State(Loop& loop_, DatabaseOptions options_)
+      : loop(loop_), options(std::move(options_)), quick(loop_, options) {}
+
+  Loop& loop;
+  DatabaseOptions options;
+  PgConnection quick;
+  std::vector<std::unique_ptr<PgConnection>> own;
+  std::vector<PgConnection*> free;
+  Signal freed;
+  std::vector<std::string> channels;
+  std::function<void()> on_listening;
+
+  Error unavailable(const PgConnection* connection) const {
+    Error error(ErrorCode::database_unavailable, "Try again in a moment.",
+                connection == nullptr ? "every connection is busy" : connection->last_failure());
+    error.retry_after_s = 1;
+    return error;
+  }
+
+  int64_t new_deadline_ms() const { return loop.now_ms() + options.answer_timeout_ms; }
+
+  // One deadline covers the wait for a free connection and for its being ready.
+  Task<void> until_ready(PgConnection& connection, int64_t deadline_ms) {
+    while (!connection.ready()) {
+      connection.connect();
+      if (connection.ready()) break;
+      Task<bool> change = changed(connection);
+      int64_t rest_ms = deadline_ms - loop.now_ms();
+      if (rest_ms <= 0) throw unavailable(&connection);
+      std::optional<bool> happened = co_await with_timeout(loop, std::move(change), rest_ms);
+      if (!happened) throw unavailable(&connection);
+    }
+  }
+  Task<bool> changed(PgConnection& connection) {
+    co_await connection.changed().wait();
+    co_return true;
+  }
+  Task<bool> next_freed() {
+    co_await freed.wait();
+    co_return true;
+  }
+
+  Task<PgConnection*> acquire(int64_t deadline_ms) {
+    while (free.empty() && own.size() >= static_cast<size_t>(options.own_connections_max)) {
+      Task<bool> change = next_freed();
+      int64_t rest_ms = deadline_ms - loop.now_ms();
+      if (rest_ms <= 0) throw unavailable(nullptr);
+      std::optional<bool> happened = co_await with_timeout(loop, std::move(change), rest_ms);
+      if (!happened) throw unavailable(nullptr);
+    }
+    if (free.empty()) {
+      own.push_back(std::make_unique<PgConnection>(loop, options));
+      free.push_back(own.back().get());
+    }
+    PgConnection* connection = free.back();
+    free.pop_back();
+    co_return connection;
+  }
+  void release(PgConnection* connection) {
+    free.push_back(connection);
+    freed.notify();
+  }
+};
+
+namespace {
+
+// Waits for a call that was sent. Destroyed early, it only forgets: the connection still takes the
+// answer off the wire.
+class CallAwaiter {
+ public:
+  explicit CallAwaiter(std::shared_ptr<BatchCall> call) : call_(std::move(call)) {}
+  ~CallAwaiter() { call_->caller = nullptr; }
+  CallAwaiter(const CallAwaiter&) = delete;
+  CallAwaiter& operator=(const CallAwaiter&) = delete;
+  bool await_ready() const noexcept { return call_->done; }
+  void await_suspend(std::coroutine_handle<> caller) { call_->caller = caller; }
+  void await_resume() const noexcept {}
+
+ private:
+  std::shared_ptr<BatchCall> call_;
+};
+
+Task<Results> answer_of(std::shared_ptr<BatchCall> call) {
+  CallAwaiter awaiter(call);
+  co_await awaiter;
+  if (call->error) throw *call->error;
+  co_return std::move(call->results);
+}
+
+Batch batch_of(const Statement& statement, Params params) {
+  Batch batch;
+  batch.add(statement, std::move(params));
+  return batch;
+}
+
+}  // namespace
+
+Database::Database(Loop& loop, DatabaseOptions options)
+    : state_(std::make_unique<State>(loop, std::move(options))) {}
+
+Database::~Database() = default;
+
+void Database::listen(std::vector<std::string> channels, OnNotify on_notify,
+                      std::function<void()> on_listening) {
+  State* state = state_.get();
+  state->channels = std::move(channels);
+  state->on_listening = std::move(on_listening);
+  state->quick.on_notify = std::move(on_notify);
+  state->quick.on_ready = [state] {
+    std::shared_ptr<BatchCall> last;
+    for (const std::string& channel : state->channels) {
+      std::string text = "LISTEN " + channel;
+      last = state->quick.send_plain(text.c_str());
+    }
+    if (last) last->on_done = state->on_listening;
+  };
+  state->quick.connect();
+}
+
+bool Database::connected() const { return state_->quick.ready(); }
+
+int64_t Database::silent_ms() const {
+  int64_t last_ms = state_->quick.last_answer_ms();
+  return last_ms < 0 ? -1 : state_->loop.now_ms() - last_ms;
+}
+
+Task<Results> Database::quick(Batch batch) {
+  int64_t deadline_ms = state_->new_deadline_ms();
+  if (!state_->quick.ready()) co_await state_->until_ready(state_->quick, deadline_ms);
+  std::shared_ptr<BatchCall> call = state_->quick.send(batch);
+  Results results = co_await answer_of(call);
+  co_return results;
+}
+
+Task<Results> Database::own(Batch batch) {
+  int64_t deadline_ms = state_->new_deadline_ms();
+  PgConnection* connection = co_await state_->acquire(deadline_ms);
+  std::unique_ptr<PgConnection, Transaction::Release> held(connection, {this});
+  for (int tried = 1;; ++tried) {
+    if (!connection->ready()) co_await state_->until_ready(*connection, deadline_ms);
+    std::shared_ptr<BatchCall> call = connection->send(batch);
+    CallAwaiter awaiter(call);
+    co_await awaiter;
+    if (!call->error) co_return std::move(call->results);
+    if (!call->is_serialization_failure || tried == tries_max) throw *call->error;
+  }
+}
+
+Task<Result> Database::quick(const Statement& statement, Params params) {
+  Batch batch = batch_of(statement, std::move(params));
+  Results results = co_await quick(std::move(batch));
+  co_return std::move(results.at(0));
+}
+
+Task<Result> Database::own(const Statement& statement, Params params) {
+  Batch batch = batch_of(statement, std::move(params));
+  Results results = co_await own(std::move(batch));
+  co_return std::move(results.at(0));
+}
+
+Task<Transaction> Database::begin() {
+  int64_t deadline_ms = state_->new_deadline_ms();
+  PgConnection* connection = co_await state_->acquire(deadline_ms);
+  Transaction transaction(*this, connection);
+  if (!connection->ready()) co_await state_->until_ready(*connection, deadline_ms);
+  std::shared_ptr<BatchCall> call = connection->send_plain("BEGIN");
+  co_await answer_of(call);
+  transaction.open_ = true;
+  transaction.session_number_ = connection->session_number();
+  co_return std::move(transaction);
+}
+
+Transaction::Transaction(Database& database, PgConnection* connection)
+    : connection_(connection, Release{&database}) {}
+
+Transaction::~Transaction() {
+  bool is_ours = connection_ && open_ && connection_->ready() &&
+                 connection_->session_number() == session_number_;
+  if (is_ours) connection_->send_plain("ROLLBACK");
+}
+
+// After a lost connection the rest of a transaction must not run in a new session.
+void Transaction::check_session() const {
+  if (connection_->ready() && connection_->session_number() == session_number_) return;
+  Error error(ErrorCode::database_unavailable, "Try again in a moment.", "connection lost");
+  error.retry_after_s = 1;
+  throw error;
+}
+
+// A coroutine destroyed between send and answer leaves answers on the way; they are taken off the
+// wire in order, so the connection can be used again at once.
+void Transaction::Release::operator()(PgConnection* connection) const {
+  database->state_->release(connection);
+}
+
+Task<Results> Transaction::run(Batch batch) {
+  check_session();
+  std::shared_ptr<BatchCall> call = connection_->send(batch);
+  Results results = co_await answer_of(call);
+  co_return results;
+}
+
+Task<Result> Transaction::run(const Statement& statement, Params params) {
+  Batch batch = batch_of(statement, std::move(params));
+  Results results = co_await run(std::move(batch));
+  co_return std::move(results.at(0));
+}
+
+Task<void> Transaction::commit() {
+  check_session();
+  open_ = false;
+  std::shared_ptr<BatchCall> call = connection_->send_plain("COMMIT");
+  co_await answer_of(call);
+}
+
+}  // namespace hostler

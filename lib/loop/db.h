@@ -1,0 +1,185 @@
+// Postgres on the loop: prepared statements in batches, each batch one implicit transaction, over
+// two lanes (ARCHITECTURE.md). libpq's types stay inside db*.cpp.
+//
+// Quick lane: one connection in pipeline mode; the batches of all requests travel back to back, an
+// error ends its own batch only. Only reads by index, and writes that do not wait for the disk.
+// Own lane: up to own_connections_max connections, each held by one batch or transaction at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/error.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+
+struct pg_result;
+
+namespace hostler {
+
+// A named statement of sql/queries; the name is that of the prepared statement.
+struct Statement {
+  std::string_view topic;  // the file's name
+  const char* name;
+  const char* text;
+  int params;  // how many $n it has
+};
+
+// The parameters of one statement, in order. Text unless said otherwise; the server converts.
+class Params {
+ public:
+  Params& text(std::string_view value);
+  Params& text_or_null(const std::optional<std::string>& value);
+  Params& integer(int64_t value);
+  Params& integer_or_null(std::optional<int64_t> value);
+  Params& number(double value);
+  Params& boolean(bool value);
+  Params& boolean_or_null(std::optional<bool> value);
+  Params& bytes(std::string_view value);  // bytea
+  Params& null();
+  // Arrays travel in binary form. uuids are given as their text.
+  Params& uuids(const std::vector<std::string>& values);
+  Params& texts(const std::vector<std::string>& values);
+  Params& jsonbs(const std::vector<std::string>& values);
+  Params& integers(const std::vector<int64_t>& values);
+
+  struct Value {
+    std::string bytes;
+    bool is_null = false;
+    bool is_binary = false;
+  };
+  const std::vector<Value>& values() const { return values_; }
+
+ private:
+  std::vector<Value> values_;
+};
+
+class Result;
+
+// One row of a Result, which must outlive it. Columns by name; an unknown name is our own mistake.
+class Row {
+ public:
+  Row(const Result& result, int index) : result_(&result), index_(index) {}
+  bool is_null(const char* column) const;
+  std::string_view text(const char* column) const;  // null: empty
+  std::optional<std::string> text_or_null(const char* column) const;
+  int64_t integer(const char* column) const;  // null: 0
+  double number(const char* column) const;
+  bool boolean(const char* column) const;
+  std::string bytes(const char* column) const;  // bytea, decoded
+
+ private:
+  const Result* result_;
+  int index_;
+};
+
+class Result {
+ public:
+  Result() = default;
+  explicit Result(pg_result* result);
+  int size() const;  // rows
+  bool empty() const { return size() == 0; }
+  Row operator[](int index) const;
+  Row front() const { return (*this)[0]; }
+  // The first column of the first row: what a function answers.
+  std::string_view text() const;
+  int64_t affected() const;
+
+ private:
+  friend class Row;
+  std::shared_ptr<pg_result> result_;
+};
+
+using Results = std::vector<Result>;
+
+class Batch {
+ public:
+  Batch& add(const Statement& statement, Params params = {});
+  bool empty() const { return items_.empty(); }
+  struct Item {
+    const Statement* statement;
+    Params params;
+  };
+  const std::vector<Item>& items() const { return items_; }
+  std::vector<Item>& items() { return items_; }
+
+ private:
+  std::vector<Item> items_;
+};
+
+struct DatabaseOptions {
+  std::string conninfo;
+  std::string application_name;
+  int own_connections_max = 8;
+  // A batch that has no answer by then ends in database_unavailable and its connection is closed.
+  int64_t answer_timeout_ms = 2500;
+  int64_t statement_timeout_ms = 2400;
+  int64_t lock_timeout_ms = 2000;
+};
+
+class PgConnection;
+class Database;
+
+// A connection of the own lane held over several batches, inside BEGIN … COMMIT. Ending it without
+// commit() rolls back. Movable, used by one coroutine.
+class Transaction {
+ public:
+  Transaction(Transaction&&) noexcept = default;
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+  Task<Results> run(Batch batch);
+  Task<Result> run(const Statement& statement, Params params = {});
+  Task<void> commit();
+
+ private:
+  friend class Database;
+  Transaction(Database& database, PgConnection* connection);
+  struct Release {
+    Database* database;
+    void operator()(PgConnection* connection) const;
+  };
+  std::unique_ptr<PgConnection, Release> connection_;
+  void check_session() const;
+  bool open_ = false;
+  int64_t session_number_ = 0;
+};
+
+class Database {
+ public:
+  Database(Loop& loop, DatabaseOptions options);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  // All of the batch commits, or nothing does. Throws Error: database_unavailable when the answer
+  // does not come, the code a function raised, internal_error for other faults of a statement.
+  Task<Results> quick(Batch batch);
+  // As quick, on a connection of its own; a serialization failure or deadlock is tried again (3x).
+  Task<Results> own(Batch batch);
+  Task<Result> quick(const Statement& statement, Params params = {});
+  Task<Result> own(const Statement& statement, Params params = {});
+  Task<Transaction> begin();
+
+  // The quick connection LISTENs. on_listening is called after each (re)connection, once the
+  // LISTEN is in force: what was notified before must be looked up. Call before the first batch.
+  using OnNotify = std::function<void(std::string_view channel, std::string_view payload)>;
+  void listen(std::vector<std::string> channels, OnNotify on_notify,
+              std::function<void()> on_listening);
+
+  bool connected() const;  // of the quick lane
+  // Milliseconds since the server last answered anything on the quick lane; -1 before the first.
+  int64_t silent_ms() const;
+
+ private:
+  friend class Transaction;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hostler

@@ -1,0 +1,344 @@
+// A connection in pipeline mode; see lib/loop/db_connection.h. With db.cpp the owner of libpq.
+//
+// On the wire each batch is: its statements, then one Sync. A statement used for the first time is
+// prepared by a batch of its own just before. Answers come in the order of sending.
+#include "lib/loop/db_connection.h"
+
+#include <libpq-fe.h>
+
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+#include "lib/log.h"
+
+namespace hostler {
+namespace {
+
+constexpr int64_t connect_limit_ms = 2500;
+constexpr int64_t retry_delay_least_ms = 50;
+constexpr int64_t retry_delay_most_ms = 1000;
+constexpr int64_t deadline_check_ms = 100;
+// SQLSTATE of the errors that our own SQL functions raise; the message is the wire code.
+constexpr std::string_view raised_by_us = "HS000";
+
+Error unavailable(const std::string& cause) {
+  Error error(ErrorCode::database_unavailable, "Try again in a moment.", cause);
+  error.retry_after_s = 1;
+  return error;
+}
+
+std::string_view field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+// The members that a function of ours gave with its error, as a JSON object in the hint.
+void add_members(Error& error, std::string_view hint) {
+  std::optional<Json> members = parse_json_or_nothing(hint);
+  if (!members || !members->is_object()) return;
+  for (const Json::Member& member : *members->as_object()) {
+    if (member.first == "retry_after" && member.second.is_integer()) {
+      error.retry_after_s = static_cast<int>(*member.second.as_integer());
+    } else if (member.first == "field") {
+      FieldFault fault;
+      fault.field = member.second.as_text() == nullptr ? "" : *member.second.as_text();
+      fault.code = std::string(members->text_or("fault", "invalid"));
+      fault.message = error.detail;
+      error.faults.push_back(std::move(fault));
+    } else if (member.first != "fault") {
+      error.members.emplace_back(member.first, member.second.dump());
+    }
+  }
+}
+
+// What a failed statement means to the client. Connection faults, shut-downs, time-outs and full
+// disks are the database's absence; everything unknown is our own mistake.
+Error error_from(const PGresult* result) {
+  std::string_view state = field(result, PG_DIAG_SQLSTATE);
+  std::string_view message = field(result, PG_DIAG_MESSAGE_PRIMARY);
+  std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
+  if (state == raised_by_us) {
+    std::optional<ErrorCode> code = error_code_named(message);
+    if (!code) return Error(ErrorCode::internal_error, {}, fmt::format("unknown code {}", message));
+    Error error(*code, std::string(detail));
+    add_members(error, field(result, PG_DIAG_MESSAGE_HINT));
+    return error;
+  }
+  std::string cause = fmt::format("{}: {} {} ({})", state, message, detail,
+                                  field(result, PG_DIAG_CONTEXT));
+  bool is_absence = state.starts_with("08") || state.starts_with("57P") || state == "57014" ||
+                    state == "53100" || state == "53200" || state == "53300" ||
+                    state == "55P03" || state == "25006" || state == "25P03";
+  if (is_absence) return unavailable(cause);
+  return Error(ErrorCode::internal_error, {}, cause);
+}
+
+std::string session_options(const DatabaseOptions& options) {
+  return fmt::format(
+      "-c statement_timeout={} -c lock_timeout={} -c idle_in_transaction_session_timeout=10000 "
+      "-c jit=off -c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO",
+      options.statement_timeout_ms, options.lock_timeout_ms);
+}
+
+int64_t jittered(int64_t delay_ms) {
+  static thread_local std::minstd_rand random{std::random_device{}()};
+  return delay_ms / 2 + static_cast<int64_t>(random() % static_cast<uint64_t>(delay_ms / 2 + 1));
+}
+
+}  // namespace
+
+PgConnection::PgConnection(Loop& loop, const DatabaseOptions& options)
+    : loop_(loop),
+      options_(options),
+      retry_timer_(loop, [this] { start_connecting(); }),
+      deadline_timer_(loop, [this] { check_deadlines(); }) {}
+
+PgConnection::~PgConnection() {
+  watch_.reset();
+  if (connection_ != nullptr) PQfinish(connection_);
+  // Nobody is resumed: whoever waits is being destroyed as well.
+}
+
+void PgConnection::connect() {
+  if (phase_ == Phase::closed && !retry_timer_.pending()) start_connecting();
+}
+
+void PgConnection::start_connecting() {
+  std::string options = session_options(options_);
+  std::array<const char*, 6> names{"dbname", "application_name", "options", "tcp_user_timeout",
+                                   "keepalives_idle", nullptr};
+  std::array<const char*, 6> values{options_.conninfo.c_str(), options_.application_name.c_str(),
+                                    options.c_str(), "10000", "30", nullptr};
+  connection_ = PQconnectStartParams(names.data(), values.data(), 1);
+  phase_ = Phase::connecting;
+  connect_deadline_ms_ = loop_.now_ms() + connect_limit_ms;
+  deadline_timer_.restart(deadline_check_ms);
+  if (connection_ == nullptr || PQstatus(connection_) == CONNECTION_BAD) {
+    close(connection_ == nullptr ? "out of memory" : PQerrorMessage(connection_));
+    return;
+  }
+  // The first poll must wait for the socket to become writable.
+  watched_fd_ = PQsocket(connection_);
+  watch_ = std::make_unique<FdWatch>(loop_, watched_fd_, [this](bool, bool) { poll_connect(); });
+  watch_->watch(false, true);
+}
+
+void PgConnection::poll_connect() {
+  PostgresPollingStatusType status = PQconnectPoll(connection_);
+  if (status == PGRES_POLLING_FAILED) {
+    close(PQerrorMessage(connection_));
+    return;
+  }
+  if (status == PGRES_POLLING_OK) {
+    PQsetnonblocking(connection_, 1);
+    PQenterPipelineMode(connection_);
+    phase_ = Phase::ready;
+    ++session_number_;
+    retry_delay_ms_ = 0;
+    prepared_.clear();
+    last_failure_.clear();
+    last_answer_ms_ = loop_.now_ms();
+    watched_fd_ = PQsocket(connection_);
+    watch_ = std::make_unique<FdWatch>(
+        loop_, watched_fd_, [this](bool readable, bool writable) { on_socket(readable, writable); });
+    watch_->watch(true, false);
+    if (on_ready) on_ready();
+    changed_.notify();
+    return;
+  }
+  // Another host of the list may mean another socket.
+  if (PQsocket(connection_) != watched_fd_) {
+    watched_fd_ = PQsocket(connection_);
+    watch_ =
+        std::make_unique<FdWatch>(loop_, watched_fd_, [this](bool, bool) { poll_connect(); });
+  }
+  watch_->watch(status == PGRES_POLLING_READING, status == PGRES_POLLING_WRITING);
+}
+
+void PgConnection::close(const std::string& why) {
+  if (phase_ == Phase::closed) return;
+  bool is_news = phase_ == Phase::ready || retry_delay_ms_ == 0;
+  phase_ = Phase::closed;
+  last_failure_ = why;
+  while (last_failure_.ends_with('\n')) last_failure_.pop_back();
+  if (is_news) {
+    log_warning("database_connection_lost",
+                {{"application", options_.application_name}, {"why", last_failure_}});
+  }
+  watch_.reset();
+  deadline_timer_.cancel();
+  if (connection_ != nullptr) PQfinish(std::exchange(connection_, nullptr));
+  schedule_reconnect();
+  fail_pending(last_failure_);
+  changed_.notify();
+}
+
+void PgConnection::schedule_reconnect() {
+  retry_delay_ms_ = retry_delay_ms_ == 0 ? retry_delay_least_ms : retry_delay_ms_ * 2;
+  if (retry_delay_ms_ > retry_delay_most_ms) retry_delay_ms_ = retry_delay_most_ms;
+  retry_timer_.restart(jittered(retry_delay_ms_));
+}
+
+void PgConnection::fail_pending(const std::string& why) {
+  std::deque<std::shared_ptr<BatchCall>> failed = std::exchange(pending_, {});
+  for (const std::shared_ptr<BatchCall>& call : failed) {
+    if (!call->error) call->error = unavailable(why);
+    call->done = true;
+    if (call->caller) std::exchange(call->caller, nullptr).resume();
+  }
+}
+
+void PgConnection::check_deadlines() {
+  int64_t now_ms = loop_.now_ms();
+  bool is_late = phase_ == Phase::connecting && now_ms > connect_deadline_ms_;
+  for (const std::shared_ptr<BatchCall>& call : pending_) is_late |= now_ms > call->deadline_ms;
+  if (is_late) {
+    close(phase_ == Phase::connecting ? "no connection in time" : "no answer in time");
+    return;
+  }
+  if (phase_ == Phase::connecting || !pending_.empty()) deadline_timer_.restart(deadline_check_ms);
+}
+
+void PgConnection::push(std::shared_ptr<BatchCall> call) {
+  call->deadline_ms = loop_.now_ms() + options_.answer_timeout_ms;
+  pending_.push_back(std::move(call));
+  if (!deadline_timer_.pending()) deadline_timer_.restart(deadline_check_ms);
+}
+
+void PgConnection::prepare_missing(const Batch& batch) {
+  for (const Batch::Item& item : batch.items()) {
+    const Statement& statement = *item.statement;
+    if (!prepared_.insert(statement.name).second) continue;
+    PQsendPrepare(connection_, statement.name, statement.text, 0, nullptr);
+    PQpipelineSync(connection_);
+    std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
+    call->answers_due = 1;
+    call->is_preparation = true;
+    call->prepares = statement.name;
+    push(std::move(call));
+  }
+}
+
+std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
+  assert(ready());
+  prepare_missing(batch);
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+  for (const Batch::Item& item : batch.items()) {
+    const std::vector<Params::Value>& params = item.params.values();
+    assert(static_cast<int>(params.size()) == item.statement->params);
+    values.clear();
+    lengths.clear();
+    formats.clear();
+    for (const Params::Value& value : params) {
+      values.push_back(value.is_null ? nullptr : value.bytes.c_str());
+      lengths.push_back(static_cast<int>(value.bytes.size()));
+      formats.push_back(value.is_binary ? 1 : 0);
+    }
+    PQsendQueryPrepared(connection_, item.statement->name, static_cast<int>(params.size()),
+                        values.data(), lengths.data(), formats.data(), 0);
+  }
+  PQpipelineSync(connection_);
+  std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
+  call->answers_due = batch.items().size();
+  push(call);
+  flush();
+  return call;
+}
+
+std::shared_ptr<BatchCall> PgConnection::send_plain(const char* text) {
+  assert(ready());
+  PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 0);
+  PQpipelineSync(connection_);
+  std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
+  call->answers_due = 1;
+  push(call);
+  flush();
+  return call;
+}
+
+void PgConnection::flush() {
+  // A fault of the socket shows itself as readable; closing here would run inside the sender.
+  int rest = PQflush(connection_);
+  if (watch_) watch_->watch(true, rest == 1);
+}
+
+void PgConnection::on_socket(bool readable, bool writable) {
+  if (writable) flush();
+  if (readable) read_answers();
+}
+
+void PgConnection::read_answers() {
+  if (reading_) return;
+  reading_ = true;
+  bool is_alive = PQconsumeInput(connection_) == 1;
+  // Each resumed caller may send, or close this connection.
+  while (phase_ == Phase::ready && take_result()) {
+  }
+  reading_ = false;
+  if (phase_ != Phase::ready) return;
+  while (PGnotify* notify = PQnotifies(connection_)) {
+    std::unique_ptr<PGnotify, decltype(&PQfreemem)> owned(notify, &PQfreemem);
+    last_answer_ms_ = loop_.now_ms();
+    if (on_notify) on_notify(notify->relname, notify->extra);
+    if (phase_ != Phase::ready) return;
+  }
+  if (!is_alive || PQstatus(connection_) == CONNECTION_BAD) close(PQerrorMessage(connection_));
+}
+
+bool PgConnection::take_result() {
+  if (pending_.empty() || PQisBusy(connection_) == 1) return false;
+  PGresult* raw = PQgetResult(connection_);
+  // In pipeline mode a null ends each statement's results.
+  if (raw == nullptr) return PQstatus(connection_) != CONNECTION_BAD;
+  Result result(raw);
+  std::shared_ptr<BatchCall> call = pending_.front();
+  last_answer_ms_ = loop_.now_ms();
+  switch (PQresultStatus(raw)) {
+    case PGRES_PIPELINE_SYNC:
+      end_front();
+      break;
+    case PGRES_TUPLES_OK:
+    case PGRES_COMMAND_OK:
+      call->results.push_back(std::move(result));
+      break;
+    case PGRES_PIPELINE_ABORTED:
+      break;
+    default: {
+      if (PQstatus(connection_) == CONNECTION_BAD) {
+        std::string why = PQerrorMessage(connection_);
+        close(why.empty() ? PQresultErrorMessage(raw) : why);
+        return false;
+      }
+      std::string_view state = field(raw, PG_DIAG_SQLSTATE);
+      call->is_serialization_failure |= state == "40001" || state == "40P01";
+      // A plan that a migration made invalid: the next connection prepares anew.
+      if (state == "0A000" || state == "26000") loop_.defer([this] { close("stale statements"); });
+      if (!call->error) call->error = error_from(raw);
+    }
+  }
+  return true;
+}
+
+void PgConnection::end_front() {
+  std::shared_ptr<BatchCall> call = std::move(pending_.front());
+  pending_.pop_front();
+  call->done = true;
+  if (call->is_preparation) {
+    if (!call->error) return;
+    prepared_.erase(call->prepares);
+    log_error("statement_not_prepared",
+              {{"statement", call->prepares}, {"cause", call->error->cause}});
+    return;
+  }
+  if (call->caller) std::exchange(call->caller, nullptr).resume();
+  if (call->on_done && !call->error) call->on_done();
+}
+
+}  // namespace hostler

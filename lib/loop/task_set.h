@@ -1,0 +1,82 @@
+// Tasks that nobody awaits, by name. Erasing one, or destroying the set, cancels. A task that ends
+// is freed on the loop's next turn, never from inside its own frame; a task never erases itself.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+
+namespace hostler {
+
+class TaskSet {
+ public:
+  // on_failure hears of every exception that leaves a task; it must not throw.
+  TaskSet(Loop& loop, std::function<void(const std::string& name, std::exception_ptr)> on_failure)
+      : loop_(loop), on_failure_(std::move(on_failure)), self_(std::make_shared<TaskSet*>(this)) {}
+  ~TaskSet() {
+    *self_ = nullptr;
+    // Tasks may look at the set while they are destroyed.
+    std::unordered_map<std::string, Entry> dying = std::exchange(tasks_, {});
+  }
+  TaskSet(const TaskSet&) = delete;
+  TaskSet& operator=(const TaskSet&) = delete;
+
+  // Starts the task at once. The name must be free.
+  void add(const std::string& name, Task<void> task) {
+    auto [place, is_new] = tasks_.try_emplace(name);
+    assert(is_new);
+    static_cast<void>(is_new);
+    Entry& entry = place->second;
+    entry.number = ++last_number_;
+    entry.task = supervise(std::move(task), name, entry.number);
+    entry.task.start(nullptr);
+  }
+  // A task without a name of its own.
+  void add(Task<void> task) { add("#" + std::to_string(last_number_ + 1), std::move(task)); }
+
+  void erase(const std::string& name) {
+    auto place = tasks_.find(name);
+    if (place == tasks_.end()) return;
+    Entry dying = std::move(place->second);
+    tasks_.erase(place);
+  }
+  bool contains(const std::string& name) const { return tasks_.contains(name); }
+  size_t size() const { return tasks_.size(); }
+  bool empty() const { return tasks_.empty(); }
+
+ private:
+  struct Entry {
+    uint64_t number = 0;  // a name may be used again before its last task is freed
+    Task<void> task;
+  };
+
+  Task<void> supervise(Task<void> task, std::string name, uint64_t number) {
+    try {
+      co_await task;
+    } catch (...) {
+      on_failure_(name, std::current_exception());
+    }
+    std::shared_ptr<TaskSet*> self = self_;
+    loop_.defer([self, name, number] {
+      if (*self == nullptr) return;
+      auto place = (*self)->tasks_.find(name);
+      if (place != (*self)->tasks_.end() && place->second.number == number) {
+        (*self)->tasks_.erase(place);
+      }
+    });
+  }
+
+  Loop& loop_;
+  std::function<void(const std::string&, std::exception_ptr)> on_failure_;
+  std::shared_ptr<TaskSet*> self_;
+  std::unordered_map<std::string, Entry> tasks_;
+  uint64_t last_number_ = 0;
+};
+
+}  // namespace hostler
