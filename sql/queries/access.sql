@@ -1,0 +1,16 @@
+-- Who calls. Every request of a caller begins with one of these, in the same batch as its statement.
+
+-- name: authenticate
+-- Identifies the caller and makes it the transaction's; raises when the caller may not pass.
+-- $1 token_hash bytea, $2 is_key boolean, $3 org uuid or null, $4 need text or null, $5 takes_key boolean, $6 context jsonb
+SELECT user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
+FROM authenticate($1, $2, $3, $4, $5, $6);
+
+-- name: enter
+-- The context of an anonymous request, or of the second batch of a caller's.
+-- $1 org uuid or null, $2 user uuid or null, $3 context jsonb
+SELECT enter($1, $2, $3);
+
+-- name: audit_denied
+-- Tells of an attempt that was refused. $1 user uuid, $2 org uuid, $3 code text, $4 target text
+SELECT audit_denied($1, $2, $3, $4);

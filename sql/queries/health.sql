@@ -1,0 +1,5 @@
+-- Readiness.
+
+-- name: schema_version
+-- The newest migration that was applied.
+SELECT max(version) AS version FROM schema_migrations;
