@@ -46,7 +46,7 @@ def main(yaml_path, json_path, header_path):
         out.write(text + "\n")
     with open(header_path, "w", encoding="utf-8") as out:
         out.write(
-            f"// Made from {yaml_path}; do not edit. The document that GET /v1/openapi.json answers.\n"
+            f"// Made from {yaml_path}; do not edit. What GET /v1/openapi.json answers.\n"
             "#pragma once\n#include <string_view>\n\n"
             "inline constexpr std::string_view openapi_json =\n"
             f'    R"{delimiter}({text}){delimiter}";\n'

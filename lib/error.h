@@ -1,6 +1,6 @@
 // What went wrong, for two readers: code and message go to the client, cause goes to the log.
 // Thrown wherever a request or a run ends; caught only by dispatch, supervise_run, the relay's
-// per-client function and the mains. The codes are the API's contract: a code never changes meaning.
+// per-client function and the mains. The codes are the API's contract: none changes its meaning.
 #pragma once
 
 #include <cstdint>
@@ -136,7 +136,7 @@ std::optional<ErrorCode> error_code_named(std::string_view name);
 // One fault of the input. field is a dotted path ("models.0.name") or the query parameter's name.
 struct FieldFault {
   std::string field;
-  std::string code;  // required, wrong_type, too_long, too_short, out_of_range, bad_format, unknown…
+  std::string code;  // required, wrong_type, too_long, too_short, out_of_range, bad_format, …
   std::string message;
 };
 

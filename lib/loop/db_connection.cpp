@@ -145,7 +145,8 @@ void PgConnection::poll_connect() {
     last_answer_ms_ = loop_.now_ms();
     watched_fd_ = PQsocket(connection_);
     watch_ = std::make_unique<FdWatch>(
-        loop_, watched_fd_, [this](bool readable, bool writable) { on_socket(readable, writable); });
+        loop_, watched_fd_,
+        [this](bool readable, bool writable) { on_socket(readable, writable); });
     watch_->watch(true, false);
     if (on_ready) on_ready();
     changed_.notify();

@@ -1,5 +1,5 @@
 // What a coroutine can wait for besides the database and the network: time, a signal from another
-// coroutine, another task with a limit, the thread pool. Each awaiter unregisters in its destructor.
+// coroutine, another task with a limit, the thread pool. Each awaiter's destructor unregisters.
 #pragma once
 
 #include <coroutine>
