@@ -94,8 +94,9 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
     SELECT CASE WHEN t ~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]' THEN
         regexp_replace(t, '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g') || ' ' ||
         regexp_replace(
-            regexp_replace(t, '(^|[^\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])',
-                           '\1\2 ', 'g'),
+            regexp_replace(
+                t, '(^|[^\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])',
+                '\1\2 ', 'g'),
             '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g')
     ELSE t END
     FROM (SELECT left(content, 32768) AS t) AS head

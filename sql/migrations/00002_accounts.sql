@@ -169,7 +169,8 @@ DO $$
 DECLARE
     tenant_table text;
 BEGIN
-    FOREACH tenant_table IN ARRAY ARRAY['org_members', 'api_keys', 'credit_accounts', 'credit_transactions', 'audit_logs'] LOOP
+    FOREACH tenant_table IN ARRAY
+        ARRAY['org_members', 'api_keys', 'credit_accounts', 'credit_transactions', 'audit_logs'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', tenant_table);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', tenant_table);
         EXECUTE format('CREATE POLICY tenant ON %I USING (org_id = current_org()) WITH CHECK (org_id = current_org())',

@@ -2,7 +2,8 @@
 
 -- name: authenticate
 -- Identifies the caller and makes it the transaction's; raises when the caller may not pass.
--- $1 token_hash bytea, $2 is_key boolean, $3 org uuid or null, $4 need text or null, $5 takes_key boolean, $6 context jsonb
+-- $1 token_hash bytea, $2 is_key boolean, $3 org uuid or null, $4 need text or null, $5 takes_key boolean,
+-- $6 context jsonb
 SELECT user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
 FROM authenticate($1, $2, $3, $4, $5, $6);
 

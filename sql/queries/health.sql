@@ -1,4 +1,4 @@
--- Readiness.
+-- What /readyz asks the database.
 
 -- name: schema_version
 -- The newest migration that was applied.
