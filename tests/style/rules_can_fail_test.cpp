@@ -30,6 +30,8 @@ std::vector<Sample> samples() {
       {"no_promise", "sql/a.sql", "SELECT 1;\n", "-- The tables of threads; locks nothing.\n"},
       {"no_promise", "tests/a.sh", "#!/bin/sh\nset -e\n",
        "#!/bin/sh\n# Asks every route once, by curl.\n"},
+      {"no_promise", "nginx/render", "#!/bin/sh\nset -e\n",
+       "#!/bin/sh\n# Fills in the site's paths.\n"},
       {"open_mark", "lib/a.cpp", "// TODO: later\n", "// TODO(perf): one look-up less\n"},
       {"open_mark", "lib/a.cpp", "int x;  // FIXME\n", "std::string word = \"FIXME\";\n"},
       {"open_mark", "sql/a.sql", "-- FIXME\n", "-- fixed\n"},

@@ -54,6 +54,7 @@ inline Findings no_promise(const SourceFile& file) {
   for (std::string_view end : {".sh", ".conf", ".service", ".socket"}) {
     if (file.path.ends_with(end)) mark = "#";
   }
+  if (file.text.starts_with("#!") && mark.empty() && !file.path.ends_with(".py")) mark = "#";
   if (mark.empty()) return {};
   std::vector<std::string> lines = lines_of(file.text);
   size_t first = !lines.empty() && lines[0].starts_with("#!") ? 1 : 0;

@@ -1,0 +1,89 @@
+// Every named statement of sql/queries is used by a program, named once, and says what it does.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/style/source_text.h"
+
+namespace hostler::style {
+namespace {
+
+struct Statement {
+  std::string name;
+  std::string path;
+  int line;
+  bool has_sentence;
+};
+
+std::vector<Statement> statements_in(const SourceFile& file) {
+  std::vector<Statement> statements;
+  std::vector<std::string> lines = lines_of(file.text);
+  const std::string mark = "-- name: ";
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].starts_with(mark)) continue;
+    bool has_sentence =
+        i + 1 < lines.size() && lines[i + 1].starts_with("-- ") && lines[i + 1].size() > 10;
+    statements.push_back(
+        {trimmed(lines[i].substr(mark.size())), file.path, static_cast<int>(i) + 1, has_sentence});
+  }
+  return statements;
+}
+
+std::vector<Statement> all_statements() {
+  std::vector<Statement> all;
+  for (const SourceFile& file : source_tree()) {
+    if (!file.path.starts_with("sql/queries/")) continue;
+    for (Statement& statement : statements_in(file)) all.push_back(std::move(statement));
+  }
+  return all;
+}
+
+TEST(Queries, AreEachUsedByAProgram) {
+  std::set<std::string> used;
+  for (const SourceFile& file : source_tree()) {
+    if (!is_cpp(file.path) || is_test(file.path)) continue;
+    std::string code = take_apart(file.text).code;
+    for (const Word& word : words_of(code)) used.insert(std::string(word.text));
+  }
+  for (const Statement& statement : all_statements()) {
+    EXPECT_TRUE(used.contains(statement.name))
+        << statement.path << ":" << statement.line << ": nothing uses " << statement.name
+        << "; take it out";
+  }
+}
+
+TEST(Queries, AreNamedOnceAndSayWhatTheyDo) {
+  std::map<std::string, std::string> seen;
+  for (const Statement& statement : all_statements()) {
+    EXPECT_TRUE(seen.emplace(statement.name, statement.path).second)
+        << statement.path << ":" << statement.line << ": " << statement.name << " stands in "
+        << seen[statement.name] << " too";
+    EXPECT_TRUE(statement.has_sentence) << statement.path << ":" << statement.line
+                                        << ": a sentence and the parameters follow the name";
+  }
+  EXPECT_FALSE(seen.empty());
+}
+
+TEST(Queries, NameNoStar) {
+  for (const SourceFile& file : source_tree()) {
+    if (!file.path.starts_with("sql/queries/")) continue;
+    EXPECT_EQ(file.text.find("SELECT *"), std::string::npos)
+        << file.path << ": name the columns, a new one would reach clients";
+  }
+}
+
+TEST(Queries, AreFoundByTheirNameLine) {
+  SourceFile file{
+      "sql/queries/a.sql",
+      "-- A.\n\n-- name: run_show\n-- One run. $1 id uuid\nSELECT 1;\n-- name: bare\nSELECT 2;\n"};
+  std::vector<Statement> statements = statements_in(file);
+  ASSERT_EQ(statements.size(), 2u);
+  EXPECT_EQ(statements[0].name, "run_show");
+  EXPECT_TRUE(statements[0].has_sentence);
+  EXPECT_FALSE(statements[1].has_sentence);
+}
+
+}  // namespace
+}  // namespace hostler::style
