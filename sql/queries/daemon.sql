@@ -1,0 +1,123 @@
+-- What the daemon asks: its own life, claims and leases, the writing of events. As hostler_runner.
+
+-- name: daemon_start
+-- Registers the daemon and frees what its predecessor at the same place owned.
+-- $1 host text, $2 place text, $3 version text
+SELECT daemon_start($1, $2, $3) AS id;
+
+-- name: daemon_heartbeat
+-- $1 daemon uuid, $2 runs integer, $3 streams integer
+UPDATE daemons SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3 WHERE id = $1;
+
+-- name: daemon_stop
+-- Hands back every run at its last committed step. $1 daemon uuid
+WITH freed AS (
+    UPDATE runs SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq(runs), take_overs = take_overs + 1
+    WHERE owner_id = $1)
+UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
+
+-- name: daemons_alive
+-- How many other daemons there are to be told of events. $1 daemon uuid
+SELECT count(*) AS others FROM daemons
+WHERE id <> $1 AND stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds';
+
+-- name: run_claim
+-- Takes runs that nobody owns, oldest first; need not be durable, a lost claim lapses.
+-- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer
+UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
+    lease_until = clock_timestamp() + make_interval(secs => $3), started_at = coalesce(r.started_at, clock_timestamp())
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous,
+     (SELECT id FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
+      ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) AS free
+WHERE r.id = free.id
+RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
+    r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
+    r.worked_ms;
+
+-- name: run_take_over
+-- Takes runs whose owner's lease lapsed. Parameters and columns as run_claim.
+UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
+    lease_until = clock_timestamp() + make_interval(secs => $3), last_seq = run_last_seq(r),
+    crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
+FROM (SELECT id FROM runs WHERE owner_id IS NOT NULL AND lease_until < clock_timestamp()
+      ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED) AS lapsed
+WHERE r.id = lapsed.id
+RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
+    r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
+    r.worked_ms;
+
+-- name: run_renew
+-- Renews every lease of the daemon; what it does not answer is lost. $1 daemon uuid, $2 lease_seconds integer
+UPDATE runs SET lease_until = clock_timestamp() + make_interval(secs => $2)
+WHERE owner_id = $1
+RETURNING id, epoch;
+
+-- name: run_cancel_requests
+-- $1 daemon uuid
+SELECT id FROM runs WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
+
+-- name: run_load
+-- What a run is made of. $1 run uuid
+SELECT p.system_prompt, p.tools, p.temperature, p.max_turns, m.context_tokens,
+    m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
+    s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
+FROM runs r
+JOIN personas p ON p.id = r.persona_row_id
+JOIN llm_models m ON m.id = r.model_id
+JOIN llm_providers l ON l.id = m.provider_id
+LEFT JOIN secrets s ON s.id = l.secret_id
+WHERE r.id = $1;
+
+-- name: run_history
+-- The thread's newest visible messages that fit, newest first. $1 run uuid, $2 bytes_max bigint
+SELECT role, content FROM (
+    SELECT m.id, m.role, m.content, sum(octet_length(m.content)) OVER (ORDER BY m.id DESC) AS bytes
+    FROM (SELECT m.id, m.role, m.content FROM messages m
+          WHERE m.thread_id = (SELECT thread_id FROM runs WHERE id = $1) AND m.hidden_by_run_id IS NULL
+          ORDER BY m.id DESC LIMIT 1000) AS m) AS recent
+WHERE bytes <= $2 OR bytes = octet_length(content)
+ORDER BY id DESC;
+
+-- name: run_turns
+-- The finished turns of a run. $1 run uuid
+SELECT turn, text, tool_calls, last_seq FROM run_turns WHERE run_id = $1 ORDER BY turn;
+
+-- name: event_append
+-- The group commit: events of many runs in one statement, only of those that the daemon still owns.
+-- Answers the runs that were written, and when. The share lock holds off a take-over until the commit.
+-- $1 daemon uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 seqs bigint[], $5 types text[], $6 data text[]
+WITH written AS (
+    SELECT run_id, epoch, seq, type, data
+    FROM unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) AS e(run_id, epoch, seq, type, data)),
+held AS (
+    SELECT r.id FROM runs r
+    JOIN (SELECT DISTINCT run_id, epoch FROM written) AS w ON w.run_id = r.id AND w.epoch = r.epoch
+    WHERE r.owner_id = $1 FOR SHARE OF r),
+moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
+inserted AS (
+    INSERT INTO run_events (run_id, seq, type, data, created_at)
+    SELECT w.run_id, w.seq, w.type, w.data::json, moment.at
+    FROM written w JOIN held ON held.id = w.run_id CROSS JOIN moment)
+SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
+
+-- name: thread_lock
+-- Before the runs of these threads end in this transaction. $1 thread_ids uuid[]
+SELECT count(*) FROM (SELECT id FROM threads WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE) AS locked;
+
+-- name: run_turn_commit
+-- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 turn integer, $5 text, $6 tool_calls json, $7 last_seq bigint,
+-- $8 input, $9 output, $10 cache_read, $11 cache_write tokens bigint, $12 measured boolean, $13 finished boolean
+SELECT run_turn_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS held;
+
+-- name: run_finish
+-- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 status text, $5 last_seq bigint, $6 code text or null,
+-- $7 message text or null, $8 answer text, $9 incomplete boolean
+SELECT run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9) AS held;
+
+-- name: event_bell
+-- Tells the other daemons which runs have new events. $1 payload text, run ids with spaces between
+SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_events', $1);
+
+-- name: event_partitions
+-- Partitions ahead of time.
+SELECT run_events_make_partitions();

@@ -1,0 +1,39 @@
+-- Runs, as the API sees them.
+
+-- name: run_create
+-- $1 thread uuid, $2 route uuid or null, $3 persona_id text or null, $4 strategy text,
+-- $5 active_max bigint, $6 queued_max bigint
+SELECT run_create($1, $2, $3, $4, $5, $6) AS item;
+
+-- name: run_retry
+-- $1 thread uuid, $2 active_max bigint, $3 queued_max bigint
+SELECT run_retry($1, $2, $3) AS item;
+
+-- name: run_bell
+-- Tells the daemons to look for new runs, behind the durable transaction and not in it: a NOTIFY holds a
+-- lock of the whole database until its commit is on disk.
+SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_runs', '');
+
+-- name: run_control_bell
+-- Tells the daemons that something was asked of a run. $1 run text
+SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_control', $1);
+
+-- name: run_show
+-- $1 run uuid
+SELECT run_json(run_of_reader($1)) AS item;
+
+-- name: run_admin_show
+-- Any organization's. $1 run uuid
+SELECT run_admin_json(run_of_reader($1)) AS item;
+
+-- name: run_page
+-- $1 limit integer, $2 before uuid or null, $3 status text or null
+SELECT id, item FROM run_page($1, $2, $3);
+
+-- name: thread_run_page
+-- $1 thread uuid, $2 limit integer
+SELECT id, item FROM thread_run_page($1, $2);
+
+-- name: run_cancel
+-- $1 run uuid
+SELECT run_cancel($1);

@@ -1,0 +1,40 @@
+-- Threads and messages. Each begins behind access.authenticate in the same batch.
+
+-- name: thread_create
+-- $1 title text or null, $2 is_private boolean
+INSERT INTO threads (org_id, created_by_user_id, title, is_private)
+VALUES (current_org(), current_user_id(), $1, $2)
+RETURNING thread_json(threads) AS item;
+
+-- name: thread_page
+-- The caller's threads, newest first. $1 limit integer, $2 before uuid or null
+SELECT id, thread_json(threads) AS item FROM threads
+WHERE org_id = current_org() AND created_by_user_id = current_user_id() AND deleted_at IS NULL
+      AND ($2::uuid IS NULL OR id < $2)
+ORDER BY id DESC LIMIT $1;
+
+-- name: thread_show
+-- $1 thread uuid
+SELECT thread_json(thread_of_caller($1, false)) AS item;
+
+-- name: thread_update
+-- $1 thread uuid, $2 title text or null
+UPDATE threads SET title = $2, updated_at = clock_timestamp()
+WHERE id = (thread_of_caller($1, true)).id
+RETURNING thread_json(threads) AS item;
+
+-- name: thread_delete
+-- Soft; cancels its runs. $1 thread uuid
+SELECT thread_delete($1);
+
+-- name: thread_search
+-- $1 typed text, $2 limit integer, $3 before uuid or null
+SELECT id, item FROM thread_search($1, $2, $3);
+
+-- name: message_create
+-- $1 thread uuid, $2 content text
+SELECT message_create($1, $2) AS item;
+
+-- name: message_page
+-- Ascending within the page. $1 thread uuid, $2 limit integer, $3 before uuid or null, $4 after uuid or null
+SELECT id, item FROM message_page($1, $2, $3, $4);
