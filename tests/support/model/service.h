@@ -1,0 +1,40 @@
+// What the stand-in answers to which path: the two model wire forms, the ledger, a greeting.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lib/loop/loop.h"
+#include "tests/support/model/chat.h"
+#include "tests/support/model/http_server.h"
+#include "tests/support/model/ledger.h"
+#include "tests/support/model/wheel.h"
+
+namespace hostler::stand_in {
+
+struct ServiceOptions {
+  int64_t word_delay_ms = 20;
+  std::string required_key;  // empty: anybody may call
+};
+
+class Service {
+ public:
+  Service(Loop& loop, ServiceOptions options);
+
+  // For HttpServer. The hooks refer to this service, which outlives the server.
+  ServerHooks hooks();
+
+ private:
+  std::unique_ptr<Work> answer(Exchange& exchange, const HttpRequest& request);
+  std::unique_ptr<Work> answer_chat(Exchange& exchange, const HttpRequest& request,
+                                    const WireForm& form);
+  void answer_ledger(Exchange& exchange, const HttpRequest& request);
+
+  ServiceOptions options_;
+  Wheel wheel_;
+  Ledger ledger_;
+  std::unique_ptr<WireForm> openai_;
+};
+
+}  // namespace hostler::stand_in
