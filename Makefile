@@ -113,6 +113,62 @@ $(BUILD)/%_test:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
+# ---------------------------------------------------------------- the private stack
+
+stack := tests/support/stack
+# What a target on a bare machine needs exists only after install-packages: the rest is a make of its own.
+parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+on_stack = PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR='$(CURDIR)/$(BUILD)'
+
+.PHONY: demo up down
+demo: ## the whole thing on this machine: installs what is missing, builds, starts, shows an agent run
+	@$(stack)/install-packages build run
+	+@$(MAKE) --no-print-directory $(parallel) programs
+	@$(on_stack) $(stack)/demo
+
+up: ## the same stack, left running; PORT=8443 VAR=./var choose which
+	@$(stack)/install-packages build run
+	+@$(MAKE) --no-print-directory $(parallel) programs
+	@$(on_stack) $(stack)/up
+
+down: ## stop that stack, all of it
+	@$(on_stack) $(stack)/down
+
+# ---------------------------------------------------------------- tests
+
+.PHONY: test asan check
+test: ## install what is missing, build, run every test except the long ones
+	+@VARIANT=$(VARIANT) tests/run
+
+asan: ## the same with address and undefined-behaviour sanitizers
+	+@VARIANT=asan tests/run
+
+shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
+
+check: ## format, style, shell scripts, and a build with clang
+	@$(stack)/install-packages build test check
+	clang-format-14 --dry-run -Werror $$(git ls-files '*.cpp' '*.h')
+	shellcheck -x $(shell_scripts)
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release build/release/style_test
+	build/release/style_test --gtest_brief=1
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang build
+
+# ---------------------------------------------------------------- install
+
+installed := $(DESTDIR)$(PREFIX)
+
+.PHONY: install
+install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
+	install -D -m 755 -t $(installed)/libexec/hostler $(BUILD)/hostler-api $(BUILD)/hostler-runner
+	install -D -m 755 -t $(installed)/bin $(BUILD)/hostlerctl
+	install -D -m 644 -t $(installed)/share/hostler/sql/migrations sql/migrations/*.sql
+	install -D -m 644 -t $(installed)/share/hostler/sql/queries sql/queries/*.sql
+	install -D -m 644 -t $(installed)/share/hostler docs/openapi.yaml
+	install -D -m 644 -t $(installed)/share/doc/hostler README.md NEWS.md ARCHITECTURE.md LICENSE
+	nginx/render $(DESTDIR)/etc/nginx/hostler
+	install -d $(DESTDIR)/etc/nginx/sites-available
+	mv $(DESTDIR)/etc/nginx/hostler/hostler.conf $(DESTDIR)/etc/nginx/sites-available/hostler
+
 # ---------------------------------------------------------------- tidy up
 
 .PHONY: clean
