@@ -110,17 +110,22 @@ struct Database::State {
 
   int64_t new_deadline_ms() const { return loop.now_ms() + options.answer_timeout_ms; }
 
-  // One deadline covers the wait for a free connection and for its being ready.
-  Task<void> until_ready(PgConnection& connection, int64_t deadline_ms) {
+  // One deadline covers the wait for a free connection and for its being ready. Nothing or false:
+  // it passed.
+  template <class T>
+  using Wait = std::optional<T>;
+
+  Task<bool> until_ready(PgConnection& connection, int64_t deadline_ms) {
     while (!connection.ready()) {
       connection.connect();
       if (connection.ready()) break;
       Task<bool> change = changed(connection);
       int64_t rest_ms = deadline_ms - loop.now_ms();
-      if (rest_ms <= 0) throw unavailable(&connection);
+      if (rest_ms <= 0) co_return false;
       std::optional<bool> happened = co_await with_timeout(loop, std::move(change), rest_ms);
-      if (!happened) throw unavailable(&connection);
+      if (!happened) co_return false;
     }
+    co_return true;
   }
   Task<bool> changed(PgConnection& connection) {
     co_await connection.changed().wait();
@@ -131,13 +136,13 @@ struct Database::State {
     co_return true;
   }
 
-  Task<PgConnection*> acquire(int64_t deadline_ms) {
+  Task<Wait<PgConnection*>> acquire(int64_t deadline_ms) {
     while (free.empty() && own.size() >= static_cast<size_t>(options.own_connections_max)) {
       Task<bool> change = next_freed();
       int64_t rest_ms = deadline_ms - loop.now_ms();
-      if (rest_ms <= 0) throw unavailable(nullptr);
+      if (rest_ms <= 0) co_return std::nullopt;
       std::optional<bool> happened = co_await with_timeout(loop, std::move(change), rest_ms);
-      if (!happened) throw unavailable(nullptr);
+      if (!happened) co_return std::nullopt;
     }
     if (free.empty()) {
       own.push_back(std::make_unique<PgConnection>(loop, options));
@@ -217,24 +222,35 @@ int64_t Database::silent_ms() const {
 
 Task<Results> Database::quick(Batch batch) {
   int64_t deadline_ms = state_->new_deadline_ms();
-  if (!state_->quick.ready()) co_await state_->until_ready(state_->quick, deadline_ms);
+  bool is_ready = state_->quick.ready();
+  if (!is_ready) is_ready = co_await state_->until_ready(state_->quick, deadline_ms);
+  if (!is_ready) throw state_->unavailable(&state_->quick);
   std::shared_ptr<BatchCall> call = state_->quick.send(batch);
   Results results = co_await answer_of(call);
   co_return results;
 }
 
-Task<Results> Database::own(Batch batch) {
+Task<BatchOutcome> Database::attempt(Batch batch) {
   int64_t deadline_ms = state_->new_deadline_ms();
-  PgConnection* connection = co_await state_->acquire(deadline_ms);
-  std::unique_ptr<PgConnection, Transaction::Release> held(connection, {this});
+  State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
+  if (!got) co_return BatchOutcome{{}, state_->unavailable(nullptr)};
+  std::unique_ptr<PgConnection, Transaction::Release> held(*got, {this});
   for (int tried = 1;; ++tried) {
-    if (!connection->ready()) co_await state_->until_ready(*connection, deadline_ms);
-    std::shared_ptr<BatchCall> call = connection->send(batch);
+    bool is_ready = held->ready();
+    if (!is_ready) is_ready = co_await state_->until_ready(*held, deadline_ms);
+    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(held.get())};
+    std::shared_ptr<BatchCall> call = held->send(batch);
     CallAwaiter awaiter(call);
     co_await awaiter;
-    if (!call->error) co_return std::move(call->results);
-    if (!call->is_serialization_failure || tried == tries_max) throw *call->error;
+    bool is_final = !call->error || !call->is_serialization_failure || tried == tries_max;
+    if (is_final) co_return BatchOutcome{std::move(call->results), std::move(call->error)};
   }
+}
+
+Task<Results> Database::own(Batch batch) {
+  BatchOutcome outcome = co_await attempt(std::move(batch));
+  if (outcome.error) throw *outcome.error;
+  co_return std::move(outcome.results);
 }
 
 Task<Result> Database::quick(const Statement& statement, Params params) {
@@ -251,13 +267,16 @@ Task<Result> Database::own(const Statement& statement, Params params) {
 
 Task<Transaction> Database::begin() {
   int64_t deadline_ms = state_->new_deadline_ms();
-  PgConnection* connection = co_await state_->acquire(deadline_ms);
-  Transaction transaction(*this, connection);
-  if (!connection->ready()) co_await state_->until_ready(*connection, deadline_ms);
-  std::shared_ptr<BatchCall> call = connection->send_plain("BEGIN");
+  State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
+  if (!got) throw state_->unavailable(nullptr);
+  Transaction transaction(*this, *got);
+  bool is_ready = (*got)->ready();
+  if (!is_ready) is_ready = co_await state_->until_ready(**got, deadline_ms);
+  if (!is_ready) throw state_->unavailable(*got);
+  std::shared_ptr<BatchCall> call = (*got)->send_plain("BEGIN");
   co_await answer_of(call);
   transaction.open_ = true;
-  transaction.session_number_ = connection->session_number();
+  transaction.session_number_ = (*got)->session_number();
   co_return std::move(transaction);
 }
 

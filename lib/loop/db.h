@@ -98,6 +98,14 @@ class Result {
 
 using Results = std::vector<Result>;
 
+// What became of a batch, for callers to whom its failure is an answer like others.
+struct BatchOutcome {
+  Results results;
+  std::optional<Error> error;
+  // The server did not answer: the batch may have been committed or not.
+  bool is_unknown() const { return error && error->code == ErrorCode::database_unavailable; }
+};
+
 class Batch {
  public:
   Batch& add(const Statement& statement, Params params = {});
@@ -164,6 +172,8 @@ class Database {
   Task<Results> own(Batch batch);
   Task<Result> quick(const Statement& statement, Params params = {});
   Task<Result> own(const Statement& statement, Params params = {});
+  // As own, but answers the error instead of throwing it.
+  Task<BatchOutcome> attempt(Batch batch);
   Task<Transaction> begin();
 
   // The quick connection LISTENs. on_listening is called after each (re)connection, once the

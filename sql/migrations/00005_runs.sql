@@ -541,7 +541,12 @@ BEGIN
     INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
                                cache_write_tokens, cost_nano_usd, measured)
     VALUES (r.org_id, r.id, turn_number, r.created_by_user_id, r.model, input_tokens, output_tokens,
-            cache_read_tokens, cache_write_tokens, cost, is_measured);
+            cache_read_tokens, cache_write_tokens, cost, is_measured)
+    ON CONFLICT (run_id, turn) DO NOTHING;
+    -- A batch whose answer was lost is sent again; the turn is paid for once.
+    IF NOT FOUND THEN
+        RETURN true;
+    END IF;
     -- A turn that was broken off is paid for, but is no step to go on from.
     IF is_finished THEN
         INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq)

@@ -84,7 +84,8 @@ SELECT turn, text, tool_calls, last_seq FROM run_turns WHERE run_id = $1 ORDER B
 
 -- name: event_append
 -- The group commit: events of many runs in one statement, only of those that the daemon still owns.
--- Answers the runs that were written, and when. The share lock holds off a take-over until the commit.
+-- Answers the runs that were written, and when. The share lock holds off a take-over until the commit. A batch whose
+-- answer was lost is sent again: what is there already is the same.
 -- $1 daemon uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 seqs bigint[], $5 types text[], $6 data text[]
 WITH written AS (
     SELECT run_id, epoch, seq, type, data
@@ -97,7 +98,8 @@ moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
 inserted AS (
     INSERT INTO run_events (run_id, seq, type, data, created_at)
     SELECT w.run_id, w.seq, w.type, w.data::json, moment.at
-    FROM written w JOIN held ON held.id = w.run_id CROSS JOIN moment)
+    FROM written w JOIN held ON held.id = w.run_id CROSS JOIN moment
+    ON CONFLICT (run_id, seq) DO NOTHING)
 SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
 
 -- name: thread_lock
