@@ -82,18 +82,26 @@ uint64_t hash_of(std::string_view text) {
 
 int64_t guess_tokens(size_t bytes) { return static_cast<int64_t>((bytes + 3) / 4); }
 
+namespace {
+
+// The finish of splitmix64: every bit of the number moves every bit of the result.
+uint64_t mixed(uint64_t number) {
+  number += 0x9e3779b97f4a7c15U;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9U;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111ebU;
+  return number ^ (number >> 31);
+}
+
+}  // namespace
+
 std::string stand_in_id(std::string_view prefix, uint64_t conversation, uint64_t place) {
   constexpr std::string_view letters =
       "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::array<char, 24> name;
-  uint64_t state = conversation + place * 0x9e3779b97f4a7c15U;
+  uint64_t state = mixed(conversation ^ mixed(place));
   for (char& letter : name) {
-    // splitmix64
-    state += 0x9e3779b97f4a7c15U;
-    uint64_t mixed = state;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
-    letter = letters[(mixed ^ (mixed >> 31)) % letters.size()];
+    state = mixed(state);
+    letter = letters[state % letters.size()];
   }
   return std::string(prefix) + std::string(name.data(), name.size());
 }

@@ -17,6 +17,7 @@
 #include "lib/log.h"
 #include "lib/loop/loop.h"
 #include "tests/support/model/http_server.h"
+#include "tests/support/model/script.h"
 #include "tests/support/model/service.h"
 
 namespace {
@@ -108,7 +109,8 @@ int main(int count, char** texts) {
     return 2;
   }
   if (arguments->wants_help) {
-    std::fwrite(usage_text.data(), 1, usage_text.size(), stdout);
+    std::string help = std::string(usage_text) + "\n" + std::string(stand_in::script_help());
+    std::fwrite(help.data(), 1, help.size(), stdout);
     return 0;
   }
   raise_descriptor_limit();

@@ -17,7 +17,9 @@ constexpr int64_t tail_delay_ms = 2;
 // A stream that fell behind its clock by more than this does not catch up.
 constexpr int64_t lag_ms_max = 1000;
 constexpr std::string_view many_byte_words =
-    "Grüße aus Zürich, привет, 世界您好, こんにちは, 안녕하세요, 😀🚀👩‍🔬 – "
+    "Grüße aus Zürich, привет, 世界您好, こんにちは, 안녕하세요, "
+    "😀🚀👩‍🔬 "
+    "– "
     "fin.";
 
 }  // namespace

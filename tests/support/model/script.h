@@ -63,7 +63,11 @@ struct ScriptFault {
 // No turns: the text holds no command.
 std::variant<std::vector<Turn>, ScriptFault> parse_script(std::string_view text);
 
-// For --help.
+// False when the turn only sets things up: then the stand-in speaks its own words at the end.
+bool says_something(const Turn& turn);
+
+std::vector<std::string_view> command_names();
+// For --help: every command with what it does.
 std::string_view script_help();
 
 }  // namespace hostler::stand_in

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "tests/support/model/answer_text.h"
 #include "tests/support/model/player.h"
 
 namespace hostler::stand_in {
@@ -78,11 +77,14 @@ std::unique_ptr<Work> Service::answer_chat(Exchange& exchange, const HttpRequest
     return nullptr;
   }
   ChatRequest& chat = std::get<ChatRequest>(read);
-  Step say;
-  say.text = chat.turn == 0 ? friendly_answer(chat) : answer_after_tools(chat);
+  std::variant<Turn, Refusal> plan = planner_.plan(chat);
+  if (const Refusal* refusal = std::get_if<Refusal>(&plan)) {
+    refuse(exchange, form, *refusal);
+    return nullptr;
+  }
   std::unique_ptr<AnswerForm> answer = form.answer(chat);
   auto player = std::make_unique<Player>(wheel_, exchange, std::move(chat), std::move(answer),
-                                         Turn{say}, options_.word_delay_ms);
+                                         std::get<Turn>(std::move(plan)), options_.word_delay_ms);
   player->start();
   return player;
 }
@@ -92,6 +94,7 @@ void Service::answer_ledger(Exchange& exchange, const HttpRequest& request) {
     exchange.answer({200, "application/json", {}}, ledger_.dump());
   } else if (request.method == "DELETE") {
     ledger_.reset();
+    planner_.reset();
     exchange.answer({200, "application/json", {}}, "{\"ok\":true}");
   } else {
     exchange.answer({405, "text/plain", {{"allow", "GET, DELETE"}}}, "GET or DELETE\n");

@@ -9,6 +9,7 @@
 #include "tests/support/model/chat.h"
 #include "tests/support/model/http_server.h"
 #include "tests/support/model/ledger.h"
+#include "tests/support/model/planner.h"
 #include "tests/support/model/wheel.h"
 
 namespace hostler::stand_in {
@@ -34,6 +35,7 @@ class Service {
   ServiceOptions options_;
   Wheel wheel_;
   Ledger ledger_;
+  Planner planner_;
   std::unique_ptr<WireForm> openai_;
 };
 
