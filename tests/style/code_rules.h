@@ -77,7 +77,7 @@ inline Findings foreign_header(const SourceFile& file) {
                                              {"fcgi", "fcgi/worker.cpp"},
                                              {"openssl/", "lib/crypto.cpp"},
                                              {"sodium", "lib/password.cpp"},
-                                             {"curl/", "lib/loop/http_client.cpp"},
+                                             {"curl/", "lib/loop/http_client"},
                                              {"uv.h", "lib/loop/"},
                                              {"toml", "lib/config"},
                                              {"CLI/", "ctl/main.cpp"},

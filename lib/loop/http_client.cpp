@@ -1,0 +1,130 @@
+// HttpClient: trust, the two lanes, and whole answers. See lib/loop/http_client.h.
+#include "lib/loop/http_client.h"
+
+#include <curl/curl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "lib/loop/http_client_lane.h"
+
+namespace hostler {
+namespace {
+
+// Tenants' hosts are many and seldom asked again.
+constexpr long guarded_idle_connections_max = 64;
+
+void start_curl_once() {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (started != CURLE_OK) throw std::runtime_error("libcurl does not start");
+}
+
+std::string system_trust_path() {
+  const char* built_in = curl_version_info(CURLVERSION_NOW)->cainfo;
+  return built_in != nullptr ? built_in : "/etc/ssl/certs/ca-certificates.crt";
+}
+
+bool read_file(const std::string& path, std::string& text) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  text.append(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  return !file.bad();
+}
+
+// curl shares parsed certificates between connections only when they come from one file, and has
+// room for one file: so ours and the system's are joined in one that lives in memory.
+int join_trust(const std::string& ca_file) {
+  std::string joined;
+  read_file(system_trust_path(), joined);
+  joined += '\n';
+  if (!read_file(ca_file, joined)) {
+    throw std::runtime_error("outbound.ca_file: cannot read " + ca_file);
+  }
+  int fd = memfd_create("outbound-trust", MFD_CLOEXEC);
+  if (fd < 0 || write(fd, joined.data(), joined.size()) != static_cast<ssize_t>(joined.size())) {
+    throw std::runtime_error("outbound.ca_file: no memory for " + ca_file);
+  }
+  return fd;
+}
+
+std::optional<int64_t> whole_number(std::string_view text) {
+  int64_t value = 0;
+  auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string_view http_failure_name(HttpFailureKind kind) {
+  constexpr std::string_view names[] = {"bad_request",  "denied_address",  "connect",
+                                        "tls",          "timeout_connect", "timeout_first_byte",
+                                        "timeout_idle", "timeout_total",   "reset",
+                                        "protocol",     "too_large",       "too_many_redirects"};
+  return names[static_cast<size_t>(kind)];
+}
+
+std::string_view HttpHead::header(std::string_view lower_case_name) const {
+  for (const HttpField& field : headers) {
+    if (field.first == lower_case_name) return field.second;
+  }
+  return {};
+}
+
+std::optional<int64_t> HttpHead::retry_after_ms() const {
+  // A day is longer than anybody waits; the bound keeps the arithmetic small.
+  constexpr int64_t seconds_max = 86'400;
+  if (std::optional<int64_t> ms = whole_number(header("retry-after-ms"))) {
+    return std::min(*ms, seconds_max * 1000);
+  }
+  std::string_view value = header("retry-after");
+  if (value.empty()) return std::nullopt;
+  if (std::optional<int64_t> seconds = whole_number(value)) {
+    return std::min(*seconds, seconds_max) * 1000;
+  }
+  time_t when = curl_getdate(std::string(value).c_str(), nullptr);
+  if (when < 0) return std::nullopt;
+  int64_t seconds = static_cast<int64_t>(when) - static_cast<int64_t>(std::time(nullptr));
+  return std::clamp(seconds, int64_t{0}, seconds_max) * 1000;
+}
+
+HttpClient::HttpClient(Loop& loop, HttpClientOptions options)
+    : loop_(loop), allowed_(std::move(options.allow_cidrs)) {
+  start_curl_once();
+  if (options.ca_file.empty()) {
+    ca_path_ = system_trust_path();
+  } else {
+    ca_fd_ = join_trust(options.ca_file);
+    ca_path_ = "/proc/self/fd/" + std::to_string(ca_fd_);
+  }
+  operator_lane_ = std::make_unique<HttpLane>(loop, options.idle_connections_max);
+  guarded_lane_ = std::make_unique<HttpLane>(loop, guarded_idle_connections_max);
+}
+
+HttpClient::~HttpClient() {
+  operator_lane_.reset();
+  guarded_lane_.reset();
+  if (ca_fd_ >= 0) close(ca_fd_);
+}
+
+Task<HttpAnswer> HttpClient::fetch(HttpRequest request) {
+  HttpAnswer answer;
+  HttpExchange exchange(*this, std::move(request));
+  const HttpHead* head = co_await exchange.head();
+  if (head != nullptr) answer.head = *head;
+  while (head != nullptr) {
+    std::optional<std::string> piece = co_await exchange.next_piece();
+    if (!piece) break;
+    answer.body += *piece;
+  }
+  answer.failure = exchange.failure();
+  answer.truncated = exchange.truncated();
+  co_return answer;
+}
+
+}  // namespace hostler

@@ -1,0 +1,47 @@
+// One curl multi handle on the loop, with its own cache of connections. For the HTTP client's own
+// files only. Callbacks of curl mark exchanges ready; they are woken after curl has returned, so a
+// coroutine may end any exchange, its own too, and begin new ones.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/loop/loop.h"
+
+namespace hostler {
+
+class HttpExchange;
+
+class HttpLane {
+ public:
+  HttpLane(Loop& loop, long idle_connections_max);
+  ~HttpLane();
+  HttpLane(const HttpLane&) = delete;
+  HttpLane& operator=(const HttpLane&) = delete;
+
+  void add(CURL* easy);
+  void remove(CURL* easy);
+  void mark_ready(HttpExchange& exchange);
+  void forget(HttpExchange& exchange);
+
+ private:
+  struct Socket;
+  struct Callbacks;
+
+  void drive(curl_socket_t socket, int ready);
+  void collect_ended();
+  void wake_ready();
+  void socket_ready(curl_socket_t socket, bool readable, bool writable);
+  void watch_socket(curl_socket_t socket, int wanted);
+
+  Loop& loop_;
+  CURLM* multi_;
+  Timer timer_;
+  std::unordered_map<curl_socket_t, std::unique_ptr<Socket>> sockets_;
+  std::vector<HttpExchange*> ready_;
+};
+
+}  // namespace hostler
