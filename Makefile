@@ -61,6 +61,7 @@ test_kinds := unit style sql api system
 tests    := $(foreach kind,$(test_kinds),$(if $(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp),$(BUILD)/$(kind)_test))
 
 generated := $(BUILD)/generated/queries.h
+migrations := $(BUILD)/generated/embedded_migrations.h
 openapi   := $(BUILD)/generated/openapi_json.h
 
 # ---------------------------------------------------------------- help
@@ -79,12 +80,16 @@ $(generated): sql/embed_queries.sh $(wildcard sql/queries/*.sql sql/migrations/*
 	@mkdir -p $(@D)
 	sql/embed_queries.sh $@
 
+$(migrations): sql/embed_migrations.sh $(wildcard sql/migrations/*.sql)
+	@mkdir -p $(@D)
+	sql/embed_migrations.sh $@
+
 # The published contract: written as YAML, served as JSON. Debian's own Python has python3-yaml.
 $(openapi): docs/openapi.yaml docs/openapi_to_json.py
 	@mkdir -p $(@D)
 	/usr/bin/python3 docs/openapi_to_json.py $< $(@D)/openapi.json $@
 
-$(BUILD)/%.o: %.cpp | $(generated) $(openapi)
+$(BUILD)/%.o: %.cpp | $(generated) $(migrations) $(openapi)
 	@mkdir -p $(@D)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 

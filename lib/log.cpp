@@ -27,6 +27,13 @@ std::string_view level_name(LogLevel level) {
 
 }  // namespace
 
+LogLevel log_level_named(std::string_view name) {
+  for (LogLevel level : {LogLevel::debug, LogLevel::warning, LogLevel::error}) {
+    if (name == level_name(level)) return level;
+  }
+  return LogLevel::info;
+}
+
 void log_as(std::string program, LogLevel least) {
   program_name = std::move(program);
   level_least = least;

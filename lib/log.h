@@ -11,6 +11,9 @@ namespace hostler {
 
 enum class LogLevel { debug, info, warning, error };
 
+// The level of this name; of an unknown one, info.
+LogLevel log_level_named(std::string_view name);
+
 using LogField = std::pair<std::string_view, std::string>;
 
 // Set once by main(): the program's name stands in every line; lines below the level are dropped.

@@ -1,0 +1,27 @@
+// How hostlerctl answers: results on stdout, everything else on stderr, and an exit status out of
+// sysexits.h that scripts can tell apart. Used by every command of ctl/.
+#pragma once
+
+#include <cstdio>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace hostler {
+
+constexpr int exit_ok = 0;
+constexpr int exit_usage = 64;        // the command line, or what was typed
+constexpr int exit_bad_input = 65;    // what is there cannot be worked with
+constexpr int exit_unavailable = 69;  // Postgres is out of reach
+constexpr int exit_software = 70;     // a statement failed, or we did
+constexpr int exit_try_again = 75;    // something else was in the way
+constexpr int exit_no_permission = 77;
+
+inline void print_out(std::string_view text) { fmt::print("{}", text); }
+inline void tell(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+inline int fail(int status, std::string_view text) {
+  fmt::print(stderr, "hostlerctl: {}\n", text);
+  return status;
+}
+
+}  // namespace hostler

@@ -1,0 +1,137 @@
+// hostlerctl: the operator's command line. Sets up the database, applies migrations, makes the first
+// administrator, shows and checks the settings. Talks to Postgres directly, never over HTTP, as a
+// superuser or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h.
+// Owner of CLI11.
+#include <unistd.h>
+
+#include <string>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "ctl/answers.h"
+#include "ctl/migrations.h"
+#include "ctl/setup_database.h"
+#include "lib/error.h"
+#include "lib/json.h"
+#include "lib/settings_load.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+struct Options {
+  std::string config;
+  std::string output = "text";
+  std::string superuser_url;
+  std::string database = "hostler";
+  MigrateOptions migrate;
+
+  bool as_json() const { return output == "json"; }
+};
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::database_unavailable:
+      return exit_unavailable;
+    case ErrorCode::overload_busy:
+      return exit_try_again;
+    case ErrorCode::internal_error:
+      return exit_software;
+    case ErrorCode::http_bad_request:
+      return exit_bad_input;
+    default:
+      return exit_bad_input;
+  }
+}
+
+std::string words_of(const Error& error) {
+  std::string words(error.detail.empty() ? error_row(error.code).title : error.detail);
+  if (error.code == ErrorCode::overload_busy) words = "something holds a lock; try again";
+  if (error.code == ErrorCode::internal_error) words = "a statement failed";
+  return error.cause.empty() ? words : words + ": " + error.cause;
+}
+
+int print_version(const Options& options) {
+  if (options.as_json()) {
+    JsonWriter json;
+    json.begin_object().member("version", HOSTLER_VERSION);
+    json.member("schema_version", schema_version_expected).end_object();
+    print_out(json.take() + "\n");
+  } else {
+    print_out(fmt::format("hostlerctl {}, schema {}\n", HOSTLER_VERSION, schema_version_expected));
+  }
+  return exit_ok;
+}
+
+int run(const CLI::App& app, Options& options) {
+  if (app.got_subcommand("version")) return print_version(options);
+  LoadedSettings loaded = load_settings(options.config, environ);
+  for (const std::string& fault : loaded.faults) fail(exit_bad_configuration, fault);
+  if (!loaded.faults.empty()) return exit_bad_configuration;
+  if (app.got_subcommand("check-config")) return exit_ok;
+  if (app.got_subcommand("config")) {
+    print_out(print_settings(loaded.settings));
+    return exit_ok;
+  }
+  if (app.got_subcommand("setup-database")) {
+    return setup_database(options.superuser_url, options.database);
+  }
+  options.migrate.database_url = loaded.settings.text("database.url");
+  options.migrate.as_json = options.as_json();
+  return migrate(options.migrate);
+}
+
+void add_commands(CLI::App& app, Options& options) {
+  app.require_subcommand(1);
+  app.fallthrough();  // --config and -o may stand after the command too
+  app.add_option("--config", options.config, "the file of settings")
+      ->type_name("FILE")
+      ->default_str(std::string(default_settings_file));
+  app.add_option("-o,--output", options.output, "text or json, where a command prints facts")
+      ->check(CLI::IsMember({"text", "json"}));
+
+  CLI::App* setup =
+      app.add_subcommand("setup-database", "make roles and database; may be repeated");
+  setup->add_option("--superuser-url", options.superuser_url, "how to connect as a superuser")
+      ->type_name("URL")
+      ->required();
+  setup->add_option("--database", options.database, "the database to make ready")
+      ->type_name("NAME")
+      ->capture_default_str();
+
+  CLI::App* migrations =
+      app.add_subcommand("migrate", "apply the migrations that database.url lacks");
+  CLI::Option* status =
+      migrations->add_flag("--status", options.migrate.status_only, "only list what is applied");
+  migrations->add_flag("--dry-run", options.migrate.dry_run, "only say what would be applied")
+      ->excludes(status);
+  migrations
+      ->add_option("--directory", options.migrate.folder,
+                   "take migrations from here instead of the program's own")
+      ->type_name("DIR");
+
+  app.add_subcommand("config", "print the settings in force, as a file with comments");
+  app.add_subcommand("check-config", "say what is wrong with the settings, or nothing");
+  app.add_subcommand("version", "print the versions of program and schema");
+}
+
+}  // namespace
+}  // namespace hostler
+
+int main(int argc, char** argv) {
+  using namespace hostler;
+  CLI::App app("The operator's command line of Hostler.", "hostlerctl");
+  Options options;
+  add_commands(app, options);
+  try {
+    app.parse(argc, argv);
+    return run(app, options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? exit_ok : exit_usage;
+  } catch (const Error& error) {
+    return fail(status_of(error.code), words_of(error));
+  } catch (const std::exception& error) {
+    return fail(exit_software, error.what());
+  }
+}

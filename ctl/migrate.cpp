@@ -1,0 +1,155 @@
+// Applies migrations: compares what the database has with what there is, then runs what is missing,
+// each in a transaction of its own, as hostler_owner, one migrate at a time.
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/migrations.h"
+#include "lib/error.h"
+#include "lib/json.h"
+#include "lib/loop/db_session.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+struct Applied {
+  std::string version;
+  std::string name;
+  std::string checksum;
+  std::string applied_at;
+};
+
+// Nothing when all is well, else why this session cannot be hostler_owner.
+std::optional<std::string> become_owner(DbSession& session) {
+  Result facts = session.run(query::owner_facts);
+  if (!facts.front().boolean("role_exists")) {
+    return "the role hostler_owner does not exist; run hostlerctl setup-database first";
+  }
+  if (!facts.front().boolean("may_become")) {
+    return fmt::format(
+        "the role {} may not act as hostler_owner; connect as a superuser, or let one "
+        "GRANT hostler_owner TO it",
+        facts.front().text("session_role"));
+  }
+  session.run(query::become_owner);
+  return std::nullopt;
+}
+
+void wait_for_turn(DbSession& session) {
+  if (session.run(query::migrate_try_lock).front().boolean("is_mine")) return;
+  tell("Waiting for another hostlerctl migrate of this database to end.");
+  session.run(query::migrate_lock);
+}
+
+std::vector<Applied> applied_migrations(DbSession& session) {
+  std::vector<Applied> applied;
+  if (session.run(query::migrations_table_exists).text() != "t") return applied;
+  Result rows = session.run(query::migrations_applied);
+  for (int i = 0; i < rows.size(); ++i) {
+    applied.push_back({std::string(rows[i].text("version")), std::string(rows[i].text("name")),
+                       rows[i].bytes("checksum"), std::string(rows[i].text("applied_at"))});
+  }
+  return applied;
+}
+
+// The applied ones must be the first of what there is, unchanged.
+std::optional<std::string> mismatch(const std::vector<Migration>& migrations,
+                                    const std::vector<Applied>& applied) {
+  for (size_t i = 0; i < applied.size(); ++i) {
+    const Applied& was = applied[i];
+    if (i >= migrations.size() || was.version > migrations.back().version) {
+      return fmt::format(
+          "the database has migration {} ({}), which is newer than this program's {}", was.version,
+          was.name, migrations.back().version);
+    }
+    const Migration& migration = migrations[i];
+    if (migration.version != was.version) {
+      return fmt::format("migration {} is to be applied before {}, which the database has already",
+                         std::min(migration.version, was.version),
+                         std::max(migration.version, was.version));
+    }
+    if (migration.checksum != was.checksum) {
+      return fmt::format(
+          "migration {} ({}) was applied with another text on {}; an applied migration must never "
+          "change: restore its text and put the change into a new one",
+          was.version, migration.name, was.applied_at);
+    }
+  }
+  return std::nullopt;
+}
+
+void print_status(const std::vector<Migration>& migrations, const std::vector<Applied>& applied,
+                  bool as_json) {
+  JsonWriter json;
+  json.begin_array();
+  for (size_t i = 0; i < migrations.size(); ++i) {
+    bool is_applied = i < applied.size();
+    const Migration& migration = migrations[i];
+    json.begin_object().member("version", migration.version).member("name", migration.name);
+    json.member("applied", is_applied);
+    if (is_applied) {
+      json.member("applied_at", applied[i].applied_at);
+    } else {
+      json.member_raw("applied_at", "null");
+    }
+    json.end_object();
+    if (as_json) continue;
+    print_out(fmt::format("{}  {:<24} {}\n", migration.version, migration.name,
+                          is_applied ? applied[i].applied_at : "missing"));
+  }
+  json.end_array();
+  if (as_json) print_out(json.take() + "\n");
+}
+
+void apply(DbSession& session, const Migration& migration) {
+  session.begin();
+  session.run(query::migration_limits);
+  session.run_text(migration.text);
+  session.run(query::migration_record,
+              Params().text(migration.version).text(migration.name).bytes(migration.checksum));
+  session.commit();
+}
+
+// The transaction of a migration that failed ends with the session.
+int apply_missing(DbSession& session, const std::vector<Migration>& migrations, size_t begin) {
+  for (size_t i = begin; i < migrations.size(); ++i) {
+    const Migration& migration = migrations[i];
+    // Said before: a failure is then told under the migration's name.
+    fmt::print("{}  {} … ", migration.version, migration.name);
+    std::fflush(stdout);
+    apply(session, migration);
+    print_out("applied\n");
+  }
+  if (begin == migrations.size()) {
+    print_out(fmt::format("Nothing to do: the schema is at {}.\n", migrations.back().version));
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+int migrate(const MigrateOptions& options) {
+  std::vector<Migration> migrations =
+      options.folder.empty() ? migrations_of_program() : migrations_of_folder(options.folder);
+  DbSession session(options.database_url, "hostlerctl migrate");
+  std::optional<std::string> refusal = become_owner(session);
+  if (refusal) return fail(exit_no_permission, *refusal);
+  if (!options.status_only && !options.dry_run) wait_for_turn(session);
+  std::vector<Applied> applied = applied_migrations(session);
+  std::optional<std::string> fault = mismatch(migrations, applied);
+  if (fault) return fail(exit_bad_input, *fault);
+  if (options.status_only) {
+    print_status(migrations, applied, options.as_json);
+    return exit_ok;
+  }
+  if (!options.dry_run) return apply_missing(session, migrations, applied.size());
+  for (size_t i = applied.size(); i < migrations.size(); ++i) {
+    print_out(fmt::format("{}  {} would be applied\n", migrations[i].version, migrations[i].name));
+  }
+  return exit_ok;
+}
+
+}  // namespace hostler

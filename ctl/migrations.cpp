@@ -1,0 +1,75 @@
+// The list of migrations, from the program or a folder; see ctl/migrations.h.
+#include "ctl/migrations.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "lib/error.h"
+#include "embedded_migrations.h"
+
+namespace hostler {
+namespace {
+
+Error bad_folder(const std::string& why) { return Error(ErrorCode::http_bad_request, why); }
+
+// NNNNN_name.sql
+bool is_migration_name(std::string_view name) {
+  constexpr size_t digits = 5;
+  if (name.size() <= digits + 5 || !name.ends_with(".sql") || name[digits] != '_') return false;
+  return std::all_of(name.begin(), name.begin() + digits,
+                     [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::vector<std::string> sql_files_of(const std::string& folder) {
+  DIR* open = opendir(folder.c_str());
+  if (open == nullptr) throw bad_folder(folder + " cannot be read");
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(open)) {
+    if (std::string_view(entry->d_name).ends_with(".sql")) names.emplace_back(entry->d_name);
+  }
+  closedir(open);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::vector<Migration> migrations_of_program() {
+  std::vector<Migration> migrations;
+  for (const EmbeddedMigration& embedded : embedded_migrations) {
+    migrations.push_back({std::string(embedded.version), std::string(embedded.name),
+                          std::string(embedded.text), sha256(embedded.text)});
+  }
+  return migrations;
+}
+
+std::vector<Migration> migrations_of_folder(const std::string& folder) {
+  std::vector<Migration> migrations;
+  for (const std::string& name : sql_files_of(folder)) {
+    if (!is_migration_name(name)) {
+      throw bad_folder(fmt::format("{}/{}: the name must be like 00001_what.sql", folder, name));
+    }
+    std::ifstream file(folder + "/" + name, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file || text.str().empty()) {
+      throw bad_folder(fmt::format("{}/{} is empty or cannot be read", folder, name));
+    }
+    std::string version = name.substr(0, 5);
+    if (!migrations.empty() && migrations.back().version == version) {
+      throw bad_folder(fmt::format("{}: two migrations have the number {}", folder, version));
+    }
+    migrations.push_back(
+        {version, name.substr(6, name.size() - 10), text.str(), sha256(text.str())});
+  }
+  if (migrations.empty()) throw bad_folder(folder + " holds no migration");
+  return migrations;
+}
+
+}  // namespace hostler

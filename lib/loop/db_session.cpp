@@ -1,0 +1,128 @@
+// The waiting connection; see lib/loop/db_session.h. With the other db*.cpp the owner of libpq.
+#include "lib/loop/db_session.h"
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace hostler {
+namespace {
+
+std::string field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+std::string without_line_end(const char* text) {
+  std::string line = text;
+  while (line.ends_with('\n')) line.pop_back();
+  return line;
+}
+
+// The line of the text that the server points at, counted from 1; 0 when it points nowhere.
+// Positions are counted in characters.
+int64_t line_of(const PGresult* result, std::string_view text) {
+  std::string position = field(result, PG_DIAG_STATEMENT_POSITION);
+  int64_t characters = 0;
+  std::from_chars(position.data(), position.data() + position.size(), characters);
+  if (characters == 0) return 0;
+  int64_t line = 1;
+  for (char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) --characters;
+    if (characters <= 0) break;
+    if (c == '\n') ++line;
+  }
+  return line;
+}
+
+std::string words_of(const PGresult* result, std::string_view text) {
+  std::string words = field(result, PG_DIAG_MESSAGE_PRIMARY);
+  for (int code : {PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT, PG_DIAG_CONTEXT}) {
+    std::string more = field(result, code);
+    if (!more.empty()) words += "\n  " + more;
+  }
+  int64_t line = line_of(result, text);
+  return line == 0 ? words : fmt::format("line {}: {}", line, words);
+}
+
+}  // namespace
+
+void DbSession::Close::operator()(pg_conn* connection) const { PQfinish(connection); }
+
+DbSession::DbSession(const std::string& conninfo, const std::string& application_name,
+                     const std::string& database)
+    : on_notice_(std::make_unique<std::function<void(std::string_view)>>()) {
+  // libpq expands the first dbname; a later one replaces only the database's name.
+  std::vector<const char*> names{"connect_timeout", "dbname", "application_name", "options"};
+  std::vector<const char*> values{"10", conninfo.c_str(), application_name.c_str(),
+                                  "-c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO"};
+  if (!database.empty()) {
+    names.push_back("dbname");
+    values.push_back(database.c_str());
+  }
+  names.push_back(nullptr);
+  values.push_back(nullptr);
+  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
+  if (PQstatus(connection_.get()) != CONNECTION_OK) {
+    throw Error(ErrorCode::database_unavailable, {},
+                without_line_end(PQerrorMessage(connection_.get())));
+  }
+  PQsetNoticeReceiver(
+      connection_.get(),
+      [](void* action, const PGresult* notice) noexcept {
+        auto& on_notice = *static_cast<std::function<void(std::string_view)>*>(action);
+        if (on_notice) on_notice(field(notice, PG_DIAG_MESSAGE_PRIMARY));
+      },
+      on_notice_.get());
+}
+
+void DbSession::on_notice(std::function<void(std::string_view)> action) {
+  *on_notice_ = std::move(action);
+}
+
+Result DbSession::checked(pg_result* raw, std::string_view text) {
+  Result result(raw);
+  ExecStatusType status = PQresultStatus(raw);
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return result;
+  std::string state = field(raw, PG_DIAG_SQLSTATE);
+  if (state.empty() || PQstatus(connection_.get()) != CONNECTION_OK) {
+    throw Error(ErrorCode::database_unavailable, {},
+                without_line_end(PQerrorMessage(connection_.get())));
+  }
+  std::string message = field(raw, PG_DIAG_MESSAGE_PRIMARY);
+  std::optional<ErrorCode> raised = error_code_named(message);
+  if (state == "HS000" && raised) throw Error(*raised, field(raw, PG_DIAG_MESSAGE_DETAIL));
+  ErrorCode code = state == "55P03" ? ErrorCode::overload_busy : ErrorCode::internal_error;
+  throw Error(code, {}, words_of(raw, text));
+}
+
+Result DbSession::run(const Statement& statement, const Params& params) {
+  assert(static_cast<int>(params.values().size()) == statement.params);
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+  for (const Params::Value& value : params.values()) {
+    values.push_back(value.is_null ? nullptr : value.bytes.c_str());
+    lengths.push_back(static_cast<int>(value.bytes.size()));
+    formats.push_back(value.is_binary ? 1 : 0);
+  }
+  return checked(PQexecParams(connection_.get(), statement.text, statement.params, nullptr,
+                              values.data(), lengths.data(), formats.data(), 0),
+                 statement.text);
+}
+
+Result DbSession::run_text(const std::string& text) {
+  return checked(PQexec(connection_.get(), text.c_str()), text);
+}
+
+void DbSession::begin() { run_text("BEGIN"); }
+void DbSession::commit() { run_text("COMMIT"); }
+void DbSession::rollback() { run_text("ROLLBACK"); }
+
+}  // namespace hostler

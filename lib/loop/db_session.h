@@ -1,0 +1,48 @@
+// One connection to Postgres, statement after statement, each waited for: for hostlerctl and for
+// tests. Never used by a service: it blocks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lib/loop/db.h"
+
+struct pg_conn;
+
+namespace hostler {
+
+class DbSession {
+ public:
+  // database: instead of the one that conninfo names, unless empty. Waits at most 10 s. Throws
+  // database_unavailable when there is no connection; cause says why.
+  DbSession(const std::string& conninfo, const std::string& application_name,
+            const std::string& database = "");
+
+  // Throws the code that a function of ours raised, overload_busy when a lock was not to be had in
+  // time, database_unavailable when the connection is lost, else internal_error; cause has the
+  // server's words.
+  Result run(const Statement& statement, const Params& params = {});
+  // As run, for text that is no statement of sql/queries: a statement that was itself an answer,
+  // or several at once (a migration). In a transaction only when one is open.
+  Result run_text(const std::string& text);
+
+  void begin();
+  void commit();
+  void rollback();
+
+  // Called with each NOTICE and warning of the server.
+  void on_notice(std::function<void(std::string_view)> action);
+
+ private:
+  Result checked(pg_result* result, std::string_view text);
+  struct Close {
+    void operator()(pg_conn* connection) const;
+  };
+  std::unique_ptr<pg_conn, Close> connection_;
+  // On the heap, since libpq keeps its address.
+  std::unique_ptr<std::function<void(std::string_view)>> on_notice_;
+};
+
+}  // namespace hostler

@@ -1,0 +1,37 @@
+// Loads the settings from file and environment, and prints them. Called by the mains before
+// anything else; never by a handler. A bad configuration is told whole, fault by fault.
+//
+// Weakest first: the defaults of lib/settings_table.h, the file, the files conf.d/*.toml beside it
+// in the order of their names, HOSTLER_… variables, and (lib/loop/live_settings.h) the database.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/settings.h"
+
+namespace hostler {
+
+// sysexits.h: what a program ends with when its configuration is bad.
+constexpr int exit_bad_configuration = 78;
+constexpr std::string_view default_settings_file = "/etc/hostler/hostler.toml";
+
+struct LoadedSettings {
+  Settings settings;
+  // "/etc/hostler/hostler.toml:3:1: there is no setting …"; empty when all is well.
+  std::vector<std::string> faults;
+};
+
+// path empty: the default file, which may be missing. A file that is named must exist.
+// environment: NAME=value each, as in environ.
+LoadedSettings load_settings(const std::string& path, char* const* environment);
+
+// The text of one file, put on top of what loaded has.
+void read_settings_file(std::string_view text, const std::string& path, LoadedSettings& loaded);
+void read_settings_environment(char* const* environment, LoadedSettings& loaded);
+
+// The table as a commented file: what has its default is commented out, secrets are masked.
+std::string print_settings(const Settings& settings);
+
+}  // namespace hostler

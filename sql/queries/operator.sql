@@ -1,0 +1,93 @@
+-- What hostlerctl asks and does, as a superuser or as hostler_owner. Never used by the services.
+
+-- name: setup_lock
+-- Two setups at once would meet in the catalogue. Held until the session ends.
+SELECT pg_advisory_lock(hashtext('hostler setup-database'));
+
+-- name: setup_roles
+-- The roles of the cluster; brings an existing role into form, never touches passwords.
+DO $$
+DECLARE
+    wanted record;
+    existing pg_roles;
+BEGIN
+    FOR wanted IN
+        SELECT * FROM (VALUES
+            ('hostler_owner', false, true), ('hostler_api', true, false), ('hostler_runner', true, true)
+        ) AS roles (name, can_login, bypasses_rls)
+    LOOP
+        SELECT * INTO existing FROM pg_roles WHERE rolname = wanted.name;
+        IF NOT FOUND THEN
+            EXECUTE format('CREATE ROLE %I', wanted.name);
+            RAISE NOTICE 'role % made', wanted.name;
+        END IF;
+        IF existing.rolcanlogin IS DISTINCT FROM wanted.can_login
+           OR existing.rolbypassrls IS DISTINCT FROM wanted.bypasses_rls
+           OR coalesce(existing.rolsuper OR existing.rolcreaterole OR existing.rolcreatedb, false) THEN
+            EXECUTE format('ALTER ROLE %I NOSUPERUSER NOCREATEROLE NOCREATEDB %s %s', wanted.name,
+                CASE WHEN wanted.can_login THEN 'LOGIN' ELSE 'NOLOGIN' END,
+                CASE WHEN wanted.bypasses_rls THEN 'BYPASSRLS' ELSE 'NOBYPASSRLS' END);
+            IF existing.rolname IS NOT NULL THEN
+                RAISE NOTICE 'role % brought into form', wanted.name;
+            END IF;
+        END IF;
+    END LOOP;
+    -- Refused tokens end statements by an error; they are the client's matter, not the log's.
+    IF NOT EXISTS (
+        SELECT FROM pg_roles WHERE rolname = 'hostler_api' AND 'log_min_messages=fatal' = ANY (rolconfig)
+    ) THEN
+        ALTER ROLE hostler_api SET log_min_messages = fatal;
+    END IF;
+END
+$$;
+
+-- name: database_encoding
+-- Empty when there is no such database. $1 name text
+SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = $1;
+
+-- name: create_database_text
+-- CREATE DATABASE takes no parameters and no transaction: its text. $1 name text
+-- C.UTF-8 orders by code point, so that no upgrade of the system's locales can break an index.
+SELECT format('CREATE DATABASE %I OWNER hostler_owner TEMPLATE template0 ENCODING %L LOCALE %L',
+              $1::text, 'UTF8', 'C.UTF-8');
+
+-- name: setup_database
+-- The current database belongs to hostler_owner; nobody else than the services may connect.
+DO $$
+BEGIN
+    EXECUTE format('ALTER DATABASE %I OWNER TO hostler_owner', current_database());
+    EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
+    EXECUTE format('GRANT CONNECT ON DATABASE %I TO hostler_api, hostler_runner', current_database());
+    ALTER SCHEMA public OWNER TO pg_database_owner;
+END
+$$;
+
+-- name: owner_facts
+-- Whether this session may become hostler_owner.
+SELECT current_user AS session_role,
+       EXISTS (SELECT FROM pg_roles WHERE rolname = 'hostler_owner') AS role_exists,
+       coalesce((SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = 'hostler_owner'), false) AS may_become;
+
+-- name: become_owner
+SELECT set_config('role', 'hostler_owner', false), set_config('search_path', 'public', false);
+
+-- name: migrate_try_lock
+-- One migrate at a time and database. Held until the session ends.
+SELECT pg_try_advisory_lock(hashtext('hostler migrate')) AS is_mine;
+
+-- name: migrate_lock
+SELECT pg_advisory_lock(hashtext('hostler migrate'));
+
+-- name: migrations_table_exists
+SELECT to_regclass('public.schema_migrations') IS NOT NULL;
+
+-- name: migrations_applied
+SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_migrations ORDER BY version;
+
+-- name: migration_limits
+-- A migration that cannot have its locks soon gives up, instead of making all others queue behind it.
+SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '0', true);
+
+-- name: migration_record
+-- $1 version text, $2 name text, $3 checksum bytea
+INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3);
