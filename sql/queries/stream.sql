@@ -16,7 +16,8 @@ WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3;
 SELECT e.run_id, e.seq, e.type, e.data, rfc3339(e.created_at) AS created_at
 FROM unnest($1::uuid[], $2::bigint[]) AS followed(run_id, after)
 CROSS JOIN LATERAL (
-    SELECT * FROM run_events WHERE run_events.run_id = followed.run_id AND run_events.seq > followed.after
+    SELECT run_id, seq, type, data, created_at FROM run_events
+    WHERE run_events.run_id = followed.run_id AND run_events.seq > followed.after
     ORDER BY run_events.seq LIMIT $3) AS e
 ORDER BY e.run_id, e.seq;
 
