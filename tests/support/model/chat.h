@@ -55,16 +55,18 @@ enum class FinishReason { stop, tool_calls, length, content_filter };
 class AnswerForm {
  public:
   virtual ~AnswerForm() = default;
-  virtual void open(std::string& out) = 0;
+  virtual void open(std::string& out, const std::optional<Usage>& usage_so_far) = 0;
   virtual void text(std::string& out, std::string_view piece) = 0;
   virtual void thinking(std::string& out, std::string_view piece) = 0;
   virtual std::string_view call_id_prefix() const = 0;
   virtual void begin_tool_call(std::string& out, const ToolCall& call) = 0;
   virtual void tool_arguments(std::string& out, std::string_view piece) = 0;
   virtual void close(std::string& out, FinishReason reason, const std::optional<Usage>& usage) = 0;
-  // Inside a stream that began well: an error object; and an event that stops in the middle.
+  // Inside a stream that began well: an error object; an event that stops in the middle; one whose
+  // content is no JSON.
   virtual void error(std::string& out) = 0;
   virtual void half_event(std::string& out) = 0;
+  virtual void garbage_event(std::string& out, std::string_view garbage) = 0;
 };
 
 // One wire form: its checks, its errors, its answers.

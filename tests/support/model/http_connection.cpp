@@ -1,5 +1,5 @@
-// The connection of http_connection.h over a non-blocking socket: bytes are written at once and kept
-// only when the socket takes no more.
+// The connection of http_connection.h over a non-blocking socket: bytes are written at once and
+// kept only when the socket takes no more.
 #include "tests/support/model/http_connection.h"
 
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
-// One client's connection: reads requests one after the other, hands each to the handler, sends what
-// the handler writes. Owned by HttpServer, which removes it on a later turn than it closed in.
+// One client's connection: reads requests one after the other, hands each to the handler, sends
+// what the handler writes. Owned by HttpServer, which removes it on a later turn than it closed in.
 #pragma once
 
 #include <memory>

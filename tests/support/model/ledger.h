@@ -1,5 +1,5 @@
-// What the stand-in was asked and what became of it, for tests: GET and DELETE /_requests. Keeps the
-// last hundred requests in bounded memory and never a key.
+// What the stand-in was asked and what became of it, for tests: GET and DELETE /_requests. Keeps
+// the last hundred requests in bounded memory and never a key.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ class OpenAiStream final : public AnswerForm {
     delta_suffix_ += include_usage_ ? ",\"usage\":null}\n\n" : "}\n\n";
   }
 
-  void open(std::string& out) override {
+  void open(std::string& out, const std::optional<Usage>&) override {
     delta(out, R"("role":"assistant","content":"","refusal":null)");
   }
   void text(std::string& out, std::string_view piece) override {
@@ -92,6 +92,9 @@ class OpenAiStream final : public AnswerForm {
     out += R"(data: {"error":{"message":"The server had an error while processing your request.",)";
     out += "\"type\":\"server_error\",\"param\":null,\"code\":null}}\n\n";
   }
+  void garbage_event(std::string& out, std::string_view garbage) override {
+    out += "data: " + std::string(garbage) + "\n\n";
+  }
   void half_event(std::string& out) override { out += prefix_ + R"(,"choices":[{"index":0,"del)"; }
 
  private:
@@ -121,7 +124,7 @@ class OpenAiDocument final : public AnswerForm {
   explicit OpenAiDocument(const ChatRequest& request)
       : id_(stand_in_id("chatcmpl-", request.conversation, 0)), model_(request.model) {}
 
-  void open(std::string&) override {}
+  void open(std::string&, const std::optional<Usage>&) override {}
   void text(std::string&, std::string_view piece) override { text_ += piece; }
   void thinking(std::string&, std::string_view piece) override { thinking_ += piece; }
   std::string_view call_id_prefix() const override { return "call_"; }
@@ -146,6 +149,7 @@ class OpenAiDocument final : public AnswerForm {
   }
   void error(std::string&) override {}
   void half_event(std::string&) override {}
+  void garbage_event(std::string&, std::string_view) override {}
 
  private:
   void write_message(JsonWriter& writer) const {

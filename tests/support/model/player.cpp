@@ -32,7 +32,13 @@ Player::Player(Wheel& wheel, Exchange& exchange, ChatRequest request,
       form_(std::move(form)),
       turn_(std::move(turn)),
       delay_ms_(word_delay_ms),
-      due_ms_(wheel.now_ms()) {}
+      due_ms_(wheel.now_ms()) {
+  // Usage holds for the whole turn: one form tells it before anything is said.
+  for (const Step& step : turn_) {
+    if (step.kind == StepKind::usage) usage_ = step.usage;
+    if (step.kind == StepKind::no_usage) has_usage_ = false;
+  }
+}
 
 void Player::on_room() {
   if (state_ == State::playing) wheel_.schedule(*this, due_ms_);
@@ -180,20 +186,10 @@ int64_t Player::play_tools(const Step& step) {
 }
 
 void Player::play_setting(const Step& step) {
-  switch (step.kind) {
-    case StepKind::delay:
-      delay_ms_ = step.number;
-      break;
-    case StepKind::finish:
-      reason_ = step.reason;
-      has_wished_reason_ = true;
-      break;
-    case StepKind::usage:
-      usage_ = step.usage;
-      break;
-    default:
-      has_usage_ = false;
-      break;
+  if (step.kind == StepKind::delay) delay_ms_ = step.number;
+  if (step.kind == StepKind::finish) {
+    reason_ = step.reason;
+    has_wished_reason_ = true;
   }
 }
 
@@ -234,29 +230,30 @@ void Player::play_garbage(const Step& step) {
     exchange_.answer({200, "application/json", {}}, not_json);
   } else {
     open();
-    scratch_ += "data: " + std::string(not_json) + "\n\n";
+    form_->garbage_event(scratch_, not_json);
     exchange_.write(std::exchange(scratch_, {}));
     exchange_.end();
   }
+}
+
+std::optional<Usage> Player::usage() const {
+  if (!has_usage_) return std::nullopt;
+  return Usage{usage_.input_tokens.value_or(request_.input_tokens),
+               usage_.output_tokens.value_or(output_tokens_), usage_.cached_tokens.value_or(0),
+               usage_.written_tokens.value_or(0)};
 }
 
 void Player::open() {
   if (std::exchange(is_open_, true) || !request_.stream) return;
   exchange_.begin_stream(
       {200, "text/event-stream; charset=utf-8", {{"cache-control", "no-cache"}}});
-  form_->open(scratch_);
+  form_->open(scratch_, usage());
 }
 
 void Player::close() {
   open();
   state_ = State::ended;
-  std::optional<Usage> usage;
-  if (has_usage_) {
-    usage = Usage{usage_.input_tokens.value_or(request_.input_tokens),
-                  usage_.output_tokens.value_or(output_tokens_), usage_.cached_tokens.value_or(0),
-                  usage_.written_tokens.value_or(0)};
-  }
-  form_->close(scratch_, reason_, usage);
+  form_->close(scratch_, reason_, usage());
   if (!request_.stream) {
     exchange_.answer({200, "application/json", {}}, std::exchange(scratch_, {}));
     return;

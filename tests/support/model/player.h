@@ -37,6 +37,7 @@ class Player final : public Work, private Wheel::Entry {
   void next_step();
   std::string text_of(const Step& step) const;
   bool may_say_more();
+  std::optional<Usage> usage() const;
 
   void open();
   void close();

@@ -1,5 +1,5 @@
-// The parser of script.h: one table row a command. Strict: a command that cannot be meant is a fault;
-// brackets whose first word is no command are ordinary text.
+// The parser of script.h: one table row a command. Strict: a command that cannot be meant is a
+// fault; brackets whose first word is no command are ordinary text.
 #include "tests/support/model/script.h"
 
 #include <algorithm>

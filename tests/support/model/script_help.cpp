@@ -38,7 +38,7 @@ std::string_view script_help() {
     [error-in-stream times=N]   an error object inside the stream
     [silence times=N]      nothing more, not even a head, until the client leaves
     [stall times=N]        some words, then silence
-    [garbage times=N]      an event that is not JSON; [garbage html], [garbage http]: a page, no HTTP
+    [garbage times=N]      an event that is no JSON; [garbage html], [garbage http]: a page, no HTTP
 
 Looking back
   GET /_requests           counts (count, finished, aborted_by_client, cut_by_server, open,

@@ -23,7 +23,10 @@ void answer_text(Exchange& exchange, int status, std::string_view text) {
 }  // namespace
 
 Service::Service(Loop& loop, ServiceOptions options)
-    : options_(std::move(options)), wheel_(loop), openai_(make_openai_form()) {}
+    : options_(std::move(options)),
+      wheel_(loop),
+      openai_(make_openai_form()),
+      anthropic_(make_anthropic_form()) {}
 
 ServerHooks Service::hooks() {
   ServerHooks hooks;
@@ -47,6 +50,7 @@ std::unique_ptr<Work> Service::answer(Exchange& exchange, const HttpRequest& req
     return nullptr;
   }
   if (path.ends_with("/chat/completions")) return answer_chat(exchange, request, *openai_);
+  if (path.ends_with("/v1/messages")) return answer_chat(exchange, request, *anthropic_);
   answer_text(exchange, 404, "no such path; stand-in-model --help tells the paths\n");
   return nullptr;
 }

@@ -37,6 +37,7 @@ class Service {
   Ledger ledger_;
   Planner planner_;
   std::unique_ptr<WireForm> openai_;
+  std::unique_ptr<WireForm> anthropic_;
 };
 
 }  // namespace hostler::stand_in
