@@ -69,6 +69,7 @@ SELECT current_user AS session_role,
        coalesce((SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = 'hostler_owner'), false) AS may_become;
 
 -- name: become_owner
+-- What is made from here on belongs to the owner.
 SELECT set_config('role', 'hostler_owner', false), set_config('search_path', 'public', false);
 
 -- name: migrate_try_lock
@@ -76,12 +77,15 @@ SELECT set_config('role', 'hostler_owner', false), set_config('search_path', 'pu
 SELECT pg_try_advisory_lock(hashtext('hostler migrate')) AS is_mine;
 
 -- name: migrate_lock
+-- As migrate_try_lock, but waits.
 SELECT pg_advisory_lock(hashtext('hostler migrate'));
 
 -- name: migrations_table_exists
+-- False in a database that was never migrated.
 SELECT to_regclass('public.schema_migrations') IS NOT NULL;
 
 -- name: migrations_applied
+-- What was applied, oldest first.
 SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_migrations ORDER BY version;
 
 -- name: migration_limits

@@ -1,0 +1,211 @@
+// The route table of hostler-api against the published document, nginx, and the tests: each route
+// stands in all of them, with the same rights, body and stream. Runs the program with --routes.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "tests/style/contract.h"
+#include "tests/style/source_text.h"
+
+namespace hostler::style {
+namespace {
+
+struct PrintedRoute {
+  std::string method, path, access, keys, lane, body_bytes_max, rate;
+  std::string name() const { return method + " " + path; }
+};
+
+std::string build_folder() {
+  const char* given = std::getenv("TEST_BUILD");
+  if (given != nullptr) return given;
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+}
+
+// What the program prints, without a shell between. Empty when it cannot be run.
+std::string output_of(const std::string& program, const char* argument) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    execl(program.c_str(), program.c_str(), argument, static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  close(ends[1]);
+  std::string output;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    output.append(buffer, static_cast<size_t>(got));
+  }
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return output;
+}
+
+// Lines of columns parted by tabs: method, path, access, keys, lane, body limit, rate class.
+std::vector<PrintedRoute> routes_in(const std::string& printed) {
+  std::vector<PrintedRoute> routes;
+  for (const std::string& line : lines_of(printed)) {
+    PrintedRoute route;
+    std::istringstream columns(line);
+    for (std::string* column : {&route.method, &route.path, &route.access, &route.keys, &route.lane,
+                                &route.body_bytes_max, &route.rate}) {
+      std::getline(columns, *column, '\t');
+    }
+    routes.push_back(std::move(route));
+  }
+  return routes;
+}
+
+// A failure of the test when there are none: what runs over them must not pass over nothing.
+std::vector<PrintedRoute> routes_of_program() {
+  std::vector<PrintedRoute> routes =
+      routes_in(output_of(build_folder() + "/hostler-api", "--routes"));
+  EXPECT_FALSE(routes.empty()) << build_folder() << "/hostler-api --routes prints nothing";
+  return routes;
+}
+
+const Operation* operation_named(const std::vector<Operation>& operations,
+                                 const std::string& name) {
+  for (const Operation& operation : operations) {
+    if (operation.name() == name) return &operation;
+  }
+  return nullptr;
+}
+
+// The schemes that serve for an operation: its own list, or the document's.
+std::set<std::string> schemes_of(const Json& document, const Operation& operation) {
+  const Json* own = operation.body->find("security");
+  const Json& security = own == nullptr ? member_or_null(document, "security") : *own;
+  std::set<std::string> schemes;
+  if (security.as_array() == nullptr) return schemes;
+  for (const Json& choice : *security.as_array()) {
+    if (choice.as_object() == nullptr) continue;
+    for (const Json::Member& scheme : *choice.as_object()) schemes.insert(scheme.first);
+  }
+  return schemes;
+}
+
+bool has_code(const Json& document, const Operation& operation, std::string_view code) {
+  for (const DocumentedCode& documented : codes_of(document)) {
+    bool is_here = documented.where.starts_with(operation.name() + " ");
+    if (is_here && documented.code == code) return true;
+  }
+  return false;
+}
+
+TEST(Routes, StandInTheDocumentAndTheDocumentNamesNoOther) {
+  Json document = openapi_document();
+  std::set<std::string> documented, printed;
+  for (const Operation& operation : operations_of(document)) documented.insert(operation.name());
+  for (const PrintedRoute& route : routes_of_program()) printed.insert(route.name());
+  for (const std::string& name : printed) {
+    EXPECT_TRUE(documented.contains(name)) << name << ": write it into docs/openapi.yaml";
+  }
+  for (const std::string& name : documented) {
+    EXPECT_TRUE(printed.contains(name)) << name << ": the document promises what there is not";
+  }
+}
+
+TEST(Routes, AdmitWhomTheDocumentSays) {
+  Json document = openapi_document();
+  std::vector<Operation> operations = operations_of(document);
+  for (const PrintedRoute& route : routes_of_program()) {
+    const Operation* operation = operation_named(operations, route.name());
+    if (operation == nullptr) continue;  // told by the first test
+    std::set<std::string> schemes = schemes_of(document, *operation);
+    EXPECT_EQ(schemes.contains("accessToken"), route.access != "open") << route.name();
+    EXPECT_EQ(schemes.contains("apiKey"), route.keys == "key") << route.name() << ": API keys";
+    EXPECT_EQ(has_code(document, *operation, "auth.invalid_token"),
+              route.access != "open" || schemes.contains("refreshCookie"))
+        << route.name() << ": 401 is for those who need a token";
+    std::string permission = route.access.substr(route.access.find(':') + 1);
+    bool is_permission = permission.find('.') != permission.npos;
+    std::string description(operation->body->text_or("description"));
+    if (is_permission) {
+      EXPECT_NE(description.find(permission), description.npos)
+          << route.name() << " needs " << permission << ": say so in its description";
+    }
+  }
+}
+
+TEST(Routes, ReadABodyAndCountCallsAsTheDocumentSays) {
+  Json document = openapi_document();
+  std::vector<Operation> operations = operations_of(document);
+  for (const PrintedRoute& route : routes_of_program()) {
+    const Operation* operation = operation_named(operations, route.name());
+    if (operation == nullptr) continue;
+    bool takes_body = route.body_bytes_max != "0";
+    EXPECT_EQ(operation->body->find("requestBody") != nullptr, takes_body) << route.name();
+    for (std::string_view code : {"http.bad_json", "http.unsupported_media_type"}) {
+      EXPECT_EQ(has_code(document, *operation, code), takes_body) << route.name() << " " << code;
+    }
+    EXPECT_EQ(has_code(document, *operation, "rate_limit.exceeded"), route.rate != "none")
+        << route.name();
+  }
+}
+
+// The expression by which nginx tells event streams from the rest, on method and raw path.
+std::string stream_expression() {
+  std::string conf = read_source("nginx/hostler.conf").text;
+  static const std::regex line(R"re("~(\^GET /v1/runs/[^"]*)" 1;)re");
+  std::smatch found;
+  return std::regex_search(conf, found, line) ? found[1].str() : "";
+}
+
+TEST(Routes, ReachTheDaemonFromNginxOnlyWhenTheyAreStreams) {
+  std::string expression = stream_expression();
+  ASSERT_FALSE(expression.empty())
+      << "nginx/hostler.conf tells streams in another way now: teach this test";
+  std::regex is_stream(expression);
+  int streams = 0;
+  for (const PrintedRoute& route : routes_of_program()) {
+    std::string request =
+        std::regex_replace(route.name(), std::regex(R"(\{[a-z_]+\})"), "019ac3a2");
+    bool goes_to_daemon = std::regex_search(request, is_stream);
+    EXPECT_EQ(goes_to_daemon, route.name() == "GET /v1/runs/{run_id}/events") << route.name();
+    streams += goes_to_daemon ? 1 : 0;
+  }
+  EXPECT_EQ(streams, 1);
+}
+
+TEST(Routes, AreEachNamedByAnApiTest) {
+  std::string tests;
+  for (const SourceFile& file : source_tree()) {
+    if (file.path.starts_with("tests/api/") || file.path.starts_with("tests/system/"))
+      tests += file.text;
+  }
+  for (const PrintedRoute& route : routes_of_program()) {
+    EXPECT_NE(tests.find(route.name()), tests.npos)
+        << route.name() << ": test it in tests/api and name it there, so that it can be found";
+  }
+}
+
+TEST(Routes, OperationsHaveANameAndASummaryOfTheirOwn) {
+  Json document = openapi_document();
+  std::set<std::string> ids;
+  for (const Operation& operation : operations_of(document)) {
+    std::string id(operation.body->text_or("operationId"));
+    EXPECT_TRUE(ids.insert(id).second) << operation.name() << ": operationId " << id;
+    EXPECT_FALSE(operation.body->text_or("summary").empty()) << operation.name();
+  }
+  EXPECT_GT(ids.size(), 10u);
+}
+
+TEST(Routes, ArePrintedInColumns) {
+  std::vector<PrintedRoute> routes =
+      routes_in("POST\t/v1/threads\tdata.threads.write\tkey\town\t1048576\torg\n");
+  ASSERT_EQ(routes.size(), 1u);
+  EXPECT_EQ(routes[0].name(), "POST /v1/threads");
+  EXPECT_EQ(routes[0].keys, "key");
+  EXPECT_EQ(routes[0].rate, "org");
+}
+
+}  // namespace
+}  // namespace hostler::style

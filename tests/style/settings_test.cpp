@@ -1,0 +1,56 @@
+// The table of settings: each row says what it does and in what unit, so that the sample file, the
+// admin API and the faults can say it too.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <set>
+#include <string>
+
+#include "lib/settings_table.h"
+#include "tests/style/source_text.h"
+
+namespace hostler::style {
+namespace {
+
+TEST(Settings, SayWhatTheyDoInOneSentence) {
+  for (const SettingRow& row : setting_rows) {
+    EXPECT_GT(row.sentence.size(), 15u) << row.name;
+    EXPECT_TRUE(row.sentence.ends_with('.')) << row.name;
+  }
+}
+
+TEST(Settings, AreNamedOnceInTheFormSectionAndMember) {
+  std::set<std::string_view> names;
+  for (const SettingRow& row : setting_rows) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    bool is_dotted = std::count(row.name.begin(), row.name.end(), '.') == 1;
+    EXPECT_TRUE(is_dotted) << row.name;
+    for (char c : row.name) {
+      EXPECT_TRUE(std::islower(static_cast<unsigned char>(c)) || c == '_' || c == '.') << row.name;
+    }
+  }
+}
+
+TEST(Settings, EndInTheUnitWhenTheyMeasureTime) {
+  for (const SettingRow& row : setting_rows) {
+    std::string_view end = row.unit == "seconds"        ? "_seconds"
+                           : row.unit == "milliseconds" ? "_ms"
+                           : row.unit == "days"         ? "_days"
+                                                        : "";
+    EXPECT_TRUE(row.name.ends_with(end)) << row.name;
+    bool has_bounds = row.type != SettingType::integer || row.least < row.most;
+    EXPECT_TRUE(has_bounds) << row.name << ": every number has its bounds";
+  }
+}
+
+TEST(Settings, AreNotShownWhenTheyAreSecret) {
+  for (const SettingRow& row : setting_rows) {
+    bool sounds_secret =
+        row.name.ends_with("_key") || row.name.ends_with("_pass") || row.name.ends_with("_secret");
+    bool is_public = row.name == "captcha.site_key";  // shown to every browser
+    EXPECT_EQ(row.is_secret, sounds_secret && !is_public) << row.name;
+  }
+}
+
+}  // namespace
+}  // namespace hostler::style
