@@ -1,0 +1,30 @@
+// Anthropic's Messages API, streamed: the request's JSON, and the reader of the answer.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/loop/http_client.h"
+#include "runner/models/turn_reader.h"
+
+namespace hostler {
+
+// Everything but the limits of time, which are the model client's.
+HttpRequest anthropic_request(const ModelRequest& request);
+
+class AnthropicReader : public TurnReader {
+ public:
+  using TurnReader::TurnReader;
+
+ private:
+  void take_event(const Json& event) override;
+  void take_document(const Json& document) override;
+  bool is_last_event(std::string_view) const override { return false; }  // message_stop, by type
+  void begin_block(int64_t index, const Json& block);
+  void take_delta(const Json& event);
+  void take_stop_reason(const Json& holder);
+  void take_usage(const Json& holder, bool is_final);
+};
+
+}  // namespace hostler

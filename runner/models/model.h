@@ -1,0 +1,96 @@
+// The values between the agent loop and a language model, whoever provides it. Plain data: the
+// provider's wire forms are in openai.cpp and anthropic.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hostler {
+
+enum class ChatRole { system, user, assistant, tool };
+
+struct ToolCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  // JSON text as the model wrote it: it may be wrong
+};
+
+struct ChatMessage {
+  ChatRole role = ChatRole::user;
+  std::string text;
+  std::vector<ToolCall> tool_calls = {};  // of an assistant
+  std::string tool_call_id = {};          // of a tool: the call that the text answers
+};
+
+struct ToolDefinition {
+  std::string name;
+  std::string description;
+  std::string parameters;  // JSON Schema text
+};
+
+struct ModelUsage {
+  int64_t input_tokens = 0;  // all of the input, with what was read from or written to a cache
+  int64_t output_tokens = 0;
+  int64_t cache_read_tokens = 0;
+  int64_t cache_write_tokens = 0;
+  bool measured = false;  // false: estimated as one token for four bytes, rounded up
+};
+
+enum class ProviderKind { openai, anthropic };
+
+struct ModelEndpoint {
+  ProviderKind provider_kind = ProviderKind::openai;
+  std::string base_url;  // of openai with its version, of anthropic without; empty: their own
+  std::string api_key;   // empty: none is sent
+  std::string model;
+  bool guarded = true;  // an organization chose the address
+};
+
+// Settings model.connect_timeout_ms, model.first_byte_timeout_ms, model.idle_timeout_ms.
+struct ModelTimeouts {
+  int64_t connect_ms = 10'000;
+  int64_t first_byte_ms = 60'000;
+  int64_t idle_ms = 60'000;
+};
+
+struct ModelRequest {
+  ModelEndpoint endpoint;
+  std::vector<ChatMessage> messages;  // system texts first, then by time
+  std::vector<ToolDefinition> tools;
+  std::optional<double> temperature;
+  std::optional<int64_t> output_tokens_max;
+  ModelTimeouts timeouts;
+};
+
+enum class FinishReason { none, stop, tool_calls, length, content_filter };
+
+struct ModelTurn {
+  std::string text;
+  std::string thinking;
+  std::vector<ToolCall> tool_calls;
+  ModelUsage usage;
+  FinishReason finish_reason = FinishReason::none;
+};
+
+enum class TextChannel { answer, thinking };
+
+// Hears of a turn while it streams. Must not throw.
+class ModelObserver {
+ public:
+  virtual ~ModelObserver() = default;
+  virtual void on_text(TextChannel channel, std::string_view piece) = 0;
+  // The try with this number (2, 3) begins after the delay; nothing of the turn was shown yet.
+  virtual void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) = 0;
+};
+
+// Of text, thinking and arguments of one turn together.
+constexpr size_t turn_bytes_max = size_t{4} << 20;
+constexpr size_t turn_tool_calls_max = 128;
+
+constexpr int64_t tokens_of_bytes(size_t bytes) { return static_cast<int64_t>((bytes + 3) / 4); }
+int64_t estimate_input_tokens(const ModelRequest& request);
+
+}  // namespace hostler

@@ -1,0 +1,28 @@
+// One model turn over HTTP: the call, its retries, and the code it fails with (contract section 4,
+// Execution). Called by the agent loop; knows no run, no database and no money.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/loop/http_client.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "runner/models/model.h"
+
+namespace hostler {
+
+struct RetryTiming {
+  int tries_max = 3;
+  int64_t first_delay_ms = 1000;        // doubled for each further try, ± 20 %
+  int64_t retry_after_ms_max = 60'000;  // a server that wants a longer wait is not asked again
+};
+
+// Fills the turn while it streams: a caller that cancels keeps what came, with its usage (estimated
+// as long as the provider has not said). turn and observer outlive the task. A failed try is done
+// again only while nothing of the turn was shown; the turn is then empty again. Throws RunFailure:
+// model.rejected, model.rate_limited, model.unavailable, model.stream_broken, model.bad_response,
+// run.answer_too_long; the turn then holds what was shown.
+Task<void> stream_model_turn(HttpClient& http, Loop& loop, ModelRequest request, ModelTurn& turn,
+                             ModelObserver& observer, RetryTiming timing = RetryTiming());
+
+}  // namespace hostler

@@ -1,0 +1,188 @@
+// Written against OpenAI's API reference (Chat Completions, streaming) and the habits of compatible
+// servers: each departure that is accepted has a comment. See runner/models/openai.h.
+#include "runner/models/openai.h"
+
+namespace hostler {
+namespace {
+
+constexpr std::string_view default_base_url = "https://api.openai.com/v1";
+
+std::string_view role_name(ChatRole role) {
+  switch (role) {
+    case ChatRole::system:
+      return "system";
+    case ChatRole::user:
+      return "user";
+    case ChatRole::assistant:
+      return "assistant";
+    case ChatRole::tool:
+      return "tool";
+  }
+  return "user";
+}
+
+void write_message(JsonWriter& json, const ChatMessage& message) {
+  json.begin_object().member("role", role_name(message.role));
+  // An assistant that only calls tools has no content; some servers insist on null, not "".
+  if (message.text.empty() && !message.tool_calls.empty()) {
+    json.key("content").null();
+  } else {
+    json.member("content", message.text);
+  }
+  if (message.role == ChatRole::tool) json.member("tool_call_id", message.tool_call_id);
+  if (!message.tool_calls.empty()) {
+    json.key("tool_calls").begin_array();
+    for (const ToolCall& call : message.tool_calls) {
+      json.begin_object().member("id", call.id).member("type", "function");
+      json.key("function").begin_object();
+      json.member("name", call.name).member("arguments", call.arguments);
+      json.end_object().end_object();
+    }
+    json.end_array();
+  }
+  json.end_object();
+}
+
+std::string write_body(const ModelRequest& request, std::string_view base_url) {
+  JsonWriter json;
+  json.begin_object().member("model", request.endpoint.model);
+  json.key("messages").begin_array();
+  for (const ChatMessage& message : request.messages) write_message(json, message);
+  json.end_array();
+  if (!request.tools.empty()) {
+    json.key("tools").begin_array();
+    for (const ToolDefinition& tool : request.tools) {
+      json.begin_object().member("type", "function");
+      json.key("function").begin_object();
+      json.member("name", tool.name).member("description", tool.description);
+      json.member_raw("parameters", tool.parameters);
+      json.end_object().end_object();
+    }
+    json.end_array();
+  }
+  if (request.temperature) json.member("temperature", *request.temperature);
+  if (request.output_tokens_max) {
+    // OpenAI's newer models refuse the old name, compatible servers often know no other.
+    bool is_openai = base_url.starts_with("https://api.openai.com/");
+    json.member(is_openai ? "max_completion_tokens" : "max_tokens", *request.output_tokens_max);
+  }
+  json.member("stream", true);
+  json.key("stream_options").begin_object().member("include_usage", true).end_object();
+  json.end_object();
+  return json.take();
+}
+
+FinishReason finish_reason_named(std::string_view name) {
+  if (name == "length") return FinishReason::length;
+  if (name == "tool_calls" || name == "function_call") return FinishReason::tool_calls;
+  if (name == "content_filter") return FinishReason::content_filter;
+  return FinishReason::stop;
+}
+
+}  // namespace
+
+HttpRequest openai_request(const ModelRequest& request) {
+  std::string base_url = request.endpoint.base_url;
+  if (base_url.empty()) base_url = default_base_url;
+  while (base_url.ends_with('/')) base_url.pop_back();
+  HttpRequest http;
+  http.method = "POST";
+  http.url = base_url + "/chat/completions";
+  http.headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}};
+  if (!request.endpoint.api_key.empty()) {
+    http.headers.emplace_back("Authorization", "Bearer " + request.endpoint.api_key);
+  }
+  http.body = write_body(request, base_url);
+  http.guarded = request.endpoint.guarded;
+  return http;
+}
+
+void OpenAiReader::take_event(const Json& event) {
+  take_usage(event);
+  take_choices(event, "delta");
+}
+
+void OpenAiReader::take_document(const Json& document) {
+  take_usage(document);
+  take_choices(document, "message");
+}
+
+// Azure's first chunk has no choices, the last one with the usage neither.
+void OpenAiReader::take_choices(const Json& event, std::string_view message_member) {
+  const Json* choices = event.find("choices");
+  if (choices == nullptr || choices->as_array() == nullptr) return;
+  for (const Json& choice : *choices->as_array()) {
+    if (choice.integer_or("index", 0) != 0) continue;
+    if (const Json* message = choice.find(message_member)) take_message(*message);
+    const Json* reason = choice.find("finish_reason");
+    if (reason != nullptr && reason->is_text() && !reason->as_text()->empty()) {
+      finish(finish_reason_named(*reason->as_text()));
+    }
+  }
+}
+
+void OpenAiReader::take_message(const Json& message) {
+  // DeepSeek and others say reasoning_content, OpenRouter and others reasoning; some say both.
+  const Json* thinking = message.find("reasoning_content");
+  if (thinking == nullptr || !thinking->is_text()) thinking = message.find("reasoning");
+  take_content(TextChannel::thinking, thinking);
+  take_content(TextChannel::answer, message.find("content"));
+  take_content(TextChannel::answer, message.find("refusal"));
+  const Json* calls = message.find("tool_calls");
+  if (calls != nullptr) take_tool_calls(*calls);
+}
+
+// A text; or, from Mistral, a list of parts.
+void OpenAiReader::take_content(TextChannel channel, const Json* content) {
+  if (content == nullptr) return;
+  if (const std::string* text = content->as_text()) add_text(channel, *text);
+  if (content->as_array() == nullptr) return;
+  for (const Json& part : *content->as_array()) {
+    const Json* thinking = part.find("thinking");
+    take_content(channel, part.find("text"));
+    if (thinking != nullptr) take_content(TextChannel::thinking, thinking);
+  }
+}
+
+void OpenAiReader::take_tool_calls(const Json& calls) {
+  if (calls.as_array() == nullptr) return;
+  for (const Json& piece : *calls.as_array()) take_tool_call(piece);
+}
+
+void OpenAiReader::take_tool_call(const Json& piece) {
+  std::string_view id = piece.text_or("id");
+  const Json* function = piece.find("function");
+  std::string_view name = function == nullptr ? "" : function->text_or("name");
+  // Without an index, a piece with an id begins a call and others go on with the last one.
+  int64_t last = static_cast<int64_t>(open_calls()) - 1;
+  int64_t number = piece.integer_or("index", id.empty() && last >= 0 ? last : last + 1);
+  ToolCall* call = call_numbered(number);
+  // Some servers number all calls of a turn 0, each whole and with its own id.
+  bool is_other = call != nullptr && !id.empty() && !call->id.empty() && id != call->id;
+  if (call == nullptr || (is_other && !name.empty())) call = open_call(number);
+  if (call == nullptr || function == nullptr) return;
+  if (call->id.empty()) call->id = id.substr(0, 256);
+  if (call->name != name && call->name.size() < 256) call->name += name.substr(0, 256);
+  const Json* arguments = function->find("arguments");
+  if (arguments == nullptr || arguments->is_null()) return;
+  // Ollama sends the object itself.
+  const std::string* text = arguments->as_text();
+  add_arguments(*call, text != nullptr ? *text : arguments->dump());
+}
+
+void OpenAiReader::take_usage(const Json& event) {
+  const Json* tokens = event.find("usage");
+  if (tokens == nullptr || !tokens->is_object()) return;
+  ModelUsage usage;
+  usage.input_tokens = tokens->integer_or("prompt_tokens", 0);
+  usage.output_tokens = tokens->integer_or("completion_tokens", 0);
+  // DeepSeek's own name for it.
+  usage.cache_read_tokens = tokens->integer_or("prompt_cache_hit_tokens", 0);
+  if (const Json* details = tokens->find("prompt_tokens_details")) {
+    usage.cache_read_tokens = details->integer_or("cached_tokens", usage.cache_read_tokens);
+  }
+  usage.measured = true;
+  set_usage(usage);
+}
+
+}  // namespace hostler

@@ -1,0 +1,140 @@
+// What all wire forms share. See runner/models/turn_reader.h.
+#include "runner/models/turn_reader.h"
+
+#include <algorithm>
+
+#include "lib/crypto.h"
+#include "runner/models/anthropic.h"
+#include "runner/models/openai.h"
+
+namespace hostler {
+
+bool TurnReader::take_parsed(std::string_view text, std::optional<Json>& document) {
+  if (fault_ || saw_last_event_) return false;
+  document = parse_lenient_json(text);
+  if (!document || !document->is_object()) {
+    fail(TurnFault::Kind::bad_response, 0, "it sent something that is not a JSON object");
+    return false;
+  }
+  if (std::optional<ProviderError> error = read_provider_error(*document)) {
+    fail(TurnFault::Kind::provider_error, error->status, error->message);
+    return false;
+  }
+  return true;
+}
+
+void TurnReader::read_event(std::string_view text) {
+  if (text.find_first_not_of(" \t") == std::string_view::npos) return;
+  if (is_last_event(text)) {
+    if (!fault_) mark_last_event();
+    return;
+  }
+  std::optional<Json> event;
+  if (take_parsed(text, event)) take_event(*event);
+}
+
+void TurnReader::read_document(std::string_view text) {
+  std::optional<Json> document;
+  if (!take_parsed(text, document)) return;
+  take_document(*document);
+  if (!fault_ && !is_complete()) {
+    fail(TurnFault::Kind::bad_response, 0, "it sent JSON that is no answer");
+  }
+}
+
+void TurnReader::end() {
+  for (ToolCall& call : turn_.tool_calls) {
+    if (call.name.empty() && !fault_) {
+      fail(TurnFault::Kind::bad_response, 0, "it called a tool without naming it");
+    }
+    // Results are told apart by the id, so a server that sends none gets one of ours.
+    if (call.id.empty()) call.id = "call_" + to_hex(random_bytes(12));
+    if (call.arguments.empty()) call.arguments = "{}";
+  }
+  if (!is_complete()) return;
+  bool wants_tools = !turn_.tool_calls.empty();
+  if (wants_tools && turn_.finish_reason == FinishReason::stop) {
+    turn_.finish_reason = FinishReason::tool_calls;
+  } else if (!wants_tools && turn_.finish_reason == FinishReason::tool_calls) {
+    turn_.finish_reason = FinishReason::stop;
+  }
+}
+
+// A server's own end mark completes a turn whose finish reason it forgot.
+void TurnReader::mark_last_event() {
+  saw_last_event_ = true;
+  if (!is_complete()) finish(FinishReason::stop);
+}
+
+void TurnReader::fail(TurnFault::Kind kind, int status, std::string message) {
+  if (!fault_) fault_ = TurnFault{kind, status, std::move(message)};
+}
+
+bool TurnReader::count_bytes(size_t count) {
+  bytes_ += count;
+  if (bytes_ > turn_bytes_max) {
+    fail(TurnFault::Kind::too_long, 0, "the answer is over 4 MiB");
+    return false;
+  }
+  if (!turn_.usage.measured) turn_.usage.output_tokens = tokens_of_bytes(bytes_);
+  return true;
+}
+
+void TurnReader::add_text(TextChannel channel, std::string_view piece) {
+  if (piece.empty() || fault_ || !count_bytes(piece.size())) return;
+  (channel == TextChannel::answer ? turn_.text : turn_.thinking) += piece;
+  observer_.on_text(channel, piece);
+}
+
+ToolCall* TurnReader::call_numbered(int64_t number) {
+  // The newest first: a server may give a number twice.
+  for (size_t i = call_numbers_.size(); i-- > 0;) {
+    if (call_numbers_[i] == number) return &turn_.tool_calls[i];
+  }
+  return nullptr;
+}
+
+ToolCall* TurnReader::open_call(int64_t number) {
+  if (turn_.tool_calls.size() >= turn_tool_calls_max) {
+    fail(TurnFault::Kind::bad_response, 0, "it called too many tools in one turn");
+    return nullptr;
+  }
+  call_numbers_.push_back(number);
+  return &turn_.tool_calls.emplace_back();
+}
+
+void TurnReader::add_arguments(ToolCall& call, std::string_view piece) {
+  if (!fault_ && count_bytes(piece.size())) call.arguments += piece;
+}
+
+void TurnReader::set_usage(ModelUsage usage) {
+  constexpr int64_t tokens_max = 1'000'000'000;
+  usage.input_tokens = std::clamp(usage.input_tokens, int64_t{0}, tokens_max);
+  usage.output_tokens = std::clamp(usage.output_tokens, int64_t{0}, tokens_max);
+  usage.cache_read_tokens = std::clamp(usage.cache_read_tokens, int64_t{0}, usage.input_tokens);
+  usage.cache_write_tokens = std::clamp(usage.cache_write_tokens, int64_t{0},
+                                        usage.input_tokens - usage.cache_read_tokens);
+  if (usage.input_tokens == 0 && usage.output_tokens == 0) return;
+  turn_.usage = usage;
+}
+
+int64_t estimate_input_tokens(const ModelRequest& request) {
+  size_t bytes = 0;
+  for (const ChatMessage& message : request.messages) {
+    bytes += message.text.size();
+    for (const ToolCall& call : message.tool_calls)
+      bytes += call.name.size() + call.arguments.size();
+  }
+  for (const ToolDefinition& tool : request.tools) {
+    bytes += tool.name.size() + tool.description.size() + tool.parameters.size();
+  }
+  return tokens_of_bytes(bytes);
+}
+
+std::unique_ptr<TurnReader> make_turn_reader(ProviderKind kind, ModelTurn& turn,
+                                             ModelObserver& observer) {
+  if (kind == ProviderKind::anthropic) return std::make_unique<AnthropicReader>(turn, observer);
+  return std::make_unique<OpenAiReader>(turn, observer);
+}
+
+}  // namespace hostler

@@ -1,0 +1,79 @@
+// Fills a ModelTurn from what a provider streams and tells the observer of each piece of text. One
+// subclass for each wire form; no network, no loop: bytes in, values out. Hostile input ends in a
+// fault, never in unbounded memory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/json.h"
+#include "runner/models/model.h"
+#include "runner/models/provider_error.h"
+
+namespace hostler {
+
+struct TurnFault {
+  enum class Kind {
+    provider_error,  // the provider says that it failed
+    bad_response,    // what came is not the wire form
+    too_long,        // over turn_bytes_max
+  };
+  Kind kind;
+  int status = 0;  // of a provider_error
+  std::string message;
+};
+
+class TurnReader {
+ public:
+  TurnReader(ModelTurn& turn, ModelObserver& observer) : turn_(turn), observer_(observer) {}
+  virtual ~TurnReader() = default;
+  TurnReader(const TurnReader&) = delete;
+  TurnReader& operator=(const TurnReader&) = delete;
+
+  // One data line of the stream.
+  void read_event(std::string_view text);
+  // A whole answer in one JSON document, from servers that do not stream.
+  void read_document(std::string_view text);
+  // Call when nothing more comes: gives tool calls their last form.
+  void end();
+
+  bool is_complete() const { return turn_.finish_reason != FinishReason::none; }
+  bool saw_last_event() const { return saw_last_event_; }
+  const std::optional<TurnFault>& fault() const { return fault_; }
+
+ protected:
+  virtual void take_event(const Json& event) = 0;
+  virtual void take_document(const Json& document) = 0;
+  virtual bool is_last_event(std::string_view text) const = 0;
+
+  void add_text(TextChannel channel, std::string_view piece);
+  // The call with the provider's number: known, or new.
+  ToolCall* call_numbered(int64_t number);
+  ToolCall* open_call(int64_t number);
+  void add_arguments(ToolCall& call, std::string_view piece);
+  // What the provider counted, brought into sane bounds: it becomes money. All zero says nothing.
+  void set_usage(ModelUsage usage);
+  const ModelUsage& usage() const { return turn_.usage; }
+  void finish(FinishReason reason) { turn_.finish_reason = reason; }
+  void mark_last_event();
+  void fail(TurnFault::Kind kind, int status, std::string message);
+  size_t open_calls() const { return turn_.tool_calls.size(); }
+
+ private:
+  bool take_parsed(std::string_view text, std::optional<Json>& document);
+  bool count_bytes(size_t count);
+  ModelTurn& turn_;
+  ModelObserver& observer_;
+  std::vector<int64_t> call_numbers_;  // beside turn_.tool_calls
+  size_t bytes_ = 0;
+  bool saw_last_event_ = false;
+  std::optional<TurnFault> fault_;
+};
+
+std::unique_ptr<TurnReader> make_turn_reader(ProviderKind kind, ModelTurn& turn,
+                                             ModelObserver& observer);
+
+}  // namespace hostler
