@@ -222,12 +222,16 @@ int64_t Database::silent_ms() const {
 
 Task<Results> Database::quick(Batch batch) {
   int64_t deadline_ms = state_->new_deadline_ms();
-  bool is_ready = state_->quick.ready();
-  if (!is_ready) is_ready = co_await state_->until_ready(state_->quick, deadline_ms);
-  if (!is_ready) throw state_->unavailable(&state_->quick);
-  std::shared_ptr<BatchCall> call = state_->quick.send(batch);
-  Results results = co_await answer_of(call);
-  co_return results;
+  for (int tried = 1;; ++tried) {
+    bool is_ready = state_->quick.ready();
+    if (!is_ready) is_ready = co_await state_->until_ready(state_->quick, deadline_ms);
+    if (!is_ready) throw state_->unavailable(&state_->quick);
+    std::shared_ptr<BatchCall> call = state_->quick.send(batch);
+    CallAwaiter awaiter(call);
+    co_await awaiter;
+    if (!call->error) co_return std::move(call->results);
+    if (!call->may_try_again || tried == tries_max) throw *call->error;
+  }
 }
 
 Task<BatchOutcome> Database::attempt(Batch batch) {
@@ -242,7 +246,7 @@ Task<BatchOutcome> Database::attempt(Batch batch) {
     std::shared_ptr<BatchCall> call = held->send(batch);
     CallAwaiter awaiter(call);
     co_await awaiter;
-    bool is_final = !call->error || !call->is_serialization_failure || tried == tries_max;
+    bool is_final = !call->error || !call->may_try_again || tried == tries_max;
     if (is_final) co_return BatchOutcome{std::move(call->results), std::move(call->error)};
   }
 }

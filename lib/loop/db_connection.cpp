@@ -123,8 +123,8 @@ void PgConnection::start_connecting() {
     return;
   }
   // The first poll must wait for the socket to become writable.
-  watched_fd_ = PQsocket(connection_);
-  watch_ = std::make_unique<FdWatch>(loop_, watched_fd_, [this](bool, bool) { poll_connect(); });
+  watch_ = std::make_unique<FdWatch>(loop_, PQsocket(connection_),
+                                     [this](bool, bool) { poll_connect(); });
   watch_->watch(false, true);
 }
 
@@ -143,21 +143,19 @@ void PgConnection::poll_connect() {
     prepared_.clear();
     last_failure_.clear();
     last_answer_ms_ = loop_.now_ms();
-    watched_fd_ = PQsocket(connection_);
+    watch_.reset();  // a loop takes a descriptor once
     watch_ = std::make_unique<FdWatch>(
-        loop_, watched_fd_,
+        loop_, PQsocket(connection_),
         [this](bool readable, bool writable) { on_socket(readable, writable); });
     watch_->watch(true, false);
     if (on_ready) on_ready();
     changed_.notify();
     return;
   }
-  // Another host of the list may mean another socket.
-  if (PQsocket(connection_) != watched_fd_) {
-    watched_fd_ = PQsocket(connection_);
-    watch_ =
-        std::make_unique<FdWatch>(loop_, watched_fd_, [this](bool, bool) { poll_connect(); });
-  }
+  // The next host of the list has another socket, maybe with the same number.
+  watch_.reset();
+  watch_ = std::make_unique<FdWatch>(loop_, PQsocket(connection_),
+                                     [this](bool, bool) { poll_connect(); });
   watch_->watch(status == PGRES_POLLING_READING, status == PGRES_POLLING_WRITING);
 }
 
@@ -218,8 +216,7 @@ void PgConnection::prepare_missing(const Batch& batch) {
     PQsendPrepare(connection_, statement.name, statement.text, 0, nullptr);
     PQpipelineSync(connection_);
     std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
-    call->answers_due = 1;
-    call->is_preparation = true;
+      call->is_preparation = true;
     call->prepares = statement.name;
     push(std::move(call));
   }
@@ -247,7 +244,7 @@ std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
   }
   PQpipelineSync(connection_);
   std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
-  call->answers_due = batch.items().size();
+  for (const Batch::Item& item : batch.items()) call->names.push_back(item.statement->name);
   push(call);
   flush();
   return call;
@@ -258,7 +255,6 @@ std::shared_ptr<BatchCall> PgConnection::send_plain(const char* text) {
   PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 0);
   PQpipelineSync(connection_);
   std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
-  call->answers_due = 1;
   push(call);
   flush();
   return call;
@@ -318,9 +314,13 @@ bool PgConnection::take_result() {
         return false;
       }
       std::string_view state = field(raw, PG_DIAG_SQLSTATE);
-      call->is_serialization_failure |= state == "40001" || state == "40P01";
-      // A plan that a migration made invalid: the next connection prepares anew.
-      if (state == "0A000" || state == "26000") loop_.defer([this] { close("stale statements"); });
+      call->may_try_again |= state == "40001" || state == "40P01";
+      // A plan that a migration made invalid is made anew.
+      if (state == "0A000" && call->results.size() < call->names.size()) {
+        const char* name = call->names[call->results.size()];
+        if (prepared_.erase(name) > 0) send_plain(fmt::format("DEALLOCATE {}", name).c_str());
+        call->may_try_again = true;
+      }
       if (!call->error) call->error = error_from(raw);
     }
   }

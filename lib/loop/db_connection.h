@@ -23,9 +23,9 @@ namespace hostler {
 // A batch on its way. Shared by the connection, which fills it, and the coroutine that waits.
 struct BatchCall {
   Results results;
-  size_t answers_due = 0;
   std::optional<Error> error;  // the first one
-  bool is_serialization_failure = false;
+  bool may_try_again = false;      // rolled back for a reason that a second try does not meet
+  std::vector<const char*> names;  // of its statements
   bool done = false;
   bool is_preparation = false;
   std::string prepares;  // the statement's name, when is_preparation
@@ -82,7 +82,6 @@ class PgConnection {
   Phase phase_ = Phase::closed;
   pg_conn* connection_ = nullptr;
   std::unique_ptr<FdWatch> watch_;
-  int watched_fd_ = -1;
   Timer retry_timer_;
   Timer deadline_timer_;
   int64_t retry_delay_ms_ = 0;
