@@ -79,7 +79,7 @@ inline Findings foreign_header(const SourceFile& file) {
                                              {"sodium", "lib/password.cpp"},
                                              {"curl/", "lib/loop/http_client"},
                                              {"uv.h", "lib/loop/"},
-                                             {"toml", "lib/config"},
+                                             {"toml", "lib/settings_load.cpp"},
                                              {"CLI/", "ctl/main.cpp"},
                                              {"libxml/", "runner/tools/html_text.cpp"},
                                              {"kainjow/", "lib/mail_text.cpp"},

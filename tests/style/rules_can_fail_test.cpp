@@ -40,6 +40,8 @@ std::vector<Sample> samples() {
        "// \"SELECT 1\"\nmethod(\"DELETE\");"},
       {"sql_in_string", "ctl/a.cpp", "run(R\"(\n  INSERT INTO a VALUES (1))\");",
        "say(\"Select one\");"},
+      {"sql_in_string", "ctl/a.cpp", "run(\"GRANT a TO b\");",
+       "say(\"then: \"\n    \"GRANT a TO b\");"},
       {"sql_in_string", "fcgi/a.cpp", "run(\"BEGIN\");", "say(\"beginning\");"},
       {"wrong_arrow", "fcgi/a.cpp", "#include \"runner/run_queue.h\"\n",
        "#include \"lib/loop/db.h\"\n"},

@@ -81,6 +81,7 @@ inline CppText take_apart(const std::string& text) {
       if (out.code[i] != '\n') out.code[i] = ' ';
     }
   };
+  size_t last_string_end = 0;  // literals with nothing between them are one string
   for (size_t i = 0; i < text.size();) {
     bool after_word = i > 0 && is_word_char(text[i - 1]);
     if (text.compare(i, 2, "//") == 0 || text.compare(i, 2, "/*") == 0) {
@@ -99,9 +100,16 @@ inline CppText take_apart(const std::string& text) {
       i = end + closing.size();
     } else if (text[i] == '"') {
       size_t end = literal_end(text, i);
-      out.strings.push_back({line_at(text, i), text.substr(i + 1, end - i - 2)});
+      std::string content = text.substr(i + 1, end - i - 2);
+      bool goes_on =
+          last_string_end > 0 && trimmed(text.substr(last_string_end, i - last_string_end)).empty();
+      if (goes_on) {
+        out.strings.back().text += content;
+      } else {
+        out.strings.push_back({line_at(text, i), content});
+      }
       blank(i + 1, end - 1);
-      i = end;
+      last_string_end = i = end;
     } else if (text[i] == '\'' && !after_word) {  // after a word it parts digits: 1'000
       size_t end = literal_end(text, i);
       blank(i + 1, end - 1);
