@@ -1,5 +1,5 @@
-// hostlerctl: the operator's command line. Sets up the database, applies migrations, makes the first
-// administrator, shows and checks the settings. Talks to Postgres directly, never over HTTP, as a
+// hostlerctl: the operator's command line. Sets up the database, applies migrations, makes the
+// first administrator, shows and checks the settings. Talks to Postgres directly, never over HTTP, as a
 // superuser or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h.
 // Owner of CLI11.
 #include <unistd.h>

@@ -30,8 +30,8 @@ std::optional<std::string> become_owner(DbSession& session) {
   }
   if (!facts.front().boolean("may_become")) {
     return fmt::format(
-        "the role {} may not act as hostler_owner; connect as a superuser, or let one "
-        "GRANT hostler_owner TO it",
+        "the role {} may not act as hostler_owner; connect as a superuser, or let one make it a "
+        "member: GRANT hostler_owner TO …",
         facts.front().text("session_role"));
   }
   session.run(query::become_owner);
