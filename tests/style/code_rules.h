@@ -162,11 +162,8 @@ inline Findings banned_call(const SourceFile& file) {
   if (!is_cpp(file.path)) return {};
   std::string code = take_apart(file.text).code;
   Findings findings;
-  // The one owner that may wait: no service uses it.
-  bool may_wait = file.path == "lib/loop/db_session.cpp";
   for (const Word& word : words_of(code)) {
     for (const BannedCall& banned : banned_calls) {
-      if (may_wait && banned.name.starts_with("PQ")) continue;
       if (word.text != banned.name || !is_library_call(code, word)) continue;
       std::string what = std::string(word.text) + "(): use " + std::string(banned.instead);
       findings.push_back({file.path, line_at(code, word.begin), what});
