@@ -96,3 +96,11 @@ SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '
 -- name: migration_record
 -- Told in the transaction of the migration itself. $1 version text, $2 name text, $3 checksum bytea
 INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3);
+
+-- name: admin_register
+-- A user as by POST /v1/auth/register, without a session. $1 login text, $2 email text, $3 password_hash text, $4 terms jsonb
+SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, $4);
+
+-- name: admin_promote
+-- Marks the user as platform administrator; 404 when there is none. $1 login, username or email
+SELECT user_promote($1);
