@@ -49,6 +49,11 @@ Loop::~Loop() {
 
 void Loop::run() { uv_run(loop_.get(), UV_RUN_DEFAULT); }
 void Loop::run_once() { uv_run(loop_.get(), UV_RUN_NOWAIT); }
+void Loop::after_fork() {
+  int failed = uv_loop_fork(loop_.get());
+  assert(failed == 0);
+  static_cast<void>(failed);
+}
 void Loop::stop() { uv_stop(loop_.get()); }
 int64_t Loop::now_ms() const { return static_cast<int64_t>(uv_now(loop_.get())); }
 

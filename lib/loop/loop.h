@@ -23,6 +23,9 @@ class Loop {
   void stop();
   // One turn that does not wait: for tests and for draining.
   void run_once();
+  // In a child, at once after fork(): from now on nothing done here reaches the parent's loop. The
+  // child then destroys what lives on this loop, and the loop.
+  void after_fork();
 
   // Runs the function on the next turn of the loop, never from within the caller.
   void defer(std::function<void()> action);

@@ -9,22 +9,21 @@ SELECT pg_advisory_lock(hashtext('hostler setup-database'));
 DO $$
 DECLARE
     wanted record;
-    existing record;
+    existing pg_roles;
 BEGIN
     FOR wanted IN
-        SELECT name, can_login, bypasses_rls FROM (VALUES
+        SELECT * FROM (VALUES
             ('hostler_owner', false, true), ('hostler_api', true, false), ('hostler_runner', true, true)
         ) AS roles (name, can_login, bypasses_rls)
     LOOP
-        SELECT rolname, rolcanlogin, rolbypassrls, rolsuper OR rolcreaterole OR rolcreatedb AS has_more
-        INTO existing FROM pg_roles WHERE rolname = wanted.name;
+        SELECT * INTO existing FROM pg_roles WHERE rolname = wanted.name;
         IF NOT FOUND THEN
             EXECUTE format('CREATE ROLE %I', wanted.name);
             RAISE NOTICE 'role % made', wanted.name;
         END IF;
         IF existing.rolcanlogin IS DISTINCT FROM wanted.can_login
            OR existing.rolbypassrls IS DISTINCT FROM wanted.bypasses_rls
-           OR coalesce(existing.has_more, false) THEN
+           OR coalesce(existing.rolsuper OR existing.rolcreaterole OR existing.rolcreatedb, false) THEN
             EXECUTE format('ALTER ROLE %I NOSUPERUSER NOCREATEROLE NOCREATEDB %s %s', wanted.name,
                 CASE WHEN wanted.can_login THEN 'LOGIN' ELSE 'NOLOGIN' END,
                 CASE WHEN wanted.bypasses_rls THEN 'BYPASSRLS' ELSE 'NOBYPASSRLS' END);
@@ -70,7 +69,7 @@ SELECT current_user AS session_role,
        coalesce((SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = 'hostler_owner'), false) AS may_become;
 
 -- name: become_owner
--- From here on this session acts as hostler_owner, in the schema public.
+-- What is made from here on belongs to the owner.
 SELECT set_config('role', 'hostler_owner', false), set_config('search_path', 'public', false);
 
 -- name: migrate_try_lock
@@ -82,11 +81,11 @@ SELECT pg_try_advisory_lock(hashtext('hostler migrate')) AS is_mine;
 SELECT pg_advisory_lock(hashtext('hostler migrate'));
 
 -- name: migrations_table_exists
--- False in a database that no migration has seen.
+-- False in a database that was never migrated.
 SELECT to_regclass('public.schema_migrations') IS NOT NULL;
 
 -- name: migrations_applied
--- What the database has, in the order it was applied.
+-- What was applied, oldest first.
 SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_migrations ORDER BY version;
 
 -- name: migration_limits
@@ -94,13 +93,5 @@ SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_mi
 SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '0', true);
 
 -- name: migration_record
--- Told in the transaction of the migration itself. $1 version text, $2 name text, $3 checksum bytea
+-- $1 version text, $2 name text, $3 checksum bytea
 INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3);
-
--- name: admin_register
--- A user as by POST /v1/auth/register, without a session. $1 login text, $2 email text, $3 password_hash text, $4 terms jsonb
-SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, $4);
-
--- name: admin_promote
--- Marks the user as platform administrator; 404 when there is none. $1 login, username or email
-SELECT user_promote($1);

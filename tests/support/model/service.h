@@ -1,5 +1,4 @@
-// What the stand-in answers to which path: the two model wire forms, tool back ends, pages, the
-// ledger.
+// What the stand-in answers to which path: the two model wire forms, the ledger, a greeting.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,143 @@
+// The order of checks, and the one catch; see fcgi/dispatch.h.
+#include "fcgi/dispatch.h"
+
+#include <optional>
+#include <utility>
+
+#include "fcgi/route.h"
+#include "lib/ids.h"
+#include "lib/log.h"
+#include "lib/problem.h"
+
+namespace hostler {
+namespace {
+
+bool is_open(const Route& route) { return route.access.who == Access::Who::open; }
+
+// 404, 405. Of OPTIONS on a known path: the methods that it has.
+std::optional<std::string> find_row(Request& request) {
+  RouteMatch match = find_route(request.method, request.target);
+  if (!match.path_is_known) {
+    throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
+  }
+  if (match.route == nullptr) {
+    if (request.method == Method::options) return std::move(match.allow);
+    Error error(ErrorCode::http_method_not_allowed, "This path takes " + match.allow + ".");
+    error.headers.emplace_back("Allow", std::move(match.allow));
+    throw error;
+  }
+  request.route = match.route;
+  request.path_values = match.values;
+  request.path_value_count = match.value_count;
+  return std::nullopt;
+}
+
+void check_body_size(const Request& request) {
+  int64_t limit = request.route->body_bytes_max;
+  if (request.content_length > (limit == 0 ? body_bytes_most : limit)) {
+    throw Error(ErrorCode::http_request_too_large);
+  }
+  if (request.body_is_short) {
+    throw Error(ErrorCode::http_bad_request, "The body is shorter than its Content-Length.");
+  }
+}
+
+// What is not even the form of an id does not exist.
+void check_ids(const Request& request) {
+  if (!request.org_id_wanted.empty() && !is_uuid(request.org_id_wanted)) {
+    throw Error(ErrorCode::orgs_not_found, "X-Org-Id is not an id of an organization.");
+  }
+  for (size_t i = 0; i < request.path_value_count; ++i) {
+    const auto& [name, value] = request.path_values[i];
+    ErrorCode code = not_found_code(name);
+    if (code != ErrorCode::count_ && !is_uuid(value)) throw Error(code);
+  }
+}
+
+bool ids_are_well(const Request& request) {
+  for (size_t i = 0; i < request.path_value_count; ++i) {
+    const auto& [name, value] = request.path_values[i];
+    if (not_found_code(name) != ErrorCode::count_ && !is_uuid(value)) return false;
+  }
+  return true;
+}
+
+Response options_response(std::string allow) {
+  Response response = Response::no_content();
+  response.add_header("Allow", std::move(allow));
+  return response;
+}
+
+Task<Response> answer(Services& services, Request& request) {
+  parse_target(request.uri, request.target);
+  std::optional<std::string> allow = find_row(request);
+  if (allow) co_return options_response(std::move(*allow));
+  check_body_size(request);
+  // Rate limits belong here: by route->rate, before anything is done (429).
+  if (!is_open(*request.route)) request.credential = read_credential(request.authorization);
+  check_ids(request);
+  // Idempotency-Key belongs here: before the handler of a POST that creates or moves money.
+  Response response = co_await request.route->handler(services, request);
+  if (!is_open(*request.route) && !request.caller.is_known) {
+    throw Error(ErrorCode::internal_error, {}, "the handler answered without asking who calls");
+  }
+  co_return response;
+}
+
+// The handler gave up before the database was asked who calls: a denial comes first.
+bool owes_denial(const Request& request) {
+  return request.route != nullptr && request.credential.kind != Credential::Kind::none &&
+         !request.caller_was_asked;
+}
+
+Response error_response(const Request& request, const Error& error) {
+  int status = error_row(error.code).status;
+  if (error.code == ErrorCode::internal_error) {
+    log_error("request_failed",
+              {{"trace_id", request.trace_id},
+               {"path", std::string(request.uri.substr(0, request.uri.find('?')))},
+               {"cause", error.cause}});
+  } else if (status >= 500) {
+    // The database and the gates tell of their own trouble; one line a request would be a flood.
+    log_debug("request_unavailable", {{"trace_id", request.trace_id}, {"cause", error.cause}});
+  }
+  if (request.route != nullptr && request.route->render_error != nullptr) {
+    return request.route->render_error(error);
+  }
+  Response response = Response::json_text(status, problem_text(error, request.trace_id));
+  response.content_type = problem_type;
+  response.headers = problem_headers(error);
+  return response;
+}
+
+}  // namespace
+
+Task<Response> dispatch(Services& services, Request& request) {
+  std::optional<Error> fault;
+  Response response;
+  try {
+    Response answered = co_await answer(services, request);
+    response = std::move(answered);
+  } catch (const Error& error) {
+    fault = error;
+  } catch (const std::exception& error) {
+    fault = Error(ErrorCode::internal_error, {}, error.what());
+  }
+  if (fault && owes_denial(request)) {
+    try {
+      bool with_guard = ids_are_well(request);
+      co_await services.authenticate(request, with_guard);
+    } catch (const Error& denial) {
+      fault = denial;
+    }
+  }
+  if (fault) {
+    bool is_denial =
+        error_row(fault->code).status == 403 && request.credential.kind != Credential::Kind::none;
+    if (is_denial) services.audit_denied(request, *fault);
+    response = error_response(request, *fault);
+  }
+  co_return response;
+}
+
+}  // namespace hostler

@@ -1,0 +1,30 @@
+// Every handler of the API, by topic: fcgi/<topic>.cpp defines them, fcgi/routes.cpp names them.
+#pragma once
+
+#include "fcgi/request.h"
+#include "fcgi/response.h"
+#include "lib/error.h"
+#include "lib/loop/task.h"
+
+namespace hostler {
+
+class Services;
+
+// health.cpp
+Task<Response> show_health(Services& services, Request& request);
+Task<Response> show_readiness(Services& services, Request& request);
+Response render_unavailable(const Error& error);
+
+// openapi.cpp
+Task<Response> show_openapi(Services& services, Request& request);
+
+// threads.cpp
+Task<Response> create_thread(Services& services, Request& request);
+Task<Response> list_threads(Services& services, Request& request);
+Task<Response> show_thread(Services& services, Request& request);
+Task<Response> update_thread(Services& services, Request& request);
+
+// streams.cpp
+Task<Response> served_by_relay(Services& services, Request& request);
+
+}  // namespace hostler

@@ -1,0 +1,55 @@
+// GET /healthz, GET /readyz: whether the pool lives, and whether it can serve.
+#include <fmt/format.h>
+
+#include "fcgi/handlers.h"
+#include "fcgi/services.h"
+#include "lib/json.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+// libpq's words without where it connected to: the probe is open to everybody.
+std::string_view without_address(std::string_view cause) {
+  cause = cause.substr(0, cause.find('\n'));
+  constexpr std::string_view failed = "failed: ";
+  size_t at = cause.rfind(failed);
+  if (at != std::string_view::npos) cause.remove_prefix(at + failed.size());
+  return cause.empty() ? "not connected" : cause;
+}
+
+}  // namespace
+
+Task<Response> show_health(Services&, Request&) {
+  co_return Response::json_text(200, R"({"status":"ok"})");
+}
+
+Task<Response> show_readiness(Services& services, Request& request) {
+  Result found = co_await services.query(request, query::schema_version);
+  std::string_view version = found.front().text("version");
+  if (version != schema_version_expected) {
+    throw Error(ErrorCode::http_unavailable,
+                fmt::format("schema version: expected {}, found {}", schema_version_expected,
+                            version.empty() ? "none" : version));
+  }
+  JsonWriter body;
+  body.begin_object();
+  body.member("status", "ok");
+  body.member("schema_version", version);
+  body.end_object();
+  co_return Response::json_text(200, body.take());
+}
+
+Response render_unavailable(const Error& error) {
+  std::string reason = error.code == ErrorCode::http_unavailable
+                           ? error.detail
+                           : fmt::format("database: {}", without_address(error.cause));
+  JsonWriter body;
+  body.begin_object();
+  body.member("status", "unavailable");
+  body.member("reason", reason);
+  body.end_object();
+  return Response::json_text(503, body.take());
+}
+
+}  // namespace hostler

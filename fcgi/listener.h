@@ -1,0 +1,24 @@
+// The pool's listening socket: given by systemd as descriptor 0, kept over a reload, or opened here.
+// Called by the master only.
+#pragma once
+
+#include <string>
+
+namespace hostler {
+
+struct Listener {
+  int fd = -1;
+  std::string path;  // to remove at the end; empty when the socket is not ours
+};
+
+// Descriptor 0 when that is a listening socket, else a new Unix socket at path (mode 0660). Throws
+// Error when another process listens there, or the folder does not let us.
+Listener open_listener(const std::string& path);
+
+// backlog of the listening sockets: what may wait while all workers are busy.
+constexpr int listen_backlog = 4096;
+
+// A Unix socket of ours at path, with the permissions; listening, not blocking, closed on exec.
+int listen_unix(const std::string& path, unsigned mode);
+
+}  // namespace hostler

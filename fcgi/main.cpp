@@ -1,0 +1,76 @@
+// hostler-api: the pool of FastCGI workers behind nginx; every REST request of Hostler ends here.
+//
+// Does:     opens api.socket (or takes descriptor 0 from systemd) and forks api.workers workers.
+// Talks to: nginx over that socket, Postgres (workers only), metrics.api_socket for Prometheus.
+// Signals:  TERM, INT: answer what is in flight, end. HUP: check the configuration, then a new
+//           generation of workers (and of this program) takes over without dropping a request.
+// Exit:     0 ended as asked; 64 bad command line; 71 the socket cannot be opened; 78 bad settings.
+#include <unistd.h>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "fcgi/master.h"
+#include "fcgi/reload.h"
+#include "fcgi/route.h"
+#include "fcgi/worker.h"
+#include "lib/error.h"
+#include "lib/program_start.h"
+
+namespace hostler {
+namespace {
+
+constexpr int exit_os_error = 71;  // sysexits.h
+
+// The path of this program as it was started; after an upgrade a new version stands there.
+std::string own_path(const char* called) {
+  char path[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string(called);
+}
+
+// What the last generation left, when this program took its place.
+std::optional<Inheritance> inherited(const Settings& settings) {
+  const char* text = getenv(inheritance_variable);
+  if (text == nullptr) return std::nullopt;
+  std::optional<Inheritance> found = read_inheritance(text, settings.text("api.socket"));
+  if (!found) throw Error(ErrorCode::internal_error, {}, "the inheritance has another form");
+  unsetenv(inheritance_variable);
+  return found;
+}
+
+int run(const Settings& settings, std::vector<std::string> command) {
+  std::unique_ptr<Master> master =
+      std::make_unique<Master>(settings, std::move(command), inherited(settings));
+  std::optional<WorkerPlace> place = master->run();
+  if (!place) return EXIT_SUCCESS;
+  // A worker: nothing of the master but the shared seats may live on.
+  std::shared_ptr<Seats> seats = master->seats();
+  master.reset();
+  return run_worker(settings, *place);
+}
+
+}  // namespace
+}  // namespace hostler
+
+int main(int argc, char** argv) {
+  hostler::ProgramStart started =
+      hostler::start_program(argc, argv, "hostler-api",
+                             "The pool of FastCGI workers that answers Hostler's REST requests.",
+                             {{"routes", "print the route table, and end"}});
+  if (started.exit_status) return *started.exit_status;
+  if (started.has("routes")) {
+    fputs(hostler::print_routes().c_str(), stdout);
+    return EXIT_SUCCESS;
+  }
+  std::vector<std::string> command(argv, argv + argc);
+  command[0] = hostler::own_path(argv[0]);
+  try {
+    return hostler::run(started.settings, std::move(command));
+  } catch (const hostler::Error& error) {
+    fprintf(stderr, "hostler-api: %s\n", error.cause.c_str());
+    return hostler::exit_os_error;
+  }
+}

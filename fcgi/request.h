@@ -1,0 +1,84 @@
+// One request as a plain value: what nginx said about it, and what routing and authentication found
+// out. Made by fcgi/worker.cpp (and by tests), filled by fcgi/dispatch.cpp, read by handlers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fcgi/caller.h"
+#include "lib/error.h"
+
+namespace hostler {
+
+struct Route;
+
+enum class Method : uint8_t { get, head, post, put, patch, del, options, other };
+
+Method method_named(std::string_view name);
+std::string_view method_name(Method method);
+
+constexpr size_t path_segments_max = 12;
+constexpr size_t path_values_max = 4;
+
+// The path and query of a request line, percent-decoded once, segment by segment.
+struct Target {
+  std::array<std::string_view, path_segments_max> segments;
+  size_t segment_count = 0;
+  bool is_too_deep = false;                                // more segments than any route has
+  std::vector<std::pair<std::string, std::string>> query;  // in order, doubles kept
+  std::string decoded;  // backs the segments when one of them was encoded
+};
+
+// Throws http_bad_request for a broken escape, NUL, a control character or bytes that are not UTF-8.
+// The segments are views into uri or into target.decoded: both must stay where they are.
+void parse_target(std::string_view uri, Target& target);
+
+// Views point into the FastCGI parameters, which outlive the request. It stays where it is made.
+struct Request {
+  Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  // The path's value of that name in the route, such as "run_id". Names ending in _id are UUIDs by
+  // the time a handler runs.
+  std::string_view path_value(std::string_view name) const;
+  // A header field by its FastCGI name ("HTTP_X_ORG_ID"); absent: empty.
+  std::string_view header(std::string_view fcgi_name) const;
+  // The value of the first query parameter of that name, unchecked. Handlers use fcgi/input.h.
+  const std::string* query_value(std::string_view name) const;
+
+  const char* const* params = nullptr;  // NAME=value…, ended by a null pointer
+  Method method = Method::other;
+  std::string_view uri;  // as in the request line: path and query, encoded
+  std::string_view content_type;
+  std::string_view authorization;
+  std::string_view org_id_wanted;  // X-Org-Id
+  std::string_view origin;
+  std::string_view user_agent;
+  std::string_view peer_address;
+  bool is_tls = false;
+  int64_t content_length = 0;  // as announced; the body is read only up to body_bytes_max
+  std::string body;
+  bool body_is_short = false;  // fewer bytes came than announced
+  std::string trace_id;        // 32 hex characters
+
+  // From here on filled by dispatch.
+  Target target;
+  const Route* route = nullptr;
+  std::array<std::pair<std::string_view, std::string_view>, path_values_max> path_values;
+  size_t path_value_count = 0;
+  // Who the client is for audit, limits and rules: the peer, until a gateway setting says otherwise.
+  std::string_view client_ip;
+  Credential credential;
+  bool caller_was_asked = false;  // the authenticating statement was sent
+  Caller caller;
+};
+
+// Reads the parameters that every request has; makes a trace id when nginx gave none.
+void read_params(const char* const* params, Request& request);
+
+}  // namespace hostler

@@ -1,0 +1,119 @@
+// Answers made; see fcgi/response.h.
+#include "fcgi/response.h"
+
+#include <algorithm>
+
+#include "fcgi/request.h"
+
+namespace hostler {
+namespace {
+
+constexpr std::string_view json_type = "application/json";
+constexpr size_t page_bytes_max = 4 << 20;
+
+// The client's own text, with what would end the link's brackets or the header line escaped.
+void append_uri(std::string_view uri, std::string& out) {
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  for (char c : uri) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte < 0x7F && c != '<' && c != '>' && c != '"') {
+      out += c;
+    } else {
+      out += '%';
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+    }
+  }
+}
+
+}  // namespace
+
+void Response::add_header(std::string name, std::string value) {
+  headers.emplace_back(std::move(name), std::move(value));
+}
+
+Response Response::json_text(int status, std::string text) {
+  Response response;
+  response.status = status;
+  response.content_type = json_type;
+  response.text = std::move(text);
+  return response;
+}
+
+Response Response::json_row(int status, Result result) {
+  Response response;
+  response.status = status;
+  response.content_type = json_type;
+  response.rows = std::move(result);
+  response.body_view = response.rows.text();
+  return response;
+}
+
+Response Response::no_content() { return {}; }
+
+Response Response::ok() { return json_text(200, R"({"ok":true})"); }
+
+Response page_response(const Request& request, const Result& rows, int64_t limit,
+                       std::string_view cursor_name, MoreAt more_at) {
+  // Counted from the side where the page begins.
+  int count = 0;
+  size_t bytes = 0;
+  auto row_at = [&](int place) {
+    return rows[more_at == MoreAt::end ? place : rows.size() - 1 - place];
+  };
+  while (count < rows.size() && count < limit) {
+    size_t size = row_at(count).text("item").size() + 1;
+    if (count > 0 && bytes + size > page_bytes_max) break;
+    bytes += size;
+    ++count;
+  }
+  Response response = Response::json_text(200, "[");
+  response.text.reserve(bytes + 2);
+  int first = more_at == MoreAt::end ? 0 : rows.size() - count;
+  for (int i = first; i < first + count; ++i) {
+    if (i > first) response.text += ',';
+    response.text += rows[i].text("item");
+  }
+  response.text += ']';
+  if (count < rows.size()) {
+    response.add_header("Link", next_link(request, cursor_name, row_at(count - 1).text("id")));
+  }
+  return response;
+}
+
+Response list_response(const Result& rows) {
+  Response response = Response::json_text(200, "[");
+  for (int i = 0; i < rows.size(); ++i) {
+    if (i > 0) response.text += ',';
+    response.text += rows[i].text("item");
+  }
+  response.text += ']';
+  return response;
+}
+
+std::string next_link(const Request& request, std::string_view cursor_name,
+                      std::string_view cursor) {
+  size_t question = std::min(request.uri.find('?'), request.uri.size());
+  std::string link = "<";
+  append_uri(request.uri.substr(0, question), link);
+  char separator = '?';
+  std::string_view rest = request.uri.substr(std::min(question + 1, request.uri.size()));
+  while (!rest.empty()) {
+    size_t end = std::min(rest.find('&'), rest.size());
+    std::string_view pair = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    bool is_cursor = pair.substr(0, std::min(pair.find('='), pair.size())) == cursor_name;
+    if (pair.empty() || is_cursor) continue;
+    link += separator;
+    append_uri(pair, link);
+    separator = '&';
+  }
+  link += separator;
+  link += cursor_name;
+  link += '=';
+  link += cursor;  // an id: nothing to encode
+  link += ">; rel=\"next\"";
+  return link;
+}
+
+}  // namespace hostler

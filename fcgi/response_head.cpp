@@ -1,0 +1,38 @@
+// Header fields written; see fcgi/response_head.h.
+#include "fcgi/response_head.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace hostler {
+namespace {
+
+void append_field(std::string_view name, std::string_view value, std::string& out) {
+  out += name;
+  out += ": ";
+  for (char c : value) out += static_cast<unsigned char>(c) < ' ' || c == 0x7F ? ' ' : c;
+  out += "\r\n";
+}
+
+}  // namespace
+
+std::string response_head(const Request& request, const Response& response,
+                          const HeaderList& cors_headers) {
+  std::string out;
+  out.reserve(512);
+  fmt::format_to(std::back_inserter(out), "Status: {}\r\n", response.status);
+  if (!response.content_type.empty()) {
+    append_field("Content-Type", response.content_type, out);
+    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body().size());
+  }
+  append_field("X-Trace-Id", request.trace_id, out);
+  out += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
+  if (request.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";
+  for (const auto& [name, value] : response.headers) append_field(name, value, out);
+  for (const auto& [name, value] : cors_headers) append_field(name, value, out);
+  out += "\r\n";
+  return out;
+}
+
+}  // namespace hostler

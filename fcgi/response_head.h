@@ -1,0 +1,17 @@
+// The header fields of every answer, as FastCGI wants them. Called by fcgi/worker.cpp.
+#pragma once
+
+#include <string>
+
+#include "fcgi/request.h"
+#include "fcgi/response.h"
+#include "lib/cors.h"
+
+namespace hostler {
+
+// Status, the response's own fields, what contract section 1 puts on every answer, an empty line.
+// Control characters in values become spaces: no value starts a field of its own.
+std::string response_head(const Request& request, const Response& response,
+                          const HeaderList& cors_headers);
+
+}  // namespace hostler

@@ -1,0 +1,227 @@
+// THE ROUTE TABLE: the whole public API, one row a route. Access is checked before a handler's
+// answer leaves; --routes prints it; tests compare it with docs/openapi.yaml and nginx.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fcgi/handlers.h"
+#include "fcgi/path_pattern.h"
+#include "fcgi/route.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+using enum Method;
+using enum Lane;
+
+constexpr Access open{Access::Who::open, false, nullptr};
+constexpr Access admin{Access::Who::platform_admin, false, nullptr};
+constexpr Access user{Access::Who::user, false, nullptr};
+constexpr Access user_or_key{Access::Who::user, true, nullptr};
+constexpr Access may(const char* permission) {
+  return {Access::Who::permission, false, permission};
+}
+constexpr Access may_or_key(const char* permission) {
+  return {Access::Who::permission, true, permission};
+}
+// ?scope=platform, the default, is for platform admins; ?scope=org needs the permission.
+constexpr Access scoped(const char* permission) { return {Access::Who::scope, false, permission}; }
+
+constexpr int64_t none = 0;
+constexpr int64_t mib = body_bytes_most;
+
+// Where a literal and a value both fit, the literal stands first.
+// clang-format off
+constexpr std::array routes{
+    //    method path                          access                          lane   body  rate             handler          guard of the ids
+    Route{get,   "/healthz",                   open,                           quick, none, Rate::none,      show_health},
+    Route{get,   "/readyz",                    open,                           quick, none, Rate::none,      show_readiness, nullptr, render_unavailable},
+    Route{get,   "/v1/openapi.json",           open,                           quick, none, Rate::anonymous, show_openapi},
+
+    Route{get,   "/v1/threads",                may_or_key("data.threads.read"),  quick, none, Rate::org,     list_threads},
+    Route{post,  "/v1/threads",                may_or_key("data.threads.write"), own,   mib,  Rate::org,     create_thread},
+    Route{get,   "/v1/threads/{thread_id}",    may_or_key("data.threads.read"),  quick, none, Rate::org,     show_thread},
+    Route{patch, "/v1/threads/{thread_id}",    may_or_key("data.threads.write"), own,   mib,  Rate::org,     update_thread,  &query::thread_show},
+
+    Route{get,   "/v1/runs/{run_id}/events",   may_or_key("data.runs.read"),     quick, none, Rate::none,    served_by_relay},
+};
+// clang-format on
+
+constexpr auto patterns = [] {
+  std::array<PathPattern, routes.size()> made{};
+  for (size_t i = 0; i < routes.size(); ++i) made[i] = path_pattern(routes[i].path);
+  return made;
+}();
+
+struct PathName {
+  std::string_view name;
+  ErrorCode not_found;
+};
+
+// What a path value that is no UUID is the absence of.
+constexpr std::array path_names{
+    PathName{"thread_id", ErrorCode::threads_not_found},
+    PathName{"run_id", ErrorCode::runs_not_found},
+    PathName{"provider_id", ErrorCode::llm_providers_not_found},
+    PathName{"model_id", ErrorCode::llm_models_not_found},
+    PathName{"persona_id", ErrorCode::personas_not_found},
+    PathName{"session_id", ErrorCode::sessions_not_found},
+    PathName{"key_id", ErrorCode::api_keys_not_found},
+    PathName{"org_id", ErrorCode::orgs_not_found},
+    PathName{"member_id", ErrorCode::members_not_found},
+    PathName{"invitation_id", ErrorCode::invitations_not_found},
+    PathName{"user_id", ErrorCode::users_not_found},
+    PathName{"plan_id", ErrorCode::plans_not_found},
+    PathName{"subscription_id", ErrorCode::subscriptions_not_found},
+    PathName{"override_id", ErrorCode::entitlement_overrides_not_found},
+    PathName{"rule_id", ErrorCode::ip_rules_not_found},
+    PathName{"endpoint_id", ErrorCode::webhooks_not_found},
+    PathName{"delivery_id", ErrorCode::webhooks_not_found},
+    PathName{"invite_code_id", ErrorCode::invite_codes_not_found},
+    PathName{"redemption_code_id", ErrorCode::redemption_codes_not_found},
+};
+
+constexpr ErrorCode code_of(std::string_view name) {
+  for (const PathName& known : path_names) {
+    if (known.name == name) return known.not_found;
+  }
+  return ErrorCode::count_;
+}
+
+constexpr bool routes_are_distinct() {
+  for (size_t i = 0; i < routes.size(); ++i) {
+    for (size_t j = i + 1; j < routes.size(); ++j) {
+      bool same = same_paths(patterns[i], patterns[j]);
+      if (same && routes[i].method == routes[j].method) return false;
+      if (same && routes[i].path != routes[j].path) return false;  // one path, one set of names
+    }
+  }
+  return true;
+}
+static_assert(routes_are_distinct(), "a method and path stand once, with the same names");
+
+// At the first segment where two overlapping patterns differ, the earlier row has the literal.
+constexpr bool literals_come_first() {
+  for (size_t i = 0; i < routes.size(); ++i) {
+    for (size_t j = i + 1; j < routes.size(); ++j) {
+      if (!overlap(patterns[i], patterns[j])) continue;
+      for (size_t s = 0; s < patterns[i].count; ++s) {
+        bool earlier_takes_any = patterns[i].segments[s].is_value();
+        if (earlier_takes_any == patterns[j].segments[s].is_value()) continue;
+        if (earlier_takes_any) return false;
+        break;
+      }
+    }
+  }
+  return true;
+}
+static_assert(literals_come_first(), "a literal path stands before the pattern that swallows it");
+
+constexpr bool rows_are_whole() {
+  for (size_t i = 0; i < routes.size(); ++i) {
+    const Route& route = routes[i];
+    if (!route.path.starts_with('/') || route.path.ends_with('/')) return false;
+    if (route.method == head || route.method == options || route.method == other) return false;
+    if (route.method == get && route.body_bytes_max != none) return false;
+    if (patterns[i].value_count > path_values_max) return false;
+    for (size_t s = 0; s < patterns[i].count; ++s) {
+      std::string_view name = patterns[i].segments[s].name;
+      if (name.ends_with("_id") && code_of(name) == ErrorCode::count_) return false;
+    }
+    bool names_permission =
+        route.access.who == Access::Who::permission || route.access.who == Access::Who::scope;
+    if (names_permission != (route.access.permission != nullptr)) return false;
+    if (route.guard != nullptr &&
+        route.guard->params != static_cast<int>(patterns[i].value_count)) {
+      return false;
+    }
+  }
+  return true;
+}
+static_assert(rows_are_whole(), "path, body, permission, ids and guard of each row fit together");
+
+std::string_view access_name(const Access& access) {
+  switch (access.who) {
+    case Access::Who::open:
+      return "open";
+    case Access::Who::user:
+      return "user";
+    case Access::Who::permission:
+      return access.permission;
+    case Access::Who::platform_admin:
+      return "platform_admin";
+    case Access::Who::scope:
+      return "scope";
+  }
+  return "";
+}
+
+std::string methods_of(size_t place) {
+  std::string allow;
+  for (size_t i = 0; i < routes.size(); ++i) {
+    if (routes[i].path != routes[place].path) continue;
+    allow += method_name(routes[i].method);
+    allow += ", ";
+    if (routes[i].method == get) allow += "HEAD, ";
+  }
+  return allow + "OPTIONS";
+}
+
+void take_values(const PathPattern& pattern, const Target& target, RouteMatch& match) {
+  for (size_t i = 0; i < pattern.count; ++i) {
+    const PatternSegment& segment = pattern.segments[i];
+    if (!segment.is_value()) continue;
+    std::string_view text = target.segments[i];
+    text.remove_suffix(segment.verb.size());
+    match.values[match.value_count++] = {segment.name, text};
+  }
+}
+
+}  // namespace
+
+std::span<const Route> all_routes() { return routes; }
+
+RouteMatch find_route(Method method, const Target& target) {
+  RouteMatch match;
+  if (method == head) method = get;
+  size_t known = routes.size();
+  for (size_t i = 0; i < routes.size(); ++i) {
+    if (known < routes.size() ? routes[i].path != routes[known].path
+                              : !matches(patterns[i], target)) {
+      continue;
+    }
+    if (known == routes.size()) known = i;
+    if (routes[i].method != method) continue;
+    match.route = &routes[i];
+    match.path_is_known = true;
+    take_values(patterns[i], target, match);
+    return match;
+  }
+  if (known < routes.size()) {
+    match.path_is_known = true;
+    match.allow = methods_of(known);
+  }
+  return match;
+}
+
+ErrorCode not_found_code(std::string_view path_name) { return code_of(path_name); }
+
+std::string print_routes() {
+  std::string out;
+  for (const Route& route : routes) {
+    std::string_view keys = route.access.takes_key ? "key" : "-";
+    std::string access(access_name(route.access));
+    if (route.access.who == Access::Who::scope)
+      access += std::string(":") + route.access.permission;
+    std::string_view lane = route.lane == quick ? "quick" : "own";
+    std::string_view rate = route.rate == Rate::none        ? "none"
+                            : route.rate == Rate::anonymous ? "anonymous"
+                                                            : "org";
+    out += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\n", method_name(route.method), route.path,
+                       access, keys, lane, route.body_bytes_max, rate);
+  }
+  return out;
+}
+
+}  // namespace hostler

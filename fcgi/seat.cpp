@@ -1,0 +1,29 @@
+// Shared memory of the pool; see fcgi/seat.h.
+#include "fcgi/seat.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include <new>
+
+#include "lib/error.h"
+
+namespace hostler {
+
+Seats::Seats(int count) : count_(count) {
+  size_t size = sizeof(Seat) * static_cast<size_t>(count);
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw Error(ErrorCode::internal_error, {}, "no shared memory");
+  seats_ = static_cast<Seat*>(memory);
+  for (int i = 0; i < count; ++i) new (&seats_[i]) Seat{};
+}
+
+Seats::~Seats() { munmap(seats_, sizeof(Seat) * static_cast<size_t>(count_)); }
+
+int64_t monotonic_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+}  // namespace hostler

@@ -1,0 +1,43 @@
+// What master and worker share: the place of a worker in the pool. Each seat lies in shared memory
+// made by the master before it forks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace hostler {
+
+struct Seat {
+  // Monotonic milliseconds of the last turn of the worker's loop; the master ends a worker that is
+  // silent too long.
+  std::atomic<int64_t> beat_ms;
+  std::atomic<bool> is_serving;  // set by the worker, cleared by the master before it forks
+};
+
+// Seats that survive forks and are shared by them; freed with the last process.
+class Seats {
+ public:
+  explicit Seats(int count);
+  ~Seats();
+  Seats(const Seats&) = delete;
+  Seats& operator=(const Seats&) = delete;
+  Seat& operator[](int index) { return seats_[index]; }
+  int count() const { return count_; }
+
+ private:
+  Seat* seats_;
+  int count_;
+};
+
+int64_t monotonic_ms();
+
+// What a worker gets from its master.
+struct WorkerPlace {
+  Seat* seat;
+  int seat_number;
+  int listen_fd;
+  int drain_fd;  // reads as closed when the worker is to finish
+};
+
+}  // namespace hostler

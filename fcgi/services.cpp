@@ -1,0 +1,201 @@
+// Batches that begin with who acts; see fcgi/services.h.
+#include "fcgi/services.h"
+
+#include <cassert>
+#include <utility>
+
+#include "lib/ids.h"
+#include "lib/json.h"
+#include "lib/log.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+// Refusals that wait to be written; more than these are counted and dropped.
+constexpr size_t denied_pending_max = 256;
+
+// What a write tells the audit log about the request (sql: current_request()).
+std::string context_json(const Request& request) {
+  JsonWriter context;
+  context.begin_object();
+  context.member("trace_id", request.trace_id);
+  context.member("client_ip", request.client_ip);
+  context.member("user_agent", request.user_agent);
+  const Caller& caller = request.caller;
+  if (caller.is_known) {
+    if (caller.session_id) context.member("session_id", *caller.session_id);
+    if (caller.api_key_id) context.member("api_key_id", *caller.api_key_id);
+    context.member("platform_admin", caller.platform_admin);
+    context.key("permissions").begin_array();
+    for (std::string_view name : caller.permission_names()) context.text(name);
+    context.end_array();
+  }
+  context.end_object();
+  return context.take();
+}
+
+// The permission that the database asks for; of a scoped route by the scope. With a scope that is
+// neither, anybody may hear that from the handler.
+const char* need_of(const Request& request) {
+  const Access& access = request.route->access;
+  switch (access.who) {
+    case Access::Who::open:
+    case Access::Who::user:
+      return nullptr;
+    case Access::Who::permission:
+      return access.permission;
+    case Access::Who::platform_admin:
+      return "platform_admin";
+    case Access::Who::scope:
+      break;
+  }
+  const std::string* scope = request.query_value("scope");
+  if (scope == nullptr || *scope == "platform") return "platform_admin";
+  return *scope == "org" ? access.permission : nullptr;
+}
+
+void add_authentication(const Request& request, const char* need, bool takes_key, Batch& batch) {
+  Params params;
+  params.bytes(request.credential.hash);
+  params.boolean(request.credential.kind == Credential::Kind::api_key);
+  // An X-Org-Id that is no UUID is nobody's: dispatch tells so after this.
+  if (is_uuid(request.org_id_wanted)) {
+    params.text(request.org_id_wanted);
+  } else {
+    params.null();
+  }
+  if (need == nullptr) {
+    params.null();
+  } else {
+    params.text(need);
+  }
+  params.boolean(takes_key);
+  params.text(context_json(request));
+  batch.add(query::authenticate, std::move(params));
+}
+
+void add_entry(const Request& request, Batch& batch) {
+  Params params;
+  if (request.caller.is_known) {
+    params.text(request.caller.org_id).text(request.caller.user_id);
+  } else {
+    params.null().null();
+  }
+  params.text(context_json(request));
+  batch.add(query::enter, std::move(params));
+}
+
+bool is_open(const Request& request) { return request.route->access.who == Access::Who::open; }
+
+bool will_authenticate(const Request& request) {
+  return !is_open(request) && !request.caller.is_known;
+}
+
+// The first batch authenticates, every further one enters as the caller it found.
+Batch begin_batch(Request& request) {
+  Batch batch;
+  if (will_authenticate(request)) {
+    request.caller_was_asked = true;
+    add_authentication(request, need_of(request), request.route->access.takes_key, batch);
+  } else {
+    add_entry(request, batch);
+  }
+  return batch;
+}
+
+void take_caller(Request& request, bool authenticated, const Results& results) {
+  if (authenticated) request.caller = caller_from(results.front());
+}
+
+}  // namespace
+
+Services::Services(Loop& loop, DatabaseOptions options, std::shared_ptr<const Settings> settings)
+    : loop_(loop),
+      database_(loop, std::move(options)),
+      settings_(std::move(settings)),
+      passwords_(loop),
+      aside_(loop, [](const std::string&, std::exception_ptr) {
+        // The database told its fault already. A denial that cannot be written belongs to a caller
+        // who has lost all access meanwhile; a bell that did not ring is made good by a sweep.
+        log_debug("aside_failed");
+      }) {}
+
+Task<Results> Services::send(Request& request, Batch batch) {
+  bool is_quick = request.route->lane == Lane::quick;
+  Task<Results> task =
+      is_quick ? database_.quick(std::move(batch)) : database_.own(std::move(batch));
+  return task;
+}
+
+Task<Result> Services::query(Request& request, const Statement& statement, Params params) {
+  bool authenticates = will_authenticate(request);
+  Batch batch = begin_batch(request);
+  batch.add(statement, std::move(params));
+  Results results = co_await send(request, std::move(batch));
+  take_caller(request, authenticates, results);
+  co_return std::move(results.back());
+}
+
+Task<Results> Services::batch(Request& request, Batch statements) {
+  bool authenticates = will_authenticate(request);
+  Batch batch = begin_batch(request);
+  for (Batch::Item& item : statements.items()) batch.add(*item.statement, std::move(item.params));
+  Results results = co_await send(request, std::move(batch));
+  take_caller(request, authenticates, results);
+  results.erase(results.begin());
+  co_return results;
+}
+
+Task<Transaction> Services::transaction(Request& request) {
+  assert(request.route->lane == Lane::own);
+  bool authenticates = will_authenticate(request);
+  Batch batch = begin_batch(request);
+  Transaction transaction = co_await database_.begin();
+  Results results = co_await transaction.run(std::move(batch));
+  take_caller(request, authenticates, results);
+  co_return std::move(transaction);
+}
+
+Task<void> Services::authenticate(Request& request, bool with_guard) {
+  Batch batch = begin_batch(request);
+  if (with_guard && request.route->guard != nullptr) {
+    Params params;
+    for (size_t i = 0; i < request.path_value_count; ++i) {
+      params.text(request.path_values[i].second);
+    }
+    batch.add(*request.route->guard, std::move(params));
+  }
+  Results results = co_await database_.quick(std::move(batch));
+  take_caller(request, true, results);
+}
+
+void Services::audit_denied(const Request& request, const Error& denial) {
+  if (aside_.size() >= denied_pending_max) {
+    log_warning("denial_not_audited", {{"trace_id", request.trace_id}});
+    return;
+  }
+  Batch batch;
+  // Whoever it is: the need that was missing is not asked for again.
+  add_authentication(request, nullptr, true, batch);
+  Params params;
+  params.text(error_row(denial.code).name);
+  std::string target(method_name(request.method));
+  target += ' ';
+  target += request.uri.substr(0, request.uri.find('?'));
+  params.text(target);
+  batch.add(query::audit_denied, std::move(params));
+  aside_.add(send_aside(std::move(batch)));
+}
+
+void Services::ring(const Statement& bell, Params params) {
+  Batch batch;
+  batch.add(bell, std::move(params));
+  aside_.add(send_aside(std::move(batch)));
+}
+
+Task<void> Services::send_aside(Batch batch) {
+  Results results = co_await database_.quick(std::move(batch));
+}
+
+}  // namespace hostler

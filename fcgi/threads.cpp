@@ -1,0 +1,48 @@
+// Threads: the caller's conversations. Statements: sql/queries/threads.sql.
+#include "fcgi/handlers.h"
+#include "fcgi/input.h"
+#include "fcgi/services.h"
+#include "queries.h"
+
+namespace hostler {
+
+Task<Response> create_thread(Services& services, Request& request) {
+  Fields fields = Fields::of_optional_body(request);
+  std::optional<std::string> title = fields.optional_text("title", {.most = 200});
+  bool is_private = fields.optional_boolean("is_private").value_or(false);
+  fields.check();
+  Params params;
+  params.text_or_null(title).boolean(is_private);
+  Result made = co_await services.query(request, query::thread_create, std::move(params));
+  co_return Response::json_row(201, std::move(made));
+}
+
+Task<Response> list_threads(Services& services, Request& request) {
+  Query query(request);
+  int64_t limit = query.limit();
+  std::optional<std::string> before = query.id("before");
+  query.check();
+  Params params;
+  params.integer(limit + 1).text_or_null(before);
+  Result rows = co_await services.query(request, query::thread_page, std::move(params));
+  co_return page_response(request, rows, limit, "before");
+}
+
+Task<Response> show_thread(Services& services, Request& request) {
+  Params params;
+  params.text(request.path_value("thread_id"));
+  Result found = co_await services.query(request, query::thread_show, std::move(params));
+  co_return Response::json_row(200, std::move(found));
+}
+
+Task<Response> update_thread(Services& services, Request& request) {
+  Fields fields = Fields::of_body(request);
+  Nullable<std::string> title = fields.nullable_text("title", {.most = 200});
+  fields.check_patch();
+  Params params;
+  params.text(request.path_value("thread_id")).text_or_null(title.value);
+  Result changed = co_await services.query(request, query::thread_update, std::move(params));
+  co_return Response::json_row(200, std::move(changed));
+}
+
+}  // namespace hostler

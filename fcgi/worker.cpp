@@ -1,0 +1,237 @@
+// FastCGI requests on the loop; see fcgi/worker.h.
+//
+// nginx connects with the whole request buffered, so accepting and reading do not wait; a peer that
+// connects and stays silent would block the loop, which the socket's mode and the master's watchdog
+// cover (ARCHITECTURE.md). Without FCGX_Detach, finishing would wait for nginx to close.
+#include "fcgi/worker.h"
+
+#include <fcgiapp.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fcgi/dispatch.h"
+#include "fcgi/response_head.h"
+#include "fcgi/services.h"
+#include "lib/log.h"
+#include "lib/loop/loop.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t in_flight_max = 512;
+constexpr int accepts_per_turn = 16;
+// A worker that takes less leaves more to its neighbours; libfcgi's select() needs descriptors < 1024.
+constexpr rlim_t descriptors_max = 1000;
+constexpr int64_t accept_pause_ms = 50;
+constexpr int64_t beat_every_ms = 250;
+// Shorter than the 25 s within which every program ends after SIGTERM.
+constexpr int64_t drain_limit_ms = 20'000;
+// What is read of a body that nobody wants, so that nginx takes the answer.
+constexpr int64_t discard_bytes_max = 8 << 20;
+
+// One request in flight, used again and again.
+struct Slot {
+  FCGX_Request fcgx;
+  std::optional<Request> request;
+  Task<void> task;
+};
+
+class Worker {
+ public:
+  Worker(const Settings& settings, const WorkerPlace& place);
+  void run() { loop_.run(); }
+
+ private:
+  void accept_some();
+  bool accept_one();
+  void pause_accepting();
+  void begin(Slot& slot);
+  Task<void> serve(Slot& slot);
+  void write(Slot& slot, const Response& response);
+  void beat();
+  void drain();
+  void stop_when_idle();
+  bool is_full() const { return free_.empty() && slots_.size() >= in_flight_max; }
+  size_t in_flight() const { return slots_.size() - free_.size(); }
+
+  WorkerPlace place_;
+  Loop loop_;
+  Services services_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Slot*> free_;
+  bool is_draining_ = false;
+  FdWatch listener_;
+  FdWatch drain_pipe_;
+  Timer beat_timer_;
+  Timer accept_timer_;
+  Timer drain_timer_;
+};
+
+DatabaseOptions database_options(const Settings& settings, int seat_number) {
+  DatabaseOptions options;
+  options.conninfo = settings.text("database.url");
+  options.application_name = fmt::format("hostler-api/{}", seat_number);
+  options.own_connections_max = static_cast<int>(settings.integer("api.own_connections"));
+  return options;
+}
+
+Worker::Worker(const Settings& settings, const WorkerPlace& place)
+    : place_(place),
+      services_(loop_, database_options(settings, place.seat_number),
+                std::make_shared<const Settings>(settings)),
+      listener_(loop_, place.listen_fd, [this](bool, bool) { accept_some(); }),
+      drain_pipe_(loop_, place.drain_fd, [this](bool, bool) { drain(); }),
+      beat_timer_(loop_, [this] { beat(); }),
+      accept_timer_(loop_, [this] { accept_some(); }),
+      drain_timer_(loop_, [this] { loop_.stop(); }) {
+  listener_.watch(true, false);
+  drain_pipe_.watch(true, false);
+  beat();
+  place_.seat->is_serving.store(true);
+}
+
+void Worker::beat() {
+  place_.seat->beat_ms.store(monotonic_ms(), std::memory_order_relaxed);
+  beat_timer_.restart(beat_every_ms);
+}
+
+void Worker::accept_some() {
+  listener_.watch(true, false);
+  for (int i = 0; i < accepts_per_turn; ++i) {
+    if (is_full()) {
+      listener_.watch(false, false);  // until a request ends
+      return;
+    }
+    if (!accept_one()) return;
+  }
+}
+
+bool Worker::accept_one() {
+  if (free_.empty()) {
+    slots_.push_back(std::make_unique<Slot>());
+    free_.push_back(slots_.back().get());
+    FCGX_InitRequest(&free_.back()->fcgx, place_.listen_fd, 0);
+  }
+  Slot& slot = *free_.back();
+  errno = 0;
+  int failed = FCGX_Accept_r(&slot.fcgx);
+  if (failed == 0) {
+    free_.pop_back();
+    begin(slot);
+    return true;
+  }
+  bool is_empty = failed == -EAGAIN || failed == -EWOULDBLOCK;
+  if (!is_empty) {
+    log_warning("accept_failed", {{"cause", strerror(-failed)}});
+    pause_accepting();
+  }
+  return false;
+}
+
+// Out of descriptors, most likely: trying at once would only spin.
+void Worker::pause_accepting() {
+  listener_.watch(false, false);
+  accept_timer_.restart(accept_pause_ms);
+}
+
+// Reads the input to its end, whatever becomes of it.
+void read_body(FCGX_Stream* in, Request& request) {
+  if (request.content_length > 0 && request.content_length <= body_bytes_most) {
+    request.body.resize(static_cast<size_t>(request.content_length));
+    int count = FCGX_GetStr(request.body.data(), static_cast<int>(request.body.size()), in);
+    request.body.resize(static_cast<size_t>(count < 0 ? 0 : count));
+    request.body_is_short = static_cast<int64_t>(request.body.size()) < request.content_length;
+  }
+  char rest[4096];
+  int64_t discarded = 0;
+  int count = 0;
+  do {
+    count = FCGX_GetStr(rest, sizeof rest, in);
+    discarded += count;
+  } while (count == sizeof rest && discarded < discard_bytes_max);
+}
+
+void Worker::begin(Slot& slot) {
+  Request& request = slot.request.emplace();
+  read_params(slot.fcgx.envp, request);
+  read_body(slot.fcgx.in, request);
+  slot.task = serve(slot);
+  slot.task.start(nullptr);
+}
+
+Task<void> Worker::serve(Slot& slot) {
+  Response response = co_await dispatch(services_, *slot.request);
+  write(slot, response);
+  free_.push_back(&slot);
+  if (is_draining_) {
+    stop_when_idle();
+  } else if (in_flight() == in_flight_max - 1) {
+    listener_.watch(true, false);
+  }
+}
+
+void put(FCGX_Stream* out, std::string_view text) {
+  // A peer that went away shows itself here and nowhere else; there is nobody left to tell.
+  FCGX_PutStr(text.data(), static_cast<int>(text.size()), out);
+}
+
+void Worker::write(Slot& slot, const Response& response) {
+  const Request& request = *slot.request;
+  HeaderList cors_headers;
+  add_cors_headers(services_.settings().strings("http.cors_origins"), request.origin, cors_headers);
+  put(slot.fcgx.out, response_head(request, response, cors_headers));
+  if (request.method != Method::head) put(slot.fcgx.out, response.body());
+  FCGX_Detach(&slot.fcgx);
+  FCGX_Finish_r(&slot.fcgx);
+}
+
+// What connected already is still taken: when the whole pool stops, nobody else would.
+void Worker::drain() {
+  if (is_draining_) return;
+  is_draining_ = true;
+  drain_pipe_.watch(false, false);
+  listener_.watch(false, false);
+  accept_timer_.cancel();
+  while (!is_full() && accept_one()) {
+  }
+  accept_timer_.cancel();
+  drain_timer_.restart(drain_limit_ms);
+  stop_when_idle();
+}
+
+void Worker::stop_when_idle() {
+  if (in_flight() == 0) loop_.stop();
+}
+
+void limit_descriptors() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur > descriptors_max) limit.rlim_cur = descriptors_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+int run_worker(const Settings& settings, const WorkerPlace& place) {
+  limit_descriptors();
+  FCGX_Init();
+  // The master's pipe says when to finish. libfcgi's own handler would race with requests, and a
+  // terminal's Ctrl-C reaches the whole group.
+  for (int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGPIPE}) signal(number, SIG_IGN);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  Worker worker(settings, place);
+  worker.run();
+  return 0;
+}
+
+}  // namespace hostler

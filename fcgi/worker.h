@@ -1,0 +1,14 @@
+// One worker of the pool: takes FastCGI requests from the shared listener, many in flight on one
+// loop, and writes their answers. Called by main in a forked child; fcgi/worker.cpp is the only owner of
+// libfcgi. Never decides what an answer is: that is fcgi/dispatch.h.
+#pragma once
+
+#include "fcgi/seat.h"
+#include "lib/settings.h"
+
+namespace hostler {
+
+// Serves until the drain pipe is closed and the requests in flight are answered. The exit status.
+int run_worker(const Settings& settings, const WorkerPlace& place);
+
+}  // namespace hostler
