@@ -1,6 +1,6 @@
-// hostlerctl: the operator's command line. Sets up the database, applies migrations, makes the first
-// administrator, shows and checks the settings. Talks to Postgres directly, never over HTTP, as a
-// superuser or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h.
+// hostlerctl: the operator's command line. Sets up the database, applies migrations, makes the
+// first administrator, shows and checks the settings. Talks to Postgres directly, never over HTTP,
+// as a superuser or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h.
 // Owner of CLI11.
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "ctl/admin.h"
 #include "ctl/answers.h"
 #include "ctl/migrations.h"
 #include "ctl/setup_database.h"
@@ -26,6 +27,8 @@ struct Options {
   std::string superuser_url;
   std::string database = "hostler";
   MigrateOptions migrate;
+  NewAdmin new_admin;
+  std::string promoted;
 
   bool as_json() const { return output == "json"; }
 };
@@ -77,9 +80,29 @@ int run(const CLI::App& app, Options& options) {
   if (app.got_subcommand("setup-database")) {
     return setup_database(options.superuser_url, options.database);
   }
+  if (app.got_subcommand("admin")) {
+    options.new_admin.as_json = options.as_json();
+    if (app.get_subcommand("admin")->got_subcommand("create")) {
+      return create_admin(loaded.settings, options.new_admin);
+    }
+    return promote_admin(loaded.settings, options.promoted, options.as_json());
+  }
   options.migrate.database_url = loaded.settings.text("database.url");
   options.migrate.as_json = options.as_json();
   return migrate(options.migrate);
+}
+
+void add_admin_commands(CLI::App& app, Options& options) {
+  CLI::App* admin = app.add_subcommand("admin", "make platform administrators");
+  admin->require_subcommand(1);
+  CLI::App* create = admin->add_subcommand("create", "a new user, who is administrator");
+  create->add_option("--login", options.new_admin.login, "1 to 64 characters without @")
+      ->required();
+  create->add_option("--email", options.new_admin.email, "the mail address")->required();
+  create->add_flag("--password-stdin", options.new_admin.password_from_stdin,
+                   "take the password from the first line of standard input");
+  CLI::App* promote = admin->add_subcommand("promote", "make a user administrator");
+  promote->add_option("LOGIN", options.promoted, "login, username or mail address")->required();
 }
 
 void add_commands(CLI::App& app, Options& options) {
@@ -111,6 +134,7 @@ void add_commands(CLI::App& app, Options& options) {
                    "take migrations from here instead of the program's own")
       ->type_name("DIR");
 
+  add_admin_commands(app, options);
   app.add_subcommand("config", "print the settings in force, as a file with comments");
   app.add_subcommand("check-config", "say what is wrong with the settings, or nothing");
   app.add_subcommand("version", "print the versions of program and schema");

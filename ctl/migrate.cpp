@@ -7,9 +7,8 @@
 
 #include "ctl/answers.h"
 #include "ctl/migrations.h"
-#include "lib/error.h"
+#include "ctl/owner_session.h"
 #include "lib/json.h"
-#include "lib/loop/db_session.h"
 #include "queries.h"
 
 namespace hostler {
@@ -21,22 +20,6 @@ struct Applied {
   std::string checksum;
   std::string applied_at;
 };
-
-// Nothing when all is well, else why this session cannot be hostler_owner.
-std::optional<std::string> become_owner(DbSession& session) {
-  Result facts = session.run(query::owner_facts);
-  if (!facts.front().boolean("role_exists")) {
-    return "the role hostler_owner does not exist; run hostlerctl setup-database first";
-  }
-  if (!facts.front().boolean("may_become")) {
-    return fmt::format(
-        "the role {} may not act as hostler_owner; connect as a superuser, or let one "
-        "GRANT hostler_owner TO it",
-        facts.front().text("session_role"));
-  }
-  session.run(query::become_owner);
-  return std::nullopt;
-}
 
 void wait_for_turn(DbSession& session) {
   if (session.run(query::migrate_try_lock).front().boolean("is_mine")) return;
@@ -134,9 +117,9 @@ int apply_missing(DbSession& session, const std::vector<Migration>& migrations, 
 int migrate(const MigrateOptions& options) {
   std::vector<Migration> migrations =
       options.folder.empty() ? migrations_of_program() : migrations_of_folder(options.folder);
-  DbSession session(options.database_url, "hostlerctl migrate");
-  std::optional<std::string> refusal = become_owner(session);
-  if (refusal) return fail(exit_no_permission, *refusal);
+  OwnerSession owner = open_as_owner(options.database_url, "hostlerctl migrate");
+  if (!owner.session) return fail(exit_no_permission, owner.refusal);
+  DbSession& session = *owner.session;
   if (!options.status_only && !options.dry_run) wait_for_turn(session);
   std::vector<Applied> applied = applied_migrations(session);
   std::optional<std::string> fault = mismatch(migrations, applied);

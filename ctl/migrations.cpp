@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "embedded_migrations.h"
 #include "lib/crypto.h"
 #include "lib/error.h"
-#include "embedded_migrations.h"
 
 namespace hostler {
 namespace {

@@ -27,7 +27,7 @@ struct ProgramStart {
   bool has(std::string_view flag) const;
 };
 
-// Also sets the log's program name and level. Status 64 for a bad command line, 78 for bad settings.
+// Also sets the log's program name and level. Status 64: bad command line; 78: bad settings.
 ProgramStart start_program(int argc, char* const* argv, std::string_view name,
                            std::string_view sentence, std::vector<ProgramFlag> flags = {});
 

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/address_guard.h"
+
 namespace hostler {
 namespace {
 
@@ -67,6 +69,37 @@ SettingReading bounded(const SettingRow& row, int64_t value) {
   return SettingValue(value);
 }
 
+bool is_web_address(std::string_view text, bool is_origin) {
+  size_t scheme = text.starts_with("https://") ? 8 : text.starts_with("http://") ? 7 : 0;
+  std::string_view host = text.substr(scheme, text.find_first_of("/?#", scheme) - scheme);
+  bool is_whole = scheme + host.size() == text.size();
+  bool is_plain = text.find_first_of(" \t\"<>\\") == text.npos && host.find('@') == host.npos;
+  return scheme != 0 && !host.empty() && is_plain && (is_whole || !is_origin);
+}
+
+bool has_form(SettingForm form, const std::string& text) {
+  switch (form) {
+    case SettingForm::any:
+      return true;
+    case SettingForm::web_url:
+      return text.empty() || is_web_address(text, false);
+    case SettingForm::origin:
+      return is_web_address(text, true);
+    case SettingForm::network:
+      return CidrList::parse({text}).has_value();
+  }
+  __builtin_unreachable();
+}
+
+// Why the text may not be this setting, or one of its strings; empty when it may.
+std::string text_fault(const SettingRow& row, const std::string& text) {
+  if (!is_printable_text(text)) {
+    return fmt::format("it takes at most {} bytes of UTF-8 without control characters",
+                       text_bytes_max);
+  }
+  return has_form(row.form, text) ? "" : fmt::format("it takes {}", setting_form(row));
+}
+
 SettingReading bounded(const SettingRow& row, std::string text) {
   // A secret is never repeated, not even in a fault.
   std::string shown = row.is_secret ? "the value" : json_quote(utf8_prefix(utf8_lossy(text), 100));
@@ -75,22 +108,21 @@ SettingReading bounded(const SettingRow& row, std::string text) {
     if (std::find(choices.begin(), choices.end(), text) == choices.end())
       return out_of_range(row, shown);
   }
-  if (!is_printable_text(text)) {
-    return SettingFault{"out_of_range",
-                        fmt::format("{}: {} is longer than {} bytes or holds control characters",
-                                    row.name, shown, text_bytes_max)};
-  }
-  return SettingValue(std::move(text));
+  std::string fault = text_fault(row, text);
+  if (fault.empty()) return SettingValue(std::move(text));
+  return SettingFault{"bad_format", fmt::format("{}: {}: {}", row.name, shown, fault)};
 }
 
 SettingReading bounded(const SettingRow& row, std::vector<std::string> values) {
-  bool fits =
-      values.size() <= strings_max && std::all_of(values.begin(), values.end(), is_printable_text);
-  if (!fits) {
+  if (values.size() > strings_max) {
     return SettingFault{"out_of_range",
-                        fmt::format("{}: it takes at most {} texts of at most {} bytes, "
-                                    "without control characters",
-                                    row.name, strings_max, text_bytes_max)};
+                        fmt::format("{}: it takes at most {} texts", row.name, strings_max)};
+  }
+  for (const std::string& text : values) {
+    std::string fault = text_fault(row, text);
+    if (fault.empty()) continue;
+    std::string shown = json_quote(utf8_prefix(utf8_lossy(text), 100));
+    return SettingFault{"bad_format", fmt::format("{}: {}: {}", row.name, shown, fault)};
   }
   return SettingValue(std::move(values));
 }
@@ -205,10 +237,12 @@ std::string setting_json(const SettingValue& value) {
 std::string setting_form(const SettingRow& row) {
   switch (row.type) {
     case SettingType::text:
-      return "text";
+      return row.form == SettingForm::web_url ? "an http or https URL" : "text";
     case SettingType::boolean:
       return "true or false";
     case SettingType::strings:
+      if (row.form == SettingForm::network) return "a list of addresses or CIDRs";
+      if (row.form == SettingForm::origin) return "a list of scheme://host[:port]";
       return "a list of texts";
     case SettingType::integer:
       return fmt::format("{} to {}{}{}", row.least, row.most, row.unit.empty() ? "" : " ",

@@ -65,7 +65,7 @@ class Settings {
 
 // A value of the row, or what is wrong with it: "auth.x: 5 is out of bounds (10 to 86400 seconds)".
 struct SettingFault {
-  std::string code;  // wrong_type or out_of_range
+  std::string code;  // wrong_type, out_of_range or bad_format
   std::string message;
 };
 using SettingReading = std::variant<SettingValue, SettingFault>;

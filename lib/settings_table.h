@@ -13,6 +13,13 @@ namespace hostler {
 // start: file and environment only, read once. live: an administrator may change it while all runs.
 enum class SettingKind { start, live };
 enum class SettingType { text, integer, boolean, strings, choice };
+// What a text, or each of the strings, must look like.
+enum class SettingForm {
+  any,
+  web_url,  // http:// or https:// with a host; empty is fine
+  network,  // an address or a CIDR
+  origin,   // scheme://host[:port], as browsers send it
+};
 
 struct SettingRow {
   std::string_view name;  // dotted: section and member of the file
@@ -25,6 +32,7 @@ struct SettingRow {
   int64_t most = 0;               // of an integer
   std::string_view choices = {};  // of a choice, parted by |; may begin with | for "none"
   bool is_secret = false;         // never shown; when live, stored encrypted
+  SettingForm form = SettingForm::any;
 };
 
 namespace settings_table {
@@ -44,8 +52,16 @@ constexpr SettingRow secret_row(Name name, SettingKind kind, Name sentence) {
 constexpr SettingRow boolean_row(Name name, SettingKind kind, Name fallback, Name sentence) {
   return {.name = name, .kind = kind, .type = boolean, .fallback = fallback, .sentence = sentence};
 }
-constexpr SettingRow strings_row(Name name, SettingKind kind, Name sentence) {
-  return {.name = name, .kind = kind, .type = strings, .fallback = "", .sentence = sentence};
+constexpr SettingRow url_row(Name name, SettingKind kind, Name fallback, Name sentence) {
+  SettingRow row = text_row(name, kind, fallback, sentence);
+  row.form = SettingForm::web_url;
+  return row;
+}
+constexpr SettingRow strings_row(Name name, SettingKind kind, SettingForm form, Name sentence) {
+  SettingRow row = text_row(name, kind, "", sentence);
+  row.type = strings;
+  row.form = form;
+  return row;
 }
 constexpr SettingRow choice_row(Name name, SettingKind kind, Name fallback, Name choices,
                                 Name sentence) {
@@ -88,7 +104,7 @@ inline constexpr auto setting_rows = [] {
       "The Unix socket on which nginx reaches the API pool (FastCGI)."),
     text_row("api.listen_tcp", start, "",
       "address:port in a private network on which the API pool listens too; empty: nowhere."),
-    strings_row("api.tcp_peers", start,
+    strings_row("api.tcp_peers", start, SettingForm::network,
       "The addresses or CIDRs that may connect to api.listen_tcp."),
     integer_row("api.workers", start, "0", {0, 256}, "processes",
       "How many workers the API pool has; 0: one for each core."),
@@ -99,7 +115,7 @@ inline constexpr auto setting_rows = [] {
       "The Unix socket on which nginx reaches the event streams of the runner (SCGI)."),
     text_row("stream.listen_tcp", start, "",
       "address:port in a private network on which streams are served too; empty: nowhere."),
-    strings_row("stream.tcp_peers", start,
+    strings_row("stream.tcp_peers", start, SettingForm::network,
       "The addresses or CIDRs that may connect to stream.listen_tcp."),
 
     integer_row("runner.database_connections", start, "4", {1, 100}, "connections",
@@ -140,7 +156,7 @@ inline constexpr auto setting_rows = [] {
 
     text_row("outbound.ca_file", start, "",
       "A PEM file of certificates that outbound TLS trusts besides the system's; empty: none."),
-    strings_row("outbound.allow_cidrs", live,
+    strings_row("outbound.allow_cidrs", live, SettingForm::network,
       "Private networks that tenants' URLs may reach all the same. For tests: it opens doors."),
 
     text_row("geoip.database", start, "",
@@ -172,7 +188,7 @@ inline constexpr auto setting_rows = [] {
       "The public key of the Turnstile captcha; the captcha is on when both keys are set."),
     secret_row("captcha.secret_key", live,
       "The secret key of the Turnstile captcha."),
-    text_row("captcha.verify_url", live,
+    url_row("captcha.verify_url", live,
       "https://challenges.cloudflare.com/turnstile/v0/siteverify",
       "Where captcha tokens are verified; any URL."),
     integer_row("captcha.timeout_ms", live, "5000", timeout, "milliseconds",
@@ -253,7 +269,7 @@ inline constexpr auto setting_rows = [] {
       "The search backend where no tool provider is active; empty: none."),
     secret_row("web_search.alpha_api_key", live,
       "The key of web_search.provider alpha."),
-    text_row("web_search.beta_base_url", live, "",
+    url_row("web_search.beta_base_url", live, "",
       "The address of web_search.provider beta."),
     choice_row("web_fetch.provider", live, "", "|gamma|delta|basic",
       "The page reader where no tool provider is active; basic is our own; empty: none."),
@@ -261,13 +277,13 @@ inline constexpr auto setting_rows = [] {
       "The key of web_fetch.provider gamma."),
     secret_row("web_fetch.delta_api_key", live,
       "The key of web_fetch.provider delta."),
-    text_row("web_fetch.delta_base_url", live, "",
+    url_row("web_fetch.delta_base_url", live, "",
       "The address of web_fetch.provider delta; empty: the provider's own."),
 
     integer_row("webhook.timeout_ms", live, "15000", timeout, "milliseconds",
       "How long the receiver of a webhook may take to answer."),
 
-    strings_row("http.cors_origins", live,
+    strings_row("http.cors_origins", live, SettingForm::origin,
       "Origins of web pages that may call the API, such as https://app.example.com."),
   });
 }();

@@ -114,6 +114,17 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog
     WHERE length(lexeme) > 1 OR typed !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2}'
 $$;
 
+-- A page of a list, from rows read one further than page_limit: those that fit into 4 MiB of text, at least one, as
+-- an array; and the id of the last of them when more exist.
+CREATE FUNCTION page_of(ids uuid[], items json[], page_limit integer, OUT body text, OUT next uuid)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+    SELECT coalesce('[' || string_agg(item, ',' ORDER BY n) || ']', '[]'),
+           CASE WHEN max(n) < cardinality(ids) THEN ids[max(n)] END
+    FROM (SELECT n, item::text AS item, sum(octet_length(item::text)) OVER (ORDER BY n) AS bytes
+          FROM unnest(items) WITH ORDINALITY AS read(item, n)) AS sized
+    WHERE n <= page_limit AND (n = 1 OR bytes <= 4194304)
+$$;
+
 -- Live settings that an administrator changed; everything else comes from file, environment, default.
 CREATE TABLE settings (
     key text PRIMARY KEY,

@@ -113,23 +113,34 @@ BEGIN
 END
 $$;
 
--- One page in ascending order: the newest, the newest before a message, or the first after one.
-CREATE FUNCTION message_page(thread uuid, page_limit integer, before uuid, after uuid)
-RETURNS TABLE (id uuid, item json)
+-- One page in ascending order: the newest, the newest before a message, or the first after one. As page_of, but
+-- messages may be megabytes, so only those that fit are read.
+CREATE FUNCTION message_page(thread uuid, page_limit integer, before uuid, after uuid, OUT body text, OUT next uuid)
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    ids uuid[];
+    sizes integer[];
+    fitting integer;
 BEGIN
     PERFORM thread_of_caller(thread, false);
     IF after IS NOT NULL AND before IS NULL THEN
-        RETURN QUERY SELECT m.id, message_json(m) FROM messages m
-            WHERE m.thread_id = thread AND m.id > after AND m.hidden_by_run_id IS NULL
-            ORDER BY m.id LIMIT page_limit;
+        SELECT array_agg(m.id ORDER BY m.id), array_agg(m.bytes ORDER BY m.id) INTO ids, sizes FROM (
+            SELECT id, octet_length(content) AS bytes FROM messages
+            WHERE thread_id = thread AND id > after AND hidden_by_run_id IS NULL
+            ORDER BY id LIMIT page_limit + 1) AS m;
     ELSE
-        RETURN QUERY SELECT page.id, page.item FROM (
-            SELECT m.id, message_json(m) AS item FROM messages m
-            WHERE m.thread_id = thread AND (before IS NULL OR m.id < before) AND (after IS NULL OR m.id > after)
-                  AND m.hidden_by_run_id IS NULL
-            ORDER BY m.id DESC LIMIT page_limit) AS page ORDER BY page.id;
+        SELECT array_agg(m.id ORDER BY m.id DESC), array_agg(m.bytes ORDER BY m.id DESC) INTO ids, sizes FROM (
+            SELECT id, octet_length(content) AS bytes FROM messages
+            WHERE thread_id = thread AND (before IS NULL OR id < before) AND (after IS NULL OR id > after)
+                  AND hidden_by_run_id IS NULL
+            ORDER BY id DESC LIMIT page_limit + 1) AS m;
     END IF;
+    SELECT max(n) INTO fitting
+    FROM (SELECT n, sum(bytes) OVER (ORDER BY n) AS total FROM unnest(sizes) WITH ORDINALITY AS s(bytes, n)) AS sized
+    WHERE n <= page_limit AND (n = 1 OR total <= 4194304);
+    SELECT coalesce('[' || string_agg(message_json(m)::text, ',' ORDER BY m.id) || ']', '[]') INTO body
+    FROM messages m WHERE m.id = ANY (ids[1:fitting]);
+    next := CASE WHEN cardinality(ids) > fitting THEN ids[fitting] END;
 END
 $$;
 

@@ -269,12 +269,13 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION thread_run_page(thread uuid, page_limit integer) RETURNS TABLE (id uuid, item json)
+CREATE FUNCTION thread_run_page(thread uuid, page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM thread_of_caller(thread, false);
     RETURN QUERY SELECT r.id, json_build_object('run_id', r.id, 'status', r.status, 'created_at', rfc3339(r.created_at))
-        FROM runs r WHERE r.thread_id = thread ORDER BY r.id DESC LIMIT page_limit;
+        FROM runs r WHERE r.thread_id = thread AND (before IS NULL OR r.id < before)
+        ORDER BY r.id DESC LIMIT page_limit;
 END
 $$;
 

@@ -9,21 +9,22 @@ SELECT pg_advisory_lock(hashtext('hostler setup-database'));
 DO $$
 DECLARE
     wanted record;
-    existing pg_roles;
+    existing record;
 BEGIN
     FOR wanted IN
-        SELECT * FROM (VALUES
+        SELECT name, can_login, bypasses_rls FROM (VALUES
             ('hostler_owner', false, true), ('hostler_api', true, false), ('hostler_runner', true, true)
         ) AS roles (name, can_login, bypasses_rls)
     LOOP
-        SELECT * INTO existing FROM pg_roles WHERE rolname = wanted.name;
+        SELECT rolname, rolcanlogin, rolbypassrls, rolsuper OR rolcreaterole OR rolcreatedb AS has_more
+        INTO existing FROM pg_roles WHERE rolname = wanted.name;
         IF NOT FOUND THEN
             EXECUTE format('CREATE ROLE %I', wanted.name);
             RAISE NOTICE 'role % made', wanted.name;
         END IF;
         IF existing.rolcanlogin IS DISTINCT FROM wanted.can_login
            OR existing.rolbypassrls IS DISTINCT FROM wanted.bypasses_rls
-           OR coalesce(existing.rolsuper OR existing.rolcreaterole OR existing.rolcreatedb, false) THEN
+           OR coalesce(existing.has_more, false) THEN
             EXECUTE format('ALTER ROLE %I NOSUPERUSER NOCREATEROLE NOCREATEDB %s %s', wanted.name,
                 CASE WHEN wanted.can_login THEN 'LOGIN' ELSE 'NOLOGIN' END,
                 CASE WHEN wanted.bypasses_rls THEN 'BYPASSRLS' ELSE 'NOBYPASSRLS' END);
@@ -69,7 +70,7 @@ SELECT current_user AS session_role,
        coalesce((SELECT pg_has_role(oid, 'MEMBER') FROM pg_roles WHERE rolname = 'hostler_owner'), false) AS may_become;
 
 -- name: become_owner
--- What is made from here on belongs to the owner.
+-- From here on this session acts as hostler_owner, in the schema public.
 SELECT set_config('role', 'hostler_owner', false), set_config('search_path', 'public', false);
 
 -- name: migrate_try_lock
@@ -81,11 +82,11 @@ SELECT pg_try_advisory_lock(hashtext('hostler migrate')) AS is_mine;
 SELECT pg_advisory_lock(hashtext('hostler migrate'));
 
 -- name: migrations_table_exists
--- False in a database that was never migrated.
+-- False in a database that no migration has seen.
 SELECT to_regclass('public.schema_migrations') IS NOT NULL;
 
 -- name: migrations_applied
--- What was applied, oldest first.
+-- What the database has, in the order it was applied.
 SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_migrations ORDER BY version;
 
 -- name: migration_limits
@@ -93,5 +94,13 @@ SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_mi
 SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '0', true);
 
 -- name: migration_record
--- $1 version text, $2 name text, $3 checksum bytea
+-- Told in the transaction of the migration itself. $1 version text, $2 name text, $3 checksum bytea
 INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3);
+
+-- name: admin_register
+-- A user as by POST /v1/auth/register, without a session. $1 login text, $2 email text, $3 password_hash text, $4 terms jsonb
+SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, $4);
+
+-- name: admin_promote
+-- Marks the user as platform administrator; 404 when there is none. $1 login, username or email
+SELECT user_promote($1);

@@ -27,12 +27,16 @@ SELECT run_json(run_of_reader($1)) AS item;
 SELECT run_admin_json(run_of_reader($1)) AS item;
 
 -- name: run_page
--- $1 limit integer, $2 before uuid or null, $3 status text or null
-SELECT id, item FROM run_page($1, $2, $3);
+-- A page of the organization's runs. $1 limit integer, $2 before uuid or null, $3 status text or null
+SELECT page.body, page.next
+FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
+      FROM run_page($1::integer + 1, $2, $3)) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: thread_run_page
--- $1 thread uuid, $2 limit integer
-SELECT id, item FROM thread_run_page($1, $2);
+-- A page of a thread's runs. $1 thread uuid, $2 limit integer, $3 before uuid or null
+SELECT page.body, page.next
+FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
+      FROM thread_run_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: run_cancel
 -- $1 run uuid

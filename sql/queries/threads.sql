@@ -7,11 +7,13 @@ VALUES (current_org(), current_user_id(), $1, $2)
 RETURNING thread_json(threads) AS item;
 
 -- name: thread_page
--- The caller's threads, newest first. $1 limit integer, $2 before uuid or null
-SELECT id, thread_json(threads) AS item FROM threads
-WHERE org_id = current_org() AND created_by_user_id = current_user_id() AND deleted_at IS NULL
-      AND ($2::uuid IS NULL OR id < $2)
-ORDER BY id DESC LIMIT $1;
+-- A page of the caller's threads, newest first. $1 limit integer, $2 before uuid or null
+SELECT page.body, page.next
+FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
+      FROM (SELECT id, thread_json(threads) AS item FROM threads
+            WHERE org_id = current_org() AND created_by_user_id = current_user_id() AND deleted_at IS NULL
+                  AND ($2::uuid IS NULL OR id < $2)
+            ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: thread_show
 -- $1 thread uuid
@@ -28,8 +30,14 @@ RETURNING thread_json(threads) AS item;
 SELECT thread_delete($1);
 
 -- name: thread_search
--- $1 typed text, $2 limit integer, $3 before uuid or null
-SELECT id, item FROM thread_search($1, $2, $3);
+-- A page of the caller's threads that hold every word. $1 typed text, $2 limit integer, $3 before uuid or null
+SELECT page.body, page.next
+FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
+      FROM thread_search($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+
+-- name: thread_guard
+-- Raises what keeps the caller from the thread. $1 thread uuid
+SELECT (thread_of_caller($1, false)).id;
 
 -- name: message_create
 -- $1 thread uuid, $2 content text
@@ -37,4 +45,4 @@ SELECT message_create($1, $2) AS item;
 
 -- name: message_page
 -- Ascending within the page. $1 thread uuid, $2 limit integer, $3 before uuid or null, $4 after uuid or null
-SELECT id, item FROM message_page($1, $2, $3, $4);
+SELECT body, next FROM message_page($1, $2, $3, $4);

@@ -1,5 +1,6 @@
-// stand-in-model: a language model's far end for the demo and the tests. It speaks the OpenAI wire
-// form on 127.0.0.1 and does what the last user message tells it. A test tool, never a feature.
+// stand-in-model: a language model's far end for the demo and the tests. It speaks the OpenAI and
+// Anthropic wire forms on 127.0.0.1 and does what the last user message tells it. A test tool,
+// never a feature.
 //
 // Says "listening on http://127.0.0.1:PORT" on stdout. Ends on SIGTERM and SIGINT with status 0;
 // 1: the port cannot be had; 2: bad arguments.
@@ -17,8 +18,10 @@
 #include "lib/log.h"
 #include "lib/loop/loop.h"
 #include "tests/support/model/http_server.h"
+#include "tests/support/model/pages.h"
 #include "tests/support/model/script.h"
 #include "tests/support/model/service.h"
+#include "tests/support/model/tool_backends.h"
 
 namespace {
 
@@ -30,7 +33,11 @@ constexpr std::string_view usage_text =
     "A language model's far end for demos and tests, on 127.0.0.1.\n"
     "  --port N           0 (default) takes a free port; stdout tells which\n"
     "  --word-delay-ms N  pause after each word, 0 to 60000, default 20; 0: as fast as it goes\n"
-    "  --require-key KEY  refuse requests without this key with 401\n";
+    "  --require-key KEY  refuse model requests without this key with 401\n"
+    "\n"
+    "Model paths, below any prefix\n"
+    "  POST …/chat/completions   OpenAI Chat Completions, streamed or not\n"
+    "  POST …/v1/messages        Anthropic Messages, streamed or not\n";
 
 struct Arguments {
   uint16_t port = 0;
@@ -109,7 +116,11 @@ int main(int count, char** texts) {
     return 2;
   }
   if (arguments->wants_help) {
-    std::string help = std::string(usage_text) + "\n" + std::string(stand_in::script_help());
+    std::string help(usage_text);
+    for (std::string_view part :
+         {stand_in::script_help(), stand_in::tools_help(), stand_in::pages_help()}) {
+      help += "\n" + std::string(part);
+    }
     std::fwrite(help.data(), 1, help.size(), stdout);
     return 0;
   }

@@ -1,5 +1,6 @@
 // Reads and checks a Chat Completions body. One pass over the messages keeps the tool calls that
-// are still without a result, because the API refuses both a result without its call and the reverse.
+// are still without a result, because the API refuses both a result without its call and the
+// reverse.
 #include "tests/support/model/openai_request.h"
 
 #include <algorithm>

@@ -3,7 +3,9 @@
 
 #include <utility>
 
+#include "tests/support/model/pages.h"
 #include "tests/support/model/player.h"
+#include "tests/support/model/tool_backends.h"
 
 namespace hostler::stand_in {
 namespace {
@@ -51,6 +53,10 @@ std::unique_ptr<Work> Service::answer(Exchange& exchange, const HttpRequest& req
   }
   if (path.ends_with("/chat/completions")) return answer_chat(exchange, request, *openai_);
   if (path.ends_with("/v1/messages")) return answer_chat(exchange, request, *anthropic_);
+  if (is_tool_path(path)) return answer_tool(wheel_, exchange, request);
+  if (path == "/pages" || path.starts_with("/pages/")) {
+    return answer_page(wheel_, exchange, request);
+  }
   answer_text(exchange, 404, "no such path; stand-in-model --help tells the paths\n");
   return nullptr;
 }

@@ -1,4 +1,5 @@
-// What the stand-in answers to which path: the two model wire forms, the ledger, a greeting.
+// What the stand-in answers to which path: the two model wire forms, tool back ends, pages, the
+// ledger.
 #pragma once
 
 #include <cstdint>

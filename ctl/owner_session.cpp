@@ -1,0 +1,41 @@
+// Becomes hostler_owner, or says what is missing; see ctl/owner_session.h.
+#include "ctl/owner_session.h"
+
+#include <fmt/format.h>
+
+#include "queries.h"
+
+namespace hostler {
+
+OwnerSession open_as_owner(const std::string& database_url, const std::string& application_name) {
+  OwnerSession owner;
+  DbSession session(database_url, application_name);
+  Result facts = session.run(query::owner_facts);
+  if (!facts.front().boolean("role_exists")) {
+    owner.refusal = "the role hostler_owner does not exist; run hostlerctl setup-database first";
+  } else if (!facts.front().boolean("may_become")) {
+    owner.refusal = fmt::format(
+        "the role {} may not act as hostler_owner; connect as a superuser, or let one make it a "
+        "member: GRANT hostler_owner TO …",
+        facts.front().text("session_role"));
+  } else {
+    session.run(query::become_owner);
+    owner.session.emplace(std::move(session));
+  }
+  return owner;
+}
+
+OwnerSession open_migrated(const std::string& database_url, const std::string& application_name) {
+  OwnerSession owner = open_as_owner(database_url, application_name);
+  if (!owner.session) return owner;
+  bool is_migrated = owner.session->run(query::migrations_table_exists).text() == "t";
+  std::string version =
+      is_migrated ? std::string(owner.session->run(query::schema_version).text()) : "";
+  if (version == schema_version_expected) return owner;
+  owner.refusal = fmt::format("the schema is {}, this program needs {}; run hostlerctl migrate",
+                              version.empty() ? "missing" : version, schema_version_expected);
+  owner.session.reset();
+  return owner;
+}
+
+}  // namespace hostler

@@ -1,0 +1,21 @@
+// A connection that acts as hostler_owner: what migrate and admin work with. Used by ctl only.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lib/loop/db_session.h"
+
+namespace hostler {
+
+struct OwnerSession {
+  std::optional<DbSession> session;
+  std::string refusal;  // why this role cannot be hostler_owner, when there is no session
+};
+
+// Throws Error when there is no connection.
+OwnerSession open_as_owner(const std::string& database_url, const std::string& application_name);
+// Refuses also when the schema is not the one this program was built with.
+OwnerSession open_migrated(const std::string& database_url, const std::string& application_name);
+
+}  // namespace hostler

@@ -1,0 +1,30 @@
+-- Registration, logins, sessions. They begin behind access.enter, but logout, which has a caller.
+
+-- name: register_user
+-- An account with all that belongs to it, and its first session.
+-- $1 login text, $2 email text, $3 password_hash text, $4 locale text, $5 invite_code text or null,
+-- $6 access_hash bytea, $7 refresh_hash bytea, $8 terms jsonb
+SELECT new_user_id, code_held FROM register_user($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: login_begin
+-- Whom a password must be checked for; raises the limits on failures. $1 login text, $2 terms jsonb
+SELECT candidate_id, stored_hash, coalesce(email_verified, false) AS email_verified FROM login_begin($1, $2);
+
+-- name: login_finish
+-- Writes what became of a login and answers ok, refused or suspended. $1 login text, $2 candidate uuid or null,
+-- $3 is_right boolean, $4 checked_hash text, $5 new_hash text or null, $6 access_hash bytea, $7 refresh_hash bytea,
+-- $8 terms jsonb
+SELECT login_finish($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;
+
+-- name: session_refresh
+-- Rotates a refresh token and answers ok, invalid or reused.
+-- $1 given_hash bytea, $2 access_hash bytea, $3 refresh_hash bytea, $4 terms jsonb
+SELECT session_refresh($1, $2, $3, $4) AS outcome;
+
+-- name: session_end
+-- Ends the caller's session, or all of the user's. $1 is_all boolean
+SELECT session_end($1);
+
+-- name: login_exists
+-- Whether somebody has this login, username or email. $1 login text, $2 most_per_minute integer
+SELECT login_exists($1, $2) AS is_taken;
