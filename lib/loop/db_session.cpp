@@ -53,21 +53,43 @@ std::string words_of(const PGresult* result, std::string_view text) {
 
 }  // namespace
 
+std::string conninfo_with(const std::string& conninfo,
+                          const std::vector<std::pair<std::string, std::string>>& changes) {
+  char* fault = nullptr;
+  std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
+      PQconninfoParse(conninfo.c_str(), &fault), &PQconninfoFree);
+  std::unique_ptr<char, void (*)(void*)> owned(fault, &PQfreemem);
+  if (!options) {
+    throw Error(ErrorCode::internal_error, {}, fault == nullptr ? "" : without_line_end(fault));
+  }
+  std::string text;
+  for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
+    std::string value = option->val == nullptr ? "" : option->val;
+    for (const auto& [keyword, changed] : changes) {
+      if (keyword == option->keyword) value = changed;
+    }
+    if (value.empty()) continue;
+    text += fmt::format("{}{}='", text.empty() ? "" : " ", option->keyword);
+    for (char c : value) {
+      if (c == '\'' || c == '\\') text += '\\';
+      text += c;
+    }
+    text += '\'';
+  }
+  return text;
+}
+
 void DbSession::Close::operator()(pg_conn* connection) const { PQfinish(connection); }
 
 DbSession::DbSession(const std::string& conninfo, const std::string& application_name,
                      const std::string& database)
     : on_notice_(std::make_unique<std::function<void(std::string_view)>>()) {
-  // libpq expands the first dbname; a later one replaces only the database's name.
-  std::vector<const char*> names{"connect_timeout", "dbname", "application_name", "options"};
-  std::vector<const char*> values{"10", conninfo.c_str(), application_name.c_str(),
-                                  "-c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO"};
-  if (!database.empty()) {
-    names.push_back("dbname");
-    values.push_back(database.c_str());
-  }
-  names.push_back(nullptr);
-  values.push_back(nullptr);
+  std::string whole = database.empty() ? conninfo : conninfo_with(conninfo, {{"dbname", database}});
+  std::array<const char*, 5> names{"connect_timeout", "dbname", "application_name", "options",
+                                   nullptr};
+  std::array<const char*, 5> values{"10", whole.c_str(), application_name.c_str(),
+                                    "-c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO",
+                                    nullptr};
   connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
   if (PQstatus(connection_.get()) != CONNECTION_OK) {
     throw Error(ErrorCode::database_unavailable, {},

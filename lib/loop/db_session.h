@@ -6,12 +6,20 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "lib/loop/db.h"
 
 struct pg_conn;
 
 namespace hostler {
+
+// The same connection with other values, such as {"dbname", "x"} or {"user", "hostler_api"}.
+// conninfo is a URL or a string of libpq; the answer is a string. Throws internal_error when it is
+// neither.
+std::string conninfo_with(const std::string& conninfo,
+                          const std::vector<std::pair<std::string, std::string>>& changes);
 
 class DbSession {
  public:

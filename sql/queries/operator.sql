@@ -98,7 +98,8 @@ SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '
 INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3);
 
 -- name: admin_register
--- A user as by POST /v1/auth/register, without a session. $1 login text, $2 email text, $3 password_hash text, $4 terms jsonb
+-- A user as by POST /v1/auth/register, without a session.
+-- $1 login text, $2 email text, $3 password_hash text, $4 terms jsonb
 SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, $4);
 
 -- name: admin_promote

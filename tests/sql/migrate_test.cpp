@@ -1,0 +1,235 @@
+// hostlerctl's setup-database and migrate on a real cluster: what they make, repeat and refuse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "lib/error.h"
+#include "queries.h"
+#include "tests/support/database.h"
+#include "tests/support/run_program.h"
+
+namespace hostler {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using namespace testing_support;
+
+class Migrate : public testing::Test {
+ protected:
+  Migrate() : name_(new_database_name()), folder_(testing::TempDir() + name_) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~Migrate() override {
+    drop_database(name_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  ProgramRun set_up() {
+    return run_ctl({"setup-database", "--superuser-url", test_cluster_url(), "--database", name_});
+  }
+  std::string url(const std::string& user = "") const {
+    return conninfo_with(
+        test_cluster_url(),
+        user.empty()
+            ? std::vector<std::pair<std::string, std::string>>{{"dbname", name_}}
+            : std::vector<std::pair<std::string, std::string>>{{"dbname", name_}, {"user", user}});
+  }
+  ProgramRun migrate(std::vector<std::string> more = {}, const std::string& user = "") {
+    more.insert(more.begin(), "migrate");
+    return run_ctl(more, {"HOSTLER_DATABASE_URL=" + url(user)});
+  }
+  ProgramRun migrate_folder(std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--directory", folder_});
+    return migrate(more);
+  }
+  void write(const std::string& file, const std::string& text) {
+    std::ofstream(folder_ + "/" + file) << text;
+  }
+  // The least first migration: what migrate itself needs.
+  void write_first() {
+    write("00001_first.sql",
+          "CREATE TABLE schema_migrations (version text PRIMARY KEY, name text NOT NULL, checksum "
+          "bytea NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp());\n"
+          "CREATE FUNCTION rfc3339(t timestamptz) RETURNS text LANGUAGE sql AS $$ SELECT t::text "
+          "$$;");
+  }
+  std::string ask(const std::string& question) {
+    return std::string(DbSession(url(), "migrate test").run_text(question).text());
+  }
+
+  std::string name_;
+  std::string folder_;
+};
+
+TEST_F(Migrate, AppliesAllToAnEmptyDatabaseAndNothingAgain) {
+  EXPECT_EQ(set_up().status, 0);
+  ProgramRun first = migrate();
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("00001  foundation … applied"));
+  EXPECT_EQ(ask("SELECT max(version) FROM schema_migrations"), schema_version_expected);
+  ProgramRun second = migrate();
+  EXPECT_EQ(second.status, 0);
+  EXPECT_THAT(second.out, HasSubstr("Nothing to do"));
+  EXPECT_THAT(migrate({"--status"}).out, Not(HasSubstr("missing")));
+}
+
+TEST_F(Migrate, GivesEverythingToTheOwner) {
+  set_up();
+  ASSERT_EQ(migrate().status, 0);
+  EXPECT_EQ(ask("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+                "WHERE nspname = 'public' AND pg_get_userbyid(relowner) <> 'hostler_owner'"),
+            "0");
+}
+
+TEST_F(Migrate, SaysWhatItWouldDoWithoutDoingIt) {
+  set_up();
+  ProgramRun run = migrate({"--dry-run"});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_THAT(run.out, HasSubstr("00001  foundation would be applied"));
+  EXPECT_EQ(ask("SELECT to_regclass('schema_migrations') IS NULL"), "t");
+}
+
+TEST_F(Migrate, PrintsItsStatusAsJson) {
+  set_up();
+  write_first();
+  ASSERT_EQ(migrate_folder().status, 0);
+  write("00002_second.sql", "CREATE TABLE second (id int);");
+  ProgramRun run = migrate_folder({"--status", "-o", "json"});
+  EXPECT_THAT(run.out, HasSubstr(R"({"version":"00001","name":"first","applied":true,)"));
+  EXPECT_THAT(
+      run.out,
+      HasSubstr(R"({"version":"00002","name":"second","applied":false,"applied_at":null})"));
+}
+
+TEST_F(Migrate, RefusesAnAppliedMigrationWithAnotherText) {
+  set_up();
+  write_first();
+  write("00002_second.sql", "CREATE TABLE second (id int);");
+  ASSERT_EQ(migrate_folder().status, 0);
+  write("00002_second.sql", "CREATE TABLE second (id bigint);");
+  ProgramRun run = migrate_folder();
+  EXPECT_EQ(run.status, 65);
+  EXPECT_THAT(run.err, HasSubstr("migration 00002 (second) was applied with another text"));
+}
+
+TEST_F(Migrate, RefusesADatabaseThatIsNewer) {
+  set_up();
+  write_first();
+  write("00002_second.sql", "CREATE TABLE second (id int);");
+  ASSERT_EQ(migrate_folder().status, 0);
+  std::filesystem::remove(folder_ + "/00002_second.sql");
+  ProgramRun run = migrate_folder();
+  EXPECT_EQ(run.status, 65);
+  EXPECT_THAT(run.err, HasSubstr("newer than this program's 00001"));
+}
+
+TEST_F(Migrate, RefusesAMigrationBelowTheNewest) {
+  set_up();
+  write_first();
+  write("00003_third.sql", "CREATE TABLE third (id int);");
+  ASSERT_EQ(migrate_folder().status, 0);
+  write("00002_second.sql", "CREATE TABLE second (id int);");
+  ProgramRun run = migrate_folder();
+  EXPECT_EQ(run.status, 65);
+  EXPECT_THAT(run.err, HasSubstr("00002 is to be applied before 00003"));
+}
+
+TEST_F(Migrate, TakesAMigrationBackWholeWhenItFailsAndNamesTheLine) {
+  set_up();
+  write_first();
+  write("00002_second.sql", "CREATE TABLE second (id int);\nSELECT nonsense;\n");
+  ProgramRun run = migrate_folder();
+  EXPECT_EQ(run.status, 70);
+  EXPECT_THAT(run.err, HasSubstr("line 2: column \"nonsense\" does not exist"));
+  EXPECT_EQ(ask("SELECT to_regclass('second') IS NULL"), "t");
+  EXPECT_EQ(ask("SELECT max(version) FROM schema_migrations"), "00001");
+}
+
+TEST_F(Migrate, GivesUpSoonOnALockThatSomebodyHolds) {
+  set_up();
+  write_first();
+  ASSERT_EQ(migrate_folder().status, 0);
+  DbSession holder(url(), "holder");
+  holder.begin();
+  holder.run_text("LOCK TABLE schema_migrations IN ACCESS SHARE MODE");
+  write("00002_second.sql", "ALTER TABLE schema_migrations ADD COLUMN more int;");
+  ProgramRun run = migrate_folder();
+  EXPECT_EQ(run.status, 75);
+  EXPECT_THAT(run.err, HasSubstr("try again"));
+}
+
+TEST_F(Migrate, WaitsForAnotherMigrateOfTheSameDatabase) {
+  set_up();
+  write_first();
+  DbSession other(url(), "other migrate");
+  other.run_text("SELECT pg_advisory_lock(hashtext('hostler migrate'))");
+  ProgramRun run;
+  std::thread waiting([this, &run] { run = migrate_folder(); });
+  // Until it waits for the lock.
+  while (ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND "
+             "database = (SELECT oid FROM pg_database WHERE datname = current_database())") ==
+         "0") {
+  }
+  EXPECT_EQ(ask("SELECT to_regclass('schema_migrations') IS NULL"), "t");
+  other.run_text("SELECT pg_advisory_unlock_all()");
+  waiting.join();
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("Waiting for another hostlerctl migrate"));
+}
+
+TEST_F(Migrate, RefusesARoleThatMayNotBeTheOwner) {
+  set_up();
+  ProgramRun run = migrate({}, "hostler_api");
+  EXPECT_EQ(run.status, 77);
+  EXPECT_THAT(run.err, HasSubstr("hostler_api may not act as hostler_owner"));
+}
+
+TEST_F(Migrate, RefusesAFolderWithoutOrWithBadNames) {
+  set_up();
+  EXPECT_THAT(migrate_folder().err, HasSubstr("holds no migration"));
+  write("1_first.sql", "SELECT 1");
+  EXPECT_THAT(migrate_folder().err, HasSubstr("the name must be like 00001_what.sql"));
+}
+
+TEST_F(Migrate, TellsAnUnreachableDatabaseByItsStatus) {
+  ProgramRun run = migrate();
+  EXPECT_EQ(run.status, 69);
+  EXPECT_THAT(run.err, HasSubstr(name_));
+}
+
+TEST_F(Migrate, SetsUpRolesAndDatabaseTheSameWayEachTime) {
+  EXPECT_THAT(set_up().out, HasSubstr("database " + name_ + " made"));
+  ProgramRun again = set_up();
+  EXPECT_EQ(again.status, 0);
+  EXPECT_THAT(again.out, Not(HasSubstr("made")));
+  EXPECT_EQ(ask("SELECT string_agg(rolname || rolcanlogin || rolbypassrls || rolsuper, ' ' ORDER "
+                "BY rolname) "
+                "FROM pg_roles WHERE rolname LIKE 'hostler%'"),
+            "hostler_apitruefalsefalse hostler_ownerfalsetruefalse hostler_runnertruetruefalse");
+  EXPECT_EQ(
+      ask("SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()"),
+      "hostler_owner");
+  EXPECT_EQ(
+      ask("SELECT has_database_privilege('hostler_api', current_database(), 'CONNECT') AND NOT "
+          "has_database_privilege('public', current_database(), 'CONNECT')"),
+      "t");
+}
+
+TEST_F(Migrate, RefusesADatabaseOfAnotherEncoding) {
+  DbSession(test_cluster_url(), "encoding")
+      .run_text(fmt::format("CREATE DATABASE {} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0",
+                            name_));
+  ProgramRun run = set_up();
+  EXPECT_EQ(run.status, 65);
+  EXPECT_THAT(run.err, HasSubstr("SQL_ASCII"));
+}
+
+}  // namespace
+}  // namespace hostler
