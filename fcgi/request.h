@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "fcgi/caller.h"
+#include "lib/caller.h"
 #include "lib/error.h"
+#include "lib/request_target.h"
 
 namespace hostler {
 
@@ -21,21 +22,7 @@ enum class Method : uint8_t { get, head, post, put, patch, del, options, other }
 Method method_named(std::string_view name);
 std::string_view method_name(Method method);
 
-constexpr size_t path_segments_max = 12;
 constexpr size_t path_values_max = 4;
-
-// The path and query of a request line, percent-decoded once, segment by segment.
-struct Target {
-  std::array<std::string_view, path_segments_max> segments;
-  size_t segment_count = 0;
-  bool is_too_deep = false;                                // more segments than any route has
-  std::vector<std::pair<std::string, std::string>> query;  // in order, doubles kept
-  std::string decoded;  // backs the segments when one of them was encoded
-};
-
-// Throws http_bad_request for a broken escape, NUL, a control character or bytes that are not UTF-8.
-// The segments are views into uri or into target.decoded: both must stay where they are.
-void parse_target(std::string_view uri, Target& target);
 
 // Views point into the FastCGI parameters, which outlive the request. It stays where it is made.
 struct Request {

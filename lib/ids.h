@@ -22,4 +22,13 @@ constexpr bool is_uuid(std::string_view text) {
   return true;
 }
 
+// A W3C trace-id: 32 lower-case hex characters.
+constexpr bool is_trace_id(std::string_view text) {
+  if (text.size() != 32) return false;
+  for (char c : text) {
+    if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
+  }
+  return true;
+}
+
 }  // namespace hostler

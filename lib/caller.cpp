@@ -1,5 +1,5 @@
-// Credentials by their form, callers by their row; see fcgi/caller.h.
-#include "fcgi/caller.h"
+// Credentials by their form, callers by their row; see lib/caller.h.
+#include "lib/caller.h"
 
 #include <algorithm>
 
