@@ -31,9 +31,9 @@ struct Response {
   static Response ok();
 };
 
-// A page of a list, as page_of() makes it in SQL: a row with the columns body (a JSON array) and next (the
-// id of the last item when more exist, else null). Then Link rel="next" repeats the request's query
-// with the cursor moved there. The body is passed on without a copy.
+// A page of a list, as page_of() makes it in SQL: a row with the columns body (a JSON array) and
+// next (the id of the last item when more exist, else null). Then Link rel="next" repeats the
+// request's query with the cursor moved there. The body is passed on without a copy.
 Response page_response(const Request& request, Result page, std::string_view cursor_name);
 
 // The value of such a Link header.
