@@ -1,5 +1,4 @@
-// Password hashing on the thread pool, few at once: a storm of logins slows logins and nothing
-// else.
+// Password hashing on the thread pool, few at once: a storm of logins slows logins and nothing else.
 #pragma once
 
 #include <string>
