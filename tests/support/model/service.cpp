@@ -26,7 +26,7 @@ void answer_text(Exchange& exchange, int status, std::string_view text) {
 
 Service::Service(Loop& loop, ServiceOptions options)
     : options_(std::move(options)),
-      wheel_(loop),
+      wheel_(loop, options_.tick_ms),
       openai_(make_openai_form()),
       anthropic_(make_anthropic_form()) {}
 
