@@ -52,8 +52,8 @@ void Player::play() {
     // A late stream catches up with several words in one write.
     int64_t now = wheel_.now_ms();
     due_ms_ = std::max(due_ms_, now - lag_ms_max);
-    size_t burst = splits_utf8_ ? 1 : burst_bytes_max;
-    while (state_ == State::playing && due_ms_ <= now && scratch_.size() < burst) {
+    while (state_ == State::playing && due_ms_ <= now && scratch_.size() < burst_bytes_max) {
+      if (splits_utf8_ && !scratch_.empty()) break;  // one piece a write, so that each is split
       if (step_ < turn_.size()) {
         due_ms_ += play_step();
       } else {

@@ -32,7 +32,7 @@ Service::Service(Loop& loop, ServiceOptions options)
 
 ServerHooks Service::hooks() {
   ServerHooks hooks;
-  hooks.handle = [this](Exchange& exchange, const HttpRequest& request, uint64_t) {
+  hooks.answer = [this](Exchange& exchange, const HttpRequest& request) {
     return answer(exchange, request);
   };
   hooks.on_request = [this](uint64_t number, const HttpRequest& request) {
