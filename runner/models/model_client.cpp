@@ -1,8 +1,6 @@
 // See runner/models/model_client.h.
 #include "runner/models/model_client.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "lib/crypto.h"
@@ -54,7 +52,7 @@ bool is_worth_retrying(int status) {
 TryEnd end_by_status(int status, std::string_view excerpt) {
   TryEnd end;
   end.may_retry = is_worth_retrying(status);
-  end.reason = fmt::format("http_{}", status);
+  end.reason = "http_" + std::to_string(status);
   std::string_view what = "The model provider refused the request";
   if (status == 429) {
     end.code = "model.rate_limited";
@@ -65,8 +63,8 @@ TryEnd end_by_status(int status, std::string_view excerpt) {
   } else {
     end.code = "model.rejected";
   }
-  end.message =
-      fmt::format("{} (HTTP {}){}{}", what, status, excerpt.empty() ? "." : ": ", excerpt);
+  end.message = std::string(what) + " (HTTP " + std::to_string(status) + ")";
+  end.message += excerpt.empty() ? "." : ": " + std::string(excerpt);
   return end;
 }
 
@@ -84,7 +82,7 @@ TryEnd end_by_http_failure(HttpFailureKind kind) {
     end.message = "The model provider's answer could not be read.";
     end.may_retry = false;
   } else {
-    end.message = fmt::format("The model provider is not available ({}).", end.reason);
+    end.message = "The model provider is not available (" + end.reason + ").";
   }
   return end;
 }

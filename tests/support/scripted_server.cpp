@@ -2,6 +2,7 @@
 #include "tests/support/scripted_server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -137,7 +138,9 @@ bool ScriptedServer::wait_for_ended(int count) {
   return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return ended_ >= count; });
 }
 
-Canary::Canary(std::string address) : listener_(listen_on(address, port_)) {}
+Canary::Canary(std::string address) : listener_(listen_on(address, port_)) {
+  if (listener_ >= 0) fcntl(listener_, F_SETFL, O_NONBLOCK);
+}
 
 Canary::~Canary() {
   if (listener_ >= 0) close(listener_);
@@ -145,7 +148,7 @@ Canary::~Canary() {
 
 bool Canary::was_touched() {
   if (listener_ < 0) return false;
-  int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (fd < 0) return false;
   close(fd);
   return true;
