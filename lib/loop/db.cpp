@@ -220,18 +220,24 @@ int64_t Database::silent_ms() const {
   return last_ms < 0 ? -1 : state_->loop.now_ms() - last_ms;
 }
 
-Task<Results> Database::quick(Batch batch) {
+Task<BatchOutcome> Database::attempt_quick(Batch batch) {
   int64_t deadline_ms = state_->new_deadline_ms();
   for (int tried = 1;; ++tried) {
     bool is_ready = state_->quick.ready();
     if (!is_ready) is_ready = co_await state_->until_ready(state_->quick, deadline_ms);
-    if (!is_ready) throw state_->unavailable(&state_->quick);
+    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(&state_->quick)};
     std::shared_ptr<BatchCall> call = state_->quick.send(batch);
     CallAwaiter awaiter(call);
     co_await awaiter;
-    if (!call->error) co_return std::move(call->results);
-    if (!call->may_try_again || tried == tries_max) throw *call->error;
+    bool is_final = !call->error || !call->may_try_again || tried == tries_max;
+    if (is_final) co_return BatchOutcome{std::move(call->results), std::move(call->error)};
   }
+}
+
+Task<Results> Database::quick(Batch batch) {
+  BatchOutcome outcome = co_await attempt_quick(std::move(batch));
+  if (outcome.error) throw *outcome.error;
+  co_return std::move(outcome.results);
 }
 
 Task<BatchOutcome> Database::attempt(Batch batch) {

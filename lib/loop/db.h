@@ -172,8 +172,9 @@ class Database {
   Task<Results> own(Batch batch);
   Task<Result> quick(const Statement& statement, Params params = {});
   Task<Result> own(const Statement& statement, Params params = {});
-  // As own, but answers the error instead of throwing it.
+  // As own and quick, but the error is part of the answer.
   Task<BatchOutcome> attempt(Batch batch);
+  Task<BatchOutcome> attempt_quick(Batch batch);
   Task<Transaction> begin();
 
   // The quick connection LISTENs. on_listening is called after each (re)connection, once the

@@ -81,7 +81,7 @@ Error error_from(const PGresult* result) {
 std::string session_options(const DatabaseOptions& options) {
   return fmt::format(
       "-c statement_timeout={} -c lock_timeout={} -c idle_in_transaction_session_timeout=10000 "
-      "-c jit=off -c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO",
+      "-c jit=off -c client_min_messages=warning -c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO",
       options.statement_timeout_ms, options.lock_timeout_ms);
 }
 

@@ -11,6 +11,7 @@
 
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
+#include "lib/loop/wait.h"
 
 namespace hostler {
 
@@ -47,6 +48,11 @@ class TaskSet {
     tasks_.erase(place);
   }
   bool contains(const std::string& name) const { return tasks_.contains(name); }
+  // Returns when no task is left. The caller may then destroy the set: it is not woken from within
+  // one of the tasks.
+  Task<void> ended() {
+    while (!tasks_.empty()) co_await ended_.wait();
+  }
   size_t size() const { return tasks_.size(); }
   bool empty() const { return tasks_.empty(); }
 
@@ -69,6 +75,7 @@ class TaskSet {
       if (place != (*self)->tasks_.end() && place->second.number == number) {
         (*self)->tasks_.erase(place);
       }
+      if ((*self)->tasks_.empty()) (*self)->ended_.notify();
     });
   }
 
@@ -77,6 +84,7 @@ class TaskSet {
   std::shared_ptr<TaskSet*> self_;
   std::unordered_map<std::string, Entry> tasks_;
   uint64_t last_number_ = 0;
+  Signal ended_;
 };
 
 }  // namespace hostler

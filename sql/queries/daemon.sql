@@ -25,14 +25,15 @@ WHERE id <> $1 AND stopped_at IS NULL AND heartbeat_at > clock_timestamp() - int
 -- Takes runs that nobody owns, oldest first; need not be durable, a lost claim lapses.
 -- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer
 UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
-    lease_until = clock_timestamp() + make_interval(secs => $3), started_at = coalesce(r.started_at, clock_timestamp())
+    lease_until = clock_timestamp() + make_interval(secs => $3), started_at = coalesce(r.started_at, clock_timestamp()),
+    active_since = coalesce(r.active_since, clock_timestamp()), after_input = false
 FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous,
-     (SELECT id FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
+     (SELECT id, after_input FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
       ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) AS free
 WHERE r.id = free.id
 RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
     r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
-    r.worked_ms;
+    run_worked_ms(r) AS worked_ms, free.after_input;
 
 -- name: run_take_over
 -- Takes runs whose owner's lease lapsed. Parameters and columns as run_claim.
@@ -44,7 +45,7 @@ FROM (SELECT id FROM runs WHERE owner_id IS NOT NULL AND lease_until < clock_tim
 WHERE r.id = lapsed.id
 RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
     r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
-    r.worked_ms;
+    run_worked_ms(r) AS worked_ms, false AS after_input;
 
 -- name: run_renew
 -- Renews every lease of the daemon; what it does not answer is lost. $1 daemon uuid, $2 lease_seconds integer
@@ -58,7 +59,8 @@ SELECT id FROM runs WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
 
 -- name: run_load
 -- What a run is made of. $1 run uuid
-SELECT p.system_prompt, p.tools, p.temperature, p.max_turns, m.context_tokens,
+SELECT p.system_prompt, to_json(p.tools) AS tools, to_json(p.confirm_tools) AS confirm_tools, p.temperature,
+    p.max_turns, m.context_tokens,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
 FROM runs r
@@ -111,6 +113,29 @@ SELECT count(*) FROM (SELECT id FROM threads WHERE id = ANY ($1::uuid[]) ORDER B
 -- $8 input, $9 output, $10 cache_read, $11 cache_write tokens bigint, $12 measured boolean, $13 finished boolean
 SELECT run_turn_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS held;
 
+-- name: run_tool_results
+-- The results of a run's tool calls so far. $1 run uuid
+SELECT turn, tool_call_id, tool_name, result, error_code, error_message, last_seq FROM run_tool_results
+WHERE run_id = $1 ORDER BY turn, last_seq;
+
+-- name: run_inputs
+-- What humans answered to the run. $1 run uuid
+SELECT turn, tool_call_id, kind, content FROM run_inputs WHERE run_id = $1;
+
+-- name: run_tool_commit
+-- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 turn integer, $5 tool_call_id text, $6 tool_name text,
+-- $7 result json or null, $8 error_code text or null, $9 error_message text or null, $10 duration_ms bigint,
+-- $11 last_seq bigint
+SELECT run_tool_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS held;
+
+-- name: run_wait
+-- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 last_seq bigint, $5 request jsonb, $6 wait_seconds bigint
+SELECT run_wait($1, $2, $3, $4, $5, $6) AS held;
+
+-- name: run_expire_inputs
+-- $1 at_most integer
+SELECT run_expire_inputs($1);
+
 -- name: run_finish
 -- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 status text, $5 last_seq bigint, $6 code text or null,
 -- $7 message text or null, $8 answer text, $9 incomplete boolean
@@ -119,6 +144,10 @@ SELECT run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9) AS held;
 -- name: event_bell
 -- Tells the other daemons which runs have new events. $1 payload text, run ids with spaces between
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_events', $1);
+
+-- name: new_id
+-- An id for what is written later.
+SELECT uuidv7();
 
 -- name: event_partitions
 -- Partitions ahead of time.

@@ -41,3 +41,7 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 -- name: run_cancel
 -- $1 run uuid
 SELECT run_cancel($1);
+
+-- name: run_input
+-- $1 run uuid, $2 content text
+SELECT run_input($1, $2);

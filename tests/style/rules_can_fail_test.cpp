@@ -25,9 +25,6 @@ std::vector<Sample> samples() {
   return {
       {"long_file", "lib/a.cpp", many_lines(401), many_lines(400)},
       {"long_line", "lib/a.cpp", std::string(101, 'x'), std::string(100, 'x')},
-      {"long_line", "lib/a.cpp",
-       "// clang-format off\n// clang-format on\n" + std::string(101, 'x'),
-       "// clang-format off\n" + std::string(160, 'x')},
       {"long_line", "sql/a.sql", std::string(121, 'x'), std::string(120, 'x')},
       {"no_promise", "lib/a.h", "#pragma once\n", "// Counts the open streams of one daemon.\n"},
       {"no_promise", "sql/a.sql", "SELECT 1;\n", "-- The tables of threads; locks nothing.\n"},
@@ -65,8 +62,6 @@ std::vector<Sample> samples() {
       {"await_form", "fcgi/a.cpp", "{ Row row = co_await f(a ? b : c); }",
        "{ row = co_await f(); }"},
       {"await_form", "fcgi/a.cpp", "{ g(co_await f()); }", "{ if (!ready(a)) co_await f(); }"},
-      {"await_form", "fcgi/a.cpp", "{ while (co_await f()) g(); }",
-       "{ while (is_full(a)) co_await f(); }"},
       {"await_form", "fcgi/a.cpp", "{ if (co_await f()) g(); }",
        "{ bool ok = co_await f(); if (ok) g(); }"},
       {"await_form", "fcgi/a.cpp", "{ co_return co_await f(); }",

@@ -82,7 +82,7 @@ void HttpServer::Connection::serve_next() {
   status_ = 0;
   ended_ = false;
   server_.hooks_.on_request(number_, request_);
-  work_ = server_.hooks_.handle(*this, request_, number_);
+  work_ = server_.hooks_.answer(*this, request_);
 }
 
 void HttpServer::Connection::refuse() {

@@ -56,7 +56,7 @@ class Work {
 
 struct ServerHooks {
   // Either answers and returns nothing, or returns the work that will.
-  std::function<std::unique_ptr<Work>(Exchange&, const HttpRequest&, uint64_t number)> handle;
+  std::function<std::unique_ptr<Work>(Exchange&, const HttpRequest&)> answer;
   // The request's number, counted from 1, then what became of it.
   std::function<void(uint64_t number, const HttpRequest&)> on_request;
   std::function<void(uint64_t number)> on_stream;

@@ -28,11 +28,14 @@ namespace {
 using namespace hostler;
 
 constexpr std::string_view usage_text =
-    "usage: stand-in-model [--port N] [--word-delay-ms N] [--require-key KEY] [--help]\n"
+    "usage: stand-in-model [--port N] [--word-delay-ms N] [--tick-ms N]\n"
+    "                      [--require-key KEY] [--help]\n"
     "\n"
     "A language model's far end for demos and tests, on 127.0.0.1.\n"
     "  --port N           0 (default) takes a free port; stdout tells which\n"
     "  --word-delay-ms N  pause after each word, 0 to 60000, default 20; 0: as fast as it goes\n"
+    "  --tick-ms N        write only at multiples of so many milliseconds, 1 (default) to 1000: a\n"
+    "                     long tick joins words into fewer writes, which saves CPU under load\n"
     "  --require-key KEY  refuse model requests without this key with 401\n"
     "\n"
     "Model paths, below any prefix\n"
@@ -71,6 +74,10 @@ std::optional<Arguments> read_arguments(int count, char** texts) {
       std::optional<int64_t> delay = number_up_to(value, 60000);
       if (!delay) return std::nullopt;
       arguments.service.word_delay_ms = *delay;
+    } else if (name == "--tick-ms") {
+      std::optional<int64_t> tick = number_up_to(value, 1000);
+      if (!tick || *tick < 1) return std::nullopt;
+      arguments.service.tick_ms = *tick;
     } else if (name == "--require-key" && !value.empty()) {
       arguments.service.required_key = value;
     } else {

@@ -49,14 +49,18 @@ void Player::play() {
   if (!tail_.empty()) {
     exchange_.write(std::exchange(tail_, {}));
   } else {
-    due_ms_ = std::max(due_ms_, wheel_.now_ms() - lag_ms_max);
-    size_t burst = splits_utf8_ ? 1 : burst_bytes_max;
-    int64_t wait = 0;
-    while (state_ == State::playing && wait == 0 && scratch_.size() < burst) {
-      wait = step_ < turn_.size() ? play_step() : (close(), 0);
+    // A late stream catches up with several words in one write.
+    int64_t now = wheel_.now_ms();
+    due_ms_ = std::max(due_ms_, now - lag_ms_max);
+    while (state_ == State::playing && due_ms_ <= now && scratch_.size() < burst_bytes_max) {
+      if (splits_utf8_ && !scratch_.empty()) break;  // one piece a write, so that each is split
+      if (step_ < turn_.size()) {
+        due_ms_ += play_step();
+      } else {
+        close();
+      }
     }
     send();
-    due_ms_ += wait;
   }
   if (state_ != State::playing || exchange_.is_full()) return;
   wheel_.schedule(*this, tail_.empty() ? due_ms_ : wheel_.now_ms() + tail_delay_ms);

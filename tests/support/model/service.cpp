@@ -26,13 +26,13 @@ void answer_text(Exchange& exchange, int status, std::string_view text) {
 
 Service::Service(Loop& loop, ServiceOptions options)
     : options_(std::move(options)),
-      wheel_(loop),
+      wheel_(loop, options_.tick_ms),
       openai_(make_openai_form()),
       anthropic_(make_anthropic_form()) {}
 
 ServerHooks Service::hooks() {
   ServerHooks hooks;
-  hooks.handle = [this](Exchange& exchange, const HttpRequest& request, uint64_t) {
+  hooks.answer = [this](Exchange& exchange, const HttpRequest& request) {
     return answer(exchange, request);
   };
   hooks.on_request = [this](uint64_t number, const HttpRequest& request) {

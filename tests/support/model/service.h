@@ -17,6 +17,7 @@ namespace hostler::stand_in {
 
 struct ServiceOptions {
   int64_t word_delay_ms = 20;
+  int64_t tick_ms = 1;
   std::string required_key;  // empty: anybody may call
 };
 

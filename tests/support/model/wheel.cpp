@@ -6,8 +6,12 @@
 
 namespace hostler::stand_in {
 
-Wheel::Wheel(Loop& loop)
-    : loop_(loop), timer_(loop, [this] { turn(); }), turned_ms_(loop.now_ms()), armed_for_ms_(-1) {
+Wheel::Wheel(Loop& loop, int64_t tick_ms)
+    : loop_(loop),
+      tick_ms_(tick_ms),
+      timer_(loop, [this] { turn(); }),
+      turned_ms_(loop.now_ms()),
+      armed_for_ms_(-1) {
   for (Link& slot : slots_) slot.next = slot.previous = &slot;
 }
 
@@ -22,6 +26,7 @@ void Wheel::schedule(Entry& entry, int64_t due_ms) {
   entry.unlink();
   if (armed_for_ms_ < 0) turned_ms_ = std::max(turned_ms_, loop_.now_ms() - 1);
   entry.due_ms_ = std::max(due_ms, turned_ms_ + 1);
+  entry.due_ms_ += (tick_ms_ - entry.due_ms_ % tick_ms_) % tick_ms_;
   append(slot_of(entry.due_ms_), entry);
   if (armed_for_ms_ < 0 || entry.due_ms_ < armed_for_ms_) {
     armed_for_ms_ = entry.due_ms_;

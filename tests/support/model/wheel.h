@@ -37,7 +37,8 @@ class Wheel {
     int64_t due_ms_ = 0;
   };
 
-  explicit Wheel(Loop& loop);
+  // Due times are rounded up to multiples of the tick: a longer one joins more into one turn.
+  explicit Wheel(Loop& loop, int64_t tick_ms = 1);
   Wheel(const Wheel&) = delete;
   Wheel& operator=(const Wheel&) = delete;
 
@@ -57,6 +58,7 @@ class Wheel {
   static void append(Link& ring, Entry& entry);
 
   Loop& loop_;
+  const int64_t tick_ms_;
   Timer timer_;
   std::array<Link, slot_count> slots_;
   int64_t turned_ms_;     // every slot up to this time has been run

@@ -1,0 +1,212 @@
+// See runner/daemon.h.
+#include "runner/daemon.h"
+
+#include <queries.h>
+
+#include <fmt/format.h>
+
+#include "lib/log.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t registration_retry_ms = 250;
+constexpr int64_t listening_check_ms = 250;
+constexpr int64_t inputs_check_ms = 1000;
+constexpr int inputs_expired_max = 100;
+constexpr int64_t upkeep_ms = 60 * 60 * 1000;
+constexpr int64_t drain_limit_ms = 15'000;
+
+DatabaseOptions database_options(const Settings& start, std::string application_name,
+                                 int own_connections_max) {
+  DatabaseOptions options;
+  options.conninfo = start.text("database.url");
+  options.application_name = std::move(application_name);
+  options.own_connections_max = own_connections_max;
+  options.answer_timeout_ms = 10'000;
+  options.statement_timeout_ms = 9'000;
+  return options;
+}
+
+HttpClientOptions http_options(const Settings& start) {
+  HttpClientOptions options;
+  options.ca_file = start.text("outbound.ca_file");
+  return options;
+}
+
+void log_failure(const std::string& name, std::exception_ptr failure) {
+  std::string cause = "unknown";
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    cause = error.cause.empty() ? error.detail : error.cause;
+  } catch (const std::exception& error) {
+    cause = error.what();
+  }
+  log_error("task_failed", {{"task", name}, {"cause", cause}});
+}
+
+}  // namespace
+
+Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& feed,
+               DaemonOptions options, std::function<int()> streams)
+    : loop_(loop),
+      options_(std::move(options)),
+      feed_(feed),
+      streams_(std::move(streams)),
+      db_(loop, database_options(start, "hostler-runner", 4)),
+      events_db_(loop, database_options(start, "hostler-runner events", 1)),
+      http_(loop, http_options(start)),
+      secrets_(std::move(secrets)),
+      settings_(start),
+      tasks_(loop, log_failure) {}
+
+Daemon::~Daemon() = default;
+
+void Daemon::start() {
+  db_.listen({"hostler_runs", "hostler_control", "hostler_events", "hostler_settings"},
+             [this](std::string_view channel, std::string_view payload) {
+               on_notify(channel, payload);
+             },
+             [this] { on_listening(); });
+  tasks_.add("begin", begin());
+}
+
+Task<void> Daemon::begin() {
+  co_await register_daemon();
+  events_ = std::make_unique<EventLog>(loop_, events_db_, feed_, id_, [this](const RunPtr& run) {
+    if (queue_) queue_->on_lost(run);
+  });
+  tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings_);
+  agent_services_ = std::make_unique<AgentServices>(
+      AgentServices{loop_, db_, http_, *events_, secrets_, settings_, *tools_});
+  RunQueueOptions queue_options{options_.host, options_.place, options_.slots};
+  queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options, streams_);
+  tasks_.add("event_log", events_->run());
+  tasks_.add("claims", queue_->claim_forever());
+  tasks_.add("leases", queue_->renew_forever());
+  tasks_.add("cancels", queue_->watch_cancels_forever());
+  tasks_.add("listening", watch_listening_forever());
+  tasks_.add("inputs", expire_inputs_forever());
+  tasks_.add("upkeep", upkeep_forever());
+  log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.place}});
+}
+
+// A daemon that is started before Postgres, or before the migration, waits for them.
+Task<void> Daemon::register_daemon() {
+  std::string told;
+  for (;;) {
+    Batch look;
+    look.add(query::schema_version);
+    BatchOutcome version = co_await db_.attempt_quick(std::move(look));
+    std::string found = version.error ? "" : std::string(version.results.at(0).text());
+    if (found == schema_version_expected) break;
+    std::string why = version.error ? "database: " + version.error->cause
+                                    : fmt::format("schema version: expected {}, found {}",
+                                                  schema_version_expected, found);
+    if (why != told) log_warning("daemon_waits", {{"why", why}});
+    told = why;
+    co_await sleep_ms(loop_, registration_retry_ms);
+  }
+  co_await reload_settings();
+  while (id_.empty()) {
+    Batch batch;
+    batch.add(query::daemon_start,
+              Params().text(options_.host).text(options_.place).text(HOSTLER_VERSION));
+    BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
+    if (!outcome.error) {
+      id_ = outcome.results.at(0).text();
+    } else if (!outcome.is_unknown()) {
+      throw *outcome.error;
+    } else {
+      co_await sleep_ms(loop_, registration_retry_ms);
+    }
+  }
+}
+
+void Daemon::on_notify(std::string_view channel, std::string_view payload) {
+  if (channel == "hostler_runs") {
+    if (queue_) queue_->look_for_runs();
+  } else if (channel == "hostler_control") {
+    if (queue_) queue_->look_for_cancels();
+    // A run that nobody owned was ended by the API: its followers read that from the table.
+    feed_.changed_elsewhere({std::string(payload)});
+  } else if (channel == "hostler_settings") {
+    tasks_.add(reload_settings());
+  } else if (channel == "hostler_events") {
+    std::vector<std::string> run_ids;
+    while (!payload.empty()) {
+      size_t end = payload.find(' ');
+      run_ids.emplace_back(payload.substr(0, end));
+      payload.remove_prefix(end == std::string_view::npos ? payload.size() : end + 1);
+    }
+    feed_.changed_elsewhere(std::move(run_ids));
+  }
+}
+
+// What was notified while nobody listened is looked up.
+void Daemon::on_listening() {
+  feed_.set_listening(true);
+  tasks_.add(reload_settings());
+  if (!queue_) return;
+  queue_->look_for_runs();
+  queue_->look_for_cancels();
+}
+
+Task<void> Daemon::reload_settings() {
+  Batch batch;
+  batch.add(query::settings_all);
+  BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
+  if (outcome.error) co_return;  // the next connection asks again
+  settings_.apply(outcome.results.at(0), secrets_);
+  std::shared_ptr<const Settings> now = settings_.current();
+  std::optional<CidrList> allowed = CidrList::parse(now->strings("outbound.allow_cidrs"));
+  if (!allowed) log_error("setting_bad", {{"key", "outbound.allow_cidrs"}});
+  http_.allow_cidrs(allowed.value_or(CidrList()));
+}
+
+// The sweeps travel over the connection that LISTENs, so its silence is found out soon; until it is
+// back the relay looks for news by itself.
+Task<void> Daemon::watch_listening_forever() {
+  for (;;) {
+    if (!db_.connected()) feed_.set_listening(false);
+    co_await sleep_ms(loop_, listening_check_ms);
+  }
+}
+
+Task<void> Daemon::expire_inputs_forever() {
+  for (;;) {
+    Batch batch;
+    batch.add(query::run_expire_inputs, Params().integer(inputs_expired_max));
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    if (outcome.error) log_warning("inputs_not_expired", {{"cause", outcome.error->cause}});
+    co_await sleep_ms(loop_, inputs_check_ms);
+  }
+}
+
+Task<void> Daemon::upkeep_forever() {
+  for (;;) {
+    Batch batch;
+    batch.add(query::event_partitions);
+    BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
+    if (outcome.error) log_warning("upkeep_failed", {{"cause", outcome.error->cause}});
+    co_await sleep_ms(loop_, upkeep_ms);
+  }
+}
+
+void Daemon::drain(std::function<void()> done) {
+  tasks_.erase("begin");
+  if (!queue_) {
+    done();
+    return;
+  }
+  tasks_.add("drain", leave(std::move(done)));
+}
+
+Task<void> Daemon::leave(std::function<void()> done) {
+  Task<bool> handed_back = queue_->hand_back();
+  co_await with_timeout(loop_, std::move(handed_back), drain_limit_ms);
+  done();
+}
+
+}  // namespace hostler::runner

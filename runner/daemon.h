@@ -1,0 +1,68 @@
+// The daemon as a whole: its database connections, the run queue, the event log, its duties that come
+// round by themselves. Built by main(), which also owns the relay and the feed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lib/loop/db.h"
+#include "lib/loop/http_client.h"
+#include "lib/loop/live_settings.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task_set.h"
+#include "lib/secret_box.h"
+#include "runner/event_log.h"
+#include "runner/run_queue.h"
+#include "runner/tools/tool_box.h"
+
+namespace hostler::runner {
+
+struct DaemonOptions {
+  std::string host;   // this machine
+  std::string place;  // the stream socket's path; held by a file lock
+  int slots = 2000;
+};
+
+class Daemon {
+ public:
+  Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& feed,
+         DaemonOptions options, std::function<int()> streams);
+  ~Daemon();
+
+  // Connects, registers, begins to claim. Waits as long as it takes for Postgres and its schema.
+  void start();
+  // Hands everything back; calls done when that is committed, or given up after the limit.
+  void drain(std::function<void()> done);
+
+  size_t runs() const { return queue_ ? queue_->active() : 0; }
+
+ private:
+  Task<void> begin();
+  Task<void> register_daemon();
+  Task<void> watch_listening_forever();
+  Task<void> upkeep_forever();
+  Task<void> expire_inputs_forever();
+  Task<void> reload_settings();
+  Task<void> leave(std::function<void()> done);
+  void on_notify(std::string_view channel, std::string_view payload);
+  void on_listening();
+
+  Loop& loop_;
+  DaemonOptions options_;
+  EventFeed& feed_;
+  std::function<int()> streams_;
+  Database db_;         // claims, leases, look-ups; LISTENs
+  Database events_db_;  // the event log's own
+  HttpClient http_;
+  SecretBox secrets_;
+  LiveSettings settings_;
+  std::string id_;
+  std::unique_ptr<EventLog> events_;
+  std::unique_ptr<ToolBox> tools_;
+  std::unique_ptr<AgentServices> agent_services_;
+  std::unique_ptr<RunQueue> queue_;
+  TaskSet tasks_;  // last: its coroutines use all of the above
+};
+
+}  // namespace hostler::runner

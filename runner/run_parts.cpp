@@ -1,0 +1,163 @@
+// See runner/run_parts.h.
+#include "runner/run_parts.h"
+
+#include <algorithm>
+
+#include <queries.h>
+
+#include "lib/json.h"
+#include "lib/run_failure.h"
+#include "runner/conversation.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t database_retry_ms = 200;
+
+std::string api_key_of(AgentServices& services, const Row& row) {
+  if (row.is_null("secret_id")) return {};
+  SecretPlace place{std::string(row.text("secret_id")), std::string(row.text("secret_org_id")),
+                    std::string(row.text("secret_kind"))};
+  SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+  std::optional<std::string> key = services.secrets.open(place, sealed);
+  if (!key) {
+    throw RunFailure("model.rejected", "The provider's key cannot be read; store it again.");
+  }
+  return *key;
+}
+
+ModelRequest request_of(AgentServices& services, const RunPtr& run, const Row& row) {
+  std::shared_ptr<const Settings> settings = services.settings.current();
+  ModelRequest request;
+  bool is_anthropic = row.text("provider_kind") == "anthropic";
+  request.endpoint.provider_kind = is_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
+  request.endpoint.base_url = row.text("base_url");
+  request.endpoint.model = run->model;
+  request.endpoint.guarded = row.boolean("is_org_scope");
+  request.endpoint.api_key = api_key_of(services, row);
+  if (!row.is_null("temperature")) request.temperature = row.number("temperature");
+  request.timeouts.connect_ms = settings->integer("model.connect_timeout_ms");
+  request.timeouts.first_byte_ms = settings->integer("model.first_byte_timeout_ms");
+  request.timeouts.idle_ms = settings->integer("model.idle_timeout_ms");
+  return request;
+}
+
+std::vector<std::string> texts_of(std::string_view json) {
+  std::vector<std::string> texts;
+  std::optional<Json> parsed = parse_json_or_nothing(json);
+  if (!parsed || !parsed->is_array()) return texts;
+  for (const Json& item : *parsed->as_array()) {
+    if (item.is_text()) texts.push_back(*item.as_text());
+  }
+  return texts;
+}
+
+void add_steps(RunParts& parts, const Result& turns, const Result& results, const Result& inputs) {
+  for (int i = 0; i < turns.size(); ++i) {
+    Row row = turns[i];
+    FinishedTurn turn;
+    turn.turn = static_cast<int>(row.integer("turn"));
+    turn.text = row.text("text");
+    turn.calls = tool_calls_from(row.text("tool_calls"));
+    parts.turns.push_back(std::move(turn));
+    parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
+  }
+  for (int i = 0; i < results.size(); ++i) {
+    Row row = results[i];
+    ToolResult result;
+    result.name = row.text("tool_name");
+    result.content = row.is_null("error_code")
+                         ? std::string(row.text("result"))
+                         : tool_error_json(std::string(row.text("error_code")),
+                                           std::string(row.text("error_message")));
+    CallKey key{static_cast<int>(row.integer("turn")), std::string(row.text("tool_call_id"))};
+    parts.results.emplace(std::move(key), std::move(result));
+    parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
+  }
+  for (int i = 0; i < inputs.size(); ++i) {
+    Row row = inputs[i];
+    CallKey key{static_cast<int>(row.integer("turn")), std::string(row.text("tool_call_id"))};
+    parts.inputs.emplace(std::move(key), std::string(row.text("content")));
+  }
+}
+
+}  // namespace
+
+Task<Results> read_patiently(AgentServices& services, Batch batch) {
+  for (;;) {
+    Batch attempt = batch;
+    BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
+    if (!outcome.error) co_return std::move(outcome.results);
+    if (!outcome.is_unknown()) throw *outcome.error;
+    co_await sleep_ms(services.loop, database_retry_ms);
+  }
+}
+
+std::string tool_error_json(const std::string& code, const std::string& message) {
+  JsonWriter json;
+  json.begin_object().key("error").begin_object();
+  json.member("code", code).member("message", message).end_object();
+  return json.end_object().take();
+}
+
+bool RunParts::has_open_calls() const {
+  if (turns.empty()) return false;
+  const FinishedTurn& last = turns.back();
+  return std::any_of(last.calls.begin(), last.calls.end(),
+                     [&](const ToolCall& call) { return !has_result(last.turn, call.id); });
+}
+
+std::vector<ChatMessage> RunParts::messages() const {
+  std::vector<ChatMessage> all;
+  if (!system_prompt.empty()) {
+    ChatMessage system;
+    system.role = ChatRole::system;
+    system.text = system_prompt;
+    all.push_back(std::move(system));
+  }
+  all.insert(all.end(), history.begin(), history.end());
+  for (const FinishedTurn& turn : turns) {
+    ChatMessage said;
+    said.role = ChatRole::assistant;
+    said.text = turn.text;
+    said.tool_calls = turn.calls;
+    all.push_back(std::move(said));
+    for (const ToolCall& call : turn.calls) {
+      auto place = results.find({turn.turn, call.id});
+      if (place == results.end()) continue;
+      ChatMessage answer;
+      answer.role = ChatRole::tool;
+      answer.tool_call_id = call.id;
+      answer.text = place->second.content;
+      all.push_back(std::move(answer));
+    }
+  }
+  return all;
+}
+
+Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
+  Batch load;
+  load.add(query::run_load, Params().text(run->id));
+  load.add(query::run_turns, Params().text(run->id));
+  load.add(query::run_tool_results, Params().text(run->id));
+  load.add(query::run_inputs, Params().text(run->id));
+  Results loaded = co_await read_patiently(services, std::move(load));
+  Row row = loaded.at(0).front();
+
+  RunParts parts;
+  parts.request = request_of(services, run, row);
+  parts.system_prompt = row.text("system_prompt");
+  parts.tools = texts_of(row.text("tools"));
+  parts.confirm_tools = texts_of(row.text("confirm_tools"));
+  if (!row.is_null("max_turns")) parts.turns_max = row.integer("max_turns");
+  add_steps(parts, loaded.at(1), loaded.at(2), loaded.at(3));
+
+  Batch read_history;
+  int64_t bytes_max = history_bytes_max(row.integer("context_tokens"));
+  read_history.add(query::run_history, Params().text(run->id).integer(bytes_max));
+  Results history = co_await read_patiently(services, std::move(read_history));
+  parts.history = history_of(history.at(0));
+  co_return parts;
+}
+
+}  // namespace hostler::runner

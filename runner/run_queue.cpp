@@ -1,0 +1,206 @@
+// See runner/run_queue.h.
+#include "runner/run_queue.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include <queries.h>
+
+#include "lib/log.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int claim_max = 64;  // runs in one statement
+constexpr int64_t sweep_ms = 1000;
+
+}  // namespace
+
+RunQueue::RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id,
+                   RunQueueOptions options, std::function<int()> streams)
+    : services_(services),
+      tasks_(tasks),
+      daemon_id_(std::move(daemon_id)),
+      options_(std::move(options)),
+      streams_(std::move(streams)) {}
+
+void RunQueue::look_for_runs() {
+  claim_again_ = true;
+  runs_bell_.notify();
+}
+
+void RunQueue::look_for_cancels() {
+  cancels_again_ = true;
+  cancels_bell_.notify();
+}
+
+Task<bool> RunQueue::next_bell(Signal& bell) {
+  co_await bell.wait();
+  co_return true;
+}
+
+Task<void> RunQueue::claim_forever() {
+  while (!is_stopping_) {
+    if (!claim_again_) {
+      Task<bool> bell = next_bell(runs_bell_);
+      co_await with_timeout(services_.loop, std::move(bell), sweep_ms);
+      bool is_sweep = !claim_again_;
+      if (is_sweep) co_await start_claimed(query::run_take_over);
+    }
+    claim_again_ = false;
+    co_await start_claimed(query::run_claim);
+  }
+}
+
+Task<void> RunQueue::start_claimed(const Statement& statement) {
+  int free = std::min(claim_max, options_.slots - static_cast<int>(active_.size()));
+  if (free <= 0 || is_stopping_) co_return;
+  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+  Batch batch;
+  batch.add(statement, Params().text(daemon_id_).integer(free).integer(lease_s));
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  if (outcome.error || is_stopping_) co_return;
+  const Result& claimed = outcome.results.at(0);
+  for (int i = 0; i < claimed.size(); ++i) start(claimed[i]);
+  // A full batch means that there may be more.
+  if (claimed.size() == free) claim_again_ = true;
+}
+
+void RunQueue::start(const Row& row) {
+  RunPtr run = std::make_shared<ActiveRun>();
+  run->id = row.text("id");
+  run->org_id = row.text("org_id");
+  run->thread_id = row.text("thread_id");
+  run->persona_id = row.text("persona_id");
+  run->model = row.text("model");
+  run->source = row.text("source");
+  run->trace_id = row.text("trace_id");
+  run->epoch = row.integer("epoch");
+  run->crash_count = static_cast<int>(row.integer("crash_count"));
+  run->take_overs = static_cast<int>(row.integer("take_overs"));
+  run->worked_ms = row.integer("worked_ms");
+  run->cancel_requested = row.boolean("is_cancelled");
+  run->after_input = row.boolean("after_input");
+  run->last_seq = row.integer("last_seq");
+  run->committed_seq = run->last_seq;
+  // A run that is claimed anew while its old coroutine still lives: the old one is lost.
+  auto place = active_.find(run->id);
+  if (place != active_.end()) {
+    place->second->is_lost = true;
+    tasks_.erase(run->id);
+    active_.erase(place);
+  }
+  active_.emplace(run->id, run);
+  tasks_.add(run->id, supervise(run));
+}
+
+Task<void> RunQueue::supervise(RunPtr run) {
+  co_await supervise_run(services_, run);
+  finish(run->id, run);
+}
+
+// The run ended or was lost: a slot is free, and its thread may have a next run.
+void RunQueue::finish(const std::string& run_id, const RunPtr& run) {
+  auto place = active_.find(run_id);
+  if (place != active_.end() && place->second == run) active_.erase(place);
+  look_for_runs();
+}
+
+void RunQueue::on_lost(const RunPtr& run) {
+  auto place = active_.find(run->id);
+  if (place == active_.end() || place->second != run) return;
+  log_warning("run_lost", {{"run_id", run->id}, {"trace_id", run->trace_id}});
+  tasks_.erase(run->id);
+  active_.erase(place);
+  look_for_runs();
+}
+
+Task<void> RunQueue::renew_forever() {
+  while (!is_stopping_) {
+    int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+    co_await sleep_ms(services_.loop, std::max<int64_t>(lease_s * 1000 / 3, 200));
+    co_await renew_once();
+  }
+}
+
+Task<void> RunQueue::renew_once() {
+  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+  // Only what was ours before the statement can be missing from its answer.
+  std::unordered_map<std::string, RunPtr> before = active_;
+  Batch batch;
+  batch.add(query::run_renew, Params().text(daemon_id_).integer(lease_s));
+  batch.add(query::daemon_heartbeat, Params()
+                                         .text(daemon_id_)
+                                         .integer(static_cast<int64_t>(active_.size()))
+                                         .integer(streams_()));
+  batch.add(query::daemons_alive, Params().text(daemon_id_));
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  if (outcome.error) co_return;
+  services_.events.others_alive = outcome.results.at(2).front().integer("others") > 0;
+  const Result& renewed = outcome.results.at(0);
+  for (int i = 0; i < renewed.size(); ++i) {
+    auto place = before.find(std::string(renewed[i].text("id")));
+    bool is_ours =
+        place != before.end() && place->second->epoch == renewed[i].integer("epoch");
+    if (is_ours) before.erase(place);
+  }
+  for (auto& [run_id, run] : before) {
+    // A run whose ending is being written is no loss.
+    if (run->is_ending || run->is_lost) continue;
+    auto place = active_.find(run_id);
+    if (place == active_.end() || place->second != run) continue;
+    run->is_lost = true;
+    on_lost(run);
+  }
+}
+
+Task<void> RunQueue::watch_cancels_forever() {
+  while (!is_stopping_) {
+    if (!cancels_again_) {
+      Task<bool> bell = next_bell(cancels_bell_);
+      co_await with_timeout(services_.loop, std::move(bell), sweep_ms);
+    }
+    cancels_again_ = false;
+    if (!active_.empty()) co_await cancel_requested();
+  }
+}
+
+Task<void> RunQueue::cancel_requested() {
+  Batch batch;
+  batch.add(query::run_cancel_requests, Params().text(daemon_id_));
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  if (outcome.error) co_return;
+  const Result& asked = outcome.results.at(0);
+  for (int i = 0; i < asked.size(); ++i) {
+    auto place = active_.find(std::string(asked[i].text("id")));
+    if (place == active_.end()) continue;
+    RunPtr run = place->second;
+    if (run->cancel_requested || run->is_ending) continue;
+    run->cancel_requested = true;
+    // Destroying the task closes the model's connection; what was streamed is in the run.
+    tasks_.erase(run->id);
+    tasks_.add(run->id, cancel(run));
+  }
+}
+
+Task<void> RunQueue::cancel(RunPtr run) {
+  std::string reason = "requested";
+  co_await end_cancelled(services_, run, reason);
+  finish(run->id, run);
+}
+
+Task<bool> RunQueue::hand_back() {
+  is_stopping_ = true;
+  for (auto& [run_id, run] : active_) {
+    // An ending that is on its way to the disk is awaited with the rest.
+    tasks_.erase(run_id);
+  }
+  active_.clear();
+  co_await services_.events.drained();
+  Batch batch;
+  batch.add(query::daemon_stop, Params().text(daemon_id_));
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  co_return !outcome.error;
+}
+
+}  // namespace hostler::runner

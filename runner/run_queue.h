@@ -1,0 +1,63 @@
+// Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps their leases, ends
+// them when a cancel is asked for, hands them back at the end. A sweep every second makes good
+// whatever a lost notification missed.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "lib/loop/task_set.h"
+#include "runner/supervise_run.h"
+
+namespace hostler::runner {
+
+struct RunQueueOptions {
+  std::string host;
+  std::string place;  // the stream socket's path
+  int slots = 2000;
+};
+
+class RunQueue {
+ public:
+  RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id,
+           RunQueueOptions options, std::function<int()> streams);
+
+  // The queue's own coroutines; put each into the daemon's task set once.
+  Task<void> claim_forever();
+  Task<void> renew_forever();
+  Task<void> watch_cancels_forever();
+
+  // From LISTEN: new runs, control requests; and after each (re)connection, everything.
+  void look_for_runs();
+  void look_for_cancels();
+  void on_lost(const RunPtr& run);
+
+  // Stops claiming, ends every coroutine, flushes what they had appended, hands the runs back.
+  Task<bool> hand_back();
+
+  size_t active() const { return active_.size(); }
+
+ private:
+  Task<void> start_claimed(const Statement& statement);
+  void start(const Row& row);
+  Task<void> supervise(RunPtr run);
+  Task<void> cancel(RunPtr run);
+  void finish(const std::string& run_id, const RunPtr& run);
+  Task<void> renew_once();
+  Task<void> cancel_requested();
+  Task<bool> next_bell(Signal& bell);
+
+  AgentServices& services_;
+  TaskSet& tasks_;
+  std::string daemon_id_;
+  RunQueueOptions options_;
+  std::function<int()> streams_;
+  std::unordered_map<std::string, RunPtr> active_;
+  Signal runs_bell_;
+  Signal cancels_bell_;
+  bool claim_again_ = true;
+  bool cancels_again_ = false;
+  bool is_stopping_ = false;
+};
+
+}  // namespace hostler::runner
