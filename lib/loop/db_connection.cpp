@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "lib/json.h"
 #include "lib/log.h"
+#include "lib/loop/db_error.h"
 
 namespace hostler {
 namespace {
@@ -23,60 +23,6 @@ constexpr int64_t connect_limit_ms = 2500;
 constexpr int64_t retry_delay_least_ms = 50;
 constexpr int64_t retry_delay_most_ms = 1000;
 constexpr int64_t deadline_check_ms = 100;
-// SQLSTATE of the errors that our own SQL functions raise; the message is the wire code.
-constexpr std::string_view raised_by_us = "HS000";
-
-Error unavailable(const std::string& cause) {
-  Error error(ErrorCode::database_unavailable, "Try again in a moment.", cause);
-  error.retry_after_s = 1;
-  return error;
-}
-
-std::string_view field(const PGresult* result, int code) {
-  const char* text = PQresultErrorField(result, code);
-  return text == nullptr ? std::string_view() : std::string_view(text);
-}
-
-// The members that a function of ours gave with its error, as a JSON object in the hint.
-void add_members(Error& error, std::string_view hint) {
-  std::optional<Json> members = parse_json_or_nothing(hint);
-  if (!members || !members->is_object()) return;
-  for (const Json::Member& member : *members->as_object()) {
-    if (member.first == "retry_after" && member.second.is_integer()) {
-      error.retry_after_s = static_cast<int>(*member.second.as_integer());
-    } else if (member.first == "field") {
-      FieldFault fault;
-      fault.field = member.second.as_text() == nullptr ? "" : *member.second.as_text();
-      fault.code = std::string(members->text_or("fault", "invalid"));
-      fault.message = error.detail;
-      error.faults.push_back(std::move(fault));
-    } else if (member.first != "fault") {
-      error.members.emplace_back(member.first, member.second.dump());
-    }
-  }
-}
-
-// What a failed statement means to the client. Connection faults, shut-downs, time-outs and full
-// disks are the database's absence; everything unknown is our own mistake.
-Error error_from(const PGresult* result) {
-  std::string_view state = field(result, PG_DIAG_SQLSTATE);
-  std::string_view message = field(result, PG_DIAG_MESSAGE_PRIMARY);
-  std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
-  if (state == raised_by_us) {
-    std::optional<ErrorCode> code = error_code_named(message);
-    if (!code) return Error(ErrorCode::internal_error, {}, fmt::format("unknown code {}", message));
-    Error error(*code, std::string(detail));
-    add_members(error, field(result, PG_DIAG_MESSAGE_HINT));
-    return error;
-  }
-  std::string cause = fmt::format("{}: {} {} ({})", state, message, detail,
-                                  field(result, PG_DIAG_CONTEXT));
-  bool is_absence = state.starts_with("08") || state.starts_with("57P") || state == "57014" ||
-                    state == "53100" || state == "53200" || state == "53300" ||
-                    state == "55P03" || state == "25006" || state == "25P03";
-  if (is_absence) return unavailable(cause);
-  return Error(ErrorCode::internal_error, {}, cause);
-}
 
 std::string session_options(const DatabaseOptions& options) {
   return fmt::format(
@@ -186,7 +132,7 @@ void PgConnection::schedule_reconnect() {
 void PgConnection::fail_pending(const std::string& why) {
   std::deque<std::shared_ptr<BatchCall>> failed = std::exchange(pending_, {});
   for (const std::shared_ptr<BatchCall>& call : failed) {
-    if (!call->error) call->error = unavailable(why);
+    if (!call->error) call->error = database_unavailable(why);
     call->done = true;
     if (call->caller) std::exchange(call->caller, nullptr).resume();
   }
@@ -313,7 +259,7 @@ bool PgConnection::take_result() {
         close(why.empty() ? PQresultErrorMessage(raw) : why);
         return false;
       }
-      std::string_view state = field(raw, PG_DIAG_SQLSTATE);
+      std::string_view state = result_field(raw, PG_DIAG_SQLSTATE);
       call->may_try_again |= state == "40001" || state == "40P01";
       // A plan that a migration made invalid is made anew.
       if (state == "0A000" && call->results.size() < call->names.size()) {

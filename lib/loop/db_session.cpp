@@ -1,4 +1,5 @@
 // The waiting connection; see lib/loop/db_session.h. With the other db*.cpp the owner of libpq.
+#include "lib/loop/db_error.h"
 #include "lib/loop/db_session.h"
 
 #include <libpq-fe.h>
@@ -119,7 +120,7 @@ Result DbSession::checked(pg_result* raw, std::string_view text) {
   }
   std::string message = field(raw, PG_DIAG_MESSAGE_PRIMARY);
   std::optional<ErrorCode> raised = error_code_named(message);
-  if (state == "HS000" && raised) throw Error(*raised, field(raw, PG_DIAG_MESSAGE_DETAIL));
+  if (state == "HS000" && raised) throw error_from(raw);
   ErrorCode code = state == "55P03" ? ErrorCode::overload_busy : ErrorCode::internal_error;
   throw Error(code, {}, words_of(raw, text));
 }

@@ -69,6 +69,21 @@ CREATE TABLE runs (
     CHECK ((input_request IS NOT NULL) = (status = 'waiting_for_input')),
     CHECK ((owner_id IS NULL) = (lease_until IS NULL))
 ) WITH (fillfactor = 80);
+
+-- Whoever writes: a terminal state never changes, and no run completes while it waits for a human.
+CREATE FUNCTION runs_refuse_transition() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    IF OLD.status NOT IN ('running', 'waiting_for_input')
+       OR (OLD.status = 'waiting_for_input' AND NEW.status = 'completed') THEN
+        RAISE EXCEPTION 'run %: % cannot become %', OLD.id, OLD.status, NEW.status;
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER runs_transition BEFORE UPDATE OF status ON runs
+    FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION runs_refuse_transition();
+
 CREATE UNIQUE INDEX runs_active_of_thread ON runs (thread_id)
     WHERE status IN ('running', 'waiting_for_input') AND NOT queued;
 CREATE INDEX runs_queue_of_thread ON runs (thread_id, id) WHERE queued;
@@ -436,7 +451,8 @@ BEGIN
 END
 $$;
 
--- POST /v1/threads/{thread_id}:retry: the last run's answer is hidden, a run with its route and persona begins.
+-- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a run without an answer came behind
+-- it; a run with the last one's route and persona begins.
 CREATE FUNCTION run_retry(thread uuid, active_max bigint, queued_max bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -456,7 +472,9 @@ BEGIN
     WHERE thread_id = place.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
     made := run_insert(place, last_run.model_id, last_run.persona_id, 'retry', false, active_max, queued_max);
     UPDATE messages SET hidden_by_run_id = made.id
-    WHERE id = answer AND (last_run.status = 'completed' OR run_id = last_run.id);
+    WHERE id = answer AND (run_id = last_run.id OR last_run.status = 'completed' OR id > (
+        SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = place.id AND m.role = 'user'
+        AND m.hidden_by_run_id IS NULL));
     RETURN json_build_object('run_id', made.id, 'trace_id', made.trace_id);
 END
 $$;

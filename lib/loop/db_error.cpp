@@ -1,0 +1,70 @@
+// See lib/loop/db_error.h. With db*.cpp the owner of libpq.
+#include "lib/loop/db_error.h"
+
+#include <libpq-fe.h>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+
+namespace hostler {
+namespace {
+
+// SQLSTATE of the errors that our own SQL functions raise; the message is the wire code.
+constexpr std::string_view raised_by_us = "HS000";
+
+// The members that a function of ours gave with its error, as a JSON object in the hint.
+void add_members(Error& error, std::string_view hint) {
+  std::optional<Json> members = parse_json_or_nothing(hint);
+  if (!members || !members->is_object()) return;
+  for (const Json::Member& member : *members->as_object()) {
+    if (member.first == "retry_after" && member.second.is_integer()) {
+      error.retry_after_s = static_cast<int>(*member.second.as_integer());
+    } else if (member.first == "field") {
+      FieldFault fault;
+      fault.field = member.second.as_text() == nullptr ? "" : *member.second.as_text();
+      fault.code = std::string(members->text_or("fault", "invalid"));
+      fault.message = error.detail;
+      error.faults.push_back(std::move(fault));
+    } else if (member.first != "fault") {
+      error.members.emplace_back(member.first, member.second.dump());
+    }
+  }
+}
+
+}  // namespace
+
+Error database_unavailable(const std::string& cause) {
+  Error error(ErrorCode::database_unavailable, "Try again in a moment.", cause);
+  error.retry_after_s = 1;
+  return error;
+}
+
+std::string_view result_field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+// What a failed statement means to the client. Connection faults, shut-downs, time-outs and full
+// disks are the database's absence; everything unknown is our own mistake.
+Error error_from(const PGresult* result) {
+  std::string_view state = result_field(result, PG_DIAG_SQLSTATE);
+  std::string_view message = result_field(result, PG_DIAG_MESSAGE_PRIMARY);
+  std::string_view detail = result_field(result, PG_DIAG_MESSAGE_DETAIL);
+  if (state == raised_by_us) {
+    std::optional<ErrorCode> code = error_code_named(message);
+    if (!code) return Error(ErrorCode::internal_error, {}, fmt::format("unknown code {}", message));
+    Error error(*code, std::string(detail));
+    add_members(error, result_field(result, PG_DIAG_MESSAGE_HINT));
+    return error;
+  }
+  std::string cause = fmt::format("{}: {} {} ({})", state, message, detail,
+                                  result_field(result, PG_DIAG_CONTEXT));
+  bool is_absence = state.starts_with("08") || state.starts_with("57P") || state == "57014" ||
+                    state == "53100" || state == "53200" || state == "53300" ||
+                    state == "55P03" || state == "25006" || state == "25P03";
+  if (is_absence) return database_unavailable(cause);
+  return Error(ErrorCode::internal_error, {}, cause);
+}
+
+}  // namespace hostler

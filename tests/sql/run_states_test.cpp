@@ -1,0 +1,360 @@
+// The states of a run, from SQL: which changes are possible, who may make them, and that of any number
+// of parallel ones exactly one wins. Statements are the product's own, as its own roles.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <queries.h>
+
+#include "lib/error.h"
+#include "tests/support/run_world.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::RunWorld;
+using testing_support::TestDatabase;
+
+class RunStatesTest : public ::testing::Test {
+ protected:
+  ErrorCode code_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.code;
+    }
+    return ErrorCode::count_;
+  }
+  std::string run_column(const std::string& column, const std::string& run_id) {
+    return world_.column(fmt::format("SELECT {} FROM runs WHERE id = '{}'", column, run_id));
+  }
+  std::string events_of(const std::string& run_id) {
+    return world_.column(fmt::format(
+        "SELECT coalesce(string_agg(seq || ' ' || type, ', ' ORDER BY seq), '') FROM run_events "
+        "WHERE run_id = '{}'", run_id));
+  }
+  void append(const std::string& daemon_id, const std::string& run_id, int64_t epoch, int64_t seq,
+              const std::string& type) {
+    DbSession session = database_.as_runner();
+    Params params;
+    params.text(daemon_id).uuids({run_id}).integers({epoch}).integers({seq}).texts({type}).texts({"{}"});
+    session.run(query::event_append, params);
+  }
+  bool finish(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
+              const std::string& status, const std::string& answer) {
+    DbSession session = database_.as_runner();
+    Params params;
+    params.text(daemon_id).text(run_id).integer(epoch).text(status).integer(1);
+    if (status == "failed") {
+      params.text("model.unavailable").text("gone");
+    } else {
+      params.null().null();
+    }
+    params.text(answer).boolean(status != "completed");
+    return session.run(query::run_finish, params).text() == "t";
+  }
+  bool wait(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
+            const std::string& kind, int64_t seconds = 3600) {
+    DbSession session = database_.as_runner();
+    std::string request = fmt::format(
+        R"({{"request_id": "{}", "kind": "{}", "turn": 1, "tool_call_id": "c1"}})",
+        world_.column("SELECT uuidv7()"), kind);
+    Params params;
+    params.text(daemon_id).text(run_id).integer(epoch).integer(1).text(request).integer(seconds);
+    return session.run(query::run_wait, params).text() == "t";
+  }
+  std::string messages_of(const std::string& thread_id) {
+    return world_.column(fmt::format(
+        "SELECT string_agg(content, '|' ORDER BY id) FROM messages WHERE thread_id = '{}' "
+        "AND hidden_by_run_id IS NULL", thread_id));
+  }
+
+  // One database for all; each test has an organization of its own.
+  static void SetUpTestSuite() { shared_ = new TestDatabase(); }
+  static void TearDownTestSuite() {
+    delete shared_;
+    shared_ = nullptr;
+  }
+  static inline TestDatabase* shared_ = nullptr;
+  const TestDatabase& database_ = *shared_;
+  RunWorld world_{database_};
+};
+
+TEST_F(RunStatesTest, OnlyTheTransitionsOfTheTableArePossible) {
+  const std::set<std::pair<std::string, std::string>> allowed{
+      {"running", "waiting_for_input"}, {"running", "completed"},
+      {"running", "failed"},            {"running", "cancelled"},
+      {"waiting_for_input", "running"}, {"waiting_for_input", "failed"},
+      {"waiting_for_input", "cancelled"}};
+  const std::vector<std::string> states{"running", "waiting_for_input", "completed", "failed",
+                                        "cancelled"};
+  auto set_state = [&](const std::string& run_id, const std::string& state) {
+    bool is_ended = state != "running" && state != "waiting_for_input";
+    return fmt::format(
+        "UPDATE runs SET status = '{}', ended_at = {}, input_request = {} WHERE id = '{}'", state,
+        is_ended ? "now()" : "NULL", state == "waiting_for_input" ? "'{}'" : "NULL", run_id);
+  };
+  for (const std::string& from : states) {
+    for (const std::string& to : states) {
+      if (from == to) continue;
+      std::string run_id = world_.new_run(world_.new_thread());
+      if (from != "running") world_.column(set_state(run_id, from));
+      ErrorCode code = code_of([&] { world_.column(set_state(run_id, to)); });
+      bool is_allowed = allowed.contains({from, to});
+      EXPECT_EQ(code == ErrorCode::count_, is_allowed) << from << " to " << to;
+      EXPECT_EQ(run_column("status", run_id), is_allowed ? to : from);
+    }
+  }
+}
+
+TEST_F(RunStatesTest, ABusyThreadRefusesASecondRunAndNamesTheFirst) {
+  std::string thread_id = world_.new_thread();
+  std::string run_id = world_.new_run(thread_id);
+  try {
+    world_.new_run(thread_id);
+    FAIL() << "the second run was made";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::runs_thread_busy);
+    ASSERT_EQ(error.members.size(), 1U);
+    EXPECT_EQ(error.members[0].second, "\"" + run_id + "\"");
+  }
+}
+
+TEST_F(RunStatesTest, AThreadWithoutMessagesStartsNoRun) {
+  std::string thread_id = world_.new_thread("");
+  EXPECT_EQ(code_of([&] { world_.new_run(thread_id); }), ErrorCode::runs_no_messages);
+}
+
+TEST_F(RunStatesTest, QueuedRunsStartInOrderWhenTheOneBeforeEnds) {
+  std::string thread_id = world_.new_thread();
+  std::string daemon_id = world_.new_daemon("a");
+  std::string first = world_.new_run(thread_id);
+  std::string second = world_.new_run(thread_id, "enqueue");
+  std::string third = world_.new_run(thread_id, "enqueue");
+  int64_t epoch = world_.claim(daemon_id, first);
+  ASSERT_GT(epoch, 0);
+  EXPECT_EQ(world_.claim(daemon_id, second), 0) << "a queued run was claimed";
+  EXPECT_TRUE(finish(daemon_id, first, epoch, "completed", "one"));
+  EXPECT_EQ(run_column("queued", second), "f");
+  EXPECT_EQ(run_column("queued", third), "t");
+  epoch = world_.claim(daemon_id, second);
+  EXPECT_TRUE(finish(daemon_id, second, epoch, "failed", ""));
+  EXPECT_EQ(run_column("queued", third), "f");
+}
+
+TEST_F(RunStatesTest, InterruptCancelsActiveAndQueuedRunsAndTakesTheirPlace) {
+  std::string thread_id = world_.new_thread();
+  std::string first = world_.new_run(thread_id);
+  std::string second = world_.new_run(thread_id, "enqueue");
+  std::string third = world_.new_run(thread_id, "interrupt");
+  EXPECT_EQ(run_column("status", first), "cancelled");
+  EXPECT_EQ(run_column("status", second), "cancelled");
+  EXPECT_EQ(run_column("status", third), "running");
+  EXPECT_EQ(run_column("queued", third), "f");
+  EXPECT_EQ(events_of(first), "1 run.cancelled");
+}
+
+TEST_F(RunStatesTest, TheLimitOfActiveRunsIsExactUnderParallelCreates) {
+  std::vector<std::string> threads;
+  for (int i = 0; i < 20; ++i) threads.push_back(world_.new_thread());
+  std::atomic<int> made = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> workers;
+  for (const std::string& thread_id : threads) {
+    workers.emplace_back([&, thread_id] {
+      ErrorCode code = code_of([&] { world_.new_run(thread_id, "reject", 5); });
+      if (code == ErrorCode::count_) ++made;
+      if (code == ErrorCode::runs_limit_exceeded) ++refused;
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(made, 5);
+  EXPECT_EQ(refused, 15);
+}
+
+TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
+  std::string run_id = world_.new_run(world_.new_thread());
+  std::string old_daemon = world_.new_daemon("a");
+  int64_t old_epoch = world_.claim(old_daemon, run_id);
+  append(old_daemon, run_id, old_epoch, 1, "run.started");
+  // A restart at the same place frees the run at once.
+  std::string new_daemon = world_.new_daemon("a");
+  int64_t new_epoch = world_.claim(new_daemon, run_id);
+  ASSERT_GT(new_epoch, old_epoch);
+  EXPECT_EQ(run_column("last_seq || ' ' || crash_count || ' ' || take_overs", run_id), "1 1 1");
+
+  append(old_daemon, run_id, old_epoch, 2, "message.delta");
+  EXPECT_EQ(events_of(run_id), "1 run.started");
+  EXPECT_FALSE(finish(old_daemon, run_id, old_epoch, "completed", "late"));
+  EXPECT_FALSE(wait(old_daemon, run_id, old_epoch, "question"));
+  DbSession session = database_.as_runner();
+  Params turn;
+  turn.text(old_daemon).text(run_id).integer(old_epoch).integer(1).text("t").text("[]").integer(2);
+  turn.integer(1).integer(1).integer(0).integer(0).boolean(true).boolean(true);
+  EXPECT_EQ(session.run(query::run_turn_commit, turn).text(), "f");
+  EXPECT_EQ(run_column("status", run_id), "running");
+  EXPECT_TRUE(finish(new_daemon, run_id, new_epoch, "completed", "ours"));
+}
+
+TEST_F(RunStatesTest, ARunWhoseLeaseLapsedIsTakenOver) {
+  std::string run_id = world_.new_run(world_.new_thread());
+  std::string gone = world_.new_daemon("a");
+  int64_t epoch = world_.claim(gone, run_id);
+  std::string next = world_.new_daemon("b");
+  DbSession session = database_.as_runner();
+  Params params;
+  params.text(next).integer(10).integer(60);
+  EXPECT_TRUE(session.run(query::run_take_over, params).empty()) << "the lease holds";
+  world_.column(fmt::format(
+      "UPDATE runs SET lease_until = now() - interval '1 second' WHERE id = '{}'", run_id));
+  Result taken = session.run(query::run_take_over, params);
+  ASSERT_EQ(taken.size(), 1);
+  EXPECT_EQ(taken[0].text("id"), run_id);
+  EXPECT_GT(taken[0].integer("epoch"), epoch);
+}
+
+TEST_F(RunStatesTest, ATurnIsPaidForOnceHoweverOftenItIsSent) {
+  std::string run_id = world_.new_run(world_.new_thread());
+  std::string daemon_id = world_.new_daemon("a");
+  int64_t epoch = world_.claim(daemon_id, run_id);
+  DbSession session = database_.as_runner();
+  for (int i = 0; i < 3; ++i) {
+    Params turn;
+    turn.text(daemon_id).text(run_id).integer(epoch).integer(1).text("t").text("[]").integer(2);
+    turn.integer(1000).integer(500).integer(0).integer(0).boolean(true).boolean(true);
+    EXPECT_EQ(session.run(query::run_turn_commit, turn).text(), "t");
+  }
+  // 1000 tokens at 1 $ and 500 at 2 $ a million are 2,000,000 nano-dollars.
+  EXPECT_EQ(run_column("total_cost_nano_usd || ' ' || total_input_tokens", run_id), "2000000 1000");
+}
+
+TEST_F(RunStatesTest, CancelEndsWhatNobodyOwnsAndAsksTheOwnerOtherwise) {
+  std::string unclaimed = world_.new_run(world_.new_thread());
+  world_.as_owner(query::run_cancel, Params().text(unclaimed));
+  EXPECT_EQ(run_column("status", unclaimed), "cancelled");
+  world_.as_owner(query::run_cancel, Params().text(unclaimed));
+  EXPECT_EQ(events_of(unclaimed), "1 run.cancelled") << "a second cancel wrote again";
+
+  std::string daemon_id = world_.new_daemon("a");
+  std::string owned = world_.new_run(world_.new_thread());
+  int64_t epoch = world_.claim(daemon_id, owned);
+  world_.as_owner(query::run_cancel, Params().text(owned));
+  EXPECT_EQ(run_column("status || ' ' || (cancel_requested_at IS NOT NULL)", owned), "running true");
+  // The owner was about to wait for a human: the cancel wins.
+  append(daemon_id, owned, epoch, 1, "run.waiting_for_input");
+  EXPECT_TRUE(wait(daemon_id, owned, epoch, "question"));
+  EXPECT_EQ(run_column("status", owned), "cancelled");
+  EXPECT_EQ(events_of(owned), "1 run.waiting_for_input, 2 run.cancelled");
+}
+
+TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
+  std::string daemon_id = world_.new_daemon("a");
+  std::string run_id = world_.new_run(world_.new_thread());
+  int64_t epoch = world_.claim(daemon_id, run_id);
+  append(daemon_id, run_id, epoch, 1, "run.waiting_for_input");
+  ASSERT_TRUE(wait(daemon_id, run_id, epoch, "question"));
+  std::atomic<int> won = 0;
+  std::atomic<int> late = 0;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 10; ++i) {
+    workers.emplace_back([&] {
+      Params params;
+      params.text(run_id).text("blue");
+      ErrorCode code = code_of([&] { world_.as_owner(query::run_input, params); });
+      if (code == ErrorCode::count_) ++won;
+      if (code == ErrorCode::runs_not_waiting) ++late;
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(won, 1);
+  EXPECT_EQ(late, 9);
+  EXPECT_EQ(events_of(run_id), "1 run.waiting_for_input, 2 run.input_provided");
+  EXPECT_GT(world_.claim(daemon_id, run_id), epoch);
+}
+
+TEST_F(RunStatesTest, AConfirmationTakesOnlyItsThreeForms) {
+  std::string daemon_id = world_.new_daemon("a");
+  std::string run_id = world_.new_run(world_.new_thread());
+  int64_t epoch = world_.claim(daemon_id, run_id);
+  ASSERT_TRUE(wait(daemon_id, run_id, epoch, "tool_confirmation"));
+  for (const char* wrong : {"yes", "{}", "{\"decision\": \"maybe\"}", "[1]", "{\"decision\"",
+                            "{\"decision\": \"approve\", \"arguments\": 5}"}) {
+    Params params;
+    params.text(run_id).text(wrong);
+    EXPECT_EQ(code_of([&] { world_.as_owner(query::run_input, params); }),
+              ErrorCode::validation_error)
+        << wrong;
+  }
+  EXPECT_EQ(run_column("status", run_id), "waiting_for_input");
+  Params right;
+  right.text(run_id).text(R"({"decision": "approve", "arguments": {"query": "x"}})");
+  EXPECT_EQ(code_of([&] { world_.as_owner(query::run_input, right); }), ErrorCode::count_);
+}
+
+TEST_F(RunStatesTest, ARunThatNobodyAnswersInTimeFails) {
+  std::string daemon_id = world_.new_daemon("a");
+  std::string run_id = world_.new_run(world_.new_thread());
+  int64_t epoch = world_.claim(daemon_id, run_id);
+  append(daemon_id, run_id, epoch, 1, "run.waiting_for_input");
+  ASSERT_TRUE(wait(daemon_id, run_id, epoch, "question", -1));
+  DbSession session = database_.as_runner();
+  EXPECT_NE(session.run(query::run_expire_inputs, Params().integer(10)).text(), "0");
+  EXPECT_EQ(session.run(query::run_expire_inputs, Params().integer(10)).text(), "0");
+  EXPECT_EQ(run_column("status || ' ' || error_code", run_id), "failed run.input_timeout");
+  EXPECT_EQ(events_of(run_id), "1 run.waiting_for_input, 2 run.failed");
+}
+
+TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
+  std::string daemon_id = world_.new_daemon("a");
+  std::string thread_id = world_.new_thread("question");
+  std::string first = world_.new_run(thread_id);
+  finish(daemon_id, first, world_.claim(daemon_id, first), "completed", "old");
+  EXPECT_EQ(messages_of(thread_id), "question|old");
+
+  Params params;
+  params.text(thread_id).integer(10).integer(100);
+  world_.as_owner(query::run_retry, params);
+  EXPECT_EQ(messages_of(thread_id), "question");
+  std::string retried = world_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
+  finish(daemon_id, retried, world_.claim(daemon_id, retried), "failed", "half");
+  EXPECT_EQ(messages_of(thread_id), "question|old");
+
+  world_.as_owner(query::run_retry, params);
+  retried = world_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
+  finish(daemon_id, retried, world_.claim(daemon_id, retried), "completed", "new");
+  EXPECT_EQ(messages_of(thread_id), "question|new");
+}
+
+TEST_F(RunStatesTest, SomebodyElseOfTheOrganizationIsDenied) {
+  std::string thread_id = world_.new_thread();
+  std::string run_id = world_.new_run(thread_id);
+  DbSession session = database_.as_api();
+  for (const Statement* statement : {&query::run_cancel, &query::run_show, &query::thread_show}) {
+    world_.begin_as(session, world_.other_id);
+    bool is_thread = statement == &query::thread_show;
+    Params params;
+    params.text(is_thread ? thread_id : run_id);
+    EXPECT_EQ(code_of([&] { session.run(*statement, params); }), ErrorCode::policy_denied);
+    session.rollback();
+  }
+}
+
+TEST_F(RunStatesTest, ADaemonThatStopsHandsItsRunsBackWithoutACrash) {
+  std::string daemon_id = world_.new_daemon("a");
+  std::string run_id = world_.new_run(world_.new_thread());
+  int64_t epoch = world_.claim(daemon_id, run_id);
+  append(daemon_id, run_id, epoch, 1, "run.started");
+  DbSession session = database_.as_runner();
+  session.run(query::daemon_stop, Params().text(daemon_id));
+  EXPECT_EQ(run_column("(owner_id IS NULL) || ' ' || crash_count || ' ' || last_seq", run_id),
+            "true 0 1");
+  EXPECT_GT(world_.claim(world_.new_daemon("b"), run_id), epoch);
+}
+
+}  // namespace
+}  // namespace hostler

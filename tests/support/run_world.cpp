@@ -1,0 +1,95 @@
+// See tests/support/run_world.h.
+#include "tests/support/run_world.h"
+
+#include <queries.h>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+
+namespace hostler::testing_support {
+
+RunWorld::RunWorld(const TestDatabase& made) : database(made) {
+  DbSession session = database.as_superuser();
+  auto id = [&] { return std::string(session.run_text("SELECT uuidv7()").text()); };
+  org_id = id();
+  owner_id = id();
+  other_id = id();
+  std::string provider_id = id();
+  model_id = id();
+  session.run_text(fmt::format(
+      "BEGIN;"
+      "INSERT INTO orgs (id, slug, name, type) VALUES ('{0}', '{0}', 'world', 'workspace');"
+      "INSERT INTO users (id, login, username, email, personal_org_id) VALUES "
+      "('{1}', 'owner', 'owner', '{1}@example.org', '{0}'),"
+      "('{2}', 'other', 'other', '{2}@example.org', '{0}');"
+      "INSERT INTO org_members (org_id, user_id, role) VALUES ('{0}', '{1}', 'owner'),"
+      "('{0}', '{2}', 'member');"
+      "INSERT INTO credit_accounts (org_id) VALUES ('{0}');"
+      "INSERT INTO llm_providers (id, org_id, name, provider_kind) VALUES ('{3}', '{0}', 'p', "
+      "'openai');"
+      "INSERT INTO llm_models (id, org_id, provider_id, model, is_default, input_usd_per_mtok, "
+      "output_usd_per_mtok) VALUES ('{4}', '{0}', '{3}', 'm', true, 1, 2);"
+      "COMMIT",
+      org_id, owner_id, other_id, provider_id, model_id));
+}
+
+std::string RunWorld::new_thread(const std::string& message) {
+  std::string thread_id = column(fmt::format(
+      "INSERT INTO threads (org_id, created_by_user_id) VALUES ('{}', '{}') RETURNING id", org_id,
+      owner_id));
+  if (!message.empty()) {
+    column(fmt::format("INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)"
+                       " VALUES ('{}', '{}', '{}', 'user', '{}') RETURNING id",
+                       org_id, thread_id, owner_id, message));
+  }
+  return thread_id;
+}
+
+void RunWorld::begin_as(DbSession& session, const std::string& user_id) const {
+  session.begin();
+  const char* context = R"({"trace_id": "0123456789abcdef0123456789abcdef"})";
+  session.run(query::enter, Params().text(org_id).text(user_id).text(context));
+}
+
+Result RunWorld::as_owner(const Statement& statement, const Params& params) const {
+  DbSession session = database.as_api();
+  begin_as(session, owner_id);
+  Result result = session.run(statement, params);
+  session.commit();
+  return result;
+}
+
+std::string RunWorld::new_run(const std::string& thread_id, const std::string& strategy,
+                              int64_t active_max) const {
+  Params params;
+  params.text(thread_id).null().null().text(strategy).integer(active_max).integer(100);
+  Result result = as_owner(query::run_create, params);
+  std::optional<Json> made = parse_json_or_nothing(result.text());
+  return std::string(made->text_or("run_id"));
+}
+
+std::string RunWorld::new_daemon(const std::string& place) const {
+  DbSession session = database.as_runner();
+  Params params;
+  params.text("host").text(place).text("1");
+  return std::string(session.run(query::daemon_start, params).text());
+}
+
+int64_t RunWorld::claim(const std::string& daemon_id, const std::string& run_id) const {
+  DbSession session = database.as_runner();
+  Result claimed =
+      session.run(query::run_claim, Params().text(daemon_id).integer(1000).integer(60));
+  for (int i = 0; i < claimed.size(); ++i) {
+    if (claimed[i].text("id") == run_id) return claimed[i].integer("epoch");
+  }
+  return 0;
+}
+
+std::string RunWorld::column(const std::string& text) const {
+  DbSession session = database.as_superuser();
+  Result result = session.run_text(text);
+  return result.empty() ? "" : std::string(result.text());
+}
+
+}  // namespace hostler::testing_support
