@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
+#include "lib/json.h"
 
 namespace hostler {
 namespace {
@@ -119,6 +120,14 @@ std::optional<std::string> SecretBox::open(const SecretPlace& place,
   std::optional<std::string> data_key = open_sealed(found->second, secret.wrapped_key, bound);
   if (!data_key || data_key->size() != key_bytes) return std::nullopt;
   return open_sealed(*data_key, secret.sealed, bound);
+}
+
+std::string secret_json(const SecretPlace& place, const SealedSecret& secret) {
+  JsonWriter json;
+  json.begin_object().member("id", place.id).member("key_version", secret.key_version);
+  json.member("wrapped_key", to_base64(secret.wrapped_key));
+  json.member("sealed", to_base64(secret.sealed)).end_object();
+  return json.take();
 }
 
 std::string key_prefix_of(std::string_view key) {

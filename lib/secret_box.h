@@ -42,6 +42,10 @@ class SecretBox {
   std::map<int64_t, std::string> keys_;  // never empty
 };
 
+// For a statement that stores the secret: {"id", "key_version", "wrapped_key", "sealed"}, bytes in
+// base64.
+std::string secret_json(const SecretPlace& place, const SealedSecret& secret);
+
 // How a key is shown: its first characters and the last four with **** between; of a short one only
 // **** (contract section 5). At most a third of the key is shown.
 std::string key_prefix_of(std::string_view key);

@@ -1,9 +1,11 @@
 // The settings in force while a process runs: what file and environment said, with the rows of the
-// database on top. The program's main part calls apply() after every NOTIFY hostler_settings and after
-// every new connection; whoever works takes current() and keeps it for one piece of work.
+// database on top. The program's main part calls apply() after every NOTIFY hostler_settings and
+// after every new connection; whoever works takes current() and keeps it for one piece of work.
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "lib/loop/db.h"
 #include "lib/secret_box.h"
@@ -11,18 +13,30 @@
 
 namespace hostler {
 
+// The kind under which a secret setting is sealed: bound to its name.
+std::string setting_secret_kind(const SettingRow& row);
+
+// start with the rows of query::settings_all on top. A row that this program does not know, or
+// cannot read or open, is logged and left out: what start says is then in force.
+Settings settings_with_stored(const Settings& start, const Result& rows, const SecretBox& secrets);
+
 class LiveSettings {
  public:
   explicit LiveSettings(const Settings& start);
+  LiveSettings(const LiveSettings&) = delete;
+  LiveSettings& operator=(const LiveSettings&) = delete;
 
-  std::shared_ptr<const Settings> current() const { return current_; }
+  // The newest snapshot. From any thread.
+  std::shared_ptr<const Settings> current() const;
+  // What holds without the database.
+  const Settings& start() const { return start_; }
 
-  // rows: of query::settings_all. A row that cannot be read is logged and left out: what file,
-  // environment or default say is then in force.
+  // rows: of query::settings_all. From one thread.
   void apply(const Result& rows, const SecretBox& secrets);
 
  private:
   const Settings start_;
+  mutable std::mutex mutex_;  // of current_
   std::shared_ptr<const Settings> current_;
 };
 
