@@ -1,4 +1,4 @@
--- Live settings.
+-- Live settings that administrators changed: read by every process, written behind access.authenticate.
 
 -- name: settings_all
 -- What administrators changed; a secret one comes sealed.
