@@ -7,7 +7,8 @@
 //   fields.check();
 //
 // After a fault the readers answer an empty value, and check() throws the 422. Lengths count
-// characters (code points). A member that is null counts as absent, except for the nullable readers.
+// characters (code points). A member that is null counts as absent, except for the nullable
+// readers.
 #pragma once
 
 #include <cstdint>

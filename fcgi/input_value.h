@@ -1,5 +1,5 @@
-// Checks of single values, shared by bodies and queries (fcgi/input.cpp, fcgi/input_query.cpp). Each
-// answers nothing after a fault, which it adds.
+// Checks of single values, shared by bodies and queries (fcgi/input.cpp, fcgi/input_query.cpp).
+// Each answers nothing after a fault, which it adds.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The pool's listening socket: given by systemd as descriptor 0, kept over a reload, or opened here.
-// Called by the master only.
+// The pool's listening socket: given by systemd as descriptor 0, kept over a reload, or opened
+// here. Called by the master only.
 #pragma once
 
 #include <string>

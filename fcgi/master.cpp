@@ -228,8 +228,8 @@ void Master::begin_end() {
   loop_.stop();
 }
 
-// The next generation is this program started anew, so it also is a new version. First it looks at its
-// configuration, in a child: a faulty file changes nothing.
+// The next generation is this program started anew, so it also is a new version. First it looks at
+// its configuration, in a child: a faulty file changes nothing.
 void Master::begin_reload() {
   if (is_ending_ || check_pid_ > 0) return;
   std::vector<std::string> words = own_command_;

@@ -1,6 +1,6 @@
-// The pool's master: opens the socket, forks the workers, replaces the dead and the stuck, drains on
-// SIGTERM, gives way to a new generation on SIGHUP. Called by main. It serves no request and opens
-// no connection to the database: none may cross a fork.
+// The pool's master: opens the socket, forks the workers, replaces the dead and the stuck, drains
+// on SIGTERM, gives way to a new generation on SIGHUP. Called by main. It serves no request and
+// opens no connection to the database: none may cross a fork.
 #pragma once
 
 #include <memory>

@@ -45,7 +45,9 @@ Task<void> PasswordGate::enter() {
       throw error;
     }
     Counted counted(waiting_);
-    while (running_ >= running_max) co_await left_.wait();
+    while (running_ >= running_max) {
+      co_await left_.wait();
+    }
   }
   ++running_;
 }

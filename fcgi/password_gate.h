@@ -1,4 +1,5 @@
-// Password hashing on the thread pool, few at once: a storm of logins slows logins and nothing else.
+// Password hashing on the thread pool, few at once: a storm of logins slows logins and nothing
+// else.
 #pragma once
 
 #include <string>

@@ -58,7 +58,8 @@ struct Request {
   const Route* route = nullptr;
   std::array<std::pair<std::string_view, std::string_view>, path_values_max> path_values;
   size_t path_value_count = 0;
-  // Who the client is for audit, limits and rules: the peer, until a gateway setting says otherwise.
+  // Who the client is for audit, limits and rules: the peer, until a gateway setting says
+  // otherwise.
   std::string_view client_ip;
   Credential credential;
   bool caller_was_asked = false;  // the authenticating statement was sent

@@ -9,7 +9,6 @@ namespace hostler {
 namespace {
 
 constexpr std::string_view json_type = "application/json";
-constexpr size_t page_bytes_max = 4 << 20;
 
 // The client's own text, with what would end the link's brackets or the header line escaped.
 void append_uri(std::string_view uri, std::string& out) {
@@ -53,41 +52,16 @@ Response Response::no_content() { return {}; }
 
 Response Response::ok() { return json_text(200, R"({"ok":true})"); }
 
-Response page_response(const Request& request, const Result& rows, int64_t limit,
-                       std::string_view cursor_name, MoreAt more_at) {
-  // Counted from the side where the page begins.
-  int count = 0;
-  size_t bytes = 0;
-  auto row_at = [&](int place) {
-    return rows[more_at == MoreAt::end ? place : rows.size() - 1 - place];
-  };
-  while (count < rows.size() && count < limit) {
-    size_t size = row_at(count).text("item").size() + 1;
-    if (count > 0 && bytes + size > page_bytes_max) break;
-    bytes += size;
-    ++count;
+Response page_response(const Request& request, Result page, std::string_view cursor_name) {
+  Response response;
+  response.status = 200;
+  response.content_type = json_type;
+  response.rows = std::move(page);
+  Row row = response.rows.front();
+  response.body_view = row.text("body");
+  if (!row.is_null("next")) {
+    response.add_header("Link", next_link(request, cursor_name, row.text("next")));
   }
-  Response response = Response::json_text(200, "[");
-  response.text.reserve(bytes + 2);
-  int first = more_at == MoreAt::end ? 0 : rows.size() - count;
-  for (int i = first; i < first + count; ++i) {
-    if (i > first) response.text += ',';
-    response.text += rows[i].text("item");
-  }
-  response.text += ']';
-  if (count < rows.size()) {
-    response.add_header("Link", next_link(request, cursor_name, row_at(count - 1).text("id")));
-  }
-  return response;
-}
-
-Response list_response(const Result& rows) {
-  Response response = Response::json_text(200, "[");
-  for (int i = 0; i < rows.size(); ++i) {
-    if (i > 0) response.text += ',';
-    response.text += rows[i].text("item");
-  }
-  response.text += ']';
   return response;
 }
 

@@ -31,16 +31,10 @@ struct Response {
   static Response ok();
 };
 
-// On which side of the rows the one stands that shows that there is more.
-enum class MoreAt { end, beginning };
-
-// A list whose statement was asked for limit + 1 rows of (id, item): a bare array of the items, and
-// while more exist, Link rel="next": the request's own query with the cursor moved to the last id seen.
-// A page ends early at 4 MiB of text.
-Response page_response(const Request& request, const Result& rows, int64_t limit,
-                       std::string_view cursor_name, MoreAt more_at = MoreAt::end);
-// A whole list: the items of all rows.
-Response list_response(const Result& rows);
+// A page of a list, as page_of() makes it in SQL: a row with the columns body (a JSON array) and
+// next (the id of the last item when more exist, else null). Then Link rel="next" repeats the
+// request's query with the cursor moved there. The body is passed on without a copy.
+Response page_response(const Request& request, Result page, std::string_view cursor_name);
 
 // The value of such a Link header.
 std::string next_link(const Request& request, std::string_view cursor_name,

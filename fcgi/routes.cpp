@@ -31,21 +31,34 @@ constexpr Access scoped(const char* permission) { return {Access::Who::scope, fa
 constexpr int64_t none = 0;
 constexpr int64_t mib = body_bytes_most;
 
-// Where a literal and a value both fit, the literal stands first.
+constexpr Rate uncounted = Rate::none;
+constexpr Rate by_address = Rate::anonymous;
+constexpr Rate by_org = Rate::org;
+
+// A row: method, path, access; lane, body limit, what calls count for, handler, and for a route
+// with ids and a body the guard of its ids. Where a literal and a value both fit, the literal
+// stands first.
 // clang-format off
-constexpr std::array routes{
-    //    method path                          access                          lane   body  rate             handler          guard of the ids
-    Route{get,   "/healthz",                   open,                           quick, none, Rate::none,      show_health},
-    Route{get,   "/readyz",                    open,                           quick, none, Rate::none,      show_readiness, nullptr, render_unavailable},
-    Route{get,   "/v1/openapi.json",           open,                           quick, none, Rate::anonymous, show_openapi},
+constexpr auto routes = std::to_array<Route>({
+    {get,   "/healthz",                       open,
+            quick, none, uncounted, show_health},
+    {get,   "/readyz",                        open,
+            quick, none, uncounted, show_readiness, nullptr, render_unavailable},
+    {get,   "/v1/openapi.json",               open,
+            quick, none, by_address, show_openapi},
 
-    Route{get,   "/v1/threads",                may_or_key("data.threads.read"),  quick, none, Rate::org,     list_threads},
-    Route{post,  "/v1/threads",                may_or_key("data.threads.write"), own,   mib,  Rate::org,     create_thread},
-    Route{get,   "/v1/threads/{thread_id}",    may_or_key("data.threads.read"),  quick, none, Rate::org,     show_thread},
-    Route{patch, "/v1/threads/{thread_id}",    may_or_key("data.threads.write"), own,   mib,  Rate::org,     update_thread,  &query::thread_show},
+    {get,   "/v1/threads",                    may_or_key("data.threads.read"),
+            quick, none, by_org, list_threads},
+    {post,  "/v1/threads",                    may_or_key("data.threads.write"),
+            own, mib, by_org, create_thread},
+    {get,   "/v1/threads/{thread_id}",        may_or_key("data.threads.read"),
+            quick, none, by_org, show_thread},
+    {patch, "/v1/threads/{thread_id}",        may_or_key("data.threads.write"),
+            own, mib, by_org, update_thread, &query::thread_show},
 
-    Route{get,   "/v1/runs/{run_id}/events",   may_or_key("data.runs.read"),     quick, none, Rate::none,    served_by_relay},
-};
+    {get,   "/v1/runs/{run_id}/events",       may_or_key("data.runs.read"),
+            quick, none, uncounted, served_by_relay},
+});
 // clang-format on
 
 constexpr auto patterns = [] {
@@ -65,21 +78,6 @@ constexpr std::array path_names{
     PathName{"run_id", ErrorCode::runs_not_found},
     PathName{"provider_id", ErrorCode::llm_providers_not_found},
     PathName{"model_id", ErrorCode::llm_models_not_found},
-    PathName{"persona_id", ErrorCode::personas_not_found},
-    PathName{"session_id", ErrorCode::sessions_not_found},
-    PathName{"key_id", ErrorCode::api_keys_not_found},
-    PathName{"org_id", ErrorCode::orgs_not_found},
-    PathName{"member_id", ErrorCode::members_not_found},
-    PathName{"invitation_id", ErrorCode::invitations_not_found},
-    PathName{"user_id", ErrorCode::users_not_found},
-    PathName{"plan_id", ErrorCode::plans_not_found},
-    PathName{"subscription_id", ErrorCode::subscriptions_not_found},
-    PathName{"override_id", ErrorCode::entitlement_overrides_not_found},
-    PathName{"rule_id", ErrorCode::ip_rules_not_found},
-    PathName{"endpoint_id", ErrorCode::webhooks_not_found},
-    PathName{"delivery_id", ErrorCode::webhooks_not_found},
-    PathName{"invite_code_id", ErrorCode::invite_codes_not_found},
-    PathName{"redemption_code_id", ErrorCode::redemption_codes_not_found},
 };
 
 constexpr ErrorCode code_of(std::string_view name) {

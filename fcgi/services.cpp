@@ -105,7 +105,7 @@ Batch begin_batch(Request& request) {
 }
 
 void take_caller(Request& request, bool authenticated, const Results& results) {
-  if (authenticated) request.caller = caller_from(results.front());
+  if (authenticated) request.caller = caller_from(results.front().front());
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ class Services {
   // Several steps in one transaction, on the own lane whatever the route says. As the caller.
   Task<Transaction> transaction(Request& request);
 
-  // Wakes the daemons after a write: a notification of its own on the quick lane, not waited for. One that
-  // is lost is made good by their sweeps.
+  // Wakes the daemons after a write: a notification of its own on the quick lane, not waited for.
+  // One that is lost is made good by their sweeps.
   void ring(const Statement& bell, Params params = {});
 
   // Authenticates and sends nothing else, except the route's guard when with_guard is set. For

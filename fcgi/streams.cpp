@@ -1,5 +1,5 @@
-// GET /v1/runs/{run_id}/events reaches the pool only when nginx is set up wrongly: the event streams
-// are served by hostler-runner.
+// GET /v1/runs/{run_id}/events reaches the pool only when nginx is set up wrongly: the event
+// streams are served by hostler-runner.
 #include "fcgi/handlers.h"
 
 namespace hostler {

@@ -23,9 +23,9 @@ Task<Response> list_threads(Services& services, Request& request) {
   std::optional<std::string> before = query.id("before");
   query.check();
   Params params;
-  params.integer(limit + 1).text_or_null(before);
-  Result rows = co_await services.query(request, query::thread_page, std::move(params));
-  co_return page_response(request, rows, limit, "before");
+  params.integer(limit).text_or_null(before);
+  Result page = co_await services.query(request, query::thread_page, std::move(params));
+  co_return page_response(request, std::move(page), "before");
 }
 
 Task<Response> show_thread(Services& services, Request& request) {

@@ -28,7 +28,8 @@ namespace {
 
 constexpr size_t in_flight_max = 512;
 constexpr int accepts_per_turn = 16;
-// A worker that takes less leaves more to its neighbours; libfcgi's select() needs descriptors < 1024.
+// A worker that takes less leaves more to its neighbours; libfcgi's select() needs descriptors <
+// 1024.
 constexpr rlim_t descriptors_max = 1000;
 constexpr int64_t accept_pause_ms = 50;
 constexpr int64_t beat_every_ms = 250;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "lib/crypto.h"
-#include "lib/loop/db.h"
 
 namespace hostler {
 namespace {
@@ -81,20 +80,6 @@ std::vector<std::string_view> Caller::permission_names() const {
 bool Caller::may(std::string_view permission) const {
   std::vector<std::string_view> names = permission_names();
   return std::find(names.begin(), names.end(), permission) != names.end();
-}
-
-Caller caller_from(const Result& authenticated) {
-  Row row = authenticated.front();
-  Caller caller;
-  caller.is_known = true;
-  caller.user_id = row.text("user_id");
-  caller.org_id = row.text("org_id");
-  caller.role = row.text("role");
-  caller.platform_admin = row.boolean("platform_admin");
-  caller.session_id = row.text_or_null("session_id");
-  caller.api_key_id = row.text_or_null("api_key_id");
-  caller.permissions = row.text("permissions");
-  return caller;
 }
 
 }  // namespace hostler

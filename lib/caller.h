@@ -11,8 +11,6 @@
 
 namespace hostler {
 
-class Result;
-
 struct Credential {
   enum class Kind { none, access_token, api_key };
   Kind kind = Kind::none;
@@ -37,7 +35,19 @@ struct Caller {
   std::vector<std::string_view> permission_names() const;  // views into permissions
 };
 
-// From the row of the authenticating statement.
-Caller caller_from(const Result& authenticated);
+// From the row of the authenticating statement (a Row of lib/loop/db.h).
+template <class Row>
+Caller caller_from(const Row& row) {
+  Caller caller;
+  caller.is_known = true;
+  caller.user_id = row.text("user_id");
+  caller.org_id = row.text("org_id");
+  caller.role = row.text("role");
+  caller.platform_admin = row.boolean("platform_admin");
+  caller.session_id = row.text_or_null("session_id");
+  caller.api_key_id = row.text_or_null("api_key_id");
+  caller.permissions = row.text("permissions");
+  return caller;
+}
 
 }  // namespace hostler

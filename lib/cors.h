@@ -1,5 +1,5 @@
-// Cross-origin rules (Fetch standard, CORS protocol): which header fields let a page of a configured
-// origin call the API and the streams with credentials. Never a star.
+// Cross-origin rules (Fetch standard, CORS protocol): which header fields let a page of a
+// configured origin call the API and the streams with credentials. Never a star.
 #pragma once
 
 #include <span>

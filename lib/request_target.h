@@ -24,8 +24,8 @@ struct Target {
   std::string decoded;  // backs the segments when one of them was encoded
 };
 
-// Throws http_bad_request for a broken escape, NUL, a control character or bytes that are not UTF-8.
-// The segments are views into uri or into target.decoded: both must stay where they are.
+// Throws http_bad_request for a broken escape, NUL, or bytes that are not UTF-8. The segments are
+// views into uri or into target.decoded: both must stay where they are.
 void parse_target(std::string_view uri, Target& target);
 
 }  // namespace hostler

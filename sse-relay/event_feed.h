@@ -1,6 +1,6 @@
-// The hand-over of committed events from the agents' thread to the relay's. Each side calls its own
-// half from its own thread; everything is guarded by one lock that is held for moments only. It is a
-// hint: the table is the truth, and whatever is dropped here is read there.
+// The hand-over of committed events from the agents' thread to the relay's. Each side calls its
+// own half from its own thread; one lock, held for moments, guards all of it. It is a hint: the
+// table is the truth, and whatever is dropped here is read there.
 #pragma once
 
 #include <atomic>

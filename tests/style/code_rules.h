@@ -45,7 +45,7 @@ inline Findings wrong_arrow(const SourceFile& file) {
     std::set<std::string> to;
   };
   const std::array<Arrow, 7> arrows = {
-      {{"lib", {"lib"}},
+      {{"lib", {"lib", "lib/loop"}},
        {"lib/loop", {"lib", "lib/loop"}},
        {"fcgi", {"fcgi", "lib", "lib/loop"}},
        {"runner", {"runner", "lib", "lib/loop"}},

@@ -10,7 +10,7 @@
 
 namespace hostler::style {
 
-// `if (…)` and `else` may stand before the one thing that a statement does.
+// `if (…)`, `while (…)` and `else` may stand before the one thing that a statement does.
 inline std::string_view without_condition(std::string_view statement) {
   for (bool again = true; again;) {
     again = false;
@@ -20,8 +20,8 @@ inline std::string_view without_condition(std::string_view statement) {
     if (statement.starts_with("else") && statement.size() > 4 && !is_word_char(statement[4])) {
       statement.remove_prefix(4);
       again = true;
-    } else if (statement.starts_with("if (")) {
-      size_t close = closing_of(statement, 3);
+    } else if (statement.starts_with("if (") || statement.starts_with("while (")) {
+      size_t close = closing_of(statement, statement.find('('));
       bool tests_await = statement.substr(0, close).find("co_await") != std::string_view::npos;
       if (close == std::string_view::npos || tests_await) return statement;
       statement.remove_prefix(close + 1);

@@ -41,7 +41,8 @@ std::map<std::string, std::string> answered_codes() {
   std::map<std::string, const ErrorRow*> rows = rows_by_enumerator();
   std::map<std::string, std::string> answered;
   for (const SourceFile& file : source_tree()) {
-    bool is_table = file.path == "lib/error.cpp" || file.path == "lib/error.h";
+    bool is_table = file.path == "lib/error.cpp" || file.path == "lib/error.h" ||
+                    file.path == "fcgi/routes.cpp";  // codes of ids, of paths yet to come too
     if (is_table || is_test(file.path) || file.path.starts_with("ctl/")) continue;
     if (file.path.ends_with(".sql")) {
       for (const Piece& code : codes_raised_in(file.text)) answered[code.text] = file.path;
@@ -96,10 +97,13 @@ TEST(ErrorCodes, ThatTheProductAnswersStandInTheDocument) {
   for (const DocumentedCode& code : codes_of(document)) documented.insert(code.code);
   const std::map<std::string, std::string> answered = answered_codes();
   ASSERT_GT(answered.size(), 5u);
+  const std::set<std::string> of_hostlerctl = {"users.not_found"};  // admin promote
+  std::string silent;
   for (const auto& [code, path] : answered) {
-    EXPECT_TRUE(documented.contains(code))
-        << path << " answers " << code << ": name it in docs/openapi.yaml (x-codes)";
+    bool is_told = documented.contains(code) || of_hostlerctl.contains(code);
+    if (!is_told) silent += "  " + code + " (" + path + ")\n";
   }
+  EXPECT_EQ(silent, "") << "name these in docs/openapi.yaml (x-codes)";
 }
 
 TEST(ErrorCodes, InNginxHaveTheSameTitleAndStatus) {

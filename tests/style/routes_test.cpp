@@ -100,17 +100,22 @@ bool has_code(const Json& document, const Operation& operation, std::string_view
   return false;
 }
 
+// What the first set has and the second lacks, a line each.
+std::string missing(const std::set<std::string>& wanted, const std::set<std::string>& there) {
+  std::string lines;
+  for (const std::string& name : wanted) {
+    if (!there.contains(name)) lines += "  " + name + "\n";
+  }
+  return lines;
+}
+
 TEST(Routes, StandInTheDocumentAndTheDocumentNamesNoOther) {
   Json document = openapi_document();
   std::set<std::string> documented, printed;
   for (const Operation& operation : operations_of(document)) documented.insert(operation.name());
   for (const PrintedRoute& route : routes_of_program()) printed.insert(route.name());
-  for (const std::string& name : printed) {
-    EXPECT_TRUE(documented.contains(name)) << name << ": write it into docs/openapi.yaml";
-  }
-  for (const std::string& name : documented) {
-    EXPECT_TRUE(printed.contains(name)) << name << ": the document promises what there is not";
-  }
+  EXPECT_EQ(missing(printed, documented), "") << "write these into docs/openapi.yaml";
+  EXPECT_EQ(missing(documented, printed), "") << "docs/openapi.yaml promises what there is not";
 }
 
 TEST(Routes, AdmitWhomTheDocumentSays) {
@@ -181,9 +186,28 @@ TEST(Routes, AreEachNamedByAnApiTest) {
     if (file.path.starts_with("tests/api/") || file.path.starts_with("tests/system/"))
       tests += file.text;
   }
+  std::string untested;
   for (const PrintedRoute& route : routes_of_program()) {
-    EXPECT_NE(tests.find(route.name()), tests.npos)
-        << route.name() << ": test it in tests/api and name it there, so that it can be found";
+    if (tests.find(route.name()) == tests.npos) untested += "  " + route.name() + "\n";
+  }
+  EXPECT_EQ(untested, "") << "test these in tests/api and name them there, so that they are found";
+}
+
+// The last piece of a path that ends in _id decides what is told when there is no such thing.
+TEST(Routes, TellWhenThereIsNoSuchThing) {
+  Json document = openapi_document();
+  std::vector<Operation> operations = operations_of(document);
+  for (const PrintedRoute& route : routes_of_program()) {
+    const Operation* operation = operation_named(operations, route.name());
+    bool has_id = route.path.find("_id}") != route.path.npos;
+    if (operation == nullptr || !has_id) continue;
+    bool tells = false;
+    for (const DocumentedCode& code : codes_of(document)) {
+      bool is_here = code.where == operation->name() + " 404";
+      tells =
+          tells || (is_here && code.code.ends_with(".not_found") && code.code != "orgs.not_found");
+    }
+    EXPECT_TRUE(tells || route.path.find("{org_id}") != route.path.npos) << route.name() << ": 404";
   }
 }
 
