@@ -159,7 +159,17 @@ check: ## format, style, shell scripts, and a build with clang
 	shellcheck -x $(shell_scripts)
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release build/release/style_test
 	build/release/style_test --gtest_brief=1
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang build
+
+# clang-tidy over the programs' sources, each once until it changes.
+tidied := $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources))
+.PHONY: tidy
+tidy: $(tidied)
+$(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(openapi)
+	@mkdir -p $(@D)
+	clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
+	@touch $@
 
 # ---------------------------------------------------------------- install
 
