@@ -68,8 +68,8 @@ struct ActiveRun {
   bool after_input = false;  // goes on behind a human's answer: nothing is taken over
 
   // The single writer's state (runner/event_log).
-  int64_t last_seq = 0;       // given to the newest event
-  int64_t committed_seq = 0;  // on disk
+  int64_t last_seq = 0;          // given to the newest event
+  int64_t committed_seq = 0;     // on disk
   int64_t writes = 0;            // appended: events, turns, the ending
   int64_t committed_writes = 0;  // on disk
   std::vector<PendingEvent> pending;
@@ -77,17 +77,17 @@ struct ActiveRun {
   std::vector<ToolRecord> pending_tools;
   std::unique_ptr<WaitRecord> pending_wait;
   std::unique_ptr<Ending> pending_ending;
-  bool is_dirty = false;  // in the event log's list
-  bool is_lost = false;   // another daemon owns it, or it has ended: nothing is written any more
+  bool is_dirty = false;   // in the event log's list
+  bool is_lost = false;    // another daemon owns it, or it has ended: nothing is written any more
   bool is_ending = false;  // its ending, or its wait, was appended: nothing may follow
   bool has_ended = false;  // that is on disk; the daemon does not own it any more
   Signal written;          // after each flush that concerns it
 
   // What the agent loop has so far; the supervisor ends a run with it when the loop is destroyed.
-  int turns = 0;             // finished ones
-  int tool_calls = 0;        // of the finished turns
-  std::string text;          // of the finished turns
-  ModelTurn turn;            // the one in progress
+  int turns = 0;       // finished ones
+  int tool_calls = 0;  // of the finished turns
+  std::string text;    // of the finished turns
+  ModelTurn turn;      // the one in progress
   bool turn_is_open = false;
 };
 

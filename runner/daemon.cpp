@@ -35,15 +35,7 @@ HttpClientOptions http_options(const Settings& start) {
 }
 
 void log_failure(const std::string& name, std::exception_ptr failure) {
-  std::string cause = "unknown";
-  try {
-    std::rethrow_exception(failure);
-  } catch (const Error& error) {
-    cause = error.cause.empty() ? error.detail : error.cause;
-  } catch (const std::exception& error) {
-    cause = error.what();
-  }
-  log_error("task_failed", {{"task", name}, {"cause", cause}});
+  log_error("task_failed", {{"task", name}, {"cause", cause_of(failure)}});
 }
 
 }  // namespace
@@ -64,11 +56,10 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
 Daemon::~Daemon() = default;
 
 void Daemon::start() {
-  db_.listen({"hostler_runs", "hostler_control", "hostler_events", "hostler_settings"},
-             [this](std::string_view channel, std::string_view payload) {
-               on_notify(channel, payload);
-             },
-             [this] { on_listening(); });
+  db_.listen(
+      {"hostler_runs", "hostler_control", "hostler_events", "hostler_settings"},
+      [this](std::string_view channel, std::string_view payload) { on_notify(channel, payload); },
+      [this] { on_listening(); });
   tasks_.add("begin", begin());
 }
 

@@ -91,8 +91,7 @@ void EventLog::wait(const RunPtr& run, std::string data_json, WaitRecord record)
   mark_dirty(run);
 }
 
-void EventLog::end(const RunPtr& run, std::string_view type, std::string data_json,
-                   Ending ending) {
+void EventLog::end(const RunPtr& run, std::string_view type, std::string data_json, Ending ending) {
   if (run->is_lost) return;
   assert(!run->is_ending);
   run->is_ending = true;

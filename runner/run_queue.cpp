@@ -129,10 +129,9 @@ Task<void> RunQueue::renew_once() {
   std::unordered_map<std::string, RunPtr> before = active_;
   Batch batch;
   batch.add(query::run_renew, Params().text(daemon_id_).integer(lease_s));
-  batch.add(query::daemon_heartbeat, Params()
-                                         .text(daemon_id_)
-                                         .integer(static_cast<int64_t>(active_.size()))
-                                         .integer(streams_()));
+  batch.add(
+      query::daemon_heartbeat,
+      Params().text(daemon_id_).integer(static_cast<int64_t>(active_.size())).integer(streams_()));
   batch.add(query::daemons_alive, Params().text(daemon_id_));
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (outcome.error) co_return;
@@ -140,8 +139,7 @@ Task<void> RunQueue::renew_once() {
   const Result& renewed = outcome.results.at(0);
   for (int i = 0; i < renewed.size(); ++i) {
     auto place = before.find(std::string(renewed[i].text("id")));
-    bool is_ours =
-        place != before.end() && place->second->epoch == renewed[i].integer("epoch");
+    bool is_ours = place != before.end() && place->second->epoch == renewed[i].integer("epoch");
     if (is_ours) before.erase(place);
   }
   for (auto& [run_id, run] : before) {

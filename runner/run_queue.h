@@ -19,8 +19,8 @@ struct RunQueueOptions {
 
 class RunQueue {
  public:
-  RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id,
-           RunQueueOptions options, std::function<int()> streams);
+  RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id, RunQueueOptions options,
+           std::function<int()> streams);
 
   // The queue's own coroutines; put each into the daemon's task set once.
   Task<void> claim_forever();

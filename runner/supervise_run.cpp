@@ -48,8 +48,9 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
   close_broken_turn(services, run);
   JsonWriter json;
   json.begin_object().member("code", code).member("message", message).end_object();
-  log_info("run_failed", {{"run_id", run->id}, {"trace_id", run->trace_id}, {"code", code},
-                          {"message", message}});
+  log_info(
+      "run_failed",
+      {{"run_id", run->id}, {"trace_id", run->trace_id}, {"code", code}, {"message", message}});
   services.events.end(run, "run.failed", json.take(), std::move(ending));
 }
 
@@ -70,12 +71,14 @@ Task<void> supervise_run(AgentServices& services, RunPtr run) {
       Task<RunOutcome> work = execute_run(services, run);
       int64_t rest_ms = limit_ms - run->worked_ms;
       outcome = co_await with_timeout(services.loop, std::move(work), rest_ms);
-      if (!outcome) failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");
+      if (!outcome)
+        failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");
     } catch (const RunFailure& failed) {
       failure = failed;
     } catch (const std::exception& unexpected) {
       const Error* error = dynamic_cast<const Error*>(&unexpected);
-      log_error("run_broke", {{"run_id", run->id}, {"trace_id", run->trace_id},
+      log_error("run_broke", {{"run_id", run->id},
+                              {"trace_id", run->trace_id},
                               {"cause", error == nullptr ? unexpected.what() : error->cause}});
       failure = RunFailure("internal.error", "Something went wrong on our side.");
     }

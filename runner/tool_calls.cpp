@@ -35,7 +35,8 @@ Decision decision_of(const std::string& content) {
   return decision;
 }
 
-void commit_outcome(AgentServices& services, const RunPtr& run, RunParts& parts, ToolRecord record) {
+void commit_outcome(AgentServices& services, const RunPtr& run, RunParts& parts,
+                    ToolRecord record) {
   JsonWriter data;
   data.begin_object();
   data.member("tool_call_id", record.call.id).member("tool_name", record.call.name);
@@ -164,7 +165,8 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
     Decision decision = decision_of(place->second);
     if (!decision.approves) {
       outcome.error_code = "tool.denied";
-      outcome.error_message = decision.reason.empty() ? "The user denied the call." : decision.reason;
+      outcome.error_message =
+          decision.reason.empty() ? "The user denied the call." : decision.reason;
       commit_outcome(services, run, parts, record_of(turn.turn, call, std::move(outcome), 0));
       continue;
     }

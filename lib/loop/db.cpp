@@ -30,8 +30,7 @@ Row Result::operator[](int index) const {
 }
 std::string_view Result::text() const {
   assert(size() > 0 && PQnfields(result_.get()) > 0);
-  return {PQgetvalue(result_.get(), 0, 0),
-          static_cast<size_t>(PQgetlength(result_.get(), 0, 0))};
+  return {PQgetvalue(result_.get(), 0, 0), static_cast<size_t>(PQgetlength(result_.get(), 0, 0))};
 }
 int64_t Result::affected() const {
   std::string_view count = PQcmdTuples(result_.get());

@@ -27,7 +27,8 @@ constexpr int64_t deadline_check_ms = 100;
 std::string session_options(const DatabaseOptions& options) {
   return fmt::format(
       "-c statement_timeout={} -c lock_timeout={} -c idle_in_transaction_session_timeout=10000 "
-      "-c jit=off -c client_min_messages=warning -c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO",
+      "-c jit=off -c client_min_messages=warning -c client_encoding=UTF8 -c TimeZone=UTC -c "
+      "DateStyle=ISO",
       options.statement_timeout_ms, options.lock_timeout_ms);
 }
 
@@ -56,10 +57,14 @@ void PgConnection::connect() {
 
 void PgConnection::start_connecting() {
   std::string options = session_options(options_);
-  std::array<const char*, 6> names{"dbname", "application_name", "options", "tcp_user_timeout",
-                                   "keepalives_idle", nullptr};
-  std::array<const char*, 6> values{options_.conninfo.c_str(), options_.application_name.c_str(),
-                                    options.c_str(), "10000", "30", nullptr};
+  std::array<const char*, 6> names{"dbname",           "application_name", "options",
+                                   "tcp_user_timeout", "keepalives_idle",  nullptr};
+  std::array<const char*, 6> values{options_.conninfo.c_str(),
+                                    options_.application_name.c_str(),
+                                    options.c_str(),
+                                    "10000",
+                                    "30",
+                                    nullptr};
   connection_ = PQconnectStartParams(names.data(), values.data(), 1);
   phase_ = Phase::connecting;
   connect_deadline_ms_ = loop_.now_ms() + connect_limit_ms;
@@ -162,7 +167,7 @@ void PgConnection::prepare_missing(const Batch& batch) {
     PQsendPrepare(connection_, statement.name, statement.text, 0, nullptr);
     PQpipelineSync(connection_);
     std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
-      call->is_preparation = true;
+    call->is_preparation = true;
     call->prepares = statement.name;
     push(std::move(call));
   }

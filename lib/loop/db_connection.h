@@ -23,12 +23,12 @@ namespace hostler {
 // A batch on its way. Shared by the connection, which fills it, and the coroutine that waits.
 struct BatchCall {
   Results results;
-  std::optional<Error> error;  // the first one
+  std::optional<Error> error;      // the first one
   bool may_try_again = false;      // rolled back for a reason that a second try does not meet
   std::vector<const char*> names;  // of its statements
   bool done = false;
   bool is_preparation = false;
-  std::string prepares;  // the statement's name, when is_preparation
+  std::string prepares;            // the statement's name, when is_preparation
   std::coroutine_handle<> caller;  // null when nobody waits (any more)
   std::function<void()> on_done;   // for calls that no coroutine waits for; not called on failure
   int64_t deadline_ms = 0;

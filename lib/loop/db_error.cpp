@@ -58,11 +58,11 @@ Error error_from(const PGresult* result) {
     add_members(error, result_field(result, PG_DIAG_MESSAGE_HINT));
     return error;
   }
-  std::string cause = fmt::format("{}: {} {} ({})", state, message, detail,
-                                  result_field(result, PG_DIAG_CONTEXT));
+  std::string cause =
+      fmt::format("{}: {} {} ({})", state, message, detail, result_field(result, PG_DIAG_CONTEXT));
   bool is_absence = state.starts_with("08") || state.starts_with("57P") || state == "57014" ||
-                    state == "53100" || state == "53200" || state == "53300" ||
-                    state == "55P03" || state == "25006" || state == "25P03";
+                    state == "53100" || state == "53200" || state == "53300" || state == "55P03" ||
+                    state == "25006" || state == "25P03";
   if (is_absence) return database_unavailable(cause);
   return Error(ErrorCode::internal_error, {}, cause);
 }

@@ -1,6 +1,6 @@
 // The waiting connection; see lib/loop/db_session.h. With the other db*.cpp the owner of libpq.
-#include "lib/loop/db_error.h"
 #include "lib/loop/db_session.h"
+#include "lib/loop/db_error.h"
 
 #include <libpq-fe.h>
 

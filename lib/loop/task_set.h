@@ -9,11 +9,25 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/error.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 #include "lib/loop/wait.h"
 
 namespace hostler {
+
+// What an exception says, for the log.
+inline std::string cause_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return error.cause.empty() ? error.detail : error.cause;
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "something that is no exception";
+  }
+}
 
 class TaskSet {
  public:

@@ -21,14 +21,20 @@ constexpr Statement kill_backend{"test", "kill_backend", "SELECT pg_terminate_ba
 constexpr Statement slow{"test", "slow", "SELECT pg_sleep($1::float)", 1};
 constexpr Statement notify{"test", "notify", "SELECT pg_notify($1, $2)", 2};
 constexpr Statement wrong{"test", "wrong", "SELECT nothing_of_this_name", 0};
-constexpr Statement set_tenant{"test", "set_tenant", "SELECT set_config('test.tenant', $1, true)", 1};
-constexpr Statement tenant{"test", "tenant", "SELECT coalesce(current_setting('test.tenant', true), '') AS tenant", 0};
-constexpr Statement arrays{"test", "arrays",
-                           "SELECT $1::uuid[]::text AS u, $2::text[]::text AS t, $3::bigint[]::text AS b, "
-                           "$4::jsonb[]::text AS j, encode($5::bytea, 'hex') AS raw", 5};
-constexpr Statement raised{"test", "raised",
-                           "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'HS000', MESSAGE = 'runs.thread_busy', "
-                           "DETAIL = 'Wait.', HINT = '{\"active_run_id\": \"x\", \"retry_after\": 7}'; END $$", 0};
+constexpr Statement set_tenant{"test", "set_tenant", "SELECT set_config('test.tenant', $1, true)",
+                               1};
+constexpr Statement tenant{
+    "test", "tenant", "SELECT coalesce(current_setting('test.tenant', true), '') AS tenant", 0};
+constexpr Statement arrays{
+    "test", "arrays",
+    "SELECT $1::uuid[]::text AS u, $2::text[]::text AS t, $3::bigint[]::text AS b, "
+    "$4::jsonb[]::text AS j, encode($5::bytea, 'hex') AS raw",
+    5};
+constexpr Statement raised{
+    "test", "raised",
+    "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'HS000', MESSAGE = 'runs.thread_busy', "
+    "DETAIL = 'Wait.', HINT = '{\"active_run_id\": \"x\", \"retry_after\": 7}'; END $$",
+    0};
 
 class DbTest : public ::testing::Test {
  protected:
@@ -102,10 +108,10 @@ TEST_F(DbTest, AStatementThatCannotBePreparedFailsEachTimeAndDisturbsNobody) {
 }
 
 TEST_F(DbTest, APlanThatAMigrationMadeInvalidIsMadeAnewUnseen) {
-  static constexpr Statement create{
-      "test", "create", "CREATE TABLE IF NOT EXISTS db_test_plan AS SELECT 1 AS n", 0};
-  static constexpr Statement alter{
-      "test", "alter", "ALTER TABLE db_test_plan ALTER n TYPE text USING n::text", 0};
+  static constexpr Statement create{"test", "create",
+                                    "CREATE TABLE IF NOT EXISTS db_test_plan AS SELECT 1 AS n", 0};
+  static constexpr Statement alter{"test", "alter",
+                                   "ALTER TABLE db_test_plan ALTER n TYPE text USING n::text", 0};
   static constexpr Statement drop{"test", "drop", "DROP TABLE db_test_plan", 0};
   static constexpr Statement look{"test", "look", "SELECT n FROM db_test_plan", 0};
   Database db(loop_, options());
@@ -122,7 +128,9 @@ TEST_F(DbTest, APlanThatAMigrationMadeInvalidIsMadeAnewUnseen) {
 TEST_F(DbTest, ArraysAndBytesArriveAsTheyWereGiven) {
   Database db(loop_, options());
   Params params;
-  params.uuids({"01a1fa31-df97-727a-9389-354c3c178af2"}).texts({"a,b", "c\"d", "é"}).integers({1, -2});
+  params.uuids({"01a1fa31-df97-727a-9389-354c3c178af2"})
+      .texts({"a,b", "c\"d", "é"})
+      .integers({1, -2});
   params.jsonbs({"{\"x\": [1]}"}).bytes(std::string("\0\xff", 2));
   Result result = run_task(loop_, db.quick(arrays, params));
   Row row = result.front();
@@ -228,11 +236,12 @@ TEST_F(DbTest, NotificationsArriveAndListeningIsToldAfterEachConnection) {
   Database other(loop_, options());
   int listening = 0;
   std::vector<std::string> heard;
-  db.listen({"db_test_a", "db_test_b"},
-            [&](std::string_view channel, std::string_view payload) {
-              heard.push_back(std::string(channel) + ":" + std::string(payload));
-            },
-            [&] { ++listening; });
+  db.listen(
+      {"db_test_a", "db_test_b"},
+      [&](std::string_view channel, std::string_view payload) {
+        heard.push_back(std::string(channel) + ":" + std::string(payload));
+      },
+      [&] { ++listening; });
   while (listening == 0) run_task(loop_, sleep_ms(loop_, 1));
   run_task(loop_, other.quick(notify, Params().text("db_test_b").text("one")));
   while (heard.empty()) run_task(loop_, sleep_ms(loop_, 1));

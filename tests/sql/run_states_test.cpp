@@ -36,13 +36,15 @@ class RunStatesTest : public ::testing::Test {
   std::string events_of(const std::string& run_id) {
     return world_.column(fmt::format(
         "SELECT coalesce(string_agg(seq || ' ' || type, ', ' ORDER BY seq), '') FROM run_events "
-        "WHERE run_id = '{}'", run_id));
+        "WHERE run_id = '{}'",
+        run_id));
   }
   void append(const std::string& daemon_id, const std::string& run_id, int64_t epoch, int64_t seq,
               const std::string& type) {
     DbSession session = database_.as_runner();
     Params params;
-    params.text(daemon_id).uuids({run_id}).integers({epoch}).integers({seq}).texts({type}).texts({"{}"});
+    params.text(daemon_id).uuids({run_id}).integers({epoch}).integers({seq}).texts({type}).texts(
+        {"{}"});
     session.run(query::event_append, params);
   }
   bool finish(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
@@ -61,9 +63,9 @@ class RunStatesTest : public ::testing::Test {
   bool wait(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
             const std::string& kind, int64_t seconds = 3600) {
     DbSession session = database_.as_runner();
-    std::string request = fmt::format(
-        R"({{"request_id": "{}", "kind": "{}", "turn": 1, "tool_call_id": "c1"}})",
-        world_.column("SELECT uuidv7()"), kind);
+    std::string request =
+        fmt::format(R"({{"request_id": "{}", "kind": "{}", "turn": 1, "tool_call_id": "c1"}})",
+                    world_.column("SELECT uuidv7()"), kind);
     Params params;
     params.text(daemon_id).text(run_id).integer(epoch).integer(1).text(request).integer(seconds);
     return session.run(query::run_wait, params).text() == "t";
@@ -71,7 +73,8 @@ class RunStatesTest : public ::testing::Test {
   std::string messages_of(const std::string& thread_id) {
     return world_.column(fmt::format(
         "SELECT string_agg(content, '|' ORDER BY id) FROM messages WHERE thread_id = '{}' "
-        "AND hidden_by_run_id IS NULL", thread_id));
+        "AND hidden_by_run_id IS NULL",
+        thread_id));
   }
 
   // One database for all; each test has an organization of its own.
@@ -86,11 +89,13 @@ class RunStatesTest : public ::testing::Test {
 };
 
 TEST_F(RunStatesTest, OnlyTheTransitionsOfTheTableArePossible) {
-  const std::set<std::pair<std::string, std::string>> allowed{
-      {"running", "waiting_for_input"}, {"running", "completed"},
-      {"running", "failed"},            {"running", "cancelled"},
-      {"waiting_for_input", "running"}, {"waiting_for_input", "failed"},
-      {"waiting_for_input", "cancelled"}};
+  const std::set<std::pair<std::string, std::string>> allowed{{"running", "waiting_for_input"},
+                                                              {"running", "completed"},
+                                                              {"running", "failed"},
+                                                              {"running", "cancelled"},
+                                                              {"waiting_for_input", "running"},
+                                                              {"waiting_for_input", "failed"},
+                                                              {"waiting_for_input", "cancelled"}};
   const std::vector<std::string> states{"running", "waiting_for_input", "completed", "failed",
                                         "cancelled"};
   auto set_state = [&](const std::string& run_id, const std::string& state) {
@@ -244,7 +249,8 @@ TEST_F(RunStatesTest, CancelEndsWhatNobodyOwnsAndAsksTheOwnerOtherwise) {
   std::string owned = world_.new_run(world_.new_thread());
   int64_t epoch = world_.claim(daemon_id, owned);
   world_.as_owner(query::run_cancel, Params().text(owned));
-  EXPECT_EQ(run_column("status || ' ' || (cancel_requested_at IS NOT NULL)", owned), "running true");
+  EXPECT_EQ(run_column("status || ' ' || (cancel_requested_at IS NOT NULL)", owned),
+            "running true");
   // The owner was about to wait for a human: the cancel wins.
   append(daemon_id, owned, epoch, 1, "run.waiting_for_input");
   EXPECT_TRUE(wait(daemon_id, owned, epoch, "question"));

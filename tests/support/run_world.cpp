@@ -39,9 +39,10 @@ std::string RunWorld::new_thread(const std::string& message) {
       "INSERT INTO threads (org_id, created_by_user_id) VALUES ('{}', '{}') RETURNING id", org_id,
       owner_id));
   if (!message.empty()) {
-    column(fmt::format("INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)"
-                       " VALUES ('{}', '{}', '{}', 'user', '{}') RETURNING id",
-                       org_id, thread_id, owner_id, message));
+    column(
+        fmt::format("INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)"
+                    " VALUES ('{}', '{}', '{}', 'user', '{}') RETURNING id",
+                    org_id, thread_id, owner_id, message));
   }
   return thread_id;
 }
