@@ -18,6 +18,19 @@ Response render_unavailable(const Error& error);
 // openapi.cpp
 Task<Response> show_openapi(Services& services, Request& request);
 
+// auth.cpp
+Task<Response> show_captcha_config(Services& services, Request& request);
+Task<Response> show_registration_mode(Services& services, Request& request);
+Task<Response> check_login(Services& services, Request& request);
+Task<Response> register_account(Services& services, Request& request);
+Task<Response> log_in(Services& services, Request& request);
+Task<Response> refresh_session(Services& services, Request& request);
+Task<Response> log_out(Services& services, Request& request);
+
+// me.cpp
+Task<Response> show_me(Services& services, Request& request);
+Task<Response> update_me(Services& services, Request& request);
+
 // threads.cpp
 Task<Response> create_thread(Services& services, Request& request);
 Task<Response> list_threads(Services& services, Request& request);

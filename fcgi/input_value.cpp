@@ -12,6 +12,9 @@
 namespace hostler {
 
 void Faults::add(std::string field, std::string code, std::string message) {
+  for (const FieldFault& known : list_) {
+    if (known.field == field) return;  // the first fault of a field says enough
+  }
   list_.push_back({std::move(field), std::move(code), std::move(message)});
 }
 

@@ -2,6 +2,7 @@
 #include "lib/account_rules.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "lib/json.h"
 
@@ -30,6 +31,9 @@ bool has_control(std::string_view text) {
   return false;
 }
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 bool equal_names(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -45,41 +49,82 @@ std::string trimmed_name(std::string_view name) {
   return std::string(name.substr(begin, name.find_last_not_of(blanks) - begin + 1));
 }
 
-std::string name_fault(std::string_view name) {
-  if (!is_utf8(name) || has_control(name)) return "must not hold control characters";
-  if (name.empty() || characters_in(name) > name_characters_max) {
-    return "must have 1 to 64 characters";
+std::optional<TextFault> name_fault(std::string_view name) {
+  if (!is_utf8(name) || has_control(name)) {
+    return TextFault{"bad_format", "must not hold control characters"};
   }
-  if (name.find('@') != name.npos) return "must not hold @";
-  return {};
+  if (name.empty()) return TextFault{"too_short", "must have at least 1 character"};
+  if (characters_in(name) > name_characters_max) {
+    return TextFault{"too_long", "must have at most 64 characters"};
+  }
+  if (name.find('@') != name.npos) return TextFault{"bad_format", "must not hold @"};
+  return std::nullopt;
 }
 
-std::string email_fault(std::string_view email) {
+std::optional<TextFault> email_fault(std::string_view email) {
   size_t at = email.find('@');
   bool has_one_at = at != email.npos && at > 0 && at + 1 < email.size() && email.rfind('@') == at;
   bool is_plain = is_utf8(email) && !has_control(email) && email.find(' ') == email.npos;
-  if (!has_one_at || !is_plain) return "must be a mail address";
-  return email.size() > email_bytes_max ? "must have at most 254 characters" : "";
+  if (!has_one_at || !is_plain) return TextFault{"bad_format", "must be a mail address"};
+  if (email.size() <= email_bytes_max) return std::nullopt;
+  return TextFault{"too_long", "must have at most 254 characters"};
 }
 
-std::string password_fault(std::string_view password, std::string_view login,
-                           std::string_view email) {
+std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
+                                        std::string_view email) {
   size_t count = characters_in(password);
-  if (!is_utf8(password)) return "must be UTF-8";
-  if (count < password_characters_min || count > password_characters_max) {
-    return "must have 8 to 128 characters";
+  if (!is_utf8(password)) return TextFault{"bad_format", "must be UTF-8"};
+  if (count < password_characters_min) {
+    return TextFault{"too_short", "must have at least 8 characters"};
+  }
+  if (count > password_characters_max) {
+    return TextFault{"too_long", "must have at most 128 characters"};
   }
   if (equal_names(password, login) || equal_names(password, email)) {
-    return "must differ from login and email";
+    return TextFault{"bad_format", "must differ from login and email"};
   }
-  return {};
+  return std::nullopt;
+}
+
+// A language of 2 to 8 letters, then parts of 1 to 8 letters and digits.
+std::optional<TextFault> locale_fault(std::string_view locale) {
+  TextFault fault{"bad_format", "must be a language tag like en or de-AT"};
+  if (locale.size() < 2 || locale.size() > 35) return fault;
+  bool is_first = true;
+  for (std::string_view rest = locale; !rest.empty() || !is_first;) {
+    size_t end = std::min(rest.find('-'), rest.size());
+    std::string_view part = rest.substr(0, end);
+    bool is_plain =
+        std::all_of(part.begin(), part.end(), is_first ? is_letter : is_letter_or_digit);
+    if (!is_plain || part.size() < (is_first ? 2u : 1u) || part.size() > 8) return fault;
+    if (end == rest.size()) return std::nullopt;
+    rest.remove_prefix(end + 1);
+    is_first = false;
+  }
+  return fault;
+}
+
+// Its names begin with a capital letter; what else lies in the folder (tables, posix/, right/) does
+// not. One look at a local folder that stays in memory.
+std::optional<TextFault> timezone_fault(std::string_view timezone) {
+  if (timezone == "UTC") return std::nullopt;
+  bool has_form = !timezone.empty() && timezone.size() <= 64 && timezone[0] >= 'A' &&
+                  timezone[0] <= 'Z' && timezone.find("//") == timezone.npos;
+  for (char c : timezone) {
+    has_form &= is_letter_or_digit(c) || c == '_' || c == '/' || c == '+' || c == '-';
+  }
+  std::error_code ignored;
+  bool exists = has_form && std::filesystem::is_regular_file(
+                                "/usr/share/zoneinfo/" + std::string(timezone), ignored);
+  if (exists) return std::nullopt;
+  return TextFault{"bad_format", "must be a time zone like UTC or Europe/Vienna"};
 }
 
 std::vector<FieldFault> account_faults(std::string_view login, std::string_view email,
                                        std::string_view password) {
   std::vector<FieldFault> faults;
-  auto add = [&faults](const char* field, const std::string& fault) {
-    if (!fault.empty()) faults.push_back({field, "bad_format", fault});
+  auto add = [&faults](const char* field, const std::optional<TextFault>& fault) {
+    if (fault) faults.push_back({field, fault->code, fault->message});
   };
   add("login", name_fault(login));
   add("email", email_fault(email));

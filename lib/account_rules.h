@@ -1,7 +1,8 @@
-// What a login, a mail address and a password may be (contract section 2), for registration, the
-// profile and hostlerctl. Pure judgements: whether a name is taken is the database's to say.
+// What a login, a mail address, a password and the members of a profile may be (contract section 2),
+// for registration, the profile and hostlerctl. Whether a name is taken is the database's to say.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +14,18 @@ namespace hostler {
 // Without the blanks around it: what is judged and stored.
 std::string trimmed_name(std::string_view name);
 
-// Each answers the fault's words, or "" when there is none.
-std::string name_fault(std::string_view name);  // a login or username, trimmed
-std::string email_fault(std::string_view email);
-std::string password_fault(std::string_view password, std::string_view login,
-                           std::string_view email);
+struct TextFault {
+  std::string code;  // of FieldFault: too_short, too_long, bad_format
+  std::string message;
+};
+
+// Each answers what is wrong, or nothing.
+std::optional<TextFault> name_fault(std::string_view name);  // a login or username, trimmed
+std::optional<TextFault> email_fault(std::string_view email);
+std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
+                                        std::string_view email);
+std::optional<TextFault> locale_fault(std::string_view locale);      // BCP 47, by its form
+std::optional<TextFault> timezone_fault(std::string_view timezone);  // of the IANA database
 
 // All faults of a new account, with the fields login, email, password.
 std::vector<FieldFault> account_faults(std::string_view login, std::string_view email,

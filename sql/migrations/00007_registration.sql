@@ -64,11 +64,11 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION invite_code_make, invite_code_holds, invite_code_use FROM hostler_api;
 
--- Refuses a name that becomes an address, or nothing, when it is compared.
+-- Refuses a name that becomes an address, or begins or ends with a blank, in the form in which names are compared.
 CREATE FUNCTION name_check(name text, field text) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN
-    IF position('@' IN name_key(name)) > 0 OR btrim(name_key(name)) = '' THEN
+    IF position('@' IN name_key(name)) > 0 OR name_key(name) = '' OR btrim(name_key(name)) <> name_key(name) THEN
         PERFORM fail('validation.error', 'must have other characters than these',
                      jsonb_build_object('field', field, 'fault', 'bad_format'));
     END IF;

@@ -1,0 +1,80 @@
+// The calling user. Statements: sql/queries/me.sql.
+#include <optional>
+
+#include "fcgi/handlers.h"
+#include "fcgi/input.h"
+#include "fcgi/services.h"
+#include "lib/account_rules.h"
+#include "lib/json.h"
+#include "lib/loop/http_client_url.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
+
+std::optional<TextFault> avatar_url_fault(std::string_view avatar_url) {
+  std::optional<HttpUrl> url = parse_http_url(avatar_url);
+  if (url && url->scheme == "https" && !url->has_user_info) return std::nullopt;
+  return TextFault{"bad_format", "must be an https address"};
+}
+
+// A member that may change but not be cleared; what judges it says what is wrong.
+std::optional<std::string> read_change(Fields& fields, std::string_view name,
+                                       std::optional<TextFault> (*judge)(std::string_view)) {
+  Nullable<std::string> read = fields.nullable_text(name, any_text);
+  if (!read.is_given) return std::nullopt;
+  if (!read.value) {
+    fields.fault(name, "wrong_type", "must be a string");
+    return std::nullopt;
+  }
+  std::string value = std::move(*read.value);
+  if (name == "username") value = trimmed_name(value);
+  std::optional<TextFault> fault = judge(value);
+  if (fault) fields.fault(name, std::move(fault->code), std::move(fault->message));
+  return value;
+}
+
+// What changes, as the database's function takes it.
+std::string read_profile_changes(const Request& request) {
+  Fields fields = Fields::of_body(request);
+  JsonWriter changes;
+  changes.begin_object();
+  struct Member {
+    std::string_view name;
+    std::optional<TextFault> (*judge)(std::string_view);
+  };
+  for (const Member& member : {Member{"username", name_fault}, Member{"locale", locale_fault},
+                               Member{"timezone", timezone_fault}}) {
+    std::optional<std::string> value = read_change(fields, member.name, member.judge);
+    if (value) changes.member(member.name, *value);
+  }
+  Nullable<std::string> avatar = fields.nullable_text("avatar_url", {.most = 2048});
+  if (avatar.value) {
+    std::optional<TextFault> fault = avatar_url_fault(*avatar.value);
+    if (fault) fields.fault("avatar_url", std::move(fault->code), std::move(fault->message));
+    changes.member("avatar_url", *avatar.value);
+  } else if (avatar.is_given) {
+    changes.member_raw("avatar_url", "null");
+  }
+  fields.check_patch();
+  changes.end_object();
+  return changes.take();
+}
+
+}  // namespace
+
+Task<Response> show_me(Services& services, Request& request) {
+  Result found = co_await services.query(request, query::me_show);
+  co_return Response::json_row(200, std::move(found));
+}
+
+Task<Response> update_me(Services& services, Request& request) {
+  Params params;
+  params.text(read_profile_changes(request));
+  Result changed = co_await services.query(request, query::me_update, std::move(params));
+  co_return Response::json_row(200, std::move(changed));
+}
+
+}  // namespace hostler

@@ -1,0 +1,71 @@
+// Tokens and cookie of a session; see fcgi/session_answer.h.
+#include "fcgi/session_answer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+
+namespace hostler {
+namespace {
+
+constexpr std::string_view cookie_name = "hostler_refresh_token";
+
+}  // namespace
+
+std::string account_terms(const Settings& settings) {
+  JsonWriter terms;
+  terms.begin_object();
+  terms.member("registration_mode", settings.text("auth.registration_mode"));
+  terms.member("access_token_seconds", settings.integer("auth.access_token_seconds"));
+  terms.member("refresh_token_seconds", settings.integer("auth.refresh_token_seconds"));
+  terms.member("refresh_race_seconds", settings.integer("auth.refresh_race_seconds"));
+  terms.member("initial_grant", settings.integer("credit.initial_grant"));
+  terms.member("invite_reward", settings.integer("credit.invite_reward"));
+  terms.member("invitee_reward", settings.integer("credit.invitee_reward"));
+  terms.member("invite_max_uses", settings.integer("invite.default_max_uses"));
+  terms.member("login_window_seconds", settings.integer("limit.login_window_seconds"));
+  terms.member("failures_per_login_and_ip",
+               settings.integer("limit.login_failures_per_login_and_ip"));
+  terms.member("failures_per_login", settings.integer("limit.login_failures_per_login"));
+  terms.member("failures_per_ip", settings.integer("limit.login_failures_per_ip"));
+  terms.end_object();
+  return terms.take();
+}
+
+// Pairs parted by "; " (RFC 6265, section 4.2.1); of several of the name the first counts.
+std::string_view refresh_cookie_of(const Request& request) {
+  std::string_view rest = request.header("HTTP_COOKIE");
+  while (!rest.empty()) {
+    std::string_view pair = rest.substr(0, rest.find(';'));
+    rest.remove_prefix(std::min(pair.size() + 1, rest.size()));
+    while (pair.starts_with(' ')) pair.remove_prefix(1);
+    size_t equals = pair.find('=');
+    if (equals != pair.npos && pair.substr(0, equals) == cookie_name) {
+      return pair.substr(equals + 1);
+    }
+  }
+  return {};
+}
+
+std::string refresh_cookie(std::string_view token, int64_t seconds) {
+  return fmt::format("{}={}; Path=/v1/auth; HttpOnly; Secure; SameSite=Lax; Max-Age={}",
+                     cookie_name, token, seconds);
+}
+
+std::string cleared_refresh_cookie() { return refresh_cookie("", 0); }
+
+Response session_response(const SessionTokens& tokens, const Settings& settings) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("access_token", tokens.access.text);
+  body.member("token_type", "bearer");
+  body.end_object();
+  Response response = Response::json_text(200, body.take());
+  response.add_header("Set-Cookie", refresh_cookie(tokens.refresh.text,
+                                                   settings.integer("auth.refresh_token_seconds")));
+  return response;
+}
+
+}  // namespace hostler

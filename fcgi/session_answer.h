@@ -1,0 +1,31 @@
+// Tokens and cookie of a session as clients get them (contract section 2). Used by the handlers that
+// begin, renew or end one: fcgi/auth.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fcgi/request.h"
+#include "fcgi/response.h"
+#include "lib/crypto.h"
+#include "lib/settings.h"
+
+namespace hostler {
+
+struct SessionTokens {
+  Token access = make_token("hat_");
+  Token refresh = make_token("hrt_");
+};
+
+// What the settings say to the SQL functions about accounts and sessions: their `terms`.
+std::string account_terms(const Settings& settings);
+
+// The refresh cookie that came with the request; none: empty.
+std::string_view refresh_cookie_of(const Request& request);
+std::string refresh_cookie(std::string_view token, int64_t seconds);
+std::string cleared_refresh_cookie();
+
+// {access_token, token_type} with the cookie.
+Response session_response(const SessionTokens& tokens, const Settings& settings);
+
+}  // namespace hostler

@@ -1,0 +1,183 @@
+// Starts and stops a stack; see tests/support/api_stack.h.
+#include "tests/support/api_stack.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "tests/support/run_program.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr int64_t ready_limit_ms = 30'000;
+
+void write_file(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
+}
+
+void replace_all(std::string& text, std::string_view word, std::string_view value) {
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + value.size())) {
+    text.replace(at, word.size(), value);
+  }
+}
+
+void must_end_well(const ProgramRun& run, std::string_view what) {
+  if (run.status != 0) throw std::runtime_error(fmt::format("{}: {}{}", what, run.out, run.err));
+}
+
+// One certificate for all stacks of this program.
+const std::string& certificate_folder() {
+  static const std::filesystem::path folder = [] {
+    std::string name = std::filesystem::temp_directory_path().string() + "/certificate-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    must_end_well(run_program({"/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                               "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                               "/CN=Hostler tests", "-addext", "subjectAltName=IP:127.0.0.1",
+                               "-keyout", name + "/key.pem", "-out", name + "/ca.pem"}),
+                  "openssl");
+    return name;
+  }();
+  static const struct Removal {
+    ~Removal() {
+      std::error_code ignored;
+      std::filesystem::remove_all(folder, ignored);
+    }
+  } removal;
+  static const std::string path = folder.string();
+  return path;
+}
+
+}  // namespace
+
+ApiStack::Folder::Folder() {
+  path = std::filesystem::temp_directory_path().string() + "/api-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
+  std::filesystem::create_directories(path + "/nginx/temp");
+  std::filesystem::create_directories(path + "/mail");
+}
+
+ApiStack::Folder::~Folder() {
+  if (testing::Test::HasFailure()) {
+    std::string log = read_text_file(path + "/api.log") + read_text_file(path + "/runner.log");
+    if (!log.empty())
+      fmt::print("The last words of the programs:\n{}\n",
+                 log.substr(log.size() - std::min<size_t>(log.size(), 4000)));
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+ApiStack::ApiStack(ApiStackOptions options)
+    : options_(std::move(options)),
+      sql_(database_.as_superuser()),
+      port_(free_port()),
+      line_(fmt::format("https://127.0.0.1:{}", port_), certificate_folder() + "/ca.pem") {
+  write_file(folder_.path + "/key", random_bytes(32));
+  write_nginx();
+  std::string programs = build_folder();
+  ChildPlan api{{programs + "/hostler-api"},
+                environment(database_.api_url()),
+                folder_.path + "/api.log",
+                false};
+  api_ = std::make_unique<Child>(api);
+  if (options_.has_runner) start_runner();
+  ChildPlan nginx{{"/usr/sbin/nginx", "-e", folder_.path + "/nginx-errors.log", "-c",
+                   folder_.path + "/nginx/nginx.conf", "-g", "daemon off;"},
+                  {},
+                  folder_.path + "/nginx.log",
+                  false};
+  nginx_ = std::make_unique<Child>(nginx);
+  wait_until_ready();
+}
+
+ApiStack::~ApiStack() = default;
+
+ApiStack& ApiStack::shared() {
+  static ApiStack stack;
+  return stack;
+}
+
+std::vector<std::string> ApiStack::environment(const std::string& database_url) const {
+  const std::string& at = folder_.path;
+  std::vector<std::string> all = {
+      "HOSTLER_DATABASE_URL=" + database_url, "HOSTLER_API_SOCKET=" + at + "/api.sock",
+      "HOSTLER_STREAM_SOCKET=" + at + "/stream.sock", "HOSTLER_API_WORKERS=2",
+      "HOSTLER_SECRETS_KEY_FILE=" + at + "/key", "HOSTLER_MAIL_DIR=" + at + "/mail",
+      "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
+      "HOSTLER_METRICS_RUNNER_SOCKET=" + at + "/metrics-runner.sock",
+      // The tests are one busy client.
+      "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",
+      "HOSTLER_LIMIT_ANONYMOUS_REQUESTS_PER_MINUTE=1000000"};
+  all.insert(all.end(), options_.settings.begin(), options_.settings.end());
+  return all;
+}
+
+void ApiStack::write_nginx() {
+  std::string conf_dir = folder_.path + "/nginx";
+  must_end_well(
+      run_program({"nginx/render", conf_dir, "CONF_DIR=" + conf_dir,
+                   fmt::format("LISTEN=127.0.0.1:{}", port_), "LISTEN6=", "SERVER_NAME=localhost",
+                   "API_SOCKET=" + folder_.path + "/api.sock",
+                   "STREAM_SOCKET=" + folder_.path + "/stream.sock",
+                   "CERTIFICATE=" + certificate_folder() + "/ca.pem",
+                   "CERTIFICATE_KEY=" + certificate_folder() + "/key.pem", "CONNECTIONS_MAX=4096",
+                   "REQUESTS_PER_SECOND=100000", "REQUESTS_BURST=50000"}),
+      "nginx/render");
+  std::string conf = read_text_file("tests/support/stack/nginx.conf");
+  replace_all(conf, "worker_processes auto", "worker_processes 1");
+  replace_all(conf, "@FILES_MAX@", "4096");
+  replace_all(conf, "worker_connections 16384", "worker_connections 2048");
+  replace_all(conf, "@RUN_DIR@", folder_.path);
+  replace_all(conf, "@LOG_DIR@", folder_.path);
+  replace_all(conf, "@TEMP_DIR@", conf_dir + "/temp");
+  replace_all(conf, "@CONF_DIR@", conf_dir);
+  // As root nginx would run its worker as somebody who cannot reach the sockets.
+  if (geteuid() == 0) conf = "user root;\n" + conf;
+  write_file(conf_dir + "/nginx.conf", conf);
+}
+
+void ApiStack::start_runner() {
+  std::string programs = build_folder();
+  ChildPlan model{{programs + "/stand-in-model", "--word-delay-ms", "0"},
+                  {},
+                  folder_.path + "/model.log",
+                  true};
+  model_ = std::make_unique<Child>(model);
+  constexpr std::string_view said = "listening on ";
+  std::string line = model_->read_line();
+  if (!line.starts_with(said)) throw std::runtime_error("stand-in-model says: " + line);
+  model_url_ = line.substr(said.size());
+  ChildPlan runner{{programs + "/hostler-runner"},
+                   environment(database_.runner_url()),
+                   folder_.path + "/runner.log",
+                   false};
+  runner_ = std::make_unique<Child>(runner);
+}
+
+void ApiStack::wait_until_ready() {
+  int64_t deadline_ms = monotonic_ms() + ready_limit_ms;
+  while (line_.quiet_status("/readyz") != 200) {
+    bool is_alive =
+        api_->is_running() && nginx_->is_running() && (runner_ == nullptr || runner_->is_running());
+    if (!is_alive || monotonic_ms() > deadline_ms) {
+      std::string log;
+      for (const char* name : {"/api.log", "/runner.log", "/nginx.log", "/nginx-errors.log"}) {
+        log += read_text_file(folder_.path + name);
+      }
+      throw std::runtime_error("the stack does not become ready:\n" + log);
+    }
+    pause_ms(5);
+  }
+}
+
+}  // namespace hostler::testing_support
