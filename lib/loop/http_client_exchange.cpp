@@ -36,6 +36,8 @@ HttpFailureKind kind_of_code(CURLcode code) {
     case CURLE_SEND_ERROR:
     case CURLE_GOT_NOTHING:
       return HttpFailureKind::reset;
+    case CURLE_URL_MALFORMAT:  // a host name in letters that curl cannot turn into ASCII
+      return HttpFailureKind::bad_request;
     default:
       return HttpFailureKind::protocol;
   }
