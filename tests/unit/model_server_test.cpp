@@ -42,6 +42,11 @@ class Client {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
   }
+  void reset() {
+    linger at_once{1, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    leave();
+  }
   void send(std::string_view bytes) const {
     EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
@@ -160,6 +165,22 @@ TEST_F(ModelServer, NoticesThatAClientLeftDuringSilence) {
     client.leave();
     EXPECT_EQ(ledger_at_rest(port).integer_or("aborted_by_client", -1), 1);
   });
+}
+
+TEST_F(ModelServer, NoticesAResetThatComesTogetherWithBytes) {
+  serve(
+      [](uint16_t port) {
+        for (int i = 0; i < 50; ++i) {
+          Client client(port);
+          client.send(post("[say first]", false) + post("[silence]"));
+          client.read_until("HTTP/1.1 200 OK");
+          client.send("POST /more");
+          client.reset();
+        }
+        Json seen = ledger_at_rest(port);
+        EXPECT_EQ(seen.integer_or("open", -1), 0);
+      },
+      fast);
 }
 
 TEST_F(ModelServer, WaitsForASlowClientAndThenGoesOn) {
