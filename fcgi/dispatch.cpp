@@ -73,6 +73,9 @@ Task<Response> answer(Services& services, Request& request) {
   std::optional<std::string> allow = find_row(request);
   if (allow) co_return options_response(std::move(*allow));
   check_body_size(request);
+  if (request.route->rate != Rate::none && !services.has_stored_settings()) {
+    co_await services.until_settings();
+  }
   // Rate limits belong here: by route->rate, before anything is done (429).
   if (!is_open(*request.route)) request.credential = read_credential(request.authorization);
   check_ids(request);

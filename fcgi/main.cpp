@@ -18,6 +18,7 @@
 #include "fcgi/worker.h"
 #include "lib/error.h"
 #include "lib/program_start.h"
+#include "lib/secret_box.h"
 
 namespace hostler {
 namespace {
@@ -41,15 +42,24 @@ std::optional<Inheritance> inherited(const Settings& settings) {
   return found;
 }
 
+SecretBox load_secret_box(const std::string& path) {
+  std::variant<SecretBox, std::string> loaded = SecretBox::load(path);
+  if (const std::string* fault = std::get_if<std::string>(&loaded)) {
+    throw Error(ErrorCode::internal_error, {}, "secrets.key_file: " + *fault);
+  }
+  return std::move(std::get<SecretBox>(loaded));
+}
+
 int run(const Settings& settings, std::vector<std::string> command) {
+  SecretBox secret_box = load_secret_box(settings.text("secrets.key_file"));
   std::unique_ptr<Master> master =
       std::make_unique<Master>(settings, std::move(command), inherited(settings));
   std::optional<WorkerPlace> place = master->run();
   if (!place) return EXIT_SUCCESS;
-  // A worker: nothing of the master but the shared seats may live on.
-  std::shared_ptr<Seats> seats = master->seats();
+  // A worker: nothing of the master but the shared memory may live on.
+  std::shared_ptr<SharedPool> shared = master->shared();
   master.reset();
-  return run_worker(settings, *place);
+  return run_worker(settings, secret_box, *shared, *place);
 }
 
 }  // namespace

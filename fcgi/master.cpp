@@ -63,9 +63,9 @@ Master::Master(const Settings& settings, std::vector<std::string> own_command,
     : settings_(settings),
       own_command_(std::move(own_command)),
       listener_(inheritance ? inheritance->listener : open_listener(settings.text("api.socket"))),
-      seats_(std::make_shared<Seats>(worker_count(settings))),
-      fork_due_ms_(static_cast<size_t>(seats_->count()), 0),
-      fork_delay_ms_(static_cast<size_t>(seats_->count()), 0),
+      shared_(std::make_shared<SharedPool>(worker_count(settings))),
+      fork_due_ms_(static_cast<size_t>(shared_->seats.count()), 0),
+      fork_delay_ms_(static_cast<size_t>(shared_->seats.count()), 0),
       tick_(loop_, [this] { look_after(); }),
       terminate_(loop_, SIGTERM, [this] { begin_end(); }),
       interrupt_(loop_, SIGINT, [this] { begin_end(); }),
@@ -82,7 +82,7 @@ Master::Master(const Settings& settings, std::vector<std::string> own_command,
       children_.push_back({worker.pid, worker.drain_fd, -1, monotonic_ms(), false});
     }
   }
-  log_info("pool_started", {{"workers", std::to_string(seats_->count())},
+  log_info("pool_started", {{"workers", std::to_string(shared_->seats.count())},
                             {"socket", listener_.path.empty() ? "given" : listener_.path}});
 }
 
@@ -107,7 +107,7 @@ std::optional<WorkerPlace> Master::run() {
 
 std::optional<WorkerPlace> Master::fork_due() {
   int64_t now_ms = monotonic_ms();
-  for (int seat = 0; seat < seats_->count() && !is_ending_; ++seat) {
+  for (int seat = 0; seat < shared_->seats.count() && !is_ending_; ++seat) {
     int64_t& due_ms = fork_due_ms_[static_cast<size_t>(seat)];
     if (due_ms < 0 || due_ms > now_ms) continue;
     due_ms = -1;
@@ -119,8 +119,9 @@ std::optional<WorkerPlace> Master::fork_due() {
 
 bool Master::fork_worker(int seat_number, WorkerPlace& place) {
   int ends[2];
-  Seat& seat = (*seats_)[seat_number];
+  Seat& seat = shared_->seats[seat_number];
   seat.is_serving.store(false);
+  shared_->metrics.clear_gauges(seat_number);
   seat.beat_ms.store(monotonic_ms());
   // A signal between fork and the worker's own rules would reach the handlers of this loop.
   sigset_t all;
@@ -132,7 +133,7 @@ bool Master::fork_worker(int seat_number, WorkerPlace& place) {
     is_child_ = true;
     loop_.after_fork();
     close(ends[1]);
-    place = {&seat, seat_number, listener_.fd, ends[0]};
+    place = {seat_number, listener_.fd, ends[0]};
     return true;
   }
   if (pid < 0) {
@@ -155,8 +156,8 @@ void Master::look_after() {
 void Master::kill_stuck() {
   int64_t now_ms = monotonic_ms();
   for (Child& child : children_) {
-    bool is_silent =
-        child.seat_number >= 0 && now_ms - (*seats_)[child.seat_number].beat_ms.load() > stuck_ms;
+    bool is_silent = child.seat_number >= 0 &&
+                     now_ms - shared_->seats[child.seat_number].beat_ms.load() > stuck_ms;
     bool is_late = is_ending_ && now_ms > end_by_ms_;
     bool has_finished_late =
         child.seat_number < 0 && child.drain_fd < 0 && now_ms - child.started_ms > end_limit_ms;
@@ -169,8 +170,8 @@ void Master::kill_stuck() {
 
 // The older generation goes when every seat of this one serves.
 void Master::check_generation() {
-  for (int seat = 0; seat < seats_->count(); ++seat) {
-    if (!(*seats_)[seat].is_serving.load()) return;
+  for (int seat = 0; seat < shared_->seats.count(); ++seat) {
+    if (!shared_->seats[seat].is_serving.load()) return;
   }
   for (Child& child : children_) {
     if (child.seat_number < 0 && child.drain_fd >= 0) tell_to_finish(child);

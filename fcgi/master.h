@@ -27,7 +27,7 @@ class Master {
   // Nothing when the pool has ended; in a forked child: its place, with all signals blocked. The
   // child then destroys this master before it begins to serve.
   std::optional<WorkerPlace> run();
-  const std::shared_ptr<Seats>& seats() const { return seats_; }
+  const std::shared_ptr<SharedPool>& shared() const { return shared_; }
 
  private:
   struct Child {
@@ -56,7 +56,7 @@ class Master {
   std::vector<std::string> own_command_;
   Loop loop_;
   Listener listener_;
-  std::shared_ptr<Seats> seats_;
+  std::shared_ptr<SharedPool> shared_;
   std::vector<Child> children_;
   std::vector<int64_t> fork_due_ms_;    // by seat; -1: nothing to do
   std::vector<int64_t> fork_delay_ms_;  // by seat: the back-off

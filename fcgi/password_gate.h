@@ -21,6 +21,8 @@ class PasswordGate {
   Task<std::string> hash(std::string password);
   Task<PasswordCheck> check(std::string password, std::string stored);
 
+  int waiting() const { return waiting_; }
+
   static constexpr int running_max = 2;
   static constexpr int waiting_max = 16;
 

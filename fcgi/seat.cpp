@@ -20,10 +20,12 @@ Seats::Seats(int count) : count_(count) {
 
 Seats::~Seats() { munmap(seats_, sizeof(Seat) * static_cast<size_t>(count_)); }
 
-int64_t monotonic_ms() {
+int64_t monotonic_us() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1'000;
 }
+
+int64_t monotonic_ms() { return monotonic_us() / 1'000; }
 
 }  // namespace hostler

@@ -4,7 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include "fcgi/api_metrics.h"
+#include "lib/metrics.h"
 
 namespace hostler {
 
@@ -30,11 +31,18 @@ class Seats {
   int count_;
 };
 
+// All that the pool's processes share.
+struct SharedPool {
+  explicit SharedPool(int workers) : seats(workers), metrics(api_metric_rows(), workers) {}
+  Seats seats;
+  Metrics metrics;
+};
+
 int64_t monotonic_ms();
+int64_t monotonic_us();
 
 // What a worker gets from its master.
 struct WorkerPlace {
-  Seat* seat;
   int seat_number;
   int listen_fd;
   int drain_fd;  // reads as closed when the worker is to finish

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "fcgi/api_metrics.h"
 #include "lib/ids.h"
 #include "lib/json.h"
 #include "lib/log.h"
@@ -12,8 +13,11 @@
 namespace hostler {
 namespace {
 
-// Refusals that wait to be written; more than these are counted and dropped.
-constexpr size_t denied_pending_max = 256;
+// What waits to be written beside the answers; more than these is counted and dropped.
+constexpr size_t aside_max = 256;
+constexpr size_t aside_denial = 0;  // series of metric_aside_dropped
+constexpr size_t aside_bell = 1;
+constexpr int64_t settings_wait_ms = 2500;
 
 // What a write tells the audit log about the request (sql: current_request()).
 std::string context_json(const Request& request) {
@@ -110,19 +114,51 @@ void take_caller(Request& request, bool authenticated, const Results& results) {
 
 }  // namespace
 
-Services::Services(Loop& loop, DatabaseOptions options, std::shared_ptr<const Settings> settings)
+Services::Services(Loop& loop, DatabaseOptions options, const Settings& configured,
+                   const SecretBox& secret_box, MetricsSeat metrics)
     : loop_(loop),
       database_(loop, std::move(options)),
-      settings_(std::move(settings)),
+      secret_box_(secret_box),
+      metrics_(metrics),
+      live_settings_(configured),
+      settings_(live_settings_.current()),
       passwords_(loop),
       aside_(loop, [](const std::string&, std::exception_ptr) {
         // The database told its fault already. A denial that cannot be written belongs to a caller
         // who has lost all access meanwhile; a bell that did not ring is made good by a sweep.
         log_debug("aside_failed");
-      }) {}
+      }) {
+  auto reload = [this] { aside_.add(reload_settings()); };
+  database_.listen(
+      {"hostler_settings"}, [reload](std::string_view, std::string_view) { reload(); }, reload);
+}
+
+Task<void> Services::reload_settings() {
+  Result rows = co_await database_.quick(query::settings_all);
+  live_settings_.apply(rows, secret_box_);
+  settings_ = live_settings_.current();
+  has_stored_settings_ = true;
+  settings_read_.notify();
+}
+
+Task<bool> Services::next_settings() {
+  co_await settings_read_.wait();
+  co_return true;
+}
+
+Task<void> Services::until_settings() {
+  if (has_stored_settings_) co_return;
+  Task<bool> next = next_settings();
+  std::optional<bool> read = co_await with_timeout(loop_, std::move(next), settings_wait_ms);
+  if (read) co_return;
+  Error error(ErrorCode::database_unavailable, "Try again in a moment.", "settings were not read");
+  error.retry_after_s = 1;
+  throw error;
+}
 
 Task<Results> Services::send(Request& request, Batch batch) {
   bool is_quick = request.route->lane == Lane::quick;
+  metrics_.count(metric_batches, is_quick ? 0 : 1);
   Task<Results> task =
       is_quick ? database_.quick(std::move(batch)) : database_.own(std::move(batch));
   return task;
@@ -171,10 +207,6 @@ Task<void> Services::authenticate(Request& request, bool with_guard) {
 }
 
 void Services::audit_denied(const Request& request, const Error& denial) {
-  if (aside_.size() >= denied_pending_max) {
-    log_warning("denial_not_audited", {{"trace_id", request.trace_id}});
-    return;
-  }
   Batch batch;
   // Whoever it is: the need that was missing is not asked for again.
   add_authentication(request, nullptr, true, batch);
@@ -185,12 +217,20 @@ void Services::audit_denied(const Request& request, const Error& denial) {
   target += request.uri.substr(0, request.uri.find('?'));
   params.text(target);
   batch.add(query::audit_denied, std::move(params));
-  aside_.add(send_aside(std::move(batch)));
+  add_aside(std::move(batch), aside_denial);
 }
 
 void Services::ring(const Statement& bell, Params params) {
   Batch batch;
   batch.add(bell, std::move(params));
+  add_aside(std::move(batch), aside_bell);
+}
+
+void Services::add_aside(Batch batch, size_t metric_series) {
+  if (aside_.size() >= aside_max) {
+    metrics_.count(metric_aside_dropped, metric_series);
+    return;
+  }
   aside_.add(send_aside(std::move(batch)));
 }
 

@@ -9,16 +9,22 @@
 #include "fcgi/request.h"
 #include "fcgi/route.h"
 #include "lib/loop/db.h"
+#include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 #include "lib/loop/task_set.h"
+#include "lib/loop/wait.h"
+#include "lib/metrics.h"
+#include "lib/secret_box.h"
 #include "lib/settings.h"
 
 namespace hostler {
 
 class Services {
  public:
-  Services(Loop& loop, DatabaseOptions options, std::shared_ptr<const Settings> settings);
+  // secret_box outlives this.
+  Services(Loop& loop, DatabaseOptions options, const Settings& configured,
+           const SecretBox& secret_box, MetricsSeat metrics);
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
 
@@ -43,17 +49,32 @@ class Services {
 
   // The settings in force now. Ask anew after each co_await: an administrator may change them.
   const Settings& settings() const { return *settings_; }
+  // Whether the stored settings were read since this process began; before that no request may
+  // rely on them, and until_settings() waits for it. Throws database_unavailable after 2.5 s.
+  bool has_stored_settings() const { return has_stored_settings_; }
+  Task<void> until_settings();
+
+  const SecretBox& secret_box() const { return secret_box_; }
+  const MetricsSeat& metrics() const { return metrics_; }
   PasswordGate& passwords() { return passwords_; }
   Loop& loop() { return loop_; }
   Database& database() { return database_; }
 
  private:
   Task<Results> send(Request& request, Batch batch);
+  void add_aside(Batch batch, size_t metric_series);
   Task<void> send_aside(Batch batch);
+  Task<void> reload_settings();
+  Task<bool> next_settings();
 
   Loop& loop_;
   Database database_;
+  const SecretBox& secret_box_;
+  MetricsSeat metrics_;
+  LiveSettings live_settings_;
   std::shared_ptr<const Settings> settings_;
+  bool has_stored_settings_ = false;
+  Signal settings_read_;
   PasswordGate passwords_;
   TaskSet aside_;  // what no answer waits for
 };

@@ -43,11 +43,13 @@ struct Slot {
   FCGX_Request fcgx;
   std::optional<Request> request;
   Task<void> task;
+  int64_t begun_us = 0;
 };
 
 class Worker {
  public:
-  Worker(const Settings& settings, const WorkerPlace& place);
+  Worker(const Settings& settings, const SecretBox& secret_box, SharedPool& shared,
+         const WorkerPlace& place);
   void run() { loop_.run(); }
 
  private:
@@ -57,6 +59,7 @@ class Worker {
   void begin(Slot& slot);
   Task<void> serve(Slot& slot);
   void write(Slot& slot, const Response& response);
+  void count(const Slot& slot, int status);
   void beat();
   void drain();
   void stop_when_idle();
@@ -64,11 +67,14 @@ class Worker {
   size_t in_flight() const { return slots_.size() - free_.size(); }
 
   WorkerPlace place_;
+  Seat& seat_;
   Loop loop_;
   Services services_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
   bool is_draining_ = false;
+  int64_t beat_due_us_ = 0;
+  int64_t sessions_counted_ = 0;
   FdWatch listener_;
   FdWatch drain_pipe_;
   Timer beat_timer_;
@@ -84,10 +90,12 @@ DatabaseOptions database_options(const Settings& settings, int seat_number) {
   return options;
 }
 
-Worker::Worker(const Settings& settings, const WorkerPlace& place)
+Worker::Worker(const Settings& settings, const SecretBox& secret_box, SharedPool& shared,
+               const WorkerPlace& place)
     : place_(place),
-      services_(loop_, database_options(settings, place.seat_number),
-                std::make_shared<const Settings>(settings)),
+      seat_(shared.seats[place.seat_number]),
+      services_(loop_, database_options(settings, place.seat_number), settings, secret_box,
+                shared.metrics.seat(place.seat_number)),
       listener_(loop_, place.listen_fd, [this](bool, bool) { accept_some(); }),
       drain_pipe_(loop_, place.drain_fd, [this](bool, bool) { drain(); }),
       beat_timer_(loop_, [this] { beat(); }),
@@ -96,11 +104,20 @@ Worker::Worker(const Settings& settings, const WorkerPlace& place)
   listener_.watch(true, false);
   drain_pipe_.watch(true, false);
   beat();
-  place_.seat->is_serving.store(true);
+  seat_.is_serving.store(true);
 }
 
 void Worker::beat() {
-  place_.seat->beat_ms.store(monotonic_ms(), std::memory_order_relaxed);
+  int64_t now_us = monotonic_us();
+  seat_.beat_ms.store(now_us / 1000, std::memory_order_relaxed);
+  const MetricsSeat& metrics = services_.metrics();
+  if (beat_due_us_ > 0) metrics.set(metric_loop_lag_us, 0, std::max(now_us - beat_due_us_, 0L));
+  metrics.set(metric_in_flight, 0, static_cast<int64_t>(in_flight()));
+  metrics.set(metric_password_waiting, 0, services_.passwords().waiting());
+  int64_t sessions = services_.database().sessions_begun();
+  metrics.count(metric_database_sessions, 0, sessions - sessions_counted_);
+  sessions_counted_ = sessions;
+  beat_due_us_ = now_us + beat_every_ms * 1000;
   beat_timer_.restart(beat_every_ms);
 }
 
@@ -161,6 +178,7 @@ void read_body(FCGX_Stream* in, Request& request) {
 }
 
 void Worker::begin(Slot& slot) {
+  slot.begun_us = monotonic_us();
   Request& request = slot.request.emplace();
   read_params(slot.fcgx.envp, request);
   read_body(slot.fcgx.in, request);
@@ -171,12 +189,26 @@ void Worker::begin(Slot& slot) {
 Task<void> Worker::serve(Slot& slot) {
   Response response = co_await dispatch(services_, *slot.request);
   write(slot, response);
+  count(slot, response.status);
   free_.push_back(&slot);
   if (is_draining_) {
     stop_when_idle();
   } else if (in_flight() == in_flight_max - 1) {
     listener_.watch(true, false);
   }
+}
+
+void Worker::count(const Slot& slot, int status) {
+  const MetricsSeat& metrics = services_.metrics();
+  const Request& request = *slot.request;
+  int64_t duration_us = monotonic_us() - slot.begun_us;
+  metrics.count(metric_requests, request_series(request, status));
+  metrics.observe_us(metric_request_seconds, route_series(request), duration_us);
+  log_debug("request", {{"trace_id", request.trace_id},
+                        {"method", std::string(method_name(request.method))},
+                        {"path", std::string(request.uri.substr(0, request.uri.find('?')))},
+                        {"status", std::to_string(status)},
+                        {"duration_us", std::to_string(duration_us)}});
 }
 
 void put(FCGX_Stream* out, std::string_view text) {
@@ -221,7 +253,8 @@ void limit_descriptors() {
 
 }  // namespace
 
-int run_worker(const Settings& settings, const WorkerPlace& place) {
+int run_worker(const Settings& settings, const SecretBox& secret_box, SharedPool& shared,
+               const WorkerPlace& place) {
   limit_descriptors();
   FCGX_Init();
   // The master's pipe says when to finish. libfcgi's own handler would race with requests, and a
@@ -230,7 +263,7 @@ int run_worker(const Settings& settings, const WorkerPlace& place) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  Worker worker(settings, place);
+  Worker worker(settings, secret_box, shared, place);
   worker.run();
   return 0;
 }

@@ -219,6 +219,12 @@ int64_t Database::silent_ms() const {
   return last_ms < 0 ? -1 : state_->loop.now_ms() - last_ms;
 }
 
+int64_t Database::sessions_begun() const {
+  int64_t count = state_->quick.session_number();
+  for (const std::unique_ptr<PgConnection>& own : state_->own) count += own->session_number();
+  return count;
+}
+
 Task<BatchOutcome> Database::attempt_quick(Batch batch) {
   int64_t deadline_ms = state_->new_deadline_ms();
   for (int tried = 1;; ++tried) {

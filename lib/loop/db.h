@@ -186,6 +186,8 @@ class Database {
   bool connected() const;  // of the quick lane
   // Milliseconds since the server last answered anything on the quick lane; -1 before the first.
   int64_t silent_ms() const;
+  // Connections that came up so far, on both lanes.
+  int64_t sessions_begun() const;
 
  private:
   friend class Transaction;

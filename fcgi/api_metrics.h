@@ -1,0 +1,32 @@
+// The metrics of the pool, one row each: what exists, and the places by which the code counts.
+// Counted by worker, dispatch and services; served by the master.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "fcgi/request.h"
+#include "lib/metrics.h"
+
+namespace hostler {
+
+// In the order of api_metric_rows().
+enum ApiMetric : size_t {
+  metric_requests,           // by route and class of status
+  metric_request_seconds,    // by route
+  metric_in_flight,          // a gauge
+  metric_batches,            // by lane
+  metric_database_sessions,  // connections that came up
+  metric_password_waiting,   // a gauge
+  metric_aside_dropped,      // by what
+  metric_loop_lag_us,        // a gauge: how late the last beat was
+  metric_count
+};
+
+std::vector<MetricRow> api_metric_rows();
+
+// The series of an answer. A request that found no route counts for the last one.
+size_t request_series(const Request& request, int status);
+size_t route_series(const Request& request);
+
+}  // namespace hostler
