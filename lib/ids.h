@@ -2,6 +2,7 @@
 // this form does not exist (contract section 1).
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,22 @@ constexpr bool is_uuid(std::string_view text) {
     }
   }
   return true;
+}
+
+// An id in the form it has inside Postgres, for what keeps or sends many of them. The text is_uuid.
+using UuidBytes = std::array<char, 16>;
+
+constexpr UuidBytes uuid_bytes(std::string_view text) {
+  UuidBytes bytes{};
+  size_t digits = 0;
+  for (char c : text) {
+    if (c == '-') continue;
+    int value = c <= '9' ? c - '0' : c - 'a' + 10;
+    size_t place = digits / 2;
+    bytes[place] = static_cast<char>(static_cast<unsigned char>(bytes[place]) * 16 + value);
+    ++digits;
+  }
+  return bytes;
 }
 
 // A W3C trace-id: 32 lower-case hex characters.

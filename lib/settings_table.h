@@ -113,6 +113,8 @@ inline constexpr auto setting_rows = [] {
 
     text_row("stream.socket", start, "/run/hostler/stream.sock",
       "The Unix socket on which nginx reaches the event streams of the runner (SCGI)."),
+    integer_row("stream.clients_max", start, "20000", {1, 1'000'000}, "streams",
+      "How many event streams one daemon serves at once; more are told to come again."),
     text_row("stream.listen_tcp", start, "",
       "address:port in a private network on which streams are served too; empty: nowhere."),
     strings_row("stream.tcp_peers", start, SettingForm::network,

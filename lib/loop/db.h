@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/error.h"
+#include "lib/ids.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 
@@ -45,6 +46,7 @@ class Params {
   Params& null();
   // Arrays travel in binary form. uuids are given as their text.
   Params& uuids(const std::vector<std::string>& values);
+  Params& uuids(const std::vector<UuidBytes>& values);
   Params& texts(const std::vector<std::string>& values);
   Params& jsonbs(const std::vector<std::string>& values);
   Params& integers(const std::vector<int64_t>& values);

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/crypto.h"
+#include "lib/ids.h"
 #include "lib/loop/db.h"
 
 namespace hostler {
@@ -43,16 +43,6 @@ void append_element(std::string& out, std::string_view bytes) {
   out += bytes;
 }
 
-std::string uuid_bytes(std::string_view text) {
-  std::string hex;
-  for (char c : text) {
-    if (c != '-') hex += c;
-  }
-  std::optional<std::string> bytes = from_hex(hex);
-  assert(bytes && bytes->size() == 16);
-  return *bytes;
-}
-
 }  // namespace
 
 Params& Params::text(std::string_view value) {
@@ -81,7 +71,18 @@ Params& Params::null() {
 }
 Params& Params::uuids(const std::vector<std::string>& values) {
   std::string out = array_head(oid_uuid, values.size());
-  for (const std::string& value : values) append_element(out, uuid_bytes(value));
+  for (const std::string& value : values) {
+    assert(is_uuid(value));
+    UuidBytes bytes = uuid_bytes(value);
+    append_element(out, {bytes.data(), bytes.size()});
+  }
+  values_.push_back({std::move(out), false, true});
+  return *this;
+}
+Params& Params::uuids(const std::vector<UuidBytes>& values) {
+  std::string out = array_head(oid_uuid, values.size());
+  out.reserve(out.size() + values.size() * (4 + sizeof(UuidBytes)));
+  for (const UuidBytes& value : values) append_element(out, {value.data(), value.size()});
   values_.push_back({std::move(out), false, true});
   return *this;
 }

@@ -1,4 +1,4 @@
--- The calling user: profile, role and permissions.
+-- The calling user.
 
 -- name: me_show
 -- The profile, with role and permissions in the current organization.

@@ -1,0 +1,81 @@
+// Connections on a Unix socket, on the loop: accept, read, write. Bytes to write are shared between
+// streams and never copied. Used by the relay. No coroutines here: an idle stream costs its socket
+// and some 500 bytes.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lib/loop/loop.h"
+
+namespace hostler {
+
+using SharedBytes = std::shared_ptr<const std::string>;
+
+// What becomes of a stream, told to its owner. on_closed is the last call; from inside it or any
+// other the owner may destroy the stream.
+class StreamOwner {
+ public:
+  virtual void on_bytes(std::string_view bytes) = 0;  // valid during the call
+  virtual void on_drained() = 0;                      // all that was sent is written
+  virtual void on_closed() = 0;                       // the peer went away, or end() is done
+
+ protected:
+  ~StreamOwner() = default;
+};
+
+class Stream {
+ public:
+  // Closes at once; what is not written is lost.
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Begins to read. The owner outlives the stream.
+  void start(StreamOwner& owner);
+  // Writes at once what the kernel takes, and the rest when it can. Calls nobody back before it
+  // returns. Nothing happens after end() or when the peer is gone.
+  void send(std::span<const SharedBytes> buffers);
+  void send(std::string text);
+  // Closes when everything is written; then on_closed.
+  void end();
+
+  // Sent but not taken by the kernel yet.
+  size_t pending_bytes() const;
+  bool is_ending() const;
+
+ private:
+  friend class StreamListener;
+  struct Handle;
+  struct Writing;
+  explicit Stream(Handle* handle) : handle_(handle) {}
+  Handle* handle_;
+};
+
+// The listening end. Destroying it stops the accepting; streams live on.
+class StreamListener {
+ public:
+  using OnStream = std::function<void(std::unique_ptr<Stream>)>;
+  // Takes over a listening socket. Throws internal_error when it is none.
+  StreamListener(Loop& loop, int fd, OnStream on_stream);
+  ~StreamListener();
+  StreamListener(const StreamListener&) = delete;
+  StreamListener& operator=(const StreamListener&) = delete;
+
+  // What the kernel buffers for each accepted stream; a slow reader shows itself behind that.
+  static constexpr int send_buffer_bytes = 32 << 10;
+
+ private:
+  struct Handle;
+  Handle* handle_;
+};
+
+// Binds the path with mode 0660, whatever was there: who connects during the change meets either
+// the old socket or the new one. Answers the listening socket. Throws internal_error.
+int open_unix_listener(const std::string& path);
+
+}  // namespace hostler

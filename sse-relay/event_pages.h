@@ -1,0 +1,25 @@
+// Stored events, read page by page and made into the bytes that live followers got. A page is small
+// enough to wait for a slow reader; only a single event may be larger.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/ids.h"
+#include "lib/loop/db.h"
+#include "sse-relay/run_channel.h"
+
+namespace hostler::relay {
+
+struct EventPage {
+  Chunk events;          // none: last_seq is 0
+  bool is_full = false;  // there may be more behind it
+};
+
+// Parameters of query::event_pages: the events of each run behind that of the same place.
+Params page_params(const std::vector<UuidBytes>& run_ids, const std::vector<int64_t>& afters);
+
+// The pages of its answer, one for each run that was asked for, in that order.
+std::vector<EventPage> pages_of(const Result& rows, size_t runs);
+
+}  // namespace hostler::relay

@@ -1,0 +1,56 @@
+// Serves the event streams: nginx's SCGI connections on a Unix socket, with a loop and a database
+// connection of its own, on a thread of its own. Joined to the daemon in runner/main.cpp; shares the
+// event feed with it and nothing else. It never executes a run and never writes an event.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/settings.h"
+#include "sse-relay/event_feed.h"
+
+namespace hostler::relay {
+
+struct RelayOptions {
+  std::string socket_path;  // made anew
+  std::string conninfo;
+  int clients_max = 20'000;  // open streams; more are told 503
+  std::vector<std::string> cors_origins;
+
+  // Moments. Each is kept to within a tick.
+  int64_t tick_ms = 1'000;
+  int64_t head_limit_ms = 10'000;      // for the request to arrive
+  int64_t ping_after_ms = 15'000;      // of silence
+  int64_t standstill_max_ms = 30'000;  // without progress, with something to write
+  int64_t recheck_every_ms = 4'000;    // whether everybody may still follow
+  int64_t look_alone_ms = 1'000;       // at runs nothing was heard of, while nothing notifies
+  int64_t look_anyway_ms = 30'000;     // likewise, when notifications arrive
+  int64_t drain_limit_ms = 5'000;      // for the last bytes, at the end
+};
+
+RelayOptions relay_options(const Settings& start);
+
+class Relay {
+ public:
+  // Opens the socket. Throws internal_error when that fails.
+  Relay(RelayOptions options, EventFeed& feed);
+  ~Relay();
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  // The thread's function: serves until stop() and the draining after it.
+  void run();
+
+  // From any thread, from here on.
+  void stop();  // each stream gets a retry line and ends; may be called again
+  int streams() const;
+  void allow_origins(std::vector<std::string> cors_origins);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hostler::relay

@@ -1,0 +1,94 @@
+// Requests for streams read; see sse-relay/stream_request.h. The rules of the cursors are those of
+// contract section 4, Event stream.
+#include "sse-relay/stream_request.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "lib/crypto.h"
+#include "lib/ids.h"
+#include "lib/request_target.h"
+
+namespace hostler::relay {
+namespace {
+
+// Nothing, with a fault, when the text is not a whole number from 0 to 2^63-1.
+std::optional<int64_t> read_cursor(std::string_view name, std::string_view text,
+                                   std::vector<FieldFault>& faults) {
+  const char* end = text.data() + text.size();
+  int64_t value = 0;
+  auto [stop, fault] = std::from_chars(text.data(), end, value);
+  bool is_integer = stop == end && fault != std::errc::invalid_argument;
+  if (!is_integer) {
+    faults.push_back({std::string(name), "wrong_type", "must be an integer"});
+    return std::nullopt;
+  }
+  if (fault != std::errc() || value < 0) {
+    faults.push_back({std::string(name), "out_of_range", "must be 0 to 9223372036854775807"});
+    return std::nullopt;
+  }
+  return value;
+}
+
+void read_cursors(const ScgiRequest& request, const Target& target, StreamRequest& wanted) {
+  if (const std::string* text = target.query_value("after_seq")) {
+    wanted.after = read_cursor("after_seq", *text, wanted.faults).value_or(0);
+  }
+  if (request.last_event_id.empty()) return;
+  wanted.has_last_event_id = true;
+  std::optional<int64_t> last = read_cursor("Last-Event-ID", request.last_event_id, wanted.faults);
+  wanted.after = std::max(wanted.after, last.value_or(0));
+}
+
+void read_follow(const Target& target, StreamRequest& wanted) {
+  const std::string* text = target.query_value("follow");
+  if (text == nullptr) return;
+  wanted.follow = *text != "false";
+  if (*text == "true" || *text == "false") return;
+  wanted.faults.push_back({"follow", "wrong_type", "must be true or false"});
+}
+
+// Parameters that mean nothing here may be there; one that counts, and is given twice, is a fault.
+void refuse_doubles(const Target& target, StreamRequest& wanted) {
+  for (std::string_view name : {"after_seq", "follow"}) {
+    auto count = std::count_if(target.query.begin(), target.query.end(),
+                               [name](const auto& pair) { return pair.first == name; });
+    if (count > 1) wanted.faults.push_back({std::string(name), "doubled", "is given twice"});
+  }
+}
+
+}  // namespace
+
+AnswerContext answer_context(const ScgiRequest& request) {
+  AnswerContext context;
+  context.trace_id = is_trace_id(request.trace_id) ? request.trace_id : make_trace_id();
+  context.origin = request.origin;
+  context.is_tls = request.is_tls;
+  return context;
+}
+
+StreamRequest read_stream_request(const ScgiRequest& request) {
+  Target target;
+  parse_target(request.uri, target);
+  bool is_known = target.segment_count == 4 && !target.is_too_deep && target.segments[0] == "v1" &&
+                  target.segments[1] == "runs" && target.segments[3] == "events";
+  if (!is_known) throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
+  if (request.method != "GET") {
+    Error error(ErrorCode::http_method_not_allowed, "This path takes GET.");
+    error.headers.emplace_back("Allow", "GET, HEAD, OPTIONS");
+    throw error;
+  }
+  StreamRequest wanted;
+  wanted.credential = read_credential(request.authorization);
+  wanted.run_id = target.segments[2];
+  wanted.org_id = request.org_id;
+  wanted.client_ip = request.client_ip;
+  wanted.user_agent = request.user_agent;
+  read_cursors(request, target, wanted);
+  read_follow(target, wanted);
+  refuse_doubles(target, wanted);
+  return wanted;
+}
+
+}  // namespace hostler::relay

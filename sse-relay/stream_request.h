@@ -1,0 +1,40 @@
+// What a client of the relay wants, as a plain value: which run, who asks, from where on. Made from
+// nginx's parameters; the database has not been asked yet.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/caller.h"
+#include "lib/error.h"
+#include "sse-relay/scgi_request.h"
+
+namespace hostler::relay {
+
+// What every answer needs, also one to a request that cannot be read.
+struct AnswerContext {
+  std::string trace_id;  // nginx's, else a new one
+  std::string origin;
+  bool is_tls = false;
+};
+
+AnswerContext answer_context(const ScgiRequest& request);
+
+struct StreamRequest {
+  std::string run_id;  // as in the path: may be no UUID, then there is no such run
+  std::string org_id;  // X-Org-Id; may be no UUID; empty: none
+  Credential credential;
+  int64_t after = 0;               // the larger of both cursors
+  bool has_last_event_id = false;  // EventSource asks again until it is told 204
+  bool follow = true;              // false: what is there, then the end
+  std::vector<FieldFault> faults;  // of cursors and query: told after the 404s
+  std::string client_ip;
+  std::string user_agent;
+};
+
+// Throws what needs no database: 400, 404 and 405 of the address, 401 without a token of ours.
+StreamRequest read_stream_request(const ScgiRequest& request);
+
+}  // namespace hostler::relay
