@@ -1,6 +1,6 @@
 // Serves the event streams: nginx's SCGI connections on a Unix socket, with a loop and a database
-// connection of its own, on a thread of its own. Joined to the daemon in runner/main.cpp; shares the
-// event feed with it and nothing else. It never executes a run and never writes an event.
+// connection of its own, on a thread of its own. Joined to the daemon in runner/main.cpp; shares
+// the event feed with it and nothing else. It never executes a run and never writes an event.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // What the relay asks of Postgres for many clients at once, again and again: the new events of runs
-// that others execute, and whether everybody may still follow. Neither throws when Postgres is away.
+// that others execute, and whether everybody may still follow. Neither throws when Postgres is
+// away.
 #pragma once
 
 #include <functional>
@@ -13,8 +14,8 @@
 
 namespace hostler::relay {
 
-// For ever: reads and delivers while runs are due, then waits for the signal. While Postgres is away
-// they stay due, and each signal is a try.
+// For ever: reads and delivers while runs are due, then waits for the signal. While Postgres is
+// away they stay due, and each signal is a try.
 Task<void> read_due_runs(FollowServices& services, Signal& is_due);
 
 // Asks for every open stream; equal ones share a row. on_denied hears of each that must end; it may

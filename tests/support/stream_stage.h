@@ -1,13 +1,25 @@
 // A relay on its thread, over a test database with a run to follow and somebody who may: for the
-// tests of the streams. Events are written by SQL, as a runner would, and told to the feed or not.
+// unit tests of the streams (only they link the relay). Events are written by SQL, as a runner
+// would, and told to the feed or not.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "lib/sse_frame.h"
 #include "sse-relay/event_feed.h"
 #include "sse-relay/relay.h"
 #include "tests/support/database.h"
@@ -57,7 +69,120 @@ class StreamStage {
   std::thread thread_;
 };
 
+inline std::string new_socket_path() {
+  static std::atomic<int> number = 0;
+  const char* folder = std::getenv("TMPDIR");
+  return fmt::format("{}/relay-{}-{}.sock", folder == nullptr ? "/tmp" : folder, getpid(),
+                     ++number);
+}
+
+inline relay::RelayOptions short_options(const std::string& socket_path,
+                                         const std::string& conninfo) {
+  relay::RelayOptions options;
+  options.socket_path = socket_path;
+  options.conninfo = conninfo;
+  options.tick_ms = 20;
+  options.recheck_every_ms = 100;
+  return options;
+}
+
 // 1, 2, … count.
-std::vector<int64_t> one_to(int64_t count);
+inline std::vector<int64_t> one_to(int64_t count) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 1);
+  return numbers;
+}
+
+inline StreamStage::StreamStage(const std::function<void(relay::RelayOptions&)>& change)
+    : world(database), session_(database.as_superuser()), socket_path_(new_socket_path()) {
+  token = new_token();
+  relay::RelayOptions options = short_options(socket_path_, database.runner_url());
+  if (change) change(options);
+  feed.set_listening(true);
+  relay = std::make_unique<relay::Relay>(options, feed);
+  thread_ = std::thread([this] { relay->run(); });
+}
+
+inline StreamStage::~StreamStage() {
+  stop();
+  unlink(socket_path_.c_str());
+}
+
+inline void StreamStage::stop() {
+  relay->stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+inline std::string StreamStage::new_token() { return new_token(world.owner_id); }
+
+inline std::string StreamStage::new_token(const std::string& user_id) {
+  Token made = make_token("hat_");
+  sql(
+      fmt::format("WITH s AS (INSERT INTO sessions (user_id, begun_by) VALUES ('{}', 'password') "
+                  "RETURNING id) INSERT INTO access_tokens (hash, session_id, expires_at) "
+                  "SELECT '\\x{}', id, now() + interval '1 hour' FROM s",
+                  user_id, to_hex(made.hash)));
+  return made.text;
+}
+
+inline std::string StreamStage::new_run() { return world.new_run(world.new_thread()); }
+
+inline CommittedEvents StreamStage::write(const std::string& run_id, int64_t from, int64_t to,
+                                          Last last, const std::string& filling) {
+  std::string values;
+  for (int64_t seq = from; seq <= to; ++seq) {
+    bool is_last = seq == to && last == Last::completed;
+    values +=
+        fmt::format("{}('{}', {}, '{}', '{}')", values.empty() ? "" : ",", run_id, seq,
+                    is_last ? "run.completed" : "message.delta",
+                    is_last ? "{}" : fmt::format(R"({{"content":"word {}{}"}})", seq, filling));
+  }
+  std::string ending =
+      last == Last::delta
+          ? fmt::format("UPDATE runs SET last_seq = {} WHERE id = '{}'", to, run_id)
+          : fmt::format(
+                "UPDATE runs SET last_seq = {}, status = 'completed', ended_at = now() "
+                "WHERE id = '{}'",
+                to, run_id);
+  Result rows = session_.run_text(
+      fmt::format("WITH ending AS ({}) INSERT INTO run_events (run_id, seq, type, data) VALUES {} "
+                  "RETURNING seq, type, data, rfc3339(created_at) AS created_at",
+                  ending, values));
+  CommittedEvents committed;
+  committed.run_id = run_id;
+  committed.first_seq = from;
+  committed.last_seq = to;
+  committed.is_final = last == Last::completed;
+  for (int i = 0; i < rows.size(); ++i) {
+    append_frame(committed.frames, rows[i].integer("seq"), rows[i].text("type"),
+                 rows[i].text("data"), rows[i].text("created_at"));
+  }
+  return committed;
+}
+
+inline void StreamStage::publish(const std::string& run_id, int64_t from, int64_t to, Last last,
+                                 const std::string& filling) {
+  std::vector<CommittedEvents> batch;
+  batch.push_back(write(run_id, from, to, last, filling));
+  feed.publish(std::move(batch));
+}
+
+inline StreamClient StreamStage::follow(const std::string& run_id, const std::string& query,
+                                        const std::string& last_event_id) {
+  StreamAsk asked;
+  asked.run_id = run_id;
+  asked.token = token;
+  asked.query = query;
+  asked.last_event_id = last_event_id;
+  return ask(asked);
+}
+
+inline void StreamStage::wait_for_streams(int count) {
+  auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(StreamClient::limit_ms);
+  while (relay->streams() != count && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(relay->streams(), count);
+}
 
 }  // namespace hostler::testing_support
