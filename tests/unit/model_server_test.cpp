@@ -110,7 +110,7 @@ class ModelServer : public testing::Test {
   }
 };
 
-constexpr ServiceOptions fast{.word_delay_ms = 0, .tick_ms = 1, .required_key = {}};
+const ServiceOptions fast{.word_delay_ms = 0, .tick_ms = 1, .required_key = {}};
 
 TEST_F(ModelServer, StreamsWordByWordAndEndsWithDone) {
   serve(
