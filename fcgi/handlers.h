@@ -36,6 +36,22 @@ Task<Response> create_thread(Services& services, Request& request);
 Task<Response> list_threads(Services& services, Request& request);
 Task<Response> show_thread(Services& services, Request& request);
 Task<Response> update_thread(Services& services, Request& request);
+Task<Response> delete_thread(Services& services, Request& request);
+Task<Response> search_threads(Services& services, Request& request);
+
+// messages.cpp
+Task<Response> create_message(Services& services, Request& request);
+Task<Response> list_messages(Services& services, Request& request);
+
+// runs.cpp
+Task<Response> create_run(Services& services, Request& request);
+Task<Response> retry_run(Services& services, Request& request);
+Task<Response> list_thread_runs(Services& services, Request& request);
+Task<Response> list_runs(Services& services, Request& request);
+Task<Response> show_run(Services& services, Request& request);
+Task<Response> show_run_to_admin(Services& services, Request& request);
+Task<Response> cancel_run(Services& services, Request& request);
+Task<Response> answer_run(Services& services, Request& request);
 
 // streams.cpp
 Task<Response> served_by_relay(Services& services, Request& request);

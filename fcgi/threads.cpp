@@ -45,4 +45,26 @@ Task<Response> update_thread(Services& services, Request& request) {
   co_return Response::json_row(200, std::move(changed));
 }
 
+Task<Response> delete_thread(Services& services, Request& request) {
+  std::string thread_id(request.path_value("thread_id"));
+  Params params;
+  params.text(thread_id);
+  Result gone = co_await services.query(request, query::thread_delete, std::move(params));
+  // Its runs were cancelled, or their daemons must be told to; followers learn of it either way.
+  services.ring(query::run_control_bell, Params().text(gone.text()));
+  co_return Response::no_content();
+}
+
+Task<Response> search_threads(Services& services, Request& request) {
+  Query query(request);
+  std::string typed = query.required_text("q", {.least = 1, .most = 500});
+  int64_t limit = query.limit();
+  std::optional<std::string> before = query.id("before");
+  query.check();
+  Params params;
+  params.text(typed).integer(limit).text_or_null(before);
+  Result page = co_await services.query(request, query::thread_search, std::move(params));
+  co_return page_response(request, std::move(page), "before");
+}
+
 }  // namespace hostler

@@ -14,7 +14,7 @@
 #include "lib/loop/task.h"
 #include "lib/loop/wait.h"
 #include "runner/active_run.h"
-#include "sse-relay/event_feed.h"
+#include "lib/event_feed.h"
 
 namespace hostler::runner {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/loop/loop.h"
-#include "sse-relay/event_feed.h"
+#include "lib/event_feed.h"
 #include "sse-relay/run_channel.h"
 
 namespace hostler::relay {

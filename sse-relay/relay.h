@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/settings.h"
-#include "sse-relay/event_feed.h"
+#include "lib/event_feed.h"
 
 namespace hostler::relay {
 

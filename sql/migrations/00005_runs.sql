@@ -498,8 +498,9 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION thread_of_caller_locked FROM hostler_api;
 
--- DELETE /v1/threads/{thread_id}: soft; queued and active runs are cancelled.
-CREATE FUNCTION thread_delete(thread uuid) RETURNS void
+-- DELETE /v1/threads/{thread_id}: soft; queued and active runs are cancelled. Answers the run that was
+-- active, for the bell.
+CREATE FUNCTION thread_delete(thread uuid) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     place threads := thread_of_caller_locked(thread);
@@ -513,6 +514,7 @@ BEGIN
     END IF;
     UPDATE threads SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = place.id;
     PERFORM audit('threads.delete', 'thread', place.id::text, place.org_id);
+    RETURN place.active_run_id;
 END
 $$;
 

@@ -45,3 +45,7 @@ SELECT run_cancel($1);
 -- name: run_input
 -- $1 run uuid, $2 content text
 SELECT run_input($1, $2);
+
+-- name: run_guard
+-- Raises what keeps the caller from the run. $1 run uuid
+SELECT (run_of_reader($1)).id;

@@ -19,8 +19,8 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
+#include "lib/event_feed.h"
 #include "lib/sse_frame.h"
-#include "sse-relay/event_feed.h"
 #include "sse-relay/relay.h"
 #include "tests/support/database.h"
 #include "tests/support/run_world.h"

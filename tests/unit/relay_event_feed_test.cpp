@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sse-relay/event_feed.h"
+#include "lib/event_feed.h"
 
 namespace hostler {
 namespace {

@@ -1,5 +1,5 @@
-// The feed between the daemon's two threads; see sse-relay/event_feed.h.
-#include "sse-relay/event_feed.h"
+// The feed between the daemon's two threads; see lib/event_feed.h.
+#include "lib/event_feed.h"
 
 #include <utility>
 

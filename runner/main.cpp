@@ -1,0 +1,110 @@
+// hostler-runner: executes agent runs and serves their event streams.
+//
+// Talks to: Postgres, the models and tools, nginx (SCGI on stream.socket). Two threads: one loop runs
+// the agents, one the streams; they share the event feed only.
+// Signals: SIGTERM and SIGINT hand the runs back, end the streams with a retry line, exit within 25 s.
+// Exit: 0 after a signal, 64 bad command line, 75 another daemon has the socket, 78 bad configuration.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "lib/log.h"
+#include "lib/program_start.h"
+#include "lib/settings_load.h"
+#include "runner/daemon.h"
+#include "sse-relay/relay.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int exit_place_taken = 75;
+constexpr int64_t exit_limit_ms = 22'000;
+
+// Streams need descriptors: the soft limit is raised to the hard one.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// One daemon a socket: the lock dies with the process, so a successor knows that nobody else writes.
+bool lock_place(const std::string& place) {
+  std::string path = place + ".lock";
+  int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+int run_daemon(const Settings& start) {
+  std::string place = start.text("stream.socket");
+  if (!lock_place(place)) {
+    log_error("place_taken", {{"socket", place},
+                              {"mend", "another hostler-runner has this stream.socket: stop it, "
+                                       "or give this one another"}});
+    return exit_place_taken;
+  }
+  raise_descriptor_limit();
+  signal(SIGPIPE, SIG_IGN);
+
+  std::variant<SecretBox, std::string> box = SecretBox::load(start.text("secrets.key_file"));
+  if (const std::string* fault = std::get_if<std::string>(&box)) {
+    log_error("key_file_bad", {{"cause", *fault}});
+    return exit_bad_configuration;
+  }
+  SecretBox& secrets = std::get<SecretBox>(box);
+  EventFeed feed;
+  relay::Relay relay(relay::relay_options(start), feed);
+  std::thread streams([&relay] { relay.run(); });
+
+  {
+    Loop loop;
+    DaemonOptions options;
+    options.host = host_name();
+    options.place = place;
+    options.slots = static_cast<int>(start.integer("run.slots"));
+    Daemon daemon(loop, start, std::move(secrets), feed, options,
+                  [&relay] { return relay.streams(); });
+    Timer give_up(loop, [&loop] { loop.stop(); });
+    auto drain = [&] {
+      if (give_up.pending()) return;
+      log_info("daemon_drains", {{"runs", std::to_string(daemon.runs())}});
+      give_up.restart(exit_limit_ms);
+      relay.stop();
+      daemon.drain([&loop] { loop.stop(); });
+    };
+    SignalWatch on_term(loop, SIGTERM, drain);
+    SignalWatch on_int(loop, SIGINT, drain);
+    daemon.start();
+    loop.run();
+  }
+  relay.stop();
+  streams.join();
+  log_info("daemon_stopped");
+  return 0;
+}
+
+}  // namespace
+}  // namespace hostler::runner
+
+int main(int argc, char** argv) {
+  using namespace hostler;
+  ProgramStart start = start_program(argc, argv, "hostler-runner",
+                                     "Executes agent runs and serves their event streams.");
+  if (start.exit_status) return *start.exit_status;
+  try {
+    return runner::run_daemon(start.settings);
+  } catch (const std::exception& failure) {
+    log_error("daemon_failed", {{"cause", failure.what()}});
+    return 1;
+  }
+}
