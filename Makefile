@@ -25,7 +25,7 @@ CXX := $(if $(shell command -v ccache 2>/dev/null),ccache )$(CXX_$(VARIANT))
 
 # g++ 12 reports members of moved-from variants as maybe uninitialized; the sanitizers look for the real thing.
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wimplicit-fallthrough -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror \
-	-Wno-maybe-uninitialized
+	$(if $(filter clang,$(VARIANT)),,-Wno-maybe-uninitialized)
 HARDENING := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -D_GLIBCXX_ASSERTIONS \
 	-ftrivial-auto-var-init=zero -fPIE
 OPT_release := -O2 -g1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3

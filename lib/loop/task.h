@@ -27,8 +27,8 @@ struct PromiseState {
     template <class Promise>
     void await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
       // The resumed coroutine may destroy this frame: nothing of it is touched afterwards.
-      std::coroutine_handle<> awaiting = ended.promise().awaiting;
-      if (awaiting) awaiting.resume();
+      std::coroutine_handle<> next = ended.promise().awaiting;
+      if (next) next.resume();
     }
     void await_resume() const noexcept {}
   };

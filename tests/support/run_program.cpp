@@ -86,7 +86,7 @@ void converse(std::array<Pipe, 3>& pipes, std::string_view input, ProgramRun& ru
       ssize_t written = write(pipes[0].ends[1], input.data(), input.size());
       input.remove_prefix(written > 0 ? static_cast<size_t>(written) : input.size());
     }
-    for (size_t i : {1, 2}) {
+    for (size_t i : {size_t{1}, size_t{2}}) {
       if (watched.at(i).revents == 0) continue;
       std::array<char, 4096> piece;
       ssize_t count = read(pipes.at(i).ends[0], piece.data(), piece.size());

@@ -60,19 +60,9 @@ constexpr const char* hostile_urls[] = {
     "http://%6c%6f%63%61%6c%68%6f%73%74:#/", "http://127%2e0%2e0%2e1:#/",
     "http://%31%32%37.0.0.1:#/", "http://127.0.0.1%00.example.com:#/", "http://127.0.0.1%20:#/",
     // Other scripts and full stops.
-    "http://\xE2\x91\xA0\xE2\x91\xA1\xE2\x91\xA6.0.0.1:#/",
-    "http://127\xE3\x80\x82"
-    "0\xE3\x80\x82"
-    "0\xE3\x80\x82"
-    "1:#/",
-    "http://127\xEF\xBC\x8E"
-    "0\xEF\xBC\x8E"
-    "0\xEF\xBC\x8E"
-    "1:#/",
-    "http://\xEF\xBC\x91\xEF\xBC\x92\xEF\xBC\x97.0.0.1:#/",
-    "http://\xEF\xBD\x8C\xEF\xBD\x8F\xEF\xBD\x83\xEF\xBD\x81\xEF\xBD\x8C\xEF\xBD\x88ost:#/",
-    "http://l\xE2\x93\x9E"
-    "calhost:#/",
+    "http://\u2460\u2461\u2466.0.0.1:#/", "http://127\u30020\u30020\u30021:#/",
+    "http://127\uFF0E0\uFF0E0\uFF0E1:#/", "http://\uFF11\uFF12\uFF17.0.0.1:#/",
+    "http://\uFF4C\uFF4F\uFF43\uFF41\uFF4C\uFF48ost:#/", "http://l\u24DEcalhost:#/",
     // IPv6.
     "http://[::1]:#/", "http://[::]:#/", "http://[0:0:0:0:0:0:0:1]:#/", "http://[0000::0001]:#/",
     "http://[::0001]:#/", "http://[::127.0.0.1]:#/", "http://[::ffff:127.0.0.1]:#/",
