@@ -116,6 +116,8 @@ $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runn
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
 # Test databases are made by the real hostlerctl.
 $(BUILD)/unit_test $(BUILD)/sql_test $(BUILD)/api_test $(BUILD)/system_test: | $(BUILD)/hostlerctl
+# It asks hostler-api for its routes.
+$(BUILD)/style_test: | $(BUILD)/hostler-api
 $(BUILD)/%_test:
 	$(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(lib_archive) $(LDLIBS) -lfcgi -lgmock -lgtest -lgtest_main
 

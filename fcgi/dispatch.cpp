@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcgi/route.h"
+#include "lib/cors.h"
 #include "lib/ids.h"
 #include "lib/log.h"
 #include "lib/problem.h"
@@ -62,8 +63,10 @@ bool ids_are_well(const Request& request) {
   return true;
 }
 
-Response options_response(std::string allow) {
+Response options_response(const Services& services, const Request& request, std::string allow) {
   Response response = Response::no_content();
+  add_preflight_headers(services.settings().strings("http.cors_origins"), request.origin, allow,
+                        response.headers);
   response.add_header("Allow", std::move(allow));
   return response;
 }
@@ -71,7 +74,7 @@ Response options_response(std::string allow) {
 Task<Response> answer(Services& services, Request& request) {
   parse_target(request.uri, request.target);
   std::optional<std::string> allow = find_row(request);
-  if (allow) co_return options_response(std::move(*allow));
+  if (allow) co_return options_response(services, request, std::move(*allow));
   check_body_size(request);
   if (request.route->rate != Rate::none && !services.has_stored_settings()) {
     co_await services.until_settings();

@@ -15,10 +15,4 @@ struct Listener {
 // Error when another process listens there, or the folder does not let us.
 Listener open_listener(const std::string& path);
 
-// backlog of the listening sockets: what may wait while all workers are busy.
-constexpr int listen_backlog = 4096;
-
-// A Unix socket of ours at path, with the permissions; listening, not blocking, closed on exec.
-int listen_unix(const std::string& path, unsigned mode);
-
 }  // namespace hostler

@@ -19,6 +19,7 @@
 
 #include "lib/error.h"
 #include "lib/log.h"
+#include "lib/unix_listener.h"
 
 namespace hostler {
 namespace {
@@ -82,8 +83,19 @@ Master::Master(const Settings& settings, std::vector<std::string> own_command,
       children_.push_back({worker.pid, worker.drain_fd, -1, monotonic_ms(), false});
     }
   }
+  serve_metrics();
   log_info("pool_started", {{"workers", std::to_string(shared_->seats.count())},
                             {"socket", listener_.path.empty() ? "given" : listener_.path}});
+}
+
+void Master::serve_metrics() {
+  const std::string& path = settings_.text("metrics.api_socket");
+  if (path.empty()) return;
+  // The last generation's socket was closed when this program took its place.
+  int fd = listen_unix(path, 0660);
+  std::shared_ptr<SharedPool> shared = shared_;
+  metrics_server_ = std::make_unique<MetricsServer>(
+      loop_, fd, [shared] { return shared->metrics.prometheus_text(); });
 }
 
 Master::~Master() {
@@ -101,6 +113,8 @@ std::optional<WorkerPlace> Master::run() {
     tick_.restart(tick_ms);
     loop_.run();  // until something has to be looked after
   }
+  const std::string& metrics_path = settings_.text("metrics.api_socket");
+  if (!metrics_path.empty()) unlink(metrics_path.c_str());
   log_info("pool_ended");
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "fcgi/reload.h"
 #include "fcgi/seat.h"
 #include "lib/loop/loop.h"
+#include "lib/loop/metrics_server.h"
 #include "lib/settings.h"
 
 namespace hostler {
@@ -38,6 +39,7 @@ class Master {
     bool is_stuck = false;
   };
 
+  void serve_metrics();
   void reap();
   void forget(Child child, int status);
   void look_after();
@@ -57,6 +59,7 @@ class Master {
   Loop loop_;
   Listener listener_;
   std::shared_ptr<SharedPool> shared_;
+  std::unique_ptr<MetricsServer> metrics_server_;
   std::vector<Child> children_;
   std::vector<int64_t> fork_due_ms_;    // by seat; -1: nothing to do
   std::vector<int64_t> fork_delay_ms_;  // by seat: the back-off

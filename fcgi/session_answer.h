@@ -1,5 +1,5 @@
-// Tokens and cookie of a session as clients get them (contract section 2). Used by the handlers that
-// begin, renew or end one: fcgi/auth.cpp.
+// Tokens and cookie of a session as clients get them (contract section 2). Used by the handlers
+// that begin, renew or end one: fcgi/auth.cpp.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// What a login, a mail address, a password and the members of a profile may be (contract section 2),
-// for registration, the profile and hostlerctl. Whether a name is taken is the database's to say.
+// What a login, a mail address, a password and the members of a profile may be (contract section
+// 2), for registration, the profile and hostlerctl. Whether a name is taken is the database's to
+// say.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// A run that this daemon owns, as its parts share it: the agent loop, the event log, the supervisor.
+// A run that this daemon owns, as its parts share it: the agent loop, the event log, the
+// supervisor.
 #pragma once
 
 #include <cstdint>

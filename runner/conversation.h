@@ -11,7 +11,8 @@
 namespace hostler::runner {
 
 // A character of English is about a quarter of a token, of Chinese about one token in three bytes.
-// Three bytes a token errs to the safe side for text; a quarter of the context is left for the answer.
+// Three bytes a token errs to the safe side for text; a quarter of the context is left for the
+// answer.
 int64_t history_bytes_max(int64_t context_tokens);
 
 // Oldest first. rows: newest first, as query::run_history answers them.

@@ -1,5 +1,5 @@
-// The daemon as a whole: its database connections, the run queue, the event log, its duties that come
-// round by themselves. Built by main(), which also owns the relay and the feed.
+// The daemon as a whole: its database connections, the run queue, the event log, its duties that
+// come round by themselves. Built by main(), which also owns the relay and the feed.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps their leases, ends
-// them when a cancel is asked for, hands them back at the end. A sweep every second makes good
+// Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps their leases,
+// ends them when a cancel is asked for, hands them back at the end. A sweep every second makes good
 // whatever a lost notification missed.
 #pragma once
 

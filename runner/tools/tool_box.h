@@ -42,8 +42,8 @@ class ToolBox {
   std::vector<ToolDefinition> definitions(const std::vector<std::string>& names) const;
   // Answered by a human instead of by call().
   bool is_question(const std::string& name) const;
-  // The call's fault, or nothing: unknown or not among the persona's tools (tool.unknown), arguments
-  // that do not fit (tool.args_invalid).
+  // The call's fault, or nothing: unknown or not among the persona's tools (tool.unknown),
+  // arguments that do not fit (tool.args_invalid).
   std::optional<ToolOutcome> refuse(const ToolCall& call,
                                     const std::vector<std::string>& allowed) const;
   Task<ToolOutcome> call(ToolContext context, ToolCall call);

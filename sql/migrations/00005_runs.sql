@@ -117,7 +117,8 @@ DECLARE
     month timestamptz;
 BEGIN
     FOR i IN -1..3 LOOP
-        month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' + make_interval(months => i);
+        month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+                 + make_interval(months => i);
         EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF run_events FOR VALUES FROM (%L) TO (%L)',
             'run_events_' || to_char(month AT TIME ZONE 'UTC', 'YYYY_MM'), uuidv7_floor(month),
             uuidv7_floor((month AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC'));
@@ -208,7 +209,8 @@ LANGUAGE sql STABLE AS $$
         'queued', r.queued,
         'queue_position', CASE WHEN r.queued THEN
             (SELECT count(*) FROM runs q WHERE q.thread_id = r.thread_id AND q.queued AND q.id <= r.id) END,
-        'error', CASE WHEN r.status = 'failed' THEN json_build_object('code', r.error_code, 'message', r.error_message) END,
+        'error', CASE WHEN r.status = 'failed' THEN
+            json_build_object('code', r.error_code, 'message', r.error_message) END,
         'completed_at', CASE WHEN r.status = 'completed' THEN rfc3339(r.ended_at) END,
         'failed_at', CASE WHEN r.status = 'failed' THEN rfc3339(r.ended_at) END)
 $$;
@@ -234,7 +236,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'total_input_tokens', r.total_input_tokens, 'total_output_tokens', r.total_output_tokens,
         'total_cost_usd', run_cost_usd(r), 'created_at', rfc3339(r.created_at),
         'completed_at', rfc3339(r.ended_at), 'trace_id', r.trace_id,
-        'error', CASE WHEN r.status = 'failed' THEN json_build_object('code', r.error_code, 'message', r.error_message) END)
+        'error', CASE WHEN r.status = 'failed' THEN
+            json_build_object('code', r.error_code, 'message', r.error_message) END)
 $$;
 
 -- The run, when the caller may see it: its creator, org.runs.read_all unless the thread is private,

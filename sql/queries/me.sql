@@ -1,4 +1,4 @@
--- The calling user.
+-- The calling user: profile, role and permissions.
 
 -- name: me_show
 -- The profile, with role and permissions in the current organization.

@@ -1,5 +1,5 @@
-// The states of a run, from SQL: which changes are possible, who may make them, and that of any number
-// of parallel ones exactly one wins. Statements are the product's own, as its own roles.
+// The states of a run, from SQL: which changes are possible, who may make them, and that of any
+// number of parallel ones exactly one wins. Statements are the product's own, as its own roles.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Postgres makes the JSON of resources, docs/openapi.yaml promises it: the same members in both. And
-// the codes of failed runs and tools that the daemon uses stand in the document.
+// Postgres makes the JSON of resources, docs/openapi.yaml promises it: the same members in both.
+// And the codes of failed runs and tools that the daemon uses stand in the document.
 #include <gtest/gtest.h>
 
 #include <array>

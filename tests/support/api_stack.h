@@ -1,9 +1,9 @@
-// The whole of Hostler for the tests of one program: a database of its own, the real hostler-api behind
-// the real nginx with TLS, and, when asked for, the real hostler-runner with the stand-in model. All in
-// a folder of its own that goes away with it, together with every program it started.
+// The whole of Hostler for the tests of one program: a database of its own, the real hostler-api
+// behind the real nginx with TLS, and, when asked for, the real hostler-runner with the stand-in
+// model. All in a folder of its own that goes away with it, together with every program it started.
 //
-// Tests share one (ApiStack::shared()) and keep apart by making users of their own. Tests of a setting
-// start one with that setting.
+// Tests share one (ApiStack::shared()) and keep apart by making users of their own. Tests of a
+// setting start one with that setting.
 #pragma once
 
 #include <memory>

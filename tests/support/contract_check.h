@@ -1,6 +1,6 @@
-// Holds answers against the published contract: docs/openapi.yaml names the status and the code, asks
-// for the headers, and its schema fits the body, with no member more. tests/support/client.cpp calls
-// it for every answer, so no test can see one that the document does not promise.
+// Holds answers against the published contract: docs/openapi.yaml names the status and the code,
+// asks for the headers, and its schema fits the body, with no member more. tests/support/client.cpp
+// calls it for every answer, so no test can see one that the document does not promise.
 #pragma once
 
 #include <string>

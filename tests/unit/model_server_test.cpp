@@ -277,6 +277,11 @@ TEST_F(ModelServer, AnswersAMalformedRequestAndCloses) {
         Client client(port);
         client.send("no request at all\r\n\r\n");
         EXPECT_TRUE(client.read_until("\1").starts_with("HTTP/1.1 400 "));
+        Client second(port);
+        second.send(post("[say well]", false) + "no request at all\r\n\r\n");
+        std::string answers = second.read_until("\1");
+        EXPECT_TRUE(answers.starts_with("HTTP/1.1 200 "));
+        EXPECT_NE(answers.find("HTTP/1.1 400 "), std::string::npos);
       },
       fast);
 }

@@ -77,20 +77,22 @@ void HttpServer::Connection::serve_next() {
     if (reader_.take_continue()) write_raw("HTTP/1.1 100 Continue\r\n\r\n");
     return;
   }
+  begin(std::move(request));
+  work_ = server_.hooks_.answer(*this, request_);
+}
+
+void HttpServer::Connection::begin(HttpRequest request) {
   request_ = std::move(request);
   number_ = ++server_.requests_read_;
   status_ = 0;
   ended_ = false;
   server_.hooks_.on_request(number_, request_);
-  work_ = server_.hooks_.answer(*this, request_);
 }
 
 void HttpServer::Connection::refuse() {
   ends_connection_ = true;
   AnswerHead head{reader_.refusal_status(), "text/plain", {}};
-  number_ = ++server_.requests_read_;
-  request_ = HttpRequest();
-  server_.hooks_.on_request(number_, request_);
+  begin(HttpRequest());
   answer(head, reader_.refusal() + "\n");
 }
 

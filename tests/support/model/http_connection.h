@@ -30,6 +30,7 @@ class HttpServer::Connection final : public Exchange {
   void on_ready(bool readable, bool writable);
   void read();
   void serve_next();
+  void begin(HttpRequest request);
   void refuse();
   void append_head(const AnswerHead& head);
   void flush();

@@ -1,0 +1,16 @@
+// Unix sockets to listen on. Called once by the mains of services.
+#pragma once
+
+#include <string>
+
+namespace hostler {
+
+// backlog of listening sockets: what may wait while all workers are busy.
+constexpr int listen_backlog = 4096;
+
+// A new socket at path with the mode; listening, not blocking, closed on exec. A file that a killed
+// process left there is replaced. Throws internal_error, the cause naming the path, when another
+// process listens there or the folder does not let us.
+int listen_unix(const std::string& path, unsigned mode);
+
+}  // namespace hostler
