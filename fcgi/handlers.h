@@ -53,6 +53,26 @@ Task<Response> show_run_to_admin(Services& services, Request& request);
 Task<Response> cancel_run(Services& services, Request& request);
 Task<Response> answer_run(Services& services, Request& request);
 
+// llm_providers.cpp
+Task<Response> list_llm_providers(Services& services, Request& request);
+Task<Response> create_llm_provider(Services& services, Request& request);
+Task<Response> update_llm_provider(Services& services, Request& request);
+Task<Response> delete_llm_provider(Services& services, Request& request);
+
+// llm_models.cpp
+Task<Response> list_llm_models(Services& services, Request& request);
+Task<Response> create_llm_model(Services& services, Request& request);
+Task<Response> update_llm_model(Services& services, Request& request);
+Task<Response> delete_llm_model(Services& services, Request& request);
+Task<Response> list_models(Services& services, Request& request);
+
+// tool_providers.cpp
+Task<Response> list_tool_providers(Services& services, Request& request);
+Task<Response> activate_tool_provider(Services& services, Request& request);
+Task<Response> deactivate_tool_provider(Services& services, Request& request);
+Task<Response> set_tool_credential(Services& services, Request& request);
+Task<Response> delete_tool_credential(Services& services, Request& request);
+
 // streams.cpp
 Task<Response> served_by_relay(Services& services, Request& request);
 

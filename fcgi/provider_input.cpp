@@ -28,8 +28,7 @@ std::string without_trailing_slash(std::string url) {
 
 }  // namespace
 
-Task<std::optional<std::string>> read_base_url(Services& services, Request& request,
-                                               Fields& fields,
+Task<std::optional<std::string>> read_base_url(Services& services, Request& request, Fields& fields,
                                                std::optional<std::string> written) {
   if (!written) co_return std::nullopt;
   std::optional<HttpUrl> url = parse_http_url(*written);

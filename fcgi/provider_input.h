@@ -13,8 +13,7 @@ namespace hostler {
 // http(s) without user info, query or fragment; trailing slashes are cut. For an organization https
 // to a public address only; a host name is looked up, and refused when it leads to none (contract
 // section 5). A fault is added to fields as "base_url".
-Task<std::optional<std::string>> read_base_url(Services& services, Request& request,
-                                               Fields& fields,
+Task<std::optional<std::string>> read_base_url(Services& services, Request& request, Fields& fields,
                                                std::optional<std::string> written);
 
 struct NewSecret {

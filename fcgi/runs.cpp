@@ -79,8 +79,8 @@ Task<Response> list_runs(Services& services, Request& request) {
   Query query(request);
   int64_t limit = query.limit();
   std::optional<std::string> before = query.id("before");
-  std::optional<std::string> status = query.choice(
-      "status", {"running", "waiting_for_input", "completed", "failed", "cancelled"});
+  std::optional<std::string> status =
+      query.choice("status", {"running", "waiting_for_input", "completed", "failed", "cancelled"});
   query.check();
   Params params;
   params.integer(limit).text_or_null(before).text_or_null(status);

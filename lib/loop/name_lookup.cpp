@@ -16,7 +16,7 @@ namespace {
 struct Lookup {
   uv_getaddrinfo_t request;
   std::vector<IpAddress> addresses;
-  std::coroutine_handle<> caller;        // null once nobody waits
+  std::coroutine_handle<> caller;         // null once nobody waits
   std::shared_ptr<Lookup> while_it_runs;  // keeps itself
   bool is_done = false;
 };
