@@ -1,0 +1,306 @@
+-- Why: what changes a run: it begins, is retried, cancelled, paid for, ended. Locks: none, everything is new.
+
+-- Makes the next queued run of a thread its active one. The thread is locked by the caller.
+CREATE FUNCTION run_activate_next(thread uuid) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    next_run uuid;
+BEGIN
+    UPDATE runs SET queued = false
+    WHERE id = (SELECT q.id FROM runs q WHERE q.thread_id = thread AND q.queued ORDER BY q.id LIMIT 1)
+    RETURNING id INTO next_run;
+    UPDATE threads SET active_run_id = next_run, updated_at = clock_timestamp() WHERE id = thread;
+    RETURN next_run;
+END
+$$;
+
+-- Ends a run, in the transaction of its terminal event: state, assistant message, the message that a
+-- failed retry had hidden, the thread's next run. The caller holds the thread's lock and has checked
+-- that it may end the run. Everything else that belongs to the end of a run is added here.
+CREATE FUNCTION run_end(run uuid, new_status text, final_seq bigint, code text, message text,
+                        answer text, is_incomplete boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    ended runs;
+BEGIN
+    UPDATE runs SET status = new_status, queued = false, last_seq = final_seq, ended_at = clock_timestamp(),
+        owner_id = NULL, lease_until = NULL, input_request = NULL, input_deadline = NULL,
+        error_code = code, error_message = left(message, 2000)
+    WHERE id = run AND status IN ('running', 'waiting_for_input')
+    RETURNING * INTO STRICT ended;
+    IF answer <> '' THEN
+        INSERT INTO messages (org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
+        VALUES (ended.org_id, ended.thread_id, ended.id, 'assistant', answer, is_incomplete,
+                CASE WHEN ended.source = 'retry' AND new_status <> 'completed' THEN ended.id END);
+    END IF;
+    IF ended.source = 'retry' AND new_status <> 'completed' THEN
+        UPDATE messages SET hidden_by_run_id = NULL WHERE hidden_by_run_id = ended.id AND run_id <> ended.id;
+    END IF;
+    IF (SELECT active_run_id FROM threads WHERE id = ended.thread_id) IS NOT DISTINCT FROM ended.id THEN
+        PERFORM run_activate_next(ended.thread_id);
+    END IF;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION run_end, run_activate_next FROM hostler_api;
+
+-- Cancels a run whose thread is locked: at once when no daemon owns it, else by asking the owner.
+-- A terminal run stays as it is. True when an owner must be told.
+CREATE FUNCTION run_cancel_locked(run uuid, why text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs;
+BEGIN
+    SELECT * INTO STRICT r FROM runs WHERE id = run FOR UPDATE;
+    IF r.status NOT IN ('running', 'waiting_for_input') THEN
+        RETURN false;
+    END IF;
+    IF r.owner_id IS NOT NULL THEN
+        UPDATE runs SET cancel_requested_at = coalesce(cancel_requested_at, clock_timestamp()) WHERE id = run;
+        RETURN true;
+    END IF;
+    INSERT INTO run_events (run_id, seq, type, data)
+    VALUES (run, r.last_seq + 1, 'run.cancelled', json_build_object('reason', why));
+    PERFORM run_end(run, 'cancelled', r.last_seq + 1, NULL, NULL,
+                    (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t WHERE t.run_id = run),
+                    true);
+    RETURN true;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION run_cancel_locked FROM hostler_api;
+
+-- POST /v1/runs/{run_id}:cancel: the creator, org.runs.read_all or a platform admin, in every state.
+CREATE FUNCTION run_cancel(run uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs := run_of_reader(run);
+BEGIN
+    PERFORM 1 FROM threads WHERE id = r.thread_id FOR UPDATE;
+    IF run_cancel_locked(run, 'requested') THEN
+        PERFORM audit('runs.cancel', 'run', run::text, r.org_id);
+    END IF;
+END
+$$;
+
+-- A new run of a thread that is locked and belongs to the caller. is_queued: behind the active one.
+-- The account's row serialises the organization, so that its limits are exact.
+CREATE FUNCTION run_insert(place threads, route uuid, persona_id text, run_source text, is_queued boolean,
+                           active_max bigint, queued_max bigint) RETURNS runs
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    persona personas := persona_resolve(persona_id);
+    chosen llm_models := route_resolve(route, persona.model);
+    provider llm_providers;
+    made runs;
+BEGIN
+    SELECT * INTO STRICT provider FROM llm_providers WHERE id = chosen.provider_id;
+    IF NOT EXISTS (SELECT 1 FROM messages WHERE thread_id = place.id AND hidden_by_run_id IS NULL) THEN
+        PERFORM fail('runs.no_messages', format('POST /v1/threads/%s/messages first.', place.id));
+    END IF;
+    PERFORM 1 FROM credit_accounts WHERE org_id = place.org_id FOR UPDATE;
+    IF is_queued THEN
+        IF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND queued) >= queued_max THEN
+            PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be queued.', queued_max),
+                         '{"retry_after": 5}');
+        END IF;
+    ELSIF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND status IN ('running', 'waiting_for_input')
+           AND NOT queued) >= active_max THEN
+        PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be active.', active_max),
+                     '{"retry_after": 5}');
+    END IF;
+    INSERT INTO runs (org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
+                      model_id, model, provider_kind, credential_name, persona_model)
+    VALUES (place.org_id, place.id, current_user_id(), is_queued, run_source,
+            coalesce(current_request() ->> 'trace_id', ''), persona.persona_key || '@' || persona.version, persona.id,
+            chosen.id, chosen.model, provider.provider_kind, provider.name, coalesce(persona.model, ''))
+    RETURNING * INTO made;
+    IF NOT is_queued THEN
+        UPDATE threads SET active_run_id = made.id, updated_at = made.created_at WHERE id = place.id;
+    END IF;
+    RETURN made;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION run_insert FROM hostler_api;
+
+CREATE FUNCTION run_busy(active uuid) RETURNS void
+LANGUAGE sql SET search_path = public, pg_catalog AS $$
+    SELECT fail('runs.thread_busy', 'Wait for it, cancel it, or choose a multitask_strategy.',
+                jsonb_build_object('active_run_id', active))
+$$;
+
+-- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4).
+CREATE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
+                           active_max bigint, queued_max bigint) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    place threads;
+    made runs;
+    waiting uuid;
+BEGIN
+    place := thread_of_caller_locked(thread);
+    IF place.active_run_id IS NOT NULL THEN
+        IF strategy = 'reject' THEN
+            -- What is wrong with the input is told before what is in the way.
+            PERFORM route_resolve(route, (persona_resolve(persona_id)).model);
+            PERFORM run_busy(place.active_run_id);
+        END IF;
+        made := run_insert(place, route, persona_id, 'enqueue', true, active_max, queued_max);
+        IF strategy = 'interrupt' THEN
+            FOR waiting IN SELECT id FROM runs WHERE thread_id = place.id AND queued AND id <> made.id ORDER BY id LOOP
+                PERFORM run_cancel_locked(waiting, 'interrupted');
+            END LOOP;
+            PERFORM run_cancel_locked(place.active_run_id, 'interrupted');
+        END IF;
+    ELSE
+        made := run_insert(place, route, persona_id, 'api', false, active_max, queued_max);
+    END IF;
+    RETURN json_build_object('run_id', made.id, 'trace_id', made.trace_id);
+END
+$$;
+
+-- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a run without an answer came behind
+-- it; a run with the last one's route and persona begins.
+CREATE FUNCTION run_retry(thread uuid, active_max bigint, queued_max bigint) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    place threads := thread_of_caller_locked(thread);
+    last_run runs;
+    answer uuid;
+    made runs;
+BEGIN
+    IF place.active_run_id IS NOT NULL THEN
+        PERFORM run_busy(place.active_run_id);
+    END IF;
+    SELECT * INTO last_run FROM runs WHERE thread_id = place.id ORDER BY id DESC LIMIT 1;
+    IF last_run.id IS NULL THEN
+        PERFORM fail('runs.nothing_to_retry', format('POST /v1/threads/%s/runs starts the first run.', place.id));
+    END IF;
+    SELECT id INTO answer FROM messages
+    WHERE thread_id = place.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
+    made := run_insert(place, last_run.model_id, last_run.persona_id, 'retry', false, active_max, queued_max);
+    UPDATE messages SET hidden_by_run_id = made.id
+    WHERE id = answer AND (run_id = last_run.id OR last_run.status = 'completed' OR id > (
+        SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = place.id AND m.role = 'user'
+        AND m.hidden_by_run_id IS NULL));
+    RETURN json_build_object('run_id', made.id, 'trace_id', made.trace_id);
+END
+$$;
+
+-- As thread_of_caller with its lock, for functions that run as the owner: names the organization itself.
+CREATE FUNCTION thread_of_caller_locked(thread uuid) RETURNS threads
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    place threads;
+BEGIN
+    SELECT * INTO place FROM threads
+    WHERE id = thread AND org_id = current_org() AND deleted_at IS NULL FOR UPDATE;
+    IF place.id IS NULL THEN
+        PERFORM thread_missing(thread);
+    END IF;
+    IF place.created_by_user_id <> current_user_id() THEN
+        PERFORM fail('policy.denied', 'Only the creator of a thread reads and writes it.');
+    END IF;
+    RETURN place;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION thread_of_caller_locked FROM hostler_api;
+
+-- DELETE /v1/threads/{thread_id}: soft; queued and active runs are cancelled. Answers the run that was
+-- active, for the bell.
+CREATE FUNCTION thread_delete(thread uuid) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    place threads := thread_of_caller_locked(thread);
+    waiting uuid;
+BEGIN
+    FOR waiting IN SELECT id FROM runs WHERE thread_id = place.id AND queued ORDER BY id LOOP
+        PERFORM run_cancel_locked(waiting, 'thread_deleted');
+    END LOOP;
+    IF place.active_run_id IS NOT NULL THEN
+        PERFORM run_cancel_locked(place.active_run_id, 'thread_deleted');
+    END IF;
+    UPDATE threads SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = place.id;
+    PERFORM audit('threads.delete', 'thread', place.id::text, place.org_id);
+    RETURN place.active_run_id;
+END
+$$;
+
+-- A daemon begins. place is its stream socket, which only one daemon of a host can hold (a file lock),
+-- so what its predecessor at that place owned is free at once, without waiting for leases.
+CREATE FUNCTION daemon_start(host text, place text, version text) RETURNS uuid
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    me uuid;
+BEGIN
+    UPDATE runs SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq(runs),
+        crash_count = crash_count + 1, take_overs = take_overs + 1
+    WHERE owner_id IN (SELECT d.id FROM daemons d WHERE d.host = daemon_start.host AND d.place = daemon_start.place
+                       AND d.stopped_at IS NULL);
+    UPDATE daemons AS d SET stopped_at = clock_timestamp()
+    WHERE d.host = daemon_start.host AND d.place = daemon_start.place AND d.stopped_at IS NULL;
+    INSERT INTO daemons (host, place, version) VALUES (daemon_start.host, daemon_start.place, daemon_start.version)
+    RETURNING id INTO me;
+    RETURN me;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION daemon_start FROM hostler_api;
+
+-- A finished turn of an owned run: the turn, its usage, the run's totals; false for a run that was lost.
+-- The single place where a turn is paid for.
+CREATE FUNCTION run_turn_commit(owner uuid, run uuid, run_epoch bigint, turn_number integer, turn_text text,
+    calls json, turn_last_seq bigint, input_tokens bigint, output_tokens bigint, cache_read_tokens bigint,
+    cache_write_tokens bigint, is_measured boolean, is_finished boolean) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs;
+    price llm_models;
+    cost bigint;
+BEGIN
+    SELECT * INTO r FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR NO KEY UPDATE;
+    IF r.id IS NULL THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO STRICT price FROM llm_models WHERE id = r.model_id;
+    -- Dollars per million tokens are thousands of nano-dollars per token. Cached tokens are part of input.
+    cost := ceil(1000 * (greatest(input_tokens - cache_read_tokens - cache_write_tokens, 0) * price.input_usd_per_mtok
+                         + cache_read_tokens * price.cache_read_usd_per_mtok
+                         + cache_write_tokens * price.cache_write_usd_per_mtok
+                         + output_tokens * price.output_usd_per_mtok));
+    INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
+                               cache_write_tokens, cost_nano_usd, measured)
+    VALUES (r.org_id, r.id, turn_number, r.created_by_user_id, r.model, input_tokens, output_tokens,
+            cache_read_tokens, cache_write_tokens, cost, is_measured)
+    ON CONFLICT (run_id, turn) DO NOTHING;
+    -- A batch whose answer was lost is sent again; the turn is paid for once.
+    IF NOT FOUND THEN
+        RETURN true;
+    END IF;
+    -- A turn that was broken off is paid for, but is no step to go on from.
+    IF is_finished THEN
+        INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq)
+        VALUES (r.id, r.org_id, turn_number, turn_text, calls, turn_last_seq);
+    END IF;
+    UPDATE runs SET turns = turn_number, crash_count = 0,
+        total_input_tokens = total_input_tokens + run_turn_commit.input_tokens,
+        total_output_tokens = total_output_tokens + run_turn_commit.output_tokens,
+        total_cached_tokens = total_cached_tokens + cache_read_tokens,
+        total_cost_nano_usd = total_cost_nano_usd + cost
+    WHERE id = r.id;
+    RETURN true;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION run_turn_commit FROM hostler_api;
+
+-- Ends an owned run; false for a run that was lost. The thread is locked by an earlier statement.
+CREATE FUNCTION run_finish(owner uuid, run uuid, run_epoch bigint, new_status text, final_seq bigint,
+    code text, message text, answer text, is_incomplete boolean) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM 1 FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM run_end(run, new_status, final_seq, code, message, answer, is_incomplete);
+    RETURN true;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION run_finish FROM hostler_api;
