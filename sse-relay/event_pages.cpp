@@ -28,7 +28,7 @@ std::vector<EventPage> pages_of(const Result& rows, size_t runs) {
   for (size_t number = 0; number < runs; ++number) {
     EventPage& page = pages[number];
     std::string frames;
-    int64_t data_bytes = 0;
+    bool has_next = false;
     int begin = at;
     for (; at < rows.size(); ++at) {
       Row row = rows[at];
@@ -40,9 +40,9 @@ std::vector<EventPage> pages_of(const Result& rows, size_t runs) {
       if (at == begin) page.events.first_seq = seq;
       page.events.last_seq = seq;
       page.events.is_final = is_terminal_event(type);
-      data_bytes += static_cast<int64_t>(data.size());
+      has_next = row.boolean("has_next");
     }
-    page.is_full = at - begin >= rows_max || data_bytes >= bytes_max;
+    page.is_full = has_next || at - begin >= rows_max;
     page.events.frames = std::make_shared<const std::string>(std::move(frames));
   }
   return pages;

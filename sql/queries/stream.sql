@@ -8,19 +8,21 @@ WHERE EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id AND t.deleted_at 
 
 -- name: event_pages
 -- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least.
--- What is stored is measured first, so that large events are not unpacked only to be left out.
+-- has_next: more was there, but for bytes_max. What is stored is measured first, so that large events are not
+-- unpacked only to be left out.
 -- $1 run_ids uuid[], $2 afters bigint[], $3 rows_max integer and $4 bytes_max bigint of each run
-SELECT followed.number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at
+SELECT followed.number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at, page.has_next
 FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS followed(run_id, after, number)
 CROSS JOIN LATERAL (
-    SELECT small.seq, small.type, small.data, small.created_at,
+    SELECT small.seq, small.type, small.data, small.created_at, small.has_next,
         sum(octet_length(small.data::text)) OVER (ORDER BY small.seq) - octet_length(small.data::text) AS bytes_before
     FROM (
-        SELECT e.seq, e.type, e.data, e.created_at,
-            sum(pg_column_size(e.data)) OVER (ORDER BY e.seq) - pg_column_size(e.data) AS stored_before
+        SELECT e.seq, e.type, e.data, e.created_at, lead(e.seq) OVER w IS NOT NULL AS has_next,
+            sum(pg_column_size(e.data)) OVER w - pg_column_size(e.data) AS stored_before
         FROM (SELECT seq, type, data, created_at FROM run_events
               WHERE run_events.run_id = followed.run_id AND run_events.seq > followed.after
-              ORDER BY run_events.seq LIMIT $3) AS e) AS small
+              ORDER BY run_events.seq LIMIT $3) AS e
+        WINDOW w AS (ORDER BY e.seq)) AS small
     WHERE small.stored_before < $4) AS page
 WHERE page.bytes_before < $4
 ORDER BY followed.number, page.seq;

@@ -1,7 +1,11 @@
-// Streams through a real relay over a real Postgres: what a follower reads.
+// Streams through a real relay over a real Postgres: every follower reads every event once and in
+// order, whatever way it comes.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/stream_stage.h"
@@ -13,6 +17,12 @@ using testing_support::one_to;
 using testing_support::StreamClient;
 using testing_support::StreamStage;
 using Last = StreamStage::Last;
+
+std::vector<CommittedEvents> batch_of(CommittedEvents events) {
+  std::vector<CommittedEvents> batch;
+  batch.push_back(std::move(events));
+  return batch;
+}
 
 TEST(RunStream, ReplaysAnEndedRunAndCloses) {
   StreamStage stage;
@@ -45,6 +55,169 @@ TEST(RunStream, GivesLiveFollowersTheBytesThatAreReplayedLater) {
     EXPECT_EQ(follower.frames(), replay.frames());
   }
 }
+
+TEST(RunStream, GoesOnBehindEachEventForAClientThatComesBack) {
+  StreamStage stage;
+  std::string run_id = stage.new_run();
+  std::vector<int64_t> read;
+  for (int64_t seq = 1; seq <= 30; ++seq) {
+    StreamClient client = stage.follow(run_id, "", seq == 1 ? "" : std::to_string(seq - 1));
+    ASSERT_TRUE(seq % 2 != 0 || client.read_until("retry:"));
+    stage.publish(run_id, seq, seq, seq == 30 ? Last::completed : Last::delta);
+    ASSERT_TRUE(client.read_until("id: " + std::to_string(seq) + "\n"));
+    ASSERT_TRUE(client.read_until("}\n\n"));
+    for (int64_t came : client.seqs()) read.push_back(came);
+  }
+  EXPECT_EQ(read, one_to(30));
+}
+
+TEST(RunStream, ReadsFromTheTableWhatTheFeedLost) {
+  StreamStage stage;
+  std::string run_id = stage.new_run();
+  StreamClient client = stage.follow(run_id);
+  ASSERT_TRUE(client.read_until("retry:"));
+  stage.publish(run_id, 1, 2);
+  stage.write(run_id, 3, 700);  // nobody is told
+  stage.publish(run_id, 701, 702);
+  ASSERT_TRUE(client.read_until("id: 702\n"));
+  CommittedEvents late = stage.write(run_id, 703, 703);
+  stage.publish(run_id, 704, 704, Last::completed);
+  stage.feed.publish(batch_of(late));
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), one_to(704));
+}
+
+TEST(RunStream, DropsWhatComesTwiceOrOverlaps) {
+  StreamStage stage;
+  std::string run_id = stage.new_run();
+  StreamClient client = stage.follow(run_id);
+  ASSERT_TRUE(client.read_until("retry:"));
+  CommittedEvents first = stage.write(run_id, 1, 3);
+  CommittedEvents second = stage.write(run_id, 4, 6);
+  CommittedEvents both = first;
+  both.last_seq = 6;
+  both.frames += second.frames;
+  stage.feed.publish(batch_of(first));
+  ASSERT_TRUE(client.read_until("id: 3\n"));
+  stage.feed.publish(batch_of(first));
+  stage.feed.publish(batch_of(both));
+  stage.feed.changed_elsewhere({run_id});
+  stage.feed.publish(batch_of(second));
+  stage.publish(run_id, 7, 7, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), one_to(7));
+}
+
+TEST(RunStream, FollowsRunsThatOthersExecute) {
+  StreamStage stage;
+  std::vector<std::string> runs;
+  std::vector<StreamClient> followers;
+  for (int i = 0; i < 5; ++i) {
+    runs.push_back(stage.new_run());
+    followers.push_back(stage.follow(runs.back()));
+    ASSERT_TRUE(followers.back().read_until("retry:"));
+  }
+  for (const std::string& run_id : runs) stage.write(run_id, 1, 1300);
+  stage.feed.changed_elsewhere(runs);
+  for (StreamClient& follower : followers) ASSERT_TRUE(follower.read_until("id: 1300\n"));
+  for (const std::string& run_id : runs) stage.write(run_id, 1301, 1302, Last::completed);
+  stage.feed.resync();
+  for (StreamClient& follower : followers) {
+    ASSERT_TRUE(follower.read_to_end());
+    EXPECT_EQ(follower.seqs(), one_to(1302));
+  }
+}
+
+TEST(RunStream, LooksForItselfWhileNothingNotifies) {
+  StreamStage stage([](relay::RelayOptions& options) { options.look_alone_ms = 40; });
+  std::string run_id = stage.new_run();
+  stage.feed.set_listening(false);
+  StreamClient client = stage.follow(run_id);
+  ASSERT_TRUE(client.read_until("retry:"));
+  stage.write(run_id, 1, 3);
+  ASSERT_TRUE(client.read_until("id: 3\n"));
+  stage.write(run_id, 4, 4, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), one_to(4));
+}
+
+TEST(RunStream, LooksAnywayNowAndThenSinceANotificationMayBeLost) {
+  StreamStage stage([](relay::RelayOptions& options) { options.look_anyway_ms = 100; });
+  std::string run_id = stage.new_run();
+  StreamClient client = stage.follow(run_id);
+  ASSERT_TRUE(client.read_until("retry:"));
+  stage.write(run_id, 1, 2, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), one_to(2));
+}
+
+TEST(RunStream, PingsWhenNothingHappens) {
+  StreamStage stage([](relay::RelayOptions& options) { options.ping_after_ms = 60; });
+  std::string run_id = stage.new_run();
+  StreamClient client = stage.follow(run_id);
+  ASSERT_TRUE(client.read_until(": ping\n\n: ping\n\n: ping\n\n"));
+  stage.publish(run_id, 1, 1, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), one_to(1));
+}
+
+TEST(RunStream, DoesNotPingWhileThereAreEvents) {
+  StreamStage stage;  // after 15 s
+  std::string run_id = stage.new_run();
+  StreamClient client = stage.follow(run_id);
+  for (int64_t seq = 1; seq <= 100; ++seq) stage.publish(run_id, seq, seq);
+  ASSERT_TRUE(client.read_until("id: 100\n"));
+  EXPECT_EQ(client.body().find("ping"), std::string::npos);
+}
+
+// One writer, followers that come at any moment with any cursor, cut off at any moment; what is
+// written is told at once, twice, late, by name only, or not at all.
+void storm(unsigned seed, int64_t events, int followers) {
+  StreamStage stage([](relay::RelayOptions& options) { options.look_anyway_ms = 200; });
+  std::string run_id = stage.new_run();
+  std::atomic<bool> is_written = false;
+  std::thread writer([&] {
+    std::minstd_rand random(seed);
+    for (int64_t seq = 1; seq <= events;) {
+      int64_t to = std::min<int64_t>(events, seq + static_cast<int64_t>(random() % 40));
+      Last last = to == events ? Last::completed : Last::delta;
+      CommittedEvents committed = stage.write(run_id, seq, to, last);
+      unsigned way = static_cast<unsigned>(random() % 8);
+      if (way == 6) stage.feed.changed_elsewhere({run_id});
+      if (way == 5) stage.feed.publish(batch_of(committed));
+      if (way == 4) stage.feed.resync();
+      if (way <= 5) stage.feed.publish(batch_of(committed));
+      seq = to + 1;
+    }
+    is_written = true;
+  });
+  std::vector<std::thread> readers;
+  for (int i = 0; i < followers; ++i) {
+    readers.emplace_back([&, i] {
+      std::minstd_rand random(seed + 1000 + static_cast<unsigned>(i));
+      std::vector<int64_t> read;
+      while (read.empty() || read.back() < events) {
+        std::string cursor = read.empty() ? "" : std::to_string(read.back());
+        StreamClient client = stage.follow(run_id, "", cursor);
+        // Reads a while, then hangs up in the middle of whatever is there.
+        for (unsigned turns = 1 + static_cast<unsigned>(random() % 60); turns > 0; --turns) {
+          if (client.is_ended()) break;
+          client.read_some(StreamClient::limit_ms);
+        }
+        for (int64_t seq : client.seqs()) read.push_back(seq);
+        if (client.status() == 204) break;
+      }
+      EXPECT_EQ(read, one_to(events)) << "seed " << seed << " reader " << i;
+    });
+  }
+  writer.join();
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_TRUE(is_written);
+}
+
+TEST(RunStream, HasNoGapAndNoRepeatInAStorm) { storm(1, 4000, 8); }
+
+TEST(RunStream, HasNoGapAndNoRepeatForManyFollowers) { storm(2, 1000, 40); }
 
 }  // namespace
 }  // namespace hostler
