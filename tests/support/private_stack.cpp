@@ -1,0 +1,195 @@
+// See tests/support/private_stack.h.
+#include "tests/support/private_stack.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+#include "tests/support/accounts.h"
+#include "tests/support/child.h"
+#include "tests/support/run_program.h"
+#include "tests/support/run_task.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr int64_t stream_limit_ms = 60'000;
+
+std::vector<std::string> stack_environment(const std::string& folder, int port) {
+  return {"VAR=" + folder, fmt::format("PORT={}", port),
+          "BUILD_DIR=" + std::filesystem::absolute(build_folder()).string()};
+}
+
+std::string value_of(const std::string& written) {
+  std::string value = written;
+  if (value.size() >= 2 && (value.front() == '\'' || value.front() == '"')) {
+    value = value.substr(1, value.size() - 2);
+  }
+  return value;
+}
+
+Task<StreamReading> read_on(Loop& loop, std::string url, std::string ca_file, std::string token,
+                            int events_max) {
+  HttpClientOptions options;
+  options.ca_file = ca_file;
+  HttpClient http(loop, options);
+  HttpRequest request;
+  request.url = std::move(url);
+  request.guarded = false;
+  request.total_timeout_ms = stream_limit_ms;
+  request.response_bytes_max = size_t{64} << 20;
+  request.headers = {{"Accept", "text/event-stream"}, {"Authorization", "Bearer " + token}};
+  StreamReading reading;
+  HttpExchange exchange(http, std::move(request));
+  const HttpHead* head = co_await exchange.head();
+  if (head == nullptr) co_return reading;
+  reading.status = head->status;
+  for (;;) {
+    std::optional<std::string> piece = co_await exchange.next_piece();
+    if (!piece) break;
+    reading.text += *piece;
+    bool has_enough = events_max > 0 && reading.seqs().size() >= static_cast<size_t>(events_max);
+    if (has_enough) co_return reading;
+  }
+  reading.has_ended_cleanly = !exchange.failure();
+  co_return reading;
+}
+
+}  // namespace
+
+PrivateStack::PrivateStack() : port_(free_port()) {
+  std::filesystem::path base = std::filesystem::temp_directory_path();
+  folder_ = (base / fmt::format("hostler-system-{}", getpid())).string();
+  up();
+}
+
+PrivateStack::~PrivateStack() {
+  run_program({"tests/support/stack/down"}, stack_environment(folder_, port_));
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+PrivateStack& PrivateStack::shared() {
+  static PrivateStack stack;
+  return stack;
+}
+
+void PrivateStack::up() {
+  ProgramRun run = run_program({"tests/support/stack/up"}, stack_environment(folder_, port_));
+  if (run.status != 0) throw std::runtime_error("make up failed: " + run.out + run.err);
+  read_env();
+}
+
+void PrivateStack::read_env() {
+  env_.clear();
+  std::ifstream file(folder_ + "/env");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("export ")) line.erase(0, 7);
+    size_t equals = line.find('=');
+    if (line.starts_with('#') || equals == std::string::npos) continue;
+    env_[line.substr(0, equals)] = value_of(line.substr(equals + 1));
+  }
+  if (!line_) line_ = std::make_unique<Line>(env("BASE_URL"), env("CA_CERT"));
+}
+
+void PrivateStack::restart_postgres() {
+  // As the cluster's owner, who need not be the one who runs the tests.
+  std::string owner = run_program({"/usr/bin/stat", "-c", "%U", env("PG_DATA")}).out;
+  while (owner.ends_with('\n')) owner.pop_back();
+  std::vector<std::string> command = {"/usr/lib/postgresql/15/bin/pg_ctl",
+                                      "-D",
+                                      env("PG_DATA"),
+                                      "-m",
+                                      "immediate",
+                                      "-w",
+                                      "-s",
+                                      "-l",
+                                      "/dev/null",
+                                      "restart"};
+  if (geteuid() == 0) command.insert(command.begin(), {"/usr/sbin/runuser", "-u", owner, "--"});
+  ProgramRun run = run_program(command);
+  ASSERT_EQ(run.status, 0) << run.out << run.err;
+}
+
+PrivateStack::User PrivateStack::new_user(const std::string& message) {
+  std::string name = new_name();
+  Client client = this->client();
+  std::string body = account_json(name, "a good password", name + "@example.org");
+  Answer registered = client.post("/v1/auth/register", body);
+  EXPECT_EQ(registered.status, 201) << registered.body;
+  client.token = registered.member("access_token");
+  std::string thread_id = client.post("/v1/threads").member("id");
+  std::string said = JsonWriter().begin_object().member("content", message).end_object().take();
+  EXPECT_EQ(client.post("/v1/threads/" + thread_id + "/messages", said).status, 201);
+  return {client, thread_id};
+}
+
+std::string PrivateStack::start_run(const User& user) {
+  Answer made = user.client.post("/v1/threads/" + user.thread_id + "/runs");
+  EXPECT_EQ(made.status, 201) << made.body;
+  return made.member("run_id");
+}
+
+std::vector<std::string> StreamReading::data_lines() const {
+  std::vector<std::string> lines;
+  for (size_t at = 0; (at = text.find("data: ", at)) != std::string::npos;) {
+    size_t end = text.find('\n', at);
+    if (end == std::string::npos) break;  // half a line: the connection broke
+    lines.push_back(text.substr(at + 6, end - at - 6));
+    at = end;
+  }
+  return lines;
+}
+
+std::vector<int64_t> StreamReading::seqs() const {
+  std::vector<int64_t> numbers;
+  for (const std::string& line : data_lines()) {
+    std::optional<Json> event = parse_json_or_nothing(line);
+    numbers.push_back(event ? event->integer_or("seq", -1) : -1);
+  }
+  return numbers;
+}
+
+std::string StreamReading::types() const {
+  std::string types;
+  for (const std::string& line : data_lines()) {
+    std::optional<Json> event = parse_json_or_nothing(line);
+    std::string_view type = event ? event->text_or("type") : "broken";
+    if (type == "message.delta") continue;
+    types += (types.empty() ? "" : " ") + std::string(type);
+  }
+  return types;
+}
+
+StreamReading read_stream(const PrivateStack& stack, const std::string& run_id,
+                          const std::string& token, int64_t after_seq, int events_max) {
+  std::string url =
+      fmt::format("{}/v1/runs/{}/events?after_seq={}", stack.env("BASE_URL"), run_id, after_seq);
+  Loop loop;
+  return run_task(loop, read_on(loop, std::move(url), stack.env("CA_CERT"), token, events_max));
+}
+
+StreamReading read_whole_stream(const PrivateStack& stack, const std::string& run_id,
+                                const std::string& token, int events_per_connection) {
+  StreamReading whole;
+  int64_t deadline_ms = monotonic_ms() + stream_limit_ms;
+  while (monotonic_ms() < deadline_ms) {
+    std::vector<int64_t> seen = whole.seqs();
+    StreamReading part =
+        read_stream(stack, run_id, token, seen.empty() ? 0 : seen.back(), events_per_connection);
+    whole.status = part.status;
+    for (const std::string& line : part.data_lines()) whole.text += "data: " + line + "\n\n";
+    std::string types = whole.types();
+    bool is_over = types.ends_with("run.completed") || types.ends_with("run.failed") ||
+                   types.ends_with("run.cancelled");
+    if (is_over) return whole;
+    if (part.text.empty()) pause_ms(50);
+  }
+  return whole;
+}
+
+}  // namespace hostler::testing_support

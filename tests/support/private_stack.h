@@ -1,0 +1,67 @@
+// The stack that `make up` starts, in a folder and on a port of its own, with its own Postgres: for
+// system tests, which kill its parts. Started once a test program; stopped at its end.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/client.h"
+
+namespace hostler::testing_support {
+
+class PrivateStack {
+ public:
+  PrivateStack();
+  ~PrivateStack();
+  PrivateStack(const PrivateStack&) = delete;
+  PrivateStack& operator=(const PrivateStack&) = delete;
+  static PrivateStack& shared();
+
+  // Starts again what died; reads the processes' numbers anew.
+  void up();
+  // A value of var/env.
+  const std::string& env(const std::string& name) const { return env_.at(name); }
+  pid_t pid(const std::string& name) const { return static_cast<pid_t>(std::stol(env(name))); }
+  Client client() { return Client(*line_); }
+  // Stops Postgres at once, as a crash would, and starts it again.
+  void restart_postgres();
+
+  struct User {
+    Client client;
+    std::string thread_id;
+  };
+  // Somebody new, with a thread that holds the message.
+  User new_user(const std::string& message);
+  std::string start_run(const User& user);
+
+ private:
+  void read_env();
+  std::string folder_;
+  int port_;
+  std::map<std::string, std::string> env_;
+  std::unique_ptr<Line> line_;
+};
+
+// What a follower read: the stream's bytes, and how the connection ended.
+struct StreamReading {
+  int status = 0;
+  std::string text;
+  bool has_ended_cleanly = false;
+
+  std::vector<std::string> data_lines() const;  // the JSON of each event
+  std::vector<int64_t> seqs() const;
+  std::string types() const;  // without deltas, parted by spaces
+};
+
+// Follows a run on a connection of its own until the server ends it, or until events_max came.
+// Blocks; may be called from several threads.
+StreamReading read_stream(const PrivateStack& stack, const std::string& run_id,
+                          const std::string& token, int64_t after_seq = 0, int events_max = 0);
+
+// Reads until the terminal event, coming back after every break with the last number seen.
+StreamReading read_whole_stream(const PrivateStack& stack, const std::string& run_id,
+                                const std::string& token, int events_per_connection = 0);
+
+}  // namespace hostler::testing_support

@@ -1,0 +1,208 @@
+// The stack as `make up` starts it, and what it survives: the demo's path, a daemon that is killed in
+// the middle of a run, Postgres crashing under load, followers of every kind.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+#include "tests/support/child.h"
+#include "tests/support/private_stack.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::Answer;
+using testing_support::monotonic_ms;
+using testing_support::pause_ms;
+using testing_support::PrivateStack;
+using testing_support::read_stream;
+using testing_support::read_whole_stream;
+using testing_support::StreamReading;
+
+std::vector<int64_t> one_to(size_t count) {
+  std::vector<int64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 1);
+  return numbers;
+}
+
+// The text that a reader has when it honours run.resumed.
+std::string shown_text(const StreamReading& reading) {
+  std::vector<std::pair<int64_t, std::string>> pieces;
+  for (const std::string& line : reading.data_lines()) {
+    Json event = parse_json_or_nothing(line).value();
+    const Json* data = event.find("data");
+    if (event.text_or("type") == "message.delta") {
+      pieces.emplace_back(event.integer_or("seq", 0), data->text_or("content"));
+    } else if (event.text_or("type") == "run.resumed") {
+      int64_t behind = data->integer_or("discard_after_seq", 0);
+      std::erase_if(pieces, [&](const auto& piece) { return piece.first > behind; });
+    }
+  }
+  std::string text;
+  for (const auto& piece : pieces) text += piece.second;
+  return text;
+}
+
+std::string stored_answer(const PrivateStack::User& user) {
+  Answer messages = user.client.get("/v1/threads/" + user.thread_id + "/messages");
+  Json list = messages.json();
+  return std::string(list.as_array()->back().text_or("content"));
+}
+
+class WholeStackTest : public ::testing::Test {
+ protected:
+  PrivateStack& stack_ = PrivateStack::shared();
+};
+
+TEST_F(WholeStackTest, ARunStreamsToItsEndAndItsAnswerIsStored) {
+  PrivateStack::User user = stack_.new_user("[words 20]");
+  std::string run_id = stack_.start_run(user);
+  StreamReading reading = read_stream(stack_, run_id, user.client.token);
+  EXPECT_EQ(reading.status, 200);
+  EXPECT_TRUE(reading.has_ended_cleanly);
+  EXPECT_EQ(reading.types(), "run.started run.completed");
+  EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
+  EXPECT_EQ(shown_text(reading), stored_answer(user));
+  EXPECT_EQ(user.client.get("/v1/runs/" + run_id).member("status"), "completed");
+}
+
+TEST_F(WholeStackTest, FiftyFollowersReadTheSameLines) {
+  PrivateStack::User user = stack_.new_user("[words 60]");
+  std::string run_id = stack_.start_run(user);
+  std::vector<StreamReading> readings(50);
+  std::vector<std::thread> followers;
+  for (StreamReading& reading : readings) {
+    followers.emplace_back([&] { reading = read_stream(stack_, run_id, user.client.token); });
+  }
+  for (std::thread& follower : followers) follower.join();
+  StreamReading late = read_stream(stack_, run_id, user.client.token);
+  ASSERT_EQ(late.types(), "run.started run.completed");
+  for (const StreamReading& reading : readings) {
+    EXPECT_EQ(reading.data_lines(), late.data_lines());
+  }
+}
+
+TEST_F(WholeStackTest, AFollowerThatComesBackAfterEachEventMissesAndRepeatsNothing) {
+  PrivateStack::User user = stack_.new_user("[words 25]");
+  std::string run_id = stack_.start_run(user);
+  StreamReading reading = read_whole_stream(stack_, run_id, user.client.token, 1);
+  EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
+  EXPECT_EQ(shown_text(reading), stored_answer(user));
+}
+
+TEST_F(WholeStackTest, AFollowerThatReadsSlowlyDelaysNobodyAndMissesNothing) {
+  PrivateStack::User user = stack_.new_user("[delay 0] [words 20000]");
+  std::string run_id = stack_.start_run(user);
+  StreamReading quick = read_whole_stream(stack_, run_id, user.client.token);
+  ASSERT_EQ(quick.types(), "run.started run.completed");
+  StreamReading slow = read_whole_stream(stack_, run_id, user.client.token, 40);
+  EXPECT_EQ(slow.data_lines(), quick.data_lines());
+}
+
+TEST_F(WholeStackTest, ACancelledRunEndsWithinASecondAndKeepsItsText) {
+  PrivateStack::User user = stack_.new_user("[words 500]");
+  std::string run_id = stack_.start_run(user);
+  StreamReading begun = read_stream(stack_, run_id, user.client.token, 0, 5);
+  int64_t start_ms = monotonic_ms();
+  EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
+  StreamReading reading = read_whole_stream(stack_, run_id, user.client.token);
+  EXPECT_LE(monotonic_ms() - start_ms, 1000);
+  EXPECT_EQ(reading.types(), "run.started run.cancelled");
+  EXPECT_EQ(shown_text(reading), stored_answer(user));
+}
+
+TEST_F(WholeStackTest, ADaemonKilledInTheMiddleOfARunLosesNothing) {
+  PrivateStack::User user = stack_.new_user("[words 80]");
+  std::string run_id = stack_.start_run(user);
+  StreamReading begun = read_stream(stack_, run_id, user.client.token, 0, 10);
+  ASSERT_GE(begun.seqs().size(), 10U);
+  kill(stack_.pid("RUNNER_PIDS"), SIGKILL);
+  stack_.up();
+  StreamReading reading = read_whole_stream(stack_, run_id, user.client.token);
+  EXPECT_EQ(reading.types(), "run.started run.resumed run.completed");
+  EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
+  EXPECT_EQ(shown_text(reading), stored_answer(user));
+}
+
+TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
+  PrivateStack::User user = stack_.new_user("[words 80]");
+  std::string run_id = stack_.start_run(user);
+  StreamReading begun = read_stream(stack_, run_id, user.client.token, 0, 10);
+  kill(stack_.pid("RUNNER_PIDS"), SIGTERM);
+  stack_.up();
+  StreamReading reading = read_whole_stream(stack_, run_id, user.client.token);
+  EXPECT_EQ(reading.types(), "run.started run.resumed run.completed");
+  EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
+  EXPECT_EQ(shown_text(reading), stored_answer(user));
+}
+
+TEST_F(WholeStackTest, PostgresCrashingUnderLoadCostsAtMostSomeSecondsOf503) {
+  PrivateStack::User user = stack_.new_user("[words 250]");
+  std::string run_id = stack_.start_run(user);
+  std::thread follower_thread;
+  StreamReading reading;
+  follower_thread =
+      std::thread([&] { reading = read_whole_stream(stack_, run_id, user.client.token); });
+  std::atomic<bool> stops = false;
+  std::atomic<int64_t> served = 0;
+  std::atomic<int64_t> last_refused_ms = 0;
+  std::string strange;
+  std::thread load([&] {
+    testing_support::Line line(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
+    testing_support::Client client(line);
+    client.token = user.client.token;
+    while (!stops) {
+      Answer answer = client.get("/v1/me");
+      if (answer.status == 200) {
+        ++served;
+      } else if (answer.status == 503) {
+        last_refused_ms = monotonic_ms();
+      } else {
+        strange = fmt::format("{} {}", answer.status, answer.body);
+      }
+    }
+  });
+  while (served < 20) pause_ms(1);
+  stack_.restart_postgres();
+  int64_t back_ms = monotonic_ms();
+  int64_t served_before = served;
+  while (served < served_before + 200 && monotonic_ms() < back_ms + 20'000) pause_ms(5);
+  stops = true;
+  load.join();
+  follower_thread.join();
+  EXPECT_EQ(strange, "");
+  EXPECT_GE(served, served_before + 200) << "no service again";
+  EXPECT_LE(last_refused_ms - back_ms, 5000) << "refused too long after Postgres was back";
+  // The run waited for its database and went on; its follower saw all of it.
+  EXPECT_EQ(reading.types(), "run.started run.completed");
+  EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
+  EXPECT_EQ(shown_text(reading), stored_answer(user));
+}
+
+TEST_F(WholeStackTest, AWorkerThatIsKilledIsReplaced) {
+  PrivateStack::User user = stack_.new_user("hello");
+  std::string children = fmt::format("/proc/{0}/task/{0}/children", stack_.env("API_PID"));
+  std::string before = testing_support::read_text_file(children);
+  ASSERT_NE(before, "");
+  for (const char* at = before.c_str(); *at != '\0';) {
+    char* end = nullptr;
+    long worker = strtol(at, &end, 10);
+    if (worker > 0) kill(static_cast<pid_t>(worker), SIGKILL);
+    if (end == at) break;
+    at = end;
+  }
+  int64_t deadline_ms = monotonic_ms() + 10'000;
+  int status = 0;
+  while (status != 200 && monotonic_ms() < deadline_ms) {
+    status = user.client.get("/v1/me").status;
+  }
+  EXPECT_EQ(status, 200);
+}
+
+}  // namespace
+}  // namespace hostler
