@@ -107,8 +107,7 @@ struct FdWatch::Handle {
   std::function<void(bool, bool)> action;
 };
 
-FdWatch::FdWatch(Loop& loop, int fd, std::function<void(bool, bool)> action)
-    : handle_(new Handle) {
+FdWatch::FdWatch(Loop& loop, int fd, std::function<void(bool, bool)> action) : handle_(new Handle) {
   handle_->action = std::move(action);
   handle_->poll.data = handle_;
   int failed = uv_poll_init(loop.raw(), &handle_->poll, fd);

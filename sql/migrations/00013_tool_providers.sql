@@ -39,14 +39,16 @@ DECLARE
     place uuid := scope_org('data.secrets');
 BEGIN
     RETURN json_build_object('groups', (
-        SELECT json_agg(json_build_object('group_name', g.group_name, 'providers', g.providers) ORDER BY g.group_name DESC)
+        SELECT json_agg(json_build_object('group_name', g.group_name, 'providers', g.providers)
+                        ORDER BY g.group_name DESC)
         FROM (
             SELECT k.group_name, json_agg(json_build_object(
                 'group_name', k.group_name, 'provider_name', k.provider_name,
                 'is_active', coalesce(p.is_active, false), 'key_prefix', p.key_prefix, 'base_url', p.base_url,
                 'requires_api_key', k.requires_api_key, 'requires_base_url', k.requires_base_url,
                 'configured', (NOT k.requires_api_key OR p.secret_id IS NOT NULL)
-                              AND (NOT k.requires_base_url OR p.base_url IS NOT NULL)) ORDER BY k.provider_name) AS providers
+                              AND (NOT k.requires_base_url OR p.base_url IS NOT NULL))
+                   ORDER BY k.provider_name) AS providers
             FROM tool_provider_kinds() k
             LEFT JOIN tool_providers p ON p.provider_name = k.provider_name AND p.org_id IS NOT DISTINCT FROM place
             GROUP BY k.group_name) AS g));
@@ -108,7 +110,8 @@ BEGIN
     UPDATE tool_providers SET is_active = active, updated_at = clock_timestamp() WHERE id = was.id;
     now_is.is_active := active;
     PERFORM audit(CASE WHEN active THEN 'tool_providers.activate' ELSE 'tool_providers.deactivate' END,
-                  'tool_provider', was.provider_name, was.org_id, tool_provider_state(was), tool_provider_state(now_is));
+                  'tool_provider', was.provider_name, was.org_id, tool_provider_state(was),
+                  tool_provider_state(now_is));
 END
 $$;
 
