@@ -114,7 +114,10 @@ struct Database::State {
   template <class T>
   using Wait = std::optional<T>;
 
+  // A server that was away for longer than anybody would wait is not waited for: else a long
+  // absence fills the program with requests that only wait.
   Task<bool> until_ready(PgConnection& connection, int64_t deadline_ms) {
+    if (connection.down_ms() > options.answer_timeout_ms) co_return false;
     while (!connection.ready()) {
       connection.connect();
       if (connection.ready()) break;
