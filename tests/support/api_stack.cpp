@@ -83,6 +83,7 @@ ApiStack::ApiStack(ApiStackOptions options)
       port_(free_port()),
       line_(fmt::format("https://127.0.0.1:{}", port_), certificate_folder() + "/ca.pem") {
   write_file(folder_.path + "/key", random_bytes(32));
+  std::filesystem::permissions(folder_.path + "/key", std::filesystem::perms::owner_read);
   write_nginx();
   std::string programs = build_folder();
   ChildPlan api{{programs + "/hostler-api"},
