@@ -26,8 +26,8 @@ WHERE id = (thread_of_caller($1, true)).id
 RETURNING thread_json(threads) AS item;
 
 -- name: thread_delete
--- Soft; cancels its runs; answers the one that was active, or nothing. $1 thread uuid
-SELECT coalesce(thread_delete($1)::text, '') AS run_id;
+-- Soft; cancels its runs. $1 thread uuid
+SELECT thread_delete($1) AS stopped;
 
 -- name: thread_search
 -- A page of the caller's threads that hold every word. $1 typed text, $2 limit integer, $3 before uuid or null
