@@ -104,8 +104,15 @@ ApiStack::ApiStack(ApiStackOptions options)
 ApiStack::~ApiStack() = default;
 
 ApiStack& ApiStack::shared() {
-  static ApiStack stack;
-  return stack;
+  static std::string fault;
+  if (!fault.empty()) throw std::runtime_error("the stack did not start; see the first failure");
+  try {
+    static ApiStack stack;
+    return stack;
+  } catch (const std::exception& error) {
+    fault = error.what();
+    throw;
+  }
 }
 
 std::vector<std::string> ApiStack::environment(const std::string& database_url) const {
