@@ -22,7 +22,7 @@ SELECT thread_json(thread_of_caller($1, false)) AS item;
 -- name: thread_update
 -- $1 thread uuid, $2 title text or null
 UPDATE threads SET title = $2, updated_at = clock_timestamp()
-WHERE id = (thread_of_caller($1, true)).id
+WHERE id = (SELECT (thread_of_caller($1, true)).id)
 RETURNING thread_json(threads) AS item;
 
 -- name: thread_delete
