@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/event_feed.h"
 #include "lib/settings.h"
+#include "lib/event_feed.h"
 
 namespace hostler::relay {
 

@@ -140,6 +140,7 @@ class HttpExchange {
   bool prepare();
   void begin_hop();
   void set_options();
+  void release_sent();
   bool build_fields();
   void follow_redirect();
   void drop_hop();

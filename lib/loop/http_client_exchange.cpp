@@ -193,6 +193,7 @@ void HttpExchange::hop_ended(int curl_code) {
 
 void HttpExchange::wake() {
   if (redirecting_) follow_redirect();
+  if (head_complete_ && easy_ != nullptr) release_sent();
   if (head_complete_ || phase_ == Phase::ended) changed_.notify();
 }
 

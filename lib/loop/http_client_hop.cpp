@@ -148,4 +148,17 @@ void HttpExchange::set_options() {
   curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
 }
 
+// What a long answer does not need any more: our body, and the 16 KiB into which curl copied it for
+// TLS, which it frees when their size is set anew. A server may
+// answer before it has read everything: then curl still reads from both, and they stay.
+void HttpExchange::release_sent() {
+  if (request_.body.empty()) return;
+  curl_off_t sent_bytes = 0;
+  curl_easy_getinfo(easy_, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
+  if (sent_bytes != static_cast<curl_off_t>(request_.body.size())) return;
+  curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, send_bytes);
+  request_.body = std::string();
+  request_.headers = std::vector<HttpField>();
+}
+
 }  // namespace hostler

@@ -1,12 +1,34 @@
 // curl_multi_socket_action fed by FdWatch and Timer. See lib/loop/http_client_lane.h.
 #include "lib/loop/http_client_lane.h"
 
+#include <locale.h>
+
 #include <algorithm>
 #include <cassert>
 
 #include "lib/loop/http_client.h"
 
 namespace hostler {
+namespace {
+
+// curl turns host names in other scripts into ASCII (IDNA) only when the thread's locale says that
+// they are UTF-8. In force around calls of curl, on this thread, for letters alone.
+class Utf8Letters {
+ public:
+  Utf8Letters() : before_(uselocale(utf8())) {}
+  ~Utf8Letters() { uselocale(before_); }
+  Utf8Letters(const Utf8Letters&) = delete;
+  Utf8Letters& operator=(const Utf8Letters&) = delete;
+
+ private:
+  static locale_t utf8() {
+    static const locale_t made = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return made;  // null, where there is no such locale, changes nothing
+  }
+  locale_t before_;
+};
+
+}  // namespace
 
 struct HttpLane::Socket {
   Socket(HttpLane& lane, curl_socket_t socket)
@@ -73,7 +95,10 @@ void HttpLane::forget(HttpExchange& exchange) {
 
 void HttpLane::drive(curl_socket_t socket, int ready) {
   int running = 0;
-  curl_multi_socket_action(multi_, socket, ready, &running);
+  {
+    Utf8Letters letters;
+    curl_multi_socket_action(multi_, socket, ready, &running);
+  }
   collect_ended();
   wake_ready();
 }

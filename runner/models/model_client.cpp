@@ -131,9 +131,10 @@ class BodyReader {
     lines_.feed(bytes);
     read_lines();
   }
-  void end() {
-    if (form_ == Form::document) reader_.read_document(document_);
-    if (form_ == Form::stream) {
+  // What a broken connection left of a line or a document is not read.
+  void end(bool is_broken) {
+    if (form_ == Form::document && !is_broken) reader_.read_document(document_);
+    if (form_ == Form::stream && !is_broken) {
       lines_.end();
       read_lines();
     }
@@ -222,7 +223,7 @@ Task<TryEnd> try_turn(HttpClient& http, Loop& loop, const ModelRequest& request,
     if (!piece) break;
     body.feed(*piece);
   }
-  body.end();
+  body.end(exchange.failure().has_value());
   if (reader->saw_last_event()) {
     Task<std::optional<std::string>> rest = exchange.next_piece();
     co_await with_timeout(loop, std::move(rest), body_end_wait_ms);

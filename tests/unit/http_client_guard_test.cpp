@@ -255,6 +255,20 @@ TEST_F(HttpGuardTest, DialsOnlyTheGoodAddressesOfAName) {
   EXPECT_EQ(fetch(request_to(url)).body, "good");
 }
 
+TEST_F(HttpGuardTest, ReachesNamesInOtherScripts) {
+  ScriptedServer server([](Peer& peer) { peer.answer(peer.read_request()); });
+  std::string asked;
+  FakeNames names([&asked](const std::string& name) {
+    asked = name;
+    return std::vector<std::string>{"127.0.0.1"};
+  });
+  std::string url = "http://B\u00fccher.fake-names.test:" + std::to_string(server.port());
+  HttpAnswer answer = fetch(request_to(url, false));
+  EXPECT_EQ(asked, "xn--bcher-kva.fake-names.test");
+  EXPECT_NE(answer.body.find("\r\nHost: xn--bcher-kva.fake-names.test:"), std::string::npos)
+      << answer.body;
+}
+
 TEST_F(HttpGuardTest, RefusesPortsOfOtherServicesBeforeDialling) {
   FakeNames names([](const std::string&) { return std::vector<std::string>{"8.8.8.8"}; });
   for (int port : {22, 25, 5432, 6379}) {

@@ -265,6 +265,24 @@ Task<void> cancel_when(Loop& loop, Task<void>& task, std::atomic<bool>& due) {
   task.cancel();
 }
 
+TEST_F(HttpClientTest, GoesOnSendingToAServerThatAnswersEarly) {
+  const std::string body(size_t{8} << 20, 'b');
+  std::string seen;
+  ScriptedServer server([&seen](Peer& peer) {
+    peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+    seen = peer.read_request();
+    peer.send("3\r\ntwo\r\n0\r\n\r\n");
+    peer.wait_for_close();
+  });
+  HttpRequest request = request_to(server.url());
+  request.method = "POST";
+  request.body = body;
+  HttpAnswer answer = fetch(std::move(request));
+  EXPECT_FALSE(answer.failure) << answer.failure->message;
+  EXPECT_EQ(answer.body, "onetwo");
+  EXPECT_TRUE(seen.ends_with(body)) << seen.size();
+}
+
 TEST_F(HttpClientTest, ClosesTheConnectionOfACancelledExchange) {
   std::atomic<bool> asked{false};
   ScriptedServer server([&asked](Peer& peer) {

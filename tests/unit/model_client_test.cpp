@@ -216,6 +216,15 @@ TEST_F(ModelClientTest, TriesAgainWhileOnlyAToolCallHadBegun) {
   EXPECT_TRUE(turn_.tool_calls.empty());
 }
 
+TEST_F(ModelClientTest, TriesAgainWhenTheConnectionBrokeInsideALineOrADocument) {
+  const std::string half_line = stream_head + chunk("data: {\"choices\":[{\"ind");
+  const std::string half_document = stream_head + chunk("{\"choices\":[{\"ind");
+  for (const std::string& half : {half_line, half_document}) {
+    EXPECT_EQ(stream_answers({half, stream_of(text_event("x") + stop_event)}), "ok");
+    EXPECT_EQ(listener_.retries.at(0).reason, "reset");
+  }
+}
+
 TEST_F(ModelClientTest, TakesAnErrorInsideA200AsTheStatusItNames) {
   const std::string rate =
       "data: {\"error\":{\"message\":\"m\",\"type\":\"rate_limit_error\"}}\n\n";
