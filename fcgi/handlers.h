@@ -73,6 +73,33 @@ Task<Response> deactivate_tool_provider(Services& services, Request& request);
 Task<Response> set_tool_credential(Services& services, Request& request);
 Task<Response> delete_tool_credential(Services& services, Request& request);
 
+// feature_flags.cpp
+Task<Response> create_feature_flag(Services& services, Request& request);
+Task<Response> list_feature_flags(Services& services, Request& request);
+Task<Response> show_feature_flag(Services& services, Request& request);
+Task<Response> update_feature_flag(Services& services, Request& request);
+Task<Response> delete_feature_flag(Services& services, Request& request);
+Task<Response> set_flag_override(Services& services, Request& request);
+Task<Response> list_flag_overrides(Services& services, Request& request);
+Task<Response> delete_flag_override(Services& services, Request& request);
+Task<Response> evaluate_feature_flag(Services& services, Request& request);
+Task<Response> list_own_flags(Services& services, Request& request);
+
+// plans.cpp
+Task<Response> create_plan(Services& services, Request& request);
+Task<Response> list_plans(Services& services, Request& request);
+Task<Response> show_plan(Services& services, Request& request);
+Task<Response> create_subscription(Services& services, Request& request);
+Task<Response> list_subscriptions(Services& services, Request& request);
+Task<Response> show_subscription(Services& services, Request& request);
+Task<Response> cancel_subscription(Services& services, Request& request);
+
+// entitlements.cpp
+Task<Response> list_entitlements(Services& services, Request& request);
+Task<Response> set_entitlement_override(Services& services, Request& request);
+Task<Response> list_entitlement_overrides(Services& services, Request& request);
+Task<Response> delete_entitlement_override(Services& services, Request& request);
+
 // streams.cpp
 Task<Response> served_by_relay(Services& services, Request& request);
 

@@ -14,7 +14,7 @@ constexpr int64_t registration_retry_ms = 250;
 constexpr int64_t listening_check_ms = 250;
 constexpr int64_t inputs_check_ms = 1000;
 constexpr int inputs_expired_max = 100;
-constexpr int64_t upkeep_ms = 60 * 60 * 1000;
+constexpr int64_t upkeep_ms = 60 * 1000;
 constexpr int64_t drain_limit_ms = 15'000;
 
 DatabaseOptions database_options(const Settings& start, std::string application_name,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 
@@ -96,6 +97,13 @@ void PrivateStack::read_env() {
   if (!line_) line_ = std::make_unique<Line>(env("BASE_URL"), env("CA_CERT"));
 }
 
+pid_t PrivateStack::pid(const std::string& name) const {
+  const std::string& digits = env(name);
+  pid_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
 void PrivateStack::restart_postgres() {
   // As the cluster's owner, who need not be the one who runs the tests.
   std::string owner = run_program({"/usr/bin/stat", "-c", "%U", env("PG_DATA")}).out;
@@ -134,7 +142,7 @@ std::string PrivateStack::start_run(const User& user) {
   return made.member("run_id");
 }
 
-std::vector<std::string> StreamReading::data_lines() const {
+std::vector<std::string> StreamReading::event_lines() const {
   std::vector<std::string> lines;
   for (size_t at = 0; (at = text.find("data: ", at)) != std::string::npos;) {
     size_t end = text.find('\n', at);
@@ -147,7 +155,7 @@ std::vector<std::string> StreamReading::data_lines() const {
 
 std::vector<int64_t> StreamReading::seqs() const {
   std::vector<int64_t> numbers;
-  for (const std::string& line : data_lines()) {
+  for (const std::string& line : event_lines()) {
     std::optional<Json> event = parse_json_or_nothing(line);
     numbers.push_back(event ? event->integer_or("seq", -1) : -1);
   }
@@ -156,7 +164,7 @@ std::vector<int64_t> StreamReading::seqs() const {
 
 std::string StreamReading::types() const {
   std::string types;
-  for (const std::string& line : data_lines()) {
+  for (const std::string& line : event_lines()) {
     std::optional<Json> event = parse_json_or_nothing(line);
     std::string_view type = event ? event->text_or("type") : "broken";
     if (type == "message.delta") continue;
@@ -182,7 +190,7 @@ StreamReading read_whole_stream(const PrivateStack& stack, const std::string& ru
     StreamReading part =
         read_stream(stack, run_id, token, seen.empty() ? 0 : seen.back(), events_per_connection);
     whole.status = part.status;
-    for (const std::string& line : part.data_lines()) whole.text += "data: " + line + "\n\n";
+    for (const std::string& line : part.event_lines()) whole.text += "data: " + line + "\n\n";
     std::string types = whole.types();
     bool is_over = types.ends_with("run.completed") || types.ends_with("run.failed") ||
                    types.ends_with("run.cancelled");

@@ -23,7 +23,7 @@ class PrivateStack {
   void up();
   // A value of var/env.
   const std::string& env(const std::string& name) const { return env_.at(name); }
-  pid_t pid(const std::string& name) const { return static_cast<pid_t>(std::stol(env(name))); }
+  pid_t pid(const std::string& name) const;
   Client client() { return Client(*line_); }
   // Stops Postgres at once, as a crash would, and starts it again.
   void restart_postgres();
@@ -50,7 +50,7 @@ struct StreamReading {
   std::string text;
   bool has_ended_cleanly = false;
 
-  std::vector<std::string> data_lines() const;  // the JSON of each event
+  std::vector<std::string> event_lines() const;  // the JSON of each event
   std::vector<int64_t> seqs() const;
   std::string types() const;  // without deltas, parted by spaces
 };

@@ -1,5 +1,5 @@
-// The stack as `make up` starts it, and what it survives: the demo's path, a daemon that is killed in
-// the middle of a run, Postgres crashing under load, followers of every kind.
+// The stack as `make up` starts it, and what it survives: the demo's path, a daemon that is killed
+// in the middle of a run, Postgres crashing under load, followers of every kind.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -33,7 +33,7 @@ std::vector<int64_t> one_to(size_t count) {
 // The text that a reader has when it honours run.resumed.
 std::string shown_text(const StreamReading& reading) {
   std::vector<std::pair<int64_t, std::string>> pieces;
-  for (const std::string& line : reading.data_lines()) {
+  for (const std::string& line : reading.event_lines()) {
     Json event = parse_json_or_nothing(line).value();
     const Json* data = event.find("data");
     if (event.text_or("type") == "message.delta") {
@@ -83,7 +83,7 @@ TEST_F(WholeStackTest, FiftyFollowersReadTheSameLines) {
   StreamReading late = read_stream(stack_, run_id, user.client.token);
   ASSERT_EQ(late.types(), "run.started run.completed");
   for (const StreamReading& reading : readings) {
-    EXPECT_EQ(reading.data_lines(), late.data_lines());
+    EXPECT_EQ(reading.event_lines(), late.event_lines());
   }
 }
 
@@ -101,7 +101,7 @@ TEST_F(WholeStackTest, AFollowerThatReadsSlowlyDelaysNobodyAndMissesNothing) {
   StreamReading quick = read_whole_stream(stack_, run_id, user.client.token);
   ASSERT_EQ(quick.types(), "run.started run.completed");
   StreamReading slow = read_whole_stream(stack_, run_id, user.client.token, 40);
-  EXPECT_EQ(slow.data_lines(), quick.data_lines());
+  EXPECT_EQ(slow.event_lines(), quick.event_lines());
 }
 
 TEST_F(WholeStackTest, ACancelledRunEndsWithinASecondAndKeepsItsText) {

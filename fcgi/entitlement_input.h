@@ -1,0 +1,15 @@
+// Entitlements as clients write them: {key, value, value_type}. Used by plans and by overrides.
+#pragma once
+
+#include <string>
+
+#include "fcgi/input.h"
+#include "lib/json.h"
+
+namespace hostler {
+
+// Reads and checks the three members: the value must fit its type, a known key its fixed type.
+// Writes them as members of the object that json has open.
+void read_entitlement(Fields& fields, JsonWriter& json);
+
+}  // namespace hostler

@@ -1,0 +1,56 @@
+-- Plans, subscriptions, entitlements.
+
+-- name: plan_create
+-- $1 wanted jsonb
+SELECT plan_create($1) AS item;
+
+-- name: plan_show
+-- $1 plan uuid
+SELECT plan_show($1) AS item;
+
+-- name: plan_page
+-- $1 limit integer, $2 before uuid or null
+SELECT page.body, page.next
+FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
+      FROM (SELECT id, plan_json(plans) AS item FROM plans WHERE $2::uuid IS NULL OR id < $2
+            ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
+
+-- name: subscription_create
+-- $1 org uuid, $2 plan uuid, $3 period_start timestamptz, $4 period_end timestamptz
+SELECT subscription_create($1, $2, $3, $4) AS item;
+
+-- name: subscription_show
+-- $1 subscription uuid
+SELECT subscription_json(subscription_of_caller($1)) AS item;
+
+-- name: subscription_page
+-- $1 limit integer, $2 before uuid or null
+SELECT page.body, page.next
+FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
+      FROM subscription_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+
+-- name: subscription_cancel
+-- $1 subscription uuid
+SELECT subscription_cancel($1) AS item;
+
+-- name: subscription_upkeep
+-- The daemon's: grants what is due, marks what has run out.
+SELECT subscription_upkeep();
+
+-- name: entitlement_list
+-- $1 org uuid or null, $2 known json
+SELECT entitlement_list($1, $2) AS item;
+
+-- name: entitlement_override_set
+-- $1 wanted jsonb
+SELECT item, is_new FROM entitlement_override_set($1);
+
+-- name: entitlement_override_page
+-- $1 org uuid, $2 limit integer, $3 before uuid or null
+SELECT page.body, page.next
+FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
+      FROM entitlement_override_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+
+-- name: entitlement_override_delete
+-- $1 override uuid, $2 org uuid or null
+SELECT entitlement_override_delete($1, $2);
