@@ -73,43 +73,46 @@ help: ## print this list
 
 # ---------------------------------------------------------------- build
 
+# One short line a step; V=1 shows the commands.
+short = $(if $(V),,@printf '  %-4s %s\n' $(1) $@ && )
+
 .PHONY: build programs
 build: $(programs) $(tools) $(tests) ## everything, warnings are errors
 programs: $(programs) $(tools)
 
 $(generated): sql/embed_queries.sh $(wildcard sql/queries/*.sql sql/migrations/*.sql)
 	@mkdir -p $(@D)
-	sql/embed_queries.sh $@
+	$(call short,SQL)sql/embed_queries.sh $@
 
 $(migrations): sql/embed_migrations.sh $(wildcard sql/migrations/*.sql)
 	@mkdir -p $(@D)
-	sql/embed_migrations.sh $@
+	$(call short,SQL)sql/embed_migrations.sh $@
 
 # The published contract: written as YAML, served as JSON. Debian's own Python has python3-yaml.
 $(openapi): docs/openapi.yaml docs/openapi_to_json.py
 	@mkdir -p $(@D)
-	/usr/bin/python3 docs/openapi_to_json.py $< $(@D)/openapi.json $@
+	$(call short,JSON)/usr/bin/python3 docs/openapi_to_json.py $< $(@D)/openapi.json $@
 
 $(BUILD)/%.o: %.cpp | $(generated) $(migrations) $(openapi)
 	@mkdir -p $(@D)
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 $(lib_archive): $(call objects,$(lib_sources))
 	@mkdir -p $(@D)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call short,AR)ar rcs $@ $^
 
 $(BUILD)/hostler-api: $(call objects,$(api_sources)) $(lib_archive)
-	$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lfcgi
+	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lfcgi
 
 $(BUILD)/hostler-runner: $(call objects,$(runner_sources)) $(lib_archive)
-	$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
-	$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/stand-in-model: $(call objects,$(model_sources)) $(lib_archive)
-	$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # One test program a kind. Unit tests may look inside the programs: they link everything but the mains.
 $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
@@ -119,7 +122,7 @@ $(BUILD)/unit_test $(BUILD)/sql_test $(BUILD)/api_test $(BUILD)/system_test: | $
 # It asks hostler-api for its routes.
 $(BUILD)/style_test: | $(BUILD)/hostler-api
 $(BUILD)/%_test:
-	$(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(lib_archive) $(LDLIBS) -lfcgi -lgmock -lgtest -lgtest_main
+	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(lib_archive) $(LDLIBS) -lfcgi -lgmock -lgtest -lgtest_main
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
