@@ -1,5 +1,8 @@
 // Runs: made here, executed by the daemon, which hears of them by a bell. Statements:
 // sql/queries/runs.sql.
+#include <algorithm>
+#include <optional>
+
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
@@ -8,59 +11,68 @@
 namespace hostler {
 namespace {
 
-constexpr int64_t queued_runs_max = 100;  // of an organization (contract section 11, runs)
+struct NewRun {
+  std::optional<std::string> route_id;
+  std::optional<std::string> persona_id;
+  std::string strategy;
+};
+
+bool is_key_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+bool is_version_char(char c) { return is_key_char(c) || (c >= 'A' && c <= 'Z') || c == '.'; }
+
+bool is_word(std::string_view text, size_t most, bool (*fits)(char)) {
+  return !text.empty() && text.size() <= most && std::all_of(text.begin(), text.end(), fits);
+}
 
 // persona_key, or persona_key@version.
 bool is_persona_id(std::string_view text) {
-  auto is_word = [](std::string_view word, size_t most) {
-    if (word.empty() || word.size() > most) return false;
-    for (char c : word) {
-      bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '.' || c == '_' || c == '-';
-      if (!fits) return false;
-    }
-    return true;
-  };
   size_t at = text.find('@');
-  if (at == std::string_view::npos) return is_word(text, 64);
-  return is_word(text.substr(0, at), 64) && is_word(text.substr(at + 1), 32);
+  bool has_version = at != std::string_view::npos;
+  return is_word(text.substr(0, at), 64, is_key_char) &&
+         (!has_version || is_word(text.substr(at + 1), 32, is_version_char));
 }
 
-// An empty persona_id means the default (description, 4.9).
-std::optional<std::string> read_persona_id(Fields& fields) {
-  std::optional<std::string> persona_id = fields.optional_text("persona_id", {.most = 97});
-  if (!persona_id || persona_id->empty()) return std::nullopt;
-  if (!is_persona_id(*persona_id)) {
+NewRun read_new_run(const Request& request) {
+  Fields fields = Fields::of_optional_body(request);
+  NewRun wanted;
+  wanted.route_id = fields.optional_id("route_id");
+  wanted.persona_id = fields.optional_text("persona_id", {.most = 97});
+  if (wanted.persona_id == "") wanted.persona_id.reset();  // the default (description, 4.9)
+  if (wanted.persona_id && !is_persona_id(*wanted.persona_id)) {
     fields.fault("persona_id", "bad_format", "must be persona_key or persona_key@version");
   }
-  return persona_id;
+  wanted.strategy = fields.optional_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
+                        .value_or("reject");
+  fields.check();
+  return wanted;
 }
 
 }  // namespace
 
 Task<Response> create_run(Services& services, Request& request) {
-  Fields fields = Fields::of_optional_body(request);
-  std::optional<std::string> route_id = fields.optional_id("route_id");
-  std::optional<std::string> persona_id = read_persona_id(fields);
-  std::optional<std::string> strategy =
-      fields.optional_choice("multitask_strategy", {"reject", "enqueue", "interrupt"});
-  fields.check();
+  NewRun wanted = read_new_run(request);
   Params params;
-  params.text(request.path_value("thread_id")).text_or_null(route_id).text_or_null(persona_id);
-  params.text(strategy.value_or("reject"));
-  params.integer(services.settings().integer("limit.concurrent_runs")).integer(queued_runs_max);
-  Result made = co_await services.query(request, query::run_create, std::move(params));
-  services.ring(query::run_bell);
-  if (strategy == "interrupt") services.ring(query::run_control_bell, Params().text(""));
+  params.text(request.path_value("thread_id"));
+  params.text_or_null(wanted.route_id).text_or_null(wanted.persona_id).text(wanted.strategy);
+  params.integer(services.settings().integer("limit.concurrent_runs"));
+  params.integer(services.settings().integer("limit.queued_runs"));
+  Result made = co_await services.query_then_ring(request, query::run_create, std::move(params),
+                                                  query::run_bell);
+  if (!made.front().is_null("stopped")) {
+    services.ring(query::run_control_bell, Params().text(made.front().text("stopped")));
+  }
   co_return Response::json_row(201, std::move(made));
 }
 
 Task<Response> retry_run(Services& services, Request& request) {
   Params params;
   params.text(request.path_value("thread_id"));
-  params.integer(services.settings().integer("limit.concurrent_runs")).integer(queued_runs_max);
-  Result made = co_await services.query(request, query::run_retry, std::move(params));
-  services.ring(query::run_bell);
+  params.integer(services.settings().integer("limit.concurrent_runs"));
+  params.integer(services.settings().integer("limit.queued_runs"));
+  Result made = co_await services.query_then_ring(request, query::run_retry, std::move(params),
+                                                  query::run_bell);
   co_return Response::json_row(201, std::move(made));
 }
 
@@ -102,14 +114,14 @@ Task<Response> show_run_to_admin(Services& services, Request& request) {
   co_return Response::json_row(200, std::move(found));
 }
 
+// A run that nobody owned is over now, and the next of its thread may begin; an owner is told.
 Task<Response> cancel_run(Services& services, Request& request) {
   std::string run_id(request.path_value("run_id"));
   Params params;
   params.text(run_id);
-  co_await services.query(request, query::run_cancel, std::move(params));
-  services.ring(query::run_control_bell, Params().text(run_id));
-  // The next run of its thread may have become active.
-  services.ring(query::run_bell);
+  Result cancelled = co_await services.query_then_ring(request, query::run_cancel,
+                                                       std::move(params), query::run_bell);
+  services.ring(query::run_control_bell, Params().uuids({run_id}));
   co_return Response::ok();
 }
 
@@ -124,9 +136,9 @@ Task<Response> answer_run(Services& services, Request& request) {
   std::string run_id(request.path_value("run_id"));
   Params params;
   params.text(run_id).text(content);
-  co_await services.query(request, query::run_input, std::move(params));
-  services.ring(query::run_bell);
-  services.ring(query::run_control_bell, Params().text(run_id));
+  Result given = co_await services.query_then_ring(request, query::run_input, std::move(params),
+                                                   query::run_bell);
+  services.ring(query::run_control_bell, Params().uuids({run_id}));
   co_return Response::ok();
 }
 

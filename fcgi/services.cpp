@@ -173,6 +173,20 @@ Task<Result> Services::query(Request& request, const Statement& statement, Param
   co_return std::move(results.back());
 }
 
+Task<Result> Services::query_then_ring(Request& request, const Statement& statement,
+                                       Params params, const Statement& bell) {
+  assert(request.route->lane == Lane::own);
+  bool authenticates = will_authenticate(request);
+  Batch batch = begin_batch(request);
+  batch.add(statement, std::move(params));
+  Batch afterwards;
+  afterwards.add(bell);
+  metrics_.count(metric_batches, 1);
+  Results results = co_await database_.own_then(std::move(batch), std::move(afterwards));
+  take_caller(request, authenticates, results);
+  co_return std::move(results.back());
+}
+
 Task<Results> Services::batch(Request& request, Batch statements) {
   bool authenticates = will_authenticate(request);
   Batch batch = begin_batch(request);

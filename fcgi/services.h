@@ -37,6 +37,10 @@ class Services {
   // Several steps in one transaction, on the own lane whatever the route says. As the caller.
   Task<Transaction> transaction(Request& request);
 
+  // As query on the own lane, with a bell right behind it in the same round trip: outside of the
+  // durable transaction and not waited for.
+  Task<Result> query_then_ring(Request& request, const Statement& statement, Params params,
+                               const Statement& bell);
   // Wakes the daemons after a write: a notification of its own on the quick lane, not waited for.
   // One that is lost is made good by their sweeps.
   void ring(const Statement& bell, Params params = {});

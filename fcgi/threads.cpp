@@ -7,7 +7,7 @@
 namespace hostler {
 
 Task<Response> create_thread(Services& services, Request& request) {
-  Fields fields = Fields::of_optional_body(request);
+  Fields fields = Fields::of_body(request);
   std::optional<std::string> title = fields.optional_text("title", {.most = 200});
   bool is_private = fields.optional_boolean("is_private").value_or(false);
   fields.check();
@@ -25,6 +25,18 @@ Task<Response> list_threads(Services& services, Request& request) {
   Params params;
   params.integer(limit).text_or_null(before);
   Result page = co_await services.query(request, query::thread_page, std::move(params));
+  co_return page_response(request, std::move(page), "before");
+}
+
+Task<Response> search_threads(Services& services, Request& request) {
+  Query query(request);
+  std::string typed = query.required_text("q", {.least = 1, .most = 200});
+  int64_t limit = query.limit();
+  std::optional<std::string> before = query.id("before");
+  query.check();
+  Params params;
+  params.text(typed).integer(limit).text_or_null(before);
+  Result page = co_await services.query(request, query::thread_search, std::move(params));
   co_return page_response(request, std::move(page), "before");
 }
 
@@ -46,25 +58,13 @@ Task<Response> update_thread(Services& services, Request& request) {
 }
 
 Task<Response> delete_thread(Services& services, Request& request) {
-  std::string thread_id(request.path_value("thread_id"));
   Params params;
-  params.text(thread_id);
-  Result gone = co_await services.query(request, query::thread_delete, std::move(params));
-  // Its runs were cancelled, or their daemons must be told to; followers learn of it either way.
-  services.ring(query::run_control_bell, Params().text(gone.text()));
+  params.text(request.path_value("thread_id"));
+  Result deleted = co_await services.query(request, query::thread_delete, std::move(params));
+  Params stopped;
+  stopped.text(deleted.front().text("stopped"));
+  services.ring(query::run_control_bell, std::move(stopped));
   co_return Response::no_content();
-}
-
-Task<Response> search_threads(Services& services, Request& request) {
-  Query query(request);
-  std::string typed = query.required_text("q", {.least = 1, .most = 500});
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.text(typed).integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::thread_search, std::move(params));
-  co_return page_response(request, std::move(page), "before");
 }
 
 }  // namespace hostler

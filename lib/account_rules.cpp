@@ -53,7 +53,7 @@ std::optional<TextFault> name_fault(std::string_view name) {
   if (!is_utf8(name) || has_control(name)) {
     return TextFault{"bad_format", "must not hold control characters"};
   }
-  if (name.empty()) return TextFault{"too_short", "must have at least 1 character"};
+  if (name.empty()) return TextFault{"required", "must not be empty"};
   if (characters_in(name) > name_characters_max) {
     return TextFault{"too_long", "must have at most 64 characters"};
   }

@@ -16,7 +16,7 @@ namespace hostler {
 std::string trimmed_name(std::string_view name);
 
 struct TextFault {
-  std::string code;  // of FieldFault: too_short, too_long, bad_format
+  std::string code;  // of FieldFault: required, too_short, too_long, bad_format
   std::string message;
 };
 

@@ -147,11 +147,21 @@ void append_quoted(std::string& out, std::string_view text) {
       continue;
     }
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (c < 0x20 || c == 0x7F) {
           out += fmt::format("\\u{:04x}", c);
@@ -285,11 +295,16 @@ JsonWriter& JsonWriter::raw(std::string_view json) {
 // Recursion is bounded: a Json from parse_json is at most json_depth_max deep, ours are shallower.
 JsonWriter& JsonWriter::value(const Json& json) {
   switch (json.kind()) {
-    case Json::Kind::null: return null();
-    case Json::Kind::boolean: return boolean(*json.as_boolean());
-    case Json::Kind::integer: return integer(*json.as_integer());
-    case Json::Kind::number: return number(*json.as_number());
-    case Json::Kind::text: return text(*json.as_text());
+    case Json::Kind::null:
+      return null();
+    case Json::Kind::boolean:
+      return boolean(*json.as_boolean());
+    case Json::Kind::integer:
+      return integer(*json.as_integer());
+    case Json::Kind::number:
+      return number(*json.as_number());
+    case Json::Kind::text:
+      return text(*json.as_text());
     case Json::Kind::array: {
       begin_array();
       for (const Json& item : *json.as_array()) value(item);

@@ -36,8 +36,7 @@ std::string hash_password(const std::string& password) {
 
 PasswordCheck check_password(const std::string& password, const std::string& stored) {
   start_library();
-  bool matches =
-      crypto_pwhash_str_verify(stored.c_str(), password.data(), password.size()) == 0;
+  bool matches = crypto_pwhash_str_verify(stored.c_str(), password.data(), password.size()) == 0;
   bool needs_rehash =
       matches && crypto_pwhash_str_needs_rehash(stored.c_str(), passes, memory_bytes) != 0;
   return {matches, needs_rehash};

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/event_feed.h"
 #include "lib/loop/db.h"
 #include "lib/loop/task.h"
 #include "lib/loop/wait.h"
 #include "runner/active_run.h"
-#include "lib/event_feed.h"
 
 namespace hostler::runner {
 

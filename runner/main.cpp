@@ -1,9 +1,9 @@
 // hostler-runner: executes agent runs and serves their event streams.
 //
-// Talks to: Postgres, the models and tools, nginx (SCGI on stream.socket). Two threads: one loop runs
-// the agents, one the streams; they share the event feed only.
-// Signals: SIGTERM and SIGINT hand the runs back, end the streams with a retry line, exit within 25 s.
-// Exit: 0 after a signal, 64 bad command line, 75 another daemon has the socket, 78 bad configuration.
+// Talks to: Postgres, the models and tools, nginx (SCGI on stream.socket). Two threads: one loop
+// runs the agents, one the streams; they share the event feed only. Signals: SIGTERM and SIGINT
+// hand the runs back, end the streams with a retry line, exit within 25 s. Exit: 0 after a signal,
+// 64 bad command line, 75 another daemon has the socket, 78 bad configuration.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -32,7 +32,8 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// One daemon a socket: the lock dies with the process, so a successor knows that nobody else writes.
+// One daemon a socket: the lock dies with the process, so a successor knows that nobody else
+// writes.
 bool lock_place(const std::string& place) {
   std::string path = place + ".lock";
   int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -49,8 +50,9 @@ int run_daemon(const Settings& start) {
   std::string place = start.text("stream.socket");
   if (!lock_place(place)) {
     log_error("place_taken", {{"socket", place},
-                              {"mend", "another hostler-runner has this stream.socket: stop it, "
-                                       "or give this one another"}});
+                              {"mend",
+                               "another hostler-runner has this stream.socket: stop it, "
+                               "or give this one another"}});
     return exit_place_taken;
   }
   raise_descriptor_limit();

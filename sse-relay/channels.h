@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/loop/loop.h"
 #include "lib/event_feed.h"
+#include "lib/loop/loop.h"
 #include "sse-relay/run_channel.h"
 
 namespace hostler::relay {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/settings.h"
 #include "lib/event_feed.h"
+#include "lib/settings.h"
 
 namespace hostler::relay {
 

@@ -114,7 +114,10 @@ struct Database::State {
   template <class T>
   using Wait = std::optional<T>;
 
+  // A server that was away for longer than anybody would wait is not waited for: else a long
+  // absence fills the program with requests that only wait.
   Task<bool> until_ready(PgConnection& connection, int64_t deadline_ms) {
+    if (connection.down_ms() > options.answer_timeout_ms) co_return false;
     while (!connection.ready()) {
       connection.connect();
       if (connection.ready()) break;
@@ -245,7 +248,7 @@ Task<Results> Database::quick(Batch batch) {
   co_return std::move(outcome.results);
 }
 
-Task<BatchOutcome> Database::attempt(Batch batch) {
+Task<BatchOutcome> Database::attempt(Batch batch, Batch afterwards) {
   int64_t deadline_ms = state_->new_deadline_ms();
   State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
   if (!got) co_return BatchOutcome{{}, state_->unavailable(nullptr)};
@@ -255,6 +258,7 @@ Task<BatchOutcome> Database::attempt(Batch batch) {
     if (!is_ready) is_ready = co_await state_->until_ready(*held, deadline_ms);
     if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(held.get())};
     std::shared_ptr<BatchCall> call = held->send(batch);
+    if (!afterwards.empty()) held->send(afterwards);
     CallAwaiter awaiter(call);
     co_await awaiter;
     bool is_final = !call->error || !call->may_try_again || tried == tries_max;
@@ -264,6 +268,12 @@ Task<BatchOutcome> Database::attempt(Batch batch) {
 
 Task<Results> Database::own(Batch batch) {
   BatchOutcome outcome = co_await attempt(std::move(batch));
+  if (outcome.error) throw *outcome.error;
+  co_return std::move(outcome.results);
+}
+
+Task<Results> Database::own_then(Batch batch, Batch afterwards) {
+  BatchOutcome outcome = co_await attempt(std::move(batch), std::move(afterwards));
   if (outcome.error) throw *outcome.error;
   co_return std::move(outcome.results);
 }

@@ -172,10 +172,13 @@ class Database {
   Task<Results> quick(Batch batch);
   // As quick, on a connection of its own; a serialization failure or deadlock is tried again (3x).
   Task<Results> own(Batch batch);
+  // As own. afterwards follows in the same round trip as a transaction of its own, also when the
+  // batch fails; it is not waited for, and its fault is nobody's.
+  Task<Results> own_then(Batch batch, Batch afterwards);
   Task<Result> quick(const Statement& statement, Params params = {});
   Task<Result> own(const Statement& statement, Params params = {});
   // As own and quick, but the error is part of the answer.
-  Task<BatchOutcome> attempt(Batch batch);
+  Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {});
   Task<BatchOutcome> attempt_quick(Batch batch);
   Task<Transaction> begin();
 

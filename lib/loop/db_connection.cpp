@@ -37,6 +37,13 @@ int64_t jittered(int64_t delay_ms) {
   return delay_ms / 2 + static_cast<int64_t>(random() % static_cast<uint64_t>(delay_ms / 2 + 1));
 }
 
+// What the server says beside its answers, such as why it shuts down. libpq would print it.
+void log_notice(void*, const char* message) {
+  std::string_view text(message);
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  log_info("database_notice", {{"message", std::string(text)}});
+}
+
 }  // namespace
 
 PgConnection::PgConnection(Loop& loop, const DatabaseOptions& options)
@@ -87,10 +94,12 @@ void PgConnection::poll_connect() {
   }
   if (status == PGRES_POLLING_OK) {
     PQsetnonblocking(connection_, 1);
+    PQsetNoticeProcessor(connection_, &log_notice, nullptr);
     PQenterPipelineMode(connection_);
     phase_ = Phase::ready;
     ++session_number_;
     retry_delay_ms_ = 0;
+    down_since_ms_ = -1;
     prepared_.clear();
     last_failure_.clear();
     last_answer_ms_ = loop_.now_ms();
@@ -114,6 +123,7 @@ void PgConnection::close(const std::string& why) {
   if (phase_ == Phase::closed) return;
   bool is_news = phase_ == Phase::ready || retry_delay_ms_ == 0;
   phase_ = Phase::closed;
+  if (down_since_ms_ < 0) down_since_ms_ = loop_.now_ms();
   last_failure_ = why;
   while (last_failure_.ends_with('\n')) last_failure_.pop_back();
   if (is_news) {

@@ -47,6 +47,8 @@ class PgConnection {
   std::shared_ptr<BatchCall> send_plain(const char* text);
 
   bool ready() const { return phase_ == Phase::ready; }
+  // How long connecting has failed; 0 while it is ready or was never tried.
+  int64_t down_ms() const { return down_since_ms_ < 0 ? 0 : loop_.now_ms() - down_since_ms_; }
   bool idle() const { return pending_.empty(); }
   // Counts the sessions: a transaction belongs to one.
   int64_t session_number() const { return session_number_; }
@@ -85,6 +87,7 @@ class PgConnection {
   Timer retry_timer_;
   Timer deadline_timer_;
   int64_t retry_delay_ms_ = 0;
+  int64_t down_since_ms_ = -1;
   int64_t connect_deadline_ms_ = 0;
   int64_t last_answer_ms_ = -1;
   int64_t session_number_ = 0;

@@ -103,11 +103,11 @@ SignalWatch::~SignalWatch() { close_owned(handle_, &handle_->signal); }
 
 struct FdWatch::Handle {
   uv_poll_t poll;
+  int events = 0;  // as last asked for
   std::function<void(bool, bool)> action;
 };
 
-FdWatch::FdWatch(Loop& loop, int fd, std::function<void(bool, bool)> action)
-    : handle_(new Handle) {
+FdWatch::FdWatch(Loop& loop, int fd, std::function<void(bool, bool)> action) : handle_(new Handle) {
   handle_->action = std::move(action);
   handle_->poll.data = handle_;
   int failed = uv_poll_init(loop.raw(), &handle_->poll, fd);
@@ -119,6 +119,10 @@ FdWatch::~FdWatch() { close_owned(handle_, &handle_->poll); }
 
 void FdWatch::watch(bool readable, bool writable) {
   int events = (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0);
+  // Asking again costs two system calls; libuv stops a watch by itself after an error only.
+  bool is_active = uv_is_active(reinterpret_cast<uv_handle_t*>(&handle_->poll)) != 0;
+  if (events == handle_->events && is_active == (events != 0)) return;
+  handle_->events = events;
   if (events == 0) {
     uv_poll_stop(&handle_->poll);
     return;

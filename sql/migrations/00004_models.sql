@@ -14,6 +14,7 @@ CREATE TABLE llm_providers (
 );
 CREATE UNIQUE INDEX llm_providers_name ON llm_providers (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), name)
     WHERE deleted_at IS NULL;
+CREATE INDEX llm_providers_secret ON llm_providers (secret_id) WHERE secret_id IS NOT NULL;
 
 -- Prices are dollars per million tokens; cost is kept in integer nano-dollars. The id is the route_id.
 CREATE TABLE llm_models (

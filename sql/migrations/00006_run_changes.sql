@@ -129,12 +129,11 @@ $$;
 
 -- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4).
 CREATE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
-                           active_max bigint, queued_max bigint) RETURNS json
+                           active_max bigint, queued_max bigint, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     place threads;
     made runs;
-    waiting uuid;
 BEGIN
     place := thread_of_caller_locked(thread);
     IF place.active_run_id IS NOT NULL THEN
@@ -145,17 +144,34 @@ BEGIN
         END IF;
         made := run_insert(place, route, persona_id, 'enqueue', true, active_max, queued_max);
         IF strategy = 'interrupt' THEN
-            FOR waiting IN SELECT id FROM runs WHERE thread_id = place.id AND queued AND id <> made.id ORDER BY id LOOP
-                PERFORM run_cancel_locked(waiting, 'interrupted');
-            END LOOP;
-            PERFORM run_cancel_locked(place.active_run_id, 'interrupted');
+            stopped := thread_stop(place, made.id, 'interrupted');
         END IF;
     ELSE
         made := run_insert(place, route, persona_id, 'api', false, active_max, queued_max);
     END IF;
-    RETURN json_build_object('run_id', made.id, 'trace_id', made.trace_id);
+    item := json_build_object('run_id', made.id, 'trace_id', made.trace_id);
 END
 $$;
+
+-- Cancels the queued runs of a locked thread, then the active one; not `spared`. Answers whose daemons and followers
+-- must be told.
+CREATE FUNCTION thread_stop(place threads, spared uuid, why text) RETURNS uuid[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    stopped uuid[] := ARRAY(SELECT id FROM runs WHERE thread_id = place.id AND queued AND id IS DISTINCT FROM spared
+                            ORDER BY id);
+    waiting uuid;
+BEGIN
+    IF place.active_run_id IS NOT NULL THEN
+        stopped := stopped || place.active_run_id;
+    END IF;
+    FOREACH waiting IN ARRAY stopped LOOP
+        PERFORM run_cancel_locked(waiting, why);
+    END LOOP;
+    RETURN stopped;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION thread_stop FROM hostler_api, hostler_runner;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a run without an answer came behind
 -- it; a run with the last one's route and persona begins.
@@ -204,23 +220,16 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION thread_of_caller_locked FROM hostler_api;
 
--- DELETE /v1/threads/{thread_id}: soft; queued and active runs are cancelled. Answers the run that was
--- active, for the bell.
-CREATE FUNCTION thread_delete(thread uuid) RETURNS uuid
+-- DELETE /v1/threads/{thread_id}: soft; queued and active runs are cancelled, and answered for the bell.
+CREATE FUNCTION thread_delete(thread uuid) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     place threads := thread_of_caller_locked(thread);
-    waiting uuid;
+    stopped uuid[] := thread_stop(place, NULL, 'thread_deleted');
 BEGIN
-    FOR waiting IN SELECT id FROM runs WHERE thread_id = place.id AND queued ORDER BY id LOOP
-        PERFORM run_cancel_locked(waiting, 'thread_deleted');
-    END LOOP;
-    IF place.active_run_id IS NOT NULL THEN
-        PERFORM run_cancel_locked(place.active_run_id, 'thread_deleted');
-    END IF;
     UPDATE threads SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = place.id;
     PERFORM audit('threads.delete', 'thread', place.id::text, place.org_id);
-    RETURN place.active_run_id;
+    RETURN stopped;
 END
 $$;
 

@@ -21,10 +21,9 @@ CREATE TABLE tool_providers (
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CHECK ((secret_id IS NULL) = (key_prefix IS NULL))
 );
-CREATE UNIQUE INDEX tool_providers_name
-    ON tool_providers (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), provider_name);
-CREATE UNIQUE INDEX tool_providers_active
-    ON tool_providers (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), group_name) WHERE is_active;
+CREATE INDEX tool_providers_secret ON tool_providers (secret_id) WHERE secret_id IS NOT NULL;
+CREATE UNIQUE INDEX tool_providers_name ON tool_providers (org_id, provider_name) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX tool_providers_active ON tool_providers (org_id, group_name) NULLS NOT DISTINCT WHERE is_active;
 ALTER TABLE tool_providers ENABLE ROW LEVEL SECURITY;
 ALTER TABLE tool_providers FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON tool_providers USING (org_id = current_org() OR org_id IS NULL)
@@ -39,16 +38,19 @@ DECLARE
     place uuid := scope_org('data.secrets');
 BEGIN
     RETURN json_build_object('groups', (
-        SELECT json_agg(json_build_object('group_name', g.group_name, 'providers', g.providers) ORDER BY g.group_name DESC)
+        SELECT json_agg(json_build_object('group_name', g.group_name, 'providers', g.providers)
+                        ORDER BY g.group_name DESC)
         FROM (
             SELECT k.group_name, json_agg(json_build_object(
                 'group_name', k.group_name, 'provider_name', k.provider_name,
                 'is_active', coalesce(p.is_active, false), 'key_prefix', p.key_prefix, 'base_url', p.base_url,
                 'requires_api_key', k.requires_api_key, 'requires_base_url', k.requires_base_url,
                 'configured', (NOT k.requires_api_key OR p.secret_id IS NOT NULL)
-                              AND (NOT k.requires_base_url OR p.base_url IS NOT NULL)) ORDER BY k.provider_name) AS providers
+                              AND (NOT k.requires_base_url OR p.base_url IS NOT NULL))
+                   ORDER BY k.provider_name) AS providers
             FROM tool_provider_kinds() k
-            LEFT JOIN tool_providers p ON p.provider_name = k.provider_name AND p.org_id IS NOT DISTINCT FROM place
+            LEFT JOIN tool_providers p ON p.provider_name = k.provider_name
+                 AND (p.org_id = place OR (place IS NULL AND p.org_id IS NULL))
             GROUP BY k.group_name) AS g));
 END
 $$;
@@ -67,7 +69,7 @@ BEGIN
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('tool group ' || wanted_group || coalesce(place::text, ''), 0));
     SELECT * INTO held FROM tool_providers
-    WHERE provider_name = wanted_provider AND org_id IS NOT DISTINCT FROM place;
+    WHERE provider_name = wanted_provider AND (org_id = place OR (place IS NULL AND org_id IS NULL));
     IF held.id IS NULL THEN
         INSERT INTO tool_providers (org_id, group_name, provider_name) VALUES (place, wanted_group, wanted_provider)
         RETURNING * INTO held;
@@ -103,12 +105,14 @@ DECLARE
 BEGIN
     IF active THEN
         UPDATE tool_providers SET is_active = false, updated_at = clock_timestamp()
-        WHERE group_name = was.group_name AND org_id IS NOT DISTINCT FROM was.org_id AND is_active AND id <> was.id;
+        WHERE group_name = was.group_name AND is_active AND id <> was.id
+              AND (org_id = was.org_id OR (was.org_id IS NULL AND org_id IS NULL));
     END IF;
     UPDATE tool_providers SET is_active = active, updated_at = clock_timestamp() WHERE id = was.id;
     now_is.is_active := active;
     PERFORM audit(CASE WHEN active THEN 'tool_providers.activate' ELSE 'tool_providers.deactivate' END,
-                  'tool_provider', was.provider_name, was.org_id, tool_provider_state(was), tool_provider_state(now_is));
+                  'tool_provider', was.provider_name, was.org_id, tool_provider_state(was),
+                  tool_provider_state(now_is));
 END
 $$;
 

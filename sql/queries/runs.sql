@@ -3,7 +3,7 @@
 -- name: run_create
 -- $1 thread uuid, $2 route uuid or null, $3 persona_id text or null, $4 strategy text,
 -- $5 active_max bigint, $6 queued_max bigint
-SELECT run_create($1, $2, $3, $4, $5, $6) AS item;
+SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6);
 
 -- name: run_retry
 -- $1 thread uuid, $2 active_max bigint, $3 queued_max bigint
@@ -15,8 +15,9 @@ SELECT run_retry($1, $2, $3) AS item;
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_runs', '');
 
 -- name: run_control_bell
--- Tells the daemons that something was asked of a run. $1 run text
-SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_control', $1);
+-- Tells the daemons that something was asked of these runs, or that they ended. $1 run_ids uuid[]
+SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_control', run_id::text)
+FROM unnest($1::uuid[]) AS run_id;
 
 -- name: run_show
 -- $1 run uuid

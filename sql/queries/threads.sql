@@ -22,12 +22,12 @@ SELECT thread_json(thread_of_caller($1, false)) AS item;
 -- name: thread_update
 -- $1 thread uuid, $2 title text or null
 UPDATE threads SET title = $2, updated_at = clock_timestamp()
-WHERE id = (thread_of_caller($1, true)).id
+WHERE id = (SELECT (thread_of_caller($1, true)).id)
 RETURNING thread_json(threads) AS item;
 
 -- name: thread_delete
--- Soft; cancels its runs; answers the one that was active, or nothing. $1 thread uuid
-SELECT coalesce(thread_delete($1)::text, '') AS run_id;
+-- Soft; cancels its runs. $1 thread uuid
+SELECT thread_delete($1) AS stopped;
 
 -- name: thread_search
 -- A page of the caller's threads that hold every word. $1 typed text, $2 limit integer, $3 before uuid or null

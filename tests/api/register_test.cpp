@@ -168,7 +168,7 @@ TEST(Register, KnowsTheBoundsOfLoginPasswordAndAddress) {
   std::string long_name(65, 'x');
   std::string long_email = std::string(243, 'x') + "@example.org";
   for (const BadAccount& bad : std::vector<BadAccount>{
-           {"   ", "password1", "a@example.org", "login", "too_short"},
+           {"   ", "password1", "a@example.org", "login", "required"},
            {long_name, "password1", "a@example.org", "login", "too_long"},
            {"a\tb", "password1", "a@example.org", "login", "bad_format"},
            {"\u00a0", "password1", "a@example.org", "login", "bad_format"},

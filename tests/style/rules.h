@@ -57,9 +57,7 @@ struct Exception {
 inline void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
 
 // The only exceptions, at most ten. One that is no longer needed fails the test.
-constexpr std::array<Exception, 4> exceptions = {{
-    {"wrong_arrow", "runner/event_log.h",
-     "the feed, which main hands over, is what the loops share"},
+constexpr std::array<Exception, 3> exceptions = {{
     {"banned_call", "lib/loop/db_session.cpp",
      "the session of hostlerctl, which has no loop to block"},
     {"stray_catch", "lib/loop/task_set.h",

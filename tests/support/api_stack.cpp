@@ -83,6 +83,7 @@ ApiStack::ApiStack(ApiStackOptions options)
       port_(free_port()),
       line_(fmt::format("https://127.0.0.1:{}", port_), certificate_folder() + "/ca.pem") {
   write_file(folder_.path + "/key", random_bytes(32));
+  std::filesystem::permissions(folder_.path + "/key", std::filesystem::perms::owner_read);
   write_nginx();
   std::string programs = build_folder();
   ChildPlan api{{programs + "/hostler-api"},
@@ -103,8 +104,15 @@ ApiStack::ApiStack(ApiStackOptions options)
 ApiStack::~ApiStack() = default;
 
 ApiStack& ApiStack::shared() {
-  static ApiStack stack;
-  return stack;
+  static std::string fault;
+  if (!fault.empty()) throw std::runtime_error("the stack did not start; see the first failure");
+  try {
+    static ApiStack stack;
+    return stack;
+  } catch (const std::exception& error) {
+    fault = error.what();
+    throw;
+  }
 }
 
 std::vector<std::string> ApiStack::environment(const std::string& database_url) const {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include "tests/support/contract_check.h"
@@ -38,6 +40,12 @@ bool Answer::has_header(std::string_view lower_case_name) const {
 std::string Answer::header(std::string_view lower_case_name) const {
   std::vector<std::string> values = headers_named(lower_case_name);
   return values.empty() ? "" : values.front();
+}
+int64_t Answer::header_number(std::string_view lower_case_name) const {
+  std::string digits = header(lower_case_name);
+  int64_t number = -1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
 }
 std::vector<std::string> Answer::headers_named(std::string_view lower_case_name) const {
   std::vector<std::string> values;

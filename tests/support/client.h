@@ -22,7 +22,8 @@ struct Answer {
   std::string body;
 
   bool has_header(std::string_view lower_case_name) const;
-  std::string header(std::string_view lower_case_name) const;  // the first; absent: empty
+  std::string header(std::string_view lower_case_name) const;     // the first; absent: empty
+  int64_t header_number(std::string_view lower_case_name) const;  // no integer: -1
   std::vector<std::string> headers_named(std::string_view lower_case_name) const;
   // The body as JSON. A failure of the test when it is none.
   Json json() const;

@@ -171,12 +171,13 @@ void check_value(const Json& given_schema, const Json& value, const std::string&
   }
 }
 
+// "/v1/threads/" has an empty part more than "/v1/threads".
 std::vector<std::string_view> parts_of(std::string_view path) {
   std::vector<std::string_view> parts;
-  while (!path.empty()) {
-    size_t slash = std::min(path.find('/'), path.size());
-    parts.push_back(path.substr(0, slash));
-    path.remove_prefix(std::min(slash + 1, path.size()));
+  for (size_t from = 0; from <= path.size();) {
+    size_t slash = std::min(path.find('/', from), path.size());
+    parts.push_back(path.substr(from, slash - from));
+    from = slash + 1;
   }
   return parts;
 }

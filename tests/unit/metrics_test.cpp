@@ -1,4 +1,5 @@
-// Counting over processes, and the text that Prometheus reads: lib/metrics.h, lib/loop/metrics_server.h.
+// Counting over processes, and the text that Prometheus reads: lib/metrics.h,
+// lib/loop/metrics_server.h.
 #include "lib/metrics.h"
 
 #include <gmock/gmock.h>

@@ -1,0 +1,92 @@
+-- Fills a test database so that a plan that reads a whole table is the wrong one: 4,000 organizations, of which one
+-- is large. For plans_test.cpp. The rows are well-formed but do not agree with each other (balances, counts): nothing
+-- here may be used to test what a statement answers.
+SET session_replication_role = replica;  -- no foreign keys, no triggers: speed
+
+INSERT INTO users (id, login, username, email, password_hash, personal_org_id)
+SELECT uuidv7(), 'user' || n, 'user' || n, 'user' || n || '@example.org', 'x', gen_random_uuid()
+FROM generate_series(1, 4000) AS n;
+INSERT INTO user_names (name_key, user_id) SELECT name_key(login), id FROM users;
+INSERT INTO orgs (id, slug, name, type)
+SELECT personal_org_id, personal_org_id::text, login, 'personal' FROM users;
+INSERT INTO org_members (org_id, user_id, role) SELECT personal_org_id, id, 'owner' FROM users;
+INSERT INTO org_members (org_id, user_id, role)
+SELECT b.personal_org_id, u.id, 'member' FROM users u, (SELECT personal_org_id FROM users WHERE login = 'user1') AS b
+WHERE u.login LIKE 'user2%';
+INSERT INTO credit_accounts (org_id, balance) SELECT id, 1000000 FROM orgs;
+INSERT INTO invite_codes (user_id, code, max_uses) SELECT id, upper(login), 1 FROM users;
+INSERT INTO referrals (inviter_user_id, invitee_user_id, invite_code_id)
+SELECT u.id, v.id, gen_random_uuid() FROM users u JOIN users v ON replace(v.login, 'user', '')::int = replace(u.login, 'user', '')::int + 1;
+INSERT INTO sessions (user_id, begun_by) SELECT id, 'password' FROM users, generate_series(1, 4);
+INSERT INTO access_tokens (hash, session_id, expires_at)
+SELECT sha256(convert_to('access' || s.id || n, 'UTF8')), s.id, clock_timestamp() + n * interval '1 hour'
+FROM sessions s, generate_series(1, 2) AS n;
+INSERT INTO refresh_tokens (hash, session_id, expires_at)
+SELECT sha256(convert_to('refresh' || s.id, 'UTF8')), s.id, clock_timestamp() + interval '1 day' FROM sessions s;
+INSERT INTO login_failures (login_key, client_ip, at)
+SELECT 'user' || n % 4000, ('10.0.' || n % 200 || '.' || n % 250)::inet, clock_timestamp() - n * interval '1 second'
+FROM generate_series(1, 20000) AS n;
+INSERT INTO attempts (kind, subject, at)
+SELECT 'check', '10.0.' || n % 200 || '.' || n % 250, clock_timestamp() - n * interval '1 second'
+FROM generate_series(1, 20000) AS n;
+INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash)
+SELECT personal_org_id, id, 'key', 'hst_', sha256(convert_to('key' || id || n, 'UTF8'))
+FROM users, generate_series(1, 3) AS n;
+INSERT INTO audit_logs (id, org_id, actor_user_id, action, target_type, target_id)
+SELECT uuidv7(), personal_org_id, id, 'auth.login', 'session', 'x' FROM users, generate_series(1, 8);
+INSERT INTO credit_transactions (id, org_id, amount, balance_after, type)
+SELECT uuidv7(), personal_org_id, 1, 1, 'consumption' FROM users, generate_series(1, 8);
+
+-- Half of all threads and runs belong to the large organization.
+INSERT INTO threads (id, org_id, created_by_user_id, title)
+SELECT uuidv7(), CASE WHEN n = 1 THEN b.personal_org_id ELSE u.personal_org_id END, u.id,
+       'title of ' || u.login || ' ' || n
+FROM users u, generate_series(1, 2) AS n, (SELECT personal_org_id FROM users WHERE login = 'user1') AS b;
+INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content)
+SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'user', 'message ' || n || ' about ' || t.title
+FROM threads t, generate_series(1, 4) AS n;
+INSERT INTO llm_providers (id, org_id, name, provider_kind)
+SELECT uuidv7(), id, 'own', 'openai' FROM orgs;
+INSERT INTO llm_models (id, org_id, provider_id, model, is_default)
+SELECT uuidv7(), org_id, id, 'model', true FROM llm_providers;
+INSERT INTO runs (id, org_id, thread_id, created_by_user_id, status, source, trace_id, persona_id, persona_row_id,
+                  model_id, model, provider_kind, credential_name, last_seq, ended_at)
+SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'completed', 'api', 'x', 'normal@1', p.id, m.id, 'model',
+       'openai', 'own', 3, clock_timestamp()
+FROM threads t, generate_series(1, 3) AS n, (SELECT id FROM personas WHERE persona_key = 'normal') AS p,
+     (SELECT id FROM llm_models LIMIT 1) AS m;
+INSERT INTO run_events (run_id, seq, type, data)
+SELECT r.id, n, 'message.delta', '{"content": "x"}' FROM runs r, generate_series(1, 3) AS n;
+INSERT INTO run_turns (run_id, org_id, turn, text, last_seq)
+SELECT id, org_id, 1, 'text', 3 FROM runs;
+INSERT INTO run_tool_results (run_id, org_id, turn, tool_call_id, tool_name, result, last_seq)
+SELECT id, org_id, 1, 'call', 'web_search', '{}', 3 FROM runs;
+INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content)
+SELECT id, gen_random_uuid(), org_id, 1, 'call', 'question', 'yes' FROM runs;
+INSERT INTO usage_records (id, org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
+                           cache_write_tokens, cost_nano_usd, measured)
+SELECT uuidv7(), org_id, id, 1, created_by_user_id, 'model', 1, 1, 0, 0, 1, true FROM runs;
+INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+SELECT uuidv7(), id, 'llm_provider', 1, 'x', 'x' FROM orgs;
+UPDATE llm_providers p SET secret_id = s.id FROM secrets s WHERE s.org_id = p.org_id;
+INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+SELECT uuidv7(), id, 'tool_provider', 1, 'x', 'x' FROM orgs;
+INSERT INTO tool_providers (org_id, group_name, provider_name, secret_id, key_prefix)
+SELECT org_id, 'web_search', 'web_search.alpha', id, '****' FROM secrets WHERE kind = 'tool_provider';
+
+-- One run each that can be claimed, that waits, and that somebody owns: of threads of user1, user2 and user3.
+UPDATE runs SET status = 'running', ended_at = NULL
+WHERE id = (SELECT min(r.id::text)::uuid FROM runs r
+            JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user2');
+UPDATE runs SET status = 'waiting_for_input', ended_at = NULL, input_deadline = clock_timestamp() - interval '1 s',
+    input_request = json_build_object('kind', 'question', 'turn', 2, 'tool_call_id', 'c',
+                                      'request_id', gen_random_uuid())
+WHERE id = (SELECT max(r.id::text)::uuid FROM runs r
+            JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user1');
+INSERT INTO daemons (host, place, version) VALUES ('host', 'place', '1');
+UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM daemons), epoch = 1,
+    lease_until = clock_timestamp() - interval '1 s'
+WHERE id = (SELECT min(r.id::text)::uuid FROM runs r
+            JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user3');
+RESET session_replication_role;
+ANALYZE;

@@ -1,0 +1,136 @@
+// Parameters with which every statement finds something to do on the database of many_rows.sql. For
+// plans_test.cpp: a new statement whose parameters have names of their own gets a row here.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "lib/loop/db_session.h"
+
+namespace hostler {
+
+struct PlanValues {
+  std::string org_id;   // the large organization
+  std::string user_id;  // who owns it
+  // An SQL expression by parameter name, or by statement and parameter ("run_finish.run").
+  std::map<std::string, std::string> by_name;
+};
+
+// For what has no row: by type.
+inline std::string plan_value_of_type(const std::string& type) {
+  static const std::map<std::string, std::string> values = {
+      {"uuid", "uuidv7()"},
+      {"text", "'x'"},
+      {"integer", "1"},
+      {"bigint", "1"},
+      {"boolean", "false"},
+      {"bytea", "sha256('x')"},
+      {"jsonb", "'{}'"},
+      {"json", "'{}'"},
+      {"uuid[]", "ARRAY[uuidv7()]"},
+      {"text[]", "ARRAY['x']"},
+      {"bigint[]", "ARRAY[1]::bigint[]"},
+      {"double precision", "1"},
+      {"timestamp with time zone", "clock_timestamp()"},
+  };
+  auto found = values.find(type);
+  return found == values.end() ? "NULL" : found->second;
+}
+
+inline PlanValues plan_values(DbSession& session) {
+  auto ask = [&session](const std::string& question) {
+    return std::string(session.run_text("SELECT " + question).text());
+  };
+  PlanValues values;
+  values.org_id = ask("personal_org_id FROM users WHERE login = 'user1'");
+  values.user_id = ask("id FROM users WHERE login = 'user1'");
+  const std::string org = "'" + values.org_id + "'";
+  const std::string user = "'" + values.user_id + "'";
+  std::string thread = ask("quote_literal(id) FROM threads WHERE created_by_user_id = " + user +
+                           " AND org_id = " + org + " ORDER BY id LIMIT 1");
+  std::string run =
+      ask("quote_literal(id) FROM runs WHERE thread_id = " + thread + " ORDER BY id LIMIT 1");
+  std::string waiting_run = ask("quote_literal(id) FROM runs WHERE status = 'waiting_for_input'");
+  std::string owned_run = ask("quote_literal(id) FROM runs WHERE owner_id IS NOT NULL");
+  const std::string secret =
+      "jsonb_build_object('id', uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', 'sealed', "
+      "'eA==')";
+  values.by_name = {
+      {"org", org},
+      {"user", user},
+      {"candidate", user},
+      {"thread", thread},
+      {"thread_ids", "ARRAY[" + thread + "]::uuid[]"},
+      {"run", run},
+      {"run_ids", "ARRAY[" + run + "]::uuid[]"},
+      {"org_ids", "ARRAY[" + org + "]::uuid[]"},
+      {"provider", ask("quote_literal(id) FROM llm_providers WHERE org_id = " + org)},
+      {"model", ask("quote_literal(id) FROM llm_models WHERE org_id = " + org)},
+      {"daemon", ask("quote_literal(id) FROM daemons")},
+      {"token_hash", ask("quote_literal(t.hash) FROM access_tokens t JOIN sessions s ON s.id = "
+                         "t.session_id WHERE s.user_id = " +
+                         user + " ORDER BY t.expires_at DESC LIMIT 1")},
+      {"given_hash", ask("quote_literal(t.hash) FROM refresh_tokens t JOIN sessions s ON s.id = "
+                         "t.session_id WHERE s.user_id = " +
+                         user + " LIMIT 1")},
+      {"secret", secret},
+      {"context", "'{\"client_ip\": \"10.0.3.4\"}'"},
+      {"terms",
+       "'{\"login_window_seconds\": 600, \"window_seconds\": 600, \"failures_per_login\": 100, "
+       "\"failures_per_login_and_ip\": 10, \"failures_per_ip\": 50, \"access_seconds\": 900, "
+       "\"refresh_seconds\": 900, \"access_token_seconds\": 900, \"refresh_token_seconds\": 900, "
+       "\"refresh_race_seconds\": 10, \"initial_grant\": 1, \"registration_mode\": "
+       "\"invite_only\", \"invite_reward\": 1, \"invitee_reward\": 1, \"invite_max_uses\": 1}'"},
+      {"login", "'user77'"},
+      {"register_user.login", "'somebody'"},
+      {"email", "'somebody@example.net'"},
+      {"invite_code", "'USER9'"},
+      {"checked_hash", "'x'"},
+      {"is_right", "true"},
+      {"typed", "'message title'"},
+      {"before", "uuidv7()"},
+      {"after", "0"},
+      {"message_page.after", "NULL"},
+      {"afters", "ARRAY[0]::bigint[]"},
+      {"need", "NULL"},
+      {"route", "NULL"},
+      {"persona_id", "NULL"},
+      {"limit", "20"},
+      {"active_max", "100"},
+      {"queued_max", "100"},
+      {"most_per_minute", "100"},
+      {"strategy", "'reject'"},
+      {"status", "NULL"},
+      {"run_finish.status", "'completed'"},
+      {"code", "NULL"},
+      {"message", "NULL"},
+      {"error_code", "NULL"},
+      {"error_message", "NULL"},
+      {"turn", "2"},
+      {"tool_calls", "'[]'"},
+      {"last_seq", "9"},
+      {"request", "'{\"kind\": \"question\", \"turn\": 2, \"tool_call_id\": \"c\"}'"},
+      {"run_input.run", waiting_run},
+      {"run_turn_commit.run", owned_run},
+      {"run_tool_commit.run", owned_run},
+      {"run_wait.run", owned_run},
+      {"run_finish.run", owned_run},
+      {"event_append.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},
+      {"event_append.seqs", "ARRAY[99]::bigint[]"},
+      {"event_append.data", "ARRAY['{}']"},
+      {"llm_provider_create.wanted", R"('{"name": "new", "provider_kind": "openai"}')"},
+      {"llm_model_create.wanted",
+       R"('{"model": "new", "is_default": true, "context_tokens": 1, "input_usd_per_mtok": 0,
+           "output_usd_per_mtok": 0, "cache_read_usd_per_mtok": 0, "cache_write_usd_per_mtok": 0,
+           "multiplier": 1}')"},
+      {"group", "'web_search'"},
+      {"tool_provider_switch.provider", "'web_search.alpha'"},
+      {"tool_provider_check.provider", "'web_search.alpha'"},
+      {"tool_provider_credential_set.provider", "'web_search.alpha'"},
+      {"tool_provider_credential_delete.provider", "'web_search.alpha'"},
+      {"setting_set.value", "NULL"},
+  };
+  return values;
+}
+
+}  // namespace hostler

@@ -1,0 +1,177 @@
+// No statement reads a whole table that grows: each is executed on a database with many rows, and
+// Postgres tells the plans of the statement and of everything inside the functions it calls.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+#include "tests/sql/plan_values.h"
+#include "tests/support/database.h"
+#include "tests/support/statement_list.h"
+
+namespace hostler {
+namespace {
+
+using namespace testing_support;
+
+// What a filter may throw away before it counts as reading too much.
+constexpr long rows_removed_max = 1000;
+
+const std::set<std::string> tables_that_stay_small = {"schema_migrations", "settings", "daemons",
+                                                      "personas"};
+
+// An owner of the organization, once without org.runs.read_all; and a platform administrator.
+constexpr const char* contexts[] = {
+    R"({"client_ip": "10.0.3.4", "scope": "org",
+        "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all"]})",
+    R"({"client_ip": "10.0.3.4", "permissions": []})",
+    R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})",
+};
+
+struct Told {
+  std::string plans;
+  std::string error;  // that ended it early; what ran until then is judged all the same
+};
+
+class Plans : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    database_ = new TestDatabase();
+    DbSession session = database_->as_superuser();
+    std::ifstream rows("tests/sql/many_rows.sql");
+    session.run_text({std::istreambuf_iterator<char>(rows), {}});
+    values_ = plan_values(session);
+  }
+  static void TearDownTestSuite() {
+    delete database_;
+    database_ = nullptr;
+  }
+
+  static std::string arguments_of(DbSession& session, const StatementUse& use) {
+    Result types = session.run_text(
+        fmt::format("SELECT unnest(parameter_types)::text AS type FROM pg_prepared_statements "
+                    "WHERE name = 's_{}'",
+                    use.statement->name));
+    std::string arguments;
+    for (int i = 0; i < types.size(); ++i) {
+      const std::string& name = use.parameter_names.at(static_cast<size_t>(i));
+      auto found = values_.by_name.find(fmt::format("{}.{}", use.statement->name, name));
+      if (found == values_.by_name.end()) found = values_.by_name.find(name);
+      bool is_known = found != values_.by_name.end();
+      if (i > 0) arguments += ", ";
+      arguments +=
+          is_known ? found->second : plan_value_of_type(std::string(types[i].text("type")));
+    }
+    return arguments.empty() ? "" : "(" + arguments + ")";
+  }
+
+  // One execution, taken back afterwards.
+  static Told execute(const StatementUse& use, const std::string& role,
+                      const std::string& context) {
+    Told told;
+    DbSession session = database_->as_superuser();
+    session.run_text(
+        "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = "
+        "log; SET auto_explain.log_nested_statements = on; SET auto_explain.log_analyze = on; "
+        "SET auto_explain.log_timing = off; SET jit = off");
+    session.run_text("SET ROLE " + role);
+    session.run_text(fmt::format("PREPARE s_{} AS {}", use.statement->name, use.statement->text));
+    std::string arguments = arguments_of(session, use);
+    session.begin();
+    session.run_text(
+        fmt::format("SELECT enter('{}', '{}', '{}')", values_.org_id, values_.user_id, context));
+    session.on_notice([&told](std::string_view notice) { told.plans.append(notice) += '\n'; });
+    try {
+      session.run_text(fmt::format("EXECUTE s_{}{}", use.statement->name, arguments));
+    } catch (const Error& error) {
+      told.error = std::string(error_row(error.code).name) + " " + error.cause;
+    }
+    return told;
+  }
+
+  static inline TestDatabase* database_ = nullptr;
+  static inline PlanValues values_;
+};
+
+// Each fault with its plan: sequential scans of growing tables, filters that throw much away.
+std::map<std::string, std::string> faults_in(const std::string& plans) {
+  // A partition that needed no look stands in the plan, but was never executed.
+  static const std::regex scan(R"(Seq Scan on ([a-z_0-9]+)\b.*\(actual )");
+  static const std::regex removed("Rows Removed by Filter: ([0-9]+)");
+  std::map<std::string, std::string> faults;
+  for (size_t begin = 0, end = 0; begin < plans.size(); begin = end) {
+    end = std::min(plans.find("\nduration: ", begin + 1), plans.size());
+    std::string plan = plans.substr(begin, end - begin);
+    std::smatch found;
+    if (std::regex_search(plan, found, scan) && !tables_that_stay_small.contains(found[1])) {
+      faults["reads all of " + found[1].str()] = plan;
+    }
+    if (std::regex_search(plan, found, removed) &&
+        std::strtol(found[1].str().c_str(), nullptr, 10) > rows_removed_max) {
+      faults["throws " + found[1].str() + " rows away"] = plan;
+    }
+  }
+  return faults;
+}
+
+std::string place_of(const StatementUse& use) {
+  return fmt::format("sql/queries/{}.sql: {}", use.statement->topic, use.statement->name);
+}
+
+TEST_F(Plans, ReadNoWholeTableThatGrows) {
+  for (const StatementUse& use : statement_list()) {
+    // One that nothing uses yet has no role; an operator may wait.
+    if (use.roles.empty() || use.roles.contains("hostler_owner")) continue;
+    std::string role = *use.roles.begin();
+    std::string error;
+    bool gets_through = false;
+    for (const char* context : contexts) {
+      Told told = execute(use, role, context);
+      gets_through = gets_through || told.error.empty();
+      if (!told.error.empty()) error += "; " + told.error;
+      for (const auto& [fault, plan] : faults_in(told.plans)) {
+        ADD_FAILURE() << place_of(use) << " " << fault << plan;
+      }
+    }
+    EXPECT_TRUE(gets_through) << place_of(use) << " is ended by" << error.substr(1)
+                              << ": give its parameters values in tests/sql/plan_values.h";
+  }
+}
+
+TEST_F(Plans, AreJudgedOnManyRowsOfEveryTable) {
+  Result few = database_->as_superuser().run_text(
+      "SELECT relname FROM pg_class WHERE relkind = 'r' AND NOT relispartition AND reltuples < "
+      "1000 "
+      "AND relnamespace = 'public'::regnamespace");
+  for (int i = 0; i < few.size(); ++i) {
+    std::string table(few[i].text("relname"));
+    EXPECT_TRUE(tables_that_stay_small.contains(table))
+        << table << ": fill it in tests/sql/many_rows.sql, or name it in tables_that_stay_small";
+  }
+}
+
+TEST_F(Plans, AreFoundBadWhenTheyAre) {
+  database_->as_superuser().run_text(
+      "CREATE FUNCTION inside_test(t text) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN "
+      "(SELECT count(*) FROM users WHERE locale = t); END $$; "
+      "GRANT EXECUTE ON FUNCTION inside_test TO hostler_runner");
+  Statement whole{"test", "whole", "SELECT count(*) FROM messages WHERE content = $1", 1};
+  Statement inside{"test", "inside", "SELECT inside_test($1)", 1};
+  Statement thrown{"test", "thrown", "SELECT max(id::text) FROM users WHERE id::text > $1", 1};
+  auto faults = [](const Statement& statement) {
+    return faults_in(execute({&statement, {}, {"x"}}, "hostler_runner", "{}").plans);
+  };
+  EXPECT_TRUE(faults(whole).contains("reads all of messages"));
+  EXPECT_TRUE(faults(inside).contains("reads all of users"));
+  EXPECT_TRUE(faults(thrown).contains("throws 4000 rows away"));
+}
+
+}  // namespace
+}  // namespace hostler

@@ -1,0 +1,23 @@
+// Every named statement with what the source tree says about it: which programs use it, hence which
+// role runs it, and what its parameters are called. For the tests in tests/sql; run them from the
+// root of the repository.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/loop/db.h"
+
+namespace hostler::testing_support {
+
+struct StatementUse {
+  const Statement* statement;
+  // hostler_api, hostler_runner, hostler_owner; empty: nothing uses it yet.
+  std::set<std::string> roles;
+  std::vector<std::string> parameter_names;  // of $1, $2 …; empty where the comment names none
+};
+
+std::vector<StatementUse> statement_list();
+
+}  // namespace hostler::testing_support
