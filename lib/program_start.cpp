@@ -49,6 +49,8 @@ std::optional<CommandLine> read_command_line(int argc, char* const* argv,
                                              const std::vector<ProgramFlag>& flags) {
   std::vector<option> options;
   std::vector<std::string> names;  // getopt wants them to end in NUL
+  names.reserve(flags.size());
+  options.reserve(flags.size() + 2);
   for (const ProgramFlag& flag : flags) names.emplace_back(flag.name);
   for (const std::string& name : names) {
     options.push_back({name.c_str(), no_argument, nullptr, static_cast<int>(options.size()) + 1});

@@ -44,7 +44,9 @@ int64_t line_of(const PGresult* result, std::string_view text) {
 
 std::string words_of(const PGresult* result, std::string_view text) {
   std::string words = field(result, PG_DIAG_MESSAGE_PRIMARY);
-  for (int code : {PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT, PG_DIAG_CONTEXT}) {
+  constexpr std::initializer_list<int> further{PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT,
+                                               PG_DIAG_CONTEXT};
+  for (int code : further) {
     std::string more = field(result, code);
     if (!more.empty()) words += "\n  " + more;
   }
