@@ -55,7 +55,7 @@ std::vector<Migration> migrations_of_folder(const std::string& folder) {
     if (!is_migration_name(name)) {
       throw bad_folder(fmt::format("{}/{}: the name must be like 00001_what.sql", folder, name));
     }
-    std::ifstream file(folder + "/" + name, std::ios::binary);
+    std::ifstream file(fmt::format("{}/{}", folder, name), std::ios::binary);
     std::ostringstream text;
     text << file.rdbuf();
     if (!file || text.str().empty()) {

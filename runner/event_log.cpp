@@ -320,8 +320,7 @@ void EventLog::lose(const RunPtr& run) {
   run->pending_wait.reset();
   run->pending_ending.reset();
   feed_.changed_elsewhere({run->id});
-  RunPtr lost = run;
-  loop_.defer([this, lost] { on_lost_(lost); });
+  loop_.defer([this, lost = run] { on_lost_(lost); });
 }
 
 Task<void> EventLog::ring_others(const Flight& flight) {

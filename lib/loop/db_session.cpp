@@ -44,8 +44,8 @@ int64_t line_of(const PGresult* result, std::string_view text) {
 
 std::string words_of(const PGresult* result, std::string_view text) {
   std::string words = field(result, PG_DIAG_MESSAGE_PRIMARY);
-  constexpr std::initializer_list<int> further{PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT,
-                                               PG_DIAG_CONTEXT};
+  constexpr std::array<int, 3> further{PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT,
+                                       PG_DIAG_CONTEXT};
   for (int code : further) {
     std::string more = field(result, code);
     if (!more.empty()) words += "\n  " + more;
