@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include "lib/log.h"
@@ -56,6 +57,9 @@ int run_daemon(const Settings& start) {
     return exit_place_taken;
   }
   raise_descriptor_limit();
+  // Look-ups of names that tenants chose share libuv's threads with the reading of pages; its own
+  // four could all wait for one slow name server.
+  setenv("UV_THREADPOOL_SIZE", "16", 0);
   signal(SIGPIPE, SIG_IGN);
 
   std::variant<SecretBox, std::string> box = SecretBox::load(start.text("secrets.key_file"));

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "lib/json.h"
+#include "runner/tools/arguments.h"
+#include "runner/tools/web_fetch.h"
+#include "runner/tools/web_search.h"
 
 namespace hostler::runner {
 namespace {
@@ -13,15 +17,40 @@ struct ToolRow {
   std::string_view name;
   std::string_view description;
   std::string_view parameters;  // JSON Schema, valid for OpenAI and Anthropic
-  bool is_question;
+  // What is wrong with the arguments; empty: nothing.
+  std::string (*fault)(const Json& arguments);
+  // Null: a human answers.
+  Task<ToolOutcome> (*call)(ToolServices& services, ToolContext context, Json arguments);
 };
+
+std::string question_fault(const Json& arguments) {
+  constexpr size_t question_chars_max = 10'000;
+  std::string fault;
+  read_text(arguments, "message", question_chars_max, fault);
+  return fault;
+}
 
 // THE TABLE OF TOOLS.
 constexpr std::array tools{
+    ToolRow{"web_search",
+            "Search the web. Answers a list of pages with title, url and a piece of their content.",
+            R"json({"type":"object","properties":{"query":{"type":"string",)json"
+            R"json("description":"What to search for."},"max_results":{"type":"integer",)json"
+            R"json("description":"How many results, 1 to 20; 5 when absent."}},)json"
+            R"json("required":["query"]})json",
+            web_search_fault, web_search},
+    ToolRow{"web_fetch",
+            "Read a web page as text. Answers its url, title and content, and whether the content "
+            "was cut.",
+            R"json({"type":"object","properties":{"url":{"type":"string",)json"
+            R"json("description":"The page's address, http or https."},"max_chars":{)json"
+            R"json("type":"integer","description":"How many characters of content at most, )json"
+            R"json(up to 200000; 20000 when absent."}},"required":["url"]})json",
+            web_fetch_fault, web_fetch},
     ToolRow{"ask_user", "Ask the user a question and wait for the answer.",
             R"json({"type":"object","properties":{"message":{"type":"string",)json"
             R"json("description":"The question."}},"required":["message"]})json",
-            true},
+            question_fault, nullptr},
 };
 
 const ToolRow* find_tool(std::string_view name) {
@@ -31,18 +60,11 @@ const ToolRow* find_tool(std::string_view name) {
   return nullptr;
 }
 
-ToolOutcome failed(std::string code, std::string message) {
-  ToolOutcome outcome;
-  outcome.error_code = std::move(code);
-  outcome.error_message = std::move(message);
-  return outcome;
-}
-
 }  // namespace
 
 ToolBox::ToolBox(Loop& loop, Database& db, HttpClient& http, const SecretBox& secrets,
                  const LiveSettings& settings)
-    : loop_(loop), db_(db), http_(http), secrets_(secrets), settings_(settings) {}
+    : services_{loop, db, http, secrets, settings} {}
 
 std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>& names) const {
   std::vector<ToolDefinition> found;
@@ -60,28 +82,32 @@ std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>&
 
 bool ToolBox::is_question(const std::string& name) const {
   const ToolRow* row = find_tool(name);
-  return row != nullptr && row->is_question;
+  return row != nullptr && row->call == nullptr;
 }
 
 std::optional<ToolOutcome> ToolBox::refuse(const ToolCall& call,
                                            const std::vector<std::string>& allowed) const {
   bool is_allowed = std::find(allowed.begin(), allowed.end(), call.name) != allowed.end();
-  if (!is_allowed || find_tool(call.name) == nullptr) {
-    return failed("tool.unknown", "There is no tool of this name.");
+  const ToolRow* row = find_tool(call.name);
+  if (!is_allowed || row == nullptr) {
+    return tool_failed("tool.unknown", "There is no tool of this name.");
   }
   std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
   if (!arguments || !arguments->is_object()) {
-    return failed("tool.args_invalid", "The arguments must be a JSON object.");
+    return tool_failed("tool.args_invalid", "The arguments must be a JSON object.");
   }
-  if (call.name == "ask_user" && arguments->text_or("message").empty()) {
-    return failed("tool.args_invalid", "message: a text is required.");
-  }
+  std::string fault = row->fault(*arguments);
+  if (!fault.empty()) return tool_failed("tool.args_invalid", std::move(fault));
   return std::nullopt;
 }
 
 Task<ToolOutcome> ToolBox::call(ToolContext context, ToolCall call) {
-  static_cast<void>(context);
-  co_return failed("tool.unknown", "There is no tool of the name " + call.name + ".");
+  const ToolRow* row = find_tool(call.name);
+  std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
+  assert(row != nullptr && row->call != nullptr && arguments);
+  Task<ToolOutcome> work = row->call(services_, std::move(context), std::move(*arguments));
+  ToolOutcome outcome = co_await work;
+  co_return outcome;
 }
 
 }  // namespace hostler::runner

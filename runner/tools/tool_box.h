@@ -2,36 +2,15 @@
 // Which provider serves a group is decided at each call, from committed configuration.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/loop/task.h"
 #include "runner/models/model.h"
-
-namespace hostler {
-class Database;
-class HttpClient;
-class LiveSettings;
-class Loop;
-class SecretBox;
-}  // namespace hostler
+#include "runner/tools/tool.h"
 
 namespace hostler::runner {
-
-// What became of a call, for the model to see. Never an exception: a tool that fails is an answer.
-struct ToolOutcome {
-  std::string result;      // JSON text, when it succeeded
-  std::string error_code;  // tool.…, when it failed
-  std::string error_message;
-};
-
-struct ToolContext {
-  std::string run_id;
-  std::string org_id;
-  std::string trace_id;
-};
 
 class ToolBox {
  public:
@@ -49,11 +28,7 @@ class ToolBox {
   Task<ToolOutcome> call(ToolContext context, ToolCall call);
 
  private:
-  Loop& loop_;
-  Database& db_;
-  HttpClient& http_;
-  const SecretBox& secrets_;
-  const LiveSettings& settings_;
+  ToolServices services_;
 };
 
 }  // namespace hostler::runner

@@ -1,0 +1,54 @@
+// See runner/tools/arguments.h.
+#include "runner/tools/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hostler::runner {
+namespace {
+
+void keep_first(std::string& fault, std::string_view name, std::string_view what) {
+  if (fault.empty()) fault = fmt::format("{}: {}", name, what);
+}
+
+}  // namespace
+
+std::string read_text(const Json& arguments, std::string_view name, size_t chars_max,
+                      std::string& fault) {
+  constexpr std::string_view blanks = " \t\r\n\v\f";
+  const Json* member = arguments.find(name);
+  if (member == nullptr || !member->is_text()) {
+    keep_first(fault, name, "a text is required.");
+    return {};
+  }
+  std::string_view text = *member->as_text();
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  text = text.substr(0, text.find_last_not_of(blanks) + 1);
+  int64_t chars = std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  });
+  if (text.empty()) keep_first(fault, name, "it must not be blank.");
+  if (chars > static_cast<int64_t>(chars_max)) {
+    keep_first(fault, name, fmt::format("at most {} characters.", chars_max));
+  }
+  return std::string(text);
+}
+
+int64_t read_whole_number(const Json& arguments, std::string_view name, WholeNumber bounds,
+                          std::string& fault) {
+  const Json* member = arguments.find(name);
+  if (member == nullptr || member->is_null()) return bounds.fallback;
+  std::optional<double> number = member->as_number();
+  // Models also write 5.0.
+  if (!number || std::trunc(*number) != *number) {
+    keep_first(fault, name, "it must be a whole number.");
+    return bounds.fallback;
+  }
+  double clamped =
+      std::clamp(*number, static_cast<double>(bounds.least), static_cast<double>(bounds.most));
+  return static_cast<int64_t>(clamped);
+}
+
+}  // namespace hostler::runner

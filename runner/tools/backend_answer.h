@@ -1,0 +1,41 @@
+// What the tools make of HTTP answers: which fault a model is told, JSON that was cut off, text that
+// is too long. Used by web_search and web_fetch. Never passes on what a back end said of its fault.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/json.h"
+#include "lib/loop/http_client.h"
+#include "runner/tools/tool.h"
+#include "runner/tools/tool_provider.h"
+
+namespace hostler::runner {
+
+// How a tool speaks of whom it called.
+struct CallTerms {
+  std::string_view failed_code;  // tool.search_failed, tool.fetch_failed
+  std::string_view who;          // "The search service", "The page"
+  bool url_from_model = false;   // the model chose the address itself
+};
+
+// The limits of contract section 5: timeout_ms in all, 5 MiB, cut.
+void limit_call(HttpRequest& request, int64_t timeout_ms);
+
+// Why the answer is of no use, or nothing: no answer, or a status other than 2xx.
+std::optional<ToolOutcome> fault_of(const HttpAnswer& answer, const CallTerms& terms);
+
+// Tells the operator what the model is not told: which back end, and why.
+void log_tool_failure(const ToolContext& context, Backend backend, const ToolOutcome& outcome,
+                      const HttpAnswer& answer);
+
+// JSON of a back end. Mends what our own reader refuses, and an end that was cut off within a text:
+// the text ends there.
+std::optional<Json> read_backend_json(std::string_view body, bool truncated);
+
+// Ends the text behind its first chars_max characters; true when something was cut.
+bool cut_to_chars(std::string& text, size_t chars_max);
+
+}  // namespace hostler::runner

@@ -1,0 +1,85 @@
+// See runner/tools/search_backends.h.
+#include "runner/tools/search_backends.h"
+
+#include "lib/json.h"
+#include "runner/tools/backend_answer.h"
+
+namespace hostler::runner {
+namespace {
+
+// Of one result; twenty of them are some 20,000 tokens.
+constexpr size_t title_chars_max = 300;
+constexpr size_t content_chars_max = 4000;
+
+// RFC 3986 section 2.3: what need not be encoded.
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  constexpr std::string_view marks = "-._~";
+  std::string out;
+  for (char c : text) {
+    unsigned char byte = static_cast<unsigned char>(c);
+    bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                    marks.find(c) != std::string_view::npos;
+    if (is_plain) {
+      out += c;
+    } else {
+      out += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return out;
+}
+
+std::string cut(std::string_view text, size_t chars_max) {
+  std::string kept(text);
+  cut_to_chars(kept, chars_max);
+  return kept;
+}
+
+bool has_items(const Json& object, std::string_view name) {
+  const Json* member = object.find(name);
+  return member != nullptr && member->as_array() != nullptr && !member->as_array()->empty();
+}
+
+}  // namespace
+
+HttpRequest search_request(const ToolProvider& provider, const SearchQuery& query) {
+  HttpRequest request;
+  request.guarded = provider.guarded;
+  request.url = provider.base_url + "/search";
+  request.headers.emplace_back("Accept", "application/json");
+  if (provider.backend == Backend::beta) {
+    request.url += "?q=" + percent_encoded(query.text) + "&format=json";
+    return request;
+  }
+  request.method = "POST";
+  request.headers.emplace_back("Authorization", "Bearer " + provider.api_key);
+  request.headers.emplace_back("Content-Type", "application/json");
+  JsonWriter body;
+  body.begin_object().member("query", query.text).member("max_results", query.results_max);
+  request.body = body.end_object().take();
+  return request;
+}
+
+std::optional<std::vector<SearchResult>> read_search_answer(std::string_view body, bool truncated,
+                                                            int64_t results_max) {
+  std::optional<Json> answer = read_backend_json(body, truncated);
+  if (!answer || !answer->is_object()) return std::nullopt;
+  const Json* list = answer->find("results");
+  if (list == nullptr || !list->is_array()) return std::nullopt;
+  std::vector<SearchResult> results;
+  for (const Json& item : *list->as_array()) {
+    if (static_cast<int64_t>(results.size()) == results_max) break;
+    std::string_view url = item.text_or("url");
+    if (url.empty()) continue;
+    SearchResult result;
+    result.title = cut(item.text_or("title"), title_chars_max);
+    result.url = url;
+    result.content = cut(item.text_or("content"), content_chars_max);
+    results.push_back(std::move(result));
+  }
+  // SearXNG says 200 when all of its engines are dead.
+  if (results.empty() && has_items(*answer, "unresponsive_engines")) return std::nullopt;
+  return results;
+}
+
+}  // namespace hostler::runner

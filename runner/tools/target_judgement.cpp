@@ -1,0 +1,37 @@
+// See runner/tools/target_judgement.h.
+#include "runner/tools/target_judgement.h"
+
+#include <algorithm>
+
+#include "lib/loop/name_lookup.h"
+
+namespace hostler::runner {
+namespace {
+
+bool is_refused(const IpAddress& address, int port, const CidrList& allowed) {
+  if (allowed.contains(address)) return false;
+  return refused_address(address, allowed).has_value() || is_service_port(port);
+}
+
+}  // namespace
+
+Task<std::optional<std::string>> judge_target(Loop& loop, std::string url, CidrList allowed,
+                                              int64_t lookup_limit_ms) {
+  std::optional<HttpUrl> target = parse_http_url(url);
+  if (!target || target->has_user_info) co_return std::nullopt;
+  std::vector<IpAddress> addresses;
+  std::optional<IpAddress> literal = IpAddress::parse(target->host);
+  if (literal) {
+    addresses.push_back(*literal);
+  } else {
+    addresses = co_await look_up_name(loop, target->host, lookup_limit_ms);
+  }
+  bool is_denied = std::all_of(addresses.begin(), addresses.end(), [&](const IpAddress& address) {
+    return is_refused(address, target->port, allowed);
+  });
+  if (addresses.empty()) is_denied = is_service_port(target->port);
+  if (is_denied) co_return std::nullopt;
+  co_return target->text;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,22 @@
+// Whether a page reader of somebody else may be sent to an address that a model chose (contract
+// section 5): it runs in the operator's network as often as not, and we are not asked when it dials.
+// What we dial ourselves is judged by the HTTP client.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lib/address_guard.h"
+#include "lib/loop/http_client_url.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+
+namespace hostler::runner {
+
+// The address as it may be sent, normalized; nothing: tool.url_denied. A name that leads to refused
+// addresses only is refused; one that does not resolve within the limit is left to the reader.
+Task<std::optional<std::string>> judge_target(Loop& loop, std::string url, CidrList allowed,
+                                              int64_t lookup_limit_ms);
+
+}  // namespace hostler::runner

@@ -1,0 +1,47 @@
+// What a tool gets and what it answers: shared by the table of tools (tool_box.cpp) and the tools,
+// one file each.
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace hostler {
+class Database;
+class HttpClient;
+class LiveSettings;
+class Loop;
+class SecretBox;
+}  // namespace hostler
+
+namespace hostler::runner {
+
+// What became of a call, for the model to see. Never an exception: a tool that fails is an answer.
+struct ToolOutcome {
+  std::string result;      // JSON text, when it succeeded
+  std::string error_code;  // tool.…, when it failed
+  std::string error_message;
+};
+
+inline ToolOutcome tool_failed(std::string code, std::string message) {
+  ToolOutcome outcome;
+  outcome.error_code = std::move(code);
+  outcome.error_message = std::move(message);
+  return outcome;
+}
+
+struct ToolContext {
+  std::string run_id;
+  std::string org_id;
+  std::string trace_id;
+};
+
+// All that a tool may use.
+struct ToolServices {
+  Loop& loop;
+  Database& db;
+  HttpClient& http;
+  const SecretBox& secrets;
+  const LiveSettings& settings;
+};
+
+}  // namespace hostler::runner

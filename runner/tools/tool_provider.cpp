@@ -1,0 +1,142 @@
+// See runner/tools/tool_provider.h.
+#include "runner/tools/tool_provider.h"
+
+#include <queries.h>
+
+#include <array>
+
+#include "lib/log.h"
+#include "lib/loop/db.h"
+#include "lib/loop/live_settings.h"
+#include "lib/loop/wait.h"
+#include "lib/secret_box.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t database_retry_ms = 200;
+
+struct BackendRow {
+  Backend backend;
+  std::string_view name;
+  std::string_view provider_name;  // in the table tool_providers
+  std::string_view base_url;       // where it is unless an address is set
+};
+constexpr std::array backends = std::to_array<BackendRow>({
+    {Backend::alpha, "alpha", "web_search.alpha", "https://api.tavily.com"},
+    {Backend::beta, "beta", "web_search.beta", ""},
+    {Backend::gamma, "gamma", "web_fetch.gamma", "https://r.jina.ai"},
+    {Backend::delta, "delta", "web_fetch.delta", "https://api.firecrawl.dev"},
+    {Backend::basic, "basic", "", ""},
+});
+
+const BackendRow& row_of(Backend backend) { return backends[static_cast<size_t>(backend)]; }
+
+void log_unusable(const ToolContext& context, const std::string& group, std::string why) {
+  log_warning("tool_not_configured", {{"trace_id", context.trace_id},
+                                      {"run_id", context.run_id},
+                                      {"org_id", context.org_id},
+                                      {"tool_name", group},
+                                      {"why", std::move(why)}});
+}
+
+ToolProvider provider_at(Backend backend, std::string base_url, std::string api_key, bool guarded) {
+  ToolProvider provider;
+  provider.backend = backend;
+  provider.base_url = base_url.empty() ? std::string(row_of(backend).base_url) : base_url;
+  while (provider.base_url.ends_with('/')) provider.base_url.pop_back();
+  provider.api_key = std::move(api_key);
+  provider.guarded = guarded;
+  return provider;
+}
+
+// A row of query::tool_provider_resolve.
+std::optional<ToolProvider> provider_of(const Row& row, const SecretBox& secrets,
+                                        std::string& why) {
+  std::string_view name = row.text("provider_name");
+  const BackendRow* found = nullptr;
+  for (const BackendRow& known : backends) {
+    if (known.provider_name == name) found = &known;
+  }
+  if (found == nullptr || !row.boolean("is_configured")) {
+    why = std::string(name) + " is active and lacks its key or address";
+    return std::nullopt;
+  }
+  std::string api_key;
+  if (!row.is_null("secret_id")) {
+    SecretPlace place{std::string(row.text("secret_id")), std::string(row.text("secret_org_id")),
+                      "tool_provider"};
+    SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+    std::optional<std::string> opened = secrets.open(place, sealed);
+    if (!opened) {
+      why = "the key file does not open the key of " + std::string(name);
+      return std::nullopt;
+    }
+    api_key = std::move(*opened);
+  }
+  std::string base_url(row.text("base_url"));
+  return provider_at(found->backend, std::move(base_url), std::move(api_key),
+                     row.boolean("is_org_scope"));
+}
+
+// The operator's own settings, so nothing is guarded but what basic fetches.
+std::optional<ToolProvider> legacy_search(const Settings& settings) {
+  const std::string& choice = settings.text("web_search.provider");
+  const std::string& alpha_key = settings.text("web_search.alpha_api_key");
+  const std::string& beta_url = settings.text("web_search.beta_base_url");
+  if (choice == "alpha" && !alpha_key.empty()) {
+    return provider_at(Backend::alpha, "", alpha_key, false);
+  }
+  if (choice == "beta" && !beta_url.empty()) {
+    return provider_at(Backend::beta, beta_url, "", false);
+  }
+  return std::nullopt;
+}
+
+std::optional<ToolProvider> legacy_fetch(const Settings& settings) {
+  const std::string& choice = settings.text("web_fetch.provider");
+  const std::string& gamma_key = settings.text("web_fetch.gamma_api_key");
+  const std::string& delta_key = settings.text("web_fetch.delta_api_key");
+  if (choice == "gamma" && !gamma_key.empty()) {
+    return provider_at(Backend::gamma, "", gamma_key, false);
+  }
+  if (choice == "delta" && !delta_key.empty()) {
+    return provider_at(Backend::delta, settings.text("web_fetch.delta_base_url"), delta_key, false);
+  }
+  if (choice == "basic") return provider_at(Backend::basic, "", "", true);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view backend_name(Backend backend) { return row_of(backend).name; }
+
+Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, ToolContext context,
+                                                        std::string group) {
+  Batch ask;
+  ask.add(query::tool_provider_resolve, Params().text(context.org_id).text(group));
+  Result rows;
+  for (;;) {
+    Batch attempt = ask;
+    BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
+    if (!outcome.error) {
+      rows = outcome.results.at(0);
+      break;
+    }
+    if (!outcome.is_unknown()) throw *outcome.error;
+    co_await sleep_ms(services.loop, database_retry_ms);
+  }
+  std::string why = "no provider is active, and the settings name none that is complete";
+  std::optional<ToolProvider> provider;
+  if (!rows.empty()) {
+    provider = provider_of(rows.front(), services.secrets, why);
+  } else if (group == "web_search") {
+    provider = legacy_search(*services.settings.current());
+  } else {
+    provider = legacy_fetch(*services.settings.current());
+  }
+  if (!provider) log_unusable(context, group, std::move(why));
+  co_return provider;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,31 @@
+// Who serves a tool group for an organization, decided at each call (description, 4.2 rule 6): its
+// own active provider, else the platform's, else the legacy settings. An active provider that lacks
+// its key or address is no provider, and nothing behind it is asked. Clients and models hear the
+// group's name only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/loop/task.h"
+#include "runner/tools/tool.h"
+
+namespace hostler::runner {
+
+enum class Backend { alpha, beta, gamma, delta, basic };
+std::string_view backend_name(Backend backend);  // for the log
+
+struct ToolProvider {
+  Backend backend = Backend::basic;
+  std::string base_url;  // without a slash at the end; of basic empty
+  std::string api_key;   // empty: none is sent
+  bool guarded = true;   // an organization chose the address
+};
+
+// group: web_search or web_fetch. Nothing: tool.not_configured; why is in the log. Waits while
+// Postgres is away.
+Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, ToolContext context,
+                                                        std::string group);
+
+}  // namespace hostler::runner

@@ -1,0 +1,111 @@
+// See runner/tools/web_fetch.h.
+#include "runner/tools/web_fetch.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "lib/loop/live_settings.h"
+#include "lib/loop/wait.h"
+#include "runner/tools/arguments.h"
+#include "runner/tools/backend_answer.h"
+#include "runner/tools/basic_fetch.h"
+#include "runner/tools/fetch_backends.h"
+#include "runner/tools/target_judgement.h"
+#include "runner/tools/tool_provider.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t lookup_limit_most_ms = 3000;
+
+struct FetchWish {
+  std::string url;
+  int64_t chars_max = 20'000;
+};
+
+FetchWish read_wish(const Json& arguments, std::string& fault) {
+  // A run keeps every page it fetched in its conversation: about 50,000 tokens at most for one.
+  constexpr WholeNumber chars{.fallback = 20'000, .least = 1, .most = 200'000};
+  FetchWish wish;
+  wish.url = read_text(arguments, "url", url_bytes_max, fault);
+  wish.chars_max = read_whole_number(arguments, "max_chars", chars, fault);
+  return wish;
+}
+
+std::string page_json(const FetchedPage& page) {
+  JsonWriter json;
+  json.begin_object().member("url", page.url).member("title", page.title);
+  json.member("content", page.content).member("truncated", page.truncated);
+  return json.end_object().take();
+}
+
+// Of an answer without fault; on a thread, since pages can be large.
+ToolOutcome outcome_of(Backend backend, const HttpAnswer& answer, const FetchWish& wish) {
+  size_t chars_max = static_cast<size_t>(wish.chars_max);
+  std::optional<FetchedPage> page =
+      backend == Backend::basic
+          ? read_page(answer.head, answer.body, answer.truncated, chars_max)
+          : read_reader_answer(backend, answer.body, answer.truncated, wish.url);
+  if (!page) {
+    return tool_failed("tool.fetch_failed", backend == Backend::basic
+                                                ? "The page is not text."
+                                                : "The page reader gave no answer to be read.");
+  }
+  page->truncated = cut_to_chars(page->content, chars_max) || page->truncated;
+  ToolOutcome outcome;
+  outcome.result = page_json(*page);
+  return outcome;
+}
+
+CidrList allowed_networks(const Settings& settings) {
+  return CidrList::parse(settings.strings("outbound.allow_cidrs")).value_or(CidrList());
+}
+
+}  // namespace
+
+std::string web_fetch_fault(const Json& arguments) {
+  std::string fault;
+  read_wish(arguments, fault);
+  return fault;
+}
+
+Task<ToolOutcome> web_fetch(ToolServices& services, ToolContext context, Json arguments) {
+  std::string fault;
+  FetchWish wish = read_wish(arguments, fault);
+  std::optional<ToolProvider> provider =
+      co_await resolve_tool_provider(services, context, "web_fetch");
+  if (!provider) co_return tool_failed("tool.not_configured", "web_fetch is not configured.");
+
+  std::shared_ptr<const Settings> settings = services.settings.current();
+  int64_t due_ms = services.loop.now_ms() + settings->integer("tool.fetch_timeout_ms");
+  bool is_basic = provider->backend == Backend::basic;
+  if (!is_basic) {
+    int64_t lookup_ms = std::min(due_ms - services.loop.now_ms(), lookup_limit_most_ms);
+    CidrList allowed = allowed_networks(*settings);
+    std::optional<std::string> target =
+        co_await judge_target(services.loop, wish.url, std::move(allowed), lookup_ms);
+    if (!target) co_return tool_failed("tool.url_denied", "This address may not be opened.");
+    wish.url = std::move(*target);
+  }
+  HttpRequest request = is_basic ? page_request(wish.url) : reader_request(*provider, wish.url);
+  limit_call(request, std::max<int64_t>(due_ms - services.loop.now_ms(), 1));
+  HttpAnswer answer = co_await services.http.fetch(std::move(request));
+  CallTerms terms{"tool.fetch_failed", is_basic ? "The page" : "The page reader", is_basic};
+  std::optional<ToolOutcome> failure = fault_of(answer, terms);
+  if (failure) {
+    log_tool_failure(context, provider->backend, *failure, answer);
+    co_return *failure;
+  }
+  auto kept = std::make_shared<const HttpAnswer>(std::move(answer));
+  std::function<ToolOutcome()> read = [kept, wish, backend = provider->backend] {
+    return outcome_of(backend, *kept, wish);
+  };
+  ToolOutcome outcome = co_await on_thread(services.loop, std::move(read));
+  if (!outcome.error_code.empty()) {
+    log_tool_failure(context, provider->backend, outcome, *kept);
+  }
+  co_return outcome;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,85 @@
+// See runner/tools/web_search.h.
+#include "runner/tools/web_search.h"
+
+#include <functional>
+#include <memory>
+
+#include "lib/loop/live_settings.h"
+#include "lib/loop/wait.h"
+#include "runner/tools/arguments.h"
+#include "runner/tools/backend_answer.h"
+#include "runner/tools/search_backends.h"
+#include "runner/tools/tool_provider.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr CallTerms terms{"tool.search_failed", "The search service", false};
+
+SearchQuery read_query(const Json& arguments, std::string& fault) {
+  constexpr size_t query_chars_max = 1000;
+  constexpr WholeNumber results{.fallback = 5, .least = 1, .most = 20};
+  SearchQuery query;
+  query.text = read_text(arguments, "query", query_chars_max, fault);
+  query.results_max = read_whole_number(arguments, "max_results", results, fault);
+  return query;
+}
+
+std::string results_json(const std::vector<SearchResult>& results) {
+  JsonWriter json;
+  json.begin_object().key("results").begin_array();
+  for (const SearchResult& result : results) {
+    json.begin_object().member("title", result.title).member("url", result.url);
+    json.member("content", result.content).end_object();
+  }
+  return json.end_array().end_object().take();
+}
+
+ToolOutcome outcome_of(const HttpAnswer& answer, int64_t results_max) {
+  std::optional<std::vector<SearchResult>> results =
+      read_search_answer(answer.body, answer.truncated, results_max);
+  if (!results) {
+    return tool_failed("tool.search_failed", "The search service gave no answer that can be read.");
+  }
+  ToolOutcome outcome;
+  outcome.result = results_json(*results);
+  return outcome;
+}
+
+}  // namespace
+
+std::string web_search_fault(const Json& arguments) {
+  std::string fault;
+  read_query(arguments, fault);
+  return fault;
+}
+
+Task<ToolOutcome> web_search(ToolServices& services, ToolContext context, Json arguments) {
+  std::string fault;
+  SearchQuery query = read_query(arguments, fault);
+  std::optional<ToolProvider> provider =
+      co_await resolve_tool_provider(services, context, "web_search");
+  if (!provider) {
+    co_return tool_failed("tool.not_configured", "web_search is not configured.");
+  }
+  HttpRequest request = search_request(*provider, query);
+  limit_call(request, services.settings.current()->integer("tool.search_timeout_ms"));
+  HttpAnswer answer = co_await services.http.fetch(std::move(request));
+  std::optional<ToolOutcome> failure = fault_of(answer, terms);
+  if (failure) {
+    log_tool_failure(context, provider->backend, *failure, answer);
+    co_return *failure;
+  }
+  // Megabytes of JSON would hold up every other run of the loop.
+  auto kept = std::make_shared<const HttpAnswer>(std::move(answer));
+  std::function<ToolOutcome()> read = [kept, results_max = query.results_max] {
+    return outcome_of(*kept, results_max);
+  };
+  ToolOutcome outcome = co_await on_thread(services.loop, std::move(read));
+  if (!outcome.error_code.empty()) {
+    log_tool_failure(context, provider->backend, outcome, *kept);
+  }
+  co_return outcome;
+}
+
+}  // namespace hostler::runner
