@@ -21,7 +21,7 @@ size_t whole_text_end(std::string_view text, size_t escape_begin) {
   return escape_begin + length > text.size() ? escape_begin : text.size();
 }
 
-// The text closed with whatever is open, when it ends within a string that is a value; else nothing.
+// The text closed with whatever is open, when it ends within a string that is a value; else none.
 std::optional<std::string> close_cut_json(std::string_view text) {
   std::string open;  // the closing brackets that are missing, innermost last
   bool in_string = false;

@@ -1,5 +1,6 @@
-// What the tools make of HTTP answers: which fault a model is told, JSON that was cut off, text that
-// is too long. Used by web_search and web_fetch. Never passes on what a back end said of its fault.
+// What the tools make of HTTP answers: which fault a model is told, JSON that was cut off, text
+// that is too long. Used by web_search and web_fetch. Never passes on what a back end said of its
+// fault.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // A web page as readable text: what a reader would see, in order, a line a block. Called by the
-// fetcher of our own, on a thread. The only user of libxml2; its HTML parser reads broken pages too.
-// Never fetches anything a page names, never fails, and ends early rather than late on a page that
-// is made to cost time.
+// page reader of our own, on a thread. The only user of libxml2, whose HTML parser reads broken
+// pages too. Never fetches anything a page names, never fails, and ends early rather than late on
+// a page that is made to cost time.
 #pragma once
 
 #include <cstdint>

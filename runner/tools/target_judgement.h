@@ -1,6 +1,6 @@
-// Whether a page reader of somebody else may be sent to an address that a model chose (contract
-// section 5): it runs in the operator's network as often as not, and we are not asked when it dials.
-// What we dial ourselves is judged by the HTTP client.
+// Whether a page reader of somebody else may be sent to an address that a model chose: it runs in
+// the operator's network as often as not, and we are not asked when it dials. What we dial
+// ourselves is judged by the HTTP client.
 #pragma once
 
 #include <cstdint>
