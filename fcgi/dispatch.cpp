@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "fcgi/input.h"
 #include "fcgi/route.h"
 #include "lib/cors.h"
 #include "lib/ids.h"
@@ -82,6 +83,8 @@ Task<Response> answer(Services& services, Request& request) {
   // Rate limits belong here: by route->rate, before anything is done (429).
   if (!is_open(*request.route)) request.credential = read_credential(request.authorization);
   check_ids(request);
+  // A scope that is neither is nobody's; the handlers only see the two.
+  if (request.route->access.who == Access::Who::scope) is_org_scope(request);
   // Idempotency-Key belongs here: before the handler of a POST that creates or moves money.
   Response response = co_await request.route->handler(services, request);
   if (!is_open(*request.route) && !request.caller.is_known) {

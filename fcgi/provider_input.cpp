@@ -50,6 +50,8 @@ Task<std::optional<std::string>> read_base_url(Services& services, Request& requ
   if (literal) {
     addresses.push_back(*literal);
   } else {
+    // Nobody makes us ask for names who may not set them.
+    if (!request.caller.is_known) co_await services.authenticate(request, true);
     addresses = co_await look_up_name(services.loop(), url->host, lookup_limit_ms);
   }
   if (is_refused(addresses, allowed)) {

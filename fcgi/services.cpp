@@ -26,6 +26,10 @@ std::string context_json(const Request& request) {
   context.member("trace_id", request.trace_id);
   context.member("client_ip", request.client_ip);
   context.member("user_agent", request.user_agent);
+  if (request.route->access.who == Access::Who::scope) {
+    const std::string* scope = request.query_value("scope");
+    context.member("scope", scope == nullptr ? std::string_view("platform") : *scope);
+  }
   const Caller& caller = request.caller;
   if (caller.is_known) {
     if (caller.session_id) context.member("session_id", *caller.session_id);
@@ -173,8 +177,8 @@ Task<Result> Services::query(Request& request, const Statement& statement, Param
   co_return std::move(results.back());
 }
 
-Task<Result> Services::query_then_ring(Request& request, const Statement& statement,
-                                       Params params, const Statement& bell) {
+Task<Result> Services::query_then_ring(Request& request, const Statement& statement, Params params,
+                                       const Statement& bell) {
   assert(request.route->lane == Lane::own);
   bool authenticates = will_authenticate(request);
   Batch batch = begin_batch(request);
