@@ -16,7 +16,8 @@ WHERE u.login LIKE 'user2%';
 INSERT INTO credit_accounts (org_id, balance) SELECT id, 1000000 FROM orgs;
 INSERT INTO invite_codes (user_id, code, max_uses) SELECT id, upper(login), 1 FROM users;
 INSERT INTO referrals (inviter_user_id, invitee_user_id, invite_code_id)
-SELECT u.id, v.id, gen_random_uuid() FROM users u JOIN users v ON replace(v.login, 'user', '')::int = replace(u.login, 'user', '')::int + 1;
+SELECT u.id, v.id, gen_random_uuid() FROM users u
+JOIN users v ON replace(v.login, 'user', '')::int = replace(u.login, 'user', '')::int + 1;
 INSERT INTO sessions (user_id, begun_by) SELECT id, 'password' FROM users, generate_series(1, 4);
 INSERT INTO access_tokens (hash, session_id, expires_at)
 SELECT sha256(convert_to('access' || s.id || n, 'UTF8')), s.id, clock_timestamp() + n * interval '1 hour'
