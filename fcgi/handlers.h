@@ -100,6 +100,11 @@ Task<Response> set_entitlement_override(Services& services, Request& request);
 Task<Response> list_entitlement_overrides(Services& services, Request& request);
 Task<Response> delete_entitlement_override(Services& services, Request& request);
 
+// settings.cpp
+Task<Response> list_settings(Services& services, Request& request);
+Task<Response> set_setting(Services& services, Request& request);
+Task<Response> unset_setting(Services& services, Request& request);
+
 // streams.cpp
 Task<Response> served_by_relay(Services& services, Request& request);
 

@@ -177,6 +177,12 @@ constexpr auto routes = std::to_array<Route>({
 
     {get,   "/v1/admin/runs/{run_id}",        admin,
             quick, none, by_org, show_run_to_admin},
+    {get,   "/v1/admin/settings",             admin,
+            quick, none, by_org, list_settings},
+    {put,   "/v1/admin/settings/{key}",       admin,
+            own, mib, by_org, set_setting},
+    {del,   "/v1/admin/settings/{key}",       admin,
+            own, none, by_org, unset_setting},
 });
 // clang-format on
 

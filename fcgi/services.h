@@ -53,6 +53,8 @@ class Services {
 
   // The settings in force now. Ask anew after each co_await: an administrator may change them.
   const Settings& settings() const { return *settings_; }
+  // What file and environment say, without the stored ones.
+  const Settings& configured_settings() const { return live_settings_.start(); }
   // Whether the stored settings were read since this process began; before that no request may
   // rely on them, and until_settings() waits for it. Throws database_unavailable after 2.5 s.
   bool has_stored_settings() const { return has_stored_settings_; }
