@@ -1,4 +1,9 @@
-// /v1/feature-flags, its overrides and evaluation; GET /v1/me/feature-flags.
+// Feature flags, their overrides, and what holds for an organization. Routes:
+//   GET /v1/feature-flags                       POST /v1/feature-flags
+//   GET /v1/feature-flags/{key}                 PATCH /v1/feature-flags/{key}
+//   DELETE /v1/feature-flags/{key}              GET /v1/feature-flags/{key}/evaluate
+//   GET /v1/feature-flags/{key}/org-overrides   POST /v1/feature-flags/{key}/org-overrides
+//   DELETE /v1/feature-flags/{key}/org-overrides/{org_id}   GET /v1/me/feature-flags
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -1,4 +1,9 @@
-// /v1/plans, /v1/subscriptions, /v1/entitlements, /v1/entitlement-overrides.
+// Plans, subscriptions, entitlements and their overrides. Routes:
+//   GET /v1/plans                        POST /v1/plans              GET /v1/plans/{plan_id}
+//   GET /v1/subscriptions                POST /v1/subscriptions
+//   GET /v1/subscriptions/{subscription_id}   DELETE /v1/subscriptions/{subscription_id}
+//   GET /v1/entitlements                 GET /v1/entitlement-overrides
+//   POST /v1/entitlement-overrides       DELETE /v1/entitlement-overrides/{override_id}
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
