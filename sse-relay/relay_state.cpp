@@ -29,6 +29,7 @@ DatabaseOptions database_options(const RelayOptions& options) {
   made.conninfo = options.conninfo;
   made.application_name = "hostler-runner streams";
   made.own_connections_max = 2;  // one for each kind of round
+  made.plans_once = true;
   return made;
 }
 

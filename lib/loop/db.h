@@ -131,6 +131,9 @@ struct DatabaseOptions {
   int64_t answer_timeout_ms = 2500;
   int64_t statement_timeout_ms = 2400;
   int64_t lock_timeout_ms = 2000;
+  // Each statement is planned once, whatever its parameters (plan_cache_mode). For those who send
+  // only look-ups by key: partitioned tables are planned anew for every execution otherwise.
+  bool plans_once = false;
 };
 
 class PgConnection;

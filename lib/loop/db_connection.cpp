@@ -28,8 +28,9 @@ std::string session_options(const DatabaseOptions& options) {
   return fmt::format(
       "-c statement_timeout={} -c lock_timeout={} -c idle_in_transaction_session_timeout=10000 "
       "-c jit=off -c client_min_messages=warning -c client_encoding=UTF8 -c TimeZone=UTC -c "
-      "DateStyle=ISO",
-      options.statement_timeout_ms, options.lock_timeout_ms);
+      "DateStyle=ISO{}",
+      options.statement_timeout_ms, options.lock_timeout_ms,
+      options.plans_once ? " -c plan_cache_mode=force_generic_plan" : "");
 }
 
 int64_t jittered(int64_t delay_ms) {
