@@ -7,7 +7,7 @@
 namespace hostler {
 
 Task<Response> create_thread(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+  Fields fields = Fields::of_optional_body(request);
   std::optional<std::string> title = fields.optional_text("title", {.most = 200});
   bool is_private = fields.optional_boolean("is_private").value_or(false);
   fields.check();

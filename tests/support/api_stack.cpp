@@ -9,6 +9,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include <csignal>
+
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
@@ -154,7 +156,7 @@ void ApiStack::write_nginx() {
   write_file(conf_dir + "/nginx.conf", conf);
 }
 
-void ApiStack::start_runner() {
+void ApiStack::start_model() {
   std::string programs = build_folder();
   ChildPlan model{{programs + "/stand-in-model", "--word-delay-ms", "0"},
                   {},
@@ -165,11 +167,21 @@ void ApiStack::start_runner() {
   std::string line = model_->read_line();
   if (!line.starts_with(said)) throw std::runtime_error("stand-in-model says: " + line);
   model_url_ = line.substr(said.size());
-  ChildPlan runner{{programs + "/hostler-runner"},
+}
+
+void ApiStack::start_runner() {
+  if (!model_) start_model();
+  ChildPlan runner{{build_folder() + "/hostler-runner"},
                    environment(database_.runner_url()),
                    folder_.path + "/runner.log",
                    false};
   runner_ = std::make_unique<Child>(runner);
+}
+
+void ApiStack::kill_runner() {
+  runner_->send_signal(SIGKILL);
+  runner_->wait();
+  runner_.reset();
 }
 
 void ApiStack::wait_until_ready() {

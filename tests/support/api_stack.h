@@ -42,6 +42,9 @@ class ApiStack {
   Child& api() { return *api_; }
   Child& runner() { return *runner_; }
   Child& nginx() { return *nginx_; }
+  // For tests of crashes; the stack starts its runner itself.
+  void kill_runner();
+  void start_runner();
 
  private:
   struct Folder {
@@ -51,7 +54,7 @@ class ApiStack {
   };
   std::vector<std::string> environment(const std::string& database_url) const;
   void write_nginx();
-  void start_runner();
+  void start_model();
   void wait_until_ready();
 
   ApiStackOptions options_;

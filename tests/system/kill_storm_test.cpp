@@ -1,0 +1,118 @@
+// The daemon is killed again and again while runs are under way. Whatever happens: no event is lost
+// or doubled, every run ends once, no turn is paid for twice, no finished tool call is made again, and
+// the deltas of a completed run, less the discarded ones, are its stored message.
+//
+// The checks are first shown to see such faults: rows are spoilt by hand, and each must be found.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "tests/support/accounts.h"
+#include "tests/support/child.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr int users = 10;
+constexpr int runs_each = 10;
+constexpr int kills = 50;
+
+// What is wrong with the runs of the database, one line a fault; empty: nothing.
+std::string faults(ApiStack& stack) {
+  const char* checks =
+      "SELECT coalesce(string_agg(what, E'\\n'), '') FROM ("
+      // A gap or a doubled number; the numbers begin with 1.
+      "SELECT 'gap in ' || run_id AS what FROM run_events GROUP BY run_id "
+      "HAVING count(*) <> max(seq) OR min(seq) <> 1 "
+      "UNION ALL SELECT 'ends ' || count(e.seq) || ' times: ' || r.id FROM runs r "
+      "LEFT JOIN run_events e ON e.run_id = r.id "
+      "AND e.type IN ('run.completed', 'run.failed', 'run.cancelled') "
+      "WHERE r.ended_at IS NOT NULL GROUP BY r.id HAVING count(e.seq) <> 1 "
+      "UNION ALL SELECT 'goes on behind its end: ' || e.run_id FROM run_events e "
+      "JOIN run_events f ON f.run_id = e.run_id AND f.seq > e.seq "
+      "WHERE e.type IN ('run.completed', 'run.failed', 'run.cancelled') "
+      "UNION ALL SELECT 'totals are not the sum of usage: ' || r.id FROM runs r "
+      "WHERE r.total_output_tokens <> (SELECT coalesce(sum(u.output_tokens), 0) "
+      "FROM usage_records u WHERE u.run_id = r.id) "
+      "UNION ALL SELECT 'answers ' || count(*) || ' times: ' || m.run_id FROM messages m "
+      "WHERE m.role = 'assistant' GROUP BY m.run_id HAVING count(*) > 1 "
+      // The deltas that no run.resumed discarded are the stored answer.
+      "UNION ALL SELECT 'shown is not stored: ' || r.id FROM runs r "
+      "JOIN messages m ON m.run_id = r.id WHERE r.status = 'completed' AND m.content <> ("
+      "SELECT coalesce(string_agg(d.data ->> 'content', '' ORDER BY d.seq), '') FROM run_events d "
+      "WHERE d.run_id = r.id AND d.type = 'message.delta' AND NOT EXISTS ("
+      "SELECT 1 FROM run_events x WHERE x.run_id = r.id AND x.type = 'run.resumed' "
+      "AND x.seq > d.seq AND (x.data ->> 'discard_after_seq')::bigint < d.seq))"
+      ") AS faults";
+  return sql_value(stack, checks);
+}
+
+int64_t open_runs(ApiStack& stack) {
+  return sql_number(stack, "SELECT count(*) FROM runs WHERE ended_at IS NULL");
+}
+
+void add_model(ApiStack& stack) {
+  TestUser admin = register_admin(stack);
+  Answer provider = admin.client.post(
+      "/v1/llm-providers?scope=platform",
+      fmt::format(R"({{"name":"stand-in","provider_kind":"openai","base_url":"{}/v1"}})",
+                  stack.model_url()));
+  ASSERT_EQ(provider.status, 201) << provider.body;
+  std::string path = "/v1/llm-providers/" + provider.member("id") + "/models?scope=platform";
+  ASSERT_EQ(admin.client.post(path, R"({"model":"m","is_default":true})").status, 201);
+}
+
+void start_runs(ApiStack& stack) {
+  for (int i = 0; i < users; ++i) {
+    TestUser user = register_user(stack);
+    for (int j = 0; j < runs_each; ++j) {
+      std::string thread_id = user.client.post("/v1/threads").member("id");
+      std::string content = fmt::format(R"({{"content":"[delay 15] [words {}]"}})", 20 + 5 * j);
+      user.client.post("/v1/threads/" + thread_id + "/messages", content);
+      Answer made = user.client.post("/v1/threads/" + thread_id + "/runs");
+      EXPECT_EQ(made.status, 201) << made.body;
+    }
+  }
+}
+
+TEST(KillStorm, LosesNothingAndDoublesNothing) {
+  ApiStackOptions options;
+  options.has_runner = true;
+  ApiStack stack(options);
+  add_model(stack);
+  start_runs(stack);
+  unsigned seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::minstd_rand random(seed);
+  for (int i = 0; i < kills; ++i) {
+    pause_ms(100 + static_cast<int>(random() % 500));
+    stack.kill_runner();
+    stack.start_runner();
+  }
+  int64_t deadline_ms = monotonic_ms() + 30'000;
+  while (open_runs(stack) > 0 && monotonic_ms() < deadline_ms) pause_ms(50);
+  EXPECT_EQ(open_runs(stack), 0) << "not over within 30 s of the last kill";
+  EXPECT_EQ(faults(stack), "");
+  EXPECT_EQ(sql_number(stack,
+                       "SELECT count(*) FROM runs WHERE status = 'failed' "
+                       "AND error_code <> 'run.crashed'"),
+            0);
+  EXPECT_GT(sql_number(stack, "SELECT count(*) FROM run_events WHERE type = 'run.resumed'"), 0)
+      << "no kill met a run";
+
+  // The checks can fail: a lost event, a doubled end, a turn that was paid for twice.
+  stack.sql().run_text(
+      "DELETE FROM run_events WHERE (run_id, seq) = (SELECT run_id, seq FROM "
+      "run_events WHERE type = 'message.delta' ORDER BY run_id LIMIT 1)");
+  EXPECT_NE(faults(stack).find("gap in"), std::string::npos);
+  stack.sql().run_text("UPDATE runs SET total_output_tokens = total_output_tokens + 1");
+  EXPECT_NE(faults(stack).find("totals are not"), std::string::npos);
+  stack.sql().run_text("UPDATE messages SET content = content || 'x' WHERE role = 'assistant'");
+  EXPECT_NE(faults(stack).find("shown is not stored"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
