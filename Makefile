@@ -188,6 +188,7 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -D -m 644 -t $(installed)/share/hostler/sql/queries sql/queries/*.sql
 	install -D -m 644 -t $(installed)/share/hostler docs/openapi.yaml
 	install -D -m 644 -t $(installed)/share/doc/hostler README.md NEWS.md ARCHITECTURE.md LICENSE
+	$(BUILD)/hostler-api --print-config > $(installed)/share/doc/hostler/hostler.toml
 	nginx/render $(DESTDIR)/etc/nginx/hostler
 	install -d $(DESTDIR)/etc/nginx/sites-available
 	mv $(DESTDIR)/etc/nginx/hostler/hostler.conf $(DESTDIR)/etc/nginx/sites-available/hostler

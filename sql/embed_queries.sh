@@ -6,7 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 out=$OLDPWD/$1
-newest=$(ls migrations | sort | tail -n 1)
+newest=$(printf '%s\n' migrations/*.sql | LC_ALL=C sort | tail -n 1)
+newest=${newest#migrations/}
 {
   echo "// Made by sql/embed_queries.sh; do not edit."
   echo "#pragma once"
