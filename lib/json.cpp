@@ -19,6 +19,14 @@ namespace {
 // Objects with more members than this are checked for doubled names by a set, not by comparing.
 constexpr size_t members_compared_max = 16;
 
+// RapidJSON lets \uDC00 to \uDFFF stand alone and writes it as if it were UTF-8: ED, then A0 to BF.
+bool holds_surrogate(std::string_view text) {
+  for (size_t at = text.find('\xED'); at != text.npos; at = text.find('\xED', at + 1)) {
+    if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xA0) return true;
+  }
+  return false;
+}
+
 // Receives the reader's calls and stacks up unfinished containers. Returning false ends the parse.
 class Builder {
  public:
@@ -36,6 +44,7 @@ class Builder {
   bool String(const char* text, rapidjson::SizeType length, bool) {
     std::string value(text, length);
     if (value.find('\0') != std::string::npos) return refuse("a string holds \\u0000");
+    if (holds_surrogate(value)) return refuse("a string holds half of a surrogate pair");
     return add(Json(std::move(value)));
   }
   bool StartObject() { return open(Json(Json::Object{})); }
@@ -48,6 +57,7 @@ class Builder {
   bool Key(const char* text, rapidjson::SizeType length, bool) {
     std::string name(text, length);
     if (name.find('\0') != std::string::npos) return refuse("a member's name holds \\u0000");
+    if (holds_surrogate(name)) return refuse("a member's name holds half of a surrogate pair");
     stack_.back().as_object()->emplace_back(std::move(name), Json());
     return true;
   }

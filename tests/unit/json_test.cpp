@@ -1,0 +1,56 @@
+// What lib/json refuses of clients' bodies (contract section 1), and what it must not refuse.
+#include "lib/json.h"
+
+#include <gtest/gtest.h>
+
+namespace hostler {
+namespace {
+
+bool is_refused(std::string_view text) {
+  return std::holds_alternative<JsonFault>(parse_json(text));
+}
+
+std::string nested(int depth) {
+  return std::string(static_cast<size_t>(depth), '[') +
+         std::string(static_cast<size_t>(depth), ']');
+}
+
+TEST(Json, RefusesHalvesOfSurrogatePairs) {
+  for (const char* text :
+       {R"({"a":"\ud83d"})", R"({"a":"\ud83dx"})", R"({"a":"\ude00"})", R"({"a":"x\ude00"})",
+        R"({"a":"\ud66d\ude00"})", R"({"a":"\ud83d\ud83d"})", R"({"a":"\udfff"})",
+        R"({"\ude00":1})", R"({"a":["\udc00"]})", R"({"a":"\ude00\ud83d"})"}) {
+    EXPECT_TRUE(is_refused(text)) << text;
+  }
+}
+
+TEST(Json, TakesPairsAndTheirNeighbours) {
+  const Json json = std::get<Json>(
+      parse_json("{\"a\":\"\\ud83d\\ude00\",\"b\":\"\\ud7ff\\ue000\",\"c\":\"\xED\x95\x9C\"}"));
+  EXPECT_EQ(json.text_or("a"), "\U0001F600");
+  EXPECT_EQ(json.text_or("b"), "\uD7FF\uE000");
+  EXPECT_EQ(json.text_or("c"), "\uD55C");
+}
+
+TEST(Json, RefusesWhatIsNotUtf8OrHoldsNul) {
+  for (std::string_view text :
+       {"{\"a\":\"\xff\"}", "{\"a\":\"\xC0\x80\"}", "{\"a\":\"\xED\xA0\x80\"}",
+        "{\"a\":\"\xF4\x90\x80\x80\"}", "{\"a\":\"\xC3\"}", "\xEF\xBB\xBF{}", R"({"a":"\u0000"})",
+        R"({"\u0000":1})"}) {
+    EXPECT_TRUE(is_refused(text)) << text;
+  }
+}
+
+TEST(Json, RefusesDoubledMembersDepthAndTrailingBytes) {
+  for (const std::string& text :
+       {std::string(R"({"a":1,"a":2})"), std::string(R"({"a":1,"\u0061":2})"),
+        std::string(R"([{"b":1,"b":1}])"), nested(json_depth_max + 1), nested(500'000),
+        std::string("{} x"), std::string("{}{}"), std::string(""), std::string("{\"a\":}")}) {
+    EXPECT_TRUE(is_refused(text)) << text.substr(0, 60);
+  }
+  EXPECT_FALSE(is_refused(nested(json_depth_max)));
+  EXPECT_FALSE(is_refused(R"({"a":{"a":1},"b":{"a":1}})"));
+}
+
+}  // namespace
+}  // namespace hostler
