@@ -276,11 +276,18 @@ BEGIN
 END
 $$;
 
+-- Two statements: one with OR would read everybody's subscriptions to find an organization's.
 CREATE FUNCTION subscription_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT s.id, subscription_json(s) FROM subscriptions s
-    WHERE (is_platform_admin() OR s.org_id = current_org()) AND (before IS NULL OR s.id < before)
-    ORDER BY s.id DESC LIMIT page_limit
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF is_platform_admin() THEN
+        RETURN QUERY SELECT s.id, subscription_json(s) FROM subscriptions s
+            WHERE before IS NULL OR s.id < before ORDER BY s.id DESC LIMIT page_limit;
+    ELSE
+        RETURN QUERY SELECT s.id, subscription_json(s) FROM subscriptions s
+            WHERE s.org_id = current_org() AND (before IS NULL OR s.id < before) ORDER BY s.id DESC LIMIT page_limit;
+    END IF;
+END
 $$;
 
 CREATE FUNCTION subscription_cancel(wanted uuid) RETURNS json

@@ -75,6 +75,22 @@ SELECT uuidv7(), id, 'tool_provider', 1, 'x', 'x' FROM orgs;
 INSERT INTO tool_providers (org_id, group_name, provider_name, secret_id, key_prefix)
 SELECT org_id, 'web_search', 'web_search.alpha', id, '****' FROM secrets WHERE kind = 'tool_provider';
 
+INSERT INTO feature_flags (key, default_value) SELECT 'flag' || n, true FROM generate_series(1, 30) AS n;
+INSERT INTO feature_flag_overrides (flag_id, org_id, enabled)
+SELECT f.id, u.personal_org_id, false FROM users u
+JOIN feature_flags f ON f.key = 'flag' || replace(u.login, 'user', '')::int % 30 + 1;
+INSERT INTO plans (name, display_name) SELECT 'plan' || n, 'Plan' FROM generate_series(1, 5) AS n;
+INSERT INTO plan_entitlements (plan_id, key, value, value_type)
+SELECT id, 'credits.monthly_grant', '1', 'integer' FROM plans;
+-- All organizations but the last have one.
+INSERT INTO subscriptions (org_id, plan_id, current_period_start, current_period_end)
+SELECT u.personal_org_id, p.id, clock_timestamp(), clock_timestamp() + interval '1 year'
+FROM users u, plans p WHERE p.name = 'plan1' AND u.login <> 'user4000';
+INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
+SELECT id, org_id, current_period_start, 1 FROM subscriptions;
+INSERT INTO entitlement_overrides (org_id, key, value, value_type, created_by_user_id)
+SELECT personal_org_id, 'limit.concurrent_runs', '5', 'integer', id FROM users;
+
 -- One run each that can be claimed, that waits, and that somebody owns: of threads of user1, user2 and user3.
 UPDATE runs SET status = 'running', ended_at = NULL
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r

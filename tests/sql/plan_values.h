@@ -128,6 +128,21 @@ inline PlanValues plan_values(DbSession& session) {
       {"tool_provider_check.provider", "'web_search.alpha'"},
       {"tool_provider_credential_set.provider", "'web_search.alpha'"},
       {"tool_provider_credential_delete.provider", "'web_search.alpha'"},
+      {"key", "'flag2'"},
+      {"plan", ask("quote_literal(id) FROM plans WHERE name = 'plan1'")},
+      {"plan_create.wanted", R"('{"name": "new", "display_name": "New", "entitlements": []}')"},
+      {"subscription", ask("quote_literal(id) FROM subscriptions WHERE org_id = " + org)},
+      {"subscription_create.org",
+       ask("quote_literal(personal_org_id) FROM users WHERE login = 'user4000'")},
+      {"period_end", "clock_timestamp() + interval '1 year'"},
+      {"known", "'[]'"},
+      {"override", ask("quote_literal(id) FROM entitlement_overrides WHERE org_id = " + org)},
+      {"entitlement_override_set.wanted",
+       "json_build_object('org_id', " + org +
+           "::text, 'key', 'a.b', 'value', '1', 'value_type', 'integer')"},
+      {"feature_flag_create.key", "'flag.new'"},
+      {"setting_set.key", "'limit.tool_calls'"},
+      {"setting_unset.key", "'limit.tool_calls'"},
       {"setting_set.value", "NULL"},
   };
   return values;
