@@ -259,10 +259,8 @@ constexpr bool rows_are_whole() {
     bool names_permission =
         route.access.who == Access::Who::permission || route.access.who == Access::Who::scope;
     if (names_permission != (route.access.permission != nullptr)) return false;
-    if (route.guard != nullptr &&
-        route.guard->params != static_cast<int>(patterns[i].value_count)) {
-      return false;
-    }
+    int count = static_cast<int>(patterns[i].value_count);
+    if (route.guard.params != -1 && route.guard.params != count) return false;
   }
   return true;
 }

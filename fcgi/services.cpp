@@ -213,12 +213,12 @@ Task<Transaction> Services::transaction(Request& request) {
 
 Task<void> Services::authenticate(Request& request, bool with_guard) {
   Batch batch = begin_batch(request);
-  if (with_guard && request.route->guard != nullptr) {
+  if (with_guard && request.route->guard.statement != nullptr) {
     Params params;
     for (size_t i = 0; i < request.path_value_count; ++i) {
       params.text(request.path_values[i].second);
     }
-    batch.add(*request.route->guard, std::move(params));
+    batch.add(*request.route->guard.statement, std::move(params));
   }
   Results results = co_await database_.quick(std::move(batch));
   take_caller(request, true, results);

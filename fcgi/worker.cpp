@@ -60,6 +60,7 @@ class Worker {
   Task<void> serve(Slot& slot);
   void write(Slot& slot, const Response& response);
   void count(const Slot& slot, int status);
+  void finish(Slot& slot);
   void beat();
   void drain();
   void stop_when_idle();
@@ -190,6 +191,7 @@ Task<void> Worker::serve(Slot& slot) {
   Response response = co_await dispatch(services_, *slot.request);
   write(slot, response);
   count(slot, response.status);
+  finish(slot);
   free_.push_back(&slot);
   if (is_draining_) {
     stop_when_idle();
@@ -204,6 +206,7 @@ void Worker::count(const Slot& slot, int status) {
   int64_t duration_us = monotonic_us() - slot.begun_us;
   metrics.count(metric_requests, request_series(request, status));
   metrics.observe_us(metric_request_seconds, route_series(request), duration_us);
+  if (!log_takes(LogLevel::debug)) return;
   log_debug("request", {{"trace_id", request.trace_id},
                         {"method", std::string(method_name(request.method))},
                         {"path", std::string(request.uri.substr(0, request.uri.find('?')))},
@@ -222,6 +225,11 @@ void Worker::write(Slot& slot, const Response& response) {
   add_cors_headers(services_.settings().strings("http.cors_origins"), request.origin, cors_headers);
   put(slot.fcgx.out, response_head(request, response, cors_headers));
   if (request.method != Method::head) put(slot.fcgx.out, response.body());
+}
+
+// Last: the request's views point into what libfcgi frees here.
+void Worker::finish(Slot& slot) {
+  slot.request.reset();
   FCGX_Detach(&slot.fcgx);
   FCGX_Finish_r(&slot.fcgx);
 }

@@ -43,8 +43,10 @@ void log_as(std::string program, LogLevel least) {
   level_least = least;
 }
 
+bool log_takes(LogLevel level) { return level >= level_least; }
+
 void log_line(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
-  if (level < level_least) return;
+  if (!log_takes(level)) return;
   JsonWriter line;
   line.begin_object();
   line.member("time", rfc3339_now());

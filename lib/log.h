@@ -19,6 +19,9 @@ using LogField = std::pair<std::string_view, std::string>;
 // Set once by main(): the program's name stands in every line; lines below the level are dropped.
 void log_as(std::string program, LogLevel least);
 
+// Whether such lines are written: for callers to whom making the fields is work.
+bool log_takes(LogLevel level);
+
 void log_line(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
 
 inline void log_debug(std::string_view event, std::initializer_list<LogField> fields = {}) {
