@@ -1,5 +1,5 @@
-// GET /v1/admin/settings, PUT and DELETE /v1/admin/settings/{key}. On a stack of its own: settings
-// are everybody's.
+// GET /v1/admin/settings, PUT /v1/admin/settings/{key}, DELETE /v1/admin/settings/{key}. On a stack
+// of its own: settings are everybody's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

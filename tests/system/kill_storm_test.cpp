@@ -1,6 +1,6 @@
 // The daemon is killed again and again while runs are under way. Whatever happens: no event is lost
-// or doubled, every run ends once, no turn is paid for twice, no finished tool call is made again, and
-// the deltas of a completed run, less the discarded ones, are its stored message.
+// or doubled, every run ends once, no turn is paid for twice, no finished tool call is made again,
+// and the deltas of a completed run, less the discarded ones, are its stored message.
 //
 // The checks are first shown to see such faults: rows are spoilt by hand, and each must be found.
 #include <gtest/gtest.h>
