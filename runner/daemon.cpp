@@ -179,7 +179,7 @@ Task<void> Daemon::upkeep_forever() {
   for (;;) {
     Batch batch;
     batch.add(query::event_partitions).add(query::subscription_upkeep);
-    BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) log_warning("upkeep_failed", {{"cause", outcome.error->cause}});
     co_await sleep_ms(loop_, upkeep_ms);
   }
