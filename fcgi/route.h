@@ -38,8 +38,8 @@ struct Access {
   const char* permission;  // permission: always; scope: for ?scope=org
 };
 
-// The statement of a guard, or none. Its count stands beside it because g++ 12 with sanitizers takes
-// no comparison of an address with null for a constant.
+// The statement of a guard, or none. Its count stands beside it because g++ 12 with sanitizers
+// takes no comparison of an address with null for a constant.
 struct Guard {
   constexpr Guard() = default;
   constexpr Guard(std::nullptr_t) {}  // NOLINT: in the table
