@@ -209,14 +209,17 @@ void Fields::check_patch() {
   if (!found_any_) {
     fault("", "required", fmt::format("send at least one of {}", fmt::join(names_read_, ", ")));
   }
+  for (const std::string& name : nulls_) fault(name, "wrong_type", "must not be null");
   faults_->check();
 }
 
 template <class T, class Reader>
 std::optional<T> Fields::optional_of(std::string_view name, Reader read) {
   const Json* json = find(name);
-  if (json == nullptr || json->is_null()) return std::nullopt;
-  return read(*json, field_name(name), *faults_);
+  if (json == nullptr) return std::nullopt;
+  if (!json->is_null()) return read(*json, field_name(name), *faults_);
+  nulls_.emplace_back(name);
+  return std::nullopt;
 }
 
 template <class T, class Reader>

@@ -115,7 +115,8 @@ class Fields {
 
   // Throws the 422 that lists all faults, when there are any.
   void check() { faults_->check(); }
-  // Also a fault: not one of the members that were read was there. For PATCH.
+  // For PATCH. Also faults: not one of the members that were read was there; one was null and may
+  // not be cleared.
   void check_patch();
 
  private:
@@ -132,6 +133,7 @@ class Fields {
   std::string path_;
   std::shared_ptr<Faults> faults_;
   std::vector<std::string> names_read_;
+  std::vector<std::string> nulls_;  // given as null to readers that do not take it
   bool found_any_ = false;
 };
 

@@ -23,15 +23,10 @@ std::optional<TextFault> avatar_url_fault(std::string_view avatar_url) {
 // A member that may change but not be cleared; what judges it says what is wrong.
 std::optional<std::string> read_change(Fields& fields, std::string_view name,
                                        std::optional<TextFault> (*judge)(std::string_view)) {
-  Nullable<std::string> read = fields.nullable_text(name, any_text);
-  if (!read.is_given) return std::nullopt;
-  if (!read.value) {
-    fields.fault(name, "wrong_type", "must be a string");
-    return std::nullopt;
-  }
-  std::string value = std::move(*read.value);
-  if (name == "username") value = trimmed_name(value);
-  std::optional<TextFault> fault = judge(value);
+  std::optional<std::string> value = fields.optional_text(name, any_text);
+  if (!value) return std::nullopt;
+  if (name == "username") value = trimmed_name(*value);
+  std::optional<TextFault> fault = judge(*value);
   if (fault) fields.fault(name, std::move(fault->code), std::move(fault->message));
   return value;
 }
