@@ -22,6 +22,8 @@ struct BadBody {
 
 TEST(Bodies, ThatAreNoJsonObjectAnswerWhereTheyBreak) {
   TestUser user = register_user(stack());
+  std::string path =
+      "/v1/threads/" + user.client.post("/v1/threads", "{}").member("id") + "/messages";
   std::string deep = R"({"title":)" + std::string(64, '[') + std::string(64, ']') + "}";
   for (const BadBody& bad : std::vector<BadBody>{{"[]", 0},
                                                  {"7", 0},
@@ -36,7 +38,7 @@ TEST(Bodies, ThatAreNoJsonObjectAnswerWhereTheyBreak) {
                                                  {R"({"title":"\u0000"})", -1},
                                                  {"\xef\xbb\xbf{}", 0},
                                                  {deep, -1}}) {
-    Answer answer = user.client.post("/v1/threads", bad.body);
+    Answer answer = user.client.post(path, bad.body);
     ASSERT_TRUE(is_problem(answer, 400, "http.bad_json")) << bad.body;
     if (bad.offset >= 0) {
       EXPECT_EQ(answer.member("offset"), std::to_string(bad.offset)) << bad.body;
@@ -196,6 +198,14 @@ TEST(Denials, AreAuditedWithWhatWasAskedFor) {
   int64_t deadline_ms = monotonic_ms() + 10'000;  // it is written after the answer
   while (sql_number(stack(), wanted) == 0 && monotonic_ms() < deadline_ms) pause_ms(5);
   EXPECT_EQ(sql_number(stack(), wanted), 1);
+}
+
+TEST(Document, IsServedToAnybody) {
+  Answer answer = stack().client().get("/v1/openapi.json");  // GET /v1/openapi.json
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.member("openapi"), "3.1.0");
+  EXPECT_NE(answer.json().find("paths")->find("/v1/openapi.json"), nullptr);
+  EXPECT_EQ(answer.json().find("x-shapes"), nullptr);
 }
 
 TEST(Health, AnswersWithoutAnything) {

@@ -1,4 +1,5 @@
-// GET /v1/runs, GET /v1/runs/{run_id}, GET /v1/threads/{thread_id}/runs, GET /v1/admin/runs/{run_id}.
+// GET /v1/runs, GET /v1/runs/{run_id}, GET /v1/threads/{thread_id}/runs,
+// GET /v1/admin/runs/{run_id}.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
