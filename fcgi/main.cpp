@@ -66,18 +66,25 @@ int run(const Settings& settings, std::vector<std::string> command) {
 }  // namespace hostler
 
 int main(int argc, char** argv) {
-  hostler::ProgramStart started =
-      hostler::start_program(argc, argv, "hostler-api",
-                             "The pool of FastCGI workers that answers Hostler's REST requests.",
-                             {{"routes", "print the route table, and end"}});
+  hostler::ProgramStart started = hostler::start_program(
+      argc, argv, "hostler-api",
+      "The pool of FastCGI workers that answers Hostler's REST requests.",
+      {{"routes", "prints the route table and ends"},
+       {hostler::check_start_flag,
+        "says what would keep the pool from starting, or nothing, and ends"}});
   if (started.exit_status) return *started.exit_status;
   if (started.has("routes")) {
     fputs(hostler::print_routes().c_str(), stdout);
     return EXIT_SUCCESS;
   }
+  bool checks_start = started.has(hostler::check_start_flag);
   std::vector<std::string> command(argv, argv + argc);
   command[0] = hostler::own_path(argv[0]);
   try {
+    if (checks_start) {
+      hostler::load_secret_box(started.settings.text("secrets.key_file"));
+      return EXIT_SUCCESS;
+    }
     return hostler::run(started.settings, std::move(command));
   } catch (const hostler::Error& error) {
     fprintf(stderr, "hostler-api: %s\n", error.cause.c_str());

@@ -249,7 +249,7 @@ void Master::begin_end() {
 void Master::begin_reload() {
   if (is_ending_ || check_pid_ > 0) return;
   std::vector<std::string> words = own_command_;
-  words.emplace_back("--check-config");
+  words.push_back("--" + std::string(check_start_flag));
   std::vector<char*> arguments = argument_list(words);
   sigset_t all;
   sigset_t none;
@@ -273,8 +273,9 @@ void Master::end_check(int status) {
   if (status == 0) {
     become_next();
   } else {
-    log_error("reload_refused", {{"how", how_it_ended(status)},
-                                 {"mend", "the configuration has faults; see the lines above"}});
+    log_error("reload_refused",
+              {{"how", how_it_ended(status)},
+               {"mend", "the pool goes on as it is; the lines above say what to mend"}});
   }
 }
 

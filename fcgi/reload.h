@@ -15,6 +15,9 @@ namespace hostler {
 
 inline constexpr const char* inheritance_variable = "POOL_INHERITANCE";
 
+// The flag with which the next generation is asked, before it gets anything, whether it could start.
+inline constexpr std::string_view check_start_flag = "check-start";
+
 struct OldWorker {
   pid_t pid;
   int drain_fd;  // closing it tells the worker to finish; -1: it was told
