@@ -107,7 +107,7 @@ Task<Answer> Line::send(Call call) {
   for (const std::string& fault : contract_faults(call, answer)) {
     ADD_FAILURE() << call.method << " " << call.path << " answers " << answer.status
                   << " against docs/openapi.yaml: " << fault << "\n"
-                  << answer.body;
+                  << answer.body.substr(0, 1000);
   }
   co_return answer;
 }
@@ -164,8 +164,8 @@ testing::AssertionResult is_problem(const Answer& answer, int status, std::strin
                answer.header("content-type") == "application/problem+json" &&
                answer.json().text_or("code") == code;
   if (is_it) return testing::AssertionSuccess() << "it is " << status << " " << code;
-  return testing::AssertionFailure()
-         << "not " << status << " " << code << " but " << answer.status << " " << answer.body;
+  return testing::AssertionFailure() << "not " << status << " " << code << " but " << answer.status
+                                     << " " << answer.body.substr(0, 1000);
 }
 
 testing::AssertionResult has_fault(const Answer& answer, std::string_view field,
