@@ -13,6 +13,7 @@
 #include "ctl/owner_session.h"
 #include "lib/account_rules.h"
 #include "lib/json.h"
+#include "lib/loop/live_settings.h"
 #include "lib/password.h"
 #include "queries.h"
 
@@ -99,12 +100,14 @@ int create_admin(const Settings& settings, const NewAdmin& admin) {
   if (!faults.empty()) return exit_usage;
   OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl admin");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  Result stored = owner.session->run(query::settings_all);
+  Settings in_force = settings_with_stored(settings, stored, nullptr);
   owner.session->begin();
   Result made = owner.session->run(query::admin_register, Params()
                                                               .text(login)
                                                               .text(admin.email)
                                                               .text(hash_password(*password))
-                                                              .text(registration_terms(settings)));
+                                                              .text(registration_terms(in_force)));
   std::string user_id(made.text());
   owner.session->run(query::admin_promote, Params().text(login));
   owner.session->commit();

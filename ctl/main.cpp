@@ -67,7 +67,23 @@ int print_version(const Options& options) {
   return exit_ok;
 }
 
+// What was asked for is not complete: says what there is.
+int print_help(const CLI::App& app) {
+  print_out(app.help());
+  return exit_usage;
+}
+
+int run_admin(const CLI::App& admin, const Settings& settings, Options& options) {
+  options.new_admin.as_json = options.as_json();
+  if (admin.got_subcommand("create")) return create_admin(settings, options.new_admin);
+  if (admin.got_subcommand("promote")) {
+    return promote_admin(settings, options.promoted, options.as_json());
+  }
+  return print_help(admin);
+}
+
 int run(const CLI::App& app, Options& options) {
+  if (app.get_subcommands().empty()) return print_help(app);
   if (app.got_subcommand("version")) return print_version(options);
   LoadedSettings loaded = load_settings(options.config, environ);
   for (const std::string& fault : loaded.faults) fail(exit_bad_configuration, fault);
@@ -81,11 +97,7 @@ int run(const CLI::App& app, Options& options) {
     return setup_database(options.superuser_url, options.database);
   }
   if (app.got_subcommand("admin")) {
-    options.new_admin.as_json = options.as_json();
-    if (app.get_subcommand("admin")->got_subcommand("create")) {
-      return create_admin(loaded.settings, options.new_admin);
-    }
-    return promote_admin(loaded.settings, options.promoted, options.as_json());
+    return run_admin(*app.get_subcommand("admin"), loaded.settings, options);
   }
   options.migrate.database_url = loaded.settings.text("database.url");
   options.migrate.as_json = options.as_json();
@@ -94,7 +106,7 @@ int run(const CLI::App& app, Options& options) {
 
 void add_admin_commands(CLI::App& app, Options& options) {
   CLI::App* admin = app.add_subcommand("admin", "make platform administrators");
-  admin->require_subcommand(1);
+  admin->require_subcommand(0, 1);
   CLI::App* create = admin->add_subcommand("create", "a new user, who is administrator");
   create->add_option("--login", options.new_admin.login, "1 to 64 characters without @")
       ->required();
@@ -106,8 +118,9 @@ void add_admin_commands(CLI::App& app, Options& options) {
 }
 
 void add_commands(CLI::App& app, Options& options) {
-  app.require_subcommand(1);
-  app.fallthrough();  // --config and -o may stand after the command too
+  app.set_version_flag("--version", "hostlerctl " HOSTLER_VERSION);
+  app.require_subcommand(0, 1);  // none: the help; an unknown one is then told by its name
+  app.fallthrough();             // --config and -o may stand after the command too
   app.add_option("--config", options.config, "the file of settings")
       ->type_name("FILE")
       ->default_str(std::string(default_settings_file));

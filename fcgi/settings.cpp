@@ -84,7 +84,7 @@ Task<Response> list_settings(Services& services, Request& request) {
   // Not this worker's snapshot: whoever just changed a setting sees it.
   Result stored = co_await services.query(request, query::settings_all);
   Settings settings =
-      settings_with_stored(services.configured_settings(), stored, services.secret_box());
+      settings_with_stored(services.configured_settings(), stored, &services.secret_box());
   JsonWriter json;
   json.begin_array();
   for (size_t index : by_name) {

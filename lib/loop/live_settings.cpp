@@ -7,12 +7,12 @@ namespace hostler {
 namespace {
 
 // The kind is ours to say, not the row's: a secret that was moved to another setting stays closed.
-SettingReading read_stored(const SettingRow& row, const Row& stored, const SecretBox& secrets) {
+SettingReading read_stored(const SettingRow& row, const Row& stored, const SecretBox* secrets) {
   if (row.is_secret) {
     SecretPlace place{std::string(stored.text("secret_id")), "", setting_secret_kind(row)};
     SealedSecret secret{stored.integer("key_version"), stored.bytes("wrapped_key"),
                         stored.bytes("sealed")};
-    std::optional<std::string> plain = secrets.open(place, secret);
+    std::optional<std::string> plain = secrets->open(place, secret);
     if (!plain) return SettingFault{"closed", "the key file does not open it"};
     return read_setting(row, *plain);
   }
@@ -27,7 +27,7 @@ std::string setting_secret_kind(const SettingRow& row) {
   return "setting:" + std::string(row.name);
 }
 
-Settings settings_with_stored(const Settings& start, const Result& rows, const SecretBox& secrets) {
+Settings settings_with_stored(const Settings& start, const Result& rows, const SecretBox* secrets) {
   Settings settings = start;
   for (int i = 0; i < rows.size(); ++i) {
     std::string key(rows[i].text("key"));
@@ -36,6 +36,7 @@ Settings settings_with_stored(const Settings& start, const Result& rows, const S
       log_warning("setting_unknown", {{"key", key}});
       continue;
     }
+    if (secrets == nullptr && setting_rows[index].is_secret) continue;
     SettingReading reading = read_stored(setting_rows[index], rows[i], secrets);
     if (const SettingFault* fault = std::get_if<SettingFault>(&reading)) {
       log_error("setting_unusable", {{"key", key}, {"why", fault->message}});
@@ -55,7 +56,7 @@ std::shared_ptr<const Settings> LiveSettings::current() const {
 }
 
 void LiveSettings::apply(const Result& rows, const SecretBox& secrets) {
-  auto settings = std::make_shared<const Settings>(settings_with_stored(start_, rows, secrets));
+  auto settings = std::make_shared<const Settings>(settings_with_stored(start_, rows, &secrets));
   std::lock_guard<std::mutex> lock(mutex_);
   current_ = std::move(settings);
 }

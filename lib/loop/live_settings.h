@@ -17,8 +17,9 @@ namespace hostler {
 std::string setting_secret_kind(const SettingRow& row);
 
 // start with the rows of query::settings_all on top. A row that this program does not know, or
-// cannot read or open, is logged and left out: what start says is then in force.
-Settings settings_with_stored(const Settings& start, const Result& rows, const SecretBox& secrets);
+// cannot read or open, is logged and left out: what start says is then in force. secrets: null for
+// a program that needs no secret setting, and may not read the key file.
+Settings settings_with_stored(const Settings& start, const Result& rows, const SecretBox* secrets);
 
 class LiveSettings {
  public:
