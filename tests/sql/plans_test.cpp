@@ -28,6 +28,11 @@ const std::set<std::string> tables_that_stay_small = {
     "schema_migrations", "settings", "daemons", "feature_flags", "plans",
     "plan_entitlements", "personas"};
 
+// Meant to read much, and why that may be.
+const std::map<std::string, std::string> reads_much = {
+    {"subscription_upkeep", "once a minute it looks at each active subscription for what is due"},
+};
+
 // An owner of the organization, once without org.runs.read_all; and a platform administrator.
 constexpr const char* contexts[] = {
     R"({"client_ip": "10.0.3.4", "scope": "org",
@@ -137,6 +142,7 @@ TEST_F(Plans, ReadNoWholeTableThatGrows) {
       Told told = execute(use, role, context);
       gets_through = gets_through || told.error.empty();
       if (!told.error.empty()) error += "; " + told.error;
+      if (reads_much.contains(use.statement->name)) continue;
       for (const auto& [fault, plan] : faults_in(told.plans)) {
         ADD_FAILURE() << place_of(use) << " " << fault << plan;
       }
