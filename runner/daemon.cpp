@@ -55,6 +55,20 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
 
 Daemon::~Daemon() = default;
 
+std::string Daemon::metrics_text() {
+  RunnerCounts counts;
+  counts.streams = streams_();
+  if (queue_) {
+    counts.runs = static_cast<int64_t>(queue_->active());
+    counts.runs_claimed = queue_->claimed();
+    counts.runs_ended = queue_->ended();
+    counts.runs_lost = queue_->lost();
+    counts.events = events_->events_written();
+    counts.flushes = events_->flushes();
+  }
+  return metrics_.prometheus_text(counts);
+}
+
 void Daemon::start() {
   db_.listen(
       {"hostler_runs", "hostler_control", "hostler_events", "hostler_settings"},

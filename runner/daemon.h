@@ -14,6 +14,7 @@
 #include "lib/secret_box.h"
 #include "runner/event_log.h"
 #include "runner/run_queue.h"
+#include "runner/runner_metrics.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
@@ -36,6 +37,7 @@ class Daemon {
   void drain(std::function<void()> done);
 
   size_t runs() const { return queue_ ? queue_->active() : 0; }
+  std::string metrics_text();
 
  private:
   Task<void> begin();
@@ -57,6 +59,7 @@ class Daemon {
   HttpClient http_;
   SecretBox secrets_;
   LiveSettings settings_;
+  RunnerMetrics metrics_;
   std::string id_;
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<ToolBox> tools_;

@@ -11,11 +11,14 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "lib/log.h"
+#include "lib/loop/metrics_server.h"
 #include "lib/program_start.h"
 #include "lib/settings_load.h"
+#include "lib/unix_listener.h"
 #include "runner/daemon.h"
 #include "sse-relay/relay.h"
 
@@ -45,6 +48,13 @@ std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   return name;
+}
+
+std::unique_ptr<MetricsServer> serve_metrics(Loop& loop, const Settings& start, Daemon& daemon) {
+  const std::string& path = start.text("metrics.runner_socket");
+  if (path.empty()) return nullptr;
+  int fd = listen_unix(path, 0660);
+  return std::make_unique<MetricsServer>(loop, fd, [&daemon] { return daemon.metrics_text(); });
 }
 
 int run_daemon(const Settings& start) {
@@ -90,6 +100,7 @@ int run_daemon(const Settings& start) {
     };
     SignalWatch on_term(loop, SIGTERM, drain);
     SignalWatch on_int(loop, SIGINT, drain);
+    std::unique_ptr<MetricsServer> metrics = serve_metrics(loop, start, daemon);
     daemon.start();
     loop.run();
   }

@@ -91,6 +91,7 @@ void RunQueue::start(const Row& row) {
     active_.erase(place);
   }
   active_.emplace(run->id, run);
+  ++claimed_;
   tasks_.add(run->id, supervise(run));
 }
 
@@ -103,12 +104,14 @@ Task<void> RunQueue::supervise(RunPtr run) {
 void RunQueue::finish(const std::string& run_id, const RunPtr& run) {
   auto place = active_.find(run_id);
   if (place != active_.end() && place->second == run) active_.erase(place);
+  ++ended_;
   look_for_runs();
 }
 
 void RunQueue::on_lost(const RunPtr& run) {
   auto place = active_.find(run->id);
   if (place == active_.end() || place->second != run) return;
+  ++lost_;
   log_warning("run_lost", {{"run_id", run->id}, {"trace_id", run->trace_id}});
   tasks_.erase(run->id);
   active_.erase(place);

@@ -36,6 +36,9 @@ class RunQueue {
   Task<bool> hand_back();
 
   size_t active() const { return active_.size(); }
+  int64_t claimed() const { return claimed_; }
+  int64_t ended() const { return ended_; }
+  int64_t lost() const { return lost_; }
 
  private:
   Task<void> start_claimed(const Statement& statement);
@@ -58,6 +61,9 @@ class RunQueue {
   bool claim_again_ = true;
   bool cancels_again_ = false;
   bool is_stopping_ = false;
+  int64_t claimed_ = 0;
+  int64_t ended_ = 0;
+  int64_t lost_ = 0;
 };
 
 }  // namespace hostler::runner

@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "tests/support/child.h"
 #include "tests/support/private_stack.h"
+#include "tests/support/run_program.h"
 
 namespace hostler {
 namespace {
@@ -22,6 +23,7 @@ using testing_support::pause_ms;
 using testing_support::PrivateStack;
 using testing_support::read_stream;
 using testing_support::read_whole_stream;
+using testing_support::run_program;
 using testing_support::StreamReading;
 
 std::vector<int64_t> one_to(size_t count) {
@@ -69,6 +71,21 @@ TEST_F(WholeStackTest, ARunStreamsToItsEndAndItsAnswerIsStored) {
   EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
   EXPECT_EQ(shown_text(reading), stored_answer(user));
   EXPECT_EQ(user.client.get("/v1/runs/" + run_id).member("status"), "completed");
+}
+
+TEST_F(WholeStackTest, BothProgramsAnswerWithTheirMetrics) {
+  PrivateStack::User user = stack_.new_user("[words 3]");
+  std::string run_id = stack_.start_run(user);
+  read_whole_stream(stack_, run_id, user.client.token);
+  auto metrics = [&](const std::string& name) {
+    return run_program({"/usr/bin/curl", "-s", "--unix-socket", stack_.env(name),
+                        "http://localhost/metrics"})
+        .out;
+  };
+  EXPECT_NE(metrics("METRICS_API").find("hostler_api_requests_total{"), std::string::npos);
+  std::string runner = metrics("METRICS_RUNNER");
+  EXPECT_NE(runner.find("\nhostler_runner_streams "), std::string::npos) << runner;
+  EXPECT_EQ(runner.find("\nhostler_runner_events_total 0\n"), std::string::npos) << runner;
 }
 
 TEST_F(WholeStackTest, FiftyFollowersReadTheSameLines) {

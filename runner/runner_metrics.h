@@ -1,0 +1,32 @@
+// The metrics of the daemon, one row each, read when somebody asks. Served by main() on the socket
+// metrics.runner_socket.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lib/metrics.h"
+
+namespace hostler::runner {
+
+// Counted by the daemon since its start; runs and streams are what it has now.
+struct RunnerCounts {
+  int64_t runs = 0;
+  int64_t streams = 0;
+  int64_t runs_claimed = 0;
+  int64_t runs_ended = 0;  // also given up until a human answers
+  int64_t runs_lost = 0;   // to another daemon
+  int64_t events = 0;
+  int64_t flushes = 0;
+};
+
+class RunnerMetrics {
+ public:
+  RunnerMetrics();
+  std::string prometheus_text(const RunnerCounts& counts);
+
+ private:
+  Metrics metrics_;
+};
+
+}  // namespace hostler::runner
