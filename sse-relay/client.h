@@ -80,8 +80,8 @@ struct Client final : StreamOwner {
   std::unique_ptr<Arrival> arrival;
   RunChannel* channel = nullptr;
 
-  int64_t cursor = 0;  // the last event that was sent, or that the client said it has
-  int64_t sent_ms = 0;
+  int64_t cursor = 0;   // the last event that was sent, or that the client said it has
+  int64_t sent_ms = 0;  // when something was last sent; at first, when it came
   uint64_t sent_bytes = 0;
   uint64_t written_bytes = 0;   // of these, as of the last look
   int64_t stands_since_ms = 0;  // when that last grew

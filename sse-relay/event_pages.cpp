@@ -11,8 +11,8 @@ namespace hostler::relay {
 namespace {
 
 constexpr int64_t rows_max = 500;
-// Of data; the frames around it make a page of small events about twice as large.
-constexpr int64_t bytes_max = 32 << 10;
+// Of frames, about: the statement adds what stands around the data.
+constexpr int64_t bytes_max = 48 << 10;
 
 }  // namespace
 

@@ -53,6 +53,7 @@ void Relay::State::take_fault(Client& client, const Error& fault) {
 // Answers before anything was sent.
 void Relay::State::refuse(Client& client, const Error& error) {
   const AnswerContext& context = client.arrival->context;
+  ++counts_.refused;
   if (error.code == ErrorCode::internal_error) {
     log_error("stream_refused", {{"trace_id", context.trace_id}, {"cause", error.cause}});
   }
@@ -136,6 +137,7 @@ void Relay::State::settle(Client& client) {
 void Relay::State::opened(Client& client) {
   client.is_counted = true;
   ++streams_;
+  ++counts_.opened;
 }
 
 // Its session, membership or thread is gone, or the daemon leaves.

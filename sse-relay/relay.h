@@ -30,6 +30,14 @@ struct RelayOptions {
   int64_t drain_limit_ms = 5'000;      // for the last bytes, at the end
 };
 
+// Since the start, but for streams.
+struct RelayCounts {
+  int streams;      // open now
+  int64_t opened;   // streams
+  int64_t refused;  // requests answered with a problem document
+  int64_t cut_off;  // streams whose client did not read
+};
+
 RelayOptions relay_options(const Settings& start);
 
 class Relay {
@@ -46,6 +54,7 @@ class Relay {
   // From any thread, from here on.
   void stop();  // each stream gets a retry line and ends; may be called again
   int streams() const;
+  RelayCounts counts() const;
   void allow_origins(std::vector<std::string> cors_origins);
 
  private:

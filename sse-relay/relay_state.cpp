@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/log.h"
+#include "lib/unix_listener.h"
 #include "sse-relay/rounds.h"
 #include "sse-relay/stream_answer.h"
 
@@ -59,7 +60,7 @@ Relay::State::State(RelayOptions options, EventFeed& feed)
       audits_(loop_, log_task_failure),
       rounds_(loop_, log_task_failure) {
   allow_origins(options_.cors_origins);
-  int fd = open_unix_listener(options_.socket_path);
+  int fd = listen_unix(options_.socket_path, 0660);
   listener_ = std::make_unique<StreamListener>(
       loop_, fd, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); });
   feed_.on_news([this] { news_.ring(); });
@@ -88,8 +89,12 @@ void Relay::State::accept(std::unique_ptr<Stream> stream) {
   clients_.push_back(std::make_unique<Client>(std::move(stream), *this));
   Client& client = *clients_.back();
   client.slot = static_cast<uint32_t>(clients_.size() - 1);
-  wheel_.place(client, loop_.now_ms() + options_.head_limit_ms);
-  if (!ticks_.pending()) ticks_.restart(options_.tick_ms);
+  client.sent_ms = loop_.now_ms();
+  if (!ticks_.pending()) {
+    wheel_.advance(client.sent_ms, [](Client&) {});  // it stood still, and is empty
+    ticks_.restart(options_.tick_ms);
+  }
+  wheel_.place(client, client.sent_ms + options_.head_limit_ms);
   client.stream->start(client);
 }
 
@@ -147,7 +152,12 @@ void Relay::State::resume_stalled() {
 void Relay::State::look_at(Client& client) {
   int64_t now_ms = loop_.now_ms();
   if (client.phase == Phase::reading) {
-    destroy(client);
+    int64_t limit_ms = client.sent_ms + options_.head_limit_ms;
+    if (now_ms >= limit_ms) {
+      destroy(client);
+    } else {
+      wheel_.place(client, limit_ms);
+    }
     return;
   }
   size_t pending = client.stream->pending_bytes();
@@ -159,7 +169,7 @@ void Relay::State::look_at(Client& client) {
     }
     int64_t limit_ms = client.stands_since_ms + options_.standstill_max_ms;
     if (now_ms >= limit_ms) {
-      log_debug("stream_stands_still", {{"pending", std::to_string(pending)}});
+      ++counts_.cut_off;
       destroy(client);
       return;
     }
@@ -231,12 +241,17 @@ RelayOptions relay_options(const Settings& start) {
   return options;
 }
 
+RelayCounts Relay::State::counts() const {
+  return {streams_.load(), counts_.opened.load(), counts_.refused.load(), counts_.cut_off.load()};
+}
+
 Relay::Relay(RelayOptions options, EventFeed& feed)
     : state_(std::make_unique<State>(std::move(options), feed)) {}
 Relay::~Relay() = default;
 void Relay::run() { state_->run(); }
 void Relay::stop() { state_->stop(); }
 int Relay::streams() const { return state_->streams(); }
+RelayCounts Relay::counts() const { return state_->counts(); }
 void Relay::allow_origins(std::vector<std::string> cors_origins) {
   state_->allow_origins(std::move(cors_origins));
 }

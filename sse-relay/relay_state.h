@@ -34,6 +34,7 @@ class Relay::State final : public ClientEvents {
   void run();
   void stop() { stop_.ring(); }                          // from any thread
   int streams() const { return streams_.load(); }        // from any thread
+  RelayCounts counts() const;                            // from any thread
   void allow_origins(std::vector<std::string> origins);  // from any thread
 
  private:
@@ -95,6 +96,11 @@ class Relay::State final : public ClientEvents {
   std::vector<Client*> settled_;  // their tasks have ended and can be freed
   std::vector<std::unique_ptr<Client>> clients_;
   std::atomic<int> streams_ = 0;
+  struct {
+    std::atomic<int64_t> opened = 0;
+    std::atomic<int64_t> refused = 0;
+    std::atomic<int64_t> cut_off = 0;
+  } counts_;
   TaskSet audits_;
   TaskSet rounds_;  // first to go: looks at everything above
 };

@@ -2,18 +2,11 @@
 // close callback, as everywhere in lib/loop.
 #include "lib/loop/stream.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -232,37 +225,6 @@ void StreamListener::Handle::accept() {
   int bytes = send_buffer_bytes;
   uv_send_buffer_size(uv_of(accepted->pipe), &bytes);
   on_stream(std::move(stream));
-}
-
-namespace {
-
-Error socket_error(const std::string& path, const char* what) {
-  return Error(ErrorCode::internal_error, {},
-               fmt::format("{}: {}: {}", path, what, strerror(errno)));
-}
-
-}  // namespace
-
-int open_unix_listener(const std::string& path) {
-  std::string fresh = path + ".new";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  errno = ENAMETOOLONG;
-  if (fresh.size() >= sizeof address.sun_path) throw socket_error(path, "path");
-  memcpy(address.sun_path, fresh.c_str(), fresh.size() + 1);
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) throw socket_error(path, "socket");
-  unlink(fresh.c_str());
-  const char* fault = nullptr;
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fault = "bind";
-  if (fault == nullptr && chmod(fresh.c_str(), 0660) != 0) fault = "chmod";
-  if (fault == nullptr && listen(fd, SOMAXCONN) != 0) fault = "listen";
-  if (fault == nullptr && rename(fresh.c_str(), path.c_str()) != 0) fault = "rename";
-  if (fault == nullptr) return fd;
-  Error error = socket_error(path, fault);
-  close(fd);
-  unlink(fresh.c_str());
-  throw error;
 }
 
 }  // namespace hostler

@@ -74,8 +74,4 @@ class StreamListener {
   Handle* handle_;
 };
 
-// Binds the path with mode 0660, whatever was there: who connects during the change meets either
-// the old socket or the new one. Answers the listening socket. Throws internal_error.
-int open_unix_listener(const std::string& path);
-
 }  // namespace hostler

@@ -7,18 +7,19 @@ FROM run_of_reader($1) AS r
 WHERE EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id AND t.deleted_at IS NULL);
 
 -- name: event_pages
--- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least.
--- has_next: more was there, but for bytes_max. What is stored is measured first, so that large events are not
--- unpacked only to be left out.
+-- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128
+-- stands for what an event is on the wire besides its data. has_next: more was there, but for bytes_max. What is
+-- stored is measured first, so that large events are not unpacked only to be left out.
 -- $1 run_ids uuid[], $2 afters bigint[], $3 rows_max integer and $4 bytes_max bigint of each run
 SELECT followed.number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at, page.has_next
 FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS followed(run_id, after, number)
 CROSS JOIN LATERAL (
     SELECT small.seq, small.type, small.data, small.created_at, small.has_next,
-        sum(octet_length(small.data::text)) OVER (ORDER BY small.seq) - octet_length(small.data::text) AS bytes_before
+        sum(octet_length(small.data::text) + 128) OVER (ORDER BY small.seq)
+            - (octet_length(small.data::text) + 128) AS bytes_before
     FROM (
         SELECT e.seq, e.type, e.data, e.created_at, lead(e.seq) OVER w IS NOT NULL AS has_next,
-            sum(pg_column_size(e.data)) OVER w - pg_column_size(e.data) AS stored_before
+            sum(pg_column_size(e.data) + 128) OVER w - (pg_column_size(e.data) + 128) AS stored_before
         FROM (SELECT seq, type, data, created_at FROM run_events
               WHERE run_events.run_id = followed.run_id AND run_events.seq > followed.after
               ORDER BY run_events.seq LIMIT $3) AS e

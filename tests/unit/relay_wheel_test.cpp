@@ -1,0 +1,181 @@
+// The wheel that says when to look at a client, and the gate that lets few ask at once.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/loop/task_set.h"
+#include "lib/loop/wait.h"
+#include "sse-relay/due_wheel.h"
+#include "sse-relay/gate.h"
+
+namespace hostler::relay {
+namespace {
+
+struct NoEvents final : ClientEvents {
+  void arrived(Client&, std::string_view) override {}
+  void drained(Client&) override {}
+  void closed(Client&) override {}
+};
+
+class Wheel : public ::testing::Test {
+ protected:
+  Client& new_client() {
+    clients.push_back(std::make_unique<Client>(nullptr, events));
+    return *clients.back();
+  }
+  std::vector<Client*> visited(int64_t now_ms) {
+    std::vector<Client*> out;
+    wheel.advance(now_ms, [&out](Client& client) { out.push_back(&client); });
+    return out;
+  }
+
+  NoEvents events;
+  std::vector<std::unique_ptr<Client>> clients;
+  DueWheel wheel{10, 1000};
+};
+
+TEST_F(Wheel, VisitsEachClientOnceWhenItIsDue) {
+  Client& soon = new_client();
+  Client& later = new_client();
+  wheel.place(soon, 1025);
+  wheel.place(later, 1300);
+  EXPECT_TRUE(visited(1020).empty());
+  EXPECT_EQ(visited(1030), std::vector<Client*>{&soon});
+  EXPECT_TRUE(visited(1299).empty());
+  EXPECT_EQ(visited(1305), std::vector<Client*>{&later});
+  EXPECT_TRUE(visited(5000).empty());
+}
+
+TEST_F(Wheel, TakesTheLastPlaceThatWasGiven) {
+  Client& client = new_client();
+  wheel.place(client, 1050);
+  wheel.place(client, 1200);
+  EXPECT_TRUE(visited(1190).empty());
+  EXPECT_EQ(visited(1200).size(), 1U);
+}
+
+TEST_F(Wheel, ForgetsWhoIsRemoved) {
+  std::vector<Client*> kept;
+  for (int i = 0; i < 20; ++i) {
+    Client& client = new_client();
+    wheel.place(client, 1050);
+    if (i % 3 == 0) {
+      wheel.remove(client);
+      wheel.remove(client);
+    } else {
+      kept.push_back(&client);
+    }
+  }
+  std::vector<Client*> found = visited(1050);
+  EXPECT_EQ(std::set<Client*>(found.begin(), found.end()),
+            std::set<Client*>(kept.begin(), kept.end()));
+}
+
+TEST_F(Wheel, VisitsEarlyWhatIsFartherThanItIsRound) {
+  Client& client = new_client();
+  wheel.place(client, 100'000);
+  EXPECT_TRUE(visited(1600).empty());
+  EXPECT_EQ(visited(1640).size(), 1U);
+}
+
+TEST_F(Wheel, GoesOnAfterALongPause) {
+  Client& before = new_client();
+  wheel.place(before, 1050);
+  EXPECT_EQ(visited(1'000'000), std::vector<Client*>{&before});
+  Client& after = new_client();
+  wheel.place(after, 1'000'050);
+  EXPECT_TRUE(visited(1'000'040).empty());
+  EXPECT_EQ(visited(1'000'050), std::vector<Client*>{&after});
+}
+
+TEST_F(Wheel, LetsAVisitPlaceOrDestroyItsClient) {
+  Client& again = new_client();
+  Client& gone = new_client();
+  wheel.place(again, 1050);
+  wheel.place(gone, 1050);
+  int visits = 0;
+  auto visit = [&](Client& client) {
+    ++visits;
+    if (&client == &again) {
+      if (visits < 3) wheel.place(client, 1100);
+    } else {
+      wheel.remove(client);
+      clients[1].reset();
+    }
+  };
+  wheel.advance(1060, visit);
+  wheel.advance(1200, visit);
+  EXPECT_EQ(visits, 3);
+}
+
+struct Passing {
+  Loop loop;
+  Gate gate{loop, 2};
+  Signal go;
+  TaskSet tasks{loop, [](const std::string&, std::exception_ptr) {}};
+  int inside = 0;
+  int most = 0;
+  int passed = 0;
+
+  Task<void> pass() {
+    Gate::Place place(gate);
+    co_await place;
+    most = std::max(most, ++inside);
+    co_await go.wait();
+    --inside;
+    ++passed;
+  }
+  Task<void> hurry() {
+    Gate::Place place(gate);
+    co_await place;
+    ++passed;
+  }
+  void turn() {
+    for (int i = 0; i < 3; ++i) loop.run_once();
+  }
+};
+
+TEST(Gate, LetsFewInAndTheOthersInTheirTurn) {
+  Passing passing;
+  for (int i = 0; i < 7; ++i) passing.tasks.add(passing.pass());
+  EXPECT_EQ(passing.inside, 2);
+  EXPECT_TRUE(passing.gate.is_full());
+  for (int i = 0; i < 4; ++i) {
+    passing.go.notify();
+    passing.turn();
+  }
+  EXPECT_EQ(passing.passed, 7);
+  EXPECT_EQ(passing.most, 2);
+  EXPECT_FALSE(passing.gate.is_full());
+}
+
+TEST(Gate, ForgetsWhoGoesAwayInsideAndInLine) {
+  Passing passing;
+  passing.tasks.add("inside", passing.pass());
+  passing.tasks.add("other", passing.pass());
+  passing.tasks.add("waits", passing.pass());
+  passing.tasks.add("last", passing.pass());
+  passing.tasks.erase("waits");
+  passing.tasks.erase("inside");
+  passing.turn();
+  EXPECT_EQ(passing.inside, 3);  // the erased one left without counting down
+  passing.go.notify();
+  passing.turn();
+  EXPECT_EQ(passing.passed, 2);
+  EXPECT_FALSE(passing.gate.is_full());
+}
+
+TEST(Gate, CarriesAnyNumberWithoutAGrowingStack) {
+  Passing passing;
+  for (int i = 0; i < 2; ++i) passing.tasks.add(passing.pass());
+  for (int i = 0; i < 100'000; ++i) passing.tasks.add(passing.hurry());
+  passing.go.notify();
+  passing.turn();
+  EXPECT_EQ(passing.passed, 100'002);
+}
+
+}  // namespace
+}  // namespace hostler::relay
