@@ -79,6 +79,7 @@ short = $(if $(V),,@printf '  %-4s %s\n' $(1) $@ && )
 .PHONY: build programs
 build: $(programs) $(tools) $(tests) ## everything, warnings are errors
 programs: $(programs) $(tools)
+	@:
 
 $(generated): sql/embed_queries.sh $(wildcard sql/queries/*.sql sql/migrations/*.sql)
 	@mkdir -p $(@D)

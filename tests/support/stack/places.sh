@@ -69,7 +69,10 @@ make_state() {
     mkdir -p "$var_dir"
     give_to_user "$var_dir"
     # A checkout under /root cannot be entered by the user: then all but var/env lives elsewhere.
-    "${run_as[@]}" test -w "$var_dir" || folder_elsewhere "$var_dir/state" /var/tmp
+    if ! "${run_as[@]}" test -w "$var_dir"; then
+      folder_elsewhere "$var_dir/state" /var/tmp
+      step State "in $(readlink "$var_dir/state"): user $stack_user may not enter $var_dir"
+    fi
     "${run_as[@]}" touch "$(realpath -e "$var_dir/state" 2>/dev/null || echo "$var_dir")/.hostler-stack"
     find_state
   fi
