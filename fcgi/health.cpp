@@ -18,20 +18,23 @@ std::string_view without_address(std::string_view cause) {
   return cause.empty() ? "not connected" : cause;
 }
 
+Error other_schema(const std::string& found) {
+  return Error(ErrorCode::http_unavailable,
+               fmt::format("schema version: expected {}, found {}", schema_version_expected,
+                           found.empty() ? "none" : found));
+}
+
 }  // namespace
 
 Task<Response> show_health(Services&, Request&) {
   co_return Response::json_text(200, R"({"status":"ok"})");
 }
 
-Task<Response> show_readiness(Services& services, Request& request) {
-  Result found = co_await services.query(request, query::schema_version);
-  std::string_view version = found.front().text("version");
-  if (version != schema_version_expected) {
-    throw Error(ErrorCode::http_unavailable,
-                fmt::format("schema version: expected {}, found {}", schema_version_expected,
-                            version.empty() ? "none" : version));
-  }
+// Without the context that other statements are given: an older schema may not know it.
+Task<Response> show_readiness(Services& services, Request&) {
+  Result found = co_await services.database().quick(query::schema_version);
+  std::string version(found.front().text("version"));
+  if (version != schema_version_expected) throw other_schema(version);
   JsonWriter body;
   body.begin_object();
   body.member("status", "ok");
@@ -41,9 +44,10 @@ Task<Response> show_readiness(Services& services, Request& request) {
 }
 
 Response render_unavailable(const Error& error) {
-  std::string reason = error.code == ErrorCode::http_unavailable
-                           ? error.detail
-                           : fmt::format("database: {}", without_address(error.cause));
+  std::string reason = fmt::format("database: {}", without_address(error.cause));
+  if (error.code == ErrorCode::http_unavailable) reason = error.detail;
+  // The statement itself failed: there is no schema of ours.
+  if (error.code == ErrorCode::internal_error) reason = other_schema("").detail;
   JsonWriter body;
   body.begin_object();
   body.member("status", "unavailable");

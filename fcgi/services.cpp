@@ -18,6 +18,8 @@ constexpr size_t aside_max = 256;
 constexpr size_t aside_denial = 0;  // series of metric_aside_dropped
 constexpr size_t aside_bell = 1;
 constexpr int64_t settings_wait_ms = 2500;
+constexpr int64_t settings_retry_ms = 1000;
+constexpr const char* settings_task = "settings";
 
 // What a write tells the audit log about the request (sql: current_request()).
 std::string context_json(const Request& request) {
@@ -132,17 +134,31 @@ Services::Services(Loop& loop, DatabaseOptions options, const Settings& configur
         // who has lost all access meanwhile; a bell that did not ring is made good by a sweep.
         log_debug("aside_failed");
       }) {
-  auto reload = [this] { aside_.add(reload_settings()); };
+  auto reload = [this] {
+    aside_.erase(settings_task);  // what it reads may be older than the news
+    aside_.add(settings_task, reload_settings());
+  };
   database_.listen(
       {"hostler_settings"}, [reload](std::string_view, std::string_view) { reload(); }, reload);
 }
 
 Task<void> Services::reload_settings() {
-  Result rows = co_await database_.quick(query::settings_all);
-  live_settings_.apply(rows, secret_box_);
-  settings_ = live_settings_.current();
-  has_stored_settings_ = true;
-  settings_read_.notify();
+  while (true) {
+    Batch batch;
+    batch.add(query::settings_all);
+    BatchOutcome outcome = co_await database_.attempt_quick(std::move(batch));
+    if (outcome.is_unknown()) co_return;  // begun anew when the connection is back
+    if (!outcome.error) {
+      live_settings_.apply(outcome.results.front(), secret_box_);
+      settings_ = live_settings_.current();
+      has_stored_settings_ = true;
+      settings_read_.notify();
+      co_return;
+    }
+    // The schema is older than this program, most likely, and about to be migrated.
+    log_error("settings_not_read", {{"cause", outcome.error->cause}});
+    co_await sleep_ms(loop_, settings_retry_ms);
+  }
 }
 
 Task<bool> Services::next_settings() {
