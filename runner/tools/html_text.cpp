@@ -65,8 +65,6 @@ Flow flow_of(std::string_view name) {
 }
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_letter(unsigned char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
-bool parts_attributes(char c) { return is_space(c) || c == '"' || c == '\''; }
 
 // Text with its white space joined and its lines parted.
 class Writer {
@@ -168,6 +166,9 @@ class Reader {
   static void on_text(void* self, const xmlChar* text, int count) noexcept {
     of(self).add_text({reinterpret_cast<const char*>(text), static_cast<size_t>(count)});
   }
+  static int on_read(void* self, char* into, int room) noexcept {
+    return of(self).give(into, room);
+  }
   static void on_fault(void* self, xmlErrorPtr) noexcept { of(self).watch_cost(); }
 
   void begin_element(std::string_view name, const xmlChar** pairs);
@@ -175,11 +176,11 @@ class Reader {
   void add_text(std::string_view text);
   void watch_cost();
   void leave_what_ended();
-  void stop();
-  void feed(std::string_view html);
+  int give(char* into, int room);
 
   HtmlLimits limits_;
   Clock::time_point due_;
+  std::string_view left_;  // of the page, not yet given to the parser
   htmlParserCtxtPtr parser_ = nullptr;
   Writer text_;
   Writer title_;
@@ -191,17 +192,11 @@ class Reader {
   unsigned calls_ = 0;
 };
 
-void Reader::stop() {
-  if (truncated_) return;
-  truncated_ = true;
-  xmlStopParser(parser_);
-}
-
 // A page that is nested or broken on purpose makes each call cost more: the clock decides.
 void Reader::watch_cost() {
   constexpr unsigned calls_between_looks = 32;
   if (++calls_ % calls_between_looks != 0) return;
-  if (text_.size() > limits_.text_bytes_max || Clock::now() > due_) stop();
+  if (text_.size() > limits_.text_bytes_max || Clock::now() > due_) truncated_ = true;
 }
 
 void Reader::leave_what_ended() {
@@ -211,14 +206,16 @@ void Reader::leave_what_ended() {
 }
 
 void Reader::begin_element(std::string_view name, const xmlChar** pairs) {
+  constexpr int depth_max = 30'000;  // each end tag may be looked for through all of it
   watch_cost();
   leave_what_ended();
   int depth = parser_->nameNr;
+  if (depth > depth_max) truncated_ = true;
   // One that begins where another stood: that one has ended, unsaid.
   for (int* place : {&skipped_depth_, &verbatim_depth_, &title_depth_}) {
     if (*place == depth) *place = 0;
   }
-  if (skipped_depth_ != 0) return;
+  if (skipped_depth_ != 0 || truncated_) return;
   Flow flow = flow_of(name);
   bool is_hidden = flow == Flow::skipped;
   for (; pairs != nullptr && *pairs != nullptr && !is_hidden; pairs += 2) {
@@ -265,26 +262,16 @@ void Reader::add_text(std::string_view text) {
   watch_cost();
 }
 
-// In pieces, so that a tag that costs too much is seen before it is parsed.
-void Reader::feed(std::string_view html) {
-  constexpr size_t piece_bytes = 16 * 1024;
-  // The parser compares each attribute of a tag with all before it.
-  constexpr size_t tag_parts_max = 40'000;
-  size_t parts = 0;
-  while (!html.empty() && !truncated_) {
-    std::string_view piece = html.substr(0, piece_bytes);
-    html.remove_prefix(piece.size());
-    htmlParseChunk(parser_, piece.data(), static_cast<int>(piece.size()), 0);
-    if (truncated_) return;
-    const xmlParserInput& input = *parser_->input;
-    size_t waiting = static_cast<size_t>(input.end - input.cur);
-    if (waiting < piece.size()) parts = 0;
-    parts += static_cast<size_t>(std::count_if(piece.begin(), piece.end(), parts_attributes));
-    bool is_in_tag = waiting > piece.size() && input.cur[0] == '<' && is_letter(input.cur[1]);
-    if (is_in_tag && parts > tag_parts_max) stop();
-    if (Clock::now() > due_) stop();
-  }
-  if (!truncated_) htmlParseChunk(parser_, nullptr, 0, 1);
+// Where the parser gets its bytes, a few thousand at a time: the page ends here when it has cost
+// enough, also within a tag without end. (xmlStopParser leaves libxml2 2.9.14 with no input and
+// crashes it.)
+int Reader::give(char* into, int room) {
+  if (Clock::now() > due_) truncated_ = true;
+  if (truncated_) return 0;
+  size_t count = std::min(left_.size(), static_cast<size_t>(std::max(room, 0)));
+  left_.copy(into, count);
+  left_.remove_prefix(count);
+  return static_cast<int>(count);
 }
 
 PageText Reader::read(std::string_view html) {
@@ -293,7 +280,7 @@ PageText Reader::read(std::string_view html) {
     return true;
   }();
   static_cast<void>(is_ready);
-  parser_ = htmlCreatePushParserCtxt(nullptr, nullptr, nullptr, 0, nullptr, XML_CHAR_ENCODING_UTF8);
+  parser_ = htmlNewParserCtxt();
   if (parser_ == nullptr) return {};
   *parser_->sax = {};
   parser_->sax->initialized = XML_SAX2_MAGIC;
@@ -303,8 +290,9 @@ PageText Reader::read(std::string_view html) {
   parser_->sax->ignorableWhitespace = on_text;
   parser_->sax->serror = on_fault;
   parser_->userData = this;
-  htmlCtxtUseOptions(parser_, HTML_PARSE_RECOVER | HTML_PARSE_NONET | HTML_PARSE_IGNORE_ENC);
-  feed(html);
+  int options = HTML_PARSE_RECOVER | HTML_PARSE_NONET | HTML_PARSE_IGNORE_ENC;
+  left_ = html;
+  htmlCtxtReadIO(parser_, on_read, nullptr, this, nullptr, "UTF-8", options);
   htmlFreeParserCtxt(parser_);
   PageText page;
   page.title = title_.take();

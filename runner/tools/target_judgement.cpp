@@ -13,6 +13,16 @@ bool is_refused(const IpAddress& address, int port, const CidrList& allowed) {
   return refused_address(address, allowed).has_value() || is_service_port(port);
 }
 
+// A name that is no public site's: of one word, or under a suffix that RFC 6761, 6762 or 8375 sets
+// aside for local use. What does not resolve here may resolve where the reader is.
+bool is_local_name(std::string_view host) {
+  while (host.ends_with('.')) host.remove_suffix(1);
+  for (std::string_view suffix : {".localhost", ".local", ".internal", ".home.arpa"}) {
+    if (host.ends_with(suffix)) return true;
+  }
+  return host.find('.') == std::string_view::npos;
+}
+
 }  // namespace
 
 Task<std::optional<std::string>> judge_target(Loop& loop, std::string url, CidrList allowed,
@@ -29,7 +39,7 @@ Task<std::optional<std::string>> judge_target(Loop& loop, std::string url, CidrL
   bool is_denied = std::all_of(addresses.begin(), addresses.end(), [&](const IpAddress& address) {
     return is_refused(address, target->port, allowed);
   });
-  if (addresses.empty()) is_denied = is_service_port(target->port);
+  if (addresses.empty()) is_denied = is_service_port(target->port) || is_local_name(target->host);
   if (is_denied) co_return std::nullopt;
   co_return target->text;
 }
