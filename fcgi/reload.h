@@ -15,7 +15,8 @@ namespace hostler {
 
 inline constexpr const char* inheritance_variable = "POOL_INHERITANCE";
 
-// The flag with which the next generation is asked, before it gets anything, whether it could start.
+// The flag with which the next generation is asked, before it gets anything, whether it could
+// start.
 inline constexpr std::string_view check_start_flag = "check-start";
 
 struct OldWorker {
