@@ -15,6 +15,7 @@ constexpr int64_t listening_check_ms = 250;
 constexpr int64_t inputs_check_ms = 1000;
 constexpr int inputs_expired_max = 100;
 constexpr int64_t upkeep_ms = 60 * 1000;
+constexpr int64_t pruned_max = 5000;  // rows of a table at once: well within the statement's time
 constexpr int64_t drain_limit_ms = 15'000;
 
 DatabaseOptions database_options(const Settings& start, std::string application_name,
@@ -193,6 +194,7 @@ Task<void> Daemon::upkeep_forever() {
   for (;;) {
     Batch batch;
     batch.add(query::event_partitions).add(query::subscription_upkeep);
+    batch.add(query::auth_prune, Params().integer(pruned_max));
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) log_warning("upkeep_failed", {{"cause", outcome.error->cause}});
     co_await sleep_ms(loop_, upkeep_ms);

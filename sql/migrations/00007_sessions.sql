@@ -212,17 +212,26 @@ BEGIN
 END
 $$;
 
--- Takes away what is over: counters after a day, tokens a day after their end, sessions without tokens.
--- For the daemon's upkeep.
-CREATE FUNCTION auth_prune() RETURNS void
+-- Takes away what is over, at most so many rows of each: counters and tokens a day after their end, and sessions with
+-- the last of their refresh tokens. For the daemon's upkeep.
+CREATE FUNCTION auth_prune(at_most integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     ended timestamptz := clock_timestamp() - interval '1 day';
+    ended_sessions uuid[];
 BEGIN
-    DELETE FROM attempts WHERE at < ended;
-    DELETE FROM login_failures WHERE at < ended;
-    DELETE FROM access_tokens WHERE expires_at < ended;
-    DELETE FROM refresh_tokens WHERE expires_at < ended;
+    DELETE FROM attempts WHERE ctid IN (SELECT ctid FROM attempts WHERE at < ended ORDER BY at LIMIT at_most);
+    DELETE FROM login_failures WHERE ctid IN
+        (SELECT ctid FROM login_failures WHERE at < ended ORDER BY at LIMIT at_most);
+    DELETE FROM access_tokens WHERE hash IN
+        (SELECT hash FROM access_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
+    WITH gone AS (
+        DELETE FROM refresh_tokens WHERE hash IN
+            (SELECT hash FROM refresh_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most)
+        RETURNING session_id)
+    SELECT array_agg(DISTINCT session_id) INTO ended_sessions FROM gone;
+    DELETE FROM sessions s WHERE s.id = ANY (ended_sessions)
+        AND NOT EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.session_id = s.id);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION auth_prune FROM hostler_api;

@@ -152,3 +152,7 @@ SELECT uuidv7();
 -- name: event_partitions
 -- Partitions ahead of time.
 SELECT run_events_make_partitions();
+
+-- name: auth_prune
+-- Counters, tokens and sessions that are long over. $1 at_most integer
+SELECT auth_prune($1);

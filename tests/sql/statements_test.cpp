@@ -63,7 +63,7 @@ TEST(Statements, AreRefusedToARoleWithoutTheRight) {
   DbSession session = session_of(database, "hostler_api");
   Statement of_tokens{"test", "of_tokens", "SELECT hash FROM access_tokens WHERE hash = $1", 1};
   EXPECT_NE(fault_of(session, of_tokens).find("permission denied"), std::string::npos);
-  Statement of_pruning{"test", "of_pruning", "SELECT auth_prune()", 0};
+  Statement of_pruning{"test", "of_pruning", "SELECT auth_prune(1)", 0};
   EXPECT_NE(fault_of(session, of_pruning).find("permission denied"), std::string::npos);
   Statement of_nothing{"test", "of_nothing", "SELECT no_such_function($1)", 1};
   EXPECT_NE(fault_of(session, of_nothing).find("does not exist"), std::string::npos);
