@@ -105,6 +105,12 @@ Task<Response> list_settings(Services& services, Request& request);
 Task<Response> set_setting(Services& services, Request& request);
 Task<Response> unset_setting(Services& services, Request& request);
 
+// personas.cpp
+Task<Response> list_personas(Services& services, Request& request);
+Task<Response> create_persona(Services& services, Request& request);
+Task<Response> update_persona(Services& services, Request& request);
+Task<Response> delete_persona(Services& services, Request& request);
+
 // streams.cpp
 Task<Response> served_by_relay(Services& services, Request& request);
 

@@ -120,6 +120,15 @@ constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/models",                     user_or_key,
             quick, none, by_org, list_models},
 
+    {get,   "/v1/personas",                   user_or_key,
+            own, none, by_org, list_personas},
+    {post,  "/v1/personas",                   scoped("data.personas.manage"),
+            own, mib, by_org, create_persona},
+    {patch, "/v1/personas/{persona_id}",      scoped("data.personas.manage"),
+            own, mib, by_org, update_persona, &query::persona_guard},
+    {del,   "/v1/personas/{persona_id}",      scoped("data.personas.manage"),
+            own, none, by_org, delete_persona},
+
     {get,   "/v1/tool-providers",             scoped("data.secrets"),
             own, none, by_org, list_tool_providers},
     {put,   "/v1/tool-providers/{group}/{provider}/activate", scoped("data.secrets"),
@@ -203,6 +212,7 @@ constexpr std::array path_names{
     PathName{"run_id", ErrorCode::runs_not_found},
     PathName{"provider_id", ErrorCode::llm_providers_not_found},
     PathName{"model_id", ErrorCode::llm_models_not_found},
+    PathName{"persona_id", ErrorCode::personas_not_found},
     PathName{"org_id", ErrorCode::orgs_not_found},
     PathName{"plan_id", ErrorCode::plans_not_found},
     PathName{"subscription_id", ErrorCode::subscriptions_not_found},

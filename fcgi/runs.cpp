@@ -1,10 +1,10 @@
 // Runs: made here, executed by the daemon, which hears of them by a bell. Statements:
 // sql/queries/runs.sql.
-#include <algorithm>
 #include <optional>
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/persona_id.h"
 #include "fcgi/services.h"
 #include "queries.h"
 
@@ -17,28 +17,12 @@ struct NewRun {
   std::string strategy;
 };
 
-bool is_key_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
-bool is_version_char(char c) { return is_key_char(c) || (c >= 'A' && c <= 'Z') || c == '.'; }
-
-bool is_word(std::string_view text, size_t most, bool (*fits)(char)) {
-  return !text.empty() && text.size() <= most && std::all_of(text.begin(), text.end(), fits);
-}
-
-// persona_key, or persona_key@version.
-bool is_persona_id(std::string_view text) {
-  size_t at = text.find('@');
-  bool has_version = at != std::string_view::npos;
-  return is_word(text.substr(0, at), 64, is_key_char) &&
-         (!has_version || is_word(text.substr(at + 1), 32, is_version_char));
-}
-
 NewRun read_new_run(const Request& request) {
   Fields fields = Fields::of_optional_body(request);
   NewRun wanted;
   wanted.route_id = fields.optional_id("route_id");
-  wanted.persona_id = fields.optional_text("persona_id", {.most = 97});
+  wanted.persona_id =
+      fields.optional_text("persona_id", {.most = persona_key_most + 1 + persona_version_most});
   if (wanted.persona_id == "") wanted.persona_id.reset();  // the default (description, 4.9)
   if (wanted.persona_id && !is_persona_id(*wanted.persona_id)) {
     fields.fault("persona_id", "bad_format", "must be persona_key or persona_key@version");

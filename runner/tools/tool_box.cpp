@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "lib/json.h"
+#include "lib/tool_names.h"
 #include "runner/tools/arguments.h"
 #include "runner/tools/web_fetch.h"
 #include "runner/tools/web_search.h"
@@ -52,6 +53,15 @@ constexpr std::array tools{
             R"json("description":"The question."}},"required":["message"]})json",
             question_fault, nullptr},
 };
+
+constexpr bool has_every_tool() {
+  if (tools.size() != tool_names.size()) return false;
+  for (size_t i = 0; i < tools.size(); ++i) {
+    if (tools[i].name != tool_names[i]) return false;
+  }
+  return true;
+}
+static_assert(has_every_tool(), "lib/tool_names.h and the table hold the same tools");
 
 const ToolRow* find_tool(std::string_view name) {
   for (const ToolRow& row : tools) {

@@ -18,7 +18,7 @@ struct Resource {
   std::string_view function;  // in sql/migrations
   std::string_view schema;    // in the document
 };
-constexpr std::array<Resource, 8> resources = {{
+constexpr std::array<Resource, 9> resources = {{
     {"thread_json", "Thread"},
     {"message_json", "Message"},
     {"run_json", "Run"},
@@ -26,6 +26,7 @@ constexpr std::array<Resource, 8> resources = {{
     {"run_admin_json", "AdminRun"},
     {"llm_provider_json", "LlmProvider"},
     {"llm_model_json", "LlmModel"},
+    {"persona_json", "Persona"},
     {"me_json", "Me"},
 }};
 
