@@ -88,7 +88,8 @@ struct HttpClientOptions {
   long idle_connections_max = 256;
 };
 
-// One a loop. Outlives its exchanges.
+// One a loop. Outlives its exchanges and whatever they wake: it may not end inside a coroutine that
+// awaits one.
 class HttpClient {
  public:
   // Throws std::runtime_error when ca_file cannot be read.

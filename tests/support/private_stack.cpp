@@ -33,11 +33,7 @@ std::string value_of(const std::string& written) {
   return value;
 }
 
-Task<StreamReading> read_on(Loop& loop, std::string url, std::string ca_file, std::string token,
-                            int events_max) {
-  HttpClientOptions options;
-  options.ca_file = ca_file;
-  HttpClient http(loop, options);
+Task<StreamReading> read_on(HttpClient& http, std::string url, std::string token, int events_max) {
   HttpRequest request;
   request.url = std::move(url);
   request.guarded = false;
@@ -178,7 +174,10 @@ StreamReading read_stream(const PrivateStack& stack, const std::string& run_id,
   std::string url =
       fmt::format("{}/v1/runs/{}/events?after_seq={}", stack.env("BASE_URL"), run_id, after_seq);
   Loop loop;
-  return run_task(loop, read_on(loop, std::move(url), stack.env("CA_CERT"), token, events_max));
+  HttpClientOptions options;
+  options.ca_file = stack.env("CA_CERT");
+  HttpClient http(loop, options);
+  return run_task(loop, read_on(http, std::move(url), token, events_max));
 }
 
 StreamReading read_whole_stream(const PrivateStack& stack, const std::string& run_id,
