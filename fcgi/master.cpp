@@ -143,6 +143,13 @@ bool Master::fork_worker(int seat_number, WorkerPlace& place) {
   sigset_t before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
+  // One that was caught but not told yet would be lost by the child's copy of the loop, which then
+  // waits for it for ever when it is closed.
+  loop_.run_once();
+  if (is_ending_) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return false;
+  }
   pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
   if (pid == 0) {
     is_child_ = true;
