@@ -1,4 +1,4 @@
-// Every handler of the API, by topic: fcgi/<topic>.cpp defines them, fcgi/routes.cpp names them.
+// Every handler of the API, by topic: fcgi/<topic>.cpp defines them, fcgi/route_table.h names them.
 #pragma once
 
 #include "fcgi/request.h"

@@ -1,223 +1,22 @@
-// THE ROUTE TABLE: the whole public API, one row a route. Access is checked before a handler's
-// answer leaves; --routes prints it; tests compare it with docs/openapi.yaml and nginx.
+// Which row of the route table a request is for, the checks of the table, and its print.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "fcgi/handlers.h"
 #include "fcgi/path_pattern.h"
 #include "fcgi/route.h"
-#include "queries.h"
+#include "fcgi/route_table.h"
 
 namespace hostler {
 namespace {
 
-using enum Method;
-using enum Lane;
-
-constexpr Access open{Access::Who::open, false, nullptr};
-constexpr Access admin{Access::Who::platform_admin, false, nullptr};
-constexpr Access user{Access::Who::user, false, nullptr};
-constexpr Access user_or_key{Access::Who::user, true, nullptr};
-constexpr Access may(const char* permission) {
-  return {Access::Who::permission, false, permission};
-}
-constexpr Access may_or_key(const char* permission) {
-  return {Access::Who::permission, true, permission};
-}
-// ?scope=platform, the default, is for platform admins; ?scope=org needs the permission.
-constexpr Access scoped(const char* permission) { return {Access::Who::scope, false, permission}; }
-
-constexpr int64_t none = 0;
-constexpr int64_t mib = body_bytes_most;
-
-constexpr Rate uncounted = Rate::none;
-constexpr Rate by_address = Rate::anonymous;
-constexpr Rate by_org = Rate::org;
-
-// A row: method, path, access; lane, body limit, what calls count for, handler, and for a route
-// with ids and a body the guard of its ids. Where a literal and a value both fit, the literal
-// stands first.
-// clang-format off
-constexpr auto routes = std::to_array<Route>({
-    {get,   "/healthz",                       open,
-            quick, none, uncounted, show_health},
-    {get,   "/readyz",                        open,
-            quick, none, uncounted, show_readiness, nullptr, render_unavailable},
-    {get,   "/v1/openapi.json",               open,
-            quick, none, by_address, show_openapi},
-
-    {get,   "/v1/auth/captcha-config",        open,
-            quick, none, by_address, show_captcha_config},
-    {get,   "/v1/auth/registration-mode",     open,
-            quick, none, by_address, show_registration_mode},
-    {post,  "/v1/auth/check",                 open,
-            own, mib, by_address, check_login},
-    {post,  "/v1/auth/register",              open,
-            own, mib, by_address, register_account},
-    {post,  "/v1/auth/login",                 open,
-            own, mib, by_address, log_in},
-    {post,  "/v1/auth/refresh",               open,
-            own, none, by_address, refresh_session},
-    {post,  "/v1/auth/logout",                user,
-            own, none, by_org, log_out},
-
-    {get,   "/v1/me",                         user_or_key,
-            quick, none, by_org, show_me},
-    {patch, "/v1/me",                         user,
-            own, mib, by_org, update_me},
-
-    {get,   "/v1/threads",                    may_or_key("data.threads.read"),
-            quick, none, by_org, list_threads},
-    {post,  "/v1/threads",                    may_or_key("data.threads.write"),
-            own, mib, by_org, create_thread},
-    {get,   "/v1/threads/search",             may_or_key("data.threads.read"),
-            own, none, by_org, search_threads},
-    {get,   "/v1/threads/{thread_id}",        may_or_key("data.threads.read"),
-            quick, none, by_org, show_thread},
-    {patch, "/v1/threads/{thread_id}",        may_or_key("data.threads.write"),
-            own, mib, by_org, update_thread, &query::thread_guard},
-    {del,   "/v1/threads/{thread_id}",        may_or_key("data.threads.write"),
-            own, none, by_org, delete_thread},
-    {get,   "/v1/threads/{thread_id}/messages",  may_or_key("data.threads.read"),
-            own, none, by_org, list_messages, &query::thread_guard},
-    {post,  "/v1/threads/{thread_id}/messages",  may_or_key("data.threads.write"),
-            own, mib, by_org, create_message, &query::thread_guard},
-    {get,   "/v1/threads/{thread_id}/runs",   may_or_key("data.runs.read"),
-            quick, none, by_org, list_thread_runs, &query::thread_guard},
-    {post,  "/v1/threads/{thread_id}/runs",   may_or_key("data.runs.write"),
-            own, mib, by_org, create_run, &query::thread_guard},
-    {post,  "/v1/threads/{thread_id}:retry",  may_or_key("data.runs.write"),
-            own, none, by_org, retry_run},
-
-    {get,   "/v1/runs",                       may_or_key("data.runs.read"),
-            own, none, by_org, list_runs},
-    {get,   "/v1/runs/{run_id}",              may_or_key("data.runs.read"),
-            quick, none, by_org, show_run},
-    {post,  "/v1/runs/{run_id}:cancel",       may_or_key("data.runs.write"),
-            own, none, by_org, cancel_run},
-    {post,  "/v1/runs/{run_id}/input",        may_or_key("data.runs.write"),
-            own, mib, by_org, answer_run, &query::run_guard},
-    {get,   "/v1/runs/{run_id}/events",       may_or_key("data.runs.read"),
-            quick, none, uncounted, served_by_relay},
-
-    {get,   "/v1/llm-providers",              scoped("data.llm_providers.manage"),
-            own, none, by_org, list_llm_providers},
-    {post,  "/v1/llm-providers",              scoped("data.llm_providers.manage"),
-            own, mib, by_org, create_llm_provider},
-    {patch, "/v1/llm-providers/{provider_id}", scoped("data.llm_providers.manage"),
-            own, mib, by_org, update_llm_provider, &query::llm_provider_guard},
-    {del,   "/v1/llm-providers/{provider_id}", scoped("data.llm_providers.manage"),
-            own, none, by_org, delete_llm_provider},
-    {get,   "/v1/llm-providers/{provider_id}/models", scoped("data.llm_providers.manage"),
-            own, none, by_org, list_llm_models},
-    {post,  "/v1/llm-providers/{provider_id}/models", scoped("data.llm_providers.manage"),
-            own, mib, by_org, create_llm_model, &query::llm_provider_guard},
-    {patch, "/v1/llm-providers/{provider_id}/models/{model_id}", scoped("data.llm_providers.manage"),
-            own, mib, by_org, update_llm_model, &query::llm_model_guard},
-    {del,   "/v1/llm-providers/{provider_id}/models/{model_id}", scoped("data.llm_providers.manage"),
-            own, none, by_org, delete_llm_model},
-    {get,   "/v1/models",                     user_or_key,
-            quick, none, by_org, list_models},
-
-    {get,   "/v1/personas",                   user_or_key,
-            own, none, by_org, list_personas},
-    {post,  "/v1/personas",                   scoped("data.personas.manage"),
-            own, mib, by_org, create_persona},
-    {patch, "/v1/personas/{persona_id}",      scoped("data.personas.manage"),
-            own, mib, by_org, update_persona, &query::persona_guard},
-    {del,   "/v1/personas/{persona_id}",      scoped("data.personas.manage"),
-            own, none, by_org, delete_persona},
-
-    {get,   "/v1/tool-providers",             scoped("data.secrets"),
-            own, none, by_org, list_tool_providers},
-    {put,   "/v1/tool-providers/{group}/{provider}/activate", scoped("data.secrets"),
-            own, none, by_org, activate_tool_provider},
-    {put,   "/v1/tool-providers/{group}/{provider}/deactivate", scoped("data.secrets"),
-            own, none, by_org, deactivate_tool_provider},
-    {put,   "/v1/tool-providers/{group}/{provider}/credential", scoped("data.secrets"),
-            own, mib, by_org, set_tool_credential, &query::tool_provider_check},
-    {del,   "/v1/tool-providers/{group}/{provider}/credential", scoped("data.secrets"),
-            own, none, by_org, delete_tool_credential},
-
-    {get,   "/v1/feature-flags",              admin,
-            own, none, by_org, list_feature_flags},
-    {post,  "/v1/feature-flags",              admin,
-            own, mib, by_org, create_feature_flag},
-    {get,   "/v1/feature-flags/{key}",        admin,
-            own, none, by_org, show_feature_flag},
-    {patch, "/v1/feature-flags/{key}",        admin,
-            own, mib, by_org, update_feature_flag, &query::feature_flag_guard},
-    {del,   "/v1/feature-flags/{key}",        admin,
-            own, none, by_org, delete_feature_flag},
-    {get,   "/v1/feature-flags/{key}/org-overrides", admin,
-            own, none, by_org, list_flag_overrides},
-    {post,  "/v1/feature-flags/{key}/org-overrides", admin,
-            own, mib, by_org, set_flag_override, &query::feature_flag_guard},
-    {del,   "/v1/feature-flags/{key}/org-overrides/{org_id}", admin,
-            own, none, by_org, delete_flag_override},
-    {get,   "/v1/feature-flags/{key}/evaluate", admin,
-            own, none, by_org, evaluate_feature_flag},
-    {get,   "/v1/me/feature-flags",           user_or_key,
-            quick, none, by_org, list_own_flags},
-
-    {get,   "/v1/plans",                      user,
-            own, none, by_org, list_plans},
-    {post,  "/v1/plans",                      admin,
-            own, mib, by_org, create_plan},
-    {get,   "/v1/plans/{plan_id}",            user,
-            quick, none, by_org, show_plan},
-    {get,   "/v1/subscriptions",              may("data.subscriptions.read"),
-            own, none, by_org, list_subscriptions},
-    {post,  "/v1/subscriptions",              admin,
-            own, mib, by_org, create_subscription},
-    {get,   "/v1/subscriptions/{subscription_id}", may("data.subscriptions.read"),
-            quick, none, by_org, show_subscription},
-    {del,   "/v1/subscriptions/{subscription_id}", admin,
-            own, none, by_org, cancel_subscription},
-    {get,   "/v1/entitlements",               user,
-            own, none, by_org, list_entitlements},
-    {get,   "/v1/entitlement-overrides",      admin,
-            own, none, by_org, list_entitlement_overrides},
-    {post,  "/v1/entitlement-overrides",      admin,
-            own, mib, by_org, set_entitlement_override},
-    {del,   "/v1/entitlement-overrides/{override_id}", admin,
-            own, none, by_org, delete_entitlement_override},
-
-    {get,   "/v1/admin/runs/{run_id}",        admin,
-            quick, none, by_org, show_run_to_admin},
-    {get,   "/v1/admin/settings",             admin,
-            quick, none, by_org, list_settings},
-    {put,   "/v1/admin/settings/{key}",       admin,
-            own, mib, by_org, set_setting},
-    {del,   "/v1/admin/settings/{key}",       admin,
-            own, none, by_org, unset_setting},
-});
-// clang-format on
+using namespace route_table;
 
 constexpr auto patterns = [] {
   std::array<PathPattern, routes.size()> made{};
   for (size_t i = 0; i < routes.size(); ++i) made[i] = path_pattern(routes[i].path);
   return made;
 }();
-
-struct PathName {
-  std::string_view name;
-  ErrorCode not_found;
-};
-
-// What a path value that is no UUID is the absence of.
-constexpr std::array path_names{
-    PathName{"thread_id", ErrorCode::threads_not_found},
-    PathName{"run_id", ErrorCode::runs_not_found},
-    PathName{"provider_id", ErrorCode::llm_providers_not_found},
-    PathName{"model_id", ErrorCode::llm_models_not_found},
-    PathName{"persona_id", ErrorCode::personas_not_found},
-    PathName{"org_id", ErrorCode::orgs_not_found},
-    PathName{"plan_id", ErrorCode::plans_not_found},
-    PathName{"subscription_id", ErrorCode::subscriptions_not_found},
-    PathName{"override_id", ErrorCode::entitlement_overrides_not_found},
-};
 
 constexpr ErrorCode code_of(std::string_view name) {
   for (const PathName& known : path_names) {

@@ -90,6 +90,8 @@ INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
 SELECT id, org_id, current_period_start, 1 FROM subscriptions;
 INSERT INTO entitlement_overrides (org_id, key, value, value_type, created_by_user_id)
 SELECT personal_org_id, 'limit.concurrent_runs', '5', 'integer', id FROM users;
+INSERT INTO outbox (kind, template, recipient, locale, fields, status, next_attempt_at)
+SELECT 'mail', 'verify_email', email, 'en', '{}', 'delivered', NULL FROM users;
 
 -- One run each that can be claimed, that waits, and that somebody owns: of threads of user1, user2 and user3.
 UPDATE runs SET status = 'running', ended_at = NULL
