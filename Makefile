@@ -174,7 +174,7 @@ tidied := $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(lib_sources) $(api_sources) $(ru
 tidy: $(tidied)
 $(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(openapi)
 	@mkdir -p $(@D)
-	clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
+	$(call short,TIDY)clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
 	@touch $@
 
 # ---------------------------------------------------------------- install

@@ -31,6 +31,7 @@ constexpr std::array count_rows{
 
 std::vector<MetricRow> metric_rows() {
   std::vector<MetricRow> rows;
+  rows.reserve(std::size(count_rows));
   for (const CountRow& row : count_rows) rows.push_back({row.type, row.name, row.help, {""}});
   return rows;
 }
