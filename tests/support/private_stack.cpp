@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "lib/loop/task_set.h"
 #include "tests/support/accounts.h"
 #include "tests/support/child.h"
 #include "tests/support/run_program.h"
@@ -38,12 +39,16 @@ Task<StreamReading> read_on(HttpClient& http, std::string url, std::string token
   request.url = std::move(url);
   request.guarded = false;
   request.total_timeout_ms = stream_limit_ms;
+  request.connect_timeout_ms = stream_limit_ms;  // fifty TLS handshakes on a loaded machine
   request.response_bytes_max = size_t{64} << 20;
   request.headers = {{"Accept", "text/event-stream"}, {"Authorization", "Bearer " + token}};
   StreamReading reading;
   HttpExchange exchange(http, std::move(request));
   const HttpHead* head = co_await exchange.head();
-  if (head == nullptr) co_return reading;
+  if (head == nullptr) {
+    reading.failure = exchange.failure()->message;
+    co_return reading;
+  }
   reading.status = head->status;
   for (;;) {
     std::optional<std::string> piece = co_await exchange.next_piece();
@@ -53,7 +58,32 @@ Task<StreamReading> read_on(HttpClient& http, std::string url, std::string token
     if (has_enough) co_return reading;
   }
   reading.has_ended_cleanly = !exchange.failure();
+  if (exchange.failure()) reading.failure = exchange.failure()->message;
   co_return reading;
+}
+
+Task<void> read_into(HttpClient& http, std::string url, std::string token, StreamReading& reading) {
+  StreamReading read = co_await read_on(http, std::move(url), std::move(token), 0);
+  reading = std::move(read);
+}
+
+Task<void> read_all(Loop& loop, HttpClient& http, std::string url, std::string token,
+                    std::vector<StreamReading>& readings) {
+  TaskSet followers(loop, [](const std::string&, std::exception_ptr failure) {
+    ADD_FAILURE() << cause_of(failure);
+  });
+  for (StreamReading& reading : readings) followers.add(read_into(http, url, token, reading));
+  co_await followers.ended();
+}
+
+HttpClientOptions trusting(const PrivateStack& stack) {
+  HttpClientOptions options;
+  options.ca_file = stack.env("CA_CERT");
+  return options;
+}
+
+std::string stream_url(const PrivateStack& stack, const std::string& run_id, int64_t after_seq) {
+  return fmt::format("{}/v1/runs/{}/events?after_seq={}", stack.env("BASE_URL"), run_id, after_seq);
 }
 
 }  // namespace
@@ -171,13 +201,18 @@ std::string StreamReading::types() const {
 
 StreamReading read_stream(const PrivateStack& stack, const std::string& run_id,
                           const std::string& token, int64_t after_seq, int events_max) {
-  std::string url =
-      fmt::format("{}/v1/runs/{}/events?after_seq={}", stack.env("BASE_URL"), run_id, after_seq);
   Loop loop;
-  HttpClientOptions options;
-  options.ca_file = stack.env("CA_CERT");
-  HttpClient http(loop, options);
-  return run_task(loop, read_on(http, std::move(url), token, events_max));
+  HttpClient http(loop, trusting(stack));
+  return run_task(loop, read_on(http, stream_url(stack, run_id, after_seq), token, events_max));
+}
+
+std::vector<StreamReading> read_streams(const PrivateStack& stack, const std::string& run_id,
+                                        const std::string& token, size_t followers) {
+  Loop loop;
+  HttpClient http(loop, trusting(stack));
+  std::vector<StreamReading> readings(followers);
+  run_task(loop, read_all(loop, http, stream_url(stack, run_id, 0), token, readings));
+  return readings;
 }
 
 StreamReading read_whole_stream(const PrivateStack& stack, const std::string& run_id,

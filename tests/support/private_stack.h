@@ -49,6 +49,7 @@ struct StreamReading {
   int status = 0;
   std::string text;
   bool has_ended_cleanly = false;
+  std::string failure;  // what broke the connection, or kept it from being made
 
   std::vector<std::string> event_lines() const;  // the JSON of each event
   std::vector<int64_t> seqs() const;
@@ -59,6 +60,9 @@ struct StreamReading {
 // Blocks; may be called from several threads.
 StreamReading read_stream(const PrivateStack& stack, const std::string& run_id,
                           const std::string& token, int64_t after_seq = 0, int events_max = 0);
+// The same by that many followers at once, on connections of their own, from the first event on.
+std::vector<StreamReading> read_streams(const PrivateStack& stack, const std::string& run_id,
+                                        const std::string& token, size_t followers);
 
 // Reads until the terminal event, coming back after every break with the last number seen.
 StreamReading read_whole_stream(const PrivateStack& stack, const std::string& run_id,

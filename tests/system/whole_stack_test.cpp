@@ -91,16 +91,11 @@ TEST_F(WholeStackTest, BothProgramsAnswerWithTheirMetrics) {
 TEST_F(WholeStackTest, FiftyFollowersReadTheSameLines) {
   PrivateStack::User user = stack_.new_user("[words 60]");
   std::string run_id = stack_.start_run(user);
-  std::vector<StreamReading> readings(50);
-  std::vector<std::thread> followers;
-  for (StreamReading& reading : readings) {
-    followers.emplace_back([&] { reading = read_stream(stack_, run_id, user.client.token); });
-  }
-  for (std::thread& follower : followers) follower.join();
+  std::vector<StreamReading> readings = read_streams(stack_, run_id, user.client.token, 50);
   StreamReading late = read_stream(stack_, run_id, user.client.token);
   ASSERT_EQ(late.types(), "run.started run.completed");
   for (const StreamReading& reading : readings) {
-    EXPECT_EQ(reading.event_lines(), late.event_lines());
+    EXPECT_EQ(reading.event_lines(), late.event_lines()) << reading.failure;
   }
 }
 
