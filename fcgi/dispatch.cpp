@@ -51,7 +51,7 @@ void check_ids(const Request& request) {
   }
   for (size_t i = 0; i < request.path_value_count; ++i) {
     const auto& [name, value] = request.path_values[i];
-    ErrorCode code = not_found_code(name);
+    ErrorCode code = not_found_code(*request.route, name);
     if (code != ErrorCode::count_ && !is_uuid(value)) throw Error(code);
   }
 }
@@ -60,7 +60,7 @@ bool ids_are_well(const Request& request) {
   if (!request.org_id_wanted.empty() && !is_uuid(request.org_id_wanted)) return false;
   for (size_t i = 0; i < request.path_value_count; ++i) {
     const auto& [name, value] = request.path_values[i];
-    if (not_found_code(name) != ErrorCode::count_ && !is_uuid(value)) return false;
+    if (not_found_code(*request.route, name) != ErrorCode::count_ && !is_uuid(value)) return false;
   }
   return true;
 }

@@ -100,6 +100,21 @@ Task<Response> set_entitlement_override(Services& services, Request& request);
 Task<Response> list_entitlement_overrides(Services& services, Request& request);
 Task<Response> delete_entitlement_override(Services& services, Request& request);
 
+// orgs.cpp
+Task<Response> create_org(Services& services, Request& request);
+Task<Response> list_orgs(Services& services, Request& request);
+Task<Response> show_org(Services& services, Request& request);
+Task<Response> update_org(Services& services, Request& request);
+Task<Response> list_members(Services& services, Request& request);
+Task<Response> update_member(Services& services, Request& request);
+Task<Response> remove_member(Services& services, Request& request);
+
+// invitations.cpp
+Task<Response> create_invitation(Services& services, Request& request);
+Task<Response> list_invitations(Services& services, Request& request);
+Task<Response> revoke_invitation(Services& services, Request& request);
+Task<Response> accept_invitation(Services& services, Request& request);
+
 // settings.cpp
 Task<Response> list_settings(Services& services, Request& request);
 Task<Response> set_setting(Services& services, Request& request);

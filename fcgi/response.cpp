@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fcgi/request.h"
+#include "lib/json.h"
 
 namespace hostler {
 namespace {
@@ -46,6 +47,14 @@ Response Response::json_row(int status, Result result) {
   response.rows = std::move(result);
   response.body_view = response.rows.text();
   return response;
+}
+
+Response Response::json_row_with(int status, const Result& result, std::string_view name,
+                                 std::string_view value) {
+  std::string text(result.text());
+  text.pop_back();  // the object's end
+  text += ',' + json_quote(name) + ':' + json_quote(value) + '}';
+  return json_text(status, std::move(text));
 }
 
 Response Response::no_content() { return {}; }

@@ -26,6 +26,9 @@ struct Response {
   static Response json_text(int status, std::string text);
   // The JSON that a statement made: the first column of its first row, passed on without a copy.
   static Response json_row(int status, Result result);
+  // As json_row, with a further member that the database never sees: a secret shown once.
+  static Response json_row_with(int status, const Result& result, std::string_view name,
+                                std::string_view value);
   static Response no_content();
   // 200 {"ok":true}
   static Response ok();

@@ -36,6 +36,9 @@ struct Access {
   Who who;
   bool takes_key;          // an API key serves too (contract section 11, keys)
   const char* permission;  // permission: always; scope: for ?scope=org
+  // The path's {org_id} is the organization acted in, whatever X-Org-Id says: the caller must be a
+  // member of it (else its 404), and has the permissions of the role there.
+  bool acts_in_path_org = false;
 };
 
 // The statement of a guard, or none. Its count stands beside it because g++ 12 with sanitizers
@@ -80,7 +83,7 @@ struct RouteMatch {
 RouteMatch find_route(Method method, const Target& target);
 
 // The code of a path value that is no UUID, for names ending in _id; count_ for other names.
-ErrorCode not_found_code(std::string_view path_name);
+ErrorCode not_found_code(const Route& route, std::string_view path_name);
 
 // One line a route, for --routes: method, path, access, keys, lane, body limit, rate class,
 // handler's topic is told by the path. Columns are parted by tabs and stay as they are.

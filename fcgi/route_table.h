@@ -27,6 +27,11 @@ constexpr Access may_or_key(const char* permission) {
 }
 // ?scope=platform, the default, is for platform admins; ?scope=org needs the permission.
 constexpr Access scoped(const char* permission) { return {Access::Who::scope, false, permission}; }
+// In the organization that the path names.
+constexpr Access there(Access access) {
+  access.acts_in_path_org = true;
+  return access;
+}
 
 constexpr int64_t none = 0;
 constexpr int64_t mib = body_bytes_most;
@@ -66,6 +71,29 @@ inline constexpr auto routes = std::to_array<Route>({
             quick, none, by_org, show_me},
     {patch, "/v1/me",                         user,
             own, mib, by_org, update_me},
+
+    {get,   "/v1/orgs",                       user,
+            own, none, by_org, list_orgs},
+    {post,  "/v1/orgs",                       user,
+            own, mib, by_org, create_org},
+    {get,   "/v1/orgs/{org_id}",              there(user),
+            quick, none, by_org, show_org},
+    {patch, "/v1/orgs/{org_id}",              there(may("org.manage")),
+            own, mib, by_org, update_org},
+    {get,   "/v1/orgs/{org_id}/members",      there(user),
+            own, none, by_org, list_members},
+    {patch, "/v1/orgs/{org_id}/members/{user_id}", there(may("org.members.manage")),
+            own, mib, by_org, update_member, &query::member_guard},
+    {del,   "/v1/orgs/{org_id}/members/{user_id}", there(user),
+            own, none, by_org, remove_member},
+    {get,   "/v1/orgs/{org_id}/invitations",  there(may("org.members.manage")),
+            own, none, by_org, list_invitations},
+    {post,  "/v1/orgs/{org_id}/invitations",  there(may("org.members.manage")),
+            own, mib, by_org, create_invitation},
+    {del,   "/v1/orgs/{org_id}/invitations/{invitation_id}", there(may("org.members.manage")),
+            own, none, by_org, revoke_invitation},
+    {post,  "/v1/org-invitations/{token}/accept", user,
+            own, none, by_org, accept_invitation},
 
     {get,   "/v1/threads",                    may_or_key("data.threads.read"),
             quick, none, by_org, list_threads},
@@ -198,9 +226,10 @@ inline constexpr auto routes = std::to_array<Route>({
 struct PathName {
   std::string_view name;
   ErrorCode not_found;
+  std::string_view under = "/";  // the beginning of the paths it holds for
 };
 
-// What a path value that is no UUID is the absence of.
+// What a path value that is no UUID is the absence of. The first row that fits.
 inline constexpr std::array path_names{
     PathName{"thread_id", ErrorCode::threads_not_found},
     PathName{"run_id", ErrorCode::runs_not_found},
@@ -208,6 +237,8 @@ inline constexpr std::array path_names{
     PathName{"model_id", ErrorCode::llm_models_not_found},
     PathName{"persona_id", ErrorCode::personas_not_found},
     PathName{"org_id", ErrorCode::orgs_not_found},
+    PathName{"user_id", ErrorCode::members_not_found, "/v1/orgs/"},
+    PathName{"invitation_id", ErrorCode::invitations_not_found},
     PathName{"plan_id", ErrorCode::plans_not_found},
     PathName{"subscription_id", ErrorCode::subscriptions_not_found},
     PathName{"override_id", ErrorCode::entitlement_overrides_not_found},

@@ -18,9 +18,9 @@ constexpr auto patterns = [] {
   return made;
 }();
 
-constexpr ErrorCode code_of(std::string_view name) {
+constexpr ErrorCode code_of(std::string_view path, std::string_view name) {
   for (const PathName& known : path_names) {
-    if (known.name == name) return known.not_found;
+    if (known.name == name && path.starts_with(known.under)) return known.not_found;
   }
   return ErrorCode::count_;
 }
@@ -63,11 +63,14 @@ constexpr bool rows_are_whole() {
     if (patterns[i].value_count > path_values_max) return false;
     for (size_t s = 0; s < patterns[i].count; ++s) {
       std::string_view name = patterns[i].segments[s].name;
-      if (name.ends_with("_id") && code_of(name) == ErrorCode::count_) return false;
+      bool is_id = name.ends_with("_id");
+      if (is_id && code_of(route.path, name) == ErrorCode::count_) return false;
     }
     bool names_permission =
         route.access.who == Access::Who::permission || route.access.who == Access::Who::scope;
     if (names_permission != (route.access.permission != nullptr)) return false;
+    bool is_in_an_org = route.path.starts_with("/v1/orgs/{org_id}");
+    if (is_in_an_org != route.access.acts_in_path_org) return false;
     int count = static_cast<int>(patterns[i].value_count);
     if (route.guard.params != -1 && route.guard.params != count) return false;
   }
@@ -139,7 +142,9 @@ RouteMatch find_route(Method method, const Target& target) {
   return match;
 }
 
-ErrorCode not_found_code(std::string_view path_name) { return code_of(path_name); }
+ErrorCode not_found_code(const Route& route, std::string_view path_name) {
+  return code_of(route.path, path_name);
+}
 
 std::string print_routes() {
   std::string out;

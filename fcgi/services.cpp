@@ -65,13 +65,20 @@ const char* need_of(const Request& request) {
   return *scope == "org" ? access.permission : nullptr;
 }
 
+// The organization to act in, as the client named it; empty: the caller's own.
+std::string_view org_named(const Request& request) {
+  return request.route->access.acts_in_path_org ? request.path_value("org_id")
+                                                : request.org_id_wanted;
+}
+
 void add_authentication(const Request& request, const char* need, bool takes_key, Batch& batch) {
   Params params;
   params.bytes(request.credential.hash);
   params.boolean(request.credential.kind == Credential::Kind::api_key);
-  // An X-Org-Id that is no UUID is nobody's: dispatch tells so after this.
-  if (is_uuid(request.org_id_wanted)) {
-    params.text(request.org_id_wanted);
+  // What is no UUID is nobody's organization: dispatch tells so after this.
+  std::string_view org_id = org_named(request);
+  if (is_uuid(org_id)) {
+    params.text(org_id);
   } else {
     params.null();
   }
@@ -112,6 +119,12 @@ Batch begin_batch(Request& request) {
     add_entry(request, batch);
   }
   return batch;
+}
+
+// The path as it was asked for, but of one that holds a token the pattern alone.
+std::string_view tellable_path(const Request& request) {
+  if (request.route->path.find("{token}") != std::string_view::npos) return request.route->path;
+  return request.uri.substr(0, request.uri.find('?'));
 }
 
 void take_caller(Request& request, bool authenticated, const Results& results) {
@@ -248,7 +261,7 @@ void Services::audit_denied(const Request& request, const Error& denial) {
   params.text(error_row(denial.code).name);
   std::string target(method_name(request.method));
   target += ' ';
-  target += request.uri.substr(0, request.uri.find('?'));
+  target += tellable_path(request);
   params.text(target);
   batch.add(query::audit_denied, std::move(params));
   add_aside(std::move(batch), aside_denial);

@@ -262,7 +262,7 @@ BEGIN
             PERFORM fail('auth.token_expired', 'POST /v1/auth/refresh gives a new one.');
         END IF;
         IF who.role IS NULL THEN
-            PERFORM fail('orgs.not_found', 'X-Org-Id names no organization of yours.');
+            PERFORM fail('orgs.not_found', 'You belong to no organization with this id.');
         END IF;
         session_id := who.session_id;
         platform_admin := who.platform_admin;

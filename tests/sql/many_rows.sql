@@ -3,17 +3,24 @@
 -- here may be used to test what a statement answers.
 SET session_replication_role = replica;  -- no foreign keys, no triggers: speed
 
-INSERT INTO users (id, login, username, email, password_hash, personal_org_id)
-SELECT uuidv7(), 'user' || n, 'user' || n, 'user' || n || '@example.org', 'x', gen_random_uuid()
+INSERT INTO users (id, login, username, email, email_verified_at, password_hash, personal_org_id)
+SELECT uuidv7(), 'user' || n, 'user' || n, 'user' || n || '@example.org', clock_timestamp(), 'x', gen_random_uuid()
 FROM generate_series(1, 4000) AS n;
 INSERT INTO user_names (name_key, user_id) SELECT name_key(login), id FROM users;
 INSERT INTO orgs (id, slug, name, type)
-SELECT personal_org_id, personal_org_id::text, login, 'personal' FROM users;
+SELECT personal_org_id, personal_org_id::text, login, CASE login WHEN 'user1' THEN 'workspace' ELSE 'personal' END
+FROM users;
 INSERT INTO org_members (org_id, user_id, role) SELECT personal_org_id, id, 'owner' FROM users;
 INSERT INTO org_members (org_id, user_id, role)
 SELECT b.personal_org_id, u.id, 'member' FROM users u, (SELECT personal_org_id FROM users WHERE login = 'user1') AS b
 WHERE u.login LIKE 'user2%';
 INSERT INTO credit_accounts (org_id, balance) SELECT id, 1000000 FROM orgs;
+INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash)
+SELECT personal_org_id, 'invited' || n || '@example.net', 'member', id, sha256(convert_to('invite' || id || n, 'UTF8'))
+FROM users, generate_series(1, 2) AS n;
+-- user1 is invited by user5.
+UPDATE org_invitations SET email = 'user1@example.org'
+WHERE org_id = (SELECT personal_org_id FROM users WHERE login = 'user5') AND email = 'invited1@example.net';
 INSERT INTO invite_codes (user_id, code, max_uses) SELECT id, upper(login), 1 FROM users;
 INSERT INTO referrals (inviter_user_id, invitee_user_id, invite_code_id)
 SELECT u.id, v.id, gen_random_uuid() FROM users u

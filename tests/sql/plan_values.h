@@ -123,6 +123,14 @@ inline PlanValues plan_values(DbSession& session) {
        R"('{"model": "new", "is_default": true, "context_tokens": 1, "input_usd_per_mtok": 0,
            "output_usd_per_mtok": 0, "cache_read_usd_per_mtok": 0, "cache_write_usd_per_mtok": 0,
            "multiplier": 1}')"},
+      {"slug", "'new-team'"},
+      {"org_update.changes", R"('{"name": "New"}')"},
+      {"member", ask("quote_literal(id) FROM users WHERE login = 'user2'")},
+      {"role", "'admin'"},
+      {"invitation", ask("quote_literal(id) FROM org_invitations WHERE org_id = " + org +
+                         " ORDER BY id LIMIT 1")},
+      {"invitation_hash", ask("quote_literal(token_hash) FROM org_invitations WHERE email = "
+                              "'user1@example.org'")},
       {"group", "'web_search'"},
       {"tool_provider_switch.provider", "'web_search.alpha'"},
       {"tool_provider_check.provider", "'web_search.alpha'"},

@@ -18,7 +18,7 @@ struct Resource {
   std::string_view function;  // in sql/migrations
   std::string_view schema;    // in the document
 };
-constexpr std::array<Resource, 9> resources = {{
+constexpr std::array<Resource, 12> resources = {{
     {"thread_json", "Thread"},
     {"message_json", "Message"},
     {"run_json", "Run"},
@@ -28,6 +28,9 @@ constexpr std::array<Resource, 9> resources = {{
     {"llm_model_json", "LlmModel"},
     {"persona_json", "Persona"},
     {"me_json", "Me"},
+    {"org_json", "Org"},
+    {"member_json", "Member"},
+    {"invitation_json", "Invitation"},
 }};
 
 // Where an SQL string or a bracketed piece that begins at `at` ends; `at` itself for anything else.

@@ -1,0 +1,70 @@
+// Invitations to organizations. Statements: sql/queries/orgs.sql. A token is shown once and mailed
+// once; the database keeps its hash, and what the mail says of it sealed.
+#include "fcgi/handlers.h"
+#include "fcgi/input.h"
+#include "fcgi/services.h"
+#include "lib/account_rules.h"
+#include "lib/crypto.h"
+#include "lib/json.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+constexpr std::string_view token_prefix = "inv_";
+
+// What only the mail may say, as mail_queue() takes it.
+std::string sealed_for_mail(const SecretBox& box, std::string_view secret_id,
+                            std::string_view token) {
+  JsonWriter said;
+  said.begin_object().member("token", token).end_object();
+  SecretPlace place;
+  place.id = secret_id;
+  place.kind = "mail";
+  return secret_json(place, box.seal(place, said.take()));
+}
+
+}  // namespace
+
+Task<Response> create_invitation(Services& services, Request& request) {
+  Fields fields = Fields::of_body(request);
+  std::string email = fields.required_text("email", {.least = 1, .most = 1000, .trims = true});
+  std::string role = fields.required_choice("role", {"member", "admin"});
+  std::optional<TextFault> fault = email.empty() ? std::nullopt : email_fault(email);
+  if (fault) fields.fault("email", std::move(fault->code), std::move(fault->message));
+  fields.check();
+  Result secret_id = co_await services.query(request, query::secret_id_new);
+  Token token = make_token(token_prefix);
+  Params params;
+  params.text(email).text(role).bytes(token.hash);
+  params.text(sealed_for_mail(services.secret_box(), secret_id.text(), token.text));
+  Result made = co_await services.query(request, query::invitation_create, std::move(params));
+  co_return Response::json_row_with(201, made, "token", token.text);
+}
+
+Task<Response> list_invitations(Services& services, Request& request) {
+  Query query(request);
+  int64_t limit = query.limit();
+  std::optional<std::string> before = query.id("before");
+  query.check();
+  Params params;
+  params.integer(limit).text_or_null(before);
+  Result page = co_await services.query(request, query::invitation_page, std::move(params));
+  co_return page_response(request, std::move(page), "before");
+}
+
+Task<Response> revoke_invitation(Services& services, Request& request) {
+  Params params;
+  params.text(request.path_value("invitation_id"));
+  co_await services.query(request, query::invitation_revoke, std::move(params));
+  co_return Response::no_content();
+}
+
+Task<Response> accept_invitation(Services& services, Request& request) {
+  Params params;
+  params.bytes(sha256(request.path_value("token")));
+  co_await services.query(request, query::invitation_accept, std::move(params));
+  co_return Response::ok();
+}
+
+}  // namespace hostler
