@@ -1,6 +1,7 @@
 # Hostler: every verb. Plain `make` prints them.
 #
-# VARIANT chooses the build: release (default), asan (address and undefined-behaviour sanitizers), clang.
+# VARIANT chooses the build: release (default), asan (address and undefined-behaviour sanitizers), tsan (thread
+# sanitizer), clang.
 # PORT (8443) and VAR (./var) choose the private stack that up, down and demo act on.
 
 SHELL := /bin/bash
@@ -20,6 +21,7 @@ BUILD := build/$(VARIANT)
 
 CXX_release := g++
 CXX_asan    := g++
+CXX_tsan    := g++
 CXX_clang   := clang++
 CXX := $(if $(shell command -v ccache 2>/dev/null),ccache )$(CXX_$(VARIANT))
 
@@ -35,13 +37,16 @@ OPT_clang   += -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-fro
 # With the sanitizers on, g++ 12 finds uninitialized temporaries inside libfmt.
 OPT_asan    := -Wno-uninitialized -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LINK_asan   := -fsanitize=address,undefined
+# The thread sanitizer does not follow the fences of atomics; g++ 12 warns of each.
+OPT_tsan    := -Wno-tsan -Wno-uninitialized -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+LINK_tsan   := -fsanitize=thread
 LINK_hardening := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
 PACKAGES := libpq libuv libcurl libsodium fmt openssl libxml-2.0
 CPPFLAGS := -I. -I$(BUILD)/generated $(addprefix -isystem ,$(sort $(patsubst -I%,%,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null)))) \
-	-DHOSTLER_VERSION='"$(VERSION)"'
-CXXFLAGS := -std=c++20 -pthread $(WARNINGS) $(HARDENING) $(OPT_$(VARIANT)) -MMD -MP
-LDFLAGS  := -pthread $(LINK_hardening) $(LINK_$(VARIANT)) $(if $(shell command -v mold 2>/dev/null),-B/usr/libexec/mold)
+	-DHOSTLER_VERSION='"$(VERSION)"' $(EXTRA_CPPFLAGS)
+CXXFLAGS := -std=c++20 -pthread $(WARNINGS) $(HARDENING) $(OPT_$(VARIANT)) -MMD -MP $(EXTRA_CXXFLAGS)
+LDFLAGS  := -pthread $(LINK_hardening) $(LINK_$(VARIANT)) $(if $(shell command -v mold 2>/dev/null),-B/usr/libexec/mold) $(EXTRA_LDFLAGS)
 LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 # ---------------------------------------------------------------- sources
@@ -150,12 +155,17 @@ down: ## stop that stack, all of it
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: test asan check
+.PHONY: test asan tsan check
 test: ## install what is missing, build, run every test except the long ones
 	+@VARIANT=$(VARIANT) tests/run
 
 asan: ## the same with address and undefined-behaviour sanitizers
 	+@VARIANT=asan tests/run
+
+tsan: ## the unit tests, where the two loops of the daemon meet, with the thread sanitizer
+	@$(stack)/install-packages build run test
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=tsan build/tsan/unit_test build/tsan/hostlerctl
+	TSAN_OPTIONS=halt_on_error=1 build/tsan/unit_test --gtest_brief=1
 
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
 
@@ -193,6 +203,23 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	nginx/render $(DESTDIR)/etc/nginx/hostler
 	install -d $(DESTDIR)/etc/nginx/sites-available
 	mv $(DESTDIR)/etc/nginx/hostler/hostler.conf $(DESTDIR)/etc/nginx/sites-available/hostler
+	install -D -m 644 -t $(installed)/lib/systemd/system $(wildcard systemd/*.service systemd/*.socket systemd/*.target)
+	install -D -m 644 systemd/hostler.sysusers $(installed)/lib/sysusers.d/hostler.conf
+	install -D -m 644 systemd/hostler.tmpfiles $(installed)/lib/tmpfiles.d/hostler.conf
+	install -D -m 644 -t $(installed)/share/man/man7 docs/man/hostler.7
+	install -D -m 644 -t $(installed)/share/man/man8 docs/man/hostler-api.8 docs/man/hostler-runner.8
+	install -d $(installed)/share/man/man1 $(installed)/share/man/man5
+	docs/man/hostlerctl.1.sh $(BUILD)/hostlerctl > $(installed)/share/man/man1/hostlerctl.1
+	docs/man/hostler.toml.5.sh $(BUILD)/hostler-api > $(installed)/share/man/man5/hostler.toml.5
+
+.PHONY: deb
+deb: ## the Debian package, in build/deb
+	@$(stack)/install-packages build deb
+	rm -rf build/deb && mkdir -p build/deb/hostler
+	git ls-files -z | xargs -0 cp --parents -t build/deb/hostler
+	cd build/deb/hostler && dpkg-buildpackage -us -uc -b
+	lintian --fail-on error,warning build/deb/*.changes
+	@ls -l build/deb/*.deb
 
 # ---------------------------------------------------------------- tidy up
 

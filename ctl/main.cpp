@@ -119,6 +119,7 @@ void add_admin_commands(CLI::App& app, Options& options) {
 
 void add_commands(CLI::App& app, Options& options) {
   app.set_version_flag("--version", "hostlerctl " HOSTLER_VERSION);
+  app.set_help_all_flag("--help-all", "Print the help of all commands and exit");
   app.require_subcommand(0, 1);  // none: the help; an unknown one is then told by its name
   app.fallthrough();             // --config and -o may stand after the command too
   app.add_option("--config", options.config, "the file of settings")

@@ -19,7 +19,9 @@
 
 #include "lib/error.h"
 #include "lib/log.h"
+#include "lib/service_notify.h"
 #include "lib/unix_listener.h"
+#include "queries.h"
 
 namespace hostler {
 namespace {
@@ -172,6 +174,7 @@ bool Master::fork_worker(int seat_number, WorkerPlace& place) {
 void Master::look_after() {
   kill_stuck();
   check_generation();
+  feed_watchdog();
   loop_.stop();
 }
 
@@ -195,9 +198,23 @@ void Master::check_generation() {
   for (int seat = 0; seat < shared_->seats.count(); ++seat) {
     if (!shared_->seats[seat].is_serving.load()) return;
   }
+  if (!is_ready_) {
+    is_ready_ = true;
+    notify_service(fmt::format("READY=1\nSTATUS={} workers, schema {}", shared_->seats.count(),
+                               schema_version_expected));
+  }
   for (Child& child : children_) {
     if (child.seat_number < 0 && child.drain_fd >= 0) tell_to_finish(child);
   }
+}
+
+// Stuck workers are ours to replace; the service manager replaces a stuck master.
+void Master::feed_watchdog() {
+  int64_t interval_ms = watchdog_interval_ms();
+  int64_t now_ms = monotonic_ms();
+  if (interval_ms == 0 || now_ms < watchdog_due_ms_) return;
+  watchdog_due_ms_ = now_ms + interval_ms;
+  notify_service("WATCHDOG=1");
 }
 
 void Master::tell_to_finish(Child& child) {
@@ -243,6 +260,7 @@ void Master::forget(Child child, int status) {
 void Master::begin_end() {
   if (is_ending_) return;
   log_info("pool_ending");
+  notify_service("STOPPING=1\nSTATUS=finishing requests");
   is_ending_ = true;
   end_by_ms_ = monotonic_ms() + end_limit_ms;
   // First the name, so that nobody new waits at a door that closes; then the workers take the rest.

@@ -45,6 +45,7 @@ class Master {
   void look_after();
   void kill_stuck();
   void check_generation();
+  void feed_watchdog();
   void tell_to_finish(Child& child);
   void begin_end();
   void begin_reload();
@@ -66,7 +67,9 @@ class Master {
   pid_t check_pid_ = -1;                // of the program that looks at the new configuration
   bool is_ending_ = false;
   bool is_child_ = false;
+  bool is_ready_ = false;  // every seat served once; told to the service manager
   int64_t end_by_ms_ = 0;
+  int64_t watchdog_due_ms_ = 0;
   Timer tick_;
   SignalWatch terminate_;
   SignalWatch interrupt_;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/log.h"
+#include "lib/service_notify.h"
 
 namespace hostler::runner {
 namespace {
@@ -96,6 +97,8 @@ Task<void> Daemon::begin() {
   tasks_.add("inputs", expire_inputs_forever());
   tasks_.add("upkeep", upkeep_forever());
   log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.place}});
+  notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}", options_.slots,
+                             schema_version_expected));
 }
 
 // A daemon that is started before Postgres, or before the migration, waits for them.
@@ -110,7 +113,10 @@ Task<void> Daemon::register_daemon() {
     std::string why = version.error ? "database: " + version.error->cause
                                     : fmt::format("schema version: expected {}, found {}",
                                                   schema_version_expected, found);
-    if (why != told) log_warning("daemon_waits", {{"why", why}});
+    if (why != told) {
+      log_warning("daemon_waits", {{"why", why}});
+      notify_service("STATUS=waiting: " + why);
+    }
     told = why;
     co_await sleep_ms(loop_, registration_retry_ms);
   }

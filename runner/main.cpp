@@ -17,6 +17,7 @@
 #include "lib/log.h"
 #include "lib/loop/metrics_server.h"
 #include "lib/program_start.h"
+#include "lib/service_notify.h"
 #include "lib/settings_load.h"
 #include "lib/unix_listener.h"
 #include "runner/daemon.h"
@@ -91,8 +92,15 @@ int run_daemon(const Settings& start) {
     Daemon daemon(loop, start, std::move(secrets), feed, options,
                   [&relay] { return relay.streams(); });
     Timer give_up(loop, [&loop] { loop.stop(); });
+    int64_t watchdog_ms = watchdog_interval_ms();
+    Timer watchdog(loop, [&] {
+      notify_service("WATCHDOG=1");
+      watchdog.restart(watchdog_ms);
+    });
+    if (watchdog_ms > 0) watchdog.restart(watchdog_ms);
     auto drain = [&] {
       if (give_up.pending()) return;
+      notify_service("STOPPING=1\nSTATUS=handing runs back");
       log_info("daemon_drains", {{"runs", std::to_string(daemon.runs())}});
       give_up.restart(exit_limit_ms);
       relay.stop();

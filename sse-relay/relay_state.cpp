@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/log.h"
+#include "lib/service_notify.h"
 #include "lib/unix_listener.h"
 #include "sse-relay/rounds.h"
 #include "sse-relay/stream_answer.h"
@@ -60,7 +61,8 @@ Relay::State::State(RelayOptions options, EventFeed& feed)
       audits_(loop_, log_task_failure),
       rounds_(loop_, log_task_failure) {
   allow_origins(options_.cors_origins);
-  int fd = listen_unix(options_.socket_path, 0660);
+  int fd = handed_listener("stream");
+  if (fd < 0) fd = listen_unix(options_.socket_path, 0660);
   listener_ = std::make_unique<StreamListener>(
       loop_, fd, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); });
   feed_.on_news([this] { news_.ring(); });
