@@ -43,11 +43,11 @@ void log_failure(const std::string& name, std::exception_ptr failure) {
 }  // namespace
 
 Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& feed,
-               DaemonOptions options, std::function<int()> streams)
+               DaemonOptions options, StreamSide stream_side)
     : loop_(loop),
       options_(std::move(options)),
       feed_(feed),
-      streams_(std::move(streams)),
+      stream_side_(std::move(stream_side)),
       db_(loop, database_options(start, "hostler-runner", 4)),
       events_db_(loop, database_options(start, "hostler-runner events", 1)),
       http_(loop, http_options(start)),
@@ -59,7 +59,7 @@ Daemon::~Daemon() = default;
 
 std::string Daemon::metrics_text() {
   RunnerCounts counts;
-  counts.streams = streams_();
+  stream_side_.count(counts);
   if (queue_) {
     counts.runs = static_cast<int64_t>(queue_->active());
     counts.runs_claimed = queue_->claimed();
@@ -69,6 +69,12 @@ std::string Daemon::metrics_text() {
     counts.flushes = events_->flushes();
   }
   return metrics_.prometheus_text(counts);
+}
+
+int Daemon::streams() const {
+  RunnerCounts counts;
+  stream_side_.count(counts);
+  return static_cast<int>(counts.streams);
 }
 
 void Daemon::start() {
@@ -88,7 +94,8 @@ Task<void> Daemon::begin() {
   agent_services_ = std::make_unique<AgentServices>(
       AgentServices{loop_, db_, http_, *events_, secrets_, settings_, *tools_});
   RunQueueOptions queue_options{options_.host, options_.place, options_.slots};
-  queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options, streams_);
+  queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
+                                      [this] { return streams(); });
   tasks_.add("event_log", events_->run());
   tasks_.add("claims", queue_->claim_forever());
   tasks_.add("leases", queue_->renew_forever());
@@ -175,6 +182,7 @@ Task<void> Daemon::reload_settings() {
   std::optional<CidrList> allowed = CidrList::parse(now->strings("outbound.allow_cidrs"));
   if (!allowed) log_error("setting_bad", {{"key", "outbound.allow_cidrs"}});
   http_.allow_cidrs(allowed.value_or(CidrList()));
+  stream_side_.allow_origins(now->strings("http.cors_origins"));
 }
 
 // The sweeps travel over the connection that LISTENs, so its silence is found out soon; until it is

@@ -25,10 +25,16 @@ struct DaemonOptions {
   int slots = 2000;
 };
 
+// What serves the streams, in a thread of its own: asked and told from this one.
+struct StreamSide {
+  std::function<void(RunnerCounts&)> count;  // fills the members of streams
+  std::function<void(std::vector<std::string> cors_origins)> allow_origins;
+};
+
 class Daemon {
  public:
   Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& feed,
-         DaemonOptions options, std::function<int()> streams);
+         DaemonOptions options, StreamSide stream_side);
   ~Daemon();
 
   // Connects, registers, begins to claim. Waits as long as it takes for Postgres and its schema.
@@ -46,6 +52,7 @@ class Daemon {
   Task<void> upkeep_forever();
   Task<void> expire_inputs_forever();
   Task<void> reload_settings();
+  int streams() const;
   Task<void> leave(std::function<void()> done);
   void on_notify(std::string_view channel, std::string_view payload);
   void on_listening();
@@ -53,7 +60,7 @@ class Daemon {
   Loop& loop_;
   DaemonOptions options_;
   EventFeed& feed_;
-  std::function<int()> streams_;
+  StreamSide stream_side_;
   Database db_;         // claims, leases, look-ups; LISTENs
   Database events_db_;  // the event log's own
   HttpClient http_;

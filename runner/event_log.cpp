@@ -325,17 +325,22 @@ void EventLog::lose(const RunPtr& run) {
 
 Task<void> EventLog::ring_others(const Flight& flight) {
   if (!others_alive) co_return;
-  std::string payload;
+  // As many bells as it takes, in one round trip: a payload holds 8000 bytes.
+  std::vector<std::string> payloads;
   size_t count = 0;
   for (const Part& part : flight.parts) {
-    if (part.events.empty() || count == bell_runs_max) continue;
-    if (!payload.empty()) payload += ' ';
-    payload += part.run->id;
-    ++count;
+    if (part.events.empty()) continue;
+    if (count++ % bell_runs_max == 0) {
+      payloads.push_back(part.run->id);
+    } else {
+      payloads.back() += ' ' + part.run->id;
+    }
   }
-  if (payload.empty()) co_return;
+  if (payloads.empty()) co_return;
   Batch bell;
-  bell.add(query::event_bell, Params().text(payload));
+  for (const std::string& payload : payloads) {
+    bell.add(query::event_bell, Params().text(payload));
+  }
   // A bell that was lost is made good by the sweeps of the other daemons.
   co_await db_.attempt(std::move(bell));
 }

@@ -58,6 +58,21 @@ std::unique_ptr<MetricsServer> serve_metrics(Loop& loop, const Settings& start, 
   return std::make_unique<MetricsServer>(loop, fd, [&daemon] { return daemon.metrics_text(); });
 }
 
+StreamSide stream_side_of(relay::Relay& relay) {
+  StreamSide side;
+  side.count = [&relay](RunnerCounts& counts) {
+    relay::RelayCounts now = relay.counts();
+    counts.streams = now.streams;
+    counts.streams_opened = now.opened;
+    counts.streams_refused = now.refused;
+    counts.streams_cut_off = now.cut_off;
+  };
+  side.allow_origins = [&relay](std::vector<std::string> origins) {
+    relay.allow_origins(std::move(origins));
+  };
+  return side;
+}
+
 int run_daemon(const Settings& start) {
   std::string place = start.text("stream.socket");
   if (!lock_place(place)) {
@@ -89,8 +104,7 @@ int run_daemon(const Settings& start) {
     options.host = host_name();
     options.place = place;
     options.slots = static_cast<int>(start.integer("run.slots"));
-    Daemon daemon(loop, start, std::move(secrets), feed, options,
-                  [&relay] { return relay.streams(); });
+    Daemon daemon(loop, start, std::move(secrets), feed, options, stream_side_of(relay));
     Timer give_up(loop, [&loop] { loop.stop(); });
     int64_t watchdog_ms = watchdog_interval_ms();
     Timer watchdog(loop, [&] {

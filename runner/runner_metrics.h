@@ -13,6 +13,9 @@ namespace hostler::runner {
 struct RunnerCounts {
   int64_t runs = 0;
   int64_t streams = 0;
+  int64_t streams_opened = 0;
+  int64_t streams_refused = 0;
+  int64_t streams_cut_off = 0;  // their clients did not read
   int64_t runs_claimed = 0;
   int64_t runs_ended = 0;  // also given up until a human answers
   int64_t runs_lost = 0;   // to another daemon
