@@ -101,7 +101,7 @@ $(openapi): docs/openapi.yaml docs/openapi_to_json.py
 
 $(BUILD)/%.o: %.cpp | $(generated) $(migrations) $(openapi)
 	@mkdir -p $(@D)
-	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_FLAGS) -c -o $@ $<
 
 $(lib_archive): $(call objects,$(lib_sources))
 	@mkdir -p $(@D)
@@ -120,6 +120,8 @@ $(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
 $(BUILD)/stand-in-model: $(call objects,$(model_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# Nobody waits for tests to run fast, but everybody for them to build.
+$(call objects,$(wildcard tests/*/*_test.cpp tests/*/*/*_test.cpp) $(support_sources)): TEST_FLAGS := -O1
 # One test program a kind. Unit tests may look inside the programs: they link everything but the mains.
 $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
