@@ -115,6 +115,11 @@ Task<Response> list_invitations(Services& services, Request& request);
 Task<Response> revoke_invitation(Services& services, Request& request);
 Task<Response> accept_invitation(Services& services, Request& request);
 
+// api_keys.cpp
+Task<Response> create_api_key(Services& services, Request& request);
+Task<Response> list_api_keys(Services& services, Request& request);
+Task<Response> revoke_api_key(Services& services, Request& request);
+
 // settings.cpp
 Task<Response> list_settings(Services& services, Request& request);
 Task<Response> set_setting(Services& services, Request& request);

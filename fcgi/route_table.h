@@ -95,6 +95,13 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/org-invitations/{token}/accept", user,
             own, none, by_org, accept_invitation},
 
+    {get,   "/v1/api-keys",                   may("data.api_keys.manage"),
+            quick, none, by_org, list_api_keys},
+    {post,  "/v1/api-keys",                   may("data.api_keys.manage"),
+            own, mib, by_org, create_api_key},
+    {del,   "/v1/api-keys/{key_id}",          may("data.api_keys.manage"),
+            own, none, by_org, revoke_api_key},
+
     {get,   "/v1/threads",                    may_or_key("data.threads.read"),
             quick, none, by_org, list_threads},
     {post,  "/v1/threads",                    may_or_key("data.threads.write"),
@@ -239,6 +246,7 @@ inline constexpr std::array path_names{
     PathName{"org_id", ErrorCode::orgs_not_found},
     PathName{"user_id", ErrorCode::members_not_found, "/v1/orgs/"},
     PathName{"invitation_id", ErrorCode::invitations_not_found},
+    PathName{"key_id", ErrorCode::api_keys_not_found},
     PathName{"plan_id", ErrorCode::plans_not_found},
     PathName{"subscription_id", ErrorCode::subscriptions_not_found},
     PathName{"override_id", ErrorCode::entitlement_overrides_not_found},

@@ -8,8 +8,8 @@
 
 namespace hostler {
 
-// Milliseconds since 1970-01-01T00:00:00Z, by this machine's clock: for logs and file names only.
-// What is stored or compared is the database's time.
+// Milliseconds since 1970-01-01T00:00:00Z, by this machine's clock: for logs, file names, and
+// to refuse what a client means for the future. What is stored or compared is the database's time.
 int64_t unix_now_ms();
 std::string rfc3339(int64_t unix_ms);
 std::string rfc3339_now();

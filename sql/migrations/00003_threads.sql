@@ -63,17 +63,24 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'incomplete', m.incomplete, 'created_at', rfc3339(m.created_at))
 $$;
 
--- Ends with the 404 of a thread. When another organization of the caller has the thread, says so.
-CREATE FUNCTION thread_missing(thread uuid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+-- Ends with a 404. When a user (not a key, which has one organization) asks for what another organization of theirs
+-- has, the detail says so: one row of `thing`, a table with org_id, by its id. own_column: it must hold the user, too.
+-- Only members of that organization can tell the answer from that of an id nobody has.
+CREATE FUNCTION fail_missing(code text, thing text, thing_id uuid, own_column text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    found_row jsonb;
     elsewhere uuid;
 BEGIN
-    SELECT t.org_id INTO elsewhere
-    FROM threads t JOIN org_members m ON m.org_id = t.org_id AND m.user_id = current_user_id()
-    WHERE t.id = thread AND t.deleted_at IS NULL AND t.org_id <> current_org();
-    PERFORM fail('threads.not_found', CASE WHEN elsewhere IS NULL THEN '' ELSE
-        format('Another organization of yours has this thread: send X-Org-Id: %s.', elsewhere) END);
+    IF current_request() ->> 'api_key_id' IS NULL THEN
+        EXECUTE format('SELECT to_jsonb(t) FROM %I t WHERE t.id = $1', thing) INTO found_row USING thing_id;
+        SELECT m.org_id INTO elsewhere FROM org_members m
+        WHERE m.org_id = (found_row ->> 'org_id')::uuid AND m.user_id = current_user_id()
+              AND m.org_id <> current_org() AND found_row ->> 'deleted_at' IS NULL
+              AND (own_column IS NULL OR found_row ->> own_column = current_user_id()::text);
+    END IF;
+    PERFORM fail(code, CASE WHEN elsewhere IS NULL THEN '' ELSE
+        format('Another organization of yours has it: send X-Org-Id: %s.', elsewhere) END);
 END
 $$;
 
@@ -90,7 +97,7 @@ BEGIN
         SELECT * INTO found_thread FROM threads WHERE id = thread AND deleted_at IS NULL;
     END IF;
     IF found_thread.id IS NULL THEN
-        PERFORM thread_missing(thread);
+        PERFORM fail_missing('threads.not_found', 'threads', thread);
     END IF;
     IF found_thread.created_by_user_id <> current_user_id() THEN
         PERFORM fail('policy.denied', 'Only the creator of a thread reads and writes it.');

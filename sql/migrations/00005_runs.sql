@@ -250,9 +250,7 @@ DECLARE
 BEGIN
     SELECT * INTO r FROM runs WHERE id = run;
     IF r.id IS NULL OR (r.org_id <> current_org() AND NOT is_platform_admin()) THEN
-        PERFORM fail('runs.not_found', CASE WHEN EXISTS
-            (SELECT 1 FROM org_members m WHERE m.org_id = r.org_id AND m.user_id = current_user_id())
-            THEN format('Another organization of yours has this run: send X-Org-Id: %s.', r.org_id) ELSE '' END);
+        PERFORM fail_missing('runs.not_found', 'runs', run);
     END IF;
     IF r.created_by_user_id = current_user_id() OR is_platform_admin() THEN
         RETURN r;

@@ -210,7 +210,7 @@ BEGIN
     SELECT * INTO place FROM threads
     WHERE id = thread AND org_id = current_org() AND deleted_at IS NULL FOR UPDATE;
     IF place.id IS NULL THEN
-        PERFORM thread_missing(thread);
+        PERFORM fail_missing('threads.not_found', 'threads', thread);
     END IF;
     IF place.created_by_user_id <> current_user_id() THEN
         PERFORM fail('policy.denied', 'Only the creator of a thread reads and writes it.');

@@ -61,7 +61,7 @@ BEGIN
     SELECT * INTO p FROM llm_providers
     WHERE id = provider AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM place;
     IF p.id IS NULL THEN
-        PERFORM fail('llm_providers.not_found');
+        PERFORM fail_missing('llm_providers.not_found', 'llm_providers', CASE WHEN place IS NOT NULL THEN provider END);
     END IF;
     RETURN p;
 END

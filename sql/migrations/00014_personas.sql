@@ -48,7 +48,7 @@ BEGIN
     END IF;
     SELECT * INTO p FROM personas WHERE id = persona AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM place;
     IF p.id IS NULL THEN
-        PERFORM fail('personas.not_found');
+        PERFORM fail_missing('personas.not_found', 'personas', CASE WHEN place IS NOT NULL THEN persona END);
     END IF;
     RETURN p;
 END

@@ -270,7 +270,7 @@ DECLARE
 BEGIN
     SELECT * INTO s FROM subscriptions WHERE id = wanted AND (org_id = current_org() OR is_platform_admin());
     IF s.id IS NULL THEN
-        PERFORM fail('subscriptions.not_found');
+        PERFORM fail_missing('subscriptions.not_found', 'subscriptions', wanted);
     END IF;
     RETURN s;
 END

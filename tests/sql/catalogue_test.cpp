@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/error.h"
+#include "lib/permissions.h"
 #include "tests/support/database.h"
 
 namespace hostler {
@@ -136,6 +137,18 @@ TEST_F(Catalogue, HasAnIndexBehindEveryForeignKeyOfATenantTable) {
              "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = k.conrelid AND "
              "(i.indkey::int2[])[0:cardinality(k.conkey) - 1] @> k.conkey)"),
       "");
+}
+
+TEST_F(Catalogue, GivesAnOwnerEveryPermissionThatClientsMayName) {
+  std::string names;
+  for (std::string_view name : permission_names) names.append(name) += '\n';
+  EXPECT_EQ(
+      faults("SELECT unnest(role_permissions('owner')) EXCEPT SELECT unnest(string_to_array('" +
+             names + "', E'\n'))"),
+      "");
+  EXPECT_EQ(faults("SELECT unnest(string_to_array(rtrim('" + names +
+                   "', E'\n'), E'\n')) EXCEPT SELECT unnest(role_permissions('owner'))"),
+            "");
 }
 
 // Each of these tests asks for faults and hopes for none: this one shows that they can be found.

@@ -131,6 +131,9 @@ inline PlanValues plan_values(DbSession& session) {
                          " ORDER BY id LIMIT 1")},
       {"invitation_hash", ask("quote_literal(token_hash) FROM org_invitations WHERE email = "
                               "'user1@example.org'")},
+      {"api_key_create.wanted", R"('{"name": "ci", "key_prefix": "hst_", "scopes": []}')"},
+      {"key_hash", "sha256('new')"},
+      {"api_key", ask("quote_literal(id) FROM api_keys WHERE user_id = " + user + " LIMIT 1")},
       {"group", "'web_search'"},
       {"tool_provider_switch.provider", "'web_search.alpha'"},
       {"tool_provider_check.provider", "'web_search.alpha'"},

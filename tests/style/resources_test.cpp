@@ -18,7 +18,7 @@ struct Resource {
   std::string_view function;  // in sql/migrations
   std::string_view schema;    // in the document
 };
-constexpr std::array<Resource, 12> resources = {{
+constexpr std::array<Resource, 13> resources = {{
     {"thread_json", "Thread"},
     {"message_json", "Message"},
     {"run_json", "Run"},
@@ -31,6 +31,7 @@ constexpr std::array<Resource, 12> resources = {{
     {"org_json", "Org"},
     {"member_json", "Member"},
     {"invitation_json", "Invitation"},
+    {"api_key_json", "ApiKey"},
 }};
 
 // Where an SQL string or a bracketed piece that begins at `at` ends; `at` itself for anything else.
