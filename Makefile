@@ -139,7 +139,7 @@ $(BUILD)/%_test:
 stack := tests/support/stack
 # What a target on a bare machine needs exists only after install-packages: the rest is a make of its own.
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
-on_stack = PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR='$(CURDIR)/$(BUILD)'
+on_stack = $(if $(NODES),NODES='$(NODES)') PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR='$(CURDIR)/$(BUILD)'
 
 .PHONY: demo up down
 demo: ## the whole thing on this machine: installs what is missing, builds, starts, shows an agent run
@@ -147,7 +147,7 @@ demo: ## the whole thing on this machine: installs what is missing, builds, star
 	+@$(MAKE) --no-print-directory $(parallel) programs
 	@$(on_stack) $(stack)/demo
 
-up: ## the same stack, left running; PORT=8443 VAR=./var choose which
+up: ## the same stack, left running; PORT=8443 VAR=./var choose which; NODES=3: three daemons, two pools
 	@$(stack)/install-packages build run
 	+@$(MAKE) --no-print-directory $(parallel) programs
 	@$(on_stack) $(stack)/up

@@ -165,9 +165,10 @@ void Daemon::on_notify(std::string_view channel, std::string_view payload) {
 
 // What was notified while nobody listened is looked up.
 void Daemon::on_listening() {
-  feed_.set_listening(true);
   tasks_.add(reload_settings());
   if (!queue_) return;
+  feed_.set_listening(queue_->is_known_to_others());
+  feed_.resync();
   queue_->look_for_runs();
   queue_->look_for_cancels();
 }
@@ -189,7 +190,7 @@ Task<void> Daemon::reload_settings() {
 // back the relay looks for news by itself.
 Task<void> Daemon::watch_listening_forever() {
   for (;;) {
-    if (!db_.connected()) feed_.set_listening(false);
+    feed_.set_listening(db_.connected() && queue_->is_known_to_others());
     co_await sleep_ms(loop_, listening_check_ms);
   }
 }

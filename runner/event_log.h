@@ -92,7 +92,7 @@ class EventLog {
 
  public:
   // Set by the run queue: other daemons live, so their followers must hear of new events.
-  bool others_alive = false;
+  bool others_alive = true;  // until it is known
 };
 
 }  // namespace hostler::runner

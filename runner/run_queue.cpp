@@ -11,6 +11,11 @@
 namespace hostler::runner {
 namespace {
 
+// A daemon counts as alive for 30 s after its heartbeat (daemons_alive): several fit into that.
+constexpr int64_t heartbeat_most_ms = 5'000;
+constexpr int64_t silence_most_ms = 25'000;
+// Two looks of the others, each with the time of a statement.
+constexpr int64_t others_notice_ms = 12'000;
 constexpr int claim_max = 64;  // runs in one statement
 constexpr int64_t sweep_ms = 1000;
 
@@ -22,7 +27,9 @@ RunQueue::RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_i
       tasks_(tasks),
       daemon_id_(std::move(daemon_id)),
       options_(std::move(options)),
-      streams_(std::move(streams)) {}
+      streams_(std::move(streams)),
+      heartbeat_at_ms_(services.loop.now_ms()),
+      known_from_ms_(heartbeat_at_ms_ + others_notice_ms) {}
 
 void RunQueue::look_for_runs() {
   claim_again_ = true;
@@ -121,7 +128,8 @@ void RunQueue::on_lost(const RunPtr& run) {
 Task<void> RunQueue::renew_forever() {
   while (!is_stopping_) {
     int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
-    co_await sleep_ms(services_.loop, std::max<int64_t>(lease_s * 1000 / 3, 200));
+    int64_t wait_ms = std::clamp<int64_t>(lease_s * 1000 / 3, 200, heartbeat_most_ms);
+    co_await sleep_ms(services_.loop, wait_ms);
     co_await renew_once();
   }
 }
@@ -138,6 +146,9 @@ Task<void> RunQueue::renew_once() {
   batch.add(query::daemons_alive, Params().text(daemon_id_));
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (outcome.error) co_return;
+  int64_t now_ms = services_.loop.now_ms();
+  if (now_ms - heartbeat_at_ms_ > silence_most_ms) known_from_ms_ = now_ms + others_notice_ms;
+  heartbeat_at_ms_ = now_ms;
   services_.events.others_alive = outcome.results.at(2).front().integer("others") > 0;
   const Result& renewed = outcome.results.at(0);
   for (int i = 0; i < renewed.size(); ++i) {
@@ -153,6 +164,11 @@ Task<void> RunQueue::renew_once() {
     run->is_lost = true;
     on_lost(run);
   }
+}
+
+bool RunQueue::is_known_to_others() const {
+  int64_t now_ms = services_.loop.now_ms();
+  return now_ms >= known_from_ms_ && now_ms - heartbeat_at_ms_ <= silence_most_ms;
 }
 
 Task<void> RunQueue::watch_cancels_forever() {

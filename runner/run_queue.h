@@ -35,6 +35,10 @@ class RunQueue {
   // Stops claiming, ends every coroutine, flushes what they had appended, hands the runs back.
   Task<bool> hand_back();
 
+  // Whether every other daemon has seen a heartbeat of ours and rings for its events: not in the
+  // first seconds, nor after a long silence.
+  bool is_known_to_others() const;
+
   size_t active() const { return active_.size(); }
   int64_t claimed() const { return claimed_; }
   int64_t ended() const { return ended_; }
@@ -61,6 +65,8 @@ class RunQueue {
   bool claim_again_ = true;
   bool cancels_again_ = false;
   bool is_stopping_ = false;
+  int64_t heartbeat_at_ms_;  // the last that was written
+  int64_t known_from_ms_;
   int64_t claimed_ = 0;
   int64_t ended_ = 0;
   int64_t lost_ = 0;

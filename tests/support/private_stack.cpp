@@ -6,6 +6,8 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -20,11 +22,6 @@ namespace hostler::testing_support {
 namespace {
 
 constexpr int64_t stream_limit_ms = 60'000;
-
-std::vector<std::string> stack_environment(const std::string& folder, int port) {
-  return {"VAR=" + folder, fmt::format("PORT={}", port),
-          "BUILD_DIR=" + std::filesystem::absolute(build_folder()).string()};
-}
 
 std::string value_of(const std::string& written) {
   std::string value = written;
@@ -88,14 +85,19 @@ std::string stream_url(const PrivateStack& stack, const std::string& run_id, int
 
 }  // namespace
 
-PrivateStack::PrivateStack() : port_(free_port()) {
+std::vector<std::string> PrivateStack::environment() const {
+  return {"VAR=" + folder_, fmt::format("PORT={}", port_), fmt::format("NODES={}", nodes_),
+          "BUILD_DIR=" + std::filesystem::absolute(build_folder()).string()};
+}
+
+PrivateStack::PrivateStack(int nodes) : port_(free_port()), nodes_(nodes) {
   std::filesystem::path base = std::filesystem::temp_directory_path();
-  folder_ = (base / fmt::format("hostler-system-{}", getpid())).string();
+  folder_ = (base / fmt::format("hostler-system-{}-{}", getpid(), port_)).string();
   up();
 }
 
 PrivateStack::~PrivateStack() {
-  run_program({"tests/support/stack/down"}, stack_environment(folder_, port_));
+  run_program({"tests/support/stack/down"}, environment());
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
@@ -106,7 +108,7 @@ PrivateStack& PrivateStack::shared() {
 }
 
 void PrivateStack::up() {
-  ProgramRun run = run_program({"tests/support/stack/up"}, stack_environment(folder_, port_));
+  ProgramRun run = run_program({"tests/support/stack/up"}, environment());
   if (run.status != 0) throw std::runtime_error("make up failed: " + run.out + run.err);
   read_env();
 }
@@ -128,6 +130,11 @@ pid_t PrivateStack::pid(const std::string& name) const {
   pid_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return number;
+}
+
+std::vector<pid_t> PrivateStack::pids(const std::string& name) const {
+  std::istringstream digits(env(name));
+  return {std::istream_iterator<pid_t>(digits), {}};
 }
 
 void PrivateStack::restart_postgres() {

@@ -13,7 +13,7 @@ namespace hostler::testing_support {
 
 class PrivateStack {
  public:
-  PrivateStack();
+  explicit PrivateStack(int nodes = 1);  // daemons; with more than one there are two pools
   ~PrivateStack();
   PrivateStack(const PrivateStack&) = delete;
   PrivateStack& operator=(const PrivateStack&) = delete;
@@ -23,7 +23,8 @@ class PrivateStack {
   void up();
   // A value of var/env.
   const std::string& env(const std::string& name) const { return env_.at(name); }
-  pid_t pid(const std::string& name) const;
+  pid_t pid(const std::string& name) const;                // the first, of several
+  std::vector<pid_t> pids(const std::string& name) const;  // all
   Client client() { return Client(*line_); }
   // Stops Postgres at once, as a crash would, and starts it again.
   void restart_postgres();
@@ -38,8 +39,10 @@ class PrivateStack {
 
  private:
   void read_env();
+  std::vector<std::string> environment() const;
   std::string folder_;
   int port_;
+  int nodes_;
   std::map<std::string, std::string> env_;
   std::unique_ptr<Line> line_;
 };
