@@ -1,6 +1,7 @@
 // hostlerctl: the operator's command line. Sets up the database, applies migrations, makes the
-// first administrator, shows and checks the settings. Talks to Postgres directly, never over HTTP,
-// as a superuser or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h.
+// first administrator, shows organizations, ends keys, shows and checks the settings. Talks to
+// Postgres directly, never over HTTP, as a superuser or a member of hostler_owner (database.url).
+// Exit status: 0, or as in sysexits.h.
 // Owner of CLI11.
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "ctl/answers.h"
 #include "ctl/migrations.h"
 #include "ctl/setup_database.h"
+#include "ctl/tenants.h"
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/settings_load.h"
@@ -29,6 +31,9 @@ struct Options {
   MigrateOptions migrate;
   NewAdmin new_admin;
   std::string promoted;
+  KeyToRevoke key;
+  std::string org_shown;
+  int orgs_most = 50;
 
   bool as_json() const { return output == "json"; }
 };
@@ -82,6 +87,22 @@ int run_admin(const CLI::App& admin, const Settings& settings, Options& options)
   return print_help(admin);
 }
 
+int run_org(const CLI::App& org, const Settings& settings, const Options& options) {
+  if (org.got_subcommand("list")) {
+    return list_orgs(settings, options.orgs_most, options.as_json());
+  }
+  if (org.got_subcommand("show")) {
+    return show_org(settings, options.org_shown, options.as_json());
+  }
+  return print_help(org);
+}
+
+int run_apikey(const CLI::App& apikey, const Settings& settings, Options& options) {
+  options.key.as_json = options.as_json();
+  return apikey.got_subcommand("revoke") ? revoke_api_key(settings, options.key)
+                                         : print_help(apikey);
+}
+
 int run(const CLI::App& app, Options& options) {
   if (app.get_subcommands().empty()) return print_help(app);
   if (app.got_subcommand("version")) return print_version(options);
@@ -99,6 +120,12 @@ int run(const CLI::App& app, Options& options) {
   if (app.got_subcommand("admin")) {
     return run_admin(*app.get_subcommand("admin"), loaded.settings, options);
   }
+  if (app.got_subcommand("org")) {
+    return run_org(*app.get_subcommand("org"), loaded.settings, options);
+  }
+  if (app.got_subcommand("apikey")) {
+    return run_apikey(*app.get_subcommand("apikey"), loaded.settings, options);
+  }
   options.migrate.database_url = loaded.settings.text("database.url");
   options.migrate.as_json = options.as_json();
   return migrate(options.migrate);
@@ -115,6 +142,26 @@ void add_admin_commands(CLI::App& app, Options& options) {
                    "take the password from the first line of standard input");
   CLI::App* promote = admin->add_subcommand("promote", "make a user administrator");
   promote->add_option("LOGIN", options.promoted, "login, username or mail address")->required();
+}
+
+void add_tenant_commands(CLI::App& app, Options& options) {
+  CLI::App* org = app.add_subcommand("org", "look at organizations");
+  org->require_subcommand(0, 1);
+  CLI::App* list = org->add_subcommand("list", "all, newest first");
+  list->add_option("--limit", options.orgs_most, "at most so many")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  CLI::App* show = org->add_subcommand("show", "one with its members");
+  show->add_option("ORG", options.org_shown, "id or slug")->required();
+
+  CLI::App* apikey = app.add_subcommand("apikey", "end API keys");
+  apikey->require_subcommand(0, 1);
+  CLI::App* revoke = apikey->add_subcommand("revoke", "a key is dead from the next request on");
+  CLI::Option* id = revoke->add_option("KEY_ID", options.key.id, "the id of the key");
+  revoke
+      ->add_flag("--key-stdin", options.key.from_stdin,
+                 "take the key itself from the first line of standard input")
+      ->excludes(id);
 }
 
 void add_commands(CLI::App& app, Options& options) {
@@ -149,6 +196,7 @@ void add_commands(CLI::App& app, Options& options) {
       ->type_name("DIR");
 
   add_admin_commands(app, options);
+  add_tenant_commands(app, options);
   app.add_subcommand("config", "print the settings in force, as a file with comments");
   app.add_subcommand("check-config", "say what is wrong with the settings, or nothing");
   app.add_subcommand("version", "print the versions of program and schema");

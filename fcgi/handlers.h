@@ -120,6 +120,9 @@ Task<Response> create_api_key(Services& services, Request& request);
 Task<Response> list_api_keys(Services& services, Request& request);
 Task<Response> revoke_api_key(Services& services, Request& request);
 
+// audit.cpp
+Task<Response> list_audit_logs(Services& services, Request& request);
+
 // settings.cpp
 Task<Response> list_settings(Services& services, Request& request);
 Task<Response> set_setting(Services& services, Request& request);

@@ -102,6 +102,10 @@ inline constexpr auto routes = std::to_array<Route>({
     {del,   "/v1/api-keys/{key_id}",          may("data.api_keys.manage"),
             own, none, by_org, revoke_api_key},
 
+    // org.audit.read in the organization asked for, or platform administrator: audit_org() judges.
+    {get,   "/v1/audit-logs",                 user,
+            own, none, by_org, list_audit_logs},
+
     {get,   "/v1/threads",                    may_or_key("data.threads.read"),
             quick, none, by_org, list_threads},
     {post,  "/v1/threads",                    may_or_key("data.threads.write"),

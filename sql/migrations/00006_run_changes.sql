@@ -76,7 +76,8 @@ DECLARE
 BEGIN
     PERFORM 1 FROM threads WHERE id = r.thread_id FOR UPDATE;
     IF run_cancel_locked(run, 'requested') THEN
-        PERFORM audit('runs.cancel', 'run', run::text, r.org_id);
+        PERFORM audit('runs.cancel', 'run', run::text, r.org_id, jsonb_build_object('status', r.status),
+                      jsonb_build_object('reason', 'requested'));
     END IF;
 END
 $$;
@@ -228,7 +229,8 @@ DECLARE
     stopped uuid[] := thread_stop(place, NULL, 'thread_deleted');
 BEGIN
     UPDATE threads SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = place.id;
-    PERFORM audit('threads.delete', 'thread', place.id::text, place.org_id);
+    PERFORM audit('threads.delete', 'thread', place.id::text, place.org_id, jsonb_build_object(
+        'created_by_user_id', place.created_by_user_id, 'is_private', place.is_private));
     RETURN stopped;
 END
 $$;

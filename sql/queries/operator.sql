@@ -105,3 +105,21 @@ SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, $4);
 -- name: admin_promote
 -- Marks the user as platform administrator; 404 when there is none. $1 login, username or email
 SELECT user_promote($1);
+
+-- name: operator_api_key_revoke
+-- 404 when there is none. $1 key_id uuid or null, $2 key_hash bytea or null
+SELECT id, key_prefix, login FROM api_key_revoke_found($1, $2);
+
+-- name: operator_org_list
+-- Organizations, newest first; with a name only the one that has it as id or slug.
+-- $1 limit integer, $2 id_or_slug text or null
+SELECT o.id, o.type, o.slug, o.name, rfc3339(o.created_at) AS created_at, coalesce(c.balance, 0) AS balance,
+       (SELECT count(*) FROM org_members m WHERE m.org_id = o.id) AS member_count
+FROM orgs o LEFT JOIN credit_accounts c ON c.org_id = o.id
+WHERE $2::text IS NULL OR o.slug = $2 OR o.id::text = $2
+ORDER BY o.id DESC LIMIT $1;
+
+-- name: operator_member_list
+-- $1 org uuid
+SELECT m.user_id, u.login, u.email, m.role, u.status
+FROM org_members m JOIN users u ON u.id = m.user_id WHERE m.org_id = $1 ORDER BY m.created_at, m.user_id;

@@ -18,7 +18,7 @@ struct Resource {
   std::string_view function;  // in sql/migrations
   std::string_view schema;    // in the document
 };
-constexpr std::array<Resource, 13> resources = {{
+constexpr std::array<Resource, 14> resources = {{
     {"thread_json", "Thread"},
     {"message_json", "Message"},
     {"run_json", "Run"},
@@ -32,6 +32,7 @@ constexpr std::array<Resource, 13> resources = {{
     {"member_json", "Member"},
     {"invitation_json", "Invitation"},
     {"api_key_json", "ApiKey"},
+    {"audit_json", "AuditLog"},
 }};
 
 // Where an SQL string or a bracketed piece that begins at `at` ends; `at` itself for anything else.

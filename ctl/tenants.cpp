@@ -1,0 +1,117 @@
+// Organizations and keys; see ctl/tenants.h.
+#include "ctl/tenants.h"
+
+#include <iostream>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/owner_session.h"
+#include "lib/caller.h"
+#include "lib/error.h"
+#include "lib/ids.h"
+#include "lib/json.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+constexpr const char* application = "hostlerctl";
+
+// The SHA-256 of a key as somebody found it; nothing when it has not the form of one.
+std::optional<std::string> hash_of_key(std::string line) {
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+  if (!line.starts_with("hst_")) return std::nullopt;
+  return read_credential("Bearer " + line).hash;
+}
+
+void write_org(const Row& org, JsonWriter& json) {
+  for (const char* name : {"id", "type", "slug", "name", "created_at"}) {
+    json.member(name, org.text(name));
+  }
+  json.member("balance", org.integer("balance")).member("members", org.integer("member_count"));
+}
+
+std::string org_line(const Row& org) {
+  return fmt::format("{}  {}  {}  {}  {} credits  {} members\n", org.text("id"), org.text("type"),
+                     org.text("slug"), org.text("name"), org.integer("balance"),
+                     org.integer("member_count"));
+}
+
+}  // namespace
+
+int revoke_api_key(const Settings& settings, const KeyToRevoke& key) {
+  std::optional<std::string> hash;
+  if (key.from_stdin) {
+    std::string line;
+    std::getline(std::cin, line);
+    hash = hash_of_key(std::move(line));
+    if (!hash) return fail(exit_usage, "standard input does not begin with an API key (hst_…)");
+  } else if (!is_uuid(key.id)) {
+    return fail(exit_usage, "give the id of a key, or the key itself with --key-stdin");
+  }
+  OwnerSession owner = open_migrated(settings.text("database.url"), application);
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  Params params;
+  if (hash) {
+    params.null().bytes(*hash);
+  } else {
+    params.text(key.id).null();
+  }
+  Result revoked = owner.session->run(query::operator_api_key_revoke, params);
+  Row row = revoked.front();
+  JsonWriter json;
+  json.begin_object().member("id", row.text("id")).member("login", row.text("login")).end_object();
+  print_out(key.as_json ? json.take() + "\n"
+                        : fmt::format("key {} ({}…) of {} is revoked\n", row.text("id"),
+                                      row.text("key_prefix"), row.text("login")));
+  return exit_ok;
+}
+
+int list_orgs(const Settings& settings, int most, bool as_json) {
+  OwnerSession owner = open_migrated(settings.text("database.url"), application);
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  Result orgs = owner.session->run(query::operator_org_list, Params().integer(most).null());
+  JsonWriter json;
+  json.begin_array();
+  for (int i = 0; i < orgs.size(); ++i) {
+    Row org = orgs[i];
+    json.begin_object();
+    write_org(org, json);
+    json.end_object();
+    if (!as_json) print_out(org_line(org));
+  }
+  json.end_array();
+  if (as_json) print_out(json.take() + "\n");
+  return exit_ok;
+}
+
+int show_org(const Settings& settings, const std::string& id_or_slug, bool as_json) {
+  OwnerSession owner = open_migrated(settings.text("database.url"), application);
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  Result found = owner.session->run(query::operator_org_list, Params().integer(1).text(id_or_slug));
+  if (found.empty()) throw Error(ErrorCode::orgs_not_found);
+  Row org = found.front();
+  Result members = owner.session->run(query::operator_member_list, Params().text(org.text("id")));
+  JsonWriter json;
+  json.begin_object();
+  write_org(org, json);
+  json.key("member_list").begin_array();
+  std::string lines = org_line(org);
+  for (int i = 0; i < members.size(); ++i) {
+    Row member = members[i];
+    json.begin_object();
+    for (const char* name : {"user_id", "login", "email", "role", "status"}) {
+      json.member(name, member.text(name));
+    }
+    json.end_object();
+    lines += fmt::format("  {}  {}  {}  {}  {}\n", member.text("user_id"), member.text("role"),
+                         member.text("login"), member.text("email"), member.text("status"));
+  }
+  json.end_array().end_object();
+  print_out(as_json ? json.take() + "\n" : lines);
+  return exit_ok;
+}
+
+}  // namespace hostler

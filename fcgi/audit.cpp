@@ -1,0 +1,31 @@
+// The audit log. Statement: sql/queries/audit.sql. Rows are written by the functions whose changes
+// they tell, never here.
+#include "fcgi/handlers.h"
+#include "fcgi/input.h"
+#include "fcgi/services.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds word_bounds{.least = 1, .most = 100};
+
+}  // namespace
+
+Task<Response> list_audit_logs(Services& services, Request& request) {
+  Query query(request);
+  Params params;
+  params.text_or_null(query.id("org_id"));
+  params.text_or_null(query.text("action", word_bounds));
+  params.text_or_null(query.id("actor_user_id"));
+  params.text_or_null(query.text("target_type", word_bounds));
+  params.text_or_null(query.time("since"));
+  params.text_or_null(query.time("until"));
+  params.integer(query.limit());
+  params.text_or_null(query.id("before"));
+  query.check();
+  Result page = co_await services.query(request, query::audit_page, std::move(params));
+  co_return page_response(request, std::move(page), "before");
+}
+
+}  // namespace hostler
