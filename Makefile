@@ -157,7 +157,7 @@ down: ## stop that stack, all of it
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: test asan tsan check
+.PHONY: test asan tsan bench check
 test: ## install what is missing, build, run every test except the long ones
 	+@VARIANT=$(VARIANT) tests/run
 
@@ -168,6 +168,11 @@ tsan: ## the unit tests, where the two loops of the daemon meet, with the thread
 	@$(stack)/install-packages build run test
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=tsan build/tsan/unit_test build/tsan/hostlerctl
 	TSAN_OPTIONS=halt_on_error=1 build/tsan/unit_test --gtest_brief=1
+
+bench: ## what requests, runs, events and streams cost here; against peers in the same run
+	@$(stack)/install-packages build run bench
+	+@$(MAKE) --no-print-directory $(parallel) programs
+	@tests/bench/run
 
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
 
