@@ -201,7 +201,7 @@ def whole_runs(env, meter, table):
     runs = users * each
     pool, nginx, postgres, runner = meter.per_unit(runs)
     table.add(f"whole runs, {words} words, {users} clients", f"{runs / seconds:.0f}",
-              "runs a second", f"{sum(events)} events followed; the Python clients share the machine")
+              "runs a second", f"{sum(events)} events followed; Python clients share the machine")
     table.add("whole run, CPU", f"{(pool + nginx + postgres + runner) / 1000:.2f}", "ms a run",
               f"daemon {runner / 1000:.2f}, pool {pool / 1000:.2f}, nginx {nginx / 1000:.2f}, "
               f"Postgres {postgres / 1000:.2f}")
