@@ -137,4 +137,19 @@ Task<Response> delete_persona(Services& services, Request& request);
 // streams.cpp
 Task<Response> served_by_relay(Services& services, Request& request);
 
+// admin_users.cpp
+Task<Response> list_users(Services& services, Request& request);
+Task<Response> show_user(Services& services, Request& request);
+
+// admin_referrals.cpp
+Task<Response> list_invite_codes(Services& services, Request& request);
+Task<Response> show_invite_code(Services& services, Request& request);
+Task<Response> update_invite_code(Services& services, Request& request);
+Task<Response> list_referrals(Services& services, Request& request);
+Task<Response> show_referral_tree(Services& services, Request& request);
+
+// admin_overview.cpp
+Task<Response> show_dashboard(Services& services, Request& request);
+Task<Response> list_nodes(Services& services, Request& request);
+
 }  // namespace hostler

@@ -223,6 +223,24 @@ inline constexpr auto routes = std::to_array<Route>({
     {del,   "/v1/entitlement-overrides/{override_id}", admin,
             own, none, by_org, delete_entitlement_override},
 
+    {get,   "/v1/admin/dashboard",            admin,
+            own, none, by_org, show_dashboard},
+    {get,   "/v1/admin/nodes",                admin,
+            quick, none, by_org, list_nodes},
+    {get,   "/v1/admin/users",                admin,
+            own, none, by_org, list_users},
+    {get,   "/v1/admin/users/{user_id}",      admin,
+            own, none, by_org, show_user},
+    {get,   "/v1/admin/invite-codes",         admin,
+            own, none, by_org, list_invite_codes},
+    {get,   "/v1/admin/invite-codes/{invite_code_id}", admin,
+            quick, none, by_org, show_invite_code},
+    {patch, "/v1/admin/invite-codes/{invite_code_id}", admin,
+            own, mib, by_org, update_invite_code, &query::admin_invite_code_show},
+    {get,   "/v1/admin/referrals",            admin,
+            own, none, by_org, list_referrals},
+    {get,   "/v1/admin/referrals/tree",       admin,
+            own, none, by_org, show_referral_tree},
     {get,   "/v1/admin/runs/{run_id}",        admin,
             quick, none, by_org, show_run_to_admin},
     {get,   "/v1/admin/settings",             admin,
@@ -254,6 +272,8 @@ inline constexpr std::array path_names{
     PathName{"plan_id", ErrorCode::plans_not_found},
     PathName{"subscription_id", ErrorCode::subscriptions_not_found},
     PathName{"override_id", ErrorCode::entitlement_overrides_not_found},
+    PathName{"user_id", ErrorCode::users_not_found},
+    PathName{"invite_code_id", ErrorCode::invite_codes_not_found},
 };
 
 }  // namespace hostler::route_table

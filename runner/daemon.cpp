@@ -16,6 +16,7 @@ constexpr int64_t listening_check_ms = 250;
 constexpr int64_t inputs_check_ms = 1000;
 constexpr int inputs_expired_max = 100;
 constexpr int64_t upkeep_ms = 60 * 1000;
+constexpr int64_t fold_ms = 10 * 1000;
 constexpr int64_t pruned_max = 5000;  // rows of a table at once: well within the statement's time
 constexpr int64_t drain_limit_ms = 15'000;
 
@@ -103,6 +104,7 @@ Task<void> Daemon::begin() {
   tasks_.add("listening", watch_listening_forever());
   tasks_.add("inputs", expire_inputs_forever());
   tasks_.add("upkeep", upkeep_forever());
+  tasks_.add("counts", fold_counts_forever());
   log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.place}});
   notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}", options_.slots,
                              schema_version_expected));
@@ -202,6 +204,18 @@ Task<void> Daemon::expire_inputs_forever() {
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) log_warning("inputs_not_expired", {{"cause", outcome.error->cause}});
     co_await sleep_ms(loop_, inputs_check_ms);
+  }
+}
+
+// The dashboard's counts, as they were appended; apart from the upkeep, so that no fault there
+// lets them pile up.
+Task<void> Daemon::fold_counts_forever() {
+  for (;;) {
+    Batch batch;
+    batch.add(query::platform_fold);
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    if (outcome.error) log_warning("counts_not_folded", {{"cause", outcome.error->cause}});
+    co_await sleep_ms(loop_, fold_ms);
   }
 }
 

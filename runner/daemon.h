@@ -50,6 +50,7 @@ class Daemon {
   Task<void> register_daemon();
   Task<void> watch_listening_forever();
   Task<void> upkeep_forever();
+  Task<void> fold_counts_forever();
   Task<void> expire_inputs_forever();
   Task<void> reload_settings();
   int streams() const;

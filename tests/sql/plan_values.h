@@ -160,6 +160,11 @@ inline PlanValues plan_values(DbSession& session) {
        "json_build_object('org_id', " + org +
            "::text, 'key', 'a.b', 'value', '1', 'value_type', 'integer')"},
       {"feature_flag_create.key", "'flag.new'"},
+      {"q", "'3777'"},
+      {"invite", ask("quote_literal(id) FROM invite_codes WHERE user_id = " + user)},
+      {"inviter", user},
+      {"nodes_max", "1000"},
+      {"user_status", "'active'"},
       {"setting_set.key", "'limit.tool_calls'"},
       {"setting_unset.key", "'limit.tool_calls'"},
       {"setting_set.value", "NULL"},

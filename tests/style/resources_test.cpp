@@ -18,7 +18,7 @@ struct Resource {
   std::string_view function;  // in sql/migrations
   std::string_view schema;    // in the document
 };
-constexpr std::array<Resource, 14> resources = {{
+constexpr auto resources = std::to_array<Resource>({
     {"thread_json", "Thread"},
     {"message_json", "Message"},
     {"run_json", "Run"},
@@ -33,7 +33,12 @@ constexpr std::array<Resource, 14> resources = {{
     {"invitation_json", "Invitation"},
     {"api_key_json", "ApiKey"},
     {"audit_json", "AuditLog"},
-}};
+    {"admin_user_json", "AdminUser"},
+    {"admin_user_detail_json", "AdminUserDetail"},
+    {"admin_invite_code_json", "AdminInviteCode"},
+    {"referral_json", "Referral"},
+    {"dashboard_json", "Dashboard"},
+});
 
 // Where an SQL string or a bracketed piece that begins at `at` ends; `at` itself for anything else.
 size_t skip_piece(const std::string& sql, size_t at) {

@@ -1,0 +1,13 @@
+-- The platform at a glance, for platform administrators. Behind access.authenticate with platform_admin.
+
+-- name: dashboard_show
+-- The numbers.
+SELECT dashboard_json() AS item;
+
+-- name: node_list
+-- The daemons that live.
+SELECT node_list() AS item;
+
+-- name: platform_fold
+-- The daemon's: folds what was counted into days.
+SELECT platform_fold();
