@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/address_guard.h"
+#include "lib/client_address.h"
 
 namespace hostler {
 namespace {
@@ -77,6 +78,11 @@ bool is_web_address(std::string_view text, bool is_origin) {
   return scheme != 0 && !host.empty() && is_plain && (is_whole || !is_origin);
 }
 
+// 0.0.0.0/0 and ::/0 in every way to write them.
+bool is_everybody(std::string_view network) {
+  return canonical_network(network).value_or("").ends_with("/0");
+}
+
 bool has_form(SettingForm form, const std::string& text) {
   switch (form) {
     case SettingForm::any:
@@ -87,6 +93,8 @@ bool has_form(SettingForm form, const std::string& text) {
       return is_web_address(text, true);
     case SettingForm::network:
       return CidrList::parse({text}).has_value();
+    case SettingForm::part_network:
+      return CidrList::parse({text}).has_value() && !is_everybody(text);
   }
   __builtin_unreachable();
 }
@@ -98,6 +106,13 @@ std::string text_fault(const SettingRow& row, const std::string& text) {
                        text_bytes_max);
   }
   return has_form(row.form, text) ? "" : fmt::format("it takes {}", setting_form(row));
+}
+
+SettingReading bounded(const SettingRow& row, double value) {
+  bool is_within =
+      value >= static_cast<double>(row.least) && value <= static_cast<double>(row.most);
+  if (!is_within) return out_of_range(row, fmt::format("{}", value));
+  return SettingValue(value);
 }
 
 SettingReading bounded(const SettingRow& row, std::string text) {
@@ -159,6 +174,9 @@ const std::string& Settings::text(SettingName<SettingType::text> name) const {
 int64_t Settings::integer(SettingName<SettingType::integer> name) const {
   return std::get<int64_t>(entries_[name.index()].value);
 }
+double Settings::number(SettingName<SettingType::number> name) const {
+  return std::get<double>(entries_[name.index()].value);
+}
 bool Settings::boolean(SettingName<SettingType::boolean> name) const {
   return std::get<bool>(entries_[name.index()].value);
 }
@@ -178,6 +196,13 @@ SettingReading read_setting(const SettingRow& row, std::string_view text) {
       return bounded(row, std::string(text));
     case SettingType::integer: {
       int64_t value = 0;
+      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (error != std::errc() || end != text.data() + text.size())
+        return wrong_type(row, json_quote(text));
+      return bounded(row, value);
+    }
+    case SettingType::number: {
+      double value = 0;
       auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
       if (error != std::errc() || end != text.data() + text.size())
         return wrong_type(row, json_quote(text));
@@ -203,6 +228,10 @@ SettingReading read_setting(const SettingRow& row, const Json& json) {
     const int64_t* value = json.as_integer();
     return value == nullptr ? SettingReading(wrong_type(row, shown)) : bounded(row, *value);
   }
+  if (row.type == SettingType::number) {
+    std::optional<double> value = json.as_number();
+    return value ? bounded(row, *value) : SettingReading(wrong_type(row, shown));
+  }
   if (row.type == SettingType::boolean) {
     const bool* value = json.as_boolean();
     return value == nullptr ? SettingReading(wrong_type(row, shown)) : SettingValue(*value);
@@ -225,6 +254,7 @@ std::string setting_json(const SettingValue& value) {
   JsonWriter writer;
   if (const std::string* text = std::get_if<std::string>(&value)) writer.text(*text);
   if (const int64_t* integer = std::get_if<int64_t>(&value)) writer.integer(*integer);
+  if (const double* number = std::get_if<double>(&value)) writer.number(*number);
   if (const bool* boolean = std::get_if<bool>(&value)) writer.boolean(*boolean);
   if (const auto* strings = std::get_if<std::vector<std::string>>(&value)) {
     writer.begin_array();
@@ -242,9 +272,13 @@ std::string setting_form(const SettingRow& row) {
       return "true or false";
     case SettingType::strings:
       if (row.form == SettingForm::network) return "a list of addresses or CIDRs";
+      if (row.form == SettingForm::part_network) {
+        return "a list of addresses or CIDRs, none of them everybody";
+      }
       if (row.form == SettingForm::origin) return "a list of scheme://host[:port]";
       return "a list of texts";
     case SettingType::integer:
+    case SettingType::number:
       return fmt::format("{} to {}{}{}", row.least, row.most, row.unit.empty() ? "" : " ",
                          row.unit);
     case SettingType::choice: {

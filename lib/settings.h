@@ -35,7 +35,7 @@ class SettingName {
   size_t index_;
 };
 
-using SettingValue = std::variant<std::string, int64_t, bool, std::vector<std::string>>;
+using SettingValue = std::variant<std::string, int64_t, bool, std::vector<std::string>, double>;
 
 // Weakest first. file and environment are both "env" to clients (contract section 9).
 enum class SettingSource { fallback, file, environment, database };
@@ -46,6 +46,7 @@ class Settings {
 
   const std::string& text(SettingName<SettingType::text> name) const;  // also choices
   int64_t integer(SettingName<SettingType::integer> name) const;
+  double number(SettingName<SettingType::number> name) const;
   bool boolean(SettingName<SettingType::boolean> name) const;
   const std::vector<std::string>& strings(SettingName<SettingType::strings> name) const;
 

@@ -12,12 +12,13 @@ namespace hostler {
 
 // start: file and environment only, read once. live: an administrator may change it while all runs.
 enum class SettingKind { start, live };
-enum class SettingType { text, integer, boolean, strings, choice };
+enum class SettingType { text, integer, number, boolean, strings, choice };
 // What a text, or each of the strings, must look like.
 enum class SettingForm {
   any,
   web_url,  // http:// or https:// with a host; empty is fine
   network,  // an address or a CIDR
+  part_network,  // as network, but not all there is (0.0.0.0/0, ::/0)
   origin,   // scheme://host[:port], as browsers send it
 };
 
@@ -28,8 +29,8 @@ struct SettingRow {
   std::string_view fallback;  // as an environment variable would say it
   std::string_view sentence;
   std::string_view unit = {};     // of an integer
-  int64_t least = 0;              // of an integer
-  int64_t most = 0;               // of an integer
+  int64_t least = 0;              // of an integer or number
+  int64_t most = 0;               // of an integer or number
   std::string_view choices = {};  // of a choice, parted by |; may begin with | for "none"
   bool is_secret = false;         // never shown; when live, stored encrypted
   SettingForm form = SettingForm::any;
@@ -81,6 +82,13 @@ constexpr SettingRow integer_row(Name name, SettingKind kind, Name fallback, Bou
   row.unit = unit;
   row.least = bounds.least;
   row.most = bounds.most;
+  return row;
+}
+
+constexpr SettingRow number_row(Name name, SettingKind kind, Name fallback, Bounds bounds,
+                                Name sentence) {
+  SettingRow row = integer_row(name, kind, fallback, bounds, "", sentence);
+  row.type = number;
   return row;
 }
 
@@ -160,6 +168,15 @@ inline constexpr auto setting_rows = [] {
       "A PEM file of certificates that outbound TLS trusts besides the system's; empty: none."),
     strings_row("outbound.allow_cidrs", live, SettingForm::network,
       "Private networks that tenants' URLs may reach all the same. For tests: it opens doors."),
+
+    choice_row("gateway.ip_mode", live, "direct", "direct|proxy|cdn",
+      "Whose word counts for a client's address: nginx's peer, X-Forwarded-For, CF-Connecting-IP."),
+    strings_row("gateway.trusted_cidrs", live, SettingForm::part_network,
+      "The proxies that are believed in the modes proxy and cdn; empty: none."),
+    number_row("gateway.risk_reject_threshold", live, "0", {0, 1},
+      "From which risk score on a request is refused; 0: none is."),
+    strings_row("gateway.risk_files", start, SettingForm::any,
+      "Files with a CIDR a line: clients from there get a higher risk score."),
 
     text_row("geoip.database", start, "",
       "An MMDB file that tells country and city of an address; empty: they stay empty."),

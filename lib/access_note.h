@@ -1,0 +1,41 @@
+// What a program tells nginx about a request, for the line in nginx's access log: one answer header
+// field that nginx logs and hides from clients. Written by the pool and the relay, read by the
+// daemon's tailer of that log. Never a secret, never what the client sent.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/error.h"
+
+namespace hostler {
+
+struct Caller;
+
+// Who a request acted as.
+struct Identity {
+  std::string_view type = "anonymous";  // or user, api_key
+  std::string org_id;
+  std::string user_id;
+};
+
+Identity identity_of(const Caller& caller);
+// Takes the member out of an error by which authenticate() tells whom it refused; it is for the
+// log, not for the client.
+std::optional<Identity> take_identity(Error& error);
+
+struct AccessNote {
+  std::string client_ip;
+  double risk_score = 0;
+  Identity identity;
+};
+
+constexpr std::string_view access_note_header = "X-Hostler-Note";
+
+// "192.0.2.1 0.20 user ORG USER"; absent ids are "-".
+std::string access_note_text(const AccessNote& note);
+// Nothing when the text has another form.
+std::optional<AccessNote> read_access_note(std::string_view text);
+
+}  // namespace hostler

@@ -1,0 +1,14 @@
+// Trace ids that come from outside (W3C Trace Context). Who may send one is for lib/gateway to say.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hostler {
+
+// The trace-id of a traceparent header field: version-traceid-parentid-flags in lower-case hex, of
+// version 00 or one to come. Nothing when it is malformed or all zero (sections 3.2.2 and 3.2.3).
+std::optional<std::string> trace_id_of(std::string_view traceparent);
+
+}  // namespace hostler
