@@ -12,6 +12,7 @@
 
 #include "ctl/admin.h"
 #include "ctl/answers.h"
+#include "ctl/gateway.h"
 #include "ctl/migrations.h"
 #include "ctl/setup_database.h"
 #include "ctl/tenants.h"
@@ -34,6 +35,7 @@ struct Options {
   KeyToRevoke key;
   std::string org_shown;
   int orgs_most = 50;
+  IpRulesOrder ip_rules;
 
   bool as_json() const { return output == "json"; }
 };
@@ -103,6 +105,19 @@ int run_apikey(const CLI::App& apikey, const Settings& settings, Options& option
                                          : print_help(apikey);
 }
 
+int run_ip_rules(const CLI::App& rules, const Settings& settings, Options& options) {
+  options.ip_rules.as_json = options.as_json();
+  if (rules.got_subcommand("list")) return list_ip_rules_of(settings, options.ip_rules);
+  if (rules.got_subcommand("delete")) return delete_ip_rules_of(settings, options.ip_rules);
+  return print_help(rules);
+}
+
+int run_gateway(const CLI::App& gateway, const Settings& settings, const Options& options) {
+  if (gateway.got_subcommand("show")) return show_gateway(settings, options.as_json());
+  if (gateway.got_subcommand("reset")) return reset_gateway(settings, options.as_json());
+  return print_help(gateway);
+}
+
 int run(const CLI::App& app, Options& options) {
   if (app.get_subcommands().empty()) return print_help(app);
   if (app.got_subcommand("version")) return print_version(options);
@@ -125,6 +140,12 @@ int run(const CLI::App& app, Options& options) {
   }
   if (app.got_subcommand("apikey")) {
     return run_apikey(*app.get_subcommand("apikey"), loaded.settings, options);
+  }
+  if (app.got_subcommand("ip-rules")) {
+    return run_ip_rules(*app.get_subcommand("ip-rules"), loaded.settings, options);
+  }
+  if (app.got_subcommand("gateway")) {
+    return run_gateway(*app.get_subcommand("gateway"), loaded.settings, options);
   }
   options.migrate.database_url = loaded.settings.text("database.url");
   options.migrate.as_json = options.as_json();
@@ -164,6 +185,22 @@ void add_tenant_commands(CLI::App& app, Options& options) {
       ->excludes(id);
 }
 
+void add_gateway_commands(CLI::App& app, Options& options) {
+  CLI::App* rules = app.add_subcommand("ip-rules", "an organization's IP rules");
+  rules->require_subcommand(0, 1);
+  constexpr const char* named = "id or slug, or a login for somebody's own";
+  CLI::App* list = rules->add_subcommand("list", "show them");
+  list->add_option("ORG", options.ip_rules.org, named)->required();
+  CLI::App* remove = rules->add_subcommand("delete", "take one or all of them away");
+  remove->add_option("ORG", options.ip_rules.org, named)->required();
+  remove->add_option("RULE_ID", options.ip_rules.rule_id, "which one");
+  remove->add_flag("--all", options.ip_rules.is_all, "all of them");
+  CLI::App* gateway = app.add_subcommand("gateway", "how clients are recognized");
+  gateway->require_subcommand(0, 1);
+  gateway->add_subcommand("show", "what is in force");
+  gateway->add_subcommand("reset", "forget what administrators stored");
+}
+
 void add_commands(CLI::App& app, Options& options) {
   app.set_version_flag("--version", "hostlerctl " HOSTLER_VERSION);
   app.set_help_all_flag("--help-all", "Print the help of all commands and exit");
@@ -197,6 +234,7 @@ void add_commands(CLI::App& app, Options& options) {
 
   add_admin_commands(app, options);
   add_tenant_commands(app, options);
+  add_gateway_commands(app, options);
   app.add_subcommand("config", "print the settings in force, as a file with comments");
   app.add_subcommand("check-config", "say what is wrong with the settings, or nothing");
   app.add_subcommand("version", "print the versions of program and schema");
