@@ -42,7 +42,7 @@ OPT_tsan    := -Wno-tsan -Wno-uninitialized -O1 -g -fno-omit-frame-pointer -fsan
 LINK_tsan   := -fsanitize=thread
 LINK_hardening := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
-PACKAGES := libpq libuv libcurl libsodium fmt openssl libxml-2.0
+PACKAGES := libpq libuv libcurl libsodium fmt openssl libxml-2.0 libmaxminddb
 CPPFLAGS := -I. -I$(BUILD)/generated $(addprefix -isystem ,$(sort $(patsubst -I%,%,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null)))) \
 	-DHOSTLER_VERSION='"$(VERSION)"' $(EXTRA_CPPFLAGS)
 CXXFLAGS := -std=c++20 -pthread $(WARNINGS) $(HARDENING) $(OPT_$(VARIANT)) -MMD -MP $(EXTRA_CXXFLAGS)

@@ -158,6 +158,7 @@ Task<Response> log_in(Services& services, Request& request) {
   Result finished = co_await services.query(request, query::login_finish, std::move(params));
   std::string_view outcome = finished.front().text("outcome");
   if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
+  if (outcome == "risky") throw Error(ErrorCode::risk_rejected);
   if (outcome != "ok") throw Error(ErrorCode::auth_invalid_credentials);
   co_return session_response(tokens, services.settings());
 }

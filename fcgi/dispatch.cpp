@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcgi/input.h"
+#include "fcgi/recognition.h"
 #include "fcgi/route.h"
 #include "lib/cors.h"
 #include "lib/ids.h"
@@ -80,8 +81,10 @@ Task<Response> answer(Services& services, Request& request) {
   check_body_size(request);
   if (request.route->rate != Rate::none && !services.has_stored_settings()) {
     co_await services.until_settings();
+    recognize(services.gateway(), request);
   }
   // Rate limits belong here: by route->rate, before anything is done (429).
+  refuse_risky(request);
   if (!is_open(*request.route)) request.credential = read_credential(request.authorization);
   check_ids(request);
   // A scope that is neither is nobody's; the handlers only see the two.
@@ -125,6 +128,7 @@ Response error_response(const Request& request, const Error& error) {
 Task<Response> dispatch(Services& services, Request& request) {
   std::optional<Error> fault;
   Response response;
+  recognize(services.gateway(), request);
   try {
     Response answered = co_await answer(services, request);
     response = std::move(answered);
@@ -142,6 +146,7 @@ Task<Response> dispatch(Services& services, Request& request) {
     }
   }
   if (fault) {
+    request.denied = take_identity(*fault);
     bool is_denial =
         error_row(fault->code).status == 403 && request.credential.kind != Credential::Kind::none;
     if (is_denial) services.audit_denied(request, *fault);

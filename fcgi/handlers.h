@@ -128,6 +128,18 @@ Task<Response> list_settings(Services& services, Request& request);
 Task<Response> set_setting(Services& services, Request& request);
 Task<Response> unset_setting(Services& services, Request& request);
 
+// ip_rules.cpp
+Task<Response> create_ip_rule(Services& services, Request& request);
+Task<Response> list_ip_rules(Services& services, Request& request);
+Task<Response> delete_ip_rule(Services& services, Request& request);
+
+// access_log.cpp
+Task<Response> list_access_log(Services& services, Request& request);
+
+// gateway.cpp
+Task<Response> show_gateway_config(Services& services, Request& request);
+Task<Response> set_gateway_config(Services& services, Request& request);
+
 // personas.cpp
 Task<Response> list_personas(Services& services, Request& request);
 Task<Response> create_persona(Services& services, Request& request);

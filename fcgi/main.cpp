@@ -52,6 +52,7 @@ SecretBox load_secret_box(const std::string& path) {
 
 int run(const Settings& settings, std::vector<std::string> command) {
   SecretBox secret_box = load_secret_box(settings.text("secrets.key_file"));
+  RiskyNetworks risky_networks = load_risky_networks(settings);
   std::unique_ptr<Master> master =
       std::make_unique<Master>(settings, std::move(command), inherited(settings));
   std::optional<WorkerPlace> place = master->run();
@@ -59,7 +60,7 @@ int run(const Settings& settings, std::vector<std::string> command) {
   // A worker: nothing of the master but the shared memory may live on.
   std::shared_ptr<SharedPool> shared = master->shared();
   master.reset();
-  return run_worker(settings, secret_box, *shared, *place);
+  return run_worker(settings, secret_box, risky_networks, *shared, *place);
 }
 
 }  // namespace
@@ -83,6 +84,7 @@ int main(int argc, char** argv) {
   try {
     if (checks_start) {
       hostler::load_secret_box(started.settings.text("secrets.key_file"));
+      hostler::load_risky_networks(started.settings);
       return EXIT_SUCCESS;
     }
     return hostler::run(started.settings, std::move(command));

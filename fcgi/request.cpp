@@ -70,6 +70,11 @@ void read_params(const char* const* params, Request& request) {
     if (name == "CONTENT_TYPE") request.content_type = value;
     if (name == "REMOTE_ADDR") request.peer_address = value;
     if (name == "HTTPS") request.is_tls = value == "on";
+    if (name == "HTTP_X_FORWARDED_FOR") request.forwarded_for = value;
+    if (name == "HTTP_CF_CONNECTING_IP") {
+      request.connecting_ip = request.connecting_ip.empty() ? value : "twice";
+    }
+    if (name == "HTTP_TRACEPARENT") request.traceparent = value;
     if (name == "HTTP_AUTHORIZATION") request.authorization = value;
     if (name == "HTTP_X_ORG_ID") request.org_id_wanted = value;
     if (name == "HTTP_ORIGIN") request.origin = value;

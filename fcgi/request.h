@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "lib/access_note.h"
 #include "lib/caller.h"
 #include "lib/error.h"
 #include "lib/request_target.h"
@@ -47,6 +49,9 @@ struct Request {
   std::string_view origin;
   std::string_view user_agent;
   std::string_view peer_address;
+  std::string_view forwarded_for;  // X-Forwarded-For, all lines of it
+  std::string_view connecting_ip;  // CF-Connecting-IP; given twice: no address
+  std::string_view traceparent;
   bool is_tls = false;
   int64_t content_length = 0;  // as announced; the body is read only up to body_bytes_max
   std::string body;
@@ -58,12 +63,14 @@ struct Request {
   const Route* route = nullptr;
   std::array<std::pair<std::string_view, std::string_view>, path_values_max> path_values;
   size_t path_value_count = 0;
-  // Who the client is for audit, limits and rules: the peer, until a gateway setting says
-  // otherwise.
-  std::string_view client_ip;
+  // Who the client is for audit, limits and rules, and how risky it looks (lib/gateway.h).
+  std::string client_ip;
+  double risk_score = 0;
+  bool is_risky = false;
   Credential credential;
   bool caller_was_asked = false;  // the authenticating statement was sent
   Caller caller;
+  std::optional<Identity> denied;  // who was refused by the authenticating statement
 };
 
 // Reads the parameters that every request has; makes a trace id when nginx gave none.

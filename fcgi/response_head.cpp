@@ -27,6 +27,9 @@ std::string response_head(const Request& request, const Response& response,
     fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body().size());
   }
   append_field("X-Trace-Id", request.trace_id, out);
+  AccessNote note{request.client_ip, request.risk_score,
+                  request.denied.value_or(identity_of(request.caller))};
+  append_field(access_note_header, access_note_text(note), out);
   out += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
   if (request.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";
   for (const auto& [name, value] : response.headers) append_field(name, value, out);

@@ -223,6 +223,19 @@ inline constexpr auto routes = std::to_array<Route>({
     {del,   "/v1/entitlement-overrides/{override_id}", admin,
             own, none, by_org, delete_entitlement_override},
 
+    {get,   "/v1/ip-rules",                   may("org.ip_rules.manage"),
+            own, none, by_org, list_ip_rules},
+    {post,  "/v1/ip-rules",                   may("org.ip_rules.manage"),
+            own, mib, by_org, create_ip_rule},
+    {del,   "/v1/ip-rules/{rule_id}",         may("org.ip_rules.manage"),
+            own, none, by_org, delete_ip_rule},
+
+    {get,   "/v1/admin/gateway-config",       admin,
+            quick, none, by_org, show_gateway_config},
+    {put,   "/v1/admin/gateway-config",       admin,
+            own, mib, by_org, set_gateway_config},
+    {get,   "/v1/admin/access-log",           admin,
+            own, none, by_org, list_access_log},
     {get,   "/v1/admin/dashboard",            admin,
             own, none, by_org, show_dashboard},
     {get,   "/v1/admin/nodes",                admin,
@@ -274,6 +287,7 @@ inline constexpr std::array path_names{
     PathName{"override_id", ErrorCode::entitlement_overrides_not_found},
     PathName{"user_id", ErrorCode::users_not_found},
     PathName{"invite_code_id", ErrorCode::invite_codes_not_found},
+    PathName{"rule_id", ErrorCode::ip_rules_not_found},
 };
 
 }  // namespace hostler::route_table

@@ -21,13 +21,29 @@ constexpr int64_t settings_wait_ms = 2500;
 constexpr int64_t settings_retry_ms = 1000;
 constexpr const char* settings_task = "settings";
 
+// An organization in path or query brings its own IP rules.
+std::string_view org_with_rules(const Request& request) {
+  for (size_t i = 0; i < request.path_value_count; ++i) {
+    const auto& [name, value] = request.path_values[i];
+    if (name == "org_id") return is_uuid(value) ? value : std::string_view();
+  }
+  const std::string* in_query = request.query_value("org_id");
+  return in_query != nullptr && is_uuid(*in_query) ? *in_query : std::string_view();
+}
+
 // What a write tells the audit log about the request (sql: current_request()).
-std::string context_json(const Request& request) {
+std::string context_json(const Request& request, bool is_retold = false) {
   JsonWriter context;
   context.begin_object();
   context.member("trace_id", request.trace_id);
   context.member("client_ip", request.client_ip);
   context.member("user_agent", request.user_agent);
+  // Of an attempt that was refused: address and risk are not judged again.
+  if (is_retold) context.member("is_retold", true);
+  if (request.is_risky) context.member("is_risky", true);
+  if (std::string_view org = org_with_rules(request); !org.empty()) {
+    context.member("org_named", org);
+  }
   if (request.route->access.who == Access::Who::scope) {
     const std::string* scope = request.query_value("scope");
     context.member("scope", scope == nullptr ? std::string_view("platform") : *scope);
@@ -71,7 +87,8 @@ std::string_view org_named(const Request& request) {
                                                 : request.org_id_wanted;
 }
 
-void add_authentication(const Request& request, const char* need, bool takes_key, Batch& batch) {
+void add_authentication(const Request& request, const char* need, bool takes_key, Batch& batch,
+                        bool is_retold = false) {
   Params params;
   params.bytes(request.credential.hash);
   params.boolean(request.credential.kind == Credential::Kind::api_key);
@@ -88,7 +105,7 @@ void add_authentication(const Request& request, const char* need, bool takes_key
     params.text(need);
   }
   params.boolean(takes_key);
-  params.text(context_json(request));
+  params.text(context_json(request, is_retold));
   batch.add(query::authenticate, std::move(params));
 }
 
@@ -131,16 +148,25 @@ void take_caller(Request& request, bool authenticated, const Results& results) {
   if (authenticated) request.caller = caller_from(results.front().front());
 }
 
+// The results, or the fault thrown; either way with whom the authenticating statement found.
+Results taken(Request& request, bool authenticated, BatchOutcome& outcome) {
+  if (!outcome.results.empty()) take_caller(request, authenticated, outcome.results);
+  if (outcome.error) throw *outcome.error;
+  return std::move(outcome.results);
+}
+
 }  // namespace
 
 Services::Services(Loop& loop, DatabaseOptions options, const Settings& configured,
-                   const SecretBox& secret_box, MetricsSeat metrics)
+                   const SecretBox& secret_box, MetricsSeat metrics, RiskyNetworks risky_networks)
     : loop_(loop),
       database_(loop, std::move(options)),
       secret_box_(secret_box),
       metrics_(metrics),
       live_settings_(configured),
       settings_(live_settings_.current()),
+      risky_networks_(std::move(risky_networks)),
+      gateway_(*settings_, risky_networks_),
       passwords_(loop),
       aside_(loop, [](const std::string&, std::exception_ptr) {
         // The database told its fault already. A denial that cannot be written belongs to a caller
@@ -164,6 +190,7 @@ Task<void> Services::reload_settings() {
     if (!outcome.error) {
       live_settings_.apply(outcome.results.front(), secret_box_);
       settings_ = live_settings_.current();
+      gateway_ = Gateway(*settings_, risky_networks_);
       has_stored_settings_ = true;
       settings_read_.notify();
       co_return;
@@ -189,20 +216,21 @@ Task<void> Services::until_settings() {
   throw error;
 }
 
+// Whoever was authenticated is known also when the statement behind failed: the log names them.
 Task<Results> Services::send(Request& request, Batch batch) {
+  bool authenticates = will_authenticate(request);
   bool is_quick = request.route->lane == Lane::quick;
   metrics_.count(metric_batches, is_quick ? 0 : 1);
-  Task<Results> task =
-      is_quick ? database_.quick(std::move(batch)) : database_.own(std::move(batch));
-  return task;
+  Task<BatchOutcome> sent =
+      is_quick ? database_.attempt_quick(std::move(batch)) : database_.attempt(std::move(batch));
+  BatchOutcome outcome = co_await sent;
+  co_return taken(request, authenticates, outcome);
 }
 
 Task<Result> Services::query(Request& request, const Statement& statement, Params params) {
-  bool authenticates = will_authenticate(request);
   Batch batch = begin_batch(request);
   batch.add(statement, std::move(params));
   Results results = co_await send(request, std::move(batch));
-  take_caller(request, authenticates, results);
   co_return std::move(results.back());
 }
 
@@ -215,17 +243,15 @@ Task<Result> Services::query_then_ring(Request& request, const Statement& statem
   Batch afterwards;
   afterwards.add(bell);
   metrics_.count(metric_batches, 1);
-  Results results = co_await database_.own_then(std::move(batch), std::move(afterwards));
-  take_caller(request, authenticates, results);
+  BatchOutcome outcome = co_await database_.attempt(std::move(batch), std::move(afterwards));
+  Results results = taken(request, authenticates, outcome);
   co_return std::move(results.back());
 }
 
 Task<Results> Services::batch(Request& request, Batch statements) {
-  bool authenticates = will_authenticate(request);
   Batch batch = begin_batch(request);
   for (Batch::Item& item : statements.items()) batch.add(*item.statement, std::move(item.params));
   Results results = co_await send(request, std::move(batch));
-  take_caller(request, authenticates, results);
   results.erase(results.begin());
   co_return results;
 }
@@ -249,14 +275,14 @@ Task<void> Services::authenticate(Request& request, bool with_guard) {
     }
     batch.add(*request.route->guard.statement, std::move(params));
   }
-  Results results = co_await database_.quick(std::move(batch));
-  take_caller(request, true, results);
+  BatchOutcome outcome = co_await database_.attempt_quick(std::move(batch));
+  taken(request, true, outcome);
 }
 
 void Services::audit_denied(const Request& request, const Error& denial) {
   Batch batch;
   // Whoever it is: the need that was missing is not asked for again.
-  add_authentication(request, nullptr, true, batch);
+  add_authentication(request, nullptr, true, batch, true);
   Params params;
   params.text(error_row(denial.code).name);
   std::string target(method_name(request.method));

@@ -8,6 +8,7 @@
 #include "fcgi/password_gate.h"
 #include "fcgi/request.h"
 #include "fcgi/route.h"
+#include "lib/gateway.h"
 #include "lib/loop/db.h"
 #include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
@@ -24,7 +25,7 @@ class Services {
  public:
   // secret_box outlives this.
   Services(Loop& loop, DatabaseOptions options, const Settings& configured,
-           const SecretBox& secret_box, MetricsSeat metrics);
+           const SecretBox& secret_box, MetricsSeat metrics, RiskyNetworks risky_networks);
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
 
@@ -53,6 +54,8 @@ class Services {
 
   // The settings in force now. Ask anew after each co_await: an administrator may change them.
   const Settings& settings() const { return *settings_; }
+  // What they say of clients: addresses, traces, risk. Ask anew likewise.
+  const Gateway& gateway() const { return gateway_; }
   // What file and environment say, without the stored ones.
   const Settings& configured_settings() const { return live_settings_.start(); }
   // Whether the stored settings were read since this process began; before that no request may
@@ -79,6 +82,8 @@ class Services {
   MetricsSeat metrics_;
   LiveSettings live_settings_;
   std::shared_ptr<const Settings> settings_;
+  RiskyNetworks risky_networks_;
+  Gateway gateway_;
   bool has_stored_settings_ = false;
   Signal settings_read_;
   PasswordGate passwords_;

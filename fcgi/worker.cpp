@@ -48,8 +48,8 @@ struct Slot {
 
 class Worker {
  public:
-  Worker(const Settings& settings, const SecretBox& secret_box, SharedPool& shared,
-         const WorkerPlace& place);
+  Worker(const Settings& settings, const SecretBox& secret_box, const RiskyNetworks& risky_networks,
+         SharedPool& shared, const WorkerPlace& place);
   void run() { loop_.run(); }
 
  private:
@@ -91,12 +91,12 @@ DatabaseOptions database_options(const Settings& settings, int seat_number) {
   return options;
 }
 
-Worker::Worker(const Settings& settings, const SecretBox& secret_box, SharedPool& shared,
-               const WorkerPlace& place)
+Worker::Worker(const Settings& settings, const SecretBox& secret_box,
+               const RiskyNetworks& risky_networks, SharedPool& shared, const WorkerPlace& place)
     : place_(place),
       seat_(shared.seats[place.seat_number]),
       services_(loop_, database_options(settings, place.seat_number), settings, secret_box,
-                shared.metrics.seat(place.seat_number)),
+                shared.metrics.seat(place.seat_number), risky_networks),
       listener_(loop_, place.listen_fd, [this](bool, bool) { accept_some(); }),
       drain_pipe_(loop_, place.drain_fd, [this](bool, bool) { drain(); }),
       beat_timer_(loop_, [this] { beat(); }),
@@ -261,8 +261,8 @@ void limit_descriptors() {
 
 }  // namespace
 
-int run_worker(const Settings& settings, const SecretBox& secret_box, SharedPool& shared,
-               const WorkerPlace& place) {
+int run_worker(const Settings& settings, const SecretBox& secret_box,
+               const RiskyNetworks& risky_networks, SharedPool& shared, const WorkerPlace& place) {
   limit_descriptors();
   FCGX_Init();
   // The master's pipe says when to finish. libfcgi's own handler would race with requests, and a
@@ -271,7 +271,7 @@ int run_worker(const Settings& settings, const SecretBox& secret_box, SharedPool
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  Worker worker(settings, secret_box, shared, place);
+  Worker worker(settings, secret_box, risky_networks, shared, place);
   worker.run();
   return 0;
 }

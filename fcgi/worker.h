@@ -4,13 +4,14 @@
 #pragma once
 
 #include "fcgi/seat.h"
+#include "lib/gateway.h"
 #include "lib/secret_box.h"
 #include "lib/settings.h"
 
 namespace hostler {
 
 // Serves until the drain pipe is closed and the requests in flight are answered. The exit status.
-int run_worker(const Settings& settings, const SecretBox& secret_box, SharedPool& shared,
-               const WorkerPlace& place);
+int run_worker(const Settings& settings, const SecretBox& secret_box,
+               const RiskyNetworks& risky_networks, SharedPool& shared, const WorkerPlace& place);
 
 }  // namespace hostler

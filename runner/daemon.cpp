@@ -54,6 +54,7 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
       http_(loop, http_options(start)),
       secrets_(std::move(secrets)),
       settings_(start),
+      gateway_(std::make_shared<const Gateway>(start, options_.risky_networks)),
       tasks_(loop, log_failure) {}
 
 Daemon::~Daemon() = default;
@@ -105,9 +106,22 @@ Task<void> Daemon::begin() {
   tasks_.add("inputs", expire_inputs_forever());
   tasks_.add("upkeep", upkeep_forever());
   tasks_.add("counts", fold_counts_forever());
+  begin_access_log();
   log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.place}});
   notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}", options_.slots,
                              schema_version_expected));
+}
+
+void Daemon::begin_access_log() {
+  const Settings& start = settings_.start();
+  if (start.text("access_log.dir").empty()) return;
+  AccessLogOptions options;
+  options.host = options_.host;
+  options.folder = start.text("access_log.dir");
+  options.geoip_database = start.text("geoip.database");
+  options.gateway = [this] { return gateway_; };
+  access_log_ = std::make_unique<AccessLogTailer>(loop_, db_, std::move(options));
+  tasks_.add("access_log", access_log_->run());
 }
 
 // A daemon that is started before Postgres, or before the migration, waits for them.
@@ -186,6 +200,8 @@ Task<void> Daemon::reload_settings() {
   if (!allowed) log_error("setting_bad", {{"key", "outbound.allow_cidrs"}});
   http_.allow_cidrs(allowed.value_or(CidrList()));
   stream_side_.allow_origins(now->strings("http.cors_origins"));
+  gateway_ = std::make_shared<const Gateway>(*now, options_.risky_networks);
+  stream_side_.use_gateway(*gateway_);
 }
 
 // The sweeps travel over the connection that LISTENs, so its silence is found out soon; until it is
@@ -226,6 +242,12 @@ Task<void> Daemon::upkeep_forever() {
     batch.add(query::auth_prune, Params().integer(pruned_max));
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) log_warning("upkeep_failed", {{"cause", outcome.error->cause}});
+    // By itself: it may have to wait for readers, and then comes again.
+    Batch log_batch;
+    int64_t days = settings_.current()->integer("access_log.retention_days");
+    log_batch.add(query::access_log_upkeep, Params().integer(days));
+    BatchOutcome log_outcome = co_await db_.attempt(std::move(log_batch));
+    if (log_outcome.error) log_warning("upkeep_failed", {{"cause", log_outcome.error->cause}});
     co_await sleep_ms(loop_, upkeep_ms);
   }
 }

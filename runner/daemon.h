@@ -6,12 +6,14 @@
 #include <memory>
 #include <string>
 
+#include "lib/gateway.h"
 #include "lib/loop/db.h"
 #include "lib/loop/http_client.h"
 #include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task_set.h"
 #include "lib/secret_box.h"
+#include "runner/access_log/tailer.h"
 #include "runner/event_log.h"
 #include "runner/run_queue.h"
 #include "runner/runner_metrics.h"
@@ -23,12 +25,14 @@ struct DaemonOptions {
   std::string host;   // this machine
   std::string place;  // the stream socket's path; held by a file lock
   int slots = 2000;
+  RiskyNetworks risky_networks;
 };
 
 // What serves the streams, in a thread of its own: asked and told from this one.
 struct StreamSide {
   std::function<void(RunnerCounts&)> count;  // fills the members of streams
   std::function<void(std::vector<std::string> cors_origins)> allow_origins;
+  std::function<void(const Gateway&)> use_gateway;
 };
 
 class Daemon {
@@ -54,6 +58,7 @@ class Daemon {
   Task<void> expire_inputs_forever();
   Task<void> reload_settings();
   int streams() const;
+  void begin_access_log();
   Task<void> leave(std::function<void()> done);
   void on_notify(std::string_view channel, std::string_view payload);
   void on_listening();
@@ -67,12 +72,14 @@ class Daemon {
   HttpClient http_;
   SecretBox secrets_;
   LiveSettings settings_;
+  std::shared_ptr<const Gateway> gateway_;
   RunnerMetrics metrics_;
   std::string id_;
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<ToolBox> tools_;
   std::unique_ptr<AgentServices> agent_services_;
   std::unique_ptr<RunQueue> queue_;
+  std::unique_ptr<AccessLogTailer> access_log_;
   TaskSet tasks_;  // last: its coroutines use all of the above
 };
 

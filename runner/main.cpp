@@ -14,6 +14,7 @@
 #include <memory>
 #include <thread>
 
+#include "lib/gateway.h"
 #include "lib/log.h"
 #include "lib/loop/metrics_server.h"
 #include "lib/program_start.h"
@@ -70,6 +71,7 @@ StreamSide stream_side_of(relay::Relay& relay) {
   side.allow_origins = [&relay](std::vector<std::string> origins) {
     relay.allow_origins(std::move(origins));
   };
+  side.use_gateway = [&relay](const Gateway& gateway) { relay.use_gateway(gateway); };
   return side;
 }
 
@@ -94,6 +96,7 @@ int run_daemon(const Settings& start) {
     return exit_bad_configuration;
   }
   SecretBox& secrets = std::get<SecretBox>(box);
+  RiskyNetworks risky_networks = load_risky_networks(start);
   EventFeed feed;
   relay::Relay relay(relay::relay_options(start), feed);
   std::thread streams([&relay] { relay.run(); });
@@ -104,6 +107,7 @@ int run_daemon(const Settings& start) {
     options.host = host_name();
     options.place = place;
     options.slots = static_cast<int>(start.integer("run.slots"));
+    options.risky_networks = std::move(risky_networks);
     Daemon daemon(loop, start, std::move(secrets), feed, options, stream_side_of(relay));
     Timer give_up(loop, [&loop] { loop.stop(); });
     int64_t watchdog_ms = watchdog_interval_ms();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/address_guard.h"
 #include "lib/ids.h"
 #include "lib/loop/stream.h"
 #include "lib/loop/task.h"
@@ -90,6 +91,7 @@ struct Client final : StreamOwner {
   UuidBytes session_id{};
   UuidBytes api_key_id{};
   UuidBytes org_id{};
+  IpAddress address;
 
   // Places in the lists that point here.
   uint32_t slot = 0;

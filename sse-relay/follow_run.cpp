@@ -38,10 +38,13 @@ Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
   return batch;
 }
 
-void take_identity(const Row& caller, Client& client) {
-  if (!caller.is_null("session_id")) client.session_id = uuid_bytes(caller.text("session_id"));
-  if (!caller.is_null("api_key_id")) client.api_key_id = uuid_bytes(caller.text("api_key_id"));
-  client.org_id = uuid_bytes(caller.text("org_id"));
+void take_caller(const Row& row, Client& client) {
+  if (!row.is_null("session_id")) client.session_id = uuid_bytes(row.text("session_id"));
+  if (!row.is_null("api_key_id")) client.api_key_id = uuid_bytes(row.text("api_key_id"));
+  client.org_id = uuid_bytes(row.text("org_id"));
+  AccessNote& note = client.arrival->context.note;
+  client.address = IpAddress::parse(note.client_ip).value_or(IpAddress());
+  note.identity = identity_of(caller_from(row));
 }
 
 // After the page was sent: what it means for the client, and how far the run is.
@@ -97,8 +100,11 @@ Params authentication_params(const StreamRequest& wanted, const AnswerContext& c
   JsonWriter request;
   request.begin_object();
   request.member("trace_id", context.trace_id);
-  request.member("client_ip", wanted.client_ip);
+  request.member("client_ip", context.note.client_ip);
   request.member("user_agent", wanted.user_agent);
+  if (context.is_risky) request.member("is_risky", true);
+  // Of an attempt that was refused: address and risk are not judged again.
+  if (!with_need) request.member("is_retold", true);
   request.end_object();
   Params params;
   params.bytes(wanted.credential.hash);
@@ -128,7 +134,10 @@ Task<void> open_stream(FollowServices& services, Client& client) {
   bool reads = has_form(wanted) && wanted.faults.empty();
   if (reads) services.channels.join(client, wanted.run_id);
   Batch batch = opening_batch(wanted, client.arrival->context);
-  Results results = co_await services.db.quick(std::move(batch));
+  BatchOutcome outcome = co_await services.db.attempt_quick(std::move(batch));
+  Results& results = outcome.results;
+  if (!results.empty()) take_caller(results[0].front(), client);
+  if (outcome.error) throw *outcome.error;
   check_form(wanted);
   if (results.at(1).empty()) throw Error(ErrorCode::runs_not_found);
   if (!wanted.faults.empty()) throw Error::validation(std::move(wanted.faults));
@@ -141,7 +150,6 @@ Task<void> open_stream(FollowServices& services, Client& client) {
   bool is_pruned = is_ended && last_seq > wanted.after && page.events.last_seq == 0;
   if (is_pruned) throw Error(ErrorCode::runs_events_expired);
 
-  take_identity(results[0].front(), client);
   client.cursor = wanted.after;
   client.follows = wanted.follow;
   client.channel->saw(last_seq);

@@ -51,8 +51,9 @@ void Relay::State::take_fault(Client& client, const Error& fault) {
 }
 
 // Answers before anything was sent.
-void Relay::State::refuse(Client& client, const Error& error) {
-  const AnswerContext& context = client.arrival->context;
+void Relay::State::refuse(Client& client, Error error) {
+  AnswerContext& context = client.arrival->context;
+  if (std::optional<Identity> denied = take_identity(error)) context.note.identity = *denied;
   ++counts_.refused;
   if (error.code == ErrorCode::internal_error) {
     log_error("stream_refused", {{"trace_id", context.trace_id}, {"cause", error.cause}});
@@ -101,8 +102,14 @@ void Relay::State::arrived(Client& client, std::string_view bytes) {
   ScgiReader::State state = arrival.reader.take(bytes);
   if (state == ScgiReader::State::more) return;
   client.phase = Phase::opening;
-  arrival.context = answer_context(arrival.reader.request());
-  if (state == ScgiReader::State::broken) {
+  std::shared_ptr<const Gateway> gateway = this->gateway();
+  arrival.context =
+      answer_context(arrival.reader.request(), gateway ? *gateway : Gateway(Settings()));
+  if (!gateway) {
+    Error error(ErrorCode::http_unavailable, "The service is being started.");
+    error.retry_after_s = 1;
+    refuse(client, error);
+  } else if (state == ScgiReader::State::broken) {
     refuse(client, Error(ErrorCode::http_bad_request, arrival.reader.fault()));
   } else {
     start(client);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/event_feed.h"
+#include "lib/gateway.h"
 #include "lib/settings.h"
 
 namespace hostler::relay {
@@ -56,6 +57,9 @@ class Relay {
   int streams() const;
   RelayCounts counts() const;
   void allow_origins(std::vector<std::string> cors_origins);
+  // Who clients are. Until it is told, every request is refused with 503: the stored settings may
+  // make another client of it than the file's.
+  void use_gateway(Gateway gateway);
 
  private:
   class State;

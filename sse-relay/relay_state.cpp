@@ -224,14 +224,25 @@ int64_t Relay::State::retry_ms() {
 }
 
 Origins Relay::State::cors_origins() const {
-  std::lock_guard<std::mutex> held(origins_lock_);
+  std::lock_guard<std::mutex> held(settings_lock_);
   return origins_;
 }
 
 void Relay::State::allow_origins(std::vector<std::string> origins) {
   Origins fresh = std::make_shared<const std::vector<std::string>>(std::move(origins));
-  std::lock_guard<std::mutex> held(origins_lock_);
+  std::lock_guard<std::mutex> held(settings_lock_);
   origins_ = std::move(fresh);
+}
+
+std::shared_ptr<const Gateway> Relay::State::gateway() const {
+  std::lock_guard<std::mutex> held(settings_lock_);
+  return gateway_;
+}
+
+void Relay::State::use_gateway(Gateway gateway) {
+  std::shared_ptr<const Gateway> fresh = std::make_shared<const Gateway>(std::move(gateway));
+  std::lock_guard<std::mutex> held(settings_lock_);
+  gateway_ = std::move(fresh);
 }
 
 RelayOptions relay_options(const Settings& start) {
@@ -257,5 +268,6 @@ RelayCounts Relay::counts() const { return state_->counts(); }
 void Relay::allow_origins(std::vector<std::string> cors_origins) {
   state_->allow_origins(std::move(cors_origins));
 }
+void Relay::use_gateway(Gateway gateway) { state_->use_gateway(std::move(gateway)); }
 
 }  // namespace hostler::relay

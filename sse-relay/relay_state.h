@@ -36,12 +36,13 @@ class Relay::State final : public ClientEvents {
   int streams() const { return streams_.load(); }        // from any thread
   RelayCounts counts() const;                            // from any thread
   void allow_origins(std::vector<std::string> origins);  // from any thread
+  void use_gateway(Gateway gateway);                     // from any thread
 
  private:
   // relay.cpp: one client's way.
   Task<void> advance(Client& client);
   void take_fault(Client& client, const Error& fault);
-  void refuse(Client& client, const Error& error);
+  void refuse(Client& client, Error error);
   void audit_denied(const Client& client, const Error& error);
   Task<void> write_audit(Batch batch);
   void arrived(Client& client, std::string_view bytes) override;
@@ -67,6 +68,7 @@ class Relay::State final : public ClientEvents {
   void drain_client(Client& client);
   int64_t retry_ms();
   Origins cors_origins() const;
+  std::shared_ptr<const Gateway> gateway() const;
 
   RelayOptions options_;
   EventFeed& feed_;
@@ -90,8 +92,9 @@ class Relay::State final : public ClientEvents {
   int64_t rechecked_ms_ = 0;
   int64_t looked_ms_ = 0;  // at runs nothing was heard of
 
-  mutable std::mutex origins_lock_;
+  mutable std::mutex settings_lock_;  // of these two
   Origins origins_;
+  std::shared_ptr<const Gateway> gateway_;  // null: nobody said yet
 
   std::vector<Client*> settled_;  // their tasks have ended and can be freed
   std::vector<std::unique_ptr<Client>> clients_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <queries.h>
@@ -26,12 +27,14 @@ void log_fault(const Error& fault) {
 // Who follows what: a row of the question.
 struct Following {
   std::array<UuidBytes, 4> ids;  // session, key, organization, run
-  uint64_t order;                // equal rows have equal order
+  IpAddress address;
+  uint64_t order;  // equal rows have equal order
 };
 
 // The last eight bytes of our ids are random: mixed, they tell rows apart well enough to sort by.
-uint64_t order_of(const std::array<UuidBytes, 4>& ids) {
+uint64_t order_of(const std::array<UuidBytes, 4>& ids, const IpAddress& address) {
   uint64_t order = 0;
+  memcpy(&order, address.bytes.data(), sizeof order);
   for (const UuidBytes& id : ids) {
     uint64_t tail = 0;
     memcpy(&tail, id.data() + 8, sizeof tail);
@@ -41,8 +44,10 @@ uint64_t order_of(const std::array<UuidBytes, 4>& ids) {
 }
 
 Following row_of(const Client& client) {
-  Following row{{client.session_id, client.api_key_id, client.org_id, client.channel->id()}, 0};
-  row.order = order_of(row.ids);
+  Following row{{client.session_id, client.api_key_id, client.org_id, client.channel->id()},
+                client.address,
+                0};
+  row.order = order_of(row.ids, row.address);
   return row;
 }
 
@@ -51,11 +56,12 @@ bool is_checked(const Client& client) {
 }
 
 bool is_before(const Following& a, const Following& b) {
-  return a.order != b.order ? a.order < b.order : a.ids < b.ids;
+  if (a.order != b.order) return a.order < b.order;
+  return std::tie(a.ids, a.address.bytes) < std::tie(b.ids, b.address.bytes);
 }
 
 bool is_same(const Following& a, const Following& b) {
-  return a.order == b.order && a.ids == b.ids;
+  return a.order == b.order && a.ids == b.ids && a.address == b.address;
 }
 
 std::vector<Following> distinct_rows(const std::vector<std::unique_ptr<Client>>& clients) {
@@ -77,6 +83,9 @@ Batch recheck_batch(const std::vector<Following>& rows, size_t from, size_t to) 
     for (size_t i = from; i < to; ++i) ids.push_back(rows[i].ids[column]);
     params.uuids(ids);
   }
+  std::vector<std::string> addresses;
+  for (size_t i = from; i < to; ++i) addresses.push_back(rows[i].address.text());
+  params.texts(addresses);
   Batch batch;
   batch.add(query::stream_recheck, std::move(params));
   return batch;

@@ -13,15 +13,19 @@ struct Parameter {
 };
 
 // A second Authorization or cursor would leave open which of them counts: none may come twice.
-constexpr std::array<Parameter, 9> parameters{{{"REQUEST_METHOD", &ScgiRequest::method},
-                                               {"REQUEST_URI", &ScgiRequest::uri},
-                                               {"HTTP_AUTHORIZATION", &ScgiRequest::authorization},
-                                               {"HTTP_LAST_EVENT_ID", &ScgiRequest::last_event_id},
-                                               {"HTTP_X_ORG_ID", &ScgiRequest::org_id},
-                                               {"HTTP_ORIGIN", &ScgiRequest::origin},
-                                               {"REMOTE_ADDR", &ScgiRequest::client_ip},
-                                               {"HTTP_USER_AGENT", &ScgiRequest::user_agent},
-                                               {"TRACE_ID", &ScgiRequest::trace_id}}};
+constexpr std::array<Parameter, 12> parameters{
+    {{"REQUEST_METHOD", &ScgiRequest::method},
+     {"REQUEST_URI", &ScgiRequest::uri},
+     {"HTTP_AUTHORIZATION", &ScgiRequest::authorization},
+     {"HTTP_LAST_EVENT_ID", &ScgiRequest::last_event_id},
+     {"HTTP_X_ORG_ID", &ScgiRequest::org_id},
+     {"HTTP_ORIGIN", &ScgiRequest::origin},
+     {"REMOTE_ADDR", &ScgiRequest::peer},
+     {"HTTP_X_FORWARDED_FOR", &ScgiRequest::forwarded_for},
+     {"HTTP_CF_CONNECTING_IP", &ScgiRequest::connecting_ip},
+     {"HTTP_TRACEPARENT", &ScgiRequest::traceparent},
+     {"HTTP_USER_AGENT", &ScgiRequest::user_agent},
+     {"TRACE_ID", &ScgiRequest::trace_id}}};
 
 constexpr size_t length_digits_max = 5;  // of pairs_bytes_max
 
@@ -103,7 +107,10 @@ ScgiReader::State ScgiReader::read_pairs() {
 bool ScgiReader::store(std::string_view name, std::string_view value) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].name != name) continue;
-    if ((seen_ & (1U << i)) != 0) return false;
+    if ((seen_ & (1U << i)) != 0) {
+      if (parameters[i].value != &ScgiRequest::connecting_ip) return false;
+      value = "twice";  // no address, so it counts for nothing
+    }
     seen_ |= 1U << i;
     request_.*parameters[i].value = value;
     return true;

@@ -19,7 +19,10 @@ struct ScgiRequest {
   std::string_view last_event_id;
   std::string_view org_id;  // X-Org-Id
   std::string_view origin;
-  std::string_view client_ip;  // REMOTE_ADDR
+  std::string_view peer;  // REMOTE_ADDR
+  std::string_view forwarded_for;
+  std::string_view connecting_ip;
+  std::string_view traceparent;
   std::string_view user_agent;
   std::string_view trace_id;
   bool is_tls = false;  // HTTPS is on

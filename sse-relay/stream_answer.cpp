@@ -50,7 +50,7 @@ std::string head(int status, const AnswerContext& context,
   append_fields(fields, out);
   out += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Trace-Id: ";
   out += context.trace_id;
-  out += "\r\n";
+  out += fmt::format("\r\n{}: {}\r\n", access_note_header, access_note_text(context.note));
   if (context.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";
   HeaderList cors_fields;
   add_cors_headers(cors_origins, context.origin, cors_fields);

@@ -60,9 +60,18 @@ void refuse_doubles(const Target& target, StreamRequest& wanted) {
 
 }  // namespace
 
-AnswerContext answer_context(const ScgiRequest& request) {
+AnswerContext answer_context(const ScgiRequest& request, const Gateway& gateway) {
+  RequestOrigin origin;
+  origin.address = {request.peer, request.forwarded_for, request.connecting_ip};
+  origin.traceparent = request.traceparent;
+  origin.user_agent = request.user_agent;
+  origin.authorization = request.authorization;
+  ClientFacts facts = gateway.facts_of(origin);
   AnswerContext context;
   context.trace_id = is_trace_id(request.trace_id) ? request.trace_id : make_trace_id();
+  if (facts.trace_id) context.trace_id = std::move(*facts.trace_id);
+  context.note = {std::move(facts.client_ip), facts.risk_score, {}};
+  context.is_risky = facts.is_risky;
   context.origin = request.origin;
   context.is_tls = request.is_tls;
   return context;
@@ -83,7 +92,6 @@ StreamRequest read_stream_request(const ScgiRequest& request) {
   wanted.credential = read_credential(request.authorization);
   wanted.run_id = target.segments[2];
   wanted.org_id = request.org_id;
-  wanted.client_ip = request.client_ip;
   wanted.user_agent = request.user_agent;
   read_cursors(request, target, wanted);
   read_follow(target, wanted);

@@ -7,20 +7,24 @@
 #include <string>
 #include <vector>
 
+#include "lib/access_note.h"
 #include "lib/caller.h"
 #include "lib/error.h"
+#include "lib/gateway.h"
 #include "sse-relay/scgi_request.h"
 
 namespace hostler::relay {
 
 // What every answer needs, also one to a request that cannot be read.
 struct AnswerContext {
-  std::string trace_id;  // nginx's, else a new one
+  std::string trace_id;  // a trusted proxy's, nginx's, else a new one
   std::string origin;
   bool is_tls = false;
+  AccessNote note;        // for nginx's log
+  bool is_risky = false;  // for whoever is no platform admin
 };
 
-AnswerContext answer_context(const ScgiRequest& request);
+AnswerContext answer_context(const ScgiRequest& request, const Gateway& gateway);
 
 struct StreamRequest {
   std::string run_id;  // as in the path: may be no UUID, then there is no such run
@@ -30,7 +34,6 @@ struct StreamRequest {
   bool has_last_event_id = false;  // EventSource asks again until it is told 204
   bool follow = true;              // false: what is there, then the end
   std::vector<FieldFault> faults;  // of cursors and query: told after the 404s
-  std::string client_ip;
   std::string user_agent;
 };
 

@@ -36,6 +36,7 @@ CREATE TABLE orgs (
     slug text NOT NULL UNIQUE,
     name text NOT NULL,
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
+    ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 ALTER TABLE users ADD FOREIGN KEY (personal_org_id) REFERENCES orgs DEFERRABLE INITIALLY DEFERRED;
@@ -213,10 +214,19 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION credit_post FROM hostler_api, hostler_runner;
 
+-- Whom authenticate() refuses: for the access log, taken out before the client sees the error (lib/access_note.h).
+CREATE FUNCTION refused_caller(is_key boolean, org uuid, who uuid) RETURNS jsonb
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
+    SELECT jsonb_build_object('caller', jsonb_build_object(
+        'type', CASE WHEN is_key THEN 'api_key' ELSE 'user' END, 'org_id', org, 'user_id', who))
+$$;
+
 -- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request).
 -- token_hash: SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own;
 -- a key's own). need: a permission, 'platform_admin', or null. takes_key: whether the route admits keys.
--- context: {trace_id, client_ip, user_agent}. Raises the 401, 403 or 404 when the caller may not pass.
+-- context: {trace_id, client_ip, user_agent, org_named, is_risky, is_retold}: org_named is an organization in path or
+-- query, is_risky asks to refuse all but platform admins, is_retold not to judge address and risk (the audit of a
+-- refusal). Raises the 401, 403 or 404 when the caller may not pass.
 CREATE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, need text, takes_key boolean, context jsonb,
     OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])
@@ -227,16 +237,17 @@ BEGIN
     IF is_key THEN
         SELECT k.id AS key_id, k.user_id, k.org_id, k.scopes, m.role,
                k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
-               AND u.status = 'active' AND m.role IS NOT NULL AS alive
+               AND u.status = 'active' AND m.role IS NOT NULL AS alive, o.ip_rule_count
         INTO who
-        FROM api_keys k JOIN users u ON u.id = k.user_id
+        FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
         LEFT JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
         WHERE k.hash = token_hash;
         IF NOT FOUND OR NOT who.alive THEN
             PERFORM fail('auth.invalid_api_key', 'The key is unknown, revoked or expired.');
         END IF;
         IF NOT takes_key THEN
-            PERFORM fail('auth.user_token_required', 'Use the access token of a login.');
+            PERFORM fail('auth.user_token_required', 'Use the access token of a login.',
+                         refused_caller(is_key, who.org_id, who.user_id));
         END IF;
         IF org IS NOT NULL AND org <> who.org_id THEN
             PERFORM fail('orgs.not_found', 'The key belongs to another organization.');
@@ -250,9 +261,10 @@ BEGIN
     ELSE
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
                s.revoked_at IS NULL AND u.status = 'active' AS alive, u.platform_admin, m.role,
-               coalesce(org, u.personal_org_id) AS org_id
+               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count
         INTO who
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
+        LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
         LEFT JOIN org_members m ON m.org_id = coalesce(org, u.personal_org_id) AND m.user_id = u.id
         WHERE t.hash = token_hash;
         IF NOT FOUND OR NOT who.alive THEN
@@ -271,13 +283,25 @@ BEGIN
     user_id := who.user_id;
     org_id := who.org_id;
     role := who.role;
+    IF NOT context ? 'is_retold' THEN
+        IF (who.ip_rule_count > 0 AND NOT ip_admits(org_id, (context ->> 'client_ip')::inet))
+           OR (context ? 'org_named' AND NOT ip_admits_named((context ->> 'org_named')::uuid,
+                   (context ->> 'client_ip')::inet, user_id, platform_admin)) THEN
+            PERFORM fail('ip.blocked', 'The IP rules of the organization do not let this address in.',
+                         refused_caller(is_key, org_id, user_id));
+        END IF;
+        IF context ? 'is_risky' AND NOT platform_admin THEN
+            PERFORM fail('risk.rejected', '', refused_caller(is_key, org_id, user_id));
+        END IF;
+    END IF;
     IF need = 'platform_admin' THEN
         IF NOT platform_admin THEN
-            PERFORM fail('auth.forbidden', 'This needs platform_admin.', jsonb_build_object('permission', need));
+            PERFORM fail('auth.forbidden', 'This needs platform_admin.',
+                         refused_caller(is_key, org_id, user_id) || jsonb_build_object('permission', need));
         END IF;
     ELSIF need IS NOT NULL AND NOT need = ANY (permissions) THEN
         PERFORM fail('auth.forbidden', format('This needs the permission %s.', need),
-                     jsonb_build_object('permission', need));
+                     refused_caller(is_key, org_id, user_id) || jsonb_build_object('permission', need));
     END IF;
     PERFORM set_config('hostler.org_id', org_id::text, true),
             set_config('hostler.user_id', user_id::text, true),

@@ -129,8 +129,8 @@ BEGIN
 END
 $$;
 
--- The second half, after the password was checked against checked_hash. Answers ok, refused or suspended; what it
--- wrote is to be committed in each case. new_hash: the same password with today's parameters, or null.
+-- The second half, after the password was checked against checked_hash. Answers ok, refused, suspended or risky; what
+-- it wrote is to be committed in each case. new_hash: the same password with today's parameters, or null.
 CREATE FUNCTION login_finish(typed text, candidate uuid, is_right boolean, checked_hash text, new_hash text,
     access_hash bytea, refresh_hash bytea, terms jsonb) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -155,6 +155,10 @@ BEGIN
     IF who.status <> 'active' THEN
         PERFORM audit('auth.login', 'user', who.id::text, who.personal_org_id, NULL, NULL, 'denied', who.id);
         RETURN 'suspended';
+    END IF;
+    IF current_request() ? 'is_risky' AND NOT who.platform_admin THEN
+        PERFORM audit('auth.login', 'user', who.id::text, who.personal_org_id, NULL, NULL, 'denied', who.id);
+        RETURN 'risky';
     END IF;
     UPDATE login_failures SET is_forgiven = true
     WHERE login_key = key AND client_ip = request_ip() AND NOT is_forgiven;
@@ -192,6 +196,7 @@ BEGIN
                       place.user_id);
         RETURN 'reused';
     END IF;
+    PERFORM risk_check(place.user_id);
     UPDATE refresh_tokens SET rotated_at = coalesce(rotated_at, clock_timestamp()) WHERE hash = given_hash;
     PERFORM session_tokens(place.id, access_hash, refresh_hash, terms);
     UPDATE sessions SET last_seen_at = clock_timestamp() WHERE id = place.id;

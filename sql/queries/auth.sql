@@ -11,7 +11,7 @@ SELECT new_user_id, code_held FROM register_user($1, $2, $3, $4, $5, $6, $7, $8)
 SELECT candidate_id, stored_hash, coalesce(email_verified, false) AS email_verified FROM login_begin($1, $2);
 
 -- name: login_finish
--- Writes what became of a login and answers ok, refused or suspended. $1 login text, $2 candidate uuid or null,
+-- Writes what became of a login and answers ok, refused, suspended or risky. $1 login text, $2 candidate uuid or null,
 -- $3 is_right boolean, $4 checked_hash text, $5 new_hash text or null, $6 access_hash bytea, $7 refresh_hash bytea,
 -- $8 terms jsonb
 SELECT login_finish($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;

@@ -123,3 +123,16 @@ ORDER BY o.id DESC LIMIT $1;
 -- $1 org uuid
 SELECT m.user_id, u.login, u.email, m.role, u.status
 FROM org_members m JOIN users u ON u.id = m.user_id WHERE m.org_id = $1 ORDER BY m.created_at, m.user_id;
+
+-- name: operator_ip_rules
+-- An organization's rules, the oldest first. $1 org_name text: id, slug, or somebody's login
+SELECT r.id, r.type, r.cidr, coalesce(r.note, '') AS note, rfc3339(r.created_at) AS created_at
+FROM ip_rules r WHERE r.org_id = org_of_operator($1) ORDER BY r.id;
+
+-- name: operator_ip_rules_remove
+-- How many went. $1 org_name text, $2 rule uuid or null: all of them
+SELECT ip_rules_remove($1, $2) AS removed;
+
+-- name: operator_gateway_reset
+-- Forgets what administrators stored about the gateway.
+SELECT gateway_config_reset();

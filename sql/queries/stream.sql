@@ -30,14 +30,17 @@ ORDER BY followed.number, page.seq;
 
 -- name: stream_recheck
 -- Which of these followers may not go on: their session or key is dead, their user not active, their membership
--- gone, the thread deleted, the run no longer theirs to read. One look-up each, never a join over whole tables.
--- $1 session_ids uuid[] (all zero: none), $2 api_key_ids uuid[] (likewise), $3 org_ids uuid[], $4 run_ids uuid[]
+-- gone, the thread deleted, the run no longer theirs to read, their address excluded by an IP rule. One look-up each,
+-- never a join over whole tables.
+-- $1 session_ids uuid[] (all zero: none), $2 api_key_ids uuid[] (likewise), $3 org_ids uuid[], $4 run_ids uuid[],
+-- $5 addresses text[]
 SELECT f.number
-FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[]) WITH ORDINALITY
-    AS f(session_id, api_key_id, org_id, run_id, number)
+FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[]) WITH ORDINALITY
+    AS f(session_id, api_key_id, org_id, run_id, address, number)
 WHERE NOT coalesce((
-    SELECT r.created_by_user_id = u.id OR (u.platform_admin AND s.id IS NOT NULL)
-        OR (m.role IN ('owner', 'admin') AND NOT t.is_private AND r.org_id = f.org_id)
+    SELECT (r.created_by_user_id = u.id OR (u.platform_admin AND s.id IS NOT NULL)
+            OR (m.role IN ('owner', 'admin') AND NOT t.is_private AND r.org_id = f.org_id))
+        AND (o.ip_rule_count = 0 OR ip_admits(o.id, f.address::inet))
     FROM runs r
     JOIN threads t ON t.id = r.thread_id AND t.deleted_at IS NULL
     LEFT JOIN sessions s ON s.id = f.session_id AND s.revoked_at IS NULL
@@ -45,4 +48,5 @@ WHERE NOT coalesce((
          AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
     JOIN users u ON u.id = coalesce(s.user_id, k.user_id) AND u.status = 'active'
     JOIN org_members m ON m.org_id = f.org_id AND m.user_id = u.id
+    JOIN orgs o ON o.id = f.org_id
     WHERE r.id = f.run_id), false);

@@ -82,6 +82,22 @@ SELECT uuidv7(), id, 'tool_provider', 1, 'x', 'x' FROM orgs;
 INSERT INTO tool_providers (org_id, group_name, provider_name, secret_id, key_prefix)
 SELECT org_id, 'web_search', 'web_search.alpha', id, '****' FROM secrets WHERE kind = 'tool_provider';
 
+-- Half of the organizations have rules, the large one ten thousand.
+INSERT INTO ip_rules (org_id, type, cidr)
+SELECT id, 'blocklist', '192.0.2.1/32' FROM orgs WHERE name LIKE '%2';
+INSERT INTO ip_rules (org_id, type, cidr)
+SELECT personal_org_id, 'blocklist', set_masklen(('172.' || n / 250 || '.' || n % 250 || '.0')::inet, 24)::cidr
+FROM users, generate_series(0, 9999) AS n WHERE login = 'user1';
+UPDATE orgs o SET ip_rule_count = (SELECT count(*) FROM ip_rules r WHERE r.org_id = o.id)
+WHERE EXISTS (SELECT FROM ip_rules r WHERE r.org_id = o.id);
+INSERT INTO access_log (id, at, trace_id, method, path, status_code, duration_ms, client_ip, country, city, user_agent,
+                        ua_type, risk_score, identity_type)
+SELECT uuidv7_at((extract(epoch FROM clock_timestamp()) * 1000000)::bigint + n), clock_timestamp(), 'x', 'GET', '/v1',
+       200, 1, ('10.0.' || n % 200 || '.' || n % 250)::inet, '', '', 'x', 'tool', 0, 'anonymous'
+FROM generate_series(1, 20000) AS n;
+INSERT INTO access_log_files (file, bytes_read) SELECT 'host:/log/access-' || n || '.json#' || n, n
+FROM generate_series(1, 4000) AS n;
+
 INSERT INTO feature_flags (key, default_value) SELECT 'flag' || n, true FROM generate_series(1, 30) AS n;
 INSERT INTO feature_flag_overrides (flag_id, org_id, enabled)
 SELECT f.id, u.personal_org_id, false FROM users u

@@ -83,7 +83,7 @@ inline Findings foreign_header(const SourceFile& file) {
                                              {"CLI/", "ctl/main.cpp"},
                                              {"libxml/", "runner/tools/html_text.cpp"},
                                              {"kainjow/", "lib/mail_text.cpp"},
-                                             {"maxminddb", "runner/country.cpp"},
+                                             {"maxminddb", "runner/access_log/place_lookup.cpp"},
                                              {"systemd/", "lib/log.cpp"}}};
   Findings findings;
   for (const Include& include : includes_of(file)) {

@@ -66,6 +66,7 @@ ApiStack::Folder::Folder() {
   if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
   std::filesystem::create_directories(path + "/nginx/temp");
   std::filesystem::create_directories(path + "/mail");
+  std::filesystem::create_directories(path + "/access-log");
 }
 
 ApiStack::Folder::~Folder() {
@@ -122,8 +123,8 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
   std::vector<std::string> all = {
       "HOSTLER_DATABASE_URL=" + database_url, "HOSTLER_API_SOCKET=" + at + "/api.sock",
       "HOSTLER_STREAM_SOCKET=" + at + "/stream.sock", "HOSTLER_API_WORKERS=2",
-      "HOSTLER_SECRETS_KEY_FILE=" + at + "/key", "HOSTLER_MAIL_DIR=" + at + "/mail",
-      "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
+      "HOSTLER_ACCESS_LOG_DIR=" + at + "/access-log", "HOSTLER_SECRETS_KEY_FILE=" + at + "/key",
+      "HOSTLER_MAIL_DIR=" + at + "/mail", "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
       "HOSTLER_METRICS_RUNNER_SOCKET=" + at + "/metrics-runner.sock",
       // The tests are one busy client.
       "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",
@@ -140,7 +141,8 @@ void ApiStack::write_nginx() {
                    "API_SOCKET=" + folder_.path + "/api.sock",
                    "STREAM_SOCKET=" + folder_.path + "/stream.sock",
                    "CERTIFICATE=" + certificate_folder() + "/ca.pem",
-                   "CERTIFICATE_KEY=" + certificate_folder() + "/key.pem", "CONNECTIONS_MAX=4096",
+                   "CERTIFICATE_KEY=" + certificate_folder() + "/key.pem",
+                   "ACCESS_LOG_DIR=" + folder_.path + "/access-log", "CONNECTIONS_MAX=4096",
                    "REQUESTS_PER_SECOND=100000", "REQUESTS_BURST=50000"}),
       "nginx/render");
   std::string conf = read_text_file("tests/support/stack/nginx.conf");

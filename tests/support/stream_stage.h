@@ -100,6 +100,7 @@ inline StreamStage::StreamStage(const std::function<void(relay::RelayOptions&)>&
   if (change) change(options);
   feed.set_listening(true);
   relay = std::make_unique<relay::Relay>(options, feed);
+  relay->use_gateway(Gateway(Settings()));
   thread_ = std::thread([this] { relay->run(); });
 }
 

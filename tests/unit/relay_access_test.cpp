@@ -154,6 +154,52 @@ TEST_F(StreamAccess, EndsWithTheRightToReadAll) {
   expect_end_after(stage.new_token(stage.world.other_id), "UPDATE org_members SET role = 'member'");
 }
 
+TEST_F(StreamAccess, EndsWhenARuleExcludesItsAddressAndIsRefusedFromThenOn) {
+  // A rule that another address is for changes nothing.
+  stage.sql(fmt::format(
+      "INSERT INTO ip_rules (org_id, type, cidr) VALUES ('{}', 'blocklist', '198.51.100.0/24')",
+      stage.world.org_id));
+  expect_end_after(stage.token, fmt::format("INSERT INTO ip_rules (org_id, type, cidr) VALUES "
+                                            "('{}', 'blocklist', '192.0.2.0/24')",
+                                            stage.world.org_id));
+  StreamClient refused = answer(run_id, stage.token);
+  EXPECT_EQ(refused.status(), 403);
+  EXPECT_NE(refused.body().find("ip.blocked"), std::string::npos);
+  EXPECT_EQ(refused.body().find("caller"), std::string::npos);
+  EXPECT_NE(refused.field("X-Hostler-Note").find("user " + stage.world.org_id), std::string::npos);
+}
+
+TEST_F(StreamAccess, IsRefusedToWhoLooksRiskyButNoAdmin) {
+  Settings settings;
+  settings.set(find_setting("gateway.risk_reject_threshold"), 0.4, SettingSource::file);
+  stage.relay->use_gateway(Gateway(settings));
+  StreamClient refused = answer(run_id, stage.token);  // without a user agent
+  EXPECT_EQ(refused.status(), 403);
+  EXPECT_NE(refused.body().find("risk.rejected"), std::string::npos);
+  stage.sql("UPDATE users SET platform_admin = true WHERE id = '" + stage.world.owner_id + "'");
+  open_stream(stage.token);
+}
+
+TEST_F(StreamAccess, ComesFromWhereATrustedProxySays) {
+  Settings settings;
+  settings.set(find_setting("gateway.ip_mode"), std::string("proxy"), SettingSource::file);
+  settings.set(find_setting("gateway.trusted_cidrs"), std::vector<std::string>{"192.0.2.7"},
+               SettingSource::file);
+  stage.relay->use_gateway(Gateway(settings));
+  stage.sql(fmt::format(
+      "INSERT INTO ip_rules (org_id, type, cidr) VALUES ('{}', 'blocklist', '198.51.100.0/24')",
+      stage.world.org_id));
+  StreamAsk asked;
+  asked.run_id = run_id;
+  asked.token = stage.token;
+  asked.more = {{"HTTP_X_FORWARDED_FOR", "1.1.1.1, 198.51.100.7"},
+                {"HTTP_TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}};
+  StreamClient refused = answer(asked);
+  EXPECT_EQ(refused.status(), 403);
+  EXPECT_EQ(refused.field("X-Trace-Id"), "0af7651916cd43dd8448eb211c80319c");
+  open_stream(stage.token);
+}
+
 TEST_F(StreamAccess, DoesNotEndWithTheToken) {
   StreamClient client = open_stream(stage.token);
   StreamClient other = open_stream(stage.new_token());

@@ -126,9 +126,9 @@ TEST(StreamRequest, NeedsATokenOfOurs) {
 TEST(AnswerContext, KeepsNginxsTraceIdOrMakesOne) {
   ScgiRequest request;
   request.trace_id = "0123456789abcdef0123456789abcdef";
-  EXPECT_EQ(answer_context(request).trace_id, request.trace_id);
+  EXPECT_EQ(answer_context(request, Gateway(Settings())).trace_id, request.trace_id);
   request.trace_id = "not a trace id";
-  std::string made = answer_context(request).trace_id;
+  std::string made = answer_context(request, Gateway(Settings())).trace_id;
   EXPECT_EQ(made.size(), 32U);
   EXPECT_EQ(made.find_first_not_of("0123456789abcdef"), std::string::npos);
 }

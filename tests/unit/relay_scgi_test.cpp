@@ -26,7 +26,7 @@ void expect_all(const ScgiRequest& request) {
   EXPECT_EQ(request.method, "GET");
   EXPECT_EQ(request.uri, "/v1/runs/1/events?after_seq=2");
   EXPECT_TRUE(request.is_tls);
-  EXPECT_EQ(request.client_ip, "192.0.2.1");
+  EXPECT_EQ(request.peer, "192.0.2.1");
   EXPECT_EQ(request.trace_id, "abc");
   EXPECT_EQ(request.authorization, "Bearer x");
   EXPECT_EQ(request.last_event_id, "7");

@@ -1,0 +1,117 @@
+// Files listed, read and removed; see runner/access_log/log_folder.h.
+#include "runner/access_log/log_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "lib/log.h"
+#include "runner/access_log/log_line.h"
+
+namespace hostler::runner {
+namespace {
+
+// nginx takes the name from the second in which a request ended; a worker that is held up longer
+// than this between name and write is no more.
+constexpr int64_t finished_after_s = 10;
+constexpr size_t piece_bytes_max = 512 << 10;
+constexpr size_t files_max = 100'000;
+
+bool is_log_name(std::string_view name) {
+  return name.starts_with("access-") && name.ends_with(".json");
+}
+
+std::string bytes_at(const std::string& path, int64_t offset) {
+  std::string bytes;
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return bytes;
+  bytes.resize(piece_bytes_max);
+  ssize_t got = pread(fd, bytes.data(), bytes.size(), offset);
+  close(fd);
+  bytes.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return bytes;
+}
+
+}  // namespace
+
+LogFolderLock::~LogFolderLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+bool LogFolderLock::take() {
+  if (fd_ >= 0) return true;
+  int fd = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return false;
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    fd_ = fd;
+    return true;
+  }
+  close(fd);
+  return false;
+}
+
+std::vector<LogFile> list_log_files(const std::string& folder) {
+  std::vector<LogFile> files;
+  DIR* open_folder = opendir(folder.c_str());
+  if (open_folder == nullptr) return files;
+  int64_t now_s = time(nullptr);
+  while (const dirent* entry = readdir(open_folder)) {
+    if (!is_log_name(entry->d_name) || files.size() >= files_max) continue;
+    LogFile file;
+    file.path = fmt::format("{}/{}", folder, entry->d_name);
+    struct stat found {};
+    if (lstat(file.path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
+    file.inode = found.st_ino;
+    file.bytes = found.st_size;
+    file.is_finished = now_s - found.st_mtim.tv_sec > finished_after_s;
+    files.push_back(std::move(file));
+  }
+  closedir(open_folder);
+  std::sort(files.begin(), files.end(),
+            [](const LogFile& a, const LogFile& b) { return a.path < b.path; });
+  return files;
+}
+
+LogPiece read_log_piece(const std::string& path, int64_t bytes_from, const LogReaders& readers) {
+  std::string bytes = bytes_at(path, bytes_from);
+  LogPiece piece;
+  piece.bytes_to = bytes_from;
+  JsonWriter entries;
+  entries.begin_array();
+  std::string_view rest = bytes;
+  // A last line without its end is still being written.
+  for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+    ++piece.lines;
+    if (!write_log_entry(rest.substr(0, end), *readers.gateway, *readers.places, entries)) {
+      ++piece.unreadable;
+    }
+    rest.remove_prefix(end + 1);
+    piece.bytes_to += static_cast<int64_t>(end) + 1;
+  }
+  // Longer than any line of nginx's: not ours, and not to be stumbled over for ever.
+  bool is_endless = piece.lines == 0 && bytes.size() == piece_bytes_max;
+  if (is_endless) {
+    piece.lines = piece.unreadable = 1;
+    piece.bytes_to += static_cast<int64_t>(bytes.size());
+  }
+  entries.end_array();
+  piece.entries = entries.take();
+  return piece;
+}
+
+void remove_log_file(const std::string& path) {
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    log_warning("access_log_not_removed", {{"path", path}, {"cause", std::strerror(errno)}});
+  }
+}
+
+}  // namespace hostler::runner

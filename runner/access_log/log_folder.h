@@ -1,0 +1,55 @@
+// The folder where nginx leaves its access log: a file a second, access-TIME.json, a line a request
+// each. All of it may wait for the disk, so it is called on the thread pool. It writes no file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/gateway.h"
+#include "runner/access_log/place_lookup.h"
+
+namespace hostler::runner {
+
+struct LogFile {
+  std::string path;
+  uint64_t inode = 0;
+  int64_t bytes = 0;
+  bool is_finished = false;  // its time is over: no worker of nginx will write to it again
+};
+
+// Whole lines of a file as the entries of one statement.
+struct LogPiece {
+  int64_t bytes_to = 0;  // behind the last line that was read; as asked when there is none
+  int lines = 0;
+  int unreadable = 0;
+  std::string entries;  // a JSON array
+};
+
+// What it takes to understand a line, for a piece of work on another thread.
+struct LogReaders {
+  std::shared_ptr<const Gateway> gateway;
+  std::shared_ptr<const PlaceLookup> places;
+};
+
+// Held until the program ends: of several daemons on a host one reads the folder. False: another
+// has it, or there is no such folder.
+class LogFolderLock {
+ public:
+  explicit LogFolderLock(std::string folder) : path_(std::move(folder) + "/.tail.lock") {}
+  ~LogFolderLock();
+  LogFolderLock(const LogFolderLock&) = delete;
+  LogFolderLock& operator=(const LogFolderLock&) = delete;
+  bool take();
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+// In the order of time.
+std::vector<LogFile> list_log_files(const std::string& folder);
+LogPiece read_log_piece(const std::string& path, int64_t bytes_from, const LogReaders& readers);
+void remove_log_file(const std::string& path);
+
+}  // namespace hostler::runner

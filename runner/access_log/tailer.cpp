@@ -1,0 +1,93 @@
+// The rounds through the folder; see runner/access_log/tailer.h.
+#include "runner/access_log/tailer.h"
+
+#include <queries.h>
+
+#include <fmt/format.h>
+
+#include "lib/log.h"
+#include "lib/loop/wait.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t sweep_every_ms = 300;
+constexpr int64_t pause_after_fault_ms = 500;
+
+std::string file_key(const std::string& host, const LogFile& file) {
+  return fmt::format("{}:{}#{}", host, file.path, file.inode);
+}
+
+}  // namespace
+
+AccessLogTailer::AccessLogTailer(Loop& loop, Database& db, AccessLogOptions options)
+    : loop_(loop),
+      db_(db),
+      options_(std::move(options)),
+      places_(std::make_shared<const PlaceLookup>(options_.geoip_database)),
+      lock_(std::make_shared<LogFolderLock>(options_.folder)) {}
+
+Task<void> AccessLogTailer::run() {
+  for (;;) {
+    co_await sweep();
+    co_await sleep_ms(loop_, sweep_every_ms);
+  }
+}
+
+Task<void> AccessLogTailer::sweep() {
+  std::shared_ptr<LogFolderLock> lock = lock_;
+  std::string folder = options_.folder;
+  std::function<std::vector<LogFile>()> list = [lock, folder] {
+    return lock->take() ? list_log_files(folder) : std::vector<LogFile>();
+  };
+  std::vector<LogFile> files = co_await on_thread(loop_, std::move(list));
+  std::unordered_map<std::string, int64_t> still_there;
+  for (const LogFile& file : files) {
+    bool is_read = co_await read_on(file);
+    std::string key = file_key(options_.host, file);
+    if (is_read && file.is_finished) {
+      std::string path = file.path;
+      std::function<bool()> remove = [path] {
+        remove_log_file(path);
+        return true;
+      };
+      co_await on_thread(loop_, std::move(remove));
+    } else {
+      still_there[key] = bytes_read_[key];
+    }
+  }
+  bytes_read_ = std::move(still_there);
+}
+
+// To the end of its last whole line. False when the database did not take it.
+Task<bool> AccessLogTailer::read_on(const LogFile& file) {
+  std::string key = file_key(options_.host, file);
+  while (bytes_read_[key] < file.bytes) {
+    int64_t from = bytes_read_[key];
+    std::string path = file.path;
+    LogReaders readers{options_.gateway(), places_};
+    std::function<LogPiece()> read = [path, from, readers] {
+      return read_log_piece(path, from, readers);
+    };
+    LogPiece piece = co_await on_thread(loop_, std::move(read));
+    if (piece.bytes_to == from) break;
+    Batch batch;
+    batch.add(query::access_log_append,
+              Params().text(key).integer(from).integer(piece.bytes_to).text(piece.entries));
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    if (outcome.error) {
+      log_warning("access_log_not_written", {{"cause", outcome.error->cause}});
+      co_await sleep_ms(loop_, pause_after_fault_ms);
+      co_return false;
+    }
+    bytes_read_[key] = outcome.results.at(0).front().integer("bytes_read");
+    lines_ += piece.lines;
+    if (piece.unreadable > 0) {
+      log_warning("access_log_lines_unreadable",
+                  {{"path", path}, {"lines", std::to_string(piece.unreadable)}});
+    }
+  }
+  co_return true;
+}
+
+}  // namespace hostler::runner

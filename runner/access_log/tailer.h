@@ -1,0 +1,47 @@
+// Brings nginx's access log into the database: reads the folder's files as they grow, appends their
+// lines with how far they are read in one transaction, removes what is finished. Owned by the
+// daemon. Killed at any moment it loses no line and doubles none. It never slows a request.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "lib/loop/db.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "runner/access_log/log_folder.h"
+
+namespace hostler::runner {
+
+struct AccessLogOptions {
+  std::string host;    // this machine: paths are told apart by it
+  std::string folder;  // access_log.dir
+  std::string geoip_database;
+  std::function<std::shared_ptr<const Gateway>()> gateway;  // of this moment
+};
+
+class AccessLogTailer {
+ public:
+  AccessLogTailer(Loop& loop, Database& db, AccessLogOptions options);
+  AccessLogTailer(const AccessLogTailer&) = delete;
+  AccessLogTailer& operator=(const AccessLogTailer&) = delete;
+
+  Task<void> run();
+  int64_t lines() const { return lines_; }
+
+ private:
+  Task<void> sweep();
+  Task<bool> read_on(const LogFile& file);
+
+  Loop& loop_;
+  Database& db_;
+  AccessLogOptions options_;
+  std::shared_ptr<const PlaceLookup> places_;
+  std::shared_ptr<LogFolderLock> lock_;
+  std::unordered_map<std::string, int64_t> bytes_read_;  // by file, as the database has it
+  int64_t lines_ = 0;
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,14 @@
+-- What nginx logged: written by the daemon's tailer, read by administrators.
+
+-- name: access_log_append
+-- Appends what was read of a file; answers how far the file is read, also when that was elsewhere.
+-- $1 file text, $2 bytes_from bigint, $3 bytes_to bigint, $4 entries json
+SELECT access_log_append($1, $2, $3, $4) AS bytes_read;
+
+-- name: access_log_upkeep
+-- $1 retention_days integer
+SELECT access_log_upkeep($1);
+
+-- name: access_log_page
+-- Behind access.authenticate. $1 wanted jsonb
+SELECT access_log_page($1) AS page;
