@@ -16,10 +16,10 @@ enum class SettingType { text, integer, number, boolean, strings, choice };
 // What a text, or each of the strings, must look like.
 enum class SettingForm {
   any,
-  web_url,  // http:// or https:// with a host; empty is fine
-  network,  // an address or a CIDR
+  web_url,       // http:// or https:// with a host; empty is fine
+  network,       // an address or a CIDR
   part_network,  // as network, but not all there is (0.0.0.0/0, ::/0)
-  origin,   // scheme://host[:port], as browsers send it
+  origin,        // scheme://host[:port], as browsers send it
 };
 
 struct SettingRow {
