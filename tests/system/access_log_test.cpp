@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lib/loop/db_session.h"
+#include "tests/support/child.h"
 #include "tests/support/private_stack.h"
 #include "tests/support/run_program.h"
 
