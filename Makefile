@@ -69,6 +69,7 @@ tests    := $(foreach kind,$(test_kinds),$(if $(wildcard tests/$(kind)/*_test.cp
 generated := $(BUILD)/generated/queries.h
 migrations := $(BUILD)/generated/embedded_migrations.h
 openapi   := $(BUILD)/generated/openapi_json.h
+mail_templates := $(BUILD)/generated/mail_templates.h
 
 # ---------------------------------------------------------------- help
 
@@ -99,7 +100,11 @@ $(openapi): docs/openapi.yaml docs/openapi_to_json.py
 	@mkdir -p $(@D)
 	$(call short,JSON)/usr/bin/python3 docs/openapi_to_json.py $< $(@D)/openapi.json $@
 
-$(BUILD)/%.o: %.cpp | $(generated) $(migrations) $(openapi)
+$(mail_templates): templates/embed.sh $(wildcard templates/*.txt templates/*.html)
+	@mkdir -p $(@D)
+	$(call short,MAIL)templates/embed.sh $@
+
+$(BUILD)/%.o: %.cpp | $(generated) $(migrations) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
 	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_FLAGS) -c -o $@ $<
 
@@ -189,7 +194,7 @@ check: ## format, style, shell scripts, and a build with clang
 tidied := $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources))
 .PHONY: tidy
 tidy: $(tidied)
-$(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(openapi)
+$(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
 	$(call short,TIDY)clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
 	@touch $@

@@ -1,4 +1,5 @@
-// Outbound HTTP for everything: models, tools, webhooks, captcha. libcurl's multi interface on the
+// Outbound HTTP for everything: models, tools, webhooks, captcha; mail beside it
+// (http_client_smtp.h). libcurl's multi interface on the
 // loop; TLS is always verified, proxy variables are never used, nothing blocks. A request whose
 // address a tenant chose is `guarded`: only public addresses are dialled (lib/address_guard.h), on
 // connections that guarded requests share with nobody else. The program ignores SIGPIPE.
@@ -21,6 +22,16 @@
 namespace hostler {
 
 class HttpLane;
+
+// What a lane drives; called by it, outside of curl.
+struct LaneTransfer {
+  virtual void hop_ended(int curl_code) = 0;
+  virtual void wake() = 0;
+  bool is_ready = false;  // stands in the lane's list
+
+ protected:
+  ~LaneTransfer() = default;
+};
 
 using HttpField = std::pair<std::string, std::string>;
 
@@ -106,6 +117,7 @@ class HttpClient {
 
  private:
   friend class HttpExchange;
+  friend class SmtpExchange;
   Loop& loop_;
   CidrList allowed_;
   std::string ca_path_;  // what curl reads its trust from
@@ -117,7 +129,7 @@ class HttpClient {
 
 // One request and its answer, piece by piece. It is sent when it is constructed; destroying it
 // closes the connection at once unless the answer had ended. One reader at a time.
-class HttpExchange {
+class HttpExchange final : private LaneTransfer {
  public:
   HttpExchange(HttpClient& client, HttpRequest request);
   ~HttpExchange();
@@ -134,7 +146,6 @@ class HttpExchange {
   bool truncated() const { return truncated_; }
 
  private:
-  friend class HttpLane;
   struct Callbacks;
   enum class Phase { connecting, sent, receiving, ended };
 
@@ -160,9 +171,8 @@ class HttpExchange {
   bool may_dial(const IpAddress& address);
   void resume_reading();
 
-  // Called by the lane, outside of curl.
-  void hop_ended(int curl_code);
-  void wake();
+  void hop_ended(int curl_code) override;
+  void wake() override;
   void check_time();
 
   HttpClient& client_;
@@ -186,7 +196,6 @@ class HttpExchange {
   size_t body_bytes_ = 0;
   bool paused_ = false;
   bool truncated_ = false;
-  bool ready_ = false;   // stands in the lane's list
   std::string refused_;  // why the last address of this hop was not dialled
   std::optional<HttpFailure> failure_;
 };

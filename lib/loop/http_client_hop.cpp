@@ -103,7 +103,7 @@ bool HttpExchange::build_fields() {
 }
 
 void HttpExchange::set_options() {
-  curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
+  curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<LaneTransfer*>(this));
   curl_easy_setopt(easy_, CURLOPT_URL, url_.text.c_str());
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, url_.scheme.c_str());
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);

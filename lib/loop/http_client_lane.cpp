@@ -81,16 +81,16 @@ void HttpLane::add(CURL* easy) {
 
 void HttpLane::remove(CURL* easy) { curl_multi_remove_handle(multi_, easy); }
 
-void HttpLane::mark_ready(HttpExchange& exchange) {
-  if (exchange.ready_) return;
-  exchange.ready_ = true;
-  ready_.push_back(&exchange);
+void HttpLane::mark_ready(LaneTransfer& transfer) {
+  if (transfer.is_ready) return;
+  transfer.is_ready = true;
+  ready_.push_back(&transfer);
 }
 
-void HttpLane::forget(HttpExchange& exchange) {
-  if (!exchange.ready_) return;
-  exchange.ready_ = false;
-  ready_.erase(std::find(ready_.begin(), ready_.end(), &exchange));
+void HttpLane::forget(LaneTransfer& transfer) {
+  if (!transfer.is_ready) return;
+  transfer.is_ready = false;
+  ready_.erase(std::find(ready_.begin(), ready_.end(), &transfer));
 }
 
 void HttpLane::drive(curl_socket_t socket, int ready) {
@@ -110,17 +110,17 @@ void HttpLane::collect_ended() {
     CURLcode code = message->data.result;
     char* owner = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
-    HttpExchange& exchange = *reinterpret_cast<HttpExchange*>(owner);
-    exchange.hop_ended(code);
-    mark_ready(exchange);
+    LaneTransfer& transfer = *reinterpret_cast<LaneTransfer*>(owner);
+    transfer.hop_ended(code);
+    mark_ready(transfer);
   }
 }
 
 void HttpLane::wake_ready() {
   while (!ready_.empty()) {
-    HttpExchange& exchange = *ready_.front();
-    forget(exchange);
-    exchange.wake();  // may end it, and any other
+    LaneTransfer& transfer = *ready_.front();
+    forget(transfer);
+    transfer.wake();  // may end it, and any other
   }
 }
 

@@ -1,6 +1,6 @@
 // One curl multi handle on the loop, with its own cache of connections. For the HTTP client's own
-// files only. Callbacks of curl mark exchanges ready; they are woken after curl has returned, so a
-// coroutine may end any exchange, its own too, and begin new ones.
+// files only. Callbacks of curl mark transfers ready; they are woken after curl has returned, so a
+// coroutine may end any transfer, its own too, and begin new ones.
 #pragma once
 
 #include <curl/curl.h>
@@ -13,7 +13,7 @@
 
 namespace hostler {
 
-class HttpExchange;
+struct LaneTransfer;
 
 class HttpLane {
  public:
@@ -24,8 +24,8 @@ class HttpLane {
 
   void add(CURL* easy);
   void remove(CURL* easy);
-  void mark_ready(HttpExchange& exchange);
-  void forget(HttpExchange& exchange);
+  void mark_ready(LaneTransfer& transfer);
+  void forget(LaneTransfer& transfer);
 
  private:
   struct Socket;
@@ -41,7 +41,7 @@ class HttpLane {
   CURLM* multi_;
   Timer timer_;
   std::unordered_map<curl_socket_t, std::unique_ptr<Socket>> sockets_;
-  std::vector<HttpExchange*> ready_;
+  std::vector<LaneTransfer*> ready_;
 };
 
 }  // namespace hostler

@@ -61,6 +61,11 @@ class TaskSet {
     Entry dying = std::move(place->second);
     tasks_.erase(place);
   }
+  // Ends all of them.
+  void clear() {
+    std::unordered_map<std::string, Entry> dying = std::exchange(tasks_, {});
+    if (!dying.empty()) ended_.notify();
+  }
   bool contains(const std::string& name) const { return tasks_.contains(name); }
   // Returns when no task is left. The caller may then destroy the set: it is not woken from within
   // one of the tasks.

@@ -1,0 +1,38 @@
+// A mail as text: header and two bodies in RFC 5322 and MIME form. Nothing that came from outside
+// can begin a header line of its own. Used by whoever delivers mail.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hostler {
+
+// An address as it may stand in an envelope: one @, no blank, no control character, nothing that
+// has a meaning in an address list.
+bool is_mail_address(std::string_view address);
+
+struct Mailbox {
+  std::string name;  // what people see; may be empty
+  std::string address;
+};
+// "ada@example.org" or "Ada Lovelace <ada@example.org>"; nothing for anything else.
+std::optional<Mailbox> parse_mailbox(std::string_view text);
+
+struct MailText {
+  std::string subject;
+  std::string plain;
+  std::string html;
+};
+
+struct MailHead {
+  std::string id;  // of the row in the outbox: the same at every attempt
+  Mailbox from;
+  std::string to;
+  int64_t unix_ms = 0;  // when it is sent
+};
+
+// The whole message, lines ended by CR LF, at most 78 characters each.
+std::string mail_message(const MailHead& head, const MailText& text);
+
+}  // namespace hostler

@@ -1,0 +1,74 @@
+// The templates and who fills them. See lib/mail_text.h.
+#include "lib/mail_text.h"
+
+#include <kainjow/mustache.hpp>
+
+#include <mail_templates.h>
+
+#include "lib/error.h"
+
+namespace hostler {
+namespace {
+
+// "zh" of "zh-Hant-TW".
+std::string_view language_of(std::string_view locale) {
+  return locale.substr(0, locale.find_first_of("-_"));
+}
+
+const MailTemplate* find_template(std::string_view name, std::string_view language) {
+  const MailTemplate* found = nullptr;
+  for (const MailTemplate& row : mail_templates) {
+    if (row.name != name) continue;
+    if (row.locale == language) return &row;
+    if (row.locale == "en") found = &row;
+  }
+  return found;
+}
+
+// A text as it stands in one line: what people chose as names must not make lines.
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (char c : text) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  return line;
+}
+
+kainjow::mustache::data filled(const std::vector<Json>& fields) {
+  kainjow::mustache::data data;
+  for (const Json& object : fields) {
+    if (object.as_object() == nullptr) continue;
+    for (const auto& [name, value] : *object.as_object()) {
+      if (const std::string* text = value.as_text()) {
+        // An empty text is none, for the template's sections.
+        if (!text->empty()) data.set(name, in_one_line(*text));
+      } else if (!value.is_null()) {
+        data.set(name, value.dump());
+      }
+    }
+  }
+  return data;
+}
+
+std::string fill(std::string_view source, const kainjow::mustache::data& data, bool is_html) {
+  kainjow::mustache::mustache filler{std::string(source)};
+  if (!filler.is_valid()) {
+    throw Error(ErrorCode::internal_error, {}, "template: " + filler.error_message());
+  }
+  if (!is_html) filler.set_custom_escape([](const std::string& text) { return text; });
+  return filler.render(data);
+}
+
+}  // namespace
+
+std::optional<MailText> mail_text(std::string_view name, std::string_view locale,
+                                  const std::vector<Json>& fields) {
+  const MailTemplate* source = find_template(name, language_of(locale));
+  if (source == nullptr) return std::nullopt;
+  kainjow::mustache::data data = filled(fields);
+  MailText text;
+  text.subject = fill(source->subject, data, false);
+  text.plain = fill(source->plain, data, false);
+  text.html = fill(source->html, data, true);
+  return text;
+}
+
+}  // namespace hostler
