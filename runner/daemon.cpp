@@ -69,6 +69,9 @@ std::string Daemon::metrics_text() {
     counts.runs_lost = queue_->lost();
     counts.events = events_->events_written();
     counts.flushes = events_->flushes();
+    counts.deliveries = outbox_->under_way();
+    counts.delivered = outbox_->delivered();
+    counts.deliveries_failed = outbox_->failed();
   }
   return metrics_.prometheus_text(counts);
 }
@@ -81,7 +84,7 @@ int Daemon::streams() const {
 
 void Daemon::start() {
   db_.listen(
-      {"hostler_runs", "hostler_control", "hostler_events", "hostler_settings"},
+      {"hostler_runs", "hostler_control", "hostler_events", "hostler_settings", "hostler_outbox"},
       [this](std::string_view channel, std::string_view payload) { on_notify(channel, payload); },
       [this] { on_listening(); });
   tasks_.add("begin", begin());
@@ -95,7 +98,9 @@ Task<void> Daemon::begin() {
   tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings_);
   agent_services_ = std::make_unique<AgentServices>(
       AgentServices{loop_, db_, http_, *events_, secrets_, settings_, *tools_});
-  RunQueueOptions queue_options{options_.host, options_.place, options_.slots};
+  outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings_}, id_);
+  RunQueueOptions queue_options{options_.host, options_.place, options_.slots,
+                                [this] { outbox_->look(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
   tasks_.add("event_log", events_->run());
@@ -107,6 +112,8 @@ Task<void> Daemon::begin() {
   tasks_.add("upkeep", upkeep_forever());
   tasks_.add("counts", fold_counts_forever());
   begin_access_log();
+  tasks_.add("mails", outbox_->mails_forever());
+  tasks_.add("webhooks", outbox_->webhooks_forever());
   log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.place}});
   notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}", options_.slots,
                              schema_version_expected));
@@ -164,10 +171,15 @@ void Daemon::on_notify(std::string_view channel, std::string_view payload) {
     if (queue_) queue_->look_for_runs();
   } else if (channel == "hostler_control") {
     if (queue_) queue_->look_for_cancels();
+    if (outbox_) outbox_->look();
     // A run that nobody owned was ended by the API: its followers read that from the table.
     feed_.changed_elsewhere({std::string(payload)});
   } else if (channel == "hostler_settings") {
+    if (outbox_) outbox_->look_at_settings();
+    if (outbox_) outbox_->look();
     tasks_.add(reload_settings());
+  } else if (channel == "hostler_outbox") {
+    if (outbox_) outbox_->look();
   } else if (channel == "hostler_events") {
     std::vector<std::string> run_ids;
     while (!payload.empty()) {
@@ -187,6 +199,8 @@ void Daemon::on_listening() {
   feed_.resync();
   queue_->look_for_runs();
   queue_->look_for_cancels();
+  outbox_->look_at_settings();
+  outbox_->look();
 }
 
 Task<void> Daemon::reload_settings() {
@@ -240,6 +254,7 @@ Task<void> Daemon::upkeep_forever() {
     Batch batch;
     batch.add(query::event_partitions).add(query::subscription_upkeep);
     batch.add(query::auth_prune, Params().integer(pruned_max));
+    batch.add(query::outbox_prune, Params().integer(pruned_max));
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) log_warning("upkeep_failed", {{"cause", outcome.error->cause}});
     // By itself: it may have to wait for readers, and then comes again.
@@ -262,6 +277,7 @@ void Daemon::drain(std::function<void()> done) {
 }
 
 Task<void> Daemon::leave(std::function<void()> done) {
+  outbox_->stop();
   Task<bool> handed_back = queue_->hand_back();
   co_await with_timeout(loop_, std::move(handed_back), drain_limit_ms);
   done();

@@ -14,6 +14,7 @@
 #include "lib/loop/task_set.h"
 #include "lib/secret_box.h"
 #include "runner/access_log/tailer.h"
+#include "runner/delivery/outbox.h"
 #include "runner/event_log.h"
 #include "runner/run_queue.h"
 #include "runner/runner_metrics.h"
@@ -80,6 +81,7 @@ class Daemon {
   std::unique_ptr<AgentServices> agent_services_;
   std::unique_ptr<RunQueue> queue_;
   std::unique_ptr<AccessLogTailer> access_log_;
+  std::unique_ptr<Outbox> outbox_;
   TaskSet tasks_;  // last: its coroutines use all of the above
 };
 

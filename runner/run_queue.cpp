@@ -112,6 +112,7 @@ void RunQueue::finish(const std::string& run_id, const RunPtr& run) {
   auto place = active_.find(run_id);
   if (place != active_.end() && place->second == run) active_.erase(place);
   ++ended_;
+  options_.on_ended();
   look_for_runs();
 }
 

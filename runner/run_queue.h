@@ -3,6 +3,7 @@
 // whatever a lost notification missed.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 
@@ -15,6 +16,7 @@ struct RunQueueOptions {
   std::string host;
   std::string place;  // the stream socket's path
   int slots = 2000;
+  std::function<void()> on_ended = [] {};  // a run ended here, or waits: webhooks may be due
 };
 
 class RunQueue {

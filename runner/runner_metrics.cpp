@@ -35,6 +35,12 @@ constexpr std::array count_rows{
     CountRow{counter, "hostler_runner_events_total", "Events written.", &RunnerCounts::events},
     CountRow{counter, "hostler_runner_event_flushes_total", "Commits that wrote them.",
              &RunnerCounts::flushes},
+    CountRow{gauge, "hostler_runner_deliveries", "Webhooks and mails that are being sent.",
+             &RunnerCounts::deliveries},
+    CountRow{counter, "hostler_runner_delivered_total", "Webhooks and mails that arrived.",
+             &RunnerCounts::delivered},
+    CountRow{counter, "hostler_runner_delivery_failures_total",
+             "Attempts to send a webhook or mail that failed.", &RunnerCounts::deliveries_failed},
 };
 
 std::vector<MetricRow> metric_rows() {

@@ -15,8 +15,8 @@ END
 $$;
 
 -- Ends a run, in the transaction of its terminal event: state, assistant message, the message that a
--- failed retry had hidden, the thread's next run. The caller holds the thread's lock and has checked
--- that it may end the run. Everything else that belongs to the end of a run is added here.
+-- failed retry had hidden, the thread's next run, what webhooks are told. The caller holds the thread's lock and has
+-- checked that it may end the run. Everything else that belongs to the end of a run is added here.
 CREATE FUNCTION run_end(run uuid, new_status text, final_seq bigint, code text, message text,
                         answer text, is_incomplete boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -39,6 +39,7 @@ BEGIN
     IF (SELECT active_run_id FROM threads WHERE id = ended.thread_id) IS NOT DISTINCT FROM ended.id THEN
         PERFORM run_activate_next(ended.thread_id);
     END IF;
+    PERFORM webhook_queue(ended.id, 'run.' || new_status, ended.ended_at);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION run_end, run_activate_next FROM hostler_api;
@@ -244,6 +245,9 @@ DECLARE
 BEGIN
     UPDATE runs SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq(runs),
         crash_count = crash_count + 1, take_overs = take_overs + 1
+    WHERE owner_id IN (SELECT d.id FROM daemons d WHERE d.host = daemon_start.host AND d.place = daemon_start.place
+                       AND d.stopped_at IS NULL);
+    UPDATE outbox SET owner_id = NULL, lease_until = NULL
     WHERE owner_id IN (SELECT d.id FROM daemons d WHERE d.host = daemon_start.host AND d.place = daemon_start.place
                        AND d.stopped_at IS NULL);
     UPDATE daemons AS d SET stopped_at = clock_timestamp()

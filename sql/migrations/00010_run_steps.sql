@@ -94,6 +94,7 @@ BEGIN
         input_request = request, input_deadline = clock_timestamp() + make_interval(secs => wait_seconds),
         worked_ms = run_worked_ms(r), active_since = NULL, crash_count = 0
     WHERE id = r.id;
+    PERFORM webhook_queue(r.id, 'run.waiting_for_input', clock_timestamp());
     IF r.cancel_requested_at IS NOT NULL THEN
         PERFORM run_cancel_locked(run, 'requested');
     END IF;

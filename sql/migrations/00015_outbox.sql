@@ -12,16 +12,40 @@ CREATE TABLE outbox (
     locale text,
     fields jsonb,
     secret_id uuid,
+    -- Of a webhook: to which endpoint, what happened, the body that every attempt sends.
+    endpoint_id uuid,
+    event_type text,
+    body text,
+    trace_id text NOT NULL DEFAULT '',
+    -- The first attempts_before attempts were made before somebody asked for it to be sent again.
     attempts integer NOT NULL DEFAULT 0,
+    attempts_before integer NOT NULL DEFAULT 0,
     next_attempt_at timestamptz DEFAULT clock_timestamp(),
+    -- A daemon that attempts it now, as for runs: it writes nothing once the lease went to another.
+    owner_id uuid,
+    epoch bigint NOT NULL DEFAULT 0,
+    lease_until timestamptz,
+    last_status_code integer,
     last_error text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     delivered_at timestamptz,
     CHECK (kind <> 'mail' OR (template IS NOT NULL AND recipient IS NOT NULL AND locale IS NOT NULL
                               AND fields IS NOT NULL)),
-    CHECK ((status = 'pending') = (next_attempt_at IS NOT NULL))
-);
-CREATE INDEX outbox_due ON outbox (next_attempt_at) WHERE status = 'pending';
+    CHECK (kind <> 'webhook' OR (org_id IS NOT NULL AND endpoint_id IS NOT NULL AND event_type IS NOT NULL
+                                 AND body IS NOT NULL)),
+    CHECK ((status = 'pending') = (next_attempt_at IS NOT NULL)),
+    CHECK ((owner_id IS NULL) = (lease_until IS NULL)),
+    CHECK (owner_id IS NULL OR status = 'pending')
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
+CREATE INDEX outbox_mails_due ON outbox (next_attempt_at) WHERE status = 'pending' AND kind = 'mail';
+CREATE INDEX outbox_webhooks_due ON outbox (endpoint_id, next_attempt_at)
+    WHERE status = 'pending' AND kind = 'webhook';
+CREATE INDEX outbox_of_endpoint ON outbox (endpoint_id, id);
+CREATE INDEX outbox_owned ON outbox (owner_id) WHERE owner_id IS NOT NULL;
+CREATE INDEX outbox_org ON outbox (org_id) WHERE org_id IS NOT NULL;
+CREATE INDEX outbox_over ON outbox (created_at) WHERE status <> 'pending';
+CREATE SEQUENCE outbox_epochs;
+GRANT USAGE ON SEQUENCE outbox_epochs TO hostler_runner;
 ALTER TABLE outbox ENABLE ROW LEVEL SECURITY;
 ALTER TABLE outbox FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON outbox USING (org_id = current_org()) WITH CHECK (org_id = current_org());

@@ -13,7 +13,8 @@ UPDATE daemons SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3 WHE
 -- Hands back every run at its last committed step. $1 daemon uuid
 WITH freed AS (
     UPDATE runs SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq(runs), take_overs = take_overs + 1
-    WHERE owner_id = $1)
+    WHERE owner_id = $1),
+released AS (UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = $1)
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
 -- name: daemons_alive

@@ -113,6 +113,16 @@ INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
 SELECT id, org_id, current_period_start, 1 FROM subscriptions;
 INSERT INTO entitlement_overrides (org_id, key, value, value_type, created_by_user_id)
 SELECT personal_org_id, 'limit.concurrent_runs', '5', 'integer', id FROM users;
+INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+SELECT uuidv7(), id, 'webhook', 1, 'x', 'x' FROM orgs;
+INSERT INTO webhook_endpoints (org_id, url, events, secret_id)
+SELECT org_id, 'https://example.org', ARRAY['run.completed'], id FROM secrets WHERE kind = 'webhook';
+INSERT INTO outbox (org_id, kind, endpoint_id, event_type, body, status, next_attempt_at)
+SELECT org_id, 'webhook', id, 'run.completed', '{}', CASE WHEN n = 1 THEN 'pending' ELSE 'delivered' END,
+    CASE WHEN n = 1 THEN clock_timestamp() END
+FROM webhook_endpoints, generate_series(1, 3) AS n;
+UPDATE outbox SET owner_id = gen_random_uuid(), epoch = 1, lease_until = clock_timestamp() + interval '1 minute'
+WHERE endpoint_id = (SELECT id FROM webhook_endpoints ORDER BY id LIMIT 1) AND status = 'pending';
 INSERT INTO outbox (kind, template, recipient, locale, fields, status, next_attempt_at)
 SELECT 'mail', 'verify_email', email, 'en', '{}', 'delivered', NULL FROM users;
 

@@ -1,0 +1,56 @@
+// What attempts of the outbox have in common: who they are for, what they may use, what became of
+// them. An attempt never writes to the database; the outbox does, once, when it ended.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/loop/http_client.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/mail_settings.h"
+#include "lib/secret_box.h"
+
+namespace hostler::runner {
+
+struct Attempt {
+  bool is_delivered = false;
+  bool is_final = false;  // no other try would end better
+  bool is_gone = false;   // the receiver said 410
+  std::optional<int64_t> status_code;
+  std::optional<int64_t> retry_after_ms;
+  std::string error;  // for whoever owns the endpoint, or the operator: no secrets, no addresses
+};
+
+// A mail that was claimed: a row of query::outbox_claim_mails.
+struct QueuedMail {
+  std::string id;
+  int64_t epoch = 0;
+  std::string template_name;
+  std::string recipient;
+  std::string locale;
+  std::string fields;                 // a JSON object
+  std::optional<std::string> secret;  // another one; nothing when it could not be opened
+  bool has_secret = false;
+};
+QueuedMail read_queued_mail(const Row& row, const SecretBox& secrets);
+Task<Attempt> attempt_mail(Loop& loop, HttpClient& http, MailSettings settings, QueuedMail mail);
+
+// A webhook message that was claimed: a row of query::outbox_claim_webhooks.
+struct QueuedWebhook {
+  std::string id;
+  std::string org_id;
+  std::string endpoint_id;
+  int64_t epoch = 0;
+  std::string url;
+  std::string body;
+  std::string trace_id;
+  int64_t timestamp_s = 0;  // of this attempt, by the database's clock
+  std::vector<std::string> signing_secrets;
+};
+QueuedWebhook read_queued_webhook(const Row& row, const SecretBox& secrets);
+Task<Attempt> attempt_webhook(HttpClient& http, int64_t timeout_ms, QueuedWebhook message);
+
+}  // namespace hostler::runner

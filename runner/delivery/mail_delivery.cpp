@@ -1,0 +1,59 @@
+// A queued mail becomes text and goes out. See runner/delivery/delivery.h.
+#include "lib/loop/send_mail.h"
+#include "lib/mail_text.h"
+#include "runner/delivery/delivery.h"
+
+namespace hostler::runner {
+namespace {
+
+Attempt refused(std::string why) {
+  Attempt attempt;
+  attempt.is_final = true;
+  attempt.error = std::move(why);
+  return attempt;
+}
+
+}  // namespace
+
+QueuedMail read_queued_mail(const Row& row, const SecretBox& secrets) {
+  QueuedMail mail;
+  mail.id = row.text("id");
+  mail.epoch = row.integer("epoch");
+  mail.template_name = row.text("template");
+  mail.recipient = row.text("recipient");
+  mail.locale = row.text("locale");
+  mail.fields = row.text("fields");
+  mail.has_secret = !row.is_null("secret_id");
+  if (mail.has_secret && !row.is_null("sealed")) {
+    SecretPlace place{std::string(row.text("secret_id")), "", "mail"};
+    SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+    mail.secret = secrets.open(place, sealed);
+  }
+  return mail;
+}
+
+Task<Attempt> attempt_mail(Loop& loop, HttpClient& http, MailSettings settings, QueuedMail mail) {
+  std::vector<Json> fields;
+  for (const std::string& object : {mail.fields, mail.secret.value_or("{}")}) {
+    std::optional<Json> parsed = parse_json_or_nothing(object);
+    if (parsed) fields.push_back(std::move(*parsed));
+  }
+  if (mail.has_secret && !mail.secret) {
+    // The key file may be put right.
+    Attempt closed = refused("the key file does not open what the mail says");
+    closed.is_final = false;
+    co_return closed;
+  }
+  std::optional<MailText> text = mail_text(mail.template_name, mail.locale, fields);
+  if (!text) co_return refused("there is no template " + mail.template_name);
+  MailLimits limits;
+  MailOutcome outcome = co_await send_mail(loop, http, std::move(settings), mail.id, mail.recipient,
+                                           std::move(*text), limits);
+  Attempt attempt;
+  attempt.is_delivered = outcome.is_sent;
+  attempt.is_final = outcome.is_refused;
+  attempt.error = std::move(outcome.words);
+  co_return attempt;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,178 @@
+// See runner/delivery/outbox.h.
+#include "runner/delivery/outbox.h"
+
+#include <queries.h>
+
+#include <algorithm>
+
+#include "lib/log.h"
+#include "lib/loop/wait.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t sweep_ms = 1000;
+constexpr int mails_max = 8;        // under way at once; the server is the operator's own
+constexpr int webhooks_max = 1000;  // one receiver that hangs has four of them, one tenant sixteen
+constexpr int claim_max = 64;       // in one statement
+constexpr int64_t endpoint_max = 4;
+constexpr int64_t org_max = 16;
+constexpr int64_t mail_lease_s = 90;   // an attempt ends within 60 s
+constexpr int64_t lease_spare_s = 15;  // beyond an attempt's own limit
+// An outcome that cannot be written is lost when its lease is over: the message is sent again.
+constexpr int64_t write_retry_ms = 250;
+constexpr int write_tries_max = 40;
+
+void log_task_failure(const std::string& name, std::exception_ptr failure) {
+  log_error("delivery_failed", {{"message_id", name}, {"cause", cause_of(failure)}});
+}
+
+}  // namespace
+
+Outbox::Outbox(OutboxServices services, std::string daemon_id)
+    : services_(services),
+      daemon_id_(std::move(daemon_id)),
+      mails_(services.loop, log_task_failure),
+      webhooks_(services.loop, log_task_failure) {}
+
+void Outbox::look() {
+  mails_again_ = webhooks_again_ = true;
+  mails_bell_.notify();
+  webhooks_bell_.notify();
+}
+
+void Outbox::stop() {
+  is_stopping_ = true;
+  mails_.clear();
+  webhooks_.clear();
+}
+
+Task<bool> Outbox::next_bell(Signal& bell) {
+  co_await bell.wait();
+  co_return true;
+}
+
+Task<void> Outbox::wait_for(Signal& bell, bool& again) {
+  if (!again) {
+    Task<bool> rung = next_bell(bell);
+    co_await with_timeout(services_.loop, std::move(rung), sweep_ms);
+  }
+  again = false;
+}
+
+Task<void> Outbox::mails_forever() {
+  while (!is_stopping_) {
+    co_await wait_for(mails_bell_, mails_again_);
+    if (!settings_known_) co_await read_mail_settings();
+    if (settings_known_ && mail_settings_.is_configured()) co_await claim_mails();
+  }
+}
+
+Task<void> Outbox::webhooks_forever() {
+  while (!is_stopping_) {
+    co_await wait_for(webhooks_bell_, webhooks_again_);
+    co_await claim_webhooks();
+  }
+}
+
+// Known again only when they were read; until then mails wait.
+Task<void> Outbox::read_mail_settings() {
+  settings_known_ = true;  // a change while they are read makes it false again
+  Batch batch;
+  batch.add(query::email_config_load);
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  if (outcome.error) {
+    settings_known_ = false;
+    co_return;
+  }
+  mail_settings_ =
+      mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
+}
+
+Task<void> Outbox::claim_mails() {
+  int free = mails_max - static_cast<int>(mails_.size());
+  if (free <= 0 || is_stopping_) co_return;
+  Batch batch;
+  batch.add(query::outbox_claim_mails,
+            Params().text(daemon_id_).integer(free).integer(mail_lease_s));
+  BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+  if (outcome.error || is_stopping_) co_return;
+  const Result& claimed = outcome.results.at(0);
+  for (int i = 0; i < claimed.size(); ++i) {
+    QueuedMail mail = read_queued_mail(claimed[i], services_.secrets);
+    std::string id = mail.id;
+    mails_.erase(id);  // a lease that lapsed while we were still at it
+    mails_.add(id, deliver_mail(std::move(mail), mail_settings_));
+  }
+  if (claimed.size() == free) mails_again_ = true;
+}
+
+Task<void> Outbox::claim_webhooks() {
+  int free = std::min(claim_max, webhooks_max - static_cast<int>(webhooks_.size()));
+  if (free <= 0 || is_stopping_) co_return;
+  int64_t timeout_ms = services_.settings.current()->integer("webhook.timeout_ms");
+  int64_t lease_s = timeout_ms / 1000 + lease_spare_s;
+  Batch batch;
+  batch.add(query::outbox_claim_lock);
+  batch.add(query::outbox_claim_webhooks, Params()
+                                              .text(daemon_id_)
+                                              .integer(free)
+                                              .integer(lease_s)
+                                              .integer(endpoint_max)
+                                              .integer(org_max));
+  BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+  if (outcome.error || is_stopping_) co_return;
+  const Result& claimed = outcome.results.at(1);
+  for (int i = 0; i < claimed.size(); ++i) {
+    QueuedWebhook message = read_queued_webhook(claimed[i], services_.secrets);
+    std::string id = message.id;
+    webhooks_.erase(id);
+    webhooks_.add(id, deliver_webhook(std::move(message)));
+  }
+  if (claimed.size() == free) webhooks_again_ = true;
+}
+
+Task<void> Outbox::deliver_mail(QueuedMail mail, MailSettings settings) {
+  std::string id = mail.id;
+  int64_t epoch = mail.epoch;
+  Attempt attempt =
+      co_await attempt_mail(services_.loop, services_.http, std::move(settings), std::move(mail));
+  co_await write_off(std::move(id), epoch, std::move(attempt));
+  mails_again_ = true;
+  mails_bell_.notify();
+}
+
+Task<void> Outbox::deliver_webhook(QueuedWebhook message) {
+  std::string id = message.id;
+  int64_t epoch = message.epoch;
+  int64_t timeout_ms = services_.settings.current()->integer("webhook.timeout_ms");
+  Attempt attempt = co_await attempt_webhook(services_.http, timeout_ms, std::move(message));
+  co_await write_off(std::move(id), epoch, std::move(attempt));
+  webhooks_again_ = true;
+  webhooks_bell_.notify();
+}
+
+Task<void> Outbox::write_off(std::string id, int64_t epoch, Attempt attempt) {
+  attempt.is_delivered ? ++delivered_ : ++failed_;
+  if (!attempt.is_delivered) {
+    log_info("delivery_attempt_failed", {{"message_id", id}, {"why", attempt.error}});
+  }
+  for (int tries = 0; tries < write_tries_max; ++tries) {
+    Batch batch;
+    Params params;
+    params.text(daemon_id_).text(id).integer(epoch).integer_or_null(attempt.status_code);
+    if (attempt.is_delivered) {
+      batch.add(query::outbox_delivered, std::move(params));
+    } else {
+      params.text(attempt.error).integer_or_null(attempt.retry_after_ms);
+      params.boolean(attempt.is_final).boolean(attempt.is_gone);
+      batch.add(query::outbox_failed, std::move(params));
+    }
+    BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+    if (!outcome.error) co_return;
+    log_warning("delivery_not_written", {{"message_id", id}, {"cause", outcome.error->cause}});
+    co_await sleep_ms(services_.loop, write_retry_ms);
+  }
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,70 @@
+// What this daemon delivers of the outbox: hears of new messages by NOTIFY, claims them with a
+// lease, attempts them side by side, writes what became of each. A sweep every second finds what is
+// due again, and what nobody announced. A message is sent at least once, always under its own id.
+#pragma once
+
+#include <string>
+
+#include "lib/loop/db.h"
+#include "lib/loop/http_client.h"
+#include "lib/loop/live_settings.h"
+#include "lib/loop/task_set.h"
+#include "lib/mail_settings.h"
+#include "lib/secret_box.h"
+#include "runner/delivery/delivery.h"
+
+namespace hostler::runner {
+
+struct OutboxServices {
+  Loop& loop;
+  Database& db;
+  HttpClient& http;
+  const SecretBox& secrets;
+  const LiveSettings& settings;
+};
+
+class Outbox {
+ public:
+  Outbox(OutboxServices services, std::string daemon_id);
+
+  // The outbox's own coroutines; put each into the daemon's task set once.
+  Task<void> mails_forever();
+  Task<void> webhooks_forever();
+
+  // Something may be due: from LISTEN, and when a run ended here.
+  void look();
+  // Mail settings may have changed.
+  void look_at_settings() { settings_known_ = false; }
+  // Ends every attempt; what was claimed is released with the daemon's registration.
+  void stop();
+
+  int64_t delivered() const { return delivered_; }
+  int64_t failed() const { return failed_; }
+  int64_t under_way() const { return static_cast<int64_t>(mails_.size() + webhooks_.size()); }
+
+ private:
+  Task<bool> next_bell(Signal& bell);
+  Task<void> wait_for(Signal& bell, bool& again);
+  Task<void> read_mail_settings();
+  Task<void> claim_mails();
+  Task<void> claim_webhooks();
+  Task<void> deliver_mail(QueuedMail mail, MailSettings settings);
+  Task<void> deliver_webhook(QueuedWebhook message);
+  Task<void> write_off(std::string id, int64_t epoch, Attempt attempt);
+
+  OutboxServices services_;
+  std::string daemon_id_;
+  MailSettings mail_settings_;
+  bool settings_known_ = false;
+  Signal mails_bell_;
+  Signal webhooks_bell_;
+  bool mails_again_ = true;
+  bool webhooks_again_ = true;
+  bool is_stopping_ = false;
+  int64_t delivered_ = 0;
+  int64_t failed_ = 0;
+  TaskSet mails_;  // last: their coroutines use all of the above
+  TaskSet webhooks_;
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,132 @@
+// A message goes to its endpoint, once. See runner/delivery/delivery.h.
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "runner/delivery/delivery.h"
+#include "runner/delivery/webhook_signature.h"
+
+namespace hostler::runner {
+namespace {
+
+// Nobody reads what receivers say; so much is taken so that the connection can be used again.
+constexpr size_t answer_bytes_max = 16 * 1024;
+
+std::optional<std::string> open_secret(const Row& row, const SecretBox& secrets,
+                                       const std::string& org_id, const char* id_column,
+                                       const SealedSecret& sealed) {
+  SecretPlace place{std::string(row.text(id_column)), org_id, "webhook"};
+  return secrets.open(place, sealed);
+}
+
+// What the owner of the endpoint is told; the failure's own words name addresses.
+std::string_view words_of(HttpFailureKind kind) {
+  switch (kind) {
+    case HttpFailureKind::bad_request:
+      return "the URL cannot be called";
+    case HttpFailureKind::denied_address:
+      return "the name leads to an address that may not be called";
+    case HttpFailureKind::connect:
+      return "there was no connection: unknown name, refused or unreachable";
+    case HttpFailureKind::tls:
+      return "TLS failed: the certificate is not valid for the name, or not trusted";
+    case HttpFailureKind::timeout_connect:
+    case HttpFailureKind::timeout_first_byte:
+    case HttpFailureKind::timeout_idle:
+    case HttpFailureKind::timeout_total:
+      return "there was no answer in time";
+    case HttpFailureKind::reset:
+      return "the connection broke before the answer";
+    case HttpFailureKind::protocol:
+      return "what was answered is not HTTP";
+    case HttpFailureKind::too_large:
+      return "the answer's header fields are too large";
+    case HttpFailureKind::too_many_redirects:
+      return "redirects are not followed";
+  }
+  return "";
+}
+
+HttpRequest request_of(const QueuedWebhook& message, int64_t timeout_ms) {
+  HttpRequest request;
+  request.method = "POST";
+  request.url = message.url;
+  request.https_only = true;
+  request.body = message.body;
+  request.connect_timeout_ms = timeout_ms;
+  request.first_byte_timeout_ms = timeout_ms;
+  request.idle_timeout_ms = timeout_ms;
+  request.total_timeout_ms = timeout_ms;
+  request.response_bytes_max = answer_bytes_max;
+  request.over_limit = OverLimit::cut;
+  request.headers = {
+      {"Content-Type", "application/json"},
+      {"webhook-id", message.id},
+      {"webhook-timestamp", std::to_string(message.timestamp_s)},
+      {"webhook-signature",
+       webhook_signature(message.id, message.timestamp_s, message.body, message.signing_secrets)}};
+  if (message.trace_id.size() == 32) {
+    request.headers.emplace_back(
+        "traceparent", fmt::format("00-{}-{}-01", message.trace_id, to_hex(random_bytes(8))));
+  }
+  return request;
+}
+
+Attempt attempt_of(const HttpAnswer& answer) {
+  Attempt attempt;
+  int status = answer.head.status;
+  if (status != 0 && (status >= 200 || !answer.failure)) attempt.status_code = status;
+  // Once a receiver has said 2xx the message is theirs, however its body ends.
+  attempt.is_delivered = status >= 200 && status <= 299 && !answer.head.final_url.empty();
+  if (attempt.is_delivered) return attempt;
+  if (answer.failure && answer.head.final_url.empty()) {
+    attempt.status_code.reset();
+    attempt.error = words_of(answer.failure->kind);
+    return attempt;
+  }
+  attempt.is_gone = status == 410;
+  attempt.retry_after_ms = answer.head.retry_after_ms();
+  attempt.error = fmt::format("answered {}", status);
+  if (status >= 300 && status <= 399) attempt.error += "; redirects are not followed";
+  return attempt;
+}
+
+}  // namespace
+
+QueuedWebhook read_queued_webhook(const Row& row, const SecretBox& secrets) {
+  QueuedWebhook message;
+  message.id = row.text("id");
+  message.org_id = row.text("org_id");
+  message.endpoint_id = row.text("endpoint_id");
+  message.epoch = row.integer("epoch");
+  message.url = row.text("url");
+  message.body = row.text("body");
+  message.trace_id = row.text("trace_id");
+  message.timestamp_s = row.integer("now_seconds");
+  if (!row.is_null("secret_id")) {
+    SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+    std::optional<std::string> secret =
+        open_secret(row, secrets, message.org_id, "secret_id", sealed);
+    if (secret) message.signing_secrets.push_back(std::move(*secret));
+  }
+  if (!row.is_null("previous_id")) {
+    SealedSecret sealed{row.integer("previous_key_version"), row.bytes("previous_wrapped_key"),
+                        row.bytes("previous_sealed")};
+    std::optional<std::string> secret =
+        open_secret(row, secrets, message.org_id, "previous_id", sealed);
+    if (secret) message.signing_secrets.push_back(std::move(*secret));
+  }
+  return message;
+}
+
+Task<Attempt> attempt_webhook(HttpClient& http, int64_t timeout_ms, QueuedWebhook message) {
+  if (message.signing_secrets.empty()) {
+    Attempt unsigned_one;
+    unsigned_one.error = "the signing secret cannot be opened";
+    co_return unsigned_one;
+  }
+  HttpRequest request = request_of(message, timeout_ms);
+  HttpAnswer answer = co_await http.fetch(std::move(request));
+  co_return attempt_of(answer);
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,121 @@
+-- Mails and webhook deliveries: claimed, attempted, written off. As hostler_runner; the last ones as hostlerctl.
+
+-- name: outbox_claim_mails
+-- Takes mails that are due, longest due first; need not be durable, a lost claim lapses.
+-- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer
+UPDATE outbox o SET owner_id = $1, epoch = nextval('outbox_epochs'),
+    lease_until = clock_timestamp() + make_interval(secs => $3)
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous,
+     (SELECT id FROM outbox
+      WHERE kind = 'mail' AND status = 'pending' AND next_attempt_at <= statement_timestamp()
+            AND (owner_id IS NULL OR lease_until < clock_timestamp())
+      ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS due
+WHERE o.id = due.id
+RETURNING o.id, o.epoch, o.template, o.recipient, o.locale, o.fields, o.secret_id,
+    (SELECT s.key_version FROM secrets s WHERE s.id = o.secret_id) AS key_version,
+    (SELECT s.wrapped_key FROM secrets s WHERE s.id = o.secret_id) AS wrapped_key,
+    (SELECT s.sealed FROM secrets s WHERE s.id = o.secret_id) AS sealed;
+
+-- name: outbox_claim_lock
+-- One daemon at a time claims webhooks, so that the bounds on what is under way are exact.
+SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(hashtextextended('hostler webhooks', 0));
+
+-- name: outbox_claim_webhooks
+-- Behind outbox_claim_lock. Takes webhook messages that are due, at most so many under way for each endpoint and
+-- organization; of each endpoint the longest due, first those of endpoints that have least under way.
+-- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint
+WITH RECURSIVE endpoints AS (  -- those with pending messages, one look into the index each
+    (SELECT endpoint_id, org_id FROM outbox WHERE kind = 'webhook' AND status = 'pending'
+     ORDER BY endpoint_id LIMIT 1)
+    UNION ALL
+    SELECT further.endpoint_id, further.org_id FROM endpoints e CROSS JOIN LATERAL (
+        SELECT o.endpoint_id, o.org_id FROM outbox o
+        WHERE o.kind = 'webhook' AND o.status = 'pending' AND o.endpoint_id > e.endpoint_id
+        ORDER BY o.endpoint_id LIMIT 1) AS further),
+busy AS (
+    SELECT endpoint_id, org_id, count(*) AS under_way FROM outbox
+    WHERE owner_id IS NOT NULL AND kind = 'webhook' AND lease_until >= clock_timestamp()
+    GROUP BY endpoint_id, org_id),
+busy_orgs AS (SELECT org_id, sum(under_way) AS under_way FROM busy GROUP BY org_id),
+due AS (
+    SELECT o.id, e.org_id, o.next_attempt_at,
+        coalesce(b.under_way, 0) + row_number() OVER (PARTITION BY e.endpoint_id ORDER BY o.next_attempt_at) AS nth
+    FROM endpoints e LEFT JOIN busy b ON b.endpoint_id = e.endpoint_id CROSS JOIN LATERAL (
+        SELECT p.id, p.next_attempt_at FROM outbox p
+        WHERE p.endpoint_id = e.endpoint_id AND p.kind = 'webhook' AND p.status = 'pending'
+              AND p.next_attempt_at <= statement_timestamp()
+              AND (p.owner_id IS NULL OR p.lease_until < clock_timestamp())
+        ORDER BY p.next_attempt_at LIMIT greatest($4 - coalesce(b.under_way, 0), 0)) AS o),
+chosen AS (
+    SELECT d.id, d.nth, d.next_attempt_at FROM (
+        SELECT id, org_id, nth, next_attempt_at,
+            row_number() OVER (PARTITION BY org_id ORDER BY nth, next_attempt_at) AS nth_of_org FROM due) AS d
+    LEFT JOIN busy_orgs b ON b.org_id = d.org_id
+    WHERE d.nth_of_org + coalesce(b.under_way, 0) <= $5
+    ORDER BY d.nth, d.next_attempt_at LIMIT $2),
+held AS (SELECT id FROM outbox WHERE id IN (SELECT id FROM chosen) FOR UPDATE SKIP LOCKED),
+claimed AS (
+    UPDATE outbox o SET owner_id = $1, epoch = nextval('outbox_epochs'),
+        lease_until = clock_timestamp() + make_interval(secs => $3)
+    FROM held
+    WHERE o.id = held.id AND o.status = 'pending' AND (o.owner_id IS NULL OR o.lease_until < clock_timestamp())
+    RETURNING o.id, o.org_id, o.epoch, o.endpoint_id, o.event_type, o.body, o.trace_id)
+SELECT c.id, c.org_id, c.epoch, c.endpoint_id, c.event_type, c.body, c.trace_id, w.url,
+    extract(epoch FROM clock_timestamp())::bigint AS now_seconds,
+    s.id AS secret_id, s.key_version, s.wrapped_key, s.sealed,
+    p.id AS previous_id, p.key_version AS previous_key_version, p.wrapped_key AS previous_wrapped_key,
+    p.sealed AS previous_sealed
+FROM claimed c
+JOIN webhook_endpoints w ON w.id = c.endpoint_id
+LEFT JOIN secrets s ON s.id = w.secret_id
+LEFT JOIN secrets p ON p.id = w.previous_secret_id AND w.previous_until > clock_timestamp();
+
+-- name: outbox_delivered
+-- $1 outbox_owner uuid, $2 message_id uuid, $3 message_epoch bigint, $4 status_code integer or null
+SELECT outbox_delivered($1, $2, $3, $4) AS held;
+
+-- name: outbox_failed
+-- $1 outbox_owner uuid, $2 message_id uuid, $3 message_epoch bigint, $4 status_code integer or null, $5 error text,
+-- $6 retry_after_ms bigint or null, $7 is_final boolean, $8 is_gone boolean
+SELECT outbox_failed($1, $2, $3, $4, $5, $6, $7, $8) AS held;
+
+-- name: outbox_prune
+-- $1 at_most integer
+SELECT outbox_prune($1);
+
+-- name: email_config_load
+-- What administrators stored, for the daemon; no row when nothing is.
+SELECT c.sender, c.smtp_host, c.smtp_port, c.smtp_user, c.smtp_tls_mode, s.id AS secret_id, s.key_version,
+    s.wrapped_key, s.sealed
+FROM email_config c LEFT JOIN secrets s ON s.id = c.secret_id;
+
+-- name: outbox_bell
+-- Tells the daemons that something is due; one that is lost is made good by their sweeps.
+SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_outbox', '');
+
+-- name: outbox_list
+-- What is not delivered, longest waiting first. $1 status text or null, $2 kind text or null, $3 limit integer
+SELECT o.id, o.kind, o.status, o.attempts, o.owner_id IS NOT NULL AS is_under_way, o.last_status_code, o.last_error,
+    rfc3339(o.created_at) AS created_at, rfc3339(o.next_attempt_at) AS next_attempt_at,
+    coalesce(o.template, o.event_type) AS what, coalesce(o.recipient, w.url) AS destination
+FROM outbox o LEFT JOIN webhook_endpoints w ON w.id = o.endpoint_id
+WHERE CASE WHEN $1::text IS NULL THEN o.status IN ('pending', 'failed') ELSE o.status = $1::text END
+      AND ($2::text IS NULL OR o.kind = $2)
+ORDER BY o.id LIMIT $3;
+
+-- name: outbox_retry
+-- Makes one message due, or every one that failed (no id); what is under way or delivered stays. Answers how many.
+-- $1 message uuid or null
+WITH due AS (
+    UPDATE outbox SET status = 'pending', next_attempt_at = clock_timestamp(), attempts_before = attempts,
+        owner_id = NULL, lease_until = NULL
+    WHERE (id = $1 OR ($1 IS NULL AND status = 'failed')) AND status IN ('pending', 'failed', 'cancelled')
+          AND (owner_id IS NULL OR lease_until < clock_timestamp())
+    RETURNING id)
+SELECT count(*) AS retried FROM due;
+
+-- name: outbox_drop
+-- Takes a message that is not delivered away, with what only it said. $1 message uuid
+WITH dropped AS (DELETE FROM outbox WHERE id = $1 AND status <> 'delivered' RETURNING id, secret_id),
+forgotten AS (DELETE FROM secrets WHERE id IN (SELECT secret_id FROM dropped))
+SELECT count(*) AS dropped FROM dropped;
