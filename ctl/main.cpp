@@ -1,8 +1,7 @@
 // hostlerctl: the operator's command line. Sets up the database, applies migrations, makes the
-// first administrator, shows organizations, ends keys, shows and checks the settings. Talks to
-// Postgres directly, never over HTTP, as a superuser or a member of hostler_owner (database.url).
-// Exit status: 0, or as in sysexits.h.
-// Owner of CLI11.
+// first administrator, shows organizations, ends keys, mends the outbox, shows and checks the
+// settings. Talks to Postgres directly, never over HTTP, as a superuser or a member of
+// hostler_owner (database.url). Exit status: 0, or as in sysexits.h. Owner of CLI11.
 #include <unistd.h>
 
 #include <string>
@@ -14,6 +13,7 @@
 #include "ctl/answers.h"
 #include "ctl/gateway.h"
 #include "ctl/migrations.h"
+#include "ctl/outbox.h"
 #include "ctl/setup_database.h"
 #include "ctl/tenants.h"
 #include "lib/error.h"
@@ -36,6 +36,9 @@ struct Options {
   std::string org_shown;
   int orgs_most = 50;
   IpRulesOrder ip_rules;
+  OutboxFilter outbox;
+  std::string message_id;
+  bool all_failed = false;
 
   bool as_json() const { return output == "json"; }
 };
@@ -118,6 +121,17 @@ int run_gateway(const CLI::App& gateway, const Settings& settings, const Options
   return print_help(gateway);
 }
 
+int run_outbox(const CLI::App& outbox, const Settings& settings, const Options& options) {
+  if (outbox.got_subcommand("list"))
+    return list_outbox(settings, options.outbox, options.as_json());
+  if (outbox.got_subcommand("drop")) return drop_outbox(settings, options.message_id);
+  if (!outbox.got_subcommand("retry")) return print_help(outbox);
+  if (options.message_id.empty() != options.all_failed) {
+    return fail(exit_usage, "name a message, or say --all-failed");
+  }
+  return retry_outbox(settings, options.message_id);
+}
+
 int run(const CLI::App& app, Options& options) {
   if (app.get_subcommands().empty()) return print_help(app);
   if (app.got_subcommand("version")) return print_version(options);
@@ -146,6 +160,9 @@ int run(const CLI::App& app, Options& options) {
   }
   if (app.got_subcommand("gateway")) {
     return run_gateway(*app.get_subcommand("gateway"), loaded.settings, options);
+  }
+  if (app.got_subcommand("outbox")) {
+    return run_outbox(*app.get_subcommand("outbox"), loaded.settings, options);
   }
   options.migrate.database_url = loaded.settings.text("database.url");
   options.migrate.as_json = options.as_json();
@@ -201,6 +218,24 @@ void add_gateway_commands(CLI::App& app, Options& options) {
   gateway->add_subcommand("reset", "forget what administrators stored");
 }
 
+void add_outbox_commands(CLI::App& app, Options& options) {
+  CLI::App* outbox = app.add_subcommand("outbox", "see and mend mails and webhooks that are stuck");
+  outbox->require_subcommand(0, 1);
+  CLI::App* list = outbox->add_subcommand("list", "what waits or failed, oldest first");
+  list->add_option("--status", options.outbox.status, "only this status")
+      ->check(CLI::IsMember({"pending", "failed", "cancelled", "delivered"}));
+  list->add_option("--kind", options.outbox.kind, "only mails, or only webhooks")
+      ->check(CLI::IsMember({"mail", "webhook"}));
+  list->add_option("--limit", options.outbox.limit, "at most so many")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  CLI::App* retry = outbox->add_subcommand("retry", "try again now what failed or waits");
+  retry->add_option("ID", options.message_id, "the message");
+  retry->add_flag("--all-failed", options.all_failed, "every message that failed");
+  CLI::App* drop = outbox->add_subcommand("drop", "take a message away that nobody shall get");
+  drop->add_option("ID", options.message_id, "the message")->required();
+}
+
 void add_commands(CLI::App& app, Options& options) {
   app.set_version_flag("--version", "hostlerctl " HOSTLER_VERSION);
   app.set_help_all_flag("--help-all", "Print the help of all commands and exit");
@@ -235,6 +270,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_admin_commands(app, options);
   add_tenant_commands(app, options);
   add_gateway_commands(app, options);
+  add_outbox_commands(app, options);
   app.add_subcommand("config", "print the settings in force, as a file with comments");
   app.add_subcommand("check-config", "say what is wrong with the settings, or nothing");
   app.add_subcommand("version", "print the versions of program and schema");
