@@ -73,6 +73,23 @@ Task<Response> deactivate_tool_provider(Services& services, Request& request);
 Task<Response> set_tool_credential(Services& services, Request& request);
 Task<Response> delete_tool_credential(Services& services, Request& request);
 
+// webhooks.cpp
+Task<Response> create_webhook(Services& services, Request& request);
+Task<Response> list_webhooks(Services& services, Request& request);
+Task<Response> show_webhook(Services& services, Request& request);
+Task<Response> update_webhook(Services& services, Request& request);
+Task<Response> delete_webhook(Services& services, Request& request);
+Task<Response> rotate_webhook_secret(Services& services, Request& request);
+Task<Response> list_deliveries(Services& services, Request& request);
+Task<Response> redeliver_webhook(Services& services, Request& request);
+Task<Response> test_webhook(Services& services, Request& request);
+
+// email_config.cpp
+Task<Response> show_email_status(Services& services, Request& request);
+Task<Response> show_email_config(Services& services, Request& request);
+Task<Response> set_email_config(Services& services, Request& request);
+Task<Response> test_email(Services& services, Request& request);
+
 // feature_flags.cpp
 Task<Response> create_feature_flag(Services& services, Request& request);
 Task<Response> list_feature_flags(Services& services, Request& request);

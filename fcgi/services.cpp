@@ -161,6 +161,7 @@ Services::Services(Loop& loop, DatabaseOptions options, const Settings& configur
                    const SecretBox& secret_box, MetricsSeat metrics, RiskyNetworks risky_networks)
     : loop_(loop),
       database_(loop, std::move(options)),
+      http_(loop, {.ca_file = configured.text("outbound.ca_file"), .allow_cidrs = {}}),
       secret_box_(secret_box),
       metrics_(metrics),
       live_settings_(configured),

@@ -10,6 +10,7 @@
 #include "fcgi/route.h"
 #include "lib/gateway.h"
 #include "lib/loop/db.h"
+#include "lib/loop/http_client.h"
 #include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
@@ -63,6 +64,8 @@ class Services {
   bool has_stored_settings() const { return has_stored_settings_; }
   Task<void> until_settings();
 
+  // For calls to what the operator named: never guarded, the addresses are theirs.
+  HttpClient& http() { return http_; }
   const SecretBox& secret_box() const { return secret_box_; }
   const MetricsSeat& metrics() const { return metrics_; }
   PasswordGate& passwords() { return passwords_; }
@@ -78,6 +81,7 @@ class Services {
 
   Loop& loop_;
   Database database_;
+  HttpClient http_;
   const SecretBox& secret_box_;
   MetricsSeat metrics_;
   LiveSettings live_settings_;

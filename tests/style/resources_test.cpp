@@ -38,6 +38,8 @@ constexpr auto resources = std::to_array<Resource>({
     {"admin_invite_code_json", "AdminInviteCode"},
     {"referral_json", "Referral"},
     {"dashboard_json", "Dashboard"},
+    {"webhook_json", "WebhookEndpoint"},
+    {"webhook_delivery_json", "Delivery"},
 });
 
 // Where an SQL string or a bracketed piece that begins at `at` ends; `at` itself for anything else.

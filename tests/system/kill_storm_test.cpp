@@ -1,6 +1,7 @@
 // The daemon is killed again and again while runs are under way. Whatever happens: no event is lost
 // or doubled, every run ends once, no turn is paid for twice, no finished tool call is made again,
-// and the deltas of a completed run, less the discarded ones, are its stored message.
+// the deltas of a completed run, less the discarded ones, are its stored message, and each webhook
+// endpoint gets one message for the end of each run.
 //
 // The checks are first shown to see such faults: rows are spoilt by hand, and each must be found.
 #include <gtest/gtest.h>
@@ -9,9 +10,11 @@
 #include <fmt/format.h>
 
 #include <random>
+#include <set>
 
 #include "tests/support/accounts.h"
 #include "tests/support/child.h"
+#include "tests/support/outside_peers.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -46,12 +49,24 @@ std::string faults(ApiStack& stack) {
       "WHERE d.run_id = r.id AND d.type = 'message.delta' AND NOT EXISTS ("
       "SELECT 1 FROM run_events x WHERE x.run_id = r.id AND x.type = 'run.resumed' "
       "AND x.seq > d.seq AND (x.data ->> 'discard_after_seq')::bigint < d.seq))"
+      // A message for each endpoint that wants the event that ended the run, and no other.
+      "UNION ALL SELECT 'told ' || count(o.id) || ' times: ' || r.id FROM runs r "
+      "JOIN webhook_endpoints w ON w.org_id = r.org_id LEFT JOIN outbox o ON o.endpoint_id = w.id "
+      "AND (o.body::json -> 'data' ->> 'run_id')::uuid = r.id "
+      "GROUP BY r.id, w.id, w.events HAVING count(o.id) <> CASE WHEN "
+      "max('run.' || r.status) = ANY (w.events) THEN 1 ELSE 0 END "
+      "UNION ALL SELECT 'not delivered: ' || id FROM outbox WHERE kind = 'webhook' "
+      "AND status <> 'delivered'"
       ") AS faults";
   return sql_value(stack, checks);
 }
 
 int64_t open_runs(ApiStack& stack) {
   return sql_number(stack, "SELECT count(*) FROM runs WHERE ended_at IS NULL");
+}
+
+int64_t open_messages(ApiStack& stack) {
+  return sql_number(stack, "SELECT count(*) FROM outbox WHERE status = 'pending'");
 }
 
 void add_model(ApiStack& stack) {
@@ -65,9 +80,21 @@ void add_model(ApiStack& stack) {
   ASSERT_EQ(admin.client.post(path, R"({"model":"m","is_default":true})").status, 201);
 }
 
-void start_runs(ApiStack& stack) {
+// Three endpoints an organization: two that want the ends of runs, one that wants none of these.
+void add_endpoints(const TestUser& user, const OutsidePeer& receiver) {
+  for (const char* events : {R"("run.completed","run.failed")", R"("run.completed","run.failed")",
+                             R"("run.waiting_for_input")"}) {
+    Answer made = user.client.post(
+        "/v1/webhook-endpoints",
+        fmt::format(R"({{"url":"{}","events":[{}]}})", receiver.url("/ok"), events));
+    EXPECT_EQ(made.status, 201) << made.body;
+  }
+}
+
+void start_runs(ApiStack& stack, const OutsidePeer& receiver) {
   for (int i = 0; i < users; ++i) {
     TestUser user = register_user(stack);
+    add_endpoints(user, receiver);
     for (int j = 0; j < runs_each; ++j) {
       std::string thread_id = user.client.post("/v1/threads").member("id");
       std::string content = fmt::format(R"({{"content":"[delay 15] [words {}]"}})", 20 + 5 * j);
@@ -81,9 +108,12 @@ void start_runs(ApiStack& stack) {
 TEST(KillStorm, LosesNothingAndDoublesNothing) {
   ApiStackOptions options;
   options.has_runner = true;
+  options.settings = {"HOSTLER_OUTBOUND_CA_FILE=" + OutsidePeer::ca_file(),
+                      "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8"};
+  auto receiver = start_receiver();
   ApiStack stack(options);
   add_model(stack);
-  start_runs(stack);
+  start_runs(stack, *receiver);
   unsigned seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::minstd_rand random(seed);
@@ -95,6 +125,12 @@ TEST(KillStorm, LosesNothingAndDoublesNothing) {
   int64_t deadline_ms = monotonic_ms() + 30'000;
   while (open_runs(stack) > 0 && monotonic_ms() < deadline_ms) pause_ms(50);
   EXPECT_EQ(open_runs(stack), 0) << "not over within 30 s of the last kill";
+  while (open_messages(stack) > 0 && monotonic_ms() < deadline_ms) pause_ms(50);
+  std::set<std::string> ids;
+  for (const Json& record : receiver->records()) {
+    ids.emplace(record.find("headers")->text_or("webhook-id"));
+  }
+  EXPECT_EQ(ids.size(), static_cast<size_t>(2 * users * runs_each)) << "what arrived";
   EXPECT_EQ(faults(stack), "");
   EXPECT_EQ(sql_number(stack,
                        "SELECT count(*) FROM runs WHERE status = 'failed' "
@@ -108,6 +144,8 @@ TEST(KillStorm, LosesNothingAndDoublesNothing) {
       "DELETE FROM run_events WHERE (run_id, seq) = (SELECT run_id, seq FROM "
       "run_events WHERE type = 'message.delta' ORDER BY run_id LIMIT 1)");
   EXPECT_NE(faults(stack).find("gap in"), std::string::npos);
+  stack.sql().run_text("DELETE FROM outbox WHERE id = (SELECT id FROM outbox LIMIT 1)");
+  EXPECT_NE(faults(stack).find("told 0 times"), std::string::npos);
   stack.sql().run_text("UPDATE runs SET total_output_tokens = total_output_tokens + 1");
   EXPECT_NE(faults(stack).find("totals are not"), std::string::npos);
   stack.sql().run_text("UPDATE messages SET content = content || 'x' WHERE role = 'assistant'");

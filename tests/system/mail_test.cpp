@@ -1,0 +1,154 @@
+// Queued mails with the real daemon: into a folder, to a real mail server, again after failures,
+// and not before there are settings.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "tests/support/accounts.h"
+#include "tests/support/outside_peers.h"
+#include "tests/support/run_program.h"
+
+namespace hostler::testing_support {
+namespace {
+
+std::unique_ptr<ApiStack> start_stack(std::vector<std::string> settings) {
+  settings.push_back("HOSTLER_OUTBOUND_CA_FILE=" + OutsidePeer::ca_file());
+  return std::make_unique<ApiStack>(ApiStackOptions{std::move(settings), true});
+}
+
+// In a transaction of its own, as a definer function does it in that of its cause.
+std::string queue_mail(ApiStack& stack, std::string_view to,
+                       std::string_view fields = R"({"username": "Ada", "minutes": 60})",
+                       std::string_view locale = "en") {
+  return sql_value(stack, fmt::format("SELECT mail_queue('verify_email', '{}', '{}', '{}')", to,
+                                      locale, fields));
+}
+
+std::string of_mail(ApiStack& stack, const std::string& id, std::string_view column) {
+  return sql_value(
+      stack, fmt::format("SELECT coalesce({}::text, '') FROM outbox WHERE id = '{}'", column, id));
+}
+
+std::string wait_for_mail(ApiStack& stack, const std::string& id, std::string_view status,
+                          std::string_view attempts) {
+  int64_t deadline_ms = monotonic_ms() + 20'000;
+  for (;;) {
+    std::string now_is = of_mail(stack, id, "status");
+    bool is_so = now_is == status && of_mail(stack, id, "attempts") == attempts;
+    if (is_so || monotonic_ms() > deadline_ms) return now_is;
+    pause_ms(10);
+  }
+}
+
+void configure(ApiStack& stack, const TestUser& admin, int port, std::string_view tls) {
+  Answer stored = admin.client.put(
+      "/v1/admin/email/config",
+      fmt::format(R"({{"from":"hostler@example.org","smtp_host":"127.0.0.1","smtp_port":{},)"
+                  R"("smtp_tls_mode":"{}"}})",
+                  port, tls));
+  ASSERT_EQ(stored.status, 204) << stored.body;
+  static_cast<void>(stack);
+}
+
+TEST(Mail, BecomesAFileWhereAFolderIsSet) {
+  auto stack = start_stack({});
+  std::string id = queue_mail(*stack, "ada@example.org");
+  EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
+  std::string file = read_text_file(stack->folder() + "/mail/" + id + ".eml");
+  EXPECT_NE(file.find("To: <ada@example.org>\r\n"), std::string::npos) << file;
+  EXPECT_NE(file.find("Message-ID: <" + id + "@"), std::string::npos);
+}
+
+TEST(Mail, WaitsUntilThereAreSettings) {
+  auto stack = start_stack({"HOSTLER_MAIL_DIR="});
+  TestUser admin = register_admin(*stack);
+  std::string id = queue_mail(*stack, "ada@example.org");
+  // The sweep after this one has seen the mail, too: a webhook's claim came round twice.
+  pause_ms(2200);
+  EXPECT_EQ(of_mail(*stack, id, "status || ' ' || attempts"), "pending 0");
+  auto server = start_mail_server("starttls");
+  configure(*stack, admin, server->port(), "starttls");
+  EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
+  EXPECT_EQ(server->records().size(), 1u);
+}
+
+TEST(Mail, IsTriedAgainUnlessItsRecipientIsRefusedForGood) {
+  auto stack = start_stack({});
+  TestUser admin = register_admin(*stack);
+  auto server = start_mail_server("tls");
+  configure(*stack, admin, server->port(), "tls");
+  std::string refused = queue_mail(*stack, "nobody@example.org");
+  EXPECT_EQ(wait_for_mail(*stack, refused, "failed", "1"), "failed");
+  EXPECT_EQ(of_mail(*stack, refused, "last_error"), "550 5.1.1 There is nobody of this name");
+  std::string later = queue_mail(*stack, "later@example.org");
+  EXPECT_EQ(wait_for_mail(*stack, later, "pending", "1"), "pending");
+  EXPECT_EQ(of_mail(*stack, later, "last_error"), "451 4.7.1 Greylisted, come again");
+  std::string slow = queue_mail(*stack, "slow@example.org");
+  EXPECT_EQ(wait_for_mail(*stack, slow, "delivered", "1"), "delivered");
+  // New settings are tried at once.
+  std::string unreachable = [&] {
+    configure(*stack, admin, free_port(), "tls");
+    std::string id = queue_mail(*stack, "bob@example.org");
+    EXPECT_EQ(wait_for_mail(*stack, id, "pending", "1"), "pending");
+    configure(*stack, admin, server->port(), "tls");
+    return id;
+  }();
+  EXPECT_EQ(wait_for_mail(*stack, unreachable, "delivered", "2"), "delivered");
+}
+
+TEST(Mail, IsNotLostWhenTheDaemonDies) {
+  auto stack = start_stack({});
+  TestUser admin = register_admin(*stack);
+  auto server = start_mail_server("plain");
+  configure(*stack, admin, server->port(), "none");
+  std::string id = queue_mail(*stack, "slow@example.org");
+  int64_t deadline_ms = monotonic_ms() + 10'000;
+  while (of_mail(*stack, id, "owner_id").empty() && monotonic_ms() < deadline_ms) pause_ms(5);
+  stack->kill_runner();
+  stack->start_runner();
+  EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
+  for (const Json& record : server->records()) {
+    EXPECT_NE(record.text_or("message").find("Message-ID: <" + id), std::string::npos);
+  }
+}
+
+TEST(Mail, CannotBeMadeToCarryFurtherFields) {
+  auto stack = start_stack({});
+  std::string id = queue_mail(*stack, "ada@example.org",
+                              R"({"username": "Eve\\r\\nBcc: all@example.org <b>", "minutes": 1})");
+  EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
+  EXPECT_EQ(read_text_file(stack->folder() + "/mail/" + id + ".eml").find("Bcc:"),
+            std::string::npos);
+  std::string injected = queue_mail(*stack, "ada@example.org\r\nBcc: x@example.org");
+  EXPECT_EQ(wait_for_mail(*stack, injected, "failed", "1"), "failed");
+}
+
+TEST(Outbox, IsSeenAndMendedByTheOperator) {
+  auto stack = start_stack({"HOSTLER_MAIL_DIR="});
+  std::string id = queue_mail(*stack, "ada@example.org");
+  auto ctl = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {build_folder() + "/hostlerctl", "outbox"});
+    return run_program(arguments, {"HOSTLER_DATABASE_URL=" + stack->database().superuser_url()});
+  };
+  ProgramRun list = ctl({"list"});
+  EXPECT_EQ(list.status, 0) << list.err;
+  EXPECT_NE(list.out.find(id), std::string::npos);
+  EXPECT_NE(list.out.find("ada@example.org"), std::string::npos);
+  EXPECT_EQ(parse_json_or_nothing(ctl({"list", "-o", "json"}).out)->as_array()->size(), 1u);
+  stack->sql().run_text(
+      "UPDATE outbox SET status = 'failed', next_attempt_at = NULL, attempts = 11");
+  EXPECT_EQ(ctl({"list", "--status", "pending"}).out, "");
+  EXPECT_EQ(ctl({"retry", "--all-failed"}).out, "1 due now\n");
+  EXPECT_EQ(of_mail(*stack, id, "status || ' ' || attempts_before"), "pending 11");
+  EXPECT_EQ(ctl({"retry"}).status, 64);
+  EXPECT_EQ(ctl({"retry", "x"}).status, 64);
+  EXPECT_EQ(ctl({"drop", id}).status, 0);
+  EXPECT_EQ(ctl({"drop", id}).status, 65);
+  EXPECT_EQ(ctl({"retry", id}).status, 65);
+  EXPECT_EQ(sql_number(*stack, "SELECT count(*) FROM outbox"), 0);
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
