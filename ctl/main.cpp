@@ -11,6 +11,8 @@
 
 #include "ctl/admin.h"
 #include "ctl/answers.h"
+#include "ctl/backup.h"
+#include "ctl/doctor.h"
 #include "ctl/gateway.h"
 #include "ctl/migrations.h"
 #include "ctl/outbox.h"
@@ -30,6 +32,7 @@ struct Options {
   std::string superuser_url;
   std::string database = "hostler";
   MigrateOptions migrate;
+  std::string backup_file;
   NewAdmin new_admin;
   std::string promoted;
   KeyToRevoke key;
@@ -146,6 +149,9 @@ int run(const CLI::App& app, Options& options) {
   if (app.got_subcommand("setup-database")) {
     return setup_database(options.superuser_url, options.database);
   }
+  if (app.got_subcommand("backup")) return back_up(loaded.settings, options.backup_file);
+  if (app.got_subcommand("restore")) return restore(loaded.settings, options.backup_file);
+  if (app.got_subcommand("doctor")) return run_doctor(loaded.settings, options.as_json());
   if (app.got_subcommand("admin")) {
     return run_admin(*app.get_subcommand("admin"), loaded.settings, options);
   }
@@ -266,6 +272,13 @@ void add_commands(CLI::App& app, Options& options) {
       ->add_option("--directory", options.migrate.folder,
                    "take migrations from here instead of the program's own")
       ->type_name("DIR");
+
+  CLI::App* backup = app.add_subcommand("backup", "copy the database into a file, while all runs");
+  backup->add_option("FILE", options.backup_file, "a new file; FILE.json says what is inside")
+      ->required();
+  CLI::App* restored = app.add_subcommand("restore", "fill an empty database out of such a file");
+  restored->add_option("FILE", options.backup_file, "what backup wrote")->required();
+  app.add_subcommand("doctor", "look at this installation and say what is wrong, with the mend");
 
   add_admin_commands(app, options);
   add_tenant_commands(app, options);

@@ -82,6 +82,15 @@ std::string conninfo_with(const std::string& conninfo,
   return text;
 }
 
+std::optional<std::string> why_no_connection(const std::string& conninfo) {
+  std::array<const char*, 3> names{"connect_timeout", "dbname", nullptr};
+  std::array<const char*, 3> values{"10", conninfo.c_str(), nullptr};
+  std::unique_ptr<pg_conn, void (*)(pg_conn*)> connection(
+      PQconnectdbParams(names.data(), values.data(), 1), &PQfinish);
+  if (PQstatus(connection.get()) == CONNECTION_OK) return std::nullopt;
+  return without_line_end(PQerrorMessage(connection.get()));
+}
+
 void DbSession::Close::operator()(pg_conn* connection) const { PQfinish(connection); }
 
 DbSession::DbSession(const std::string& conninfo, const std::string& application_name,

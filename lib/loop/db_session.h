@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,9 @@ namespace hostler {
 // neither.
 std::string conninfo_with(const std::string& conninfo,
                           const std::vector<std::pair<std::string, std::string>>& changes);
+
+// Why a connection cannot be had, in the server's or libpq's words; nothing when it can.
+std::optional<std::string> why_no_connection(const std::string& conninfo);
 
 class DbSession {
  public:

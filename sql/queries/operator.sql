@@ -136,3 +136,30 @@ SELECT ip_rules_remove($1, $2) AS removed;
 -- name: operator_gateway_reset
 -- Forgets what administrators stored about the gateway.
 SELECT gateway_config_reset();
+
+-- name: backup_facts
+-- What the open transaction sees, under a name that pg_dump can see it by too.
+SELECT pg_export_snapshot() AS snapshot, (SELECT max(version) FROM schema_migrations) AS schema_version,
+       rfc3339(clock_timestamp()) AS created_at,
+       (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM orgs) AS orgs,
+       (SELECT count(*) FROM messages) AS messages, (SELECT count(*) FROM runs) AS runs,
+       (SELECT count(*) FROM credit_transactions) AS credit_transactions, (SELECT count(*) FROM secrets) AS secrets,
+       (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version;
+
+-- name: table_count
+-- Of an empty database 0.
+SELECT count(*) FROM pg_tables WHERE schemaname = 'public';
+
+-- name: doctor_database
+-- What the doctor looks at inside; needs a migrated schema.
+SELECT current_setting('server_version') AS server_version,
+       (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+       current_setting('max_connections')::integer AS connections_max,
+       (SELECT count(*) FROM pg_stat_activity) AS connections,
+       current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on' AS is_durable,
+       (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version,
+       (SELECT count(*) FROM users WHERE platform_admin AND status = 'active') AS admins,
+       (SELECT count(*) FROM daemons
+        WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
+       (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
+            AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed;

@@ -1,0 +1,142 @@
+// Backup and restore; see ctl/backup.h.
+#include "ctl/backup.h"
+
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/owner_session.h"
+#include "ctl/tool.h"
+#include "lib/error.h"
+#include "lib/json.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+constexpr const char* application = "hostlerctl backup";
+// Compared after a restore.
+constexpr const char* counted[] = {"users",  "orgs", "messages", "runs", "credit_transactions",
+                                   "secrets"};
+
+int tool_failed(const char* tool, int status) {
+  if (status == 127) {
+    return fail(exit_unavailable,
+                fmt::format("{} is missing: apt install postgresql-client", tool));
+  }
+  return fail(exit_software, fmt::format("{} failed; its words are above", tool));
+}
+
+std::string manifest(const Row& facts) {
+  JsonWriter json;
+  json.begin_object().member("version", HOSTLER_VERSION);
+  json.member("schema_version", facts.text("schema_version"));
+  json.member("created_at", facts.text("created_at"));
+  json.member("key_version", facts.integer("key_version"));
+  for (const char* name : counted) json.member(name, facts.integer(name));
+  return json.end_object().take() + "\n";
+}
+
+std::optional<std::string> read_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+bool write_whole(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  return !file.fail();
+}
+
+}  // namespace
+
+int back_up(const Settings& settings, const std::string& file) {
+  if (std::filesystem::exists(file)) {
+    return fail(exit_bad_input, file + " exists; name another file");
+  }
+  const std::string& url = settings.text("database.url");
+  OwnerSession owner = open_migrated(url, application);
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  umask(077);  // it holds everybody's data
+  DbSession& session = *owner.session;
+  session.begin();
+  Result facts = session.run(query::backup_facts);
+  std::string snapshot(facts.front().text("snapshot"));
+  std::string unfinished = file + ".part";
+  ToolRun run = run_tool({"pg_dump", "--dbname=" + url, "--role=hostler_owner", "--format=custom",
+                          "--snapshot=" + snapshot, "--file=" + unfinished},
+                         false);
+  session.rollback();
+  if (run.status != 0) {
+    std::remove(unfinished.c_str());
+    return tool_failed("pg_dump", run.status);
+  }
+  if (!write_whole(file + ".json", manifest(facts.front())) ||
+      std::rename(unfinished.c_str(), file.c_str()) != 0) {
+    return fail(exit_software, "cannot write " + file);
+  }
+  print_out(fmt::format(
+      "{} and {}.json: {} users, {} runs\n"
+      "Not inside: {}. Keep a copy of it elsewhere; without it no stored secret opens.\n",
+      file, file, facts.front().integer("users"), facts.front().integer("runs"),
+      settings.text("secrets.key_file")));
+  return exit_ok;
+}
+
+int restore(const Settings& settings, const std::string& file) {
+  std::optional<std::string> text = read_whole(file + ".json");
+  if (!text) return fail(exit_bad_input, file + ".json is missing; backup wrote it beside " + file);
+  std::optional<Json> parsed = parse_json_or_nothing(*text);
+  if (!parsed) return fail(exit_bad_input, file + ".json is not what backup wrote");
+  const Json& wanted = *parsed;
+  std::string version(wanted.text_or("schema_version"));
+  if (version > schema_version_expected) {
+    return fail(exit_bad_input,
+                fmt::format("the backup has schema {}, this program only knows {}: install the "
+                            "version that made it ({})",
+                            version, schema_version_expected, wanted.text_or("version")));
+  }
+  const std::string& url = settings.text("database.url");
+  {
+    OwnerSession owner = open_as_owner(url, "hostlerctl restore");
+    if (!owner.session) return fail(exit_bad_input, owner.refusal);
+    if (owner.session->run(query::table_count).front().integer("count") != 0) {
+      return fail(exit_bad_input,
+                  "the database is not empty; make another one with hostlerctl setup-database "
+                  "--database NAME and name it in database.url");
+    }
+  }
+  // Comments on extensions belong to whoever made them.
+  ToolRun run = run_tool({"pg_restore", "--dbname=" + url, "--role=hostler_owner", "--no-comments",
+                          "--exit-on-error", "--single-transaction", file},
+                         false);
+  if (run.status != 0) return tool_failed("pg_restore", run.status);
+  OwnerSession owner = open_as_owner(url, "hostlerctl restore");
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  owner.session->begin();
+  Result facts = owner.session->run(query::backup_facts);
+  owner.session->rollback();
+  for (const char* name : counted) {
+    int64_t found = facts.front().integer(name);
+    int64_t expected = wanted.integer_or(name, -1);
+    if (found != expected) {
+      return fail(exit_software,
+                  fmt::format("{}: the backup had {}, the database has {}", name, expected, found));
+    }
+  }
+  print_out(fmt::format("restored: schema {}, {} users, {} runs; hostlerctl migrate is next\n",
+                        version, facts.front().integer("users"), facts.front().integer("runs")));
+  return exit_ok;
+}
+
+}  // namespace hostler
