@@ -14,6 +14,7 @@
 #include <memory>
 #include <thread>
 
+#include "lib/error.h"
 #include "lib/gateway.h"
 #include "lib/log.h"
 #include "lib/loop/metrics_server.h"
@@ -146,6 +147,9 @@ int main(int argc, char** argv) {
   if (start.exit_status) return *start.exit_status;
   try {
     return runner::run_daemon(start.settings);
+  } catch (const Error& failure) {
+    log_error("daemon_failed", {{"cause", failure.cause.empty() ? failure.detail : failure.cause}});
+    return 1;
   } catch (const std::exception& failure) {
     log_error("daemon_failed", {{"cause", failure.what()}});
     return 1;

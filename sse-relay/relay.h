@@ -25,7 +25,7 @@ struct RelayOptions {
   int64_t head_limit_ms = 10'000;      // for the request to arrive
   int64_t ping_after_ms = 15'000;      // of silence
   int64_t standstill_max_ms = 30'000;  // without progress, with something to write
-  int64_t recheck_every_ms = 4'000;    // whether everybody may still follow
+  int64_t recheck_every_ms = 3'500;    // whether everybody may still follow: 5 s with a tick
   int64_t look_alone_ms = 1'000;       // at runs nothing was heard of, while nothing notifies
   int64_t look_anyway_ms = 30'000;     // likewise, when notifications arrive
   int64_t drain_limit_ms = 5'000;      // for the last bytes, at the end

@@ -67,12 +67,13 @@ BEGIN
 END
 $$;
 
--- A new session with its first pair of tokens.
+-- A new session with its first pair of tokens. Refused to whoever looks too risky, however they came here.
 CREATE FUNCTION session_begin(who uuid, how text, access_hash bytea, refresh_hash bytea, terms jsonb) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     begun uuid;
 BEGIN
+    PERFORM risk_check(who);
     INSERT INTO sessions (user_id, begun_by, client_ip, user_agent)
     VALUES (who, how, request_ip(), left(coalesce(current_request() ->> 'user_agent', ''), 500))
     RETURNING id INTO begun;

@@ -5,8 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 #include "lib/access_note.h"
 #include "lib/caller.h"
+#include "lib/crypto.h"
 #include "lib/gateway.h"
 #include "lib/trace.h"
 
@@ -200,6 +204,37 @@ TEST(NetworkSet, FindsAnAddressAmongManyNetworks) {
   EXPECT_FALSE(contains("2001:db9::1"));
   EXPECT_FALSE(contains("9.255.255.255"));
   EXPECT_FALSE(NetworkSet().contains(*IpAddress::parse("::")));
+}
+
+class RiskFiles : public testing::Test {
+ protected:
+  RiskFiles() : path_(testing::TempDir() + "risk-" + to_hex(random_bytes(6))) {}
+  ~RiskFiles() override { std::remove(path_.c_str()); }
+  RiskyNetworks load(const std::string& text) {
+    std::ofstream(path_) << text;
+    return load_risky_networks(settings_with({{"gateway.risk_files", path_}}));
+  }
+  std::string path_;
+};
+
+TEST_F(RiskFiles, HoldANetworkALineAndRemarks) {
+  RiskyNetworks networks =
+      load("# known scanners\n\n198.51.100.0/24\r\n  2001:db8::/32 # and these\n192.0.2.1");
+  EXPECT_TRUE(networks->contains(*IpAddress::parse("198.51.100.9")));
+  EXPECT_TRUE(networks->contains(*IpAddress::parse("2001:db8::9")));
+  EXPECT_TRUE(networks->contains(*IpAddress::parse("192.0.2.1")));
+  EXPECT_FALSE(networks->contains(*IpAddress::parse("192.0.2.2")));
+  EXPECT_EQ(load_risky_networks(Settings())->size(), 0u);
+}
+
+TEST_F(RiskFiles, AreRefusedWithTheLineThatIsNoNetwork) {
+  try {
+    load("198.51.100.0/24\nscanner.example\n");
+    ADD_FAILURE() << "it was taken";
+  } catch (const Error& error) {
+    EXPECT_NE(error.cause.find(path_ + ":2: this is no CIDR"), std::string::npos) << error.cause;
+  }
+  EXPECT_THROW(load_risky_networks(settings_with({{"gateway.risk_files", "/nowhere"}})), Error);
 }
 
 TEST(AccessNote, IsReadAsItWasWritten) {
