@@ -103,18 +103,28 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION run_wait FROM hostler_api;
 
--- POST /v1/runs/{run_id}/input: by the creator, while the run waits; of any number of answers one wins.
-CREATE FUNCTION run_input(run uuid, content text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+-- The run, for its creator: who may only read it hears so before anything else.
+CREATE FUNCTION run_of_creator(run uuid) RETURNS runs
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs := run_of_reader(run);
-    request jsonb;
-    word text := lower(btrim(content, E' \t\r\n'));
-    answer jsonb;
 BEGIN
     IF r.created_by_user_id <> current_user_id() THEN
         PERFORM fail('policy.denied', 'Only the creator of a run answers for it.');
     END IF;
+    RETURN r;
+END
+$$;
+
+-- POST /v1/runs/{run_id}/input: by the creator, while the run waits; of any number of answers one wins.
+CREATE FUNCTION run_input(run uuid, content text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs := run_of_creator(run);
+    request jsonb;
+    word text := lower(btrim(content, E' \t\r\n'));
+    answer jsonb;
+BEGIN
     SELECT * INTO STRICT r FROM runs WHERE id = run FOR NO KEY UPDATE;
     IF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', format('The run is %s.', r.status));

@@ -48,5 +48,5 @@ SELECT run_cancel($1);
 SELECT run_input($1, $2);
 
 -- name: run_guard
--- Raises what keeps the caller from the run. $1 run uuid
-SELECT (run_of_reader($1)).id;
+-- Raises what keeps the caller from answering for the run. $1 run uuid
+SELECT (run_of_creator($1)).id;
