@@ -146,7 +146,8 @@ CREATE TABLE secrets (
     key_version integer NOT NULL,
     wrapped_key bytea NOT NULL,
     sealed bytea NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (org_id, id)
 );
 ALTER TABLE secrets ENABLE ROW LEVEL SECURITY;
 ALTER TABLE secrets FORCE ROW LEVEL SECURITY;

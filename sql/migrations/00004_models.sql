@@ -1,5 +1,8 @@
 -- Why: where models come from (providers, models with prices), and personas. A null org_id is the
 -- platform's. Locks: none, everything is new.
+--
+-- Foreign keys name the organization too, so that no row can point into another one; without an
+-- organization they hold nothing, hence those of the id alone beside them.
 
 CREATE TABLE llm_providers (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
@@ -10,7 +13,9 @@ CREATE TABLE llm_providers (
     secret_id uuid REFERENCES secrets ON DELETE SET NULL,
     key_prefix text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    deleted_at timestamptz
+    deleted_at timestamptz,
+    UNIQUE (org_id, id),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id) ON DELETE SET NULL (secret_id)
 );
 CREATE UNIQUE INDEX llm_providers_name ON llm_providers (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), name)
     WHERE deleted_at IS NULL;
@@ -30,7 +35,8 @@ CREATE TABLE llm_models (
     cache_write_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_write_usd_per_mtok >= 0),
     multiplier numeric(10, 4) NOT NULL DEFAULT 1 CHECK (multiplier >= 0),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    deleted_at timestamptz
+    deleted_at timestamptz,
+    FOREIGN KEY (org_id, provider_id) REFERENCES llm_providers (org_id, id)
 );
 CREATE UNIQUE INDEX llm_models_name ON llm_models (provider_id, model) WHERE deleted_at IS NULL;
 CREATE UNIQUE INDEX llm_models_default ON llm_models (coalesce(org_id, '00000000-0000-0000-0000-000000000000'))

@@ -94,7 +94,7 @@ CREATE INDEX runs_active_of_org ON runs (org_id)
     WHERE status IN ('running', 'waiting_for_input') AND NOT queued;
 CREATE INDEX runs_queue_of_org ON runs (org_id) WHERE queued;
 CREATE INDEX runs_input_deadline ON runs (input_deadline) WHERE status = 'waiting_for_input';
-CREATE INDEX runs_of_org ON runs (org_id, id);
+CREATE UNIQUE INDEX runs_of_org ON runs (org_id, id);
 CREATE INDEX runs_of_org_status ON runs (org_id, status, id);
 CREATE INDEX runs_of_user ON runs (org_id, created_by_user_id, id);
 CREATE INDEX runs_of_thread ON runs (thread_id, id);
@@ -130,14 +130,15 @@ SELECT run_events_make_partitions();
 
 -- A finished model turn. A run that is taken over goes on behind its last one.
 CREATE TABLE run_turns (
-    run_id uuid NOT NULL REFERENCES runs,
+    run_id uuid NOT NULL,
     org_id uuid NOT NULL,
     turn integer NOT NULL CHECK (turn > 0),
     text text NOT NULL,
     tool_calls json NOT NULL DEFAULT '[]',
     last_seq bigint NOT NULL,  -- the last event that belongs to it
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (run_id, turn)
+    PRIMARY KEY (run_id, turn),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
 
 CREATE TABLE usage_records (

@@ -3,7 +3,7 @@
 
 -- A tool call's result. A call that has one is never made again.
 CREATE TABLE run_tool_results (
-    run_id uuid NOT NULL REFERENCES runs,
+    run_id uuid NOT NULL,
     org_id uuid NOT NULL,
     turn integer NOT NULL CHECK (turn > 0),
     tool_call_id text NOT NULL,
@@ -15,12 +15,13 @@ CREATE TABLE run_tool_results (
     last_seq bigint NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, turn, tool_call_id),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id),
     CHECK ((result IS NULL) = (error_code IS NOT NULL))
 );
 
 -- What a human answered to a waiting run, once a request.
 CREATE TABLE run_inputs (
-    run_id uuid NOT NULL REFERENCES runs,
+    run_id uuid NOT NULL,
     request_id uuid NOT NULL,
     org_id uuid NOT NULL,
     turn integer NOT NULL,
@@ -29,7 +30,8 @@ CREATE TABLE run_inputs (
     content text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, request_id),
-    UNIQUE (run_id, turn, tool_call_id)
+    UNIQUE (run_id, turn, tool_call_id),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
 
 DO $$

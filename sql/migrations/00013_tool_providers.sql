@@ -19,7 +19,8 @@ CREATE TABLE tool_providers (
     secret_id uuid REFERENCES secrets ON DELETE SET NULL,
     key_prefix text,
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CHECK ((secret_id IS NULL) = (key_prefix IS NULL))
+    CHECK ((secret_id IS NULL) = (key_prefix IS NULL)),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id) ON DELETE SET NULL (secret_id)
 );
 CREATE INDEX tool_providers_secret ON tool_providers (secret_id) WHERE secret_id IS NOT NULL;
 CREATE UNIQUE INDEX tool_providers_name ON tool_providers (org_id, provider_name) NULLS NOT DISTINCT;

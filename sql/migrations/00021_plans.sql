@@ -31,17 +31,18 @@ CREATE TABLE subscriptions (
     CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL))
 );
 CREATE UNIQUE INDEX subscriptions_active ON subscriptions (org_id) WHERE status = 'active';
-CREATE INDEX subscriptions_org ON subscriptions (org_id, id);
+CREATE UNIQUE INDEX subscriptions_org ON subscriptions (org_id, id);
 CREATE INDEX subscriptions_period ON subscriptions (current_period_end) WHERE status = 'active';
 
 -- Each monthly date of a subscription is granted once, however often or late the job runs.
 CREATE TABLE subscription_grants (
-    subscription_id uuid NOT NULL REFERENCES subscriptions,
+    subscription_id uuid NOT NULL,
     org_id uuid NOT NULL,
     due_at timestamptz NOT NULL,
     amount bigint NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (subscription_id, due_at)
+    PRIMARY KEY (subscription_id, due_at),
+    FOREIGN KEY (org_id, subscription_id) REFERENCES subscriptions (org_id, id)
 );
 
 CREATE TABLE entitlement_overrides (

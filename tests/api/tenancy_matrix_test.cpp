@@ -1,7 +1,7 @@
 // Every route of hostler-api --routes, asked by eight kinds of callers: each gets what the route's
-// access says, nothing of an organization changes by the hands of strangers, and to them its ids look
-// like ids that nobody has. A new route is judged by standing in the table; one that judges by itself
-// has a row in `exceptions`.
+// access says, nothing of an organization changes by the hands of strangers, and to them its ids
+// look like ids that nobody has. A new route is judged by standing in the table; one that judges by
+// itself has a row in `exceptions`.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -110,8 +110,7 @@ bool is_as(const Answer& answer, Outcome outcome, const Question& question) {
   return answer.status < 300 || answer.status == 409 || answer.status == 422;
 }
 
-// The member's own thread and key are asked for by the member; those who may end things ask with ids
-// that nobody has.
+// Those who may end things ask with ids that nobody has.
 bool asks_with_real_ids(const PrintedRoute& route, Outcome outcome) {
   return outcome != Outcome::passes || route.reads() || route.takes_body();
 }

@@ -65,6 +65,24 @@ TEST_F(Catalogue, HasAPolicyWithBothSidesOnEachSuchTable) {
             "");
 }
 
+// Foreign keys between tables that both have an organization, without it among their columns.
+constexpr const char* keys_across =
+    "SELECT k.conrelid::regclass || ' ' || k.conname FROM pg_constraint k "
+    "JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attname = 'org_id' "
+    "JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attname = 'org_id' "
+    "WHERE k.contype = 'f' AND k.conparentid = 0 AND NOT EXISTS (SELECT FROM pg_constraint c WHERE "
+    "c.contype = 'f' AND c.conrelid = k.conrelid AND c.confrelid = k.confrelid AND c.conkey @> "
+    "k.conkey AND c.confkey[array_position(c.conkey, a.attnum)] = b.attnum)";
+
+TEST_F(Catalogue, LetsNoRowPointIntoAnotherOrganization) {
+  EXPECT_EQ(faults(std::string(keys_across) +
+                   // A run's model and persona are the organization's own or the platform's, as
+                   // route_resolve() and persona_resolve() choose them.
+                   " AND k.conname NOT IN ('runs_model_id_fkey', 'runs_persona_row_id_fkey')"),
+            "")
+      << "say FOREIGN KEY (org_id, x_id) REFERENCES xs (org_id, id); xs needs UNIQUE (org_id, id)";
+}
+
 TEST_F(Catalogue, LetsTheApiReachNoPartitionPastItsParent) {
   EXPECT_EQ(faults("SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
                    "WHERE n.nspname = 'public' AND c.relispartition AND c.relkind = 'r' AND "
@@ -165,6 +183,10 @@ TEST(CatalogueQuestions, FindWhatTheyAreFor) {
                                         "AND c.relname = 'leak'"))
                 .size(),
             1);
+  session.run_text("CREATE TABLE across (org_id uuid, run_id uuid REFERENCES runs)");
+  EXPECT_EQ(
+      session.run_text(std::string(keys_across) + " AND k.conrelid = 'across'::regclass").size(),
+      1);
   EXPECT_EQ(session
                 .run_text(std::string(our_functions) +
                           " AND p.prosecdef AND p.proconfig IS NULL AND p.proacl IS NULL")
