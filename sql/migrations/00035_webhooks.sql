@@ -6,15 +6,17 @@ CREATE TABLE webhook_endpoints (
     url text NOT NULL,
     events text[] NOT NULL,
     enabled boolean NOT NULL DEFAULT true,
-    secret_id uuid NOT NULL REFERENCES secrets,
+    secret_id uuid NOT NULL,
     -- After a rotation the secret before signs too, for a while.
-    previous_secret_id uuid REFERENCES secrets,
+    previous_secret_id uuid,
     previous_until timestamptz,
     failing_since timestamptz,  -- nothing but failures since then; null: the last attempt went well, or there was none
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CHECK ((previous_secret_id IS NULL) = (previous_until IS NULL))
+    CHECK ((previous_secret_id IS NULL) = (previous_until IS NULL)),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id),
+    FOREIGN KEY (org_id, previous_secret_id) REFERENCES secrets (org_id, id)
 );
-CREATE INDEX webhook_endpoints_org ON webhook_endpoints (org_id, id);
+CREATE UNIQUE INDEX webhook_endpoints_org ON webhook_endpoints (org_id, id);
 CREATE INDEX webhook_endpoints_secret ON webhook_endpoints (secret_id);
 CREATE INDEX webhook_endpoints_previous ON webhook_endpoints (previous_secret_id)
     WHERE previous_secret_id IS NOT NULL;
@@ -23,7 +25,7 @@ ALTER TABLE webhook_endpoints FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON webhook_endpoints USING (org_id = current_org()) WITH CHECK (org_id = current_org());
 GRANT SELECT ON webhook_endpoints TO hostler_api, hostler_runner;
 GRANT SELECT ON outbox TO hostler_api;
-ALTER TABLE outbox ADD FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints ON DELETE CASCADE;
+ALTER TABLE outbox ADD FOREIGN KEY (org_id, endpoint_id) REFERENCES webhook_endpoints (org_id, id) ON DELETE CASCADE;
 
 CREATE FUNCTION webhook_json(e webhook_endpoints) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
@@ -89,7 +91,7 @@ BEGIN
     END IF;
     SELECT * INTO e FROM webhook_endpoints WHERE id = endpoint AND org_id = current_org();
     IF e.id IS NULL THEN
-        PERFORM fail('webhooks.not_found');
+        PERFORM fail_missing('webhooks.not_found', 'webhook_endpoints', endpoint);
     END IF;
     RETURN e;
 END

@@ -122,7 +122,7 @@ BEGIN
     DELETE FROM ip_rules r WHERE r.id = rule AND r.org_id = current_org()
     RETURNING r.id, r.org_id, r.type, r.cidr, r.note, r.created_at INTO was;
     IF was.id IS NULL THEN
-        PERFORM fail('ip_rules.not_found');
+        PERFORM fail_missing('ip_rules.not_found', 'ip_rules', rule);
     END IF;
     IF NOT is_forced AND NOT ip_admits(was.org_id, request_ip()) THEN
         PERFORM ip_rule_lockout_fail();

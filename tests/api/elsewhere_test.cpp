@@ -37,7 +37,12 @@ std::vector<Thing> things_of(const TestUser& owner, const std::string& org_id) {
                            "current_period_end) VALUES ('{}', '{}', now(), now() + interval '1 "
                            "day') RETURNING id",
                            org_id, plan));
-  return {{"/v1/threads/" + thread, "threads.not_found", ""},
+  std::string endpoint = there
+                             .post("/v1/webhook-endpoints",
+                                   R"({"url":"https://93.184.215.14/x","events":["run.failed"]})")
+                             .member("id");
+  return {{"/v1/webhook-endpoints/" + endpoint, "webhooks.not_found", ""},
+          {"/v1/threads/" + thread, "threads.not_found", ""},
           {"/v1/threads/" + thread + "/messages", "threads.not_found", ""},
           {"/v1/threads/" + thread + "/runs", "threads.not_found", ""},
           {"/v1/runs/" + run, "runs.not_found", ""},
