@@ -3,8 +3,10 @@
 
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "fcgi/input.h"
+#include "fcgi/once.h"
 #include "fcgi/recognition.h"
 #include "fcgi/route.h"
 #include "lib/cors.h"
@@ -45,6 +47,14 @@ void check_body_size(const Request& request) {
   }
 }
 
+// What is wrong with the credential by its form: told after 429.
+std::optional<Error> take_credential(Request& request) {
+  std::variant<Credential, Error> read = credential_in(request.authorization);
+  if (Error* refusal = std::get_if<Error>(&read)) return std::move(*refusal);
+  request.credential = std::get<Credential>(std::move(read));
+  return std::nullopt;
+}
+
 // What is not even the form of an id does not exist.
 void check_ids(const Request& request) {
   if (!request.org_id_wanted.empty() && !is_uuid(request.org_id_wanted)) {
@@ -83,24 +93,44 @@ Task<Response> answer(Services& services, Request& request) {
     co_await services.until_settings();
     recognize(services.gateway(), request);
   }
-  // Rate limits belong here: by route->rate, before anything is done (429).
+  std::optional<Error> refusal;
+  if (!is_open(*request.route)) refusal = take_credential(request);
+  services.limits().admit(request, services.settings());
   refuse_risky(request);
-  if (!is_open(*request.route)) request.credential = read_credential(request.authorization);
+  if (refusal) throw *refusal;
   check_ids(request);
   // A scope that is neither is nobody's; the handlers only see the two.
   if (request.route->access.who == Access::Who::scope) is_org_scope(request);
-  // Idempotency-Key belongs here: before the handler of a POST that creates or moves money.
+  std::optional<std::string_view> key = once_key(request);
+  if (key) {
+    std::optional<Response> first = co_await begin_once(services, request, *key);
+    if (first) co_return std::move(*first);
+  }
   Response response = co_await request.route->handler(services, request);
+  if (request.once) co_await finish_once(services, request, response);
   if (!is_open(*request.route) && !request.caller.is_known) {
     throw Error(ErrorCode::internal_error, {}, "the handler answered without asking who calls");
   }
   co_return response;
 }
 
-// The handler gave up before the database was asked who calls: a denial comes first.
+// The handler gave up before it asked the database: a denial, and the 404 of an id, come first.
 bool owes_denial(const Request& request) {
   return request.route != nullptr && request.credential.kind != Credential::Kind::none &&
-         !request.caller_was_asked;
+         !request.was_sent;
+}
+
+// Whoever lost a token must not use up what others of the organization may; a token that is good
+// counts for its organization, also when its first requests fail.
+void settle_count(Services& services, const Request& request, const Error& fault) {
+  if (request.credential.kind == Credential::Kind::none) return;
+  int status = error_row(fault.code).status;
+  bool is_stranger = fault.code == ErrorCode::orgs_not_found && !request.org_named().empty();
+  if (status == 401 || is_stranger) {
+    services.limits().forget(request);
+  } else if (status < 500 && !request.rate && request.route->rate != Rate::none) {
+    services.learn_aside(request);
+  }
 }
 
 Response error_response(const Request& request, const Error& error) {
@@ -137,6 +167,7 @@ Task<Response> dispatch(Services& services, Request& request) {
   } catch (const std::exception& error) {
     fault = Error(ErrorCode::internal_error, {}, error.what());
   }
+  if (fault) request.once.reset();  // rolls back
   if (fault && owes_denial(request)) {
     try {
       bool with_guard = ids_are_well(request);
@@ -147,11 +178,13 @@ Task<Response> dispatch(Services& services, Request& request) {
   }
   if (fault) {
     request.denied = take_identity(*fault);
+    settle_count(services, request, *fault);
     bool is_denial =
         error_row(fault->code).status == 403 && request.credential.kind != Credential::Kind::none;
     if (is_denial) services.audit_denied(request, *fault);
     response = error_response(request, *fault);
   }
+  add_rate_headers(request, response);
   co_return response;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "fcgi/route.h"
 #include "lib/crypto.h"
 #include "lib/ids.h"
 
@@ -40,6 +41,10 @@ std::string_view Request::path_value(std::string_view name) const {
     if (path_values[i].first == name) return path_values[i].second;
   }
   throw Error(ErrorCode::internal_error, {}, "the route has no {" + std::string(name) + "}");
+}
+
+std::string_view Request::org_named() const {
+  return route->access.acts_in_path_org ? path_value("org_id") : org_id_wanted;
 }
 
 std::string_view Request::header(std::string_view fcgi_name) const {

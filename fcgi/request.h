@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "fcgi/rate_table.h"
 #include "lib/access_note.h"
 #include "lib/caller.h"
 #include "lib/error.h"
@@ -17,6 +19,7 @@
 
 namespace hostler {
 
+struct Once;
 struct Route;
 
 enum class Method : uint8_t { get, head, post, put, patch, del, options, other };
@@ -39,6 +42,9 @@ struct Request {
   std::string_view header(std::string_view fcgi_name) const;
   // The value of the first query parameter of that name, unchecked. Handlers use fcgi/input.h.
   const std::string* query_value(std::string_view name) const;
+
+  // The organization to act in, as the client named it; empty: the caller's own.
+  std::string_view org_named() const;
 
   const char* const* params = nullptr;  // NAME=value…, ended by a null pointer
   Method method = Method::other;
@@ -67,10 +73,12 @@ struct Request {
   std::string client_ip;
   double risk_score = 0;
   bool is_risky = false;
+  std::optional<RateCount> rate;  // when it was counted
   Credential credential;
-  bool caller_was_asked = false;  // the authenticating statement was sent
+  bool was_sent = false;  // a statement of the handler, and the authenticating one before it
   Caller caller;
   std::optional<Identity> denied;  // who was refused by the authenticating statement
+  std::shared_ptr<Once> once;  // the transaction of a call with an Idempotency-Key
 };
 
 // Reads the parameters that every request has; makes a trace id when nginx gave none.

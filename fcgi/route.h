@@ -21,7 +21,11 @@ class Services;
 // Reads, loads, decides, writes, answers. Throws Error to end the request.
 using Handler = Task<Response> (*)(Services&, Request&);
 
-enum class Lane : uint8_t { quick, own };
+enum class Lane : uint8_t {
+  quick,
+  own,
+  once,  // own; and a caller's Idempotency-Key makes the call happen once (fcgi/once.h)
+};
 
 // How calls are counted (contract section 1, rate limits).
 enum class Rate : uint8_t {

@@ -60,6 +60,9 @@ constexpr bool rows_are_whole() {
     if (!route.path.starts_with('/') || route.path.ends_with('/')) return false;
     if (route.method == head || route.method == options || route.method == other) return false;
     if (route.method == get && route.body_bytes_max != none) return false;
+    // Whose call it is decides whose key it is.
+    bool takes_once = route.method == post && route.access.who != Access::Who::open;
+    if (route.lane == once && !takes_once) return false;
     if (patterns[i].value_count > path_values_max) return false;
     for (size_t s = 0; s < patterns[i].count; ++s) {
       std::string_view name = patterns[i].segments[s].name;
@@ -153,7 +156,7 @@ std::string print_routes() {
     std::string access(access_name(route.access));
     if (route.access.who == Access::Who::scope)
       access += std::string(":") + route.access.permission;
-    std::string_view lane = route.lane == quick ? "quick" : "own";
+    std::string_view lane = route.lane == quick ? "quick" : route.lane == own ? "own" : "once";
     std::string_view rate = route.rate == Rate::none        ? "none"
                             : route.rate == Rate::anonymous ? "anonymous"
                                                             : "org";

@@ -45,7 +45,7 @@ Task<Response> create_run(Services& services, Request& request) {
   Result made = co_await services.query_then_ring(request, query::run_create, std::move(params),
                                                   query::run_bell);
   if (!made.front().is_null("stopped")) {
-    services.ring(query::run_control_bell, Params().text(made.front().text("stopped")));
+    services.ring(request, query::run_control_bell, Params().text(made.front().text("stopped")));
   }
   co_return Response::json_row(201, std::move(made));
 }
@@ -105,7 +105,7 @@ Task<Response> cancel_run(Services& services, Request& request) {
   params.text(run_id);
   Result cancelled = co_await services.query_then_ring(request, query::run_cancel,
                                                        std::move(params), query::run_bell);
-  services.ring(query::run_control_bell, Params().uuids({run_id}));
+  services.ring(request, query::run_control_bell, Params().uuids({run_id}));
   co_return Response::ok();
 }
 
@@ -122,7 +122,7 @@ Task<Response> answer_run(Services& services, Request& request) {
   params.text(run_id).text(content);
   Result given = co_await services.query_then_ring(request, query::run_input, std::move(params),
                                                    query::run_bell);
-  services.ring(query::run_control_bell, Params().uuids({run_id}));
+  services.ring(request, query::run_control_bell, Params().uuids({run_id}));
   co_return Response::ok();
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include "fcgi/api_metrics.h"
+#include "fcgi/rate_table.h"
 #include "lib/metrics.h"
 
 namespace hostler {
@@ -36,6 +37,7 @@ struct SharedPool {
   explicit SharedPool(int workers) : seats(workers), metrics(api_metric_rows(), workers) {}
   Seats seats;
   Metrics metrics;
+  RateTable rates;
 };
 
 int64_t monotonic_ms();

@@ -1,10 +1,12 @@
 // Batches that begin with who acts; see fcgi/services.h.
 #include "fcgi/services.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "fcgi/api_metrics.h"
+#include "fcgi/once.h"
 #include "lib/ids.h"
 #include "lib/json.h"
 #include "lib/log.h"
@@ -81,19 +83,13 @@ const char* need_of(const Request& request) {
   return *scope == "org" ? access.permission : nullptr;
 }
 
-// The organization to act in, as the client named it; empty: the caller's own.
-std::string_view org_named(const Request& request) {
-  return request.route->access.acts_in_path_org ? request.path_value("org_id")
-                                                : request.org_id_wanted;
-}
-
-void add_authentication(const Request& request, const char* need, bool takes_key, Batch& batch,
-                        bool is_retold = false) {
+// org_id: empty for the caller's own.
+void add_authentication(const Request& request, std::string_view org_id, const char* need,
+                        bool takes_key, Batch& batch, bool is_retold = false) {
   Params params;
   params.bytes(request.credential.hash);
   params.boolean(request.credential.kind == Credential::Kind::api_key);
   // What is no UUID is nobody's organization: dispatch tells so after this.
-  std::string_view org_id = org_named(request);
   if (is_uuid(org_id)) {
     params.text(org_id);
   } else {
@@ -129,9 +125,10 @@ bool will_authenticate(const Request& request) {
 // The first batch authenticates, every further one enters as the caller it found.
 Batch begin_batch(Request& request) {
   Batch batch;
+  request.was_sent = true;
   if (will_authenticate(request)) {
-    request.caller_was_asked = true;
-    add_authentication(request, need_of(request), request.route->access.takes_key, batch);
+    add_authentication(request, request.org_named(), need_of(request),
+                       request.route->access.takes_key, batch);
   } else {
     add_entry(request, batch);
   }
@@ -144,21 +141,11 @@ std::string_view tellable_path(const Request& request) {
   return request.uri.substr(0, request.uri.find('?'));
 }
 
-void take_caller(Request& request, bool authenticated, const Results& results) {
-  if (authenticated) request.caller = caller_from(results.front().front());
-}
-
-// The results, or the fault thrown; either way with whom the authenticating statement found.
-Results taken(Request& request, bool authenticated, BatchOutcome& outcome) {
-  if (!outcome.results.empty()) take_caller(request, authenticated, outcome.results);
-  if (outcome.error) throw *outcome.error;
-  return std::move(outcome.results);
-}
-
 }  // namespace
 
 Services::Services(Loop& loop, DatabaseOptions options, const Settings& configured,
-                   const SecretBox& secret_box, MetricsSeat metrics, RiskyNetworks risky_networks)
+                   const SecretBox& secret_box, MetricsSeat metrics, const RateTable& rates,
+                   RiskyNetworks risky_networks)
     : loop_(loop),
       database_(loop, std::move(options)),
       http_(loop, {.ca_file = configured.text("outbound.ca_file"), .allow_cidrs = {}}),
@@ -168,6 +155,7 @@ Services::Services(Loop& loop, DatabaseOptions options, const Settings& configur
       settings_(live_settings_.current()),
       risky_networks_(std::move(risky_networks)),
       gateway_(*settings_, risky_networks_),
+      limits_(rates),
       passwords_(loop),
       aside_(loop, [](const std::string&, std::exception_ptr) {
         // The database told its fault already. A denial that cannot be written belongs to a caller
@@ -218,8 +206,35 @@ Task<void> Services::until_settings() {
 }
 
 // Whoever was authenticated is known also when the statement behind failed: the log names them.
+Results Services::taken(Request& request, bool authenticated, BatchOutcome& outcome) {
+  if (!outcome.results.empty()) take_caller(request, authenticated, outcome.results);
+  if (outcome.error) throw *outcome.error;
+  return std::move(outcome.results);
+}
+
+void Services::take_caller(Request& request, bool authenticated, const Results& results) {
+  if (!authenticated) return;
+  request.caller = caller_from(results.front().front());
+  bool is_due = limits_.learn(request, settings());
+  if (is_due && aside_.size() < aside_max) aside_.add(ask_granted(request.caller.org_id));
+}
+
+// What the organization may by its entitlements. When this fails, the next one asks.
+Task<void> Services::ask_granted(std::string org_id) {
+  Params params;
+  params.text(org_id);
+  Result found = co_await database_.quick(query::requests_granted, std::move(params));
+  Row row = found.front();
+  bool is_granted = !row.is_null("granted");
+  limits_.set_granted(org_id, is_granted ? std::max<int64_t>(1, row.integer("granted")) : 0);
+}
+
 Task<Results> Services::send(Request& request, Batch batch) {
   bool authenticates = will_authenticate(request);
+  if (request.once) {
+    Results results = co_await request.once->transaction.run(std::move(batch));
+    co_return results;
+  }
   bool is_quick = request.route->lane == Lane::quick;
   metrics_.count(metric_batches, is_quick ? 0 : 1);
   Task<BatchOutcome> sent =
@@ -237,7 +252,12 @@ Task<Result> Services::query(Request& request, const Statement& statement, Param
 
 Task<Result> Services::query_then_ring(Request& request, const Statement& statement, Params params,
                                        const Statement& bell) {
-  assert(request.route->lane == Lane::own);
+  assert(request.route->lane != Lane::quick);
+  if (request.once) {
+    Result result = co_await query(request, statement, std::move(params));
+    ring(request, bell);
+    co_return result;
+  }
   bool authenticates = will_authenticate(request);
   Batch batch = begin_batch(request);
   batch.add(statement, std::move(params));
@@ -258,7 +278,8 @@ Task<Results> Services::batch(Request& request, Batch statements) {
 }
 
 Task<Transaction> Services::transaction(Request& request) {
-  assert(request.route->lane == Lane::own);
+  assert(request.route->lane != Lane::quick);
+  if (request.once) co_return request.once->transaction.part();
   bool authenticates = will_authenticate(request);
   Batch batch = begin_batch(request);
   Transaction transaction = co_await database_.begin();
@@ -267,7 +288,29 @@ Task<Transaction> Services::transaction(Request& request) {
   co_return std::move(transaction);
 }
 
+Task<Result> Services::open_once(Request& request, std::string call_hash, Params params) {
+  Batch batch = begin_batch(request);
+  batch.add(query::idempotency_begin, std::move(params));
+  metrics_.count(metric_batches, 1);
+  Transaction transaction = co_await database_.begin();
+  Results results = co_await transaction.run(std::move(batch));
+  take_caller(request, true, results);
+  request.once = std::make_shared<Once>(std::move(transaction), std::move(call_hash));
+  request.was_sent = false;  // nothing of the handler's
+  co_return std::move(results.back());
+}
+
+Task<Result> Services::query_apart(Request& request, const Statement& statement, Params params) {
+  bool authenticates = will_authenticate(request);
+  Batch batch = begin_batch(request);
+  batch.add(query::commit_lightly).add(statement, std::move(params));
+  Results results = co_await database_.quick(std::move(batch));
+  take_caller(request, authenticates, results);
+  co_return std::move(results.back());
+}
+
 Task<void> Services::authenticate(Request& request, bool with_guard) {
+  bool authenticates = will_authenticate(request);
   Batch batch = begin_batch(request);
   if (with_guard && request.route->guard.statement != nullptr) {
     Params params;
@@ -277,13 +320,26 @@ Task<void> Services::authenticate(Request& request, bool with_guard) {
     batch.add(*request.route->guard.statement, std::move(params));
   }
   BatchOutcome outcome = co_await database_.attempt_quick(std::move(batch));
-  taken(request, true, outcome);
+  taken(request, authenticates, outcome);
+}
+
+void Services::learn_aside(const Request& request) {
+  if (aside_.size() >= aside_max) return;
+  Batch batch;
+  // Whoever asks for what belongs to others asks on their own account.
+  add_authentication(request, {}, nullptr, true, batch, true);
+  aside_.add(learn_later(std::move(batch), limits_.token_id(request)));
+}
+
+Task<void> Services::learn_later(Batch batch, uint64_t token) {
+  Results results = co_await database_.quick(std::move(batch));
+  limits_.remember(token, caller_from(results.front().front()).org_id);
 }
 
 void Services::audit_denied(const Request& request, const Error& denial) {
   Batch batch;
   // Whoever it is: the need that was missing is not asked for again.
-  add_authentication(request, nullptr, true, batch, true);
+  add_authentication(request, request.org_named(), nullptr, true, batch, true);
   Params params;
   params.text(error_row(denial.code).name);
   std::string target(method_name(request.method));
@@ -294,10 +350,15 @@ void Services::audit_denied(const Request& request, const Error& denial) {
   add_aside(std::move(batch), aside_denial);
 }
 
-void Services::ring(const Statement& bell, Params params) {
+void Services::ring(const Request& request, const Statement& bell, Params params) {
   Batch batch;
-  batch.add(bell, std::move(params));
-  add_aside(std::move(batch), aside_bell);
+  Batch& bells = request.once ? request.once->bells : batch;
+  bells.add(bell, std::move(params));
+  if (!request.once) ring_all(std::move(batch));
+}
+
+void Services::ring_all(Batch bells) {
+  if (!bells.empty()) add_aside(std::move(bells), aside_bell);
 }
 
 void Services::add_aside(Batch batch, size_t metric_series) {

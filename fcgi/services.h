@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fcgi/password_gate.h"
+#include "fcgi/rate_limiter.h"
 #include "fcgi/request.h"
 #include "fcgi/route.h"
 #include "lib/gateway.h"
@@ -24,9 +25,10 @@ namespace hostler {
 
 class Services {
  public:
-  // secret_box outlives this.
+  // secret_box and rates outlive this.
   Services(Loop& loop, DatabaseOptions options, const Settings& configured,
-           const SecretBox& secret_box, MetricsSeat metrics, RiskyNetworks risky_networks);
+           const SecretBox& secret_box, MetricsSeat metrics, const RateTable& rates,
+           RiskyNetworks risky_networks);
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
 
@@ -36,8 +38,16 @@ class Services {
   Task<Result> query(Request& request, const Statement& statement, Params params = {});
   // As query, for several statements; the results are theirs alone.
   Task<Results> batch(Request& request, Batch batch);
-  // Several steps in one transaction, on the own lane whatever the route says. As the caller.
+  // Several steps in one transaction, on the own lane whatever the route says. As the caller. Of a
+  // request with an Idempotency-Key it is a part of that one's, and commits with it.
   Task<Transaction> transaction(Request& request);
+
+  // For fcgi/once.cpp: opens the transaction that all of the request runs in, authenticates, and
+  // begins the call there. The answer of idempotency_begin.
+  Task<Result> open_once(Request& request, std::string call_hash, Params params);
+  // Commits by itself whatever becomes of the request, without waiting for the disk: for counters
+  // of tries, which a call with an Idempotency-Key would take back when it fails.
+  Task<Result> query_apart(Request& request, const Statement& statement, Params params = {});
 
   // As query on the own lane, with a bell right behind it in the same round trip: outside of the
   // durable transaction and not waited for.
@@ -45,11 +55,15 @@ class Services {
                                const Statement& bell);
   // Wakes the daemons after a write: a notification of its own on the quick lane, not waited for.
   // One that is lost is made good by their sweeps.
-  void ring(const Statement& bell, Params params = {});
+  void ring(const Request& request, const Statement& bell, Params params = {});
+  void ring_all(Batch bells);
 
   // Authenticates and sends nothing else, except the route's guard when with_guard is set. For
   // dispatch: a denial comes before a fault of the input.
   Task<void> authenticate(Request& request, bool with_guard);
+  // Learns for the rate limits whose the token of a failed request is, some time after the answer:
+  // whoever only fails is limited as well.
+  void learn_aside(const Request& request);
   // Tells the audit log of a refusal, some time after the answer.
   void audit_denied(const Request& request, const Error& denial);
 
@@ -68,11 +82,16 @@ class Services {
   HttpClient& http() { return http_; }
   const SecretBox& secret_box() const { return secret_box_; }
   const MetricsSeat& metrics() const { return metrics_; }
+  const RateLimiter& limits() const { return limits_; }
   PasswordGate& passwords() { return passwords_; }
   Loop& loop() { return loop_; }
   Database& database() { return database_; }
 
  private:
+  Results taken(Request& request, bool authenticated, BatchOutcome& outcome);
+  void take_caller(Request& request, bool authenticated, const Results& results);
+  Task<void> ask_granted(std::string org_id);
+  Task<void> learn_later(Batch batch, uint64_t token);
   Task<Results> send(Request& request, Batch batch);
   void add_aside(Batch batch, size_t metric_series);
   Task<void> send_aside(Batch batch);
@@ -90,6 +109,7 @@ class Services {
   Gateway gateway_;
   bool has_stored_settings_ = false;
   Signal settings_read_;
+  RateLimiter limits_;
   PasswordGate passwords_;
   TaskSet aside_;  // what no answer waits for
 };

@@ -63,7 +63,7 @@ Task<Response> delete_thread(Services& services, Request& request) {
   Result deleted = co_await services.query(request, query::thread_delete, std::move(params));
   Params stopped;
   stopped.text(deleted.front().text("stopped"));
-  services.ring(query::run_control_bell, std::move(stopped));
+  services.ring(request, query::run_control_bell, std::move(stopped));
   co_return Response::no_content();
 }
 

@@ -33,34 +33,40 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-Credential read_credential(std::string_view authorization) {
+std::variant<Credential, Error> credential_in(std::string_view authorization) {
   authorization = trimmed(authorization);
   if (authorization.empty()) {
-    throw Error(ErrorCode::auth_missing_token,
-                "Send Authorization: Bearer and the access token of a login.");
+    return Error(ErrorCode::auth_missing_token,
+                 "Send Authorization: Bearer and the access token of a login.");
   }
   size_t space = std::min(authorization.find(' '), authorization.size());
   if (!is_bearer(authorization.substr(0, space))) {
-    throw Error(ErrorCode::auth_invalid_token, "The scheme of Authorization must be Bearer.");
+    return Error(ErrorCode::auth_invalid_token, "The scheme of Authorization must be Bearer.");
   }
   std::string_view token = trimmed(authorization.substr(space));
   if (token.empty()) {
-    throw Error(ErrorCode::auth_missing_token, "There is no token behind Bearer.");
+    return Error(ErrorCode::auth_missing_token, "There is no token behind Bearer.");
   }
   bool is_key = token.starts_with(api_key_prefix);
   bool has_form = token.size() == token_length && is_base64url(token) &&
                   (is_key || token.starts_with(access_token_prefix));
   if (!has_form && is_key) {
-    throw Error(ErrorCode::auth_invalid_api_key, "This is not a whole API key.");
+    return Error(ErrorCode::auth_invalid_api_key, "This is not a whole API key.");
   }
   if (!has_form) {
-    throw Error(ErrorCode::auth_invalid_token,
-                "Access tokens begin with hat_, API keys with hst_, and both have 47 characters.");
+    return Error(ErrorCode::auth_invalid_token,
+                 "Access tokens begin with hat_, API keys with hst_, and both have 47 characters.");
   }
   Credential credential;
   credential.kind = is_key ? Credential::Kind::api_key : Credential::Kind::access_token;
   credential.hash = sha256(token);
   return credential;
+}
+
+Credential read_credential(std::string_view authorization) {
+  std::variant<Credential, Error> read = credential_in(authorization);
+  if (const Error* refusal = std::get_if<Error>(&read)) throw *refusal;
+  return std::get<Credential>(std::move(read));
 }
 
 // Names of permissions have no character that Postgres would quote in an array.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "lib/error.h"
@@ -17,8 +18,10 @@ struct Credential {
   std::string hash;  // SHA-256 of the token, 32 bytes
 };
 
-// Reads an Authorization header. Throws the 401 that needs no database: no token, another scheme, a
-// text that cannot be a token of ours.
+// Reads an Authorization header: the credential, or the 401 that needs no database: no token,
+// another scheme, a text that cannot be a token of ours.
+std::variant<Credential, Error> credential_in(std::string_view authorization);
+// As credential_in, but throws the 401.
 Credential read_credential(std::string_view authorization);
 
 struct Caller {

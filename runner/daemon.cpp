@@ -255,6 +255,7 @@ Task<void> Daemon::upkeep_forever() {
     batch.add(query::event_partitions).add(query::subscription_upkeep);
     batch.add(query::auth_prune, Params().integer(pruned_max));
     batch.add(query::outbox_prune, Params().integer(pruned_max));
+    batch.add(query::idempotency_prune, Params().integer(pruned_max));
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) log_warning("upkeep_failed", {{"cause", outcome.error->cause}});
     // By itself: it may have to wait for readers, and then comes again.

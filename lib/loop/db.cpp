@@ -13,6 +13,7 @@
 #include "lib/ids.h"
 #include "lib/log.h"
 #include "lib/loop/db_connection.h"
+#include "lib/loop/db_error.h"
 #include "lib/loop/wait.h"
 
 namespace hostler {
@@ -294,7 +295,7 @@ Task<Transaction> Database::begin() {
   int64_t deadline_ms = state_->new_deadline_ms();
   State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
   if (!got) throw state_->unavailable(nullptr);
-  Transaction transaction(*this, *got);
+  Transaction transaction(this, *got);
   bool is_ready = (*got)->ready();
   if (!is_ready) is_ready = co_await state_->until_ready(**got, deadline_ms);
   if (!is_ready) throw state_->unavailable(*got);
@@ -305,8 +306,14 @@ Task<Transaction> Database::begin() {
   co_return std::move(transaction);
 }
 
-Transaction::Transaction(Database& database, PgConnection* connection)
-    : connection_(connection, Release{&database}) {}
+Transaction::Transaction(Database* database, PgConnection* connection)
+    : connection_(connection, Release{database}) {}
+
+Transaction Transaction::part() const {
+  Transaction part(nullptr, connection_.get());
+  part.session_number_ = session_number_;
+  return part;
+}
 
 Transaction::~Transaction() {
   bool is_ours = connection_ && open_ && connection_->ready() &&
@@ -325,14 +332,18 @@ void Transaction::check_session() const {
 // A coroutine destroyed between send and answer leaves answers on the way; they are taken off the
 // wire in order, so the connection can be used again at once.
 void Transaction::Release::operator()(PgConnection* connection) const {
-  database->state_->release(connection);
+  if (database != nullptr) database->state_->release(connection);
 }
 
 Task<Results> Transaction::run(Batch batch) {
   check_session();
   std::shared_ptr<BatchCall> call = connection_->send(batch);
-  Results results = co_await answer_of(call);
-  co_return results;
+  CallAwaiter awaiter(call);
+  co_await awaiter;
+  // A step cannot be repeated by itself: whoever began the transaction may do so.
+  if (call->error && call->may_try_again) throw database_unavailable(call->error->cause);
+  if (call->error) throw *call->error;
+  co_return std::move(call->results);
 }
 
 Task<Result> Transaction::run(const Statement& statement, Params params) {
@@ -342,6 +353,7 @@ Task<Result> Transaction::run(const Statement& statement, Params params) {
 }
 
 Task<void> Transaction::commit() {
+  if (!open_) co_return;
   check_session();
   open_ = false;
   std::shared_ptr<BatchCall> call = connection_->send_plain("COMMIT");

@@ -149,17 +149,20 @@ class Transaction {
   Task<Results> run(Batch batch);
   Task<Result> run(const Statement& statement, Params params = {});
   Task<void> commit();
+  // Steps of this transaction for somebody who takes them for one of their own: their commit()
+  // does nothing. Must end before this one.
+  Transaction part() const;
 
  private:
   friend class Database;
-  Transaction(Database& database, PgConnection* connection);
+  Transaction(Database* database, PgConnection* connection);
   struct Release {
-    Database* database;
+    Database* database;  // null: a part, which releases nothing
     void operator()(PgConnection* connection) const;
   };
   std::unique_ptr<PgConnection, Release> connection_;
   void check_session() const;
-  bool open_ = false;
+  bool open_ = false;  // to be rolled back at the end; never in a part
   int64_t session_number_ = 0;
 };
 

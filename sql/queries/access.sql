@@ -16,3 +16,11 @@ SELECT enter($1, $2, $3);
 -- Tells of an attempt of the caller of this batch that was refused, without waiting for the disk.
 -- $1 code text, $2 target text
 SELECT audit_denied(current_user_id(), current_org(), $1, $2), set_config('synchronous_commit', 'off', true);
+
+-- name: commit_lightly
+-- The transaction of this batch does not wait for the disk.
+SELECT set_config('synchronous_commit', 'off', true);
+
+-- name: requests_granted
+-- How many requests a minute an organization's entitlements grant; null: nothing is said. $1 org uuid
+SELECT entitlement_integer($1, 'limit.requests_per_minute', NULL) AS granted;

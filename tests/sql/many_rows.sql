@@ -81,6 +81,12 @@ INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
 SELECT uuidv7(), id, 'tool_provider', 1, 'x', 'x' FROM orgs;
 INSERT INTO tool_providers (org_id, group_name, provider_name, secret_id, key_prefix)
 SELECT org_id, 'web_search', 'web_search.alpha', id, '****' FROM secrets WHERE kind = 'tool_provider';
+INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+SELECT uuidv7(), id, 'idempotency', 1, 'x', 'x' FROM orgs, generate_series(1, 3);
+INSERT INTO idempotency_records (slot, org_id, body_hash, secret_id, created_at)
+SELECT sha256(convert_to(id::text, 'UTF8')), org_id, sha256(''), id,
+       clock_timestamp() - row_number() OVER () * interval '10 seconds'
+FROM secrets WHERE kind = 'idempotency';
 
 -- Half of the organizations have rules, the large one ten thousand.
 INSERT INTO ip_rules (org_id, type, cidr)

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <regex>
 #include <set>
@@ -153,6 +154,32 @@ TEST(Routes, ReadABodyAndCountCallsAsTheDocumentSays) {
     }
     EXPECT_EQ(has_code(document, *operation, "rate_limit.exceeded"), route.rate != "none")
         << route.name();
+  }
+}
+
+bool takes_idempotency_key(const Operation& operation) {
+  const Json::Array* parameters = member_or_null(*operation.body, "parameters").as_array();
+  if (parameters == nullptr) return false;
+  return std::any_of(parameters->begin(), parameters->end(), [](const Json& parameter) {
+    return parameter.text_or("$ref") == "#/components/parameters/IdempotencyKey";
+  });
+}
+
+TEST(Routes, HappenOnceWhenTheyMakeSomething) {
+  Json document = openapi_document();
+  std::vector<Operation> operations = operations_of(document);
+  for (const PrintedRoute& route : routes_of_program()) {
+    const Operation* operation = operation_named(operations, route.name());
+    if (operation == nullptr) continue;
+    bool is_once = route.lane == "once";
+    bool makes = member_or_null(*operation->body, "responses").find("201") != nullptr;
+    bool must_be = route.method == "POST" && route.access != "open" && makes;
+    EXPECT_TRUE(is_once || !must_be) << route.name() << " answers 201: its lane must be `once`";
+    EXPECT_EQ(takes_idempotency_key(*operation), is_once)
+        << route.name() << ": the parameter IdempotencyKey stands where the lane is `once`";
+    for (std::string_view code : {"idempotency.in_progress", "idempotency.key_reused"}) {
+      EXPECT_EQ(has_code(document, *operation, code), is_once) << route.name() << " " << code;
+    }
   }
 }
 

@@ -106,6 +106,8 @@ ApiStack::ApiStack(ApiStackOptions options)
 
 ApiStack::~ApiStack() = default;
 
+std::string ApiStack::certificate() { return certificate_folder() + "/ca.pem"; }
+
 ApiStack& ApiStack::shared() {
   static std::string fault;
   if (!fault.empty()) throw std::runtime_error("the stack did not start; see the first failure");

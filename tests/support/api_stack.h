@@ -38,6 +38,7 @@ class ApiStack {
   DbSession& sql() { return sql_; }
   const TestDatabase& database() const { return database_; }
   const std::string& folder() const { return folder_.path; }
+  static std::string certificate();                            // for a Line of one's own
   const std::string& model_url() const { return model_url_; }  // empty without a runner
   Child& api() { return *api_; }
   Child& runner() { return *runner_; }

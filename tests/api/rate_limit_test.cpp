@@ -1,0 +1,203 @@
+// Rate limits: by organization and by address, told on every answer, decided before anything is
+// done.
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "tests/support/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+// One stack for all of these: each test has an organization of its own, and the address is left
+// alone.
+constexpr int64_t org_limit = 30;
+
+ApiStack& stack() {
+  static ApiStack stack({{"HOSTLER_LIMIT_REQUESTS_PER_MINUTE=30"}, false});
+  return stack;
+}
+
+struct Told {
+  std::string policy;
+  int64_t limit = -1;
+  int64_t left = -1;
+  int64_t full_in_s = -1;
+};
+
+// What an answer says; limit -1: nothing.
+Told told_by(const Answer& answer) {
+  std::string policy = answer.header("ratelimit-policy"), level = answer.header("ratelimit");
+  std::smatch first, second;
+  static const std::regex policy_form(R"re("(\w+)";q=(\d+);w=60)re");
+  static const std::regex level_form(R"re("(\w+)";r=(\d+);t=(\d+))re");
+  bool is_well = std::regex_match(policy, first, policy_form) &&
+                 std::regex_match(level, second, level_form) && first[1] == second[1];
+  if (!is_well) {
+    EXPECT_TRUE(policy.empty() && level.empty()) << policy << " " << level;
+    return {};
+  }
+  auto number = [](const std::string& digits) {
+    int64_t value = -1;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  };
+  return {first[1], number(first[2]), number(second[2]), number(second[3])};
+}
+
+void set_setting(const TestUser& admin, const std::string& key, int64_t value) {
+  Answer set =
+      admin.client.put("/v1/admin/settings/" + key, fmt::format(R"({{"value":{}}})", value));
+  ASSERT_EQ(set.status, 200) << set.body;
+}
+
+TEST(RateLimit, IsToldOnEveryCountedAnswer) {
+  TestUser user = register_user(stack());
+  Told first = told_by(user.client.get("/v1/me"));
+  EXPECT_EQ(first.policy, "org");
+  EXPECT_EQ(first.limit, org_limit);
+  EXPECT_EQ(first.left, 2 * org_limit - 1);
+  EXPECT_EQ(first.full_in_s, 2);
+  Told missing = told_by(user.client.get("/v1/threads/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"));
+  EXPECT_EQ(missing.left, 2 * org_limit - 2);
+  Told faulty = told_by(user.client.post("/v1/threads", "{"));
+  EXPECT_EQ(faulty.left, 2 * org_limit - 3);
+  Told forbidden = told_by(user.client.get("/v1/admin/settings"));
+  EXPECT_EQ(forbidden.left, 2 * org_limit - 4);
+  Told anonymous = told_by(stack().client().get("/v1/me"));
+  EXPECT_EQ(anonymous.policy, "address");
+  EXPECT_EQ(told_by(stack().client().get("/v1/auth/registration-mode")).policy, "address");
+}
+
+TEST(RateLimit, CountsNeitherProbesNorWhatIsNoCall) {
+  for (const char* path : {"/healthz", "/readyz", "/v1/nothing"}) {
+    EXPECT_EQ(told_by(stack().client().get(path)).limit, -1) << path;
+  }
+  EXPECT_EQ(told_by(stack().client().send({"OPTIONS", "/v1/me", {}, {}, {}})).limit, -1);
+}
+
+TEST(RateLimit, AdmitsTwiceTheLimitAtOnceAndDoesNothingOfTheRest) {
+  TestUser user = register_user(stack());
+  user.client.get("/v1/me");  // from here on the pool knows whose the token is
+  std::vector<Call> calls(80, Call{"POST", "/v1/threads", "{}", "application/json", {}});
+  int64_t made = 0;
+  int refused = 0;
+  for (const Answer& answer : user.client.send_all(calls)) {
+    if (answer.status == 201) {
+      ++made;
+      continue;
+    }
+    ++refused;
+    EXPECT_TRUE(is_problem(answer, 429, "rate_limit.exceeded"));
+    EXPECT_GE(answer.header_number("retry-after"), 1);
+    EXPECT_EQ(told_by(answer).left, 0);
+  }
+  // Half a request comes back each second.
+  EXPECT_GE(made, 2 * org_limit - 1);
+  EXPECT_LE(made, 2 * org_limit + 4);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM threads WHERE org_id = '{}'",
+                                            user.org_id)),
+            made);
+}
+
+TEST(RateLimit, IsTheOrganizationsWhoeverActsInIt) {
+  TestUser owner = register_user(stack());
+  TestUser member = register_user(stack());
+  std::string work = make_workspace(stack(), owner);
+  add_member(stack(), work, member, "member");
+  Client key = stack().client().with_token(make_api_key(stack(), owner, work));
+  EXPECT_EQ(told_by(owner.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 1);
+  EXPECT_EQ(told_by(member.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 2);
+  EXPECT_EQ(told_by(key.get("/v1/me")).left, 2 * org_limit - 3);
+  EXPECT_EQ(told_by(owner.client.get("/v1/me")).left, 2 * org_limit - 1) << "the personal one";
+}
+
+TEST(RateLimit, OfOneOrganizationIsNoBusinessOfAnother) {
+  TestUser busy = register_user(stack());
+  TestUser calm = register_user(stack());
+  busy.client.get("/v1/me");
+  calm.client.get("/v1/me");
+  std::vector<Call> calls(70, Call{"GET", "/v1/me", {}, {}, {}});
+  busy.client.send_all(calls);
+  EXPECT_EQ(busy.client.get("/v1/me").status, 429);
+  EXPECT_EQ(calm.client.get("/v1/me").status, 200);
+}
+
+TEST(RateLimit, IsLearnedOfTokensThatOnlyFail) {
+  TestUser user = register_user(stack());
+  Answer answer;
+  // The first is not counted; the pool learns whose it is beside the answer.
+  for (int i = 0; i < 1000 && answer.status != 429; ++i) {
+    answer = user.client.get("/v1/runs/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a");
+  }
+  EXPECT_EQ(answer.status, 429);
+}
+
+TEST(RateLimit, IsNotUsedUpByATokenThatWasTakenBack) {
+  TestUser user = register_user(stack());
+  Client other = log_in(stack(), user);
+  user.client.get("/v1/me");
+  EXPECT_EQ(user.client.post("/v1/auth/logout").status, 200);
+  user.client.get("/v1/me");  // the pool hears that it is dead
+  std::vector<Call> calls(70, Call{"GET", "/v1/me", {}, {}, {}});
+  for (const Answer& answer : user.client.send_all(calls)) EXPECT_EQ(answer.status, 401);
+  EXPECT_EQ(other.get("/v1/me").status, 200);
+}
+
+TEST(RateLimit, FollowsAnEntitlement) {
+  TestUser user = register_user(stack());
+  stack().sql().run_text(
+      fmt::format("INSERT INTO entitlement_overrides (org_id, key, value, value_type, "
+                  "created_by_user_id) VALUES "
+                  "('{}', 'limit.requests_per_minute', '6000', 'integer', '{}')",
+                  user.org_id, user.id));
+  while (told_by(user.client.get("/v1/me")).limit != 6000) {
+  }
+  stack().sql().run_text(
+      fmt::format("DELETE FROM entitlement_overrides WHERE org_id = '{}'", user.org_id));
+  while (told_by(user.client.get("/v1/me")).limit != org_limit) {
+  }
+}
+
+TEST(RateLimit, FollowsItsSettingOnEveryWorkerWithinASecond) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  user.client.get("/v1/me");
+  set_setting(admin, "limit.requests_per_minute", 40);
+  int64_t deadline_ms = monotonic_ms() + 1000;
+  int in_row = 0;  // answers with the new limit, one after the other: from both workers
+  while (in_row < 20 && monotonic_ms() < deadline_ms) {
+    in_row = told_by(user.client.get("/v1/me")).limit == 40 ? in_row + 1 : 0;
+  }
+  EXPECT_EQ(in_row, 20);
+  admin.client.del("/v1/admin/settings/limit.requests_per_minute");
+}
+
+// Last in the file, and on a stack of its own: the address is everybody's here.
+TEST(AnonymousRateLimit, IsTheAddressesAndToldBeforeATokenIsAskedFor) {
+  ApiStack own;
+  TestUser admin = register_admin(own);
+  set_setting(admin, "limit.anonymous_requests_per_minute", 10);
+  while (told_by(own.client().get("/v1/auth/registration-mode")).limit != 10) {
+  }
+  std::vector<Call> calls(40, Call{"GET", "/v1/me", {}, {}, {}});
+  int refused = 0;
+  for (const Answer& answer : own.client().send_all(calls)) {
+    EXPECT_TRUE(answer.status == 401 || answer.status == 429) << answer.body;
+    refused += answer.status == 429 ? 1 : 0;
+  }
+  EXPECT_GE(refused, 15);
+  Answer limited = own.client().get("/v1/auth/captcha-config");
+  EXPECT_TRUE(is_problem(limited, 429, "rate_limit.exceeded"));
+  EXPECT_EQ(told_by(limited).policy, "address");
+  EXPECT_GE(limited.header_number("retry-after"), 1);
+  EXPECT_EQ(own.client().get("/healthz").status, 200);
+  EXPECT_EQ(admin.client.get("/v1/me").status, 200);
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
