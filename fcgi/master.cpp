@@ -139,6 +139,7 @@ bool Master::fork_worker(int seat_number, WorkerPlace& place) {
   Seat& seat = shared_->seats[seat_number];
   seat.is_serving.store(false);
   shared_->metrics.clear_gauges(seat_number);
+  shared_->passwords.clear(seat_number);
   seat.beat_ms.store(monotonic_ms());
   // A signal between fork and the worker's own rules would reach the handlers of this loop.
   sigset_t all;

@@ -182,7 +182,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/webhook-endpoints",          may("data.webhooks.manage"),
             own, none, by_org, list_webhooks},
     {post,  "/v1/webhook-endpoints",          may("data.webhooks.manage"),
-            own, mib, by_org, create_webhook},
+            once, mib, by_org, create_webhook},
     {get,   "/v1/webhook-endpoints/{endpoint_id}", may("data.webhooks.manage"),
             quick, none, by_org, show_webhook},
     {patch, "/v1/webhook-endpoints/{endpoint_id}", may("data.webhooks.manage"),
@@ -196,7 +196,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}:redeliver", may("data.webhooks.manage"),
             own, none, by_org, redeliver_webhook},
     {post,  "/v1/webhook-endpoints/{endpoint_id}:test", may("data.webhooks.manage"),
-            own, none, by_org, test_webhook},
+            once, none, by_org, test_webhook},
 
     {get,   "/v1/feature-flags",              admin,
             own, none, by_org, list_feature_flags},
@@ -245,7 +245,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/ip-rules",                   may("org.ip_rules.manage"),
             own, none, by_org, list_ip_rules},
     {post,  "/v1/ip-rules",                   may("org.ip_rules.manage"),
-            own, mib, by_org, create_ip_rule},
+            once, mib, by_org, create_ip_rule},
     {del,   "/v1/ip-rules/{rule_id}",         may("org.ip_rules.manage"),
             own, none, by_org, delete_ip_rule},
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include "fcgi/api_metrics.h"
+#include "fcgi/password_places.h"
 #include "fcgi/rate_table.h"
 #include "lib/metrics.h"
 
@@ -34,10 +35,12 @@ class Seats {
 
 // All that the pool's processes share.
 struct SharedPool {
-  explicit SharedPool(int workers) : seats(workers), metrics(api_metric_rows(), workers) {}
+  explicit SharedPool(int workers)
+      : seats(workers), metrics(api_metric_rows(), workers), passwords(workers) {}
   Seats seats;
   Metrics metrics;
   RateTable rates;
+  PasswordPlaces passwords;
 };
 
 int64_t monotonic_ms();

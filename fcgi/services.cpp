@@ -144,19 +144,19 @@ std::string_view tellable_path(const Request& request) {
 }  // namespace
 
 Services::Services(Loop& loop, DatabaseOptions options, const Settings& configured,
-                   const SecretBox& secret_box, MetricsSeat metrics, const RateTable& rates,
+                   const SecretBox& secret_box, SharedPool& shared, int seat_number,
                    RiskyNetworks risky_networks)
     : loop_(loop),
       database_(loop, std::move(options)),
       http_(loop, {.ca_file = configured.text("outbound.ca_file"), .allow_cidrs = {}}),
       secret_box_(secret_box),
-      metrics_(metrics),
+      metrics_(shared.metrics.seat(seat_number)),
       live_settings_(configured),
       settings_(live_settings_.current()),
       risky_networks_(std::move(risky_networks)),
       gateway_(*settings_, risky_networks_),
-      limits_(rates),
-      passwords_(loop),
+      limits_(shared.rates),
+      passwords_(loop, shared.passwords, seat_number),
       aside_(loop, [](const std::string&, std::exception_ptr) {
         // The database told its fault already. A denial that cannot be written belongs to a caller
         // who has lost all access meanwhile; a bell that did not ring is made good by a sweep.

@@ -9,6 +9,7 @@
 #include "fcgi/rate_limiter.h"
 #include "fcgi/request.h"
 #include "fcgi/route.h"
+#include "fcgi/seat.h"
 #include "lib/gateway.h"
 #include "lib/loop/db.h"
 #include "lib/loop/http_client.h"
@@ -25,9 +26,9 @@ namespace hostler {
 
 class Services {
  public:
-  // secret_box and rates outlive this.
+  // secret_box and shared outlive this.
   Services(Loop& loop, DatabaseOptions options, const Settings& configured,
-           const SecretBox& secret_box, MetricsSeat metrics, const RateTable& rates,
+           const SecretBox& secret_box, SharedPool& shared, int seat_number,
            RiskyNetworks risky_networks);
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
