@@ -122,7 +122,8 @@ std::string mail_message(const MailHead& head, const MailText& text) {
   message += fmt::format("Message-ID: <{}@{}>\r\n", head.id, domain_of(head.from.address));
   message += "Auto-Submitted: auto-generated\r\n";
   message += "MIME-Version: 1.0\r\n";
-  message += fmt::format("Content-Type: multipart/alternative; boundary=\"{}\"\r\n\r\n", boundary);
+  message += "Content-Type: multipart/alternative;\r\n";
+  message += fmt::format(" boundary=\"{}\"\r\n\r\n", boundary);
   message += fmt::format("--{}\r\n{}", boundary, part("text/plain", text.plain));
   message += fmt::format("--{}\r\n{}", boundary, part("text/html", text.html));
   message += fmt::format("--{}--\r\n", boundary);

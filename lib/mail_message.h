@@ -32,7 +32,7 @@ struct MailHead {
   int64_t unix_ms = 0;  // when it is sent
 };
 
-// The whole message, lines ended by CR LF, at most 78 characters each.
+// The whole message, lines ended by CR LF, at most 78 characters each unless an address is longer.
 std::string mail_message(const MailHead& head, const MailText& text);
 
 }  // namespace hostler
