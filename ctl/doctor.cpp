@@ -20,10 +20,12 @@
 #include <fmt/format.h>
 
 #include "ctl/answers.h"
+#include "ctl/gateway.h"
 #include "ctl/owner_session.h"
 #include "ctl/tool.h"
 #include "lib/error.h"
 #include "lib/json.h"
+#include "lib/loop/live_settings.h"
 #include "lib/secret_box.h"
 #include "lib/time_text.h"
 #include "queries.h"
@@ -88,6 +90,14 @@ int64_t look_at_key_file(const Settings& settings, Rounds& rounds) {
   return std::get<SecretBox>(box).newest_version();
 }
 
+void look_at_gateway(const Settings& settings, DbSession& session, Rounds& rounds) {
+  Settings in_force = settings_with_stored(settings, session.run(query::settings_all), nullptr);
+  Result shut = session.run(query::doctor_orgs_shut);
+  std::vector<std::string> doubts = gateway_doubts(in_force, shut.front().integer("orgs"));
+  for (std::string& doubt : doubts) rounds.warn("gateway", std::move(doubt));
+  if (doubts.empty()) rounds.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
+}
+
 void look_at_database(const Settings& settings, int64_t key_version, Rounds& rounds) {
   const std::string& url = settings.text("database.url");
   if (std::optional<std::string> why = why_no_connection(url)) {
@@ -123,6 +133,7 @@ void look_at_database(const Settings& settings, int64_t key_version, Rounds& rou
     rounds.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
                                         row.integer("key_version"), key_version));
   }
+  look_at_gateway(settings, *owner.session, rounds);
   if (row.integer("admins") == 0) {
     rounds.warn("administrators", "none: hostlerctl admin create --login … --email …");
   }

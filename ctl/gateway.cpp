@@ -8,6 +8,7 @@
 #include "lib/ids.h"
 #include "lib/json.h"
 #include "lib/loop/live_settings.h"
+#include "lib/risk.h"
 #include "queries.h"
 
 namespace hostler {
@@ -96,6 +97,27 @@ int reset_gateway(const Settings& settings, bool as_json) {
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->run(query::operator_gateway_reset);
   return print_gateway(settings, as_json);
+}
+
+std::vector<std::string> gateway_doubts(const Settings& in_force, int64_t orgs_shut) {
+  std::vector<std::string> doubts;
+  double threshold = in_force.number("gateway.risk_reject_threshold");
+  RiskFacts anonymous{"Mozilla/5.0", false, false};
+  if (threshold > 0 && threshold <= risk_score(anonymous)) {
+    doubts.push_back(
+        fmt::format("risk_reject_threshold {} refuses every request without a token, "
+                    "browsers' too: nobody can register",
+                    threshold));
+  }
+  bool reads_headers = in_force.text("gateway.ip_mode") != "direct";
+  if (reads_headers && in_force.strings("gateway.trusted_cidrs").empty()) {
+    doubts.emplace_back("trusted_cidrs is empty: every client has the proxy's address");
+  }
+  if (orgs_shut > 0) {
+    doubts.push_back(
+        fmt::format("{} organizations block every address: hostlerctl ip-rules", orgs_shut));
+  }
+  return doubts;
 }
 
 }  // namespace hostler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "lib/settings.h"
 
@@ -21,5 +22,9 @@ int delete_ip_rules_of(const Settings& settings, const IpRulesOrder& order);
 int show_gateway(const Settings& settings, bool as_json);
 // What was stored is forgotten; file and environment count again, within a second everywhere.
 int reset_gateway(const Settings& settings, bool as_json);
+
+// What keeps everybody outside, or makes one client of all: for the doctor. orgs_shut: how many
+// organizations block every address.
+std::vector<std::string> gateway_doubts(const Settings& in_force, int64_t orgs_shut);
 
 }  // namespace hostler

@@ -133,6 +133,10 @@ FROM ip_rules r WHERE r.org_id = org_of_operator($1) ORDER BY r.id;
 -- How many went. $1 org_name text, $2 rule uuid or null: all of them
 SELECT ip_rules_remove($1, $2) AS removed;
 
+-- name: doctor_orgs_shut
+-- Organizations that block all of IPv4 or of IPv6.
+SELECT count(DISTINCT org_id) AS orgs FROM ip_rules WHERE type = 'blocklist' AND cidr IN ('0.0.0.0/0', '::/0');
+
 -- name: operator_gateway_reset
 -- Forgets what administrators stored about the gateway.
 SELECT gateway_config_reset();

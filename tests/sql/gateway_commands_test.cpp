@@ -78,5 +78,18 @@ TEST_F(GatewayCommands, ShowAndResetWhatAdministratorsStored) {
   EXPECT_EQ(run({"gateway"}).status, 64);
 }
 
+TEST_F(GatewayCommands, AreRecommendedByTheDoctorWhenEverybodyIsShutOut) {
+  std::string id = make_org("works");
+  EXPECT_THAT(run({"doctor"}).out, HasSubstr("ip_mode direct"));
+  ask("INSERT INTO settings (key, value) VALUES ('gateway.ip_mode', '\"proxy\"'), "
+      "('gateway.risk_reject_threshold', '0.2') RETURNING 1");
+  ask("INSERT INTO ip_rules (org_id, type, cidr) VALUES ('" + id +
+      "', 'blocklist', '::/0') RETURNING 1");
+  std::string told = run({"doctor"}).out;
+  EXPECT_THAT(told, HasSubstr("risk_reject_threshold 0.2 refuses every request without a token"));
+  EXPECT_THAT(told, HasSubstr("trusted_cidrs is empty"));
+  EXPECT_THAT(told, HasSubstr("1 organizations block every address"));
+}
+
 }  // namespace
 }  // namespace hostler
