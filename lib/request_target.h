@@ -28,4 +28,8 @@ struct Target {
 // views into uri or into target.decoded: both must stay where they are.
 void parse_target(std::string_view uri, Target& target);
 
+// Everything but letters, digits and -._~ (RFC 3986, section 2.3); fit for a value in a query or
+// in a form (application/x-www-form-urlencoded).
+std::string percent_encoded(std::string_view text);
+
 }  // namespace hostler

@@ -122,6 +122,10 @@ std::optional<std::string> SecretBox::open(const SecretPlace& place,
   return open_sealed(*data_key, secret.sealed, bound);
 }
 
+std::string SecretBox::derived_key(std::string_view purpose) const {
+  return hmac_sha256(keys_.rbegin()->second, fmt::format("hostler {}", purpose));
+}
+
 std::string secret_json(const SecretPlace& place, const SealedSecret& secret) {
   JsonWriter json;
   json.begin_object().member("id", place.id).member("key_version", secret.key_version);

@@ -36,6 +36,10 @@ class SecretBox {
   // Nothing when the place differs, a byte is changed, or the key's version is not in the file.
   std::optional<std::string> open(const SecretPlace& place, const SealedSecret& secret) const;
 
+  // 32 bytes for one purpose, the same wherever the newest key is: for what must be recognised, not
+  // read again. It changes with that key.
+  std::string derived_key(std::string_view purpose) const;
+
   int64_t newest_version() const { return keys_.rbegin()->first; }
 
  private:

@@ -2,6 +2,7 @@
 #include "runner/tools/search_backends.h"
 
 #include "lib/json.h"
+#include "lib/request_target.h"
 #include "runner/tools/backend_answer.h"
 
 namespace hostler::runner {
@@ -10,24 +11,6 @@ namespace {
 // Of one result; twenty of them are some 20,000 tokens.
 constexpr size_t title_chars_max = 300;
 constexpr size_t content_chars_max = 4000;
-
-// RFC 3986 section 2.3: what need not be encoded.
-std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  constexpr std::string_view marks = "-._~";
-  std::string out;
-  for (char c : text) {
-    unsigned char byte = static_cast<unsigned char>(c);
-    bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                    marks.find(c) != std::string_view::npos;
-    if (is_plain) {
-      out += c;
-    } else {
-      out += {'%', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
-  return out;
-}
 
 std::string cut(std::string_view text, size_t chars_max) {
   std::string kept(text);
