@@ -1,4 +1,4 @@
-// Administrators; see ctl/admin.h.
+// Users and administrators; see ctl/admin.h.
 #include "ctl/admin.h"
 
 #include <termios.h>
@@ -80,45 +80,57 @@ std::string registration_terms(const Settings& settings) {
   return terms.take();
 }
 
-int print_admin(const std::string& user_id, const std::string& login, bool as_json) {
+int print_user(const std::string& user_id, const std::string& login, std::string_view what_now,
+               bool as_json) {
   JsonWriter json;
   json.begin_object().member("user_id", user_id).member("login", login).end_object();
-  print_out(as_json ? json.take() + "\n" : fmt::format("{} is a platform administrator\n", login));
+  print_out(as_json ? json.take() + "\n" : fmt::format("{} is {}\n", login, what_now));
   return exit_ok;
+}
+
+constexpr std::string_view administrator = "a platform administrator";
+
+int change_admin(const Settings& settings, const Statement& change, const std::string& login,
+                 std::string_view what_now, bool as_json) {
+  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl admin");
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  Result changed = owner.session->run(change, Params().text(login));
+  return print_user(std::string(changed.text()), login, what_now, as_json);
 }
 
 }  // namespace
 
-int create_admin(const Settings& settings, const NewAdmin& admin) {
-  std::string login = trimmed_name(admin.login);
-  std::optional<std::string> password = read_password(admin.password_from_stdin);
+int create_user(const Settings& settings, const NewUser& user) {
+  std::string login = trimmed_name(user.login);
+  std::optional<std::string> password = read_password(user.password_from_stdin);
   if (!password) return exit_usage;
-  std::vector<FieldFault> faults = account_faults(login, admin.email, *password);
+  std::vector<FieldFault> faults = account_faults(login, user.email, *password);
   for (const FieldFault& fault : faults) {
     fail(exit_usage, fmt::format("{} {}", fault.field, fault.message));
   }
   if (!faults.empty()) return exit_usage;
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl admin");
+  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl user");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result stored = owner.session->run(query::settings_all);
   Settings in_force = settings_with_stored(settings, stored, nullptr);
   owner.session->begin();
   Result made = owner.session->run(query::admin_register, Params()
                                                               .text(login)
-                                                              .text(admin.email)
+                                                              .text(user.email)
                                                               .text(hash_password(*password))
                                                               .text(registration_terms(in_force)));
   std::string user_id(made.text());
-  owner.session->run(query::admin_promote, Params().text(login));
+  if (user.is_admin) owner.session->run(query::admin_promote, Params().text(login));
   owner.session->commit();
-  return print_admin(user_id, login, admin.as_json);
+  return print_user(user_id, login, user.is_admin ? administrator : "a user", user.as_json);
 }
 
 int promote_admin(const Settings& settings, const std::string& login, bool as_json) {
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl admin");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result promoted = owner.session->run(query::admin_promote, Params().text(login));
-  return print_admin(std::string(promoted.text()), login, as_json);
+  return change_admin(settings, query::admin_promote, login, administrator, as_json);
+}
+
+int demote_admin(const Settings& settings, const std::string& login, bool as_json) {
+  return change_admin(settings, query::admin_demote, login, "no platform administrator", as_json);
 }
 
 }  // namespace hostler

@@ -1,6 +1,6 @@
-// hostlerctl: the operator's command line. Sets up the database, applies migrations, makes the
-// first administrator, shows organizations, ends keys, mends the outbox, shows and checks the
-// settings. Talks to Postgres directly, never over HTTP, as a superuser or a member of
+// hostlerctl: the operator's command line. Sets up the database, applies migrations, makes users
+// and administrators, shows organizations, ends sessions and keys, mends the outbox, shows and
+// checks the settings. Talks to Postgres directly, never over HTTP, as a superuser or a member of
 // hostler_owner (database.url). Exit status: 0, or as in sysexits.h. Owner of CLI11.
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include "ctl/outbox.h"
 #include "ctl/setup_database.h"
 #include "ctl/tenants.h"
+#include "ctl/users.h"
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/settings_load.h"
@@ -33,8 +34,6 @@ struct Options {
   std::string database = "hostler";
   MigrateOptions migrate;
   std::string backup_file;
-  NewAdmin new_admin;
-  std::string promoted;
   KeyToRevoke key;
   std::string org_shown;
   int orgs_most = 50;
@@ -42,6 +41,9 @@ struct Options {
   OutboxFilter outbox;
   std::string message_id;
   bool all_failed = false;
+  NewUser new_user;
+  std::string login;       // of the user that a command is about
+  std::string session_id;  // of the session
 
   bool as_json() const { return output == "json"; }
 };
@@ -87,10 +89,14 @@ int print_help(const CLI::App& app) {
 }
 
 int run_admin(const CLI::App& admin, const Settings& settings, Options& options) {
-  options.new_admin.as_json = options.as_json();
-  if (admin.got_subcommand("create")) return create_admin(settings, options.new_admin);
+  options.new_user.as_json = options.as_json();
+  options.new_user.is_admin = true;
+  if (admin.got_subcommand("create")) return create_user(settings, options.new_user);
   if (admin.got_subcommand("promote")) {
-    return promote_admin(settings, options.promoted, options.as_json());
+    return promote_admin(settings, options.login, options.as_json());
+  }
+  if (admin.got_subcommand("demote")) {
+    return demote_admin(settings, options.login, options.as_json());
   }
   return print_help(admin);
 }
@@ -135,6 +141,21 @@ int run_outbox(const CLI::App& outbox, const Settings& settings, const Options& 
   return retry_outbox(settings, options.message_id);
 }
 
+int run_user(const CLI::App& user, const Settings& settings, Options& options) {
+  options.new_user.as_json = options.as_json();
+  if (user.got_subcommand("create")) return create_user(settings, options.new_user);
+  if (user.got_subcommand("show")) return show_user(settings, options.login, options.as_json());
+  if (user.got_subcommand("suspend")) return set_user_status(settings, options.login, "suspended");
+  if (user.got_subcommand("activate")) return set_user_status(settings, options.login, "active");
+  return print_help(user);
+}
+
+int run_session(const CLI::App& session, const Settings& settings, const Options& options) {
+  if (!session.got_subcommand("revoke")) return print_help(session);
+  if (!options.session_id.empty()) return revoke_session(settings, options.session_id);
+  return revoke_sessions(settings, options.login);
+}
+
 int run(const CLI::App& app, Options& options) {
   if (app.get_subcommands().empty()) return print_help(app);
   if (app.got_subcommand("version")) return print_version(options);
@@ -170,22 +191,53 @@ int run(const CLI::App& app, Options& options) {
   if (app.got_subcommand("outbox")) {
     return run_outbox(*app.get_subcommand("outbox"), loaded.settings, options);
   }
+  if (app.got_subcommand("user")) {
+    return run_user(*app.get_subcommand("user"), loaded.settings, options);
+  }
+  if (app.got_subcommand("session")) {
+    return run_session(*app.get_subcommand("session"), loaded.settings, options);
+  }
   options.migrate.database_url = loaded.settings.text("database.url");
   options.migrate.as_json = options.as_json();
   return migrate(options.migrate);
 }
 
-void add_admin_commands(CLI::App& app, Options& options) {
+CLI::App* add_create_command(CLI::App& topic, Options& options, const std::string& sentence) {
+  CLI::App* create = topic.add_subcommand("create", sentence);
+  create->add_option("--login", options.new_user.login, "1 to 64 characters without @")->required();
+  create->add_option("--email", options.new_user.email, "the mail address")->required();
+  create->add_flag("--password-stdin", options.new_user.password_from_stdin,
+                   "take the password from the first line of standard input");
+  return create;
+}
+
+void add_login_command(CLI::App& topic, Options& options, const std::string& name,
+                       const std::string& sentence) {
+  CLI::App* command = topic.add_subcommand(name, sentence);
+  command->add_option("LOGIN", options.login, "login, username or mail address")->required();
+}
+
+void add_account_commands(CLI::App& app, Options& options) {
   CLI::App* admin = app.add_subcommand("admin", "make platform administrators");
   admin->require_subcommand(0, 1);
-  CLI::App* create = admin->add_subcommand("create", "a new user, who is administrator");
-  create->add_option("--login", options.new_admin.login, "1 to 64 characters without @")
-      ->required();
-  create->add_option("--email", options.new_admin.email, "the mail address")->required();
-  create->add_flag("--password-stdin", options.new_admin.password_from_stdin,
-                   "take the password from the first line of standard input");
-  CLI::App* promote = admin->add_subcommand("promote", "make a user administrator");
-  promote->add_option("LOGIN", options.promoted, "login, username or mail address")->required();
+  add_create_command(*admin, options, "a new user, who is administrator");
+  add_login_command(*admin, options, "promote", "make a user administrator");
+  add_login_command(*admin, options, "demote", "make an administrator a user like others");
+
+  CLI::App* user = app.add_subcommand("user", "make, show, suspend users");
+  user->require_subcommand(0, 1);
+  add_create_command(*user, options, "a new user, as by registration");
+  add_login_command(*user, options, "show", "print a user with organizations and sessions");
+  add_login_command(*user, options, "suspend", "end the sessions and let nobody in");
+  add_login_command(*user, options, "activate", "let a suspended user in again");
+
+  CLI::App* session = app.add_subcommand("session", "end sessions");
+  session->require_subcommand(0, 1);
+  CLI::App* revoke = session->add_subcommand("revoke", "end one session, or all of a user");
+  CLI::Option_group* which = revoke->add_option_group("which");
+  which->add_option("SESSION_ID", options.session_id, "as user show prints it");
+  which->add_option("--user", options.login, "login, username or mail address: all of theirs");
+  which->require_option(1);
 }
 
 void add_tenant_commands(CLI::App& app, Options& options) {
@@ -280,7 +332,7 @@ void add_commands(CLI::App& app, Options& options) {
   restored->add_option("FILE", options.backup_file, "what backup wrote")->required();
   app.add_subcommand("doctor", "look at this installation and say what is wrong, with the mend");
 
-  add_admin_commands(app, options);
+  add_account_commands(app, options);
   add_tenant_commands(app, options);
   add_gateway_commands(app, options);
   add_outbox_commands(app, options);

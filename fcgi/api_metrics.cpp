@@ -56,7 +56,7 @@ std::vector<MetricRow> api_metric_rows() {
       {counter,
        "hostler_api_aside_dropped_total",
        "What was not written beside the answers, because too much of it waited.",
-       {"what=\"denial\"", "what=\"bell\""}},
+       {"what=\"denial\"", "what=\"bell\"", "what=\"seen\""}},
       {gauge,
        "hostler_api_loop_lag_microseconds",
        "How late the loops were at their last beat.",

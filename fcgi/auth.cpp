@@ -2,8 +2,10 @@
 #include <optional>
 #include <utility>
 
+#include "fcgi/captcha.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/mailed_secret.h"
 #include "fcgi/services.h"
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
@@ -24,6 +26,7 @@ struct NewAccount {
   std::string email;
   std::string locale;
   std::optional<std::string> invite_code;
+  std::optional<std::string> captcha_token;
 };
 
 NewAccount read_new_account(const Request& request) {
@@ -35,6 +38,7 @@ NewAccount read_new_account(const Request& request) {
   account.locale = fields.optional_text("locale", any_text).value_or("en");
   account.invite_code = fields.optional_text("invite_code", {.most = 64, .trims = true});
   if (account.invite_code == "") account.invite_code.reset();
+  account.captcha_token = read_captcha_token(fields);
   for (FieldFault& fault : account_faults(account.login, account.email, account.password)) {
     fields.fault(fault.field, std::move(fault.code), std::move(fault.message));
   }
@@ -76,6 +80,7 @@ std::string registration_json(std::string_view user_id, const SessionTokens& tok
 struct Attempt {
   std::string login;
   std::string password;
+  std::optional<std::string> captcha_token;
   std::optional<std::string> candidate_id;
   std::string checked_hash;
   bool is_right = false;
@@ -88,6 +93,7 @@ Attempt read_attempt(const Request& request) {
   attempt.login = fields.required_text("login", login_text);
   attempt.password =
       fields.required_text("password", {.least = 1, .most = 128, .takes_control = true});
+  attempt.captcha_token = read_captcha_token(fields);
   fields.check();
   return attempt;
 }
@@ -130,12 +136,14 @@ Task<Response> register_account(Services& services, Request& request) {
     throw Error(ErrorCode::auth_registration_disabled);
   }
   NewAccount account = read_new_account(request);
+  co_await check_captcha(services, request, account.captcha_token);
   std::string password_hash = co_await services.passwords().hash(account.password);
+  std::string mail = co_await new_email_token(services, request);
   SessionTokens tokens;
   Params params;
   params.text(account.login).text(account.email).text(password_hash).text(account.locale);
   params.text_or_null(account.invite_code).bytes(tokens.access.hash).bytes(tokens.refresh.hash);
-  params.text(account_terms(services.settings()));
+  params.text(account_terms(services.settings())).text(mail);
   Result made = co_await services.query(request, query::register_user, std::move(params));
   Row row = made.front();
   const Settings& settings = services.settings();
@@ -148,6 +156,7 @@ Task<Response> register_account(Services& services, Request& request) {
 
 Task<Response> log_in(Services& services, Request& request) {
   Attempt attempt = read_attempt(request);
+  co_await check_captcha(services, request, attempt.captcha_token);
   Params asked;
   asked.text(attempt.login).text(account_terms(services.settings()));
   Result found = co_await services.query(request, query::login_begin, std::move(asked));
@@ -208,11 +217,9 @@ Task<Response> show_registration_mode(Services& services, Request&) {
   co_return Response::json_text(200, body.take());
 }
 
-// On when both keys are set; without the secret one nothing could be verified.
 Task<Response> show_captcha_config(Services& services, Request&) {
   const Settings& settings = services.settings();
-  bool is_enabled =
-      !settings.text("captcha.site_key").empty() && !settings.text("captcha.secret_key").empty();
+  bool is_enabled = captcha_is_on(settings);
   JsonWriter body;
   body.begin_object();
   body.member("enabled", is_enabled);

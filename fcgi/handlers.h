@@ -31,6 +31,23 @@ Task<Response> log_out(Services& services, Request& request);
 Task<Response> show_me(Services& services, Request& request);
 Task<Response> update_me(Services& services, Request& request);
 
+// email_verification.cpp
+Task<Response> send_email_verification(Services& services, Request& request);
+Task<Response> confirm_email(Services& services, Request& request);
+Task<Response> change_email(Services& services, Request& request);
+
+// login_codes.cpp
+Task<Response> send_login_code(Services& services, Request& request);
+Task<Response> verify_login_code(Services& services, Request& request);
+
+// own_account.cpp
+Task<Response> change_password(Services& services, Request& request);
+Task<Response> delete_me(Services& services, Request& request);
+Task<Response> list_sessions(Services& services, Request& request);
+Task<Response> revoke_session(Services& services, Request& request);
+Task<Response> show_own_invite_code(Services& services, Request& request);
+Task<Response> reset_own_invite_code(Services& services, Request& request);
+
 // threads.cpp
 Task<Response> create_thread(Services& services, Request& request);
 Task<Response> list_threads(Services& services, Request& request);

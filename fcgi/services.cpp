@@ -19,6 +19,9 @@ namespace {
 constexpr size_t aside_max = 256;
 constexpr size_t aside_denial = 0;  // series of metric_aside_dropped
 constexpr size_t aside_bell = 1;
+constexpr size_t aside_seen = 2;
+constexpr int64_t seen_every_ms = 60'000;
+constexpr size_t seen_max = 4096;
 constexpr int64_t settings_wait_ms = 2500;
 constexpr int64_t settings_retry_ms = 1000;
 constexpr const char* settings_task = "settings";
@@ -205,6 +208,22 @@ Task<void> Services::until_settings() {
   throw error;
 }
 
+// Each worker asks at most once a minute; that the whole pool writes no more often is the
+// statement's to see to.
+void Services::note_use(const Caller& caller) {
+  const std::string& id = caller.session_id ? *caller.session_id : caller.api_key_id.value();
+  int64_t now_ms = loop_.now_ms();
+  auto [seen, is_new] = seen_ms_.try_emplace(id, now_ms);
+  if (!is_new && now_ms - seen->second < seen_every_ms) return;
+  seen->second = now_ms;
+  if (seen_ms_.size() > seen_max) seen_ms_.clear();
+  Batch batch;
+  Params params;
+  params.text_or_null(caller.session_id).text_or_null(caller.api_key_id);
+  batch.add(query::caller_seen, std::move(params));
+  add_aside(std::move(batch), aside_seen);
+}
+
 // Whoever was authenticated is known also when the statement behind failed: the log names them.
 Results Services::taken(Request& request, bool authenticated, BatchOutcome& outcome) {
   if (!outcome.results.empty()) take_caller(request, authenticated, outcome.results);
@@ -217,6 +236,7 @@ void Services::take_caller(Request& request, bool authenticated, const Results& 
   request.caller = caller_from(results.front().front());
   bool is_due = limits_.learn(request, settings());
   if (is_due && aside_.size() < aside_max) aside_.add(ask_granted(request.caller.org_id));
+  note_use(request.caller);
 }
 
 // What the organization may by its entitlements. When this fails, the next one asks.

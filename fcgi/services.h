@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "fcgi/password_gate.h"
 #include "fcgi/rate_limiter.h"
@@ -93,6 +94,7 @@ class Services {
   void take_caller(Request& request, bool authenticated, const Results& results);
   Task<void> ask_granted(std::string org_id);
   Task<void> learn_later(Batch batch, uint64_t token);
+  void note_use(const Caller& caller);
   Task<Results> send(Request& request, Batch batch);
   void add_aside(Batch batch, size_t metric_series);
   Task<void> send_aside(Batch batch);
@@ -112,6 +114,7 @@ class Services {
   Signal settings_read_;
   RateLimiter limits_;
   PasswordGate passwords_;
+  std::unordered_map<std::string, int64_t> seen_ms_;  // sessions and keys, when their use was noted
   TaskSet aside_;  // what no answer waits for
 };
 

@@ -202,6 +202,8 @@ inline constexpr auto setting_rows = [] {
       "How long the link of a verification mail is valid."),
     integer_row("auth.otp_seconds", live, "600", {30, 86'400}, "seconds",
       "How long a login code sent by mail is valid."),
+    integer_row("auth.forgot_password_seconds", live, "600", {0, 86'400}, "seconds",
+      "How long after a login by mailed code the password may be changed without the old one."),
 
     text_row("captcha.site_key", live, "",
       "The public key of the Turnstile captcha; the captcha is on when both keys are set."),

@@ -27,13 +27,12 @@ LANGUAGE sql SET search_path = public, pg_catalog AS $$
 $$;
 
 -- Counts one attempt; raises `code` when the subject had `most` of them within the time, exactly, however many
--- come at once. Need not survive a crash.
+-- come at once.
 CREATE FUNCTION attempt_or_fail(what text, whose text, most integer, period interval, code text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     oldest timestamptz;
 BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
     PERFORM pg_advisory_xact_lock(hashtextextended(what || ' ' || whose, 0));
     DELETE FROM attempts WHERE kind = what AND subject = whose AND at <= clock_timestamp() - period;
     SELECT at INTO oldest FROM attempts WHERE kind = what AND subject = whose ORDER BY at DESC OFFSET most - 1 LIMIT 1;
@@ -61,6 +60,7 @@ $$;
 CREATE FUNCTION login_exists(typed text, most_per_minute integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);  -- a count need not survive a crash
     PERFORM attempt_or_fail('auth.check', request_ip()::text, most_per_minute, interval '1 minute',
                             'auth.rate_limited');
     RETURN user_named(typed) IS NOT NULL;
@@ -115,7 +115,18 @@ BEGIN
     END IF;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION login_guard FROM hostler_api;
+
+-- Counts a failure, unless a limit was reached by then. Those who guess at once are counted one after the other.
+CREATE FUNCTION login_failed(key text, terms jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('login ' || key, 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('login from ' || request_ip()::text, 0));
+    PERFORM login_guard(key, terms);
+    INSERT INTO login_failures (login_key, client_ip) VALUES (key, request_ip());
+END
+$$;
+REVOKE EXECUTE ON FUNCTION login_guard, login_failed FROM hostler_api;
 
 -- The first half of a login: whom the password must be checked for. Without a user nothing of the row is set.
 -- Failures of a known user count together, whichever of the user's names was typed.
@@ -142,12 +153,8 @@ DECLARE
 BEGIN
     SELECT * INTO who FROM users WHERE id = candidate AND password_hash = checked_hash AND is_right FOR NO KEY UPDATE;
     IF who.id IS NULL THEN
-        -- Those who guess at once are counted one after the other. A guess need not wait for the disk.
-        PERFORM set_config('synchronous_commit', 'off', true);
-        PERFORM pg_advisory_xact_lock(hashtextextended('login ' || key, 0));
-        PERFORM pg_advisory_xact_lock(hashtextextended('login from ' || request_ip()::text, 0));
-        PERFORM login_guard(key, terms);
-        INSERT INTO login_failures (login_key, client_ip) VALUES (key, request_ip());
+        PERFORM set_config('synchronous_commit', 'off', true);  -- a guess need not wait for the disk
+        PERFORM login_failed(key, terms);
         PERFORM audit('auth.login', 'user', NULL, NULL, NULL, jsonb_build_object('login_sha256',
             encode(sha256(convert_to(name_key(typed), 'UTF8')), 'hex')), 'failed', NULL);
         RETURN 'refused';
@@ -185,6 +192,8 @@ BEGIN
     IF token.hash IS NULL OR token.expires_at <= clock_timestamp() THEN
         RETURN 'invalid';
     END IF;
+    -- Whoever locks both locks the user first, then the session.
+    PERFORM 1 FROM users WHERE id = (SELECT user_id FROM sessions WHERE id = token.session_id) FOR NO KEY UPDATE;
     SELECT s.id, s.revoked_at, s.refresh_reused, u.id AS user_id, u.status, u.personal_org_id INTO STRICT place
     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = token.session_id FOR UPDATE OF s;
     IF place.refresh_reused THEN
@@ -218,8 +227,8 @@ BEGIN
 END
 $$;
 
--- Takes away what is over, at most so many rows of each: counters and tokens a day after their end, and sessions with
--- the last of their refresh tokens. For the daemon's upkeep.
+-- Takes away what is over, at most so many rows of each: counters, codes and tokens a day after their end, and
+-- sessions with the last of their refresh tokens. For the daemon's upkeep.
 CREATE FUNCTION auth_prune(at_most integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -229,6 +238,10 @@ BEGIN
     DELETE FROM attempts WHERE ctid IN (SELECT ctid FROM attempts WHERE at < ended ORDER BY at LIMIT at_most);
     DELETE FROM login_failures WHERE ctid IN
         (SELECT ctid FROM login_failures WHERE at < ended ORDER BY at LIMIT at_most);
+    DELETE FROM email_tokens WHERE hash IN
+        (SELECT hash FROM email_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
+    DELETE FROM login_codes WHERE email_key IN
+        (SELECT email_key FROM login_codes WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
     DELETE FROM access_tokens WHERE hash IN
         (SELECT hash FROM access_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
     WITH gone AS (
@@ -243,4 +256,4 @@ $$;
 REVOKE EXECUTE ON FUNCTION auth_prune FROM hostler_api;
 
 REVOKE EXECUTE ON FUNCTION login_exists, session_begin, session_tokens, user_named, attempt_or_fail, login_guard,
-    login_begin, login_finish, session_refresh, session_end FROM hostler_runner;
+    login_failed, login_begin, login_finish, session_refresh, session_end FROM hostler_runner;

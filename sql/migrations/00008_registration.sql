@@ -75,10 +75,10 @@ BEGIN
 END
 $$;
 
--- POST /v1/auth/register, and hostlerctl admin create (without hashes: no session; mode open). All that an account
--- is made of, in one transaction. code_held: false when an invitation code was given and does not hold.
+-- POST /v1/auth/register, and hostlerctl (without hashes: no session; mode open; without mail: none is sent). All
+-- that an account is made of, in one transaction. code_held: false when an invitation code was given and does not hold.
 CREATE FUNCTION register_user(new_login text, new_email text, new_password_hash text, new_locale text,
-    given_code text, access_hash bytea, refresh_hash bytea, terms jsonb,
+    given_code text, access_hash bytea, refresh_hash bytea, terms jsonb, mail jsonb DEFAULT NULL,
     OUT new_user_id uuid, OUT new_org_id uuid, OUT code_held boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -120,6 +120,9 @@ BEGIN
     END IF;
     PERFORM audit('auth.register', 'user', new_user_id::text, new_org_id, NULL,
                   jsonb_build_object('referred', given_code IS NOT NULL AND code_held), 'ok', new_user_id);
+    IF mail IS NOT NULL THEN
+        PERFORM email_verification_first(new_user_id, mail);
+    END IF;
     IF access_hash IS NOT NULL THEN
         PERFORM session_begin(new_user_id, 'register', access_hash, refresh_hash, terms);
     END IF;

@@ -167,3 +167,35 @@ SELECT current_setting('server_version') AS server_version,
         WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
        (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
             AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed;
+-- name: admin_demote
+-- Takes the mark away; raises users.last_admin. $1 login, username or email
+SELECT user_demote($1);
+
+-- name: user_status_set
+-- $1 login, username or email, $2 status text: active or suspended
+SELECT user_set_status(user_of_operator($1), $2);
+
+-- name: user_facts
+-- What an operator is told of a user. $1 login, username or email
+SELECT u.id, u.login, u.username, u.email, u.email_verified_at IS NOT NULL AS email_verified, u.status,
+       u.platform_admin, rfc3339(u.created_at) AS created_at, rfc3339(u.last_login_at) AS last_login_at
+FROM users u WHERE u.id = user_of_operator($1);
+
+-- name: user_orgs
+-- Where a user is a member. $1 login, username or email
+SELECT o.id AS org_id, o.slug, o.name, m.role FROM org_members m JOIN orgs o ON o.id = m.org_id
+WHERE m.user_id = user_of_operator($1) ORDER BY o.id;
+
+-- name: user_sessions
+-- The sessions of a user that are not revoked, newest first. $1 login, username or email
+SELECT s.id, rfc3339(s.created_at) AS created_at, rfc3339(s.last_seen_at) AS last_seen_at,
+       coalesce(host(s.client_ip), '') AS client_ip, s.user_agent
+FROM sessions s WHERE s.user_id = user_of_operator($1) AND s.revoked_at IS NULL ORDER BY s.id DESC LIMIT 100;
+
+-- name: session_revoke_one
+-- $1 session uuid
+SELECT session_revoke_by_operator($1);
+
+-- name: session_revoke_all
+-- Ends every session of a user and answers how many. $1 login, username or email
+SELECT sessions_revoke_by_operator($1);

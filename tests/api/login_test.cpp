@@ -85,6 +85,30 @@ TEST_F(Login, SpendsTheSameWorkOnUnknownUsers) {
   EXPECT_GE(unknown_ms * 3, known_ms) << "an unknown user is told apart by the time it takes";
 }
 
+TEST_F(Login, ThatStormsLeavesOtherRequestsAlone) {
+  TestUser user = register_user(stack());
+  std::vector<Call> calls;
+  for (int i = 0; i < 64; ++i) {
+    calls.push_back(
+        {"POST", "/v1/auth/login", credentials(new_name(), "wrong"), "application/json", {}});
+    if (i % 8 == 7) calls.push_back({"GET", "/v1/me", "", "", {}});
+  }
+  std::vector<Answer> answers = user.client.send_all(calls);
+  int answered = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].method == "GET") {
+      EXPECT_EQ(answers[i].status, 200) << answers[i].body;
+      continue;
+    }
+    bool is_shed = answers[i].status == 503 || answers[i].status == 429;
+    EXPECT_TRUE(is_shed || answers[i].status == 401) << answers[i].status;
+    EXPECT_EQ(is_shed, answers[i].header_number("retry-after") > 0);
+    answered += answers[i].status == 401 ? 1 : 0;
+  }
+  EXPECT_GT(answered, 0);
+  EXPECT_EQ(sql_number(stack(), "SELECT count(*) FROM login_failures"), answered);
+}
+
 TEST_F(Login, SaysThatAUserIsSuspendedOnlyToWhoKnowsThePassword) {
   TestUser user = register_user(stack());
   stack().sql().run_text(

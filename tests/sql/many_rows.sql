@@ -37,6 +37,10 @@ FROM generate_series(1, 20000) AS n;
 INSERT INTO attempts (kind, subject, at)
 SELECT 'check', '10.0.' || n % 200 || '.' || n % 250, clock_timestamp() - n * interval '1 second'
 FROM generate_series(1, 20000) AS n;
+INSERT INTO email_tokens (hash, user_id, email, is_change, expires_at)
+SELECT sha256(convert_to('email' || id, 'UTF8')), id, email, false, clock_timestamp() + interval '1 hour' FROM users;
+INSERT INTO login_codes (email_key, user_id, hmac, expires_at)
+SELECT email, id, 'x', clock_timestamp() + interval '10 minutes' FROM users;
 INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash)
 SELECT personal_org_id, id, 'key', 'hst_', sha256(convert_to('key' || id || n, 'UTF8'))
 FROM users, generate_series(1, 3) AS n;

@@ -79,13 +79,30 @@ inline PlanValues plan_values(DbSession& session) {
        "'{\"login_window_seconds\": 600, \"window_seconds\": 600, \"failures_per_login\": 100, "
        "\"failures_per_login_and_ip\": 10, \"failures_per_ip\": 50, \"access_seconds\": 900, "
        "\"refresh_seconds\": 900, \"access_token_seconds\": 900, \"refresh_token_seconds\": 900, "
-       "\"refresh_race_seconds\": 10, \"initial_grant\": 1, \"registration_mode\": "
+       "\"refresh_race_seconds\": 10, \"forgot_seconds\": 600, \"initial_grant\": 1, "
+       "\"registration_mode\": "
        "\"invite_only\", \"invite_reward\": 1, \"invitee_reward\": 1, \"invite_max_uses\": 1}'"},
       {"login", "'user77'"},
       {"register_user.login", "'somebody'"},
       {"email", "'somebody@example.net'"},
       {"invite_code", "'USER9'"},
       {"checked_hash", "'x'"},
+      {"own_hash", "'x'"},
+      {"mail", "jsonb_build_object('token_hash', repeat('a0', 32), 'seconds', 60, 'secret', " +
+                   secret + ")"},
+      {"otp", "jsonb_build_object('hmac', 'a0', 'seconds', 60, 'secret', " + secret + ")"},
+      {"limits",
+       R"('{"otp_window_seconds": 600, "otp_sends_per_email": 5, "otp_sends_per_ip": 20}')"},
+      {"most_per_hour", "100"},
+      {"subject", user},
+      {"session", ask("quote_literal(id) FROM sessions WHERE user_id = " + user + " LIMIT 1")},
+      {"api_key", ask("quote_literal(id) FROM api_keys WHERE user_id = " + user + " LIMIT 1")},
+      {"login_code_send.email", "'user1@example.org'"},
+      {"login_code_subject.email", "'user1@example.org'"},
+      {"login_code_verify.email", "'user1@example.org'"},
+      {"email_confirm.given_hash",
+       ask("quote_literal(hash) FROM email_tokens WHERE user_id = " + user)},
+      {"hmac", "'x'"},
       {"is_right", "true"},
       {"typed", "'message title'"},
       {"before", "uuidv7()"},

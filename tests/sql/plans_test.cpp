@@ -35,6 +35,11 @@ const std::map<std::string, std::string> reads_much = {
     {"subscription_upkeep", "once a minute it looks at each active subscription for what is due"},
 };
 
+// Refused to the caller of these tests, and why; planned as far as it comes.
+const std::map<std::string, std::string> refused = {
+    {"me_delete", "the last owner of a workspace stays; admin_user_delete deletes somebody else"},
+};
+
 // An owner of the organization, once without org.runs.read_all; and a platform administrator.
 constexpr const char* contexts[] = {
     R"({"client_ip": "10.0.3.4", "scope": "org",
@@ -142,7 +147,7 @@ TEST_F(Plans, ReadNoWholeTableThatGrows) {
     bool gets_through = false;
     for (const char* context : contexts) {
       Told told = execute(use, role, context);
-      gets_through = gets_through || told.error.empty();
+      gets_through = gets_through || told.error.empty() || refused.contains(use.statement->name);
       if (!told.error.empty()) error += "; " + told.error;
       if (reads_much.contains(use.statement->name)) continue;
       for (const auto& [fault, plan] : faults_in(told.plans)) {

@@ -1,0 +1,113 @@
+// Logins by a mailed code of six digits. Statements: sql/queries/email.sql. The database keeps a
+// code only as an HMAC by a key that it does not have; codes die with a change of that key.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fcgi/captcha.h"
+#include "fcgi/handlers.h"
+#include "fcgi/input.h"
+#include "fcgi/mailed_secret.h"
+#include "fcgi/services.h"
+#include "fcgi/session_answer.h"
+#include "lib/account_rules.h"
+#include "lib/crypto.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t code_digits = 6;
+
+std::string new_code() {
+  uint64_t number = 0;
+  for (char byte : random_bytes(8)) number = number << 8 | static_cast<unsigned char>(byte);
+  return fmt::format("{:06}", number % 1'000'000);
+}
+
+std::string code_hmac(const Services& services, std::string_view user_id, std::string_view code) {
+  std::string key = services.secret_box().derived_key("login code");
+  return hmac_sha256(key, fmt::format("{}|{}", user_id, code));
+}
+
+std::string read_email(Fields& fields) {
+  std::string email = fields.required_text("email", {.least = 1, .takes_control = true});
+  std::optional<TextFault> fault = email_fault(email);
+  if (fault && !email.empty()) {
+    fields.fault("email", std::move(fault->code), std::move(fault->message));
+  }
+  return email;
+}
+
+std::string read_code(Fields& fields) {
+  std::string code = fields.required_text("otp", {.least = 1, .most = 64, .trims = true});
+  bool has_digits =
+      std::all_of(code.begin(), code.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!code.empty() && (code.size() != code_digits || !has_digits)) {
+    fields.fault("otp", "bad_format", "must be six digits");
+  }
+  return code;
+}
+
+std::string send_limits(const Settings& settings) {
+  JsonWriter limits;
+  limits.begin_object();
+  limits.member("otp_window_seconds", settings.integer("limit.otp_window_seconds"));
+  limits.member("otp_sends_per_email", settings.integer("limit.otp_sends_per_email"));
+  limits.member("otp_sends_per_ip", settings.integer("limit.otp_sends_per_ip"));
+  return limits.end_object().take();
+}
+
+// A new code of this user, or of nobody, as the SQL function takes it.
+std::string new_code_json(const Services& services, const Row& subject) {
+  std::string code = new_code();
+  std::string hmac = code_hmac(services, subject.text("subject_id"), code);
+  JsonWriter json;
+  json.begin_object().member("hmac", to_hex(hmac));
+  json.member("seconds", services.settings().integer("auth.otp_seconds"));
+  json.member_raw("secret", mailed_secret(services, subject.text("secret_id"), "code", code));
+  return json.end_object().take();
+}
+
+}  // namespace
+
+Task<Response> send_login_code(Services& services, Request& request) {
+  Fields fields = Fields::of_body(request);
+  std::string email = read_email(fields);
+  std::optional<std::string> captcha_token = read_captcha_token(fields);
+  fields.check();
+  co_await check_captcha(services, request, std::move(captcha_token));
+  Params asked;
+  asked.text(email);
+  Result found = co_await services.query(request, query::login_code_subject, std::move(asked));
+  Row subject = found.front();
+  Params params;
+  params.text(email).text(subject.text("subject_id")).text(new_code_json(services, subject));
+  params.text(send_limits(services.settings()));
+  co_await services.query(request, query::login_code_send, std::move(params));
+  co_return Response::no_content();
+}
+
+Task<Response> verify_login_code(Services& services, Request& request) {
+  Fields fields = Fields::of_body(request);
+  std::string email = read_email(fields);
+  std::string code = read_code(fields);
+  fields.check();
+  Params asked;
+  asked.text(email);
+  Result found = co_await services.query(request, query::login_code_subject, std::move(asked));
+  SessionTokens tokens;
+  const Settings& settings = services.settings();
+  Params params;
+  params.text(email).bytes(code_hmac(services, found.front().text("subject_id"), code));
+  params.integer(settings.integer("limit.otp_guesses"));
+  params.bytes(tokens.access.hash).bytes(tokens.refresh.hash).text(account_terms(settings));
+  Result verified = co_await services.query(request, query::login_code_verify, std::move(params));
+  std::string_view outcome = verified.front().text("outcome");
+  if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
+  if (outcome != "ok") throw Error(ErrorCode::auth_otp_invalid);
+  co_return session_response(tokens, services.settings());
+}
+
+}  // namespace hostler
