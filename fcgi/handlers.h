@@ -186,6 +186,8 @@ Task<Response> served_by_relay(Services& services, Request& request);
 // admin_users.cpp
 Task<Response> list_users(Services& services, Request& request);
 Task<Response> show_user(Services& services, Request& request);
+Task<Response> update_user(Services& services, Request& request);
+Task<Response> delete_user(Services& services, Request& request);
 
 // admin_referrals.cpp
 Task<Response> list_invite_codes(Services& services, Request& request);

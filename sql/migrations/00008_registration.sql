@@ -161,6 +161,23 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WHERE u.id = current_user_id()
 $$;
 
+-- Gives a user, whose row is locked, another username; users.username_exists when it is somebody else's.
+CREATE FUNCTION user_rename(u users, new_name text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF name_key(new_name) <> name_key(u.username) THEN
+        PERFORM name_check(new_name, 'username');
+        INSERT INTO user_names (name_key, user_id) VALUES (name_key(new_name), u.id) ON CONFLICT DO NOTHING;
+        IF NOT FOUND AND name_key(new_name) <> name_key(u.login) THEN
+            PERFORM fail('users.username_exists');
+        END IF;
+        DELETE FROM user_names WHERE user_id = u.id AND name_key NOT IN (name_key(u.login), name_key(new_name));
+    END IF;
+    UPDATE users SET username = new_name WHERE id = u.id;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION user_rename FROM hostler_api, hostler_runner;
+
 -- PATCH /v1/me: changes holds only what is to change.
 CREATE FUNCTION me_update(changes jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -169,15 +186,10 @@ DECLARE
     new_name text := changes ->> 'username';
 BEGIN
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
-    IF name_key(new_name) <> name_key(me.username) THEN
-        PERFORM name_check(new_name, 'username');
-        INSERT INTO user_names (name_key, user_id) VALUES (name_key(new_name), me.id) ON CONFLICT DO NOTHING;
-        IF NOT FOUND AND name_key(new_name) <> name_key(me.login) THEN
-            PERFORM fail('users.username_exists');
-        END IF;
-        DELETE FROM user_names WHERE user_id = me.id AND name_key NOT IN (name_key(me.login), name_key(new_name));
+    IF new_name IS NOT NULL THEN
+        PERFORM user_rename(me, new_name);
     END IF;
-    UPDATE users SET username = coalesce(new_name, username), locale = coalesce(changes ->> 'locale', locale),
+    UPDATE users SET locale = coalesce(changes ->> 'locale', locale),
         timezone = coalesce(changes ->> 'timezone', timezone),
         avatar_url = CASE WHEN changes ? 'avatar_url' THEN changes ->> 'avatar_url' ELSE avatar_url END
     WHERE id = me.id;

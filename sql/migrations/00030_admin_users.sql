@@ -1,4 +1,4 @@
--- Why: administrators find and read users. Locks: users, exclusively, for a column and its indexes.
+-- Why: administrators find, read, change and delete users. Locks: users, exclusively, for a column and its indexes.
 
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
@@ -87,4 +87,112 @@ BEGIN
         ORDER BY u.id DESC LIMIT page_limit;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION admin_user, admin_user_show, admin_user_page FROM hostler_runner;
+
+-- Another address is not verified unless that is said with it; what was mailed to the old one is void.
+CREATE FUNCTION user_set_email(u users, new_email text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF name_key(new_email) = name_key(u.email) THEN
+        UPDATE users SET email = new_email WHERE id = u.id;
+    ELSE
+        UPDATE users SET email = new_email, email_verified_at = NULL WHERE id = u.id;
+        DELETE FROM email_tokens WHERE user_id = u.id;
+        DELETE FROM login_codes WHERE user_id = u.id;
+    END IF;
+EXCEPTION WHEN unique_violation THEN
+    PERFORM fail('auth.email_exists');
+END
+$$;
+
+-- What the audit log keeps of a profile. It outlives the user, so names and address are told by their hash only.
+CREATE FUNCTION user_audit_state(u users) RETURNS jsonb
+LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+    SELECT jsonb_build_object('username_sha256', encode(sha256(convert_to(u.username, 'UTF8')), 'hex'),
+        'email_sha256', encode(sha256(convert_to(u.email, 'UTF8')), 'hex'),
+        'email_verified', u.email_verified_at IS NOT NULL, 'locale', u.locale, 'timezone', u.timezone)
+$$;
+
+-- PATCH /v1/admin/users/{user_id}: changes holds only what is to change. A deleted user does not come back.
+CREATE FUNCTION admin_user_update(who uuid, changes jsonb) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was users := admin_user(who);
+    now_is users;
+BEGIN
+    IF who = current_user_id() AND changes ->> 'status' = 'suspended' THEN
+        PERFORM fail('users.self', 'Another administrator may suspend you.');
+    END IF;
+    IF changes ? 'status' THEN
+        PERFORM user_set_status(who, changes ->> 'status');
+    END IF;
+    SELECT * INTO was FROM users WHERE id = who AND status <> 'deleted' FOR NO KEY UPDATE;
+    IF was.id IS NULL THEN
+        PERFORM fail('users.not_found', 'The user is deleted.');
+    END IF;
+    IF changes ? 'username' THEN
+        PERFORM user_rename(was, changes ->> 'username');
+    END IF;
+    IF changes ? 'email' THEN
+        PERFORM user_set_email(was, changes ->> 'email');
+    END IF;
+    UPDATE users SET locale = coalesce(changes ->> 'locale', locale),
+        timezone = coalesce(changes ->> 'timezone', timezone),
+        email_verified_at = CASE (changes ->> 'email_verified')::boolean
+            WHEN true THEN coalesce(email_verified_at, clock_timestamp()) WHEN false THEN NULL
+            ELSE email_verified_at END
+    WHERE id = who RETURNING * INTO now_is;
+    IF user_audit_state(now_is) <> user_audit_state(was) THEN
+        PERFORM audit('users.update', 'user', who::text, NULL, user_audit_state(was), user_audit_state(now_is));
+    END IF;
+    RETURN admin_user_detail_json(now_is);
+END
+$$;
+
+-- Before an administrator deletes a user: workspaces that have no other owner get their longest-serving admin as one,
+-- else their longest-serving member; those without any other member are left empty.
+CREATE FUNCTION workspaces_hand_over(who uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    workspace uuid;
+    heir org_members;
+BEGIN
+    FOR workspace IN
+        SELECT o.id FROM orgs o JOIN org_members m ON m.org_id = o.id
+        WHERE m.user_id = who AND m.role = 'owner' AND o.type = 'workspace' ORDER BY o.id FOR NO KEY UPDATE OF o
+    LOOP
+        CONTINUE WHEN EXISTS (SELECT 1 FROM org_members m
+                              WHERE m.org_id = workspace AND m.user_id <> who AND m.role = 'owner');
+        SELECT * INTO heir FROM org_members m WHERE m.org_id = workspace AND m.user_id <> who
+        ORDER BY m.role = 'admin' DESC, m.created_at, m.user_id LIMIT 1;
+        IF heir.user_id IS NULL THEN
+            DELETE FROM org_members WHERE org_id = workspace AND user_id = who;
+        ELSE
+            UPDATE org_members SET role = 'owner' WHERE org_id = workspace AND user_id = heir.user_id;
+            PERFORM audit('orgs.member_role', 'member', heir.user_id::text, workspace,
+                          jsonb_build_object('role', heir.role), '{"role": "owner"}');
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- DELETE /v1/admin/users/{user_id}. Answers the runs that were stopped.
+CREATE FUNCTION admin_user_delete(who uuid) RETURNS uuid[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was users := admin_user(who);
+    stopped uuid[];
+BEGIN
+    IF who = current_user_id() THEN
+        PERFORM fail('users.self', 'DELETE /v1/me is for oneself.');
+    END IF;
+    PERFORM last_admin_guard(who);  -- first, as everywhere: its lock stands before those of organizations
+    PERFORM workspaces_hand_over(who);
+    stopped := user_delete(who);
+    PERFORM audit('users.delete', 'user', who::text, NULL, jsonb_build_object('status', was.status),
+                  '{"status": "deleted"}');
+    RETURN stopped;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION user_set_email, user_audit_state, workspaces_hand_over FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION admin_user, admin_user_show, admin_user_page, user_set_email, user_audit_state,
+    workspaces_hand_over, admin_user_update, admin_user_delete FROM hostler_runner;

@@ -9,3 +9,15 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 -- name: admin_user_show
 -- $1 user uuid
 SELECT admin_user_show($1) AS item;
+
+-- name: admin_user_guard
+-- Raises when there is no such user. $1 user uuid
+SELECT (admin_user($1)).id;
+
+-- name: admin_user_update
+-- $1 user uuid, $2 changes jsonb: only the members that change
+SELECT admin_user_update($1, $2) AS item;
+
+-- name: admin_user_delete
+-- $1 user uuid
+SELECT admin_user_delete($1) AS stopped;

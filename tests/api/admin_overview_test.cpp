@@ -49,8 +49,7 @@ TEST(Dashboard, CountsUsersOrganizationsAndRunsAtOnce) {
   alone.sql().run_text(
       "UPDATE runs SET created_at = created_at - interval '1 day'; SELECT platform_recount()");
   EXPECT_EQ(admin.client.get("/v1/admin/dashboard").member("runs_today"), "0");
-  alone.sql().run_text(
-      fmt::format("UPDATE users SET status = 'deleted' WHERE id = '{}'", talk.user.id));
+  EXPECT_EQ(admin.client.del("/v1/admin/users/" + talk.user.id).status, 204);
   EXPECT_EQ(admin.client.get("/v1/admin/dashboard").member("total_users"), "2");
   EXPECT_EQ(admin.client.get("/v1/admin/dashboard").member("active_users_30d"), "1");
 }

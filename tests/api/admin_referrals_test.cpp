@@ -63,8 +63,12 @@ TEST(AdminInviteCodes, AreFoundByCodeLoginAndEmailAsTheyAreNow) {
   EXPECT_EQ(found(user.login + "%25"), Texts{}) << "a percent sign is one";
   EXPECT_EQ(found(user.login + "_"), Texts{});
   std::string moved = new_name("moved");
-  stack().sql().run_text(
-      fmt::format("UPDATE users SET email = '{}@example.net' WHERE id = '{}'", moved, user.id));
+  EXPECT_EQ(admin()
+                .client
+                .patch("/v1/admin/users/" + user.id,
+                       fmt::format(R"({{"email":"{}@example.net"}})", moved))
+                .status,
+            200);
   EXPECT_EQ(found(moved), Texts{user.id});
   EXPECT_EQ(found(user.email), Texts{});
 }
