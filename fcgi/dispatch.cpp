@@ -134,7 +134,7 @@ void settle_count(Services& services, const Request& request, const Error& fault
 }
 
 Response error_response(const Request& request, const Error& error) {
-  int status = error_row(error.code).status;
+  int status = error.status();
   if (error.code == ErrorCode::internal_error) {
     log_error("request_failed",
               {{"trace_id", request.trace_id},

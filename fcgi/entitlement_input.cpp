@@ -4,7 +4,6 @@
 #include <charconv>
 
 namespace hostler {
-namespace {
 
 bool is_integer_text(const std::string& text) {
   int64_t value = 0;
@@ -13,12 +12,9 @@ bool is_integer_text(const std::string& text) {
   return failure == std::errc() && stopped == end && !text.empty();
 }
 
-// Known keys have a fixed type (contract section 11, money); all others are free.
 bool is_integer_key(const std::string& key) {
   return key == "credits.monthly_grant" || key.starts_with("limit.");
 }
-
-}  // namespace
 
 void read_entitlement(Fields& fields, JsonWriter& json) {
   std::string key = fields.required_text("key", {.least = 1, .most = 128});

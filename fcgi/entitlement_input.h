@@ -12,4 +12,9 @@ namespace hostler {
 // Writes them as members of the object that json has open.
 void read_entitlement(Fields& fields, JsonWriter& json);
 
+// A whole number within 64 bits.
+bool is_integer_text(const std::string& text);
+// Known keys have a fixed type (contract section 11, money); all others are free.
+bool is_integer_key(const std::string& key);
+
 }  // namespace hostler

@@ -47,6 +47,26 @@ Task<Response> list_sessions(Services& services, Request& request);
 Task<Response> revoke_session(Services& services, Request& request);
 Task<Response> show_own_invite_code(Services& services, Request& request);
 Task<Response> reset_own_invite_code(Services& services, Request& request);
+// credits.cpp
+Task<Response> show_own_credits(Services& services, Request& request);
+Task<Response> show_credits(Services& services, Request& request);
+Task<Response> adjust_credits(Services& services, Request& request);
+Task<Response> bulk_adjust_credits(Services& services, Request& request);
+Task<Response> reset_all_credits(Services& services, Request& request);
+
+// usage.cpp
+Task<Response> show_usage(Services& services, Request& request);
+Task<Response> list_usage_daily(Services& services, Request& request);
+Task<Response> list_usage_by_model(Services& services, Request& request);
+Task<Response> show_platform_usage(Services& services, Request& request);
+Task<Response> list_platform_usage_daily(Services& services, Request& request);
+Task<Response> list_platform_usage_by_model(Services& services, Request& request);
+
+// redemption.cpp
+Task<Response> create_redemption_codes(Services& services, Request& request);
+Task<Response> list_redemption_codes(Services& services, Request& request);
+Task<Response> update_redemption_code(Services& services, Request& request);
+Task<Response> redeem_code(Services& services, Request& request);
 
 // threads.cpp
 Task<Response> create_thread(Services& services, Request& request);

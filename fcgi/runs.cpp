@@ -33,6 +33,15 @@ NewRun read_new_run(const Request& request) {
   return wanted;
 }
 
+// What the settings say; an organization's entitlements stand above its limits.
+std::string run_limits_json(const Settings& settings) {
+  JsonWriter json;
+  json.begin_object().member("active_max", settings.integer("limit.concurrent_runs"));
+  json.member("queued_max", settings.integer("limit.queued_runs"));
+  json.member("run_hold", settings.integer("credit.run_hold")).end_object();
+  return json.take();
+}
+
 }  // namespace
 
 Task<Response> create_run(Services& services, Request& request) {
@@ -40,8 +49,7 @@ Task<Response> create_run(Services& services, Request& request) {
   Params params;
   params.text(request.path_value("thread_id"));
   params.text_or_null(wanted.route_id).text_or_null(wanted.persona_id).text(wanted.strategy);
-  params.integer(services.settings().integer("limit.concurrent_runs"));
-  params.integer(services.settings().integer("limit.queued_runs"));
+  params.text(run_limits_json(services.settings()));
   Result made = co_await services.query_then_ring(request, query::run_create, std::move(params),
                                                   query::run_bell);
   if (!made.front().is_null("stopped")) {
@@ -53,8 +61,7 @@ Task<Response> create_run(Services& services, Request& request) {
 Task<Response> retry_run(Services& services, Request& request) {
   Params params;
   params.text(request.path_value("thread_id"));
-  params.integer(services.settings().integer("limit.concurrent_runs"));
-  params.integer(services.settings().integer("limit.queued_runs"));
+  params.text(run_limits_json(services.settings()));
   Result made = co_await services.query_then_ring(request, query::run_retry, std::move(params),
                                                   query::run_bell);
   co_return Response::json_row(201, std::move(made));

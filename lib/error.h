@@ -149,12 +149,15 @@ struct Error : std::exception {
   static Error validation(std::string field, std::string code, std::string message);
 
   const char* what() const noexcept override { return detail.c_str(); }
+  // Of the answer.
+  int status() const { return other_status > 0 ? other_status : error_row(code).status; }
 
   ErrorCode code;
   std::string detail;  // for the client: what happened and how to mend it; empty: the title serves
   std::string cause;   // for the log only
   std::vector<FieldFault> faults;
   int retry_after_s = 0;  // Retry-After when above 0
+  int other_status = 0;   // where a code has a second status: instead of the row's
   // Further members of the problem document, as name and JSON text.
   std::vector<std::pair<std::string, std::string>> members;
   // Further header fields of the answer (a cleared cookie, Allow).

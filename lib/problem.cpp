@@ -11,7 +11,7 @@ std::string problem_text(const Error& error, std::string_view trace_id) {
   body.begin_object();
   body.member("type", "urn:hostler:problem:" + std::string(row.name));
   body.member("title", row.title);
-  body.member("status", row.status);
+  body.member("status", error.status());
   body.member("detail", error.detail.empty() ? row.title : std::string_view(error.detail));
   body.member("code", row.name);
   body.member("trace_id", trace_id);
@@ -33,7 +33,7 @@ std::string problem_text(const Error& error, std::string_view trace_id) {
 
 std::vector<std::pair<std::string, std::string>> problem_headers(const Error& error) {
   std::vector<std::pair<std::string, std::string>> headers = error.headers;
-  if (error_row(error.code).status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (error.status() == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
   if (error.retry_after_s > 0) {
     headers.emplace_back("Retry-After", std::to_string(error.retry_after_s));
   }

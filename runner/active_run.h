@@ -28,6 +28,8 @@ struct TurnRecord {
   std::string text;
   std::string tool_calls_json;  // an array
   ModelUsage usage;
+  int64_t credits_per_usd = 0;  // as the settings say when it ends
+  int64_t run_hold = 0;
   bool is_finished = true;  // false: broken off; paid for, but no step to go on from
 };
 struct ToolRecord {
@@ -83,6 +85,7 @@ struct ActiveRun {
   bool is_ending = false;  // its ending, or its wait, was appended: nothing may follow
   bool has_ended = false;  // that is on disk; the daemon does not own it any more
   Signal written;          // after each flush that concerns it
+  bool credits_exhausted = false;  // the last turn took what there was: no other may follow
 
   // What the agent loop has so far; the supervisor ends a run with it when the loop is destroyed.
   int turns = 0;       // finished ones

@@ -49,18 +49,22 @@ void announce_resumption(AgentServices& services, const RunPtr& run, int64_t beh
   services.events.append(run, "run.resumed", json.take());
 }
 
-void check_limits(AgentServices& services, const RunPtr& run, const RunParts& parts) {
-  int64_t turns_max = services.settings.current()->integer("limit.agent_turns");
-  if (parts.turns_max) turns_max = std::min(turns_max, *parts.turns_max);
-  if (run->turns >= turns_max) {
+// What the last turn took may have been all that there was.
+void check_credits(const RunPtr& run) {
+  if (run->credits_exhausted) {
+    throw RunFailure("credits.exhausted", "The organization has no credits left.");
+  }
+}
+
+void check_turn_limit(const RunPtr& run, const RunLimits& limits) {
+  if (run->turns >= limits.turns) {
     throw RunFailure("run.turn_limit", "The run took as many model turns as it may.");
   }
 }
 
 // The tool calls of the turn must fit as a whole: of a turn that passes the limit none is made.
-void check_tool_limit(AgentServices& services, const RunPtr& run) {
-  int64_t calls_max = services.settings.current()->integer("limit.tool_calls");
-  if (run->tool_calls + static_cast<int64_t>(run->turn.tool_calls.size()) > calls_max) {
+void check_tool_limit(const RunPtr& run, const RunLimits& limits) {
+  if (run->tool_calls + static_cast<int64_t>(run->turn.tool_calls.size()) > limits.tool_calls) {
     throw RunFailure("run.turn_limit", "The run asked for more tool calls than it may.");
   }
 }
@@ -77,11 +81,10 @@ void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts) {
     json.member_raw("arguments", shown_arguments(call)).end_object();
     services.events.append(run, "tool.call", json.take());
   }
-  TurnRecord record;
+  TurnRecord record = priced_turn(services, run);
   record.turn = finished.turn;
   record.text = finished.text;
   record.tool_calls_json = tool_calls_json(finished.calls);
-  record.usage = run->turn.usage;
   services.events.commit_turn(run, std::move(record));
   run->text += finished.text;
   run->tool_calls += static_cast<int>(finished.calls.size());
@@ -101,13 +104,22 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   if (run->text.size() + run->turn.text.size() > answer_bytes_max) {
     throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
   }
-  check_tool_limit(services, run);
+  check_tool_limit(run, parts.limits);
   close_turn(services, run, parts);
 }
 
 }  // namespace
 
-Task<RunOutcome> execute_run(AgentServices& services, RunPtr run) {
+TurnRecord priced_turn(AgentServices& services, const RunPtr& run) {
+  std::shared_ptr<const Settings> settings = services.settings.current();
+  TurnRecord record;
+  record.usage = run->turn.usage;
+  record.credits_per_usd = settings->integer("credit.per_usd");
+  record.run_hold = settings->integer("credit.run_hold");
+  return record;
+}
+
+Task<RunParts> begin_run(AgentServices& services, RunPtr run) {
   // A new run is announced before anything is read: its first event is on its way meanwhile.
   bool is_new = run->last_seq == 0;
   if (is_new) announce_start(services, run);
@@ -118,15 +130,21 @@ Task<RunOutcome> execute_run(AgentServices& services, RunPtr run) {
     run->text += turn.text;
     run->tool_calls += static_cast<int>(turn.calls.size());
   }
+  co_return parts;
+}
 
+Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& parts) {
   for (;;) {
     if (parts.has_open_calls()) {
+      // No tool is called for a turn that cannot follow.
+      check_credits(run);
       CallsOutcome calls = co_await run_tool_calls(services, run, parts);
       if (calls == CallsOutcome::waiting) co_return RunOutcome::waiting;
       continue;
     }
     if (!parts.turns.empty() && parts.turns.back().calls.empty()) co_return RunOutcome::answered;
-    check_limits(services, run, parts);
+    check_credits(run);
+    check_turn_limit(run, parts.limits);
     co_await take_turn(services, run, parts);
     // The last turn commits together with the run's ending, any other before its tools run.
     if (parts.has_open_calls()) co_await services.events.committed(run);

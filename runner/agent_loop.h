@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runner/agent_services.h"
+#include "runner/run_parts.h"
 
 namespace hostler::runner {
 
@@ -11,7 +12,13 @@ namespace hostler::runner {
 // given up until a human answers.
 enum class RunOutcome { answered, waiting };
 
+// Announces the run and reads what it is made of.
+Task<RunParts> begin_run(AgentServices& services, RunPtr run);
 // Throws RunFailure for what ends the run as failed, Error when something of our own is wrong.
-Task<RunOutcome> execute_run(AgentServices& services, RunPtr run);
+// parts outlives the task.
+Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& parts);
+
+// The open turn with its usage and what prices it; the caller adds what became of it.
+TurnRecord priced_turn(AgentServices& services, const RunPtr& run);
 
 }  // namespace hostler::runner

@@ -18,6 +18,7 @@ constexpr int inputs_expired_max = 100;
 constexpr int64_t upkeep_ms = 60 * 1000;
 constexpr int64_t fold_ms = 10 * 1000;
 constexpr int64_t pruned_max = 5000;  // rows of a table at once: well within the statement's time
+constexpr int64_t subscriptions_max = 5000;
 constexpr int64_t drain_limit_ms = 15'000;
 
 DatabaseOptions database_options(const Settings& start, std::string application_name,
@@ -252,7 +253,8 @@ Task<void> Daemon::fold_counts_forever() {
 Task<void> Daemon::upkeep_forever() {
   for (;;) {
     Batch batch;
-    batch.add(query::event_partitions).add(query::subscription_upkeep);
+    batch.add(query::event_partitions);
+    batch.add(query::subscription_upkeep, Params().integer(subscriptions_max));
     batch.add(query::auth_prune, Params().integer(pruned_max));
     batch.add(query::outbox_prune, Params().integer(pruned_max));
     batch.add(query::idempotency_prune, Params().integer(pruned_max));

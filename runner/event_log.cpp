@@ -147,15 +147,22 @@ EventLog::Flight EventLog::take_flight() {
   return flight;
 }
 
-// Order matters: threads are locked before runs, events are written while the run is still owned.
-Batch EventLog::batch_of(const Flight& flight) const {
+// Order matters: threads are locked before runs and these before accounts, each in the order of
+// their ids; events are written while the run is still owned. Answers behind what the steps stand.
+Batch EventLog::batch_of(Flight& flight) const {
   std::vector<std::string> threads;
+  std::vector<std::string> payers;
   for (const Part& part : flight.parts) {
-    if (part.ending || part.wait) threads.push_back(part.run->thread_id);
+    bool ends = part.ending || part.wait;
+    if (ends) threads.push_back(part.run->thread_id);
+    if (ends || !part.turns.empty()) payers.push_back(part.run->org_id);
   }
   Batch batch;
   if (!threads.empty()) batch.add(query::thread_lock, Params().uuids(threads));
+  flight.append_index = threads.empty() ? 0 : 1;
   add_events(flight, batch);
+  if (!payers.empty()) batch.add(query::account_lock, Params().uuids(payers));
+  flight.steps_index = flight.append_index + (payers.empty() ? 1 : 2);
   for (const Part& part : flight.parts) add_steps(part, batch);
   return batch;
 }
@@ -194,6 +201,7 @@ void EventLog::add_steps(const Part& part, Batch& batch) const {
     params.integer(turn.usage.input_tokens).integer(turn.usage.output_tokens);
     params.integer(turn.usage.cache_read_tokens).integer(turn.usage.cache_write_tokens);
     params.boolean(turn.usage.measured).boolean(turn.is_finished);
+    params.integer(turn.credits_per_usd).integer(turn.run_hold);
     batch.add(query::run_turn_commit, std::move(params));
   }
   for (const ToolRecord& tool : part.tools) {
@@ -262,15 +270,17 @@ Task<void> EventLog::write_one_by_one(Flight flight) {
 
 void EventLog::settle(Flight& flight, const Results& results) {
   ++flushes_;
-  const Result* appended = &results.at(0);
-  bool has_lock = false;
-  for (const Part& part : flight.parts) has_lock |= part.ending || part.wait;
-  if (has_lock) appended = &results.at(1);
+  const Result* appended = &results.at(flight.append_index);
   std::unordered_map<std::string_view, int> held;
   for (int i = 0; i < appended->size(); ++i) held.emplace((*appended)[i].text("id"), i);
 
   std::vector<CommittedEvents> published;
+  size_t next_step = flight.steps_index;
   for (Part& part : flight.parts) {
+    size_t first_step = std::exchange(next_step, next_step + part.steps());
+    for (size_t i = 0; i < part.turns.size(); ++i) {
+      part.run->credits_exhausted = !results.at(first_step + i).front().boolean("may_go_on");
+    }
     auto place = held.find(part.run->id);
     if (!part.events.empty() && place == held.end()) {
       lose(part.run);

@@ -59,15 +59,19 @@ class EventLog {
     std::unique_ptr<WaitRecord> wait;
     std::unique_ptr<Ending> ending;
     int64_t writes = 0;  // the run's count when the part was taken
+
+    size_t steps() const { return turns.size() + tools.size() + (wait ? 1 : 0) + (ending ? 1 : 0); }
   };
   struct Flight {
     std::vector<Part> parts;
+    size_t append_index = 0;   // of the batch's statements: the one that appends the events,
+    size_t steps_index = 0;    // and the first of the steps
     bool is_repeated = false;  // its first answer was lost: what is on disk may have another time
   };
 
   void mark_dirty(const RunPtr& run);
   Flight take_flight();
-  Batch batch_of(const Flight& flight) const;
+  Batch batch_of(Flight& flight) const;
   void add_events(const Flight& flight, Batch& batch) const;
   void add_steps(const Part& part, Batch& batch) const;
   Task<void> write(Flight flight);

@@ -42,6 +42,17 @@ ModelRequest request_of(AgentServices& services, const RunPtr& run, const Row& r
   return request;
 }
 
+RunLimits limits_of(const Row& row) {
+  constexpr int64_t seconds_most =
+      10LL * 366 * 86'400;  // as the setting; entitlements have no bound
+  RunLimits limits;
+  limits.turns = row.integer("limit_turns");
+  if (!row.is_null("max_turns")) limits.turns = std::min(limits.turns, row.integer("max_turns"));
+  limits.tool_calls = row.integer("limit_tool_calls");
+  limits.seconds = std::min(row.integer("limit_seconds"), seconds_most);
+  return limits;
+}
+
 std::vector<std::string> texts_of(std::string_view json) {
   std::vector<std::string> texts;
   std::optional<Json> parsed = parse_json_or_nothing(json);
@@ -137,7 +148,12 @@ std::vector<ChatMessage> RunParts::messages() const {
 
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   Batch load;
-  load.add(query::run_load, Params().text(run->id));
+  Params bounded;
+  std::shared_ptr<const Settings> settings = services.settings.current();
+  bounded.text(run->id).integer(settings->integer("limit.agent_turns"));
+  bounded.integer(settings->integer("limit.tool_calls"));
+  bounded.integer(settings->integer("limit.run_seconds"));
+  load.add(query::run_load, std::move(bounded));
   load.add(query::run_turns, Params().text(run->id));
   load.add(query::run_tool_results, Params().text(run->id));
   load.add(query::run_inputs, Params().text(run->id));
@@ -149,7 +165,8 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   parts.system_prompt = row.text("system_prompt");
   parts.tools = texts_of(row.text("tools"));
   parts.confirm_tools = texts_of(row.text("confirm_tools"));
-  if (!row.is_null("max_turns")) parts.turns_max = row.integer("max_turns");
+  parts.limits = limits_of(row);
+  run->credits_exhausted = row.boolean("credits_exhausted");
   add_steps(parts, loaded.at(1), loaded.at(2), loaded.at(3));
 
   Batch read_history;

@@ -27,13 +27,20 @@ struct ToolResult {
 // By turn and tool_call_id.
 using CallKey = std::pair<int, std::string>;
 
+// What bounds the run: its organization's entitlements, else the settings.
+struct RunLimits {
+  int64_t turns = 0;  // the persona's, where it is less
+  int64_t tool_calls = 0;
+  int64_t seconds = 0;  // of work, without waits
+};
+
 struct RunParts {
   ModelRequest request;  // complete but for messages and tools
   std::string system_prompt;
   std::vector<ChatMessage> history;  // oldest first
   std::vector<std::string> tools;
   std::vector<std::string> confirm_tools;
-  std::optional<int64_t> turns_max;  // the persona's
+  RunLimits limits;
 
   std::vector<FinishedTurn> turns;
   std::map<CallKey, ToolResult> results;

@@ -18,11 +18,10 @@ void close_broken_turn(AgentServices& services, const RunPtr& run) {
   run->turn_is_open = false;
   bool used_anything = !run->turn.text.empty() || run->turn.usage.input_tokens > 0;
   if (!used_anything) return;
-  TurnRecord record;
+  TurnRecord record = priced_turn(services, run);
   record.turn = run->turns + 1;
   record.text = run->turn.text;
   record.tool_calls_json = "[]";
-  record.usage = run->turn.usage;
   record.is_finished = false;
   services.events.commit_turn(run, std::move(record));
 }
@@ -57,7 +56,6 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
 }  // namespace
 
 Task<void> supervise_run(AgentServices& services, RunPtr run) {
-  int64_t limit_ms = services.settings.current()->integer("limit.run_seconds") * 1000;
   std::optional<RunOutcome> outcome;
   std::optional<RunFailure> failure;
   if (run->crash_count >= crashes_max) {
@@ -68,8 +66,9 @@ Task<void> supervise_run(AgentServices& services, RunPtr run) {
     co_return;
   } else {
     try {
-      Task<RunOutcome> work = execute_run(services, run);
-      int64_t rest_ms = limit_ms - run->worked_ms;
+      RunParts parts = co_await begin_run(services, run);
+      Task<RunOutcome> work = execute_run(services, run, parts);
+      int64_t rest_ms = parts.limits.seconds * 1000 - run->worked_ms;
       outcome = co_await with_timeout(services.loop, std::move(work), rest_ms);
       if (!outcome)
         failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");

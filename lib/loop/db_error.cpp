@@ -20,6 +20,8 @@ void add_members(Error& error, std::string_view hint) {
   for (const Json::Member& member : *members->as_object()) {
     if (member.first == "retry_after" && member.second.is_integer()) {
       error.retry_after_s = static_cast<int>(*member.second.as_integer());
+    } else if (member.first == "status" && member.second.is_integer()) {
+      error.other_status = static_cast<int>(*member.second.as_integer());
     } else if (member.first == "field") {
       FieldFault fault;
       fault.field = member.second.as_text() == nullptr ? "" : *member.second.as_text();

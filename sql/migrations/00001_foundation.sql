@@ -39,7 +39,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
 $$;
 
 -- Ends the transaction with an error of the API: code as on the wire, detail for the client, members
--- for the problem document ("retry_after" becomes the header, "field" and "fault" a fault of the input).
+-- for the problem document ("retry_after" becomes the header, "field" and "fault" a fault of the input, "status" the
+-- status where a code has two).
 CREATE FUNCTION fail(code text, detail text DEFAULT '', members jsonb DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN

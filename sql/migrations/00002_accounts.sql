@@ -129,11 +129,14 @@ CREATE INDEX referrals_inviter ON referrals (inviter_user_id, id);
 CREATE TABLE credit_accounts (
     org_id uuid PRIMARY KEY REFERENCES orgs,
     balance bigint NOT NULL DEFAULT 0,
-    held bigint NOT NULL DEFAULT 0 CHECK (held >= 0)
+    held bigint NOT NULL DEFAULT 0 CHECK (held >= 0),
+    entries bigint NOT NULL DEFAULT 0  -- the number of its newest transaction
 );
+-- The ledger. number counts an organization's rows from 1 without gaps, in the order of their commits.
 CREATE TABLE credit_transactions (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL REFERENCES credit_accounts,
+    number bigint NOT NULL,
     amount bigint NOT NULL,
     balance_after bigint NOT NULL,
     type text NOT NULL CHECK (type IN ('initial_grant', 'referral_reward', 'invitee_reward', 'admin_adjustment',
@@ -143,7 +146,7 @@ CREATE TABLE credit_transactions (
     note text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-CREATE INDEX credit_transactions_org ON credit_transactions (org_id, id);
+CREATE UNIQUE INDEX credit_transactions_number ON credit_transactions (org_id, number);
 
 CREATE TABLE audit_logs (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
@@ -200,16 +203,18 @@ CREATE FUNCTION credit_post(org uuid, amount bigint, kind text, reference_type t
                             reference_id text DEFAULT NULL, note text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    after bigint;
+    account credit_accounts;
 BEGIN
-    UPDATE credit_accounts AS a SET balance = balance + credit_post.amount WHERE a.org_id = org
-    RETURNING balance INTO STRICT after;
-    INSERT INTO credit_transactions (org_id, amount, balance_after, type, reference_type, reference_id, note)
-    VALUES (org, amount, after, kind, credit_post.reference_type, credit_post.reference_id, credit_post.note);
-    RETURN after;
-EXCEPTION WHEN numeric_value_out_of_range THEN
-    PERFORM fail('validation.error', 'amount would pass the bounds of a balance',
-                 '{"field": "amount", "fault": "out_of_range"}');
+    SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = org FOR NO KEY UPDATE;
+    IF account.balance::numeric + amount NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+        PERFORM fail('validation.error', 'would pass the bounds of a balance',
+                     '{"field": "amount", "fault": "out_of_range"}');
+    END IF;
+    UPDATE credit_accounts SET balance = balance + credit_post.amount, entries = entries + 1 WHERE org_id = org;
+    INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id, note)
+    VALUES (org, account.entries + 1, amount, account.balance + amount, kind, credit_post.reference_type,
+            credit_post.reference_id, credit_post.note);
+    RETURN account.balance + amount;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION credit_post FROM hostler_api, hostler_runner;

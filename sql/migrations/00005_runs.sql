@@ -44,7 +44,8 @@ CREATE TABLE runs (
     total_cached_tokens bigint NOT NULL DEFAULT 0,
     total_cost_nano_usd bigint NOT NULL DEFAULT 0,
     credits_used bigint NOT NULL DEFAULT 0,
-    credits_held bigint NOT NULL DEFAULT 0,
+    credits_held bigint NOT NULL DEFAULT 0 CHECK (credits_held >= 0),
+    credits_exhausted boolean NOT NULL DEFAULT false,  -- the last turn took what there was
     last_seq bigint NOT NULL DEFAULT 0,  -- exact while nobody owns the run
     turns integer NOT NULL DEFAULT 0,
     tool_calls integer NOT NULL DEFAULT 0,
@@ -175,7 +176,8 @@ $$;
 GRANT SELECT, INSERT ON runs TO hostler_api;
 GRANT SELECT ON usage_records TO hostler_api;
 GRANT SELECT, UPDATE ON runs TO hostler_runner;
-GRANT SELECT, INSERT ON run_events, run_turns, usage_records TO hostler_runner;
+GRANT SELECT, INSERT ON run_events, run_turns TO hostler_runner;
+GRANT SELECT ON usage_records TO hostler_runner;
 GRANT SELECT ON users, orgs, org_members, sessions, access_tokens, api_keys TO hostler_runner;
 
 CREATE FUNCTION run_duration_ms(r runs) RETURNS bigint

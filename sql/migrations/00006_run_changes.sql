@@ -15,19 +15,22 @@ END
 $$;
 
 -- Ends a run, in the transaction of its terminal event: state, assistant message, the message that a
--- failed retry had hidden, the thread's next run, what webhooks are told. The caller holds the thread's lock and has
--- checked that it may end the run. Everything else that belongs to the end of a run is added here.
+-- failed retry had hidden, the thread's next run, what webhooks are told, the credits that were held and not used. The
+-- caller holds the locks of thread and run and has checked that it may end the run. Everything else that belongs to
+-- the end of a run is added here.
 CREATE FUNCTION run_end(run uuid, new_status text, final_seq bigint, code text, message text,
                         answer text, is_incomplete boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     ended runs;
+    unused bigint := (SELECT credits_held FROM runs WHERE id = run);
 BEGIN
-    UPDATE runs SET status = new_status, queued = false, last_seq = final_seq, ended_at = clock_timestamp(),
-        owner_id = NULL, lease_until = NULL, input_request = NULL, input_deadline = NULL,
+    UPDATE runs SET status = new_status, queued = false, credits_held = 0, last_seq = final_seq,
+        ended_at = clock_timestamp(), owner_id = NULL, lease_until = NULL, input_request = NULL, input_deadline = NULL,
         error_code = code, error_message = left(message, 2000)
     WHERE id = run AND status IN ('running', 'waiting_for_input')
     RETURNING * INTO STRICT ended;
+    PERFORM credit_release(ended.org_id, unused);
     IF answer <> '' THEN
         INSERT INTO messages (org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
         VALUES (ended.org_id, ended.thread_id, ended.id, 'assistant', answer, is_incomplete,
@@ -84,21 +87,25 @@ END
 $$;
 
 -- A new run of a thread that is locked and belongs to the caller. is_queued: behind the active one.
--- The account's row serialises the organization, so that its limits are exact.
+-- The account's row serialises the organization, so that its limits and its credits are exact. limits:
+-- {active_max, queued_max, run_hold}, as the settings say.
 CREATE FUNCTION run_insert(place threads, route uuid, persona_id text, run_source text, is_queued boolean,
-                           active_max bigint, queued_max bigint) RETURNS runs
+                           limits jsonb) RETURNS runs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     persona personas := persona_resolve(persona_id);
     chosen llm_models := route_resolve(route, persona.model);
     provider llm_providers;
+    hold bigint := CASE WHEN model_is_free(chosen) THEN 0 ELSE (limits ->> 'run_hold')::bigint END;
+    active_max bigint := entitlement_integer(place.org_id, 'limit.concurrent_runs', (limits ->> 'active_max')::bigint);
+    queued_max bigint := entitlement_integer(place.org_id, 'limit.queued_runs', (limits ->> 'queued_max')::bigint);
     made runs;
 BEGIN
     SELECT * INTO STRICT provider FROM llm_providers WHERE id = chosen.provider_id;
     IF NOT EXISTS (SELECT 1 FROM messages WHERE thread_id = place.id AND hidden_by_run_id IS NULL) THEN
         PERFORM fail('runs.no_messages', format('POST /v1/threads/%s/messages first.', place.id));
     END IF;
-    PERFORM 1 FROM credit_accounts WHERE org_id = place.org_id FOR UPDATE;
+    PERFORM credit_lock(ARRAY[place.org_id]);
     IF is_queued THEN
         IF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND queued) >= queued_max THEN
             PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be queued.', queued_max),
@@ -109,11 +116,14 @@ BEGIN
         PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be active.', active_max),
                      '{"retry_after": 5}');
     END IF;
+    IF NOT model_is_free(chosen) THEN
+        PERFORM credit_hold(place.org_id, hold);
+    END IF;
     INSERT INTO runs (org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
-                      model_id, model, provider_kind, credential_name, persona_model)
+                      model_id, model, provider_kind, credential_name, persona_model, credits_held)
     VALUES (place.org_id, place.id, current_user_id(), is_queued, run_source,
             coalesce(current_request() ->> 'trace_id', ''), persona.persona_key || '@' || persona.version, persona.id,
-            chosen.id, chosen.model, provider.provider_kind, provider.name, coalesce(persona.model, ''))
+            chosen.id, chosen.model, provider.provider_kind, provider.name, coalesce(persona.model, ''), hold)
     RETURNING * INTO made;
     IF NOT is_queued THEN
         UPDATE threads SET active_run_id = made.id, updated_at = made.created_at WHERE id = place.id;
@@ -130,8 +140,8 @@ LANGUAGE sql SET search_path = public, pg_catalog AS $$
 $$;
 
 -- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4).
-CREATE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
-                           active_max bigint, queued_max bigint, OUT item json, OUT stopped uuid[])
+CREATE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text, limits jsonb,
+                           OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     place threads;
@@ -144,15 +154,25 @@ BEGIN
             PERFORM route_resolve(route, (persona_resolve(persona_id)).model);
             PERFORM run_busy(place.active_run_id);
         END IF;
-        made := run_insert(place, route, persona_id, 'enqueue', true, active_max, queued_max);
+        -- What is to be cancelled is locked before the account, as everywhere.
+        IF strategy = 'interrupt' THEN
+            PERFORM thread_runs_lock(place.id);
+        END IF;
+        made := run_insert(place, route, persona_id, 'enqueue', true, limits);
         IF strategy = 'interrupt' THEN
             stopped := thread_stop(place, made.id, 'interrupted');
         END IF;
     ELSE
-        made := run_insert(place, route, persona_id, 'api', false, active_max, queued_max);
+        made := run_insert(place, route, persona_id, 'api', false, limits);
     END IF;
     item := json_build_object('run_id', made.id, 'trace_id', made.trace_id);
 END
+$$;
+
+-- Whoever locks runs and an account locks the runs first: a daemon that commits a turn does.
+CREATE FUNCTION thread_runs_lock(thread uuid) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT 1 FROM runs WHERE thread_id = thread AND status IN ('running', 'waiting_for_input') ORDER BY id FOR UPDATE
 $$;
 
 -- Cancels the queued runs of a locked thread, then the active one; not `spared`. Answers whose daemons and followers
@@ -167,17 +187,18 @@ BEGIN
     IF place.active_run_id IS NOT NULL THEN
         stopped := stopped || place.active_run_id;
     END IF;
+    PERFORM thread_runs_lock(place.id);
     FOREACH waiting IN ARRAY stopped LOOP
         PERFORM run_cancel_locked(waiting, why);
     END LOOP;
     RETURN stopped;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION thread_stop FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION thread_stop, thread_runs_lock FROM hostler_api, hostler_runner;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a run without an answer came behind
 -- it; a run with the last one's route and persona begins.
-CREATE FUNCTION run_retry(thread uuid, active_max bigint, queued_max bigint) RETURNS json
+CREATE FUNCTION run_retry(thread uuid, limits jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     place threads := thread_of_caller_locked(thread);
@@ -194,7 +215,7 @@ BEGIN
     END IF;
     SELECT id INTO answer FROM messages
     WHERE thread_id = place.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
-    made := run_insert(place, last_run.model_id, last_run.persona_id, 'retry', false, active_max, queued_max);
+    made := run_insert(place, last_run.model_id, last_run.persona_id, 'retry', false, limits);
     UPDATE messages SET hidden_by_run_id = made.id
     WHERE id = answer AND (run_id = last_run.id OR last_run.status = 'completed' OR id > (
         SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = place.id AND m.role = 'user'
@@ -259,48 +280,52 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION daemon_start FROM hostler_api;
 
--- A finished turn of an owned run: the turn, its usage, the run's totals; false for a run that was lost.
--- The single place where a turn is paid for.
+-- A finished turn of an owned run: the turn, its usage, the run's totals, what it costs. The single place where a
+-- turn is paid for. held: false for a run that was lost; may_go_on: false when no credits are left for another turn.
 CREATE FUNCTION run_turn_commit(owner uuid, run uuid, run_epoch bigint, turn_number integer, turn_text text,
     calls json, turn_last_seq bigint, input_tokens bigint, output_tokens bigint, cache_read_tokens bigint,
-    cache_write_tokens bigint, is_measured boolean, is_finished boolean) RETURNS boolean
+    cache_write_tokens bigint, is_measured boolean, is_finished boolean, credits_per_usd bigint, run_hold bigint,
+    OUT held boolean, OUT may_go_on boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs;
     price llm_models;
-    cost bigint;
+    used usage_records;
 BEGIN
     SELECT * INTO r FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR NO KEY UPDATE;
-    IF r.id IS NULL THEN
-        RETURN false;
+    held := r.id IS NOT NULL;
+    may_go_on := held AND NOT r.credits_exhausted;
+    IF NOT held THEN
+        RETURN;
     END IF;
     SELECT * INTO STRICT price FROM llm_models WHERE id = r.model_id;
-    -- Dollars per million tokens are thousands of nano-dollars per token. Cached tokens are part of input.
-    cost := ceil(1000 * (greatest(input_tokens - cache_read_tokens - cache_write_tokens, 0) * price.input_usd_per_mtok
-                         + cache_read_tokens * price.cache_read_usd_per_mtok
-                         + cache_write_tokens * price.cache_write_usd_per_mtok
-                         + output_tokens * price.output_usd_per_mtok));
+    PERFORM credit_lock(ARRAY[r.org_id]);
     INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
-                               cache_write_tokens, cost_nano_usd, measured)
-    VALUES (r.org_id, r.id, turn_number, r.created_by_user_id, r.model, input_tokens, output_tokens,
-            cache_read_tokens, cache_write_tokens, cost, is_measured)
-    ON CONFLICT (run_id, turn) DO NOTHING;
+                               cache_write_tokens, cost_nano_usd, credits, measured)
+    SELECT r.org_id, r.id, turn_number, r.created_by_user_id, r.model, input_tokens, output_tokens,
+           cache_read_tokens, cache_write_tokens, cost, model_credits(price, cost, credits_per_usd), is_measured
+    FROM model_cost(price, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens) AS cost
+    ON CONFLICT (run_id, turn) DO NOTHING RETURNING * INTO used;
     -- A batch whose answer was lost is sent again; the turn is paid for once.
-    IF NOT FOUND THEN
-        RETURN true;
+    IF used.id IS NULL THEN
+        RETURN;
     END IF;
     -- A turn that was broken off is paid for, but is no step to go on from.
     IF is_finished THEN
         INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq)
         VALUES (r.id, r.org_id, turn_number, turn_text, calls, turn_last_seq);
     END IF;
+    PERFORM usage_add(used, owner);
+    r.credits_held := credit_charge(r, used.credits,
+                                    CASE WHEN model_is_free(price) THEN 0 ELSE greatest(run_hold, 1) END);
+    may_go_on := model_is_free(price) OR r.credits_held > 0;
     UPDATE runs SET turns = turn_number, crash_count = 0,
-        total_input_tokens = total_input_tokens + run_turn_commit.input_tokens,
-        total_output_tokens = total_output_tokens + run_turn_commit.output_tokens,
-        total_cached_tokens = total_cached_tokens + cache_read_tokens,
-        total_cost_nano_usd = total_cost_nano_usd + cost
+        total_input_tokens = total_input_tokens + used.input_tokens,
+        total_output_tokens = total_output_tokens + used.output_tokens,
+        total_cached_tokens = total_cached_tokens + used.cache_read_tokens,
+        total_cost_nano_usd = total_cost_nano_usd + used.cost_nano_usd,
+        credits_used = credits_used + used.credits, credits_held = r.credits_held, credits_exhausted = NOT may_go_on
     WHERE id = r.id;
-    RETURN true;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION run_turn_commit FROM hostler_api;

@@ -164,13 +164,13 @@ EXCEPTION WHEN others THEN
 END
 $$;
 
--- Ends runs that nobody answered in time. Answers how many.
+-- Ends runs that nobody answered in time. Answers how many. Locks threads, then runs, then accounts.
 CREATE FUNCTION run_expire_inputs(at_most integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     late record;
     r runs;
-    ended integer := 0;
+    late_runs runs[] := '{}';
 BEGIN
     FOR late IN SELECT id, thread_id FROM runs
                 WHERE status = 'waiting_for_input' AND input_deadline < clock_timestamp()
@@ -178,17 +178,20 @@ BEGIN
         PERFORM 1 FROM threads WHERE id = late.thread_id FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
         SELECT * INTO r FROM runs WHERE id = late.id AND status = 'waiting_for_input'
-            AND input_deadline < clock_timestamp() FOR UPDATE;
+            AND input_deadline < clock_timestamp() FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
+        late_runs := late_runs || r;
+    END LOOP;
+    PERFORM credit_lock(ARRAY(SELECT org_id FROM unnest(late_runs)));
+    FOREACH r IN ARRAY late_runs LOOP
         INSERT INTO run_events (run_id, seq, type, data)
         VALUES (r.id, r.last_seq + 1, 'run.failed',
                 json_build_object('code', 'run.input_timeout', 'message', 'Nobody answered in time.'));
         PERFORM run_end(r.id, 'failed', r.last_seq + 1, 'run.input_timeout', 'Nobody answered in time.',
             (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t WHERE t.run_id = r.id), true);
         PERFORM pg_notify('hostler_control', r.id::text);
-        ended := ended + 1;
     END LOOP;
-    RETURN ended;
+    RETURN cardinality(late_runs);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION run_expire_inputs FROM hostler_api;

@@ -26,12 +26,15 @@ CREATE TABLE subscriptions (
     current_period_start timestamptz NOT NULL,
     current_period_end timestamptz NOT NULL,
     cancelled_at timestamptz,
+    months_granted integer NOT NULL DEFAULT 0,
+    next_grant_at timestamptz,  -- the monthly date that is not granted yet; null: none follows
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CHECK (current_period_end > current_period_start),
     CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL))
 );
 CREATE UNIQUE INDEX subscriptions_active ON subscriptions (org_id) WHERE status = 'active';
 CREATE UNIQUE INDEX subscriptions_org ON subscriptions (org_id, id);
+CREATE INDEX subscriptions_due ON subscriptions (next_grant_at) WHERE status = 'active';
 CREATE INDEX subscriptions_period ON subscriptions (current_period_end) WHERE status = 'active';
 
 -- Each monthly date of a subscription is granted once, however often or late the job runs.
@@ -123,6 +126,16 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                      WHERE g.key = wanted_key AND g.value_type = 'integer'), setting)
 $$;
 
+-- What bounds one run of an organization, from the settings' values, in one look.
+CREATE FUNCTION run_limits(org uuid, turns_setting bigint, calls_setting bigint, seconds_setting bigint,
+                           OUT turns_max bigint, OUT tool_calls_max bigint, OUT seconds_max bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT coalesce(max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns'), turns_setting),
+           coalesce(max(g.value::bigint) FILTER (WHERE g.key = 'limit.tool_calls'), calls_setting),
+           coalesce(max(g.value::bigint) FILTER (WHERE g.key = 'limit.run_seconds'), seconds_setting)
+    FROM entitlements_granted(org) g WHERE g.value_type = 'integer'
+$$;
+
 -- GET /v1/entitlements. known: [{key, value, value_type, source}] of the settings that are limits.
 CREATE FUNCTION entitlement_list(wanted_org uuid, known json) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -179,22 +192,23 @@ BEGIN
 END
 $$;
 
--- Grants what is due of a subscription by now: at its start, and on each monthly date inside its period,
--- counted from the start (of January 31st that is the last day of February, then March 31st). The amount is
--- the entitlement credits.monthly_grant. The account's row serialises the organization's grants.
+-- Grants what is due of a subscription by now: at its start, and on each monthly date inside its period, counted from
+-- the start in UTC (of January 31st that is the last day of February, then March 31st). The amount is the entitlement
+-- credits.monthly_grant; what would pass the bounds of a balance is cut. The account's row serialises the grants.
 CREATE FUNCTION subscription_grant(subscription uuid) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     s subscriptions;
     due timestamptz;
-    month integer := 0;
+    month integer;
     monthly bigint;
+    fitting bigint;
     granted integer := 0;
 BEGIN
     SELECT * INTO STRICT s FROM subscriptions WHERE id = subscription;
-    PERFORM 1 FROM credit_accounts WHERE org_id = s.org_id FOR UPDATE;
+    PERFORM credit_lock(ARRAY[s.org_id]);
     SELECT * INTO STRICT s FROM subscriptions WHERE id = subscription;
-    IF s.status = 'cancelled' THEN
+    IF s.status <> 'active' OR s.next_grant_at IS NULL THEN
         RETURN 0;
     END IF;
     monthly := coalesce(
@@ -203,33 +217,45 @@ BEGIN
          AND (o.expires_at IS NULL OR o.expires_at > clock_timestamp())),
         (SELECT e.value::bigint FROM plan_entitlements e WHERE e.plan_id = s.plan_id
          AND e.key = 'credits.monthly_grant' AND e.value_type = 'integer'), 0);
+    month := s.months_granted;
     LOOP
         due := (s.current_period_start AT TIME ZONE 'UTC' + make_interval(months => month)) AT TIME ZONE 'UTC';
-        EXIT WHEN due > clock_timestamp() OR due >= s.current_period_end OR month > 1200;
+        IF due >= s.current_period_end OR month > 1200 THEN
+            due := NULL;
+        END IF;
+        EXIT WHEN due IS NULL OR due > clock_timestamp();
         INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
-        VALUES (s.id, s.org_id, due, monthly) ON CONFLICT DO NOTHING;
-        IF FOUND AND monthly > 0 THEN
-            PERFORM credit_post(s.org_id, monthly, 'monthly_grant', 'subscription', s.id::text, NULL);
+        SELECT s.id, s.org_id, due, least(monthly, 9223372036854775807 - greatest(a.balance, 0))
+        FROM credit_accounts a WHERE a.org_id = s.org_id RETURNING amount INTO STRICT fitting;
+        IF fitting > 0 THEN
+            PERFORM credit_post(s.org_id, fitting, 'monthly_grant', 'subscription', s.id::text, NULL);
             granted := granted + 1;
         END IF;
         month := month + 1;
     END LOOP;
+    UPDATE subscriptions SET months_granted = month, next_grant_at = due WHERE id = s.id;
     RETURN granted;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION subscription_grant FROM hostler_api, hostler_runner;
 
--- The daemon's job: what is due, and what has run out. Answers how many grants were made.
-CREATE FUNCTION subscription_upkeep() RETURNS integer
+-- The daemon's job: what is due, and what has run out; at most at_most of each. Answers how many grants were made.
+CREATE FUNCTION subscription_upkeep(at_most integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    moment timestamptz := clock_timestamp();
+    due_ids uuid[] := ARRAY(SELECT id FROM subscriptions WHERE status = 'active' AND next_grant_at <= moment
+                            ORDER BY next_grant_at LIMIT at_most);
+    ended_ids uuid[] := ARRAY(SELECT id FROM subscriptions WHERE status = 'active' AND current_period_end <= moment
+                              ORDER BY current_period_end LIMIT at_most);
     each_one record;
     granted integer := 0;
 BEGIN
-    FOR each_one IN SELECT s.id FROM subscriptions s WHERE s.status = 'active' ORDER BY s.org_id LOOP
+    FOR each_one IN SELECT s.id FROM subscriptions s WHERE s.id = ANY (due_ids || ended_ids)
+                    ORDER BY s.org_id, s.id LOOP
         granted := granted + subscription_grant(each_one.id);
         UPDATE subscriptions SET status = 'expired'
-        WHERE id = each_one.id AND status = 'active' AND current_period_end <= clock_timestamp();
+        WHERE id = each_one.id AND status = 'active' AND current_period_end <= moment;
     END LOOP;
     RETURN granted;
 END
@@ -249,10 +275,13 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM plans WHERE id = plan) THEN
         PERFORM fail('validation.error', 'there is no such plan', '{"field": "plan_id", "fault": "unknown"}');
     END IF;
+    -- The one before may have dates that no sweep has seen.
+    PERFORM subscription_grant(s.id) FROM subscriptions s
+    WHERE s.org_id = org AND s.status = 'active' AND s.current_period_end <= clock_timestamp();
     UPDATE subscriptions SET status = 'expired'
     WHERE org_id = org AND status = 'active' AND current_period_end <= clock_timestamp();
-    INSERT INTO subscriptions (org_id, plan_id, current_period_start, current_period_end)
-    VALUES (org, plan, period_start, period_end)
+    INSERT INTO subscriptions (org_id, plan_id, current_period_start, current_period_end, next_grant_at)
+    VALUES (org, plan, period_start, period_end, period_start)
     ON CONFLICT (org_id) WHERE status = 'active' DO NOTHING RETURNING * INTO made;
     IF made.id IS NULL THEN
         PERFORM fail('subscriptions.active_exists', 'Cancel it first: DELETE /v1/subscriptions/{id}.');
@@ -298,6 +327,7 @@ DECLARE
     now_is subscriptions;
 BEGIN
     PERFORM need_platform_admin();
+    PERFORM subscription_grant(wanted);
     UPDATE subscriptions SET status = 'cancelled', cancelled_at = clock_timestamp()
     WHERE id = wanted AND status = 'active' AND current_period_end > clock_timestamp() RETURNING * INTO now_is;
     IF now_is.id IS NULL THEN

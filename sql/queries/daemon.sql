@@ -59,15 +59,18 @@ RETURNING id, epoch;
 SELECT id FROM runs WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
 
 -- name: run_load
--- What a run is made of. $1 run uuid
+-- What a run is made of, and what bounds it; the settings are those of runs without entitlements. $1 run uuid,
+-- $2 turns_setting bigint, $3 calls_setting bigint, $4 seconds_setting bigint
 SELECT p.system_prompt, to_json(p.tools) AS tools, to_json(p.confirm_tools) AS confirm_tools, p.temperature,
-    p.max_turns, m.context_tokens,
+    p.max_turns, m.context_tokens, r.credits_exhausted,
+    limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
 FROM runs r
 JOIN personas p ON p.id = r.persona_row_id
 JOIN llm_models m ON m.id = r.model_id
 JOIN llm_providers l ON l.id = m.provider_id
+CROSS JOIN run_limits(r.org_id, $2, $3, $4) AS limits
 LEFT JOIN secrets s ON s.id = l.secret_id
 WHERE r.id = $1;
 
@@ -109,10 +112,16 @@ SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
 -- Before the runs of these threads end in this transaction. $1 thread_ids uuid[]
 SELECT count(*) FROM (SELECT id FROM threads WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE) AS locked;
 
+-- name: account_lock
+-- Before turns of these organizations are paid for, or their runs end, in this transaction; behind the runs' locks.
+-- $1 org_ids uuid[]
+SELECT credit_lock($1::uuid[]);
+
 -- name: run_turn_commit
 -- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 turn integer, $5 text, $6 tool_calls json, $7 last_seq bigint,
--- $8 input, $9 output, $10 cache_read, $11 cache_write tokens bigint, $12 measured boolean, $13 finished boolean
-SELECT run_turn_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS held;
+-- $8 input, $9 output, $10 cache_read, $11 cache_write tokens bigint, $12 measured boolean, $13 finished boolean,
+-- $14 credits_per_usd bigint, $15 run_hold bigint
+SELECT held, may_go_on FROM run_turn_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
 -- name: run_tool_results
 -- The results of a run's tool calls so far. $1 run uuid

@@ -2,12 +2,12 @@
 
 -- name: run_create
 -- $1 thread uuid, $2 route uuid or null, $3 persona_id text or null, $4 strategy text,
--- $5 active_max bigint, $6 queued_max bigint
-SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6);
+-- $5 limits jsonb: {active_max, queued_max, run_hold}
+SELECT item, stopped FROM run_create($1, $2, $3, $4, $5);
 
 -- name: run_retry
--- $1 thread uuid, $2 active_max bigint, $3 queued_max bigint
-SELECT run_retry($1, $2, $3) AS item;
+-- $1 thread uuid, $2 limits jsonb
+SELECT run_retry($1, $2) AS item;
 
 -- name: run_bell
 -- Tells the daemons to look for new runs, behind the durable transaction and not in it: a NOTIFY holds a

@@ -46,8 +46,9 @@ SELECT personal_org_id, id, 'key', 'hst_', sha256(convert_to('key' || id || n, '
 FROM users, generate_series(1, 3) AS n;
 INSERT INTO audit_logs (id, org_id, actor_user_id, action, target_type, target_id)
 SELECT uuidv7(), personal_org_id, id, 'auth.login', 'session', 'x' FROM users, generate_series(1, 8);
-INSERT INTO credit_transactions (id, org_id, amount, balance_after, type)
-SELECT uuidv7(), personal_org_id, 1, 1, 'consumption' FROM users, generate_series(1, 8);
+INSERT INTO credit_transactions (id, org_id, number, amount, balance_after, type)
+SELECT uuidv7(), personal_org_id, n, 1, 1, 'consumption' FROM users, generate_series(1, 8) AS n;
+UPDATE credit_accounts SET entries = 8;
 
 -- Half of all threads and runs belong to the large organization.
 INSERT INTO threads (id, org_id, created_by_user_id, title)
@@ -78,6 +79,15 @@ SELECT id, gen_random_uuid(), org_id, 1, 'call', 'question', 'yes' FROM runs;
 INSERT INTO usage_records (id, org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
                            cache_write_tokens, cost_nano_usd, measured)
 SELECT uuidv7(), org_id, id, 1, created_by_user_id, 'model', 1, 1, 0, 0, 1, true FROM runs;
+INSERT INTO usage_of_org (org_id, day, model, input_tokens, output_tokens, cost_nano_usd, record_count)
+SELECT personal_org_id, current_date - n, 'model', 1, 1, 1, 1 FROM users, generate_series(1, 5) AS n;
+INSERT INTO usage_of_platform (day, model, daemon_id, input_tokens, output_tokens, cost_nano_usd, record_count)
+SELECT current_date - n, 'model', gen_random_uuid(), 1, 1, 1, 1 FROM generate_series(1, 4000) AS n;
+INSERT INTO redemption_codes (id, code, type, value, value_type, max_uses, batch_id, created_by_user_id)
+SELECT uuidv7(), 'AAAA-' || upper(login), 'credits', '1', 'integer', 1, 'batch' || login, id FROM users;
+INSERT INTO redemptions (code_id, user_id, org_id)
+SELECT c.id, u.id, u.personal_org_id FROM redemption_codes c JOIN users u ON u.id = c.created_by_user_id
+WHERE u.login <> 'user1';
 INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
 SELECT uuidv7(), id, 'llm_provider', 1, 'x', 'x' FROM orgs;
 UPDATE llm_providers p SET secret_id = s.id FROM secrets s WHERE s.org_id = p.org_id;
@@ -116,8 +126,9 @@ INSERT INTO plans (name, display_name) SELECT 'plan' || n, 'Plan' FROM generate_
 INSERT INTO plan_entitlements (plan_id, key, value, value_type)
 SELECT id, 'credits.monthly_grant', '1', 'integer' FROM plans;
 -- All organizations but the last have one.
-INSERT INTO subscriptions (org_id, plan_id, current_period_start, current_period_end)
-SELECT u.personal_org_id, p.id, clock_timestamp(), clock_timestamp() + interval '1 year'
+INSERT INTO subscriptions (org_id, plan_id, current_period_start, current_period_end, months_granted, next_grant_at)
+SELECT u.personal_org_id, p.id, clock_timestamp() - interval '1 day', clock_timestamp() + interval '1 year', 1,
+       clock_timestamp() + CASE WHEN u.login LIKE 'user3_' THEN interval '-1 hour' ELSE interval '30 days' END
 FROM users u, plans p WHERE p.name = 'plan1' AND u.login <> 'user4000';
 INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
 SELECT id, org_id, current_period_start, 1 FROM subscriptions;

@@ -201,6 +201,7 @@ TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
   Params turn;
   turn.text(old_daemon).text(run_id).integer(old_epoch).integer(1).text("t").text("[]").integer(2);
   turn.integer(1).integer(1).integer(0).integer(0).boolean(true).boolean(true);
+  turn.integer(1000).integer(10);
   EXPECT_EQ(session.run(query::run_turn_commit, turn).text(), "f");
   EXPECT_EQ(run_column("status", run_id), "running");
   EXPECT_TRUE(finish(new_daemon, run_id, new_epoch, "completed", "ours"));
@@ -232,6 +233,7 @@ TEST_F(RunStatesTest, ATurnIsPaidForOnceHoweverOftenItIsSent) {
     Params turn;
     turn.text(daemon_id).text(run_id).integer(epoch).integer(1).text("t").text("[]").integer(2);
     turn.integer(1000).integer(500).integer(0).integer(0).boolean(true).boolean(true);
+    turn.integer(1000).integer(10);
     EXPECT_EQ(session.run(query::run_turn_commit, turn).text(), "t");
   }
   // 1000 tokens at 1 $ and 500 at 2 $ a million are 2,000,000 nano-dollars.
@@ -323,7 +325,7 @@ TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
   EXPECT_EQ(messages_of(thread_id), "question|old");
 
   Params params;
-  params.text(thread_id).integer(10).integer(100);
+  params.text(thread_id).text(RunWorld::run_limits());
   world_.as_owner(query::run_retry, params);
   EXPECT_EQ(messages_of(thread_id), "question");
   std::string retried = world_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");

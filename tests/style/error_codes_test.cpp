@@ -67,6 +67,11 @@ TEST(ErrorCodes, NamesAreTheEnumeratorsWithADot) {
   }
 }
 
+// A run that cannot be paid for, and an administrator who takes more than there is.
+bool has_second_status(const DocumentedCode& documented) {
+  return documented.code == "credits.insufficient" && documented.status == "409";
+}
+
 TEST(ErrorCodes, InTheDocumentHaveARowWithTheSameStatus) {
   Json document = openapi_document();
   std::vector<DocumentedCode> codes = codes_of(document);
@@ -75,7 +80,7 @@ TEST(ErrorCodes, InTheDocumentHaveARowWithTheSameStatus) {
     std::optional<ErrorCode> code = error_code_named(documented.code);
     ASSERT_TRUE(code.has_value()) << documented.where << ": lib/error.cpp has no row "
                                   << documented.code;
-    if (documented.status == "default") continue;
+    if (documented.status == "default" || has_second_status(documented)) continue;
     EXPECT_EQ(std::to_string(error_row(*code).status), documented.status)
         << documented.where << " " << documented.code;
   }

@@ -26,6 +26,7 @@ RunWorld::RunWorld(const TestDatabase& made) : database(made) {
       "INSERT INTO org_members (org_id, user_id, role) VALUES ('{0}', '{1}', 'owner'),"
       "('{0}', '{2}', 'member');"
       "INSERT INTO credit_accounts (org_id) VALUES ('{0}');"
+      "SELECT credit_post('{0}', 1000000, 'admin_adjustment');"
       "INSERT INTO llm_providers (id, org_id, name, provider_kind) VALUES ('{3}', '{0}', 'p', "
       "'openai');"
       "INSERT INTO llm_models (id, org_id, provider_id, model, is_default, input_usd_per_mtok, "
@@ -61,10 +62,14 @@ Result RunWorld::as_owner(const Statement& statement, const Params& params) cons
   return result;
 }
 
+std::string RunWorld::run_limits(int64_t active_max) {
+  return fmt::format(R"({{"active_max": {}, "queued_max": 100, "run_hold": 10}})", active_max);
+}
+
 std::string RunWorld::new_run(const std::string& thread_id, const std::string& strategy,
                               int64_t active_max) const {
   Params params;
-  params.text(thread_id).null().null().text(strategy).integer(active_max).integer(100);
+  params.text(thread_id).null().null().text(strategy).text(run_limits(active_max));
   Result result = as_owner(query::run_create, params);
   std::optional<Json> made = parse_json_or_nothing(result.text());
   return std::string(made->text_or("run_id"));

@@ -19,6 +19,8 @@ struct RunWorld {
   void begin_as(DbSession& session, const std::string& user_id) const;
   // One statement of sql/queries as the owner, in a transaction of its own.
   Result as_owner(const Statement& statement, const Params& params = {}) const;
+  // What the settings say to a new run.
+  static std::string run_limits(int64_t active_max = 1000);
   // Creates a run of the thread and answers its id.
   std::string new_run(const std::string& thread_id, const std::string& strategy = "reject",
                       int64_t active_max = 1000) const;
