@@ -1,7 +1,7 @@
 // hostlerctl: the operator's command line. Sets up the database, applies migrations, makes users
-// and administrators, shows organizations, ends sessions and keys, mends the outbox, shows and
-// checks the settings. Talks to Postgres directly, never over HTTP, as a superuser or a member of
-// hostler_owner (database.url). Exit status: 0, or as in sysexits.h. Owner of CLI11.
+// and administrators, shows organizations, ends sessions and keys, mends the outbox, verifies the
+// ledger, shows and checks the settings. Talks to Postgres directly, never over HTTP, as a superuser
+// or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h. Owner of CLI11.
 #include <unistd.h>
 
 #include <string>
@@ -14,7 +14,9 @@
 #include "ctl/backup.h"
 #include "ctl/doctor.h"
 #include "ctl/gateway.h"
+#include "ctl/ledger.h"
 #include "ctl/migrations.h"
+#include "ctl/offers.h"
 #include "ctl/outbox.h"
 #include "ctl/setup_database.h"
 #include "ctl/tenants.h"
@@ -44,6 +46,9 @@ struct Options {
   NewUser new_user;
   std::string login;       // of the user that a command is about
   std::string session_id;  // of the session
+  CreditAdjustment adjustment;
+  std::string flag_key;
+  bool flag_value = false;
 
   bool as_json() const { return output == "json"; }
 };
@@ -156,6 +161,19 @@ int run_session(const CLI::App& session, const Settings& settings, const Options
   return revoke_sessions(settings, options.login);
 }
 
+// The commands of two words that come to the same: the second one is all there is.
+int run_money(const CLI::App& app, const Settings& settings, Options& options) {
+  const CLI::App& area = *app.get_subcommands().front();
+  if (area.get_subcommands().empty()) return print_help(area);
+  if (area.get_name() == "ledger") return verify_ledger(settings, options.as_json());
+  if (area.get_name() == "plan") return list_plans(settings, options.as_json());
+  if (area.get_name() == "flag") {
+    return set_flag(settings, options.flag_key, options.flag_value, options.as_json());
+  }
+  options.adjustment.as_json = options.as_json();
+  return adjust_credits(settings, options.adjustment);
+}
+
 int run(const CLI::App& app, Options& options) {
   if (app.get_subcommands().empty()) return print_help(app);
   if (app.got_subcommand("version")) return print_version(options);
@@ -197,6 +215,7 @@ int run(const CLI::App& app, Options& options) {
   if (app.got_subcommand("session")) {
     return run_session(*app.get_subcommand("session"), loaded.settings, options);
   }
+  if (!app.got_subcommand("migrate")) return run_money(app, loaded.settings, options);
   options.migrate.database_url = loaded.settings.text("database.url");
   options.migrate.as_json = options.as_json();
   return migrate(options.migrate);
@@ -294,6 +313,27 @@ void add_outbox_commands(CLI::App& app, Options& options) {
   drop->add_option("ID", options.message_id, "the message")->required();
 }
 
+void add_money_commands(CLI::App& app, Options& options) {
+  CLI::App* ledger = app.add_subcommand("ledger", "check the ledger of credits");
+  ledger->require_subcommand(0, 1);
+  ledger->add_subcommand("verify", "name the first row that is wrong, or none");
+  CLI::App* credits = app.add_subcommand("credits", "change credits by hand");
+  credits->require_subcommand(0, 1);
+  CLI::App* adjust = credits->add_subcommand("adjust", "add or take credits of an organization");
+  adjust->add_option("--org", options.adjustment.org_id, "the organization's id")->required();
+  adjust->add_option("--amount", options.adjustment.amount, "positive adds, negative takes")
+      ->required();
+  adjust->add_option("--note", options.adjustment.note, "why, for the ledger");
+  CLI::App* plan = app.add_subcommand("plan", "show the plans");
+  plan->require_subcommand(0, 1);
+  plan->add_subcommand("list", "each plan with its entitlements");
+  CLI::App* flag = app.add_subcommand("flag", "set feature flags");
+  flag->require_subcommand(0, 1);
+  CLI::App* set = flag->add_subcommand("set", "the value where no organization overrides it");
+  set->add_option("KEY", options.flag_key, "the flag")->required();
+  set->add_option("VALUE", options.flag_value, "true or false")->required();
+}
+
 void add_commands(CLI::App& app, Options& options) {
   app.set_version_flag("--version", "hostlerctl " HOSTLER_VERSION);
   app.set_help_all_flag("--help-all", "Print the help of all commands and exit");
@@ -336,6 +376,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_tenant_commands(app, options);
   add_gateway_commands(app, options);
   add_outbox_commands(app, options);
+  add_money_commands(app, options);
   app.add_subcommand("config", "print the settings in force, as a file with comments");
   app.add_subcommand("check-config", "say what is wrong with the settings, or nothing");
   app.add_subcommand("version", "print the versions of program and schema");

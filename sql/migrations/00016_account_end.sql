@@ -78,6 +78,15 @@ DECLARE
     place threads;
     stopped uuid[] := '{}';
 BEGIN
+    -- Threads, then runs, then accounts, before the first run ends: the order of everybody who locks several.
+    PERFORM 1 FROM threads t WHERE t.id IN (
+        SELECT r.thread_id FROM runs r
+        WHERE r.created_by_user_id = who AND r.status IN ('running', 'waiting_for_input'))
+    ORDER BY t.id FOR UPDATE OF t;
+    PERFORM 1 FROM runs r WHERE r.created_by_user_id = who AND r.status IN ('running', 'waiting_for_input')
+    ORDER BY r.id FOR UPDATE;
+    PERFORM credit_lock(ARRAY(SELECT r.org_id FROM runs r WHERE r.created_by_user_id = who
+                              AND r.status IN ('running', 'waiting_for_input')));
     FOR place IN
         SELECT t.* FROM threads t WHERE t.id IN (
             SELECT r.thread_id FROM runs r

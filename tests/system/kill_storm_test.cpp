@@ -1,7 +1,7 @@
 // The daemon is killed again and again while runs are under way. Whatever happens: no event is lost
 // or doubled, every run ends once, no turn is paid for twice, no finished tool call is made again,
-// the deltas of a completed run, less the discarded ones, are its stored message, and each webhook
-// endpoint gets one message for the end of each run.
+// the ledger is right, the deltas of a completed run, less the discarded ones, are its stored
+// message, and each webhook endpoint gets one message for the end of each run.
 //
 // The checks are first shown to see such faults: rows are spoilt by hand, and each must be found.
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 #include "tests/support/accounts.h"
 #include "tests/support/child.h"
 #include "tests/support/outside_peers.h"
+#include "tests/support/run_program.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -77,7 +78,8 @@ void add_model(ApiStack& stack) {
                   stack.model_url()));
   ASSERT_EQ(provider.status, 201) << provider.body;
   std::string path = "/v1/llm-providers/" + provider.member("id") + "/models?scope=platform";
-  ASSERT_EQ(admin.client.post(path, R"({"model":"m","is_default":true})").status, 201);
+  const char* model = R"({"model":"m","is_default":true,"output_usd_per_mtok":20})";
+  ASSERT_EQ(admin.client.post(path, model).status, 201);
 }
 
 // Three endpoints an organization: two that want the ends of runs, one that wants none of these.
@@ -103,6 +105,18 @@ void start_runs(ApiStack& stack, const OutsidePeer& receiver) {
       EXPECT_EQ(made.status, 201) << made.body;
     }
   }
+}
+
+// Everything was paid for once, and nothing is held any more.
+void check_ledger(ApiStack& stack) {
+  ProgramRun verified =
+      run_ctl({"ledger", "verify"}, {"HOSTLER_DATABASE_URL=" + stack.database().superuser_url()});
+  EXPECT_EQ(verified.status, 0) << verified.err;
+  EXPECT_EQ(sql_number(stack, "SELECT sum(held)::bigint FROM credit_accounts"), 0);
+  EXPECT_GE(
+      sql_number(stack, "SELECT count(*) FROM credit_transactions WHERE type = 'consumption'"),
+      users * runs_each / 2)
+      << "runs were not paid for";
 }
 
 TEST(KillStorm, LosesNothingAndDoublesNothing) {
@@ -132,6 +146,7 @@ TEST(KillStorm, LosesNothingAndDoublesNothing) {
   }
   EXPECT_EQ(ids.size(), static_cast<size_t>(2 * users * runs_each)) << "what arrived";
   EXPECT_EQ(faults(stack), "");
+  check_ledger(stack);
   EXPECT_EQ(sql_number(stack,
                        "SELECT count(*) FROM runs WHERE status = 'failed' "
                        "AND error_code <> 'run.crashed'"),

@@ -1,0 +1,65 @@
+// The ledger; see ctl/ledger.h.
+#include "ctl/ledger.h"
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/owner_session.h"
+#include "lib/error.h"
+#include "lib/json.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+int print_fault(const Row& fault, bool as_json) {
+  if (as_json) {
+    JsonWriter json;
+    json.begin_object().member("ok", false).member("place", fault.text("place"));
+    json.member("id", fault.text("id")).member("org_id", fault.text("org_id"));
+    json.member("what", fault.text("what")).end_object();
+    print_out(json.take() + "\n");
+    return exit_bad_input;
+  }
+  return fail(exit_bad_input,
+              fmt::format("{} {} of organization {}: {}", fault.text("place"), fault.text("id"),
+                          fault.text("org_id"), fault.text("what")));
+}
+
+}  // namespace
+
+int verify_ledger(const Settings& settings, bool as_json) {
+  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl ledger");
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  Result fault = owner.session->run(query::ledger_fault);
+  if (!fault.empty()) return print_fault(fault.front(), as_json);
+  Result counted = owner.session->run(query::ledger_counts);
+  int64_t transactions = counted.front().integer("transactions");
+  int64_t accounts = counted.front().integer("accounts");
+  JsonWriter json;
+  json.begin_object().member("ok", true).member("transactions", transactions);
+  json.member("accounts", accounts).end_object();
+  print_out(as_json ? json.take() + "\n"
+                    : fmt::format("the ledger is right: {} transactions of {} accounts\n",
+                                  transactions, accounts));
+  return exit_ok;
+}
+
+int adjust_credits(const Settings& settings, const CreditAdjustment& adjustment) {
+  if (adjustment.amount == 0) return fail(exit_usage, "--amount must not be 0");
+  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl credits");
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  owner.session->begin();
+  owner.session->run(query::operator_enter);
+  Params params;
+  params.text(adjustment.org_id).integer(adjustment.amount).text_or_null(adjustment.note);
+  Result adjusted = owner.session->run(query::credit_adjust, params);
+  std::string account(adjusted.text());
+  owner.session->commit();
+  std::optional<Json> shown = parse_json_or_nothing(account);
+  int64_t balance = shown ? shown->integer_or("balance", 0) : 0;
+  print_out(adjustment.as_json ? account + "\n" : fmt::format("the balance is {}\n", balance));
+  return exit_ok;
+}
+
+}  // namespace hostler

@@ -1,0 +1,57 @@
+// Plans and flags; see ctl/offers.h.
+#include "ctl/offers.h"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/owner_session.h"
+#include "lib/json.h"
+#include "queries.h"
+
+namespace hostler {
+namespace {
+
+std::string plan_text(const Json& plan) {
+  std::string text = fmt::format("{}  {}  {}\n", plan.text_or("id"), plan.text_or("name"),
+                                 plan.text_or("display_name"));
+  const Json* entitlements = plan.find("entitlements");
+  if (entitlements == nullptr || !entitlements->is_array()) return text;
+  for (const Json& entitlement : *entitlements->as_array()) {
+    text += fmt::format("    {} = {} ({})\n", entitlement.text_or("key"),
+                        entitlement.text_or("value"), entitlement.text_or("value_type"));
+  }
+  return text;
+}
+
+}  // namespace
+
+int list_plans(const Settings& settings, bool as_json) {
+  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl plan");
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  Result found = owner.session->run(query::operator_plans);
+  std::string list(found.text());
+  if (as_json) {
+    print_out(list + "\n");
+    return exit_ok;
+  }
+  std::optional<Json> plans = parse_json_or_nothing(list);
+  if (!plans || !plans->is_array()) return fail(exit_software, "the plans cannot be read");
+  for (const Json& plan : *plans->as_array()) print_out(plan_text(plan));
+  return exit_ok;
+}
+
+int set_flag(const Settings& settings, const std::string& key, bool value, bool as_json) {
+  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl flag");
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  owner.session->begin();
+  owner.session->run(query::operator_enter);
+  Result set = owner.session->run(query::feature_flag_update, Params().text(key).boolean(value));
+  std::string flag(set.text());
+  owner.session->commit();
+  print_out(as_json ? flag + "\n" : fmt::format("{} is {}\n", key, value));
+  return exit_ok;
+}
+
+}  // namespace hostler
