@@ -167,11 +167,9 @@ int run_money(const CLI::App& app, const Settings& settings, Options& options) {
   if (area.get_subcommands().empty()) return print_help(area);
   if (area.get_name() == "ledger") return verify_ledger(settings, options.as_json());
   if (area.get_name() == "plan") return list_plans(settings, options.as_json());
-  if (area.get_name() == "flag") {
-    return set_flag(settings, options.flag_key, options.flag_value, options.as_json());
-  }
   options.adjustment.as_json = options.as_json();
-  return adjust_credits(settings, options.adjustment);
+  if (area.get_name() == "credits") return adjust_credits(settings, options.adjustment);
+  return set_flag(settings, options.flag_key, options.flag_value, options.as_json());
 }
 
 int run(const CLI::App& app, Options& options) {
@@ -315,20 +313,16 @@ void add_outbox_commands(CLI::App& app, Options& options) {
 
 void add_money_commands(CLI::App& app, Options& options) {
   CLI::App* ledger = app.add_subcommand("ledger", "check the ledger of credits");
-  ledger->require_subcommand(0, 1);
   ledger->add_subcommand("verify", "name the first row that is wrong, or none");
   CLI::App* credits = app.add_subcommand("credits", "change credits by hand");
-  credits->require_subcommand(0, 1);
   CLI::App* adjust = credits->add_subcommand("adjust", "add or take credits of an organization");
   adjust->add_option("--org", options.adjustment.org_id, "the organization's id")->required();
-  adjust->add_option("--amount", options.adjustment.amount, "positive adds, negative takes")
-      ->required();
+  adjust->add_option("--amount", options.adjustment.amount, "negative takes")->required();
   adjust->add_option("--note", options.adjustment.note, "why, for the ledger");
   CLI::App* plan = app.add_subcommand("plan", "show the plans");
-  plan->require_subcommand(0, 1);
   plan->add_subcommand("list", "each plan with its entitlements");
   CLI::App* flag = app.add_subcommand("flag", "set feature flags");
-  flag->require_subcommand(0, 1);
+  for (CLI::App* area : {ledger, credits, plan, flag}) area->require_subcommand(0, 1);
   CLI::App* set = flag->add_subcommand("set", "the value where no organization overrides it");
   set->add_option("KEY", options.flag_key, "the flag")->required();
   set->add_option("VALUE", options.flag_value, "true or false")->required();

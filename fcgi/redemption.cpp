@@ -107,7 +107,7 @@ Task<Response> redeem_code(Services& services, Request& request) {
   fields.check();
   Params limit;
   limit.integer(services.settings().integer("limit.redeem_tries_per_minute"));
-  co_await services.query(request, query::redemption_try, std::move(limit));
+  co_await services.query_apart(request, query::redemption_try, std::move(limit));
   Params params;
   params.text(code);
   Result redeemed = co_await services.query(request, query::redemption_redeem, std::move(params));
