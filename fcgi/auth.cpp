@@ -48,15 +48,17 @@ NewAccount read_new_account(const Request& request) {
   return account;
 }
 
+// By file or environment; administrators may have stored how, too.
 bool mail_is_configured(const Settings& settings) {
   return !settings.text("mail.dir").empty() || !settings.text("mail.smtp_host").empty();
 }
 
 // What did not go as asked; empty: nothing.
-std::string registration_warning(bool code_held, const Settings& settings) {
+std::string registration_warning(const Row& made, const Settings& settings) {
   std::string warning;
-  if (!code_held) warning = "The invitation code does not hold; you are registered without it.";
-  if (!mail_is_configured(settings)) {
+  if (!made.boolean("code_held"))
+    warning = "The invitation code does not hold; you are registered without it.";
+  if (!made.boolean("mail_is_stored") && !mail_is_configured(settings)) {
     if (!warning.empty()) warning += ' ';
     warning += "No mail can be sent yet, so your address is not verified.";
   }
@@ -147,7 +149,7 @@ Task<Response> register_account(Services& services, Request& request) {
   Result made = co_await services.query(request, query::register_user, std::move(params));
   Row row = made.front();
   const Settings& settings = services.settings();
-  std::string warning = registration_warning(row.boolean("code_held"), settings);
+  std::string warning = registration_warning(row, settings);
   Response response = session_response(tokens, settings);
   response.status = 201;
   response.text = registration_json(row.text("new_user_id"), tokens, warning);

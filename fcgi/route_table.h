@@ -92,7 +92,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/me/invite-code",             user,
             quick, none, by_org, show_own_invite_code},
     {post,  "/v1/me/invite-code/reset",       user,
-            own, none, by_org, reset_own_invite_code},
+            once, none, by_org, reset_own_invite_code},
 
     {get,   "/v1/orgs",                       user,
             own, none, by_org, list_orgs},

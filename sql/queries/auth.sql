@@ -4,7 +4,8 @@
 -- An account with all that belongs to it, and its first session.
 -- $1 login text, $2 email text, $3 password_hash text, $4 locale text, $5 invite_code text or null,
 -- $6 access_hash bytea, $7 refresh_hash bytea, $8 terms jsonb, $9 mail jsonb
-SELECT new_user_id, code_held FROM register_user($1, $2, $3, $4, $5, $6, $7, $8, $9);
+SELECT new_user_id, code_held, email_config_is_stored() AS mail_is_stored
+FROM register_user($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: login_begin
 -- Whom a password must be checked for; raises the limits on failures. $1 login text, $2 terms jsonb
