@@ -1,7 +1,8 @@
 // hostlerctl: the operator's command line. Sets up the database, applies migrations, makes users
 // and administrators, shows organizations, ends sessions and keys, mends the outbox, verifies the
-// ledger, shows and checks the settings. Talks to Postgres directly, never over HTTP, as a superuser
-// or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h. Owner of CLI11.
+// ledger, shows and checks the settings. Talks to Postgres directly, never over HTTP, as a
+// superuser or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h.
+// Owner of CLI11.
 #include <unistd.h>
 
 #include <string>
