@@ -167,7 +167,11 @@ Task<Response> dispatch(Services& services, Request& request) {
   } catch (const std::exception& error) {
     fault = Error(ErrorCode::internal_error, {}, error.what());
   }
-  if (fault) request.once.reset();  // rolls back
+  if (fault && request.once) {
+    // Before the answer: whoever calls again after it with the same key must not meet this call.
+    std::shared_ptr<Once> once = std::move(request.once);
+    co_await once->transaction.roll_back();
+  }
   if (fault && owes_denial(request)) {
     try {
       bool with_guard = ids_are_well(request);

@@ -222,4 +222,10 @@ bool is_service_port(int port) {
   return std::find(std::begin(above), std::end(above), port) != std::end(above);
 }
 
+bool ends_in_number(std::string_view host) {
+  while (host.ends_with('.')) host.remove_suffix(1);
+  std::string_view last = host.substr(host.rfind('.') + 1);
+  return !last.empty() && last[0] >= '0' && last[0] <= '9';
+}
+
 }  // namespace hostler

@@ -360,4 +360,13 @@ Task<void> Transaction::commit() {
   co_await answer_of(call);
 }
 
+Task<void> Transaction::roll_back() {
+  bool is_alive = open_ && connection_->ready() && connection_->session_number() == session_number_;
+  open_ = false;
+  if (!is_alive) co_return;
+  std::shared_ptr<BatchCall> call = connection_->send_plain("ROLLBACK");
+  CallAwaiter awaiter(call);
+  co_await awaiter;
+}
+
 }  // namespace hostler

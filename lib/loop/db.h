@@ -149,6 +149,8 @@ class Transaction {
   Task<Results> run(Batch batch);
   Task<Result> run(const Statement& statement, Params params = {});
   Task<void> commit();
+  // Waits until its locks are gone, which the destructor does not. Never throws.
+  Task<void> roll_back();
   // Steps of this transaction for somebody who takes them for one of their own: their commit()
   // does nothing. Must end before this one.
   Transaction part() const;

@@ -81,6 +81,8 @@ bool HttpExchange::prepare() {
     fail(HttpFailureKind::bad_request, "only https is allowed here");
   } else if (std::optional<IpAddress> literal = IpAddress::parse(url_.host)) {
     if (!may_dial(*literal)) fail(HttpFailureKind::denied_address, refused_);
+  } else if (request_.guarded && ends_in_number(url_.host)) {
+    fail(HttpFailureKind::denied_address, "the host ends in a number and is no address");
   }
   return phase_ != Phase::ended;
 }

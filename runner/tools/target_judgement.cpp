@@ -14,13 +14,10 @@ bool is_refused(const IpAddress& address, int port, const CidrList& allowed) {
 }
 
 // A name that is no public site's: of one word, or under a suffix that RFC 6761, 6762 or 8375 sets
-// aside for local use. What does not resolve here may resolve where the reader is. A last word that
-// begins with a digit makes it an IPv4 address for some readers (WHATWG URL, 4.3): no public suffix
-// does.
+// aside for local use. What does not resolve here may resolve where the reader is.
 bool is_local_name(std::string_view host) {
+  if (ends_in_number(host)) return true;
   while (host.ends_with('.')) host.remove_suffix(1);
-  std::string_view last = host.substr(host.rfind('.') + 1);
-  if (!last.empty() && last[0] >= '0' && last[0] <= '9') return true;
   for (std::string_view suffix : {".localhost", ".local", ".internal", ".home.arpa"}) {
     if (host.ends_with(suffix)) return true;
   }

@@ -42,6 +42,15 @@ std::string wait_for_mail(ApiStack& stack, const std::string& id, std::string_vi
   }
 }
 
+// How often a server was given the mail; registration sends others.
+size_t copies_of(const std::string& id, const OutsidePeer& server) {
+  size_t copies = 0;
+  for (const Json& record : server.records()) {
+    copies += record.text_or("message").find("Message-ID: <" + id) != std::string::npos ? 1 : 0;
+  }
+  return copies;
+}
+
 void configure(ApiStack& stack, const TestUser& admin, int port, std::string_view tls) {
   Answer stored = admin.client.put(
       "/v1/admin/email/config",
@@ -71,7 +80,7 @@ TEST(Mail, WaitsUntilThereAreSettings) {
   auto server = start_mail_server("starttls");
   configure(*stack, admin, server->port(), "starttls");
   EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
-  EXPECT_EQ(server->records().size(), 1u);
+  EXPECT_EQ(copies_of(id, *server), 1u);
 }
 
 TEST(Mail, IsTriedAgainUnlessItsRecipientIsRefusedForGood) {
@@ -109,9 +118,7 @@ TEST(Mail, IsNotLostWhenTheDaemonDies) {
   stack->kill_runner();
   stack->start_runner();
   EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
-  for (const Json& record : server->records()) {
-    EXPECT_NE(record.text_or("message").find("Message-ID: <" + id), std::string::npos);
-  }
+  EXPECT_GE(copies_of(id, *server), 1u);  // at least once, by the same name
 }
 
 TEST(Mail, CannotBeMadeToCarryFurtherFields) {
