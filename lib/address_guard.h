@@ -44,11 +44,11 @@ enum class AddressKind {
 AddressKind kind_of_address(const IpAddress& address);
 std::string_view address_kind_name(AddressKind kind);
 
-// Networks in CIDR form. The setting outbound.allow_cidrs and every other list of networks.
-// Whether the last word of a host begins with a digit: an IPv4 address for some readers (WHATWG URL,
-// 4.3), also in forms that IpAddress does not take, such as "127.0x1." No public suffix does.
+// Whether the last word of a host begins with a digit: an IPv4 address for some readers (WHATWG
+// URL, 4.3), also in forms that IpAddress does not take, such as "127.0x1." No public suffix does.
 bool ends_in_number(std::string_view host);
 
+// Networks in CIDR form. The setting outbound.allow_cidrs and every other list of networks.
 class CidrList {
  public:
   CidrList() = default;
