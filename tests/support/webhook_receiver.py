@@ -63,6 +63,7 @@ async def answer(path, headers, writer):
         while True:
             writer.write(b"x" * 65536)
             await writer.drain()
+            await asyncio.sleep(0.001)  # drain alone may never let the others in
     elif words[0] == "redirect":
         writer.write(b"HTTP/1.1 302 Found\r\nLocation: /redirected\r\nContent-Length: 0\r\n\r\n")
     elif words[0] == "reset":
