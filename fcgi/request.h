@@ -78,7 +78,7 @@ struct Request {
   bool was_sent = false;  // a statement of the handler, and the authenticating one before it
   Caller caller;
   std::optional<Identity> denied;  // who was refused by the authenticating statement
-  std::shared_ptr<Once> once;  // the transaction of a call with an Idempotency-Key
+  std::shared_ptr<Once> once;      // the transaction of a call with an Idempotency-Key
 };
 
 // Reads the parameters that every request has; makes a trace id when nginx gave none.

@@ -115,7 +115,7 @@ class Services {
   RateLimiter limits_;
   PasswordGate passwords_;
   std::unordered_map<std::string, int64_t> seen_ms_;  // sessions and keys, when their use was noted
-  TaskSet aside_;  // what no answer waits for
+  TaskSet aside_;                                     // what no answer waits for
 };
 
 }  // namespace hostler
