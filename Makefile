@@ -66,7 +66,7 @@ tools    := $(BUILD)/stand-in-model
 test_kinds := unit style sql api system
 tests    := $(foreach kind,$(test_kinds),$(if $(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp),$(BUILD)/$(kind)_test))
 
-generated := $(BUILD)/generated/queries.h
+generated := $(BUILD)/generated/queries/all.h
 migrations := $(BUILD)/generated/embedded_migrations.h
 openapi   := $(BUILD)/generated/openapi_json.h
 mail_templates := $(BUILD)/generated/mail_templates.h
@@ -89,7 +89,7 @@ programs: $(programs) $(tools)
 
 $(generated): sql/embed_queries.sh $(wildcard sql/queries/*.sql sql/migrations/*.sql)
 	@mkdir -p $(@D)
-	$(call short,SQL)sql/embed_queries.sh $@
+	$(call short,SQL)sql/embed_queries.sh $(BUILD)/generated
 
 $(migrations): sql/embed_migrations.sh $(wildcard sql/migrations/*.sql)
 	@mkdir -p $(@D)

@@ -17,7 +17,8 @@
 #include "ctl/tool.h"
 #include "lib/error.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/operator.h"
+#include "schema_version.h"
 
 namespace hostler {
 namespace {

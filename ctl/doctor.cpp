@@ -28,7 +28,9 @@
 #include "lib/loop/live_settings.h"
 #include "lib/secret_box.h"
 #include "lib/time_text.h"
-#include "queries.h"
+#include "queries/operator.h"
+#include "queries/settings.h"
+#include "schema_version.h"
 
 namespace hostler {
 namespace {

@@ -9,7 +9,8 @@
 #include "lib/json.h"
 #include "lib/loop/live_settings.h"
 #include "lib/risk.h"
-#include "queries.h"
+#include "queries/operator.h"
+#include "queries/settings.h"
 
 namespace hostler {
 namespace {

@@ -7,7 +7,8 @@
 #include "ctl/owner_session.h"
 #include "lib/error.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/credits.h"
+#include "queries/operator.h"
 
 namespace hostler {
 namespace {

@@ -25,7 +25,7 @@
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/settings_load.h"
-#include "queries.h"
+#include "schema_version.h"
 
 namespace hostler {
 namespace {

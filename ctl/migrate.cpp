@@ -9,7 +9,7 @@
 #include "ctl/migrations.h"
 #include "ctl/owner_session.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/operator.h"
 
 namespace hostler {
 namespace {

@@ -8,7 +8,8 @@
 #include "ctl/answers.h"
 #include "ctl/owner_session.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/feature_flags.h"
+#include "queries/operator.h"
 
 namespace hostler {
 namespace {

@@ -7,7 +7,7 @@
 #include "ctl/owner_session.h"
 #include "lib/ids.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/outbox.h"
 
 namespace hostler {
 namespace {

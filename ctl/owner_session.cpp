@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "queries.h"
+#include "queries/health.h"
+#include "queries/operator.h"
+#include "schema_version.h"
 
 namespace hostler {
 

@@ -5,7 +5,7 @@
 
 #include "ctl/answers.h"
 #include "lib/loop/db_session.h"
-#include "queries.h"
+#include "queries/operator.h"
 
 namespace hostler {
 

@@ -12,7 +12,7 @@
 #include "lib/error.h"
 #include "lib/ids.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/operator.h"
 
 namespace hostler {
 namespace {

@@ -7,7 +7,7 @@
 #include "ctl/owner_session.h"
 #include "lib/ids.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/operator.h"
 
 namespace hostler {
 namespace {

@@ -7,7 +7,7 @@
 #include "fcgi/services.h"
 #include "lib/client_address.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/access_log.h"
 
 namespace hostler {
 namespace {

@@ -1,8 +1,8 @@
 // The platform at a glance, for platform administrators: its numbers and its daemons. Statements:
 // sql/queries/admin_overview.sql.
+#include "queries/admin_overview.h"
 #include "fcgi/handlers.h"
 #include "fcgi/services.h"
-#include "queries.h"
 
 namespace hostler {
 

@@ -1,9 +1,9 @@
 // Invitation codes and referrals, for platform administrators. Statements:
 // sql/queries/admin_referrals.sql.
+#include "queries/admin_referrals.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

@@ -8,7 +8,8 @@
 #include "fcgi/services.h"
 #include "lib/account_rules.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/admin_users.h"
+#include "queries/runs.h"
 
 namespace hostler {
 namespace {

@@ -1,5 +1,6 @@
 // API keys of the caller, in the organization acted in. Statements: sql/queries/api_keys.sql. A key
 // is shown once, when it is made; the database keeps its hash.
+#include "queries/api_keys.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
@@ -7,7 +8,6 @@
 #include "lib/json.h"
 #include "lib/permissions.h"
 #include "lib/time_text.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

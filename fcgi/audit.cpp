@@ -1,9 +1,9 @@
 // The audit log. Statement: sql/queries/audit.sql. Rows are written by the functions whose changes
 // they tell, never here.
+#include "queries/audit.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

@@ -11,7 +11,7 @@
 #include "lib/account_rules.h"
 #include "lib/json.h"
 #include "lib/password.h"
-#include "queries.h"
+#include "queries/auth.h"
 
 namespace hostler {
 namespace {

@@ -1,9 +1,9 @@
 // Credits: the account and ledger of an organization, and what administrators do to them.
 // Statements: sql/queries/credits.sql.
+#include "queries/credits.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

@@ -1,5 +1,6 @@
 // How mail is sent, for platform administrators, and a mail to try it. Statements:
 // sql/queries/email_config.sql. Every other mail is the daemon's to send (runner/delivery).
+#include "queries/email_config.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
@@ -7,7 +8,7 @@
 #include "lib/loop/send_mail.h"
 #include "lib/mail_settings.h"
 #include "lib/mail_text.h"
-#include "queries.h"
+#include "queries/llm_catalog.h"
 
 namespace hostler {
 namespace {

@@ -8,7 +8,7 @@
 #include "fcgi/services.h"
 #include "lib/account_rules.h"
 #include "lib/crypto.h"
-#include "queries.h"
+#include "queries/email.h"
 
 namespace hostler {
 

@@ -3,7 +3,7 @@
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
-#include "queries.h"
+#include "queries/plans.h"
 
 namespace hostler {
 namespace {

@@ -1,8 +1,8 @@
 // Feature flags and their overrides for organizations. Statements: sql/queries/feature_flags.sql.
+#include "queries/feature_flags.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

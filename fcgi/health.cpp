@@ -4,7 +4,8 @@
 #include "fcgi/handlers.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/health.h"
+#include "schema_version.h"
 
 namespace hostler {
 namespace {

@@ -6,7 +6,8 @@
 #include "lib/account_rules.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/llm_catalog.h"
+#include "queries/orgs.h"
 
 namespace hostler {
 namespace {

@@ -1,10 +1,10 @@
 // From which addresses an organization may be used. Statements: sql/queries/ip_rules.sql. The rules
 // are enforced where callers are authenticated (sql: authenticate), not here.
+#include "queries/ip_rules.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
 #include "lib/client_address.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

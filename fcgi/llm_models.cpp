@@ -4,7 +4,7 @@
 #include "fcgi/input.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/llm_catalog.h"
 
 namespace hostler {
 namespace {

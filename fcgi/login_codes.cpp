@@ -13,7 +13,7 @@
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
 #include "lib/crypto.h"
-#include "queries.h"
+#include "queries/email.h"
 
 namespace hostler {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "lib/crypto.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/llm_catalog.h"
 
 namespace hostler {
 

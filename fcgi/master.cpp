@@ -21,7 +21,7 @@
 #include "lib/log.h"
 #include "lib/service_notify.h"
 #include "lib/unix_listener.h"
-#include "queries.h"
+#include "schema_version.h"
 
 namespace hostler {
 namespace {

@@ -7,7 +7,7 @@
 #include "lib/account_rules.h"
 #include "lib/json.h"
 #include "lib/loop/http_client_url.h"
-#include "queries.h"
+#include "queries/me.h"
 
 namespace hostler {
 namespace {

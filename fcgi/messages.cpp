@@ -2,7 +2,7 @@
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
-#include "queries.h"
+#include "queries/threads.h"
 
 namespace hostler {
 namespace {

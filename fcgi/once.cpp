@@ -8,7 +8,7 @@
 #include "fcgi/services.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/idempotency.h"
 
 namespace hostler {
 namespace {

@@ -5,7 +5,7 @@
 #include "fcgi/input.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/orgs.h"
 
 namespace hostler {
 namespace {

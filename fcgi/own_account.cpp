@@ -8,7 +8,8 @@
 #include "fcgi/services.h"
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
-#include "queries.h"
+#include "queries/me.h"
+#include "queries/runs.h"
 
 namespace hostler {
 namespace {

@@ -10,7 +10,7 @@
 #include "fcgi/services.h"
 #include "lib/json.h"
 #include "lib/tool_names.h"
-#include "queries.h"
+#include "queries/personas.h"
 
 namespace hostler {
 namespace {

@@ -1,10 +1,10 @@
 // Plans and subscriptions. Statements: sql/queries/plans.sql.
+#include "queries/plans.h"
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
 #include "lib/time_text.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

@@ -6,7 +6,7 @@
 #include "lib/json.h"
 #include "lib/loop/http_client_url.h"
 #include "lib/loop/name_lookup.h"
-#include "queries.h"
+#include "queries/llm_catalog.h"
 
 namespace hostler {
 namespace {

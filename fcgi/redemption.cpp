@@ -8,7 +8,7 @@
 #include "fcgi/input.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
-#include "queries.h"
+#include "queries/credits.h"
 
 namespace hostler {
 namespace {

@@ -8,7 +8,17 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/route.h"
-#include "queries.h"
+#include "queries/admin_referrals.h"
+#include "queries/admin_users.h"
+#include "queries/credits.h"
+#include "queries/feature_flags.h"
+#include "queries/llm_catalog.h"
+#include "queries/orgs.h"
+#include "queries/personas.h"
+#include "queries/runs.h"
+#include "queries/threads.h"
+#include "queries/tool_providers.h"
+#include "queries/webhooks.h"
 
 namespace hostler::route_table {
 

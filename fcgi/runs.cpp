@@ -6,7 +6,7 @@
 #include "fcgi/input.h"
 #include "fcgi/persona_id.h"
 #include "fcgi/services.h"
-#include "queries.h"
+#include "queries/runs.h"
 
 namespace hostler {
 namespace {

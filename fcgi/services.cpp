@@ -10,7 +10,10 @@
 #include "lib/ids.h"
 #include "lib/json.h"
 #include "lib/log.h"
-#include "queries.h"
+#include "queries/access.h"
+#include "queries/idempotency.h"
+#include "queries/me.h"
+#include "queries/settings.h"
 
 namespace hostler {
 namespace {

@@ -10,7 +10,8 @@
 #include "fcgi/services.h"
 #include "lib/json.h"
 #include "lib/loop/live_settings.h"
-#include "queries.h"
+#include "queries/llm_catalog.h"
+#include "queries/settings.h"
 
 namespace hostler {
 namespace {

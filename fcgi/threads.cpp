@@ -1,8 +1,9 @@
 // Threads: the caller's conversations. Statements: sql/queries/threads.sql.
+#include "queries/threads.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
-#include "queries.h"
+#include "queries/runs.h"
 
 namespace hostler {
 

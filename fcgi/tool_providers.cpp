@@ -1,9 +1,9 @@
 // Tool providers of the platform and of organizations. Statements: sql/queries/tool_providers.sql.
+#include "queries/tool_providers.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/provider_input.h"
 #include "fcgi/services.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

@@ -1,9 +1,9 @@
 // Usage of the organization the request acts in, and of the platform: by month, day and model.
 // Statements: sql/queries/usage.sql.
+#include "queries/usage.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/services.h"
-#include "queries.h"
 
 namespace hostler {
 namespace {

@@ -10,7 +10,9 @@
 #include "lib/json.h"
 #include "lib/loop/http_client_url.h"
 #include "lib/loop/name_lookup.h"
-#include "queries.h"
+#include "queries/llm_catalog.h"
+#include "queries/outbox.h"
+#include "queries/webhooks.h"
 
 namespace hostler {
 namespace {

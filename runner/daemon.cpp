@@ -1,12 +1,19 @@
 // See runner/daemon.h.
 #include "runner/daemon.h"
 
-#include <queries.h>
-
 #include <fmt/format.h>
 
 #include "lib/log.h"
 #include "lib/service_notify.h"
+#include "queries/access_log.h"
+#include "queries/admin_overview.h"
+#include "queries/daemon.h"
+#include "queries/health.h"
+#include "queries/idempotency.h"
+#include "queries/outbox.h"
+#include "queries/plans.h"
+#include "queries/settings.h"
+#include "schema_version.h"
 
 namespace hostler::runner {
 namespace {

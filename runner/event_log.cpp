@@ -4,11 +4,10 @@
 #include <cassert>
 #include <unordered_map>
 
-#include <queries.h>
-
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/sse_frame.h"
+#include "queries/daemon.h"
 
 namespace hostler::runner {
 namespace {

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 
-#include <queries.h>
-
 #include "lib/json.h"
 #include "lib/run_failure.h"
+#include "queries/daemon.h"
 #include "runner/conversation.h"
 
 namespace hostler::runner {

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include <queries.h>
-
 #include "lib/log.h"
+#include "queries/daemon.h"
 
 namespace hostler::runner {
 namespace {

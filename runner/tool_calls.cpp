@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
-#include <queries.h>
-
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/task_set.h"
+#include "queries/daemon.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {

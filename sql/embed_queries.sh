@@ -1,26 +1,42 @@
 #!/bin/bash
-# Turns sql/queries/*.sql into C++ constants: query::NAME, a Statement each, and names the newest
-# migration. Called by the Makefile: embed_queries.sh OUTPUT.
+# Turns sql/queries/*.sql into C++ constants: query::NAME, a Statement each; DIRECTORY/queries/<topic>.h has
+# one topic's, queries/all.h a list of all, schema_version.h names the newest migration.
+# Called by the Makefile: embed_queries.sh DIRECTORY. A header that would not change keeps its time:
+# a new statement rebuilds the sources of its topic alone.
 #
 # A statement is announced by "-- name: run_show" and ends where the next one begins or the file ends.
 set -euo pipefail
+out=$(realpath "$1")
 cd "$(dirname "$0")"
-out=$OLDPWD/$1
+mkdir -p "$out/queries"
 newest=$(printf '%s\n' migrations/*.sql | LC_ALL=C sort | tail -n 1)
 newest=${newest#migrations/}
-{
-  echo "// Made by sql/embed_queries.sh; do not edit."
-  echo "#pragma once"
-  echo
-  echo '#include "lib/loop/db.h"'
-  echo
-  echo "namespace hostler {"
-  echo
-  echo "constexpr std::string_view schema_version_expected = \"${newest%%_*}\";"
-  echo
-  echo "namespace query {"
-  for file in queries/*.sql; do
-    topic=$(basename "$file" .sql)
+
+keep_or_replace() {  # PATH: its new text is on standard input
+  cat > "$1.new"
+  if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
+}
+
+keep_or_replace "$out/schema_version.h" << EOF
+// Made by sql/embed_queries.sh; do not edit.
+#pragma once
+
+#include <string_view>
+
+namespace hostler {
+constexpr std::string_view schema_version_expected = "${newest%%_*}";
+}
+EOF
+
+for file in queries/*.sql; do
+  topic=$(basename "$file" .sql)
+  {
+    echo "// Made by sql/embed_queries.sh of sql/$file; do not edit."
+    echo "#pragma once"
+    echo
+    echo '#include "lib/loop/db.h"'
+    echo
+    echo "namespace hostler::query {"
     awk -v topic="$topic" '
       function finish(   i, most, rest) {
         if (name == "") return
@@ -39,12 +55,20 @@ newest=${newest#migrations/}
       name != "" && NF { text = text (text == "" ? "" : "\n") $0 }
       END { finish() }
     ' "$file"
-  done
+    echo "}  // namespace hostler::query"
+  } | keep_or_replace "$out/queries/$topic.h"
+done
+
+# The Makefile's target: always new.
+{
+  echo "// Made by sql/embed_queries.sh; do not edit."
+  echo "#pragma once"
   echo
+  for file in queries/*.sql; do echo "#include \"queries/$(basename "$file" .sql).h\""; done
+  echo
+  echo "namespace hostler::query {"
   echo "inline constexpr const Statement* all[] = {"
   sed -n 's/^-- name: \([a-z0-9_]*\).*/    \&\1,/p' queries/*.sql
   echo "};"
-  echo
-  echo "}  // namespace query"
-  echo "}  // namespace hostler"
-} > "$out"
+  echo "}  // namespace hostler::query"
+} > "$out/queries/all.h"

@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include <queries.h>
-
 #include "lib/ids.h"
 #include "lib/json.h"
+#include "queries/access.h"
+#include "queries/stream.h"
 #include "sse-relay/event_pages.h"
 #include "sse-relay/stream_answer.h"
 

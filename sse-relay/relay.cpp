@@ -6,9 +6,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <queries.h>
 
 #include "lib/log.h"
+#include "queries/access.h"
 #include "sse-relay/relay_state.h"
 #include "sse-relay/stream_answer.h"
 

@@ -8,9 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include <queries.h>
-
 #include "lib/log.h"
+#include "queries/stream.h"
 #include "sse-relay/event_pages.h"
 
 namespace hostler::relay {

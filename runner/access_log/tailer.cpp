@@ -1,12 +1,11 @@
 // The rounds through the folder; see runner/access_log/tailer.h.
 #include "runner/access_log/tailer.h"
 
-#include <queries.h>
-
 #include <fmt/format.h>
 
 #include "lib/log.h"
 #include "lib/loop/wait.h"
+#include "queries/access_log.h"
 
 namespace hostler::runner {
 namespace {

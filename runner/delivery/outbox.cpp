@@ -1,12 +1,11 @@
 // See runner/delivery/outbox.h.
 #include "runner/delivery/outbox.h"
 
-#include <queries.h>
-
 #include <algorithm>
 
 #include "lib/log.h"
 #include "lib/loop/wait.h"
+#include "queries/outbox.h"
 
 namespace hostler::runner {
 namespace {

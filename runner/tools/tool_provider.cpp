@@ -1,8 +1,6 @@
 // See runner/tools/tool_provider.h.
 #include "runner/tools/tool_provider.h"
 
-#include <queries.h>
-
 #include <array>
 
 #include "lib/log.h"
@@ -10,6 +8,7 @@
 #include "lib/loop/live_settings.h"
 #include "lib/loop/wait.h"
 #include "lib/secret_box.h"
+#include "queries/tool_providers.h"
 
 namespace hostler::runner {
 namespace {

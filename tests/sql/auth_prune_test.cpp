@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "queries.h"
+#include "queries/daemon.h"
 #include "tests/support/database.h"
 
 namespace hostler::testing_support {

@@ -8,10 +8,9 @@
 
 #include <fmt/format.h>
 
-#include <queries.h>
-
 #include "lib/error.h"
 #include "lib/json.h"
+#include "queries/admin_overview.h"
 #include "tests/support/run_world.h"
 
 namespace hostler {

@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
-#include <queries.h>
-
 #include "tests/support/run_money.h"
+
+#include "queries/access.h"
+#include "queries/plans.h"
 
 namespace hostler {
 namespace {

@@ -16,10 +16,12 @@
 
 #include <fmt/format.h>
 
-#include <queries.h>
-
 #include "lib/error.h"
 #include "lib/json.h"
+#include "queries/access.h"
+#include "queries/credits.h"
+#include "queries/plans.h"
+#include "queries/runs.h"
 #include "tests/support/run_money.h"
 
 namespace hostler {

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "lib/crypto.h"
-#include "queries.h"
+#include "queries/access.h"
+#include "queries/llm_catalog.h"
+#include "queries/settings.h"
 #include "tests/support/database.h"
 
 namespace hostler {

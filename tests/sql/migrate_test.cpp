@@ -10,7 +10,7 @@
 
 #include "lib/crypto.h"
 #include "lib/error.h"
-#include "queries.h"
+#include "schema_version.h"
 #include "tests/support/database.h"
 #include "tests/support/run_program.h"
 

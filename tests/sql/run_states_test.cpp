@@ -9,9 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <queries.h>
-
 #include "lib/error.h"
+#include "queries/daemon.h"
+#include "queries/runs.h"
+#include "queries/threads.h"
 #include "tests/support/run_world.h"
 
 namespace hostler {

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
-#include "queries.h"
+#include "queries/health.h"
+#include "schema_version.h"
 #include "tests/support/database.h"
 
 namespace hostler {

@@ -49,7 +49,7 @@ std::vector<Sample> samples() {
       {"wrong_arrow", "fcgi/a.cpp", "#include \"runner/run_queue.h\"\n",
        "#include \"lib/loop/db.h\"\n"},
       {"wrong_arrow", "runner/a.cpp", "#include \"sse-relay/relay.h\"\n",
-       "#include \"queries.h\"\n"},
+       "#include \"queries/runs.h\"\n"},
       {"wrong_arrow", "lib/a.cpp", "#include \"fcgi/request.h\"\n",
        "#include \"lib/loop/task.h\"\n"},
       {"foreign_header", "fcgi/a.cpp", "#include <rapidjson/reader.h>\n", "#include <string>\n"},

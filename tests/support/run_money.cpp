@@ -1,9 +1,10 @@
 // See tests/support/run_money.h.
 #include "tests/support/run_money.h"
 
-#include <queries.h>
-
 #include <fmt/format.h>
+
+#include "queries/daemon.h"
+#include "queries/operator.h"
 
 namespace hostler::testing_support {
 

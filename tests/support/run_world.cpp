@@ -1,11 +1,12 @@
 // See tests/support/run_world.h.
 #include "tests/support/run_world.h"
 
-#include <queries.h>
-
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "queries/access.h"
+#include "queries/daemon.h"
+#include "queries/runs.h"
 
 namespace hostler::testing_support {
 

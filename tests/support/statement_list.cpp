@@ -8,7 +8,7 @@
 #include <regex>
 #include <stdexcept>
 
-#include "queries.h"
+#include "queries/all.h"
 
 namespace hostler::testing_support {
 namespace {
