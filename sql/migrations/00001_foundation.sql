@@ -20,15 +20,18 @@ GRANT SELECT ON schema_migrations TO hostler_api, hostler_runner;
 -- UUIDv7 with microseconds (RFC 9562 method 3): ids made by one session one after the other are in
 -- order, and an id is also a time by the database's clock.
 CREATE FUNCTION uuidv7() RETURNS uuid
-LANGUAGE sql VOLATILE PARALLEL SAFE SET search_path = pg_catalog AS $$
-    SELECT (lpad(to_hex(us / 1000), 12, '0') || '7' || lpad(to_hex(us % 1000 * 4096 / 1000), 3, '0')
-            || substr(gen_random_uuid()::text, 20))::uuid
-    FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us) AS now
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS $$
+DECLARE
+    us bigint := extract(epoch FROM clock_timestamp()) * 1000000;
+BEGIN
+    RETURN (lpad(to_hex(us / 1000), 12, '0') || '7' || lpad(to_hex(us % 1000 * 4096 / 1000), 3, '0')
+            || substr(gen_random_uuid()::text, 20))::uuid;
+END
 $$;
 
 -- The least id of a moment: bounds of partitions and of time filters over ids.
 CREATE FUNCTION uuidv7_floor(moment timestamptz) RETURNS uuid
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (lpad(to_hex((extract(epoch FROM moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
@@ -69,13 +72,13 @@ $$;
 
 -- Case-insensitive identity of logins, usernames and addresses.
 CREATE FUNCTION name_key(name text) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT lower(normalize(name, NFKC) COLLATE "und-x-icu")
 $$;
 
 -- The permissions of a role (contract section 2). platform_admin is a mark on the user instead.
 CREATE FUNCTION role_permissions(role text) RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN role IN ('owner', 'admin', 'member') THEN
         ARRAY['data.threads.read', 'data.threads.write', 'data.runs.read', 'data.runs.write',
               'data.api_keys.manage', 'data.subscriptions.read', 'data.usage.read']
@@ -91,20 +94,26 @@ $$;
 -- characters becomes a word, so that a word of two characters is found. At most the first 32,768
 -- characters count, so that the index entry stays below the megabyte that a tsvector may have.
 CREATE FUNCTION search_words(content text) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
-    SELECT CASE WHEN t ~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]' THEN
-        regexp_replace(t, '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g') || ' ' ||
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    t text := left(content, 32768);
+BEGIN
+    IF t !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]' THEN
+        RETURN t;
+    END IF;
+    RETURN regexp_replace(t, '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g') || ' ' ||
         regexp_replace(
             regexp_replace(
                 t, '(^|[^\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])',
                 '\1\2 ', 'g'),
-            '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g')
-    ELSE t END
-    FROM (SELECT left(content, 32768) AS t) AS head
+            '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g');
+END
 $$;
 CREATE FUNCTION search_vector(content text) RETURNS tsvector
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
-    SELECT to_tsvector('pg_catalog.simple', search_words(content))
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN to_tsvector('pg_catalog.simple', search_words(content));
+END
 $$;
 -- What somebody typed, as a query: every word must occur, at least as the beginning of one. Null
 -- when nothing of it is a word.
@@ -117,8 +126,8 @@ $$;
 
 -- A page of a list, from rows read one further than page_limit: those that fit into 4 MiB of text, at least one, as
 -- an array; and the id of the last of them when more exist.
-CREATE FUNCTION page_of(ids uuid[], items json[], page_limit integer, OUT body text, OUT next uuid)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+CREATE FUNCTION page_of(ids uuid[], items json[], page_limit integer) RETURNS TABLE (body text, next uuid)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce('[' || string_agg(item, ',' ORDER BY n) || ']', '[]'),
            CASE WHEN max(n) < cardinality(ids) THEN ids[max(n)] END
     FROM (SELECT n, item::text AS item, sum(octet_length(item::text)) OVER (ORDER BY n) AS bytes

@@ -190,12 +190,15 @@ GRANT UPDATE (revoked_at) ON api_keys TO hostler_api;
 CREATE FUNCTION audit(action text, target_type text, target_id text, org uuid DEFAULT current_org(),
                       before_state jsonb DEFAULT NULL, after_state jsonb DEFAULT NULL,
                       result text DEFAULT 'ok', actor uuid DEFAULT current_user_id()) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    request jsonb := current_request();
+BEGIN
     INSERT INTO audit_logs (org_id, actor_user_id, actor_api_key_id, action, target_type, target_id,
                             trace_id, client_ip, user_agent, before_state, after_state, result)
     SELECT org, actor, (request ->> 'api_key_id')::uuid, action, target_type, target_id, request ->> 'trace_id',
-           (request ->> 'client_ip')::inet, left(request ->> 'user_agent', 500), before_state, after_state, result
-    FROM (SELECT current_request() AS request) AS r
+           (request ->> 'client_ip')::inet, left(request ->> 'user_agent', 500), before_state, after_state, result;
+END
 $$;
 
 -- One row of the ledger and the balance with it. Locks the account. int64 overflow is an error.
@@ -221,7 +224,7 @@ REVOKE EXECUTE ON FUNCTION credit_post FROM hostler_api, hostler_runner;
 
 -- Whom authenticate() refuses: for the access log, taken out before the client sees the error (lib/access_note.h).
 CREATE FUNCTION refused_caller(is_key boolean, org uuid, who uuid) RETURNS jsonb
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_build_object('caller', jsonb_build_object(
         'type', CASE WHEN is_key THEN 'api_key' ELSE 'user' END, 'org_id', org, 'user_id', who))
 $$;
@@ -318,10 +321,12 @@ $$;
 
 -- The context of a request that has no caller, and of the second batch of one that has.
 CREATE FUNCTION enter(org uuid, who uuid, context jsonb) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
-    SELECT set_config('hostler.org_id', coalesce(org::text, ''), true),
-           set_config('hostler.user_id', coalesce(who::text, ''), true),
-           set_config('hostler.request', context::text, true)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM set_config('hostler.org_id', coalesce(org::text, ''), true),
+            set_config('hostler.user_id', coalesce(who::text, ''), true),
+            set_config('hostler.request', context::text, true);
+END
 $$;
 
 -- A denied attempt, told after the answer (its own transaction was rolled back).

@@ -134,7 +134,7 @@ $$;
 REVOKE EXECUTE ON FUNCTION run_insert FROM hostler_api;
 
 CREATE FUNCTION run_busy(active uuid) RETURNS void
-LANGUAGE sql SET search_path = public, pg_catalog AS $$
+LANGUAGE sql AS $$
     SELECT fail('runs.thread_busy', 'Wait for it, cancel it, or choose a multitask_strategy.',
                 jsonb_build_object('active_run_id', active))
 $$;
@@ -171,8 +171,10 @@ $$;
 
 -- Whoever locks runs and an account locks the runs first: a daemon that commits a turn does.
 CREATE FUNCTION thread_runs_lock(thread uuid) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT 1 FROM runs WHERE thread_id = thread AND status IN ('running', 'waiting_for_input') ORDER BY id FOR UPDATE
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM 1 FROM runs WHERE thread_id = thread AND status IN ('running', 'waiting_for_input') ORDER BY id FOR UPDATE;
+END
 $$;
 
 -- Cancels the queued runs of a locked thread, then the active one; not `spared`. Answers whose daemons and followers

@@ -21,7 +21,7 @@ CREATE INDEX attempts_at ON attempts (at);
 CREATE INDEX login_failures_at ON login_failures (at);
 
 CREATE FUNCTION fail_for_now(code text, free_at timestamptz) RETURNS void
-LANGUAGE sql SET search_path = public, pg_catalog AS $$
+LANGUAGE sql AS $$
     SELECT fail(code, '', jsonb_build_object(
         'retry_after', greatest(1, ceil(extract(epoch FROM free_at - clock_timestamp()))::integer)))
 $$;
@@ -44,7 +44,7 @@ END
 $$;
 
 CREATE FUNCTION request_ip() RETURNS inet
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT coalesce((current_request() ->> 'client_ip')::inet, '0.0.0.0')
 $$;
 
@@ -84,11 +84,13 @@ END
 $$;
 
 CREATE FUNCTION session_tokens(session uuid, access_hash bytea, refresh_hash bytea, terms jsonb) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
     INSERT INTO access_tokens (hash, session_id, expires_at) VALUES (access_hash, session,
         clock_timestamp() + make_interval(secs => (terms ->> 'access_token_seconds')::integer));
     INSERT INTO refresh_tokens (hash, session_id, expires_at) VALUES (refresh_hash, session,
         clock_timestamp() + make_interval(secs => (terms ->> 'refresh_token_seconds')::integer));
+END
 $$;
 REVOKE EXECUTE ON FUNCTION session_begin, session_tokens, user_named, attempt_or_fail FROM hostler_api;
 

@@ -149,8 +149,9 @@ REVOKE EXECUTE ON FUNCTION user_promote FROM hostler_api;
 
 -- The caller's profile, with role and rights in the organization the request acts in.
 CREATE FUNCTION me_json() RETURNS json
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT json_build_object('id', u.id, 'login', u.login, 'username', u.username, 'email', u.email,
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN (SELECT json_build_object('id', u.id, 'login', u.login, 'username', u.username, 'email', u.email,
         'email_verified', u.email_verified_at IS NOT NULL, 'locale', u.locale, 'timezone', u.timezone,
         'avatar_url', u.avatar_url, 'created_at', rfc3339(u.created_at), 'last_login_at', rfc3339(u.last_login_at),
         'org_id', o.id, 'org_name', o.name, 'role', m.role, 'permissions', current_request() -> 'permissions',
@@ -158,7 +159,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     FROM users u
     JOIN org_members m ON m.user_id = u.id AND m.org_id = current_org()
     JOIN orgs o ON o.id = m.org_id
-    WHERE u.id = current_user_id()
+    WHERE u.id = current_user_id());
+END
 $$;
 
 -- Gives a user, whose row is locked, another username; users.username_exists when it is somebody else's.

@@ -33,7 +33,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
 $$;
 
 CREATE FUNCTION llm_provider_json(p llm_providers) RETURNS json
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT json_build_object('id', p.id, 'scope', CASE WHEN p.org_id IS NULL THEN 'platform' ELSE 'org' END,
         'name', p.name, 'provider_kind', p.provider_kind, 'key_prefix', p.key_prefix, 'base_url', p.base_url,
         'models', coalesce((SELECT json_agg(llm_model_json(m) ORDER BY m.id DESC) FROM llm_models m
@@ -106,7 +106,7 @@ $$;
 
 -- GET /v1/models: what a run of the caller may name as its route.
 CREATE FUNCTION model_choice_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT m.id, json_build_object('route_id', m.id, 'model', m.model, 'provider_name', p.name,
         'scope', CASE WHEN m.org_id IS NULL THEN 'platform' ELSE 'org' END, 'is_default', m.is_default)
     FROM llm_models m JOIN llm_providers p ON p.id = m.provider_id
@@ -117,7 +117,7 @@ $$;
 
 -- secret: {id, key_version, wrapped_key, sealed} (bytes in base64), sealed for this scope and the kind llm_provider.
 CREATE FUNCTION llm_provider_secret(place uuid, secret jsonb) RETURNS uuid
-LANGUAGE sql SET search_path = public, pg_catalog AS $$
+LANGUAGE sql AS $$
     INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
     VALUES ((secret ->> 'id')::uuid, place, 'llm_provider', (secret ->> 'key_version')::integer,
             decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'))

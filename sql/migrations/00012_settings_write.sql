@@ -5,7 +5,7 @@ ALTER TABLE settings ADD FOREIGN KEY (secret_id) REFERENCES secrets;
 
 -- What an audit row shows of a setting.
 CREATE FUNCTION setting_state(stored settings) RETURNS jsonb
-LANGUAGE sql IMMUTABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN stored.secret_id IS NOT NULL THEN jsonb_build_object('secret', true)
                 WHEN stored.key IS NOT NULL THEN jsonb_build_object('value', stored.value) END
 $$;

@@ -4,7 +4,7 @@
 -- The providers there are (contract section 5). A row of tool_providers exists once something was set.
 CREATE FUNCTION tool_provider_kinds()
 RETURNS TABLE (group_name text, provider_name text, requires_api_key boolean, requires_base_url boolean)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     VALUES ('web_search', 'web_search.alpha', true, false), ('web_search', 'web_search.beta', false, true),
            ('web_fetch', 'web_fetch.gamma', true, false), ('web_fetch', 'web_fetch.delta', true, false)
 $$;

@@ -5,12 +5,12 @@ CREATE INDEX personas_org ON personas (org_id, id) WHERE deleted_at IS NULL;
 
 -- Whether the caller may manage a persona, and therefore read its prompt.
 CREATE FUNCTION persona_is_managed(p personas) RETURNS boolean
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN p.org_id IS NULL THEN is_platform_admin() ELSE has_permission('data.personas.manage') END
 $$;
 
 CREATE FUNCTION persona_json(p personas) RETURNS json
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT json_build_object('id', p.id, 'scope', CASE WHEN p.org_id IS NULL THEN 'platform' ELSE 'org' END,
         'persona_key', p.persona_key, 'version', p.version, 'display_name', p.display_name,
         'description', p.description, 'system_prompt', CASE WHEN persona_is_managed(p) THEN p.system_prompt END,
@@ -20,7 +20,7 @@ $$;
 
 -- A persona as the audit log keeps it; of a prompt its beginning.
 CREATE FUNCTION persona_state(p personas) RETURNS jsonb
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT jsonb_build_object('persona_key', p.persona_key, 'version', p.version, 'display_name', p.display_name,
         'description', p.description, 'system_prompt', left(p.system_prompt, 1000), 'tools', p.tools,
         'confirm_tools', p.confirm_tools, 'model', p.model, 'max_turns', p.max_turns,
@@ -29,7 +29,7 @@ $$;
 
 -- GET /v1/personas: of the platform or of the caller's organization.
 CREATE FUNCTION persona_page(of_org boolean, page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT p.id, persona_json(p) FROM personas p
     WHERE ((of_org AND p.org_id = current_org()) OR (NOT of_org AND p.org_id IS NULL))
           AND p.deleted_at IS NULL AND (before IS NULL OR p.id < before)

@@ -120,7 +120,7 @@ END
 $$;
 
 CREATE FUNCTION invite_code_json(code invite_codes) RETURNS json
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT json_build_object('id', code.id, 'user_id', code.user_id, 'code', code.code, 'max_uses', code.max_uses,
         'use_count', code.use_count, 'is_active', code.is_active, 'created_at', rfc3339(code.created_at))
 $$;

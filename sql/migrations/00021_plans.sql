@@ -103,10 +103,10 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'created_by_user_id', o.created_by_user_id, 'created_at', rfc3339(o.created_at))
 $$;
 
--- What stands above settings and defaults: an override that has not expired, else the active plan's.
+-- What stands above settings and defaults: an override that has not expired, else the active plan's. For definers.
 CREATE FUNCTION entitlements_granted(org uuid)
 RETURNS TABLE (key text, value text, value_type text, source text, expires_at timestamptz)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT DISTINCT ON (g.key) g.key, g.value, g.value_type, g.source, g.expires_at FROM (
         SELECT o.key, o.value, o.value_type, 'override' AS source, o.expires_at, 1 AS rank
         FROM entitlement_overrides o
@@ -121,19 +121,24 @@ $$;
 
 -- A limit for an organization: what was granted, else what the settings say.
 CREATE FUNCTION entitlement_integer(org uuid, wanted_key text, setting bigint) RETURNS bigint
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT coalesce((SELECT g.value::bigint FROM entitlements_granted(org) g
-                     WHERE g.key = wanted_key AND g.value_type = 'integer'), setting)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN coalesce((SELECT g.value::bigint FROM entitlements_granted(org) g
+                     WHERE g.key = wanted_key AND g.value_type = 'integer'), setting);
+END
 $$;
 
 -- What bounds one run of an organization, from the settings' values, in one look.
 CREATE FUNCTION run_limits(org uuid, turns_setting bigint, calls_setting bigint, seconds_setting bigint,
                            OUT turns_max bigint, OUT tool_calls_max bigint, OUT seconds_max bigint)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
     SELECT coalesce(max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns'), turns_setting),
            coalesce(max(g.value::bigint) FILTER (WHERE g.key = 'limit.tool_calls'), calls_setting),
            coalesce(max(g.value::bigint) FILTER (WHERE g.key = 'limit.run_seconds'), seconds_setting)
-    FROM entitlements_granted(org) g WHERE g.value_type = 'integer'
+    INTO turns_max, tool_calls_max, seconds_max
+    FROM entitlements_granted(org) g WHERE g.value_type = 'integer';
+END
 $$;
 
 -- GET /v1/entitlements. known: [{key, value, value_type, source}] of the settings that are limits.

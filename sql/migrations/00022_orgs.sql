@@ -77,7 +77,7 @@ END
 $$;
 
 CREATE FUNCTION only_owners() RETURNS void
-LANGUAGE sql SET search_path = public, pg_catalog AS $$
+LANGUAGE sql AS $$
     SELECT fail('auth.forbidden', 'Only owners make, change or remove owners.', '{"permission": "org.manage"}')
 $$;
 

@@ -49,7 +49,7 @@ $$;
 
 -- GET /v1/api-keys: the caller's own in the organization, revoked ones too.
 CREATE FUNCTION api_key_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT k.id, api_key_json(k) FROM api_keys k
     WHERE k.org_id = current_org() AND k.user_id = current_user_id() AND (before IS NULL OR k.id < before)
     ORDER BY k.id DESC LIMIT page_limit

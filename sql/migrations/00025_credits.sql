@@ -13,14 +13,16 @@ CREATE TRIGGER credit_transactions_append_only BEFORE UPDATE OR DELETE OR TRUNCA
     FOR EACH STATEMENT EXECUTE FUNCTION credit_transactions_refuse_change();
 
 CREATE FUNCTION credit_lock(org_ids uuid[]) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT 1 FROM credit_accounts WHERE org_id = ANY (org_ids) ORDER BY org_id FOR UPDATE
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM 1 FROM credit_accounts WHERE org_id = ANY (org_ids) ORDER BY org_id FOR UPDATE;
+END
 $$;
 REVOKE EXECUTE ON FUNCTION credit_lock FROM hostler_api;
 
 -- A route that costs nothing: its runs hold nothing.
 CREATE FUNCTION model_is_free(price llm_models) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT price.multiplier = 0 OR (price.input_usd_per_mtok = 0 AND price.output_usd_per_mtok = 0
                                     AND price.cache_read_usd_per_mtok = 0 AND price.cache_write_usd_per_mtok = 0)
 $$;
@@ -29,14 +31,14 @@ $$;
 -- more than a million dollars, whatever a provider counted: sums stay within 64 bits.
 CREATE FUNCTION model_cost(price llm_models, input_tokens bigint, output_tokens bigint, cache_read_tokens bigint,
                            cache_write_tokens bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT least(1e15, ceil(1000 *
         (greatest(input_tokens - cache_read_tokens - cache_write_tokens, 0) * price.input_usd_per_mtok
          + cache_read_tokens * price.cache_read_usd_per_mtok + cache_write_tokens * price.cache_write_usd_per_mtok
          + output_tokens * price.output_usd_per_mtok)))::bigint
 $$;
 CREATE FUNCTION model_credits(price llm_models, cost_nano_usd bigint, credits_per_usd bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT least(1e15, ceil(cost_nano_usd * credits_per_usd::numeric * price.multiplier / 1e9))::bigint
 $$;
 
@@ -54,8 +56,10 @@ END
 $$;
 
 CREATE FUNCTION credit_release(org uuid, unused bigint) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE credit_accounts SET held = held - unused WHERE org_id = org AND unused > 0
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE credit_accounts SET held = held - unused WHERE org_id = org AND unused > 0;
+END
 $$;
 
 -- Pays for a turn: from the run's hold, and beyond it from what is available. A hold that is used up is raised again

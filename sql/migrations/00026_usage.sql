@@ -32,7 +32,8 @@ CREATE TABLE usage_of_platform (
 
 -- Adds a new record to the sums. The account of its organization is locked, which orders the writers.
 CREATE FUNCTION usage_add(used usage_records, daemon uuid) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
     INSERT INTO usage_of_org AS o (org_id, day, model, input_tokens, output_tokens, cost_nano_usd, record_count)
     VALUES (used.org_id, (used.created_at AT TIME ZONE 'UTC')::date, used.model, used.input_tokens, used.output_tokens,
             used.cost_nano_usd, 1)
@@ -45,6 +46,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ON CONFLICT (day, model, daemon_id) DO UPDATE SET input_tokens = p.input_tokens + excluded.input_tokens,
         output_tokens = p.output_tokens + excluded.output_tokens,
         cost_nano_usd = p.cost_nano_usd + excluded.cost_nano_usd, record_count = p.record_count + 1;
+END
 $$;
 REVOKE EXECUTE ON FUNCTION usage_add FROM hostler_api, hostler_runner;
 
@@ -67,7 +69,7 @@ $$;
 
 -- A month, from numbers that may be null: the current one then.
 CREATE FUNCTION usage_month(wanted_year integer, wanted_month integer, OUT first_day date, OUT last_day date)
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT first, (first + interval '1 month - 1 day')::date
     FROM (SELECT make_date(coalesce(wanted_year, extract(year FROM today)::integer),
                            coalesce(wanted_month, extract(month FROM today)::integer), 1) AS first
@@ -91,12 +93,12 @@ END
 $$;
 
 CREATE FUNCTION usage_usd(cost_nano_usd numeric) RETURNS double precision
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (coalesce(cost_nano_usd, 0) / 1e9)::double precision
 $$;
 
 CREATE FUNCTION usage_summary(org uuid, wanted_year integer, wanted_month integer) RETURNS json
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT json_build_object('year', extract(year FROM m.first_day)::integer,
         'month', extract(month FROM m.first_day)::integer,
         'total_input_tokens', coalesce(sum(u.input_tokens), 0),
@@ -109,7 +111,7 @@ $$;
 
 -- Every day, also those without usage, the oldest first.
 CREATE FUNCTION usage_daily(org uuid, wanted_start date, wanted_end date) RETURNS json
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT json_agg(json_build_object('date', each_day, 'input_tokens', coalesce(u.input_tokens, 0),
         'output_tokens', coalesce(u.output_tokens, 0), 'cost_usd', usage_usd(u.cost_nano_usd),
         'record_count', coalesce(u.record_count, 0)) ORDER BY each_day)
@@ -125,7 +127,7 @@ $$;
 
 -- The most expensive first.
 CREATE FUNCTION usage_by_model(org uuid, wanted_year integer, wanted_month integer) RETURNS json
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT coalesce(json_agg(json_build_object('model', s.model, 'input_tokens', s.input_tokens,
         'output_tokens', s.output_tokens, 'cost_usd', usage_usd(s.cost_nano_usd), 'record_count', s.record_count)
         ORDER BY s.cost_nano_usd DESC, s.model), '[]')

@@ -44,7 +44,7 @@ $$;
 
 -- XXXX-XXXX-XXXX-XXXX of 32 letters and digits without 0 O 1 I: 80 random bits.
 CREATE FUNCTION redemption_code_text() RETURNS text
-LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
+LANGUAGE sql VOLATILE AS $$
     SELECT string_agg(substr('ABCDEFGHJKLMNPQRSTUVWXYZ23456789', get_byte(bytes, i) % 32 + 1, 1)
                       || CASE WHEN i IN (3, 9, 13) THEN '-' ELSE '' END, '' ORDER BY i)
     -- Bytes 6 and 8 of a UUID are not all random.

@@ -5,7 +5,7 @@ CREATE EXTENSION IF NOT EXISTS pg_trgm;
 -- Every piece of one or two characters, for searches in which trigrams find nothing to look up. Costs so much that a
 -- plan evaluates it for few rows only.
 CREATE FUNCTION short_pieces(content text) RETURNS text[]
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 2000 SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 2000 AS $$
     SELECT array_agg(DISTINCT substr(content, i, n))
     FROM generate_series(1, length(content)) AS i, generate_series(1, 2) AS n
 $$;
@@ -13,7 +13,7 @@ $$;
 -- What somebody typed, as a part of a text of name_key: a pattern in which % and _ are themselves; and, when the typed
 -- holds no three letters or digits in a row, pieces that must occur. Nulls when nothing was typed.
 CREATE FUNCTION part_sought(typed text, OUT pattern text, OUT pieces text[])
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT '%' || regexp_replace(key, '([\\%_])', '\\\1', 'g') || '%',
            CASE WHEN length(key) = 1 THEN ARRAY[key]
                 WHEN key !~ '[[:alnum:]]{3}' THEN
@@ -106,7 +106,7 @@ $$;
 
 -- What the audit log keeps of a profile. It outlives the user, so names and address are told by their hash only.
 CREATE FUNCTION user_audit_state(u users) RETURNS jsonb
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('username_sha256', encode(sha256(convert_to(u.username, 'UTF8')), 'hex'),
         'email_sha256', encode(sha256(convert_to(u.email, 'UTF8')), 'hex'),
         'email_verified', u.email_verified_at IS NOT NULL, 'locale', u.locale, 'timezone', u.timezone)

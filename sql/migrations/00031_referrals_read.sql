@@ -4,7 +4,7 @@
 -- What a code is found by: code, and login and email of its owner, as they are now.
 ALTER TABLE invite_codes ADD COLUMN search_text text NOT NULL DEFAULT '';
 CREATE FUNCTION invite_code_search_text(code text, u users) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT name_key(code) || E'\n' || name_key(u.login) || E'\n' || name_key(u.email)
 $$;
 CREATE FUNCTION invite_codes_fill_search() RETURNS trigger

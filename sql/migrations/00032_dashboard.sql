@@ -25,7 +25,7 @@ CREATE TABLE platform_deltas (
 CREATE INDEX orgs_workspaces ON orgs (id) WHERE type = 'workspace';
 
 CREATE FUNCTION utc_day(moment timestamptz) RETURNS date
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (moment AT TIME ZONE 'UTC')::date
 $$;
 

@@ -28,18 +28,18 @@ GRANT SELECT ON outbox TO hostler_api;
 ALTER TABLE outbox ADD FOREIGN KEY (org_id, endpoint_id) REFERENCES webhook_endpoints (org_id, id) ON DELETE CASCADE;
 
 CREATE FUNCTION webhook_json(e webhook_endpoints) RETURNS json
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT json_build_object('id', e.id, 'org_id', e.org_id, 'url', e.url, 'events', e.events, 'enabled', e.enabled,
         'created_at', rfc3339(e.created_at))
 $$;
 CREATE FUNCTION webhook_delivery_json(o outbox) RETURNS json
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT json_build_object('id', o.id, 'event_type', o.event_type, 'status', o.status, 'attempts', o.attempts,
         'next_attempt_at', rfc3339(o.next_attempt_at), 'last_status_code', o.last_status_code,
         'last_error', o.last_error, 'created_at', rfc3339(o.created_at), 'delivered_at', rfc3339(o.delivered_at))
 $$;
 CREATE FUNCTION webhook_state(e webhook_endpoints) RETURNS jsonb
-LANGUAGE sql STABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT jsonb_build_object('url', e.url, 'events', e.events, 'enabled', e.enabled)
 $$;
 

@@ -3,7 +3,7 @@
 -- Seconds until the try after this many failed ones; null: there is none. Webhooks by contract section 8; mails within
 -- a day, soon at first, since people wait for them.
 CREATE FUNCTION outbox_delay_seconds(kind text, failed integer) RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE kind
         WHEN 'webhook' THEN (ARRAY[5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400])[failed]
         ELSE (ARRAY[5, 30, 120, 600, 1800, 3600, 7200, 14400, 28800, 28800])[failed] END

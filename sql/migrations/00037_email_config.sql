@@ -14,7 +14,7 @@ CREATE TABLE email_config (
 GRANT SELECT ON email_config TO hostler_runner;
 
 CREATE FUNCTION email_config_state(c email_config) RETURNS jsonb
-LANGUAGE sql IMMUTABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN c.sender IS NOT NULL THEN jsonb_build_object('from', c.sender, 'smtp_host', c.smtp_host,
         'smtp_port', c.smtp_port, 'smtp_user', c.smtp_user, 'smtp_tls_mode', c.smtp_tls_mode,
         'smtp_pass_set', c.secret_id IS NOT NULL) END

@@ -31,7 +31,7 @@ CREATE TRIGGER ip_rule_counted AFTER INSERT OR DELETE ON ip_rules FOR EACH ROW E
 
 -- Every network that holds the address.
 CREATE FUNCTION ip_prefixes(address inet) RETURNS cidr[]
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT array_agg(network(set_masklen(address, bits)))
     FROM generate_series(0, CASE family(address) WHEN 4 THEN 32 ELSE 128 END) AS bits
 $$;
@@ -79,7 +79,7 @@ $$;
 REVOKE EXECUTE ON FUNCTION ip_admits_named, risk_check, ip_rule_counted FROM hostler_api, hostler_runner;
 
 CREATE FUNCTION ip_rule_json(rule ip_rules) RETURNS json
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT json_build_object('id', rule.id, 'org_id', rule.org_id, 'type', rule.type, 'cidr', rule.cidr,
         'note', rule.note, 'created_at', rfc3339(rule.created_at))
 $$;

@@ -43,7 +43,7 @@ CREATE TABLE access_log_tail (
 INSERT INTO access_log_tail (last_us) VALUES (0);
 
 CREATE FUNCTION uuidv7_at(us bigint) RETURNS uuid
-LANGUAGE sql VOLATILE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
     SELECT (lpad(to_hex(us / 1000), 12, '0') || '7' || lpad(to_hex(us % 1000 * 4096 / 1000), 3, '0')
             || substr(gen_random_uuid()::text, 20))::uuid
 $$;
@@ -66,7 +66,7 @@ END
 $$;
 
 CREATE FUNCTION utc_day(us bigint) RETURNS date
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (to_timestamp(us / 1000000) AT TIME ZONE 'UTC')::date
 $$;
 
@@ -130,7 +130,7 @@ SELECT access_log_make_partition((clock_timestamp() AT TIME ZONE 'UTC')::date + 
 FROM generate_series(0, 3) AS ahead;
 
 CREATE FUNCTION access_log_json(entry access_log, username text) RETURNS json
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT json_build_object('id', entry.id, 'timestamp', rfc3339(entry.at), 'trace_id', entry.trace_id,
         'method', entry.method, 'path', entry.path, 'status_code', entry.status_code,
         'duration_ms', entry.duration_ms, 'client_ip', host(entry.client_ip), 'country', entry.country,

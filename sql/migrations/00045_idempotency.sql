@@ -16,14 +16,14 @@ CREATE POLICY tenant ON idempotency_records USING (org_id = current_org()) WITH 
 
 -- The caller is the API key, or the user in the organization. call_hash: SHA-256 of path and key.
 CREATE FUNCTION idempotency_slot(call_hash bytea) RETURNS bytea
-LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+LANGUAGE sql STABLE AS $$
     SELECT sha256(call_hash || convert_to(
         coalesce('key ' || (current_request() ->> 'api_key_id'),
                  'user ' || current_user_id() || ' in ' || current_org()), 'UTF8'))
 $$;
 
 CREATE FUNCTION idempotency_age_max() RETURNS interval
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$ SELECT interval '24 hours' $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT interval '24 hours' $$;
 
 -- Begins a call: nobody else runs it until this transaction ends. Answers the sealed first answer, or nulls; and an id
 -- for the one to come.

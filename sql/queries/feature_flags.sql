@@ -6,7 +6,7 @@ SELECT feature_flag_create($1, $2, $3) AS item;
 
 -- name: feature_flag_show
 -- $1 key text
-SELECT feature_flag_json(feature_flag_named($1, false)) AS item;
+SELECT feature_flag_json(f) AS item FROM feature_flag_named($1, false) AS f;
 
 -- name: feature_flag_guard
 -- Raises when there is no such flag. $1 key text

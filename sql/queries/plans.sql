@@ -21,7 +21,7 @@ SELECT subscription_create($1, $2, $3, $4) AS item;
 
 -- name: subscription_show
 -- $1 subscription uuid
-SELECT subscription_json(subscription_of_caller($1)) AS item;
+SELECT subscription_json(s) AS item FROM subscription_of_caller($1) AS s;
 
 -- name: subscription_page
 -- $1 limit integer, $2 before uuid or null

@@ -21,11 +21,11 @@ FROM unnest($1::uuid[]) AS run_id;
 
 -- name: run_show
 -- $1 run uuid
-SELECT run_json(run_of_reader($1)) AS item;
+SELECT run_json(r) AS item FROM run_of_reader($1) AS r;
 
 -- name: run_admin_show
 -- Any organization's. $1 run uuid
-SELECT run_admin_json(run_of_reader($1)) AS item;
+SELECT run_admin_json(r) AS item FROM run_of_reader($1) AS r;
 
 -- name: run_page
 -- A page of the organization's runs. $1 limit integer, $2 before uuid or null, $3 status text or null

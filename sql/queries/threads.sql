@@ -17,7 +17,7 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 
 -- name: thread_show
 -- $1 thread uuid
-SELECT thread_json(thread_of_caller($1, false)) AS item;
+SELECT thread_json(t) AS item FROM thread_of_caller($1, false) AS t;
 
 -- name: thread_update
 -- $1 thread uuid, $2 title text or null

@@ -14,7 +14,7 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 
 -- name: webhook_show
 -- $1 endpoint uuid
-SELECT webhook_json(webhook_of_org($1, false)) AS item;
+SELECT webhook_json(w) AS item FROM webhook_of_org($1, false) AS w;
 
 -- name: webhook_guard
 -- Raises when the organization has no such endpoint. $1 endpoint uuid
