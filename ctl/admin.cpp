@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -85,18 +86,29 @@ int print_user(const std::string& user_id, const std::string& login, std::string
                bool as_json) {
   JsonWriter json;
   json.begin_object().member("user_id", user_id).member("login", login).end_object();
-  print_out(as_json ? json.take() + "\n" : fmt::format("{} is {}\n", login, what_now));
-  return exit_ok;
+  return answer(as_json, json.take(), fmt::format("{} is {}\n", login, what_now));
 }
 
 constexpr std::string_view administrator = "a platform administrator";
 
-int change_admin(const Settings& settings, const Statement& change, const std::string& login,
-                 std::string_view what_now, bool as_json) {
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl admin");
+// login: a login, username or mail address. Throws users_not_found, users_last_admin.
+int change_admin(const CommandCall& call, const Statement& change, const std::string& login,
+                 std::string_view what_now) {
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl admin");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result changed = owner.session->run(change, Params().text(login));
-  return print_user(std::string(changed.text()), login, what_now, as_json);
+  return print_user(std::string(changed.text()), login, what_now, call.as_json);
+}
+
+void add_change_command(CommandLine& line, CLI::App& topic, const std::string& name,
+                        const std::string& sentence, const Statement& change,
+                        std::string_view what_now) {
+  auto login = std::make_shared<std::string>();
+  CLI::App& command =
+      line.command(topic, name, sentence, [login, &change, what_now](const CommandCall& call) {
+        return change_admin(call, change, *login, what_now);
+      });
+  command.add_option("LOGIN", *login, "login, username or mail address")->required();
 }
 
 }  // namespace
@@ -126,12 +138,27 @@ int create_user(const Settings& settings, const NewUser& user) {
   return print_user(user_id, login, user.is_admin ? administrator : "a user", user.as_json);
 }
 
-int promote_admin(const Settings& settings, const std::string& login, bool as_json) {
-  return change_admin(settings, query::admin_promote, login, administrator, as_json);
+void add_create_command(CommandLine& line, CLI::App& topic, const std::string& sentence,
+                        bool is_admin) {
+  auto user = std::make_shared<NewUser>();
+  user->is_admin = is_admin;
+  CLI::App& create = line.command(topic, "create", sentence, [user](const CommandCall& call) {
+    user->as_json = call.as_json;
+    return create_user(call.settings(), *user);
+  });
+  create.add_option("--login", user->login, "1 to 64 characters without @")->required();
+  create.add_option("--email", user->email, "the mail address")->required();
+  create.add_flag("--password-stdin", user->password_from_stdin,
+                  "take the password from the first line of standard input");
 }
 
-int demote_admin(const Settings& settings, const std::string& login, bool as_json) {
-  return change_admin(settings, query::admin_demote, login, "no platform administrator", as_json);
+void add_admin_commands(CommandLine& line) {
+  CLI::App& admin = line.topic("admin", "make platform administrators");
+  add_create_command(line, admin, "a new user, who is administrator", true);
+  add_change_command(line, admin, "promote", "make a user administrator", query::admin_promote,
+                     administrator);
+  add_change_command(line, admin, "demote", "make an administrator a user like others",
+                     query::admin_demote, "no platform administrator");
 }
 
 }  // namespace hostler

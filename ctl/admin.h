@@ -1,9 +1,9 @@
-// Makes users, and platform administrators, which nothing over HTTP can. Called by ctl/main.cpp.
+// Makes users, and platform administrators, which nothing over HTTP can.
 #pragma once
 
 #include <string>
 
-#include "lib/settings.h"
+#include "ctl/command_line.h"
 
 namespace hostler {
 
@@ -19,8 +19,10 @@ struct NewUser {
 // Returns the exit status; throws Error when the database is out of reach or refuses
 // (auth_login_exists, auth_email_exists).
 int create_user(const Settings& settings, const NewUser& user);
-// login: a login, username or mail address. demote throws users_last_admin.
-int promote_admin(const Settings& settings, const std::string& login, bool as_json);
-int demote_admin(const Settings& settings, const std::string& login, bool as_json);
+// The command create of a topic.
+void add_create_command(CommandLine& line, CLI::App& topic, const std::string& sentence,
+                        bool is_admin);
+// admin create, promote, demote.
+void add_admin_commands(CommandLine& line);
 
 }  // namespace hostler

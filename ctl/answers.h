@@ -18,6 +18,11 @@ constexpr int exit_try_again = 75;    // something else was in the way
 constexpr int exit_no_permission = 77;
 
 inline void print_out(std::string_view text) { fmt::print("{}", text); }
+// The result of a command, in the form that was asked for.
+inline int answer(bool as_json, std::string_view json, std::string_view text) {
+  fmt::print("{}{}", as_json ? json : text, as_json ? "\n" : "");
+  return exit_ok;
+}
 inline void tell(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 inline int fail(int status, std::string_view text) {
   fmt::print(stderr, "hostlerctl: {}\n", text);

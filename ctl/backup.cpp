@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -43,7 +45,7 @@ std::string manifest(const Row& facts) {
   json.member("created_at", facts.text("created_at"));
   json.member("key_version", facts.integer("key_version"));
   for (const char* name : counted) json.member(name, facts.integer(name));
-  return json.end_object().take() + "\n";
+  return json.end_object().take();
 }
 
 std::optional<std::string> read_whole(const std::string& path) {
@@ -59,9 +61,8 @@ bool write_whole(const std::string& path, const std::string& text) {
   return !file.fail();
 }
 
-}  // namespace
-
-int back_up(const Settings& settings, const std::string& file) {
+int back_up(const CommandCall& call, const std::string& file) {
+  const Settings& settings = call.settings();
   if (std::filesystem::exists(file)) {
     return fail(exit_bad_input, file + " exists; name another file");
   }
@@ -82,19 +83,19 @@ int back_up(const Settings& settings, const std::string& file) {
     std::remove(unfinished.c_str());
     return tool_failed("pg_dump", run.status);
   }
-  if (!write_whole(file + ".json", manifest(facts.front())) ||
+  if (!write_whole(file + ".json", manifest(facts.front()) + "\n") ||
       std::rename(unfinished.c_str(), file.c_str()) != 0) {
     return fail(exit_software, "cannot write " + file);
   }
-  print_out(fmt::format(
+  std::string lines = fmt::format(
       "{} and {}.json: {} users, {} runs\n"
       "Not inside: {}. Keep a copy of it elsewhere; without it no stored secret opens.\n",
       file, file, facts.front().integer("users"), facts.front().integer("runs"),
-      settings.text("secrets.key_file")));
-  return exit_ok;
+      settings.text("secrets.key_file"));
+  return answer(call.as_json, manifest(facts.front()), lines);
 }
 
-int restore(const Settings& settings, const std::string& file) {
+int restore(const CommandCall& call, const std::string& file) {
   std::optional<std::string> text = read_whole(file + ".json");
   if (!text) return fail(exit_bad_input, file + ".json is missing; backup wrote it beside " + file);
   std::optional<Json> parsed = parse_json_or_nothing(*text);
@@ -107,7 +108,7 @@ int restore(const Settings& settings, const std::string& file) {
                             "version that made it ({})",
                             version, schema_version_expected, wanted.text_or("version")));
   }
-  const std::string& url = settings.text("database.url");
+  const std::string& url = call.settings().text("database.url");
   {
     OwnerSession owner = open_as_owner(url, "hostlerctl restore");
     if (!owner.session) return fail(exit_bad_input, owner.refusal);
@@ -135,9 +136,23 @@ int restore(const Settings& settings, const std::string& file) {
                   fmt::format("{}: the backup had {}, the database has {}", name, expected, found));
     }
   }
-  print_out(fmt::format("restored: schema {}, {} users, {} runs; hostlerctl migrate is next\n",
-                        version, facts.front().integer("users"), facts.front().integer("runs")));
-  return exit_ok;
+  return answer(
+      call.as_json, manifest(facts.front()),
+      fmt::format("restored: schema {}, {} users, {} runs; hostlerctl migrate is next\n", version,
+                  facts.front().integer("users"), facts.front().integer("runs")));
+}
+
+}  // namespace
+
+void add_backup_commands(CommandLine& line) {
+  auto file = std::make_shared<std::string>();
+  CLI::App& backup = line.command("backup", "copy the database into a file, while all runs",
+                                  [file](const CommandCall& call) { return back_up(call, *file); });
+  backup.add_option("FILE", *file, "a new file; FILE.json says what is inside")->required();
+  CLI::App& restored =
+      line.command("restore", "fill an empty database out of such a file",
+                   [file](const CommandCall& call) { return restore(call, *file); });
+  restored.add_option("FILE", *file, "what backup wrote")->required();
 }
 
 }  // namespace hostler

@@ -250,20 +250,26 @@ void print_findings(const std::vector<Finding>& findings, bool as_json) {
   print_out(json.end_array().take() + "\n");
 }
 
-}  // namespace
-
-int run_doctor(const Settings& settings, bool as_json) {
+int run_doctor(const CommandCall& call) {
+  const Settings& settings = call.settings();
   Rounds rounds;
   look_at_database(settings, look_at_key_file(settings, rounds), rounds);
   look_at_socket("API socket", settings.text("api.socket"), rounds);
   look_at_socket("stream socket", settings.text("stream.socket"), rounds);
   look_at_nginx(rounds);
   look_at_host(settings, rounds);
-  print_findings(rounds.findings(), as_json);
+  print_findings(rounds.findings(), call.as_json);
   for (const Finding& finding : rounds.findings()) {
     if (finding.verdict == Verdict::failure) return exit_unavailable;
   }
   return exit_ok;
+}
+
+}  // namespace
+
+void add_doctor_command(CommandLine& line) {
+  line.command("doctor", "look at this installation and say what is wrong, with the mend",
+               run_doctor);
 }
 
 }  // namespace hostler

@@ -1,6 +1,8 @@
 // Rules and gateway settings, for operators; see ctl/gateway.h.
 #include "ctl/gateway.h"
 
+#include <memory>
+
 #include <fmt/format.h>
 
 #include "ctl/answers.h"
@@ -19,13 +21,12 @@ OwnerSession open_session(const Settings& settings) {
   return open_migrated(settings.text("database.url"), "hostlerctl gateway");
 }
 
-std::string rule_json(const Row& rule) {
-  JsonWriter json;
+void write_rule(JsonWriter& json, const Row& rule) {
   json.begin_object();
   for (const char* name : {"id", "type", "cidr", "note", "created_at"}) {
     json.member(name, rule.text(name));
   }
-  return json.end_object().take();
+  json.end_object();
 }
 
 void print_setting(std::string_view name, const Settings& settings) {
@@ -52,52 +53,80 @@ int print_gateway(const Settings& settings, bool as_json) {
   return exit_ok;
 }
 
-}  // namespace
+struct IpRulesOrder {
+  std::string org;      // id, slug, or a login for somebody's personal organization
+  std::string rule_id;  // to delete
+  bool is_all = false;  // delete: every rule
+};
 
-int list_ip_rules_of(const Settings& settings, const IpRulesOrder& order) {
-  OwnerSession owner = open_session(settings);
+int list_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
+  OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result rules = owner.session->run(query::operator_ip_rules, Params().text(order.org));
+  std::string lines;
+  JsonWriter json;
+  json.begin_array();
   for (int i = 0; i < rules.size(); ++i) {
     Row rule = rules[i];
-    print_out(order.as_json ? rule_json(rule) + "\n"
-                            : fmt::format("{}  {:9}  {}  {}\n", rule.text("id"), rule.text("type"),
-                                          rule.text("cidr"), rule.text("note")));
+    write_rule(json, rule);
+    lines += fmt::format("{}  {:9}  {}  {}\n", rule.text("id"), rule.text("type"),
+                         rule.text("cidr"), rule.text("note"));
   }
-  return exit_ok;
+  json.end_array();
+  return answer(call.as_json, json.take(), lines);
 }
 
-int delete_ip_rules_of(const Settings& settings, const IpRulesOrder& order) {
+int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   if (order.rule_id.empty() != order.is_all) {
     return fail(exit_usage, "say either RULE_ID or --all");
   }
   if (!order.is_all && !is_uuid(order.rule_id)) {
     return fail(exit_usage, fmt::format("{} is no id of a rule", order.rule_id));
   }
-  OwnerSession owner = open_session(settings);
+  OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Params params;
   params.text(order.org);
   order.is_all ? params.null() : params.text(order.rule_id);
   Result removed = owner.session->run(query::operator_ip_rules_remove, params);
   std::string count(removed.text());
-  print_out(order.as_json ? fmt::format("{{\"removed\":{}}}\n", count)
-                          : fmt::format("{} of the organization's rules removed\n", count));
-  return exit_ok;
+  return answer(call.as_json, fmt::format("{{\"removed\":{}}}", count),
+                fmt::format("{} of the organization's rules removed\n", count));
 }
 
-int show_gateway(const Settings& settings, bool as_json) {
-  OwnerSession owner = open_session(settings);
+int show_gateway(const CommandCall& call) {
+  OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result stored = owner.session->run(query::settings_all);
-  return print_gateway(settings_with_stored(settings, stored, nullptr), as_json);
+  return print_gateway(settings_with_stored(call.settings(), stored, nullptr), call.as_json);
 }
 
-int reset_gateway(const Settings& settings, bool as_json) {
-  OwnerSession owner = open_session(settings);
+int reset_gateway(const CommandCall& call) {
+  OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->run(query::operator_gateway_reset);
-  return print_gateway(settings, as_json);
+  return print_gateway(call.settings(), call.as_json);
+}
+
+}  // namespace
+
+void add_gateway_commands(CommandLine& line) {
+  CLI::App& rules = line.topic("ip-rules", "an organization's IP rules");
+  constexpr const char* named = "id or slug, or a login for somebody's own";
+  auto order = std::make_shared<IpRulesOrder>();
+  CLI::App& list = line.command(rules, "list", "show them", [order](const CommandCall& call) {
+    return list_ip_rules_of(call, *order);
+  });
+  list.add_option("ORG", order->org, named)->required();
+  CLI::App& remove =
+      line.command(rules, "delete", "take one or all of them away",
+                   [order](const CommandCall& call) { return delete_ip_rules_of(call, *order); });
+  remove.add_option("ORG", order->org, named)->required();
+  remove.add_option("RULE_ID", order->rule_id, "which one");
+  remove.add_flag("--all", order->is_all, "all of them");
+  CLI::App& gateway = line.topic("gateway", "how clients are recognized");
+  line.command(gateway, "show", "what is in force", show_gateway);
+  line.command(gateway, "reset", "forget what administrators stored", reset_gateway);
 }
 
 std::vector<std::string> gateway_doubts(const Settings& in_force, int64_t orgs_shut) {

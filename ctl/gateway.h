@@ -1,27 +1,17 @@
-// The way out of a lock-out: shows and takes away what keeps clients outside. For ctl/main.cpp.
+// The way out of a lock-out: shows and takes away what keeps clients outside.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "lib/settings.h"
+#include "ctl/command_line.h"
 
 namespace hostler {
 
-struct IpRulesOrder {
-  std::string org;      // id, slug, or a login for somebody's personal organization
-  std::string rule_id;  // to delete
-  bool is_all = false;  // delete: every rule
-  bool as_json = false;
-};
-
-// Each returns the exit status and throws Error when the database is out of reach, or
-// orgs_not_found, or ip_rules_not_found.
-int list_ip_rules_of(const Settings& settings, const IpRulesOrder& order);
-int delete_ip_rules_of(const Settings& settings, const IpRulesOrder& order);
-int show_gateway(const Settings& settings, bool as_json);
-// What was stored is forgotten; file and environment count again, within a second everywhere.
-int reset_gateway(const Settings& settings, bool as_json);
+// ip-rules list, delete; gateway show, reset: what was stored is forgotten; file and environment
+// count again, within a second everywhere.
+void add_gateway_commands(CommandLine& line);
 
 // What keeps everybody outside, or makes one client of all: for the doctor. orgs_shut: how many
 // organizations block every address.

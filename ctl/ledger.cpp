@@ -1,6 +1,11 @@
 // The ledger; see ctl/ledger.h.
 #include "ctl/ledger.h"
 
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
 #include <fmt/format.h>
 
 #include "ctl/answers.h"
@@ -27,28 +32,32 @@ int print_fault(const Row& fault, bool as_json) {
                           fault.text("org_id"), fault.text("what")));
 }
 
-}  // namespace
-
-int verify_ledger(const Settings& settings, bool as_json) {
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl ledger");
+int verify_ledger(const CommandCall& call) {
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl ledger");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result fault = owner.session->run(query::ledger_fault);
-  if (!fault.empty()) return print_fault(fault.front(), as_json);
+  if (!fault.empty()) return print_fault(fault.front(), call.as_json);
   Result counted = owner.session->run(query::ledger_counts);
   int64_t transactions = counted.front().integer("transactions");
   int64_t accounts = counted.front().integer("accounts");
   JsonWriter json;
   json.begin_object().member("ok", true).member("transactions", transactions);
   json.member("accounts", accounts).end_object();
-  print_out(as_json ? json.take() + "\n"
-                    : fmt::format("the ledger is right: {} transactions of {} accounts\n",
-                                  transactions, accounts));
-  return exit_ok;
+  return answer(
+      call.as_json, json.take(),
+      fmt::format("the ledger is right: {} transactions of {} accounts\n", transactions, accounts));
 }
 
-int adjust_credits(const Settings& settings, const CreditAdjustment& adjustment) {
+struct CreditAdjustment {
+  std::string org_id;
+  int64_t amount = 0;  // positive adds
+  std::optional<std::string> note;
+};
+
+// Throws Error (orgs_not_found, credits_insufficient, validation_error).
+int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) {
   if (adjustment.amount == 0) return fail(exit_usage, "--amount must not be 0");
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl credits");
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl credits");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
   owner.session->run(query::operator_enter);
@@ -59,8 +68,22 @@ int adjust_credits(const Settings& settings, const CreditAdjustment& adjustment)
   owner.session->commit();
   std::optional<Json> shown = parse_json_or_nothing(account);
   int64_t balance = shown ? shown->integer_or("balance", 0) : 0;
-  print_out(adjustment.as_json ? account + "\n" : fmt::format("the balance is {}\n", balance));
-  return exit_ok;
+  return answer(call.as_json, account, fmt::format("the balance is {}\n", balance));
+}
+
+}  // namespace
+
+void add_ledger_commands(CommandLine& line) {
+  CLI::App& ledger = line.topic("ledger", "check the ledger of credits");
+  line.command(ledger, "verify", "name the first row that is wrong, or none", verify_ledger);
+  CLI::App& credits = line.topic("credits", "change credits by hand");
+  auto adjustment = std::make_shared<CreditAdjustment>();
+  CLI::App& adjust = line.command(
+      credits, "adjust", "add or take credits of an organization",
+      [adjustment](const CommandCall& call) { return adjust_credits(call, *adjustment); });
+  adjust.add_option("--org", adjustment->org_id, "the organization's id")->required();
+  adjust.add_option("--amount", adjustment->amount, "negative takes")->required();
+  adjust.add_option("--note", adjustment->note, "why, for the ledger");
 }
 
 }  // namespace hostler

@@ -1,6 +1,7 @@
 // Applies migrations: compares what the database has with what there is, then runs what is missing,
 // each in a transaction of its own, as hostler_owner, one migrate at a time.
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -20,6 +21,10 @@ struct Applied {
   std::string checksum;
   std::string applied_at;
 };
+
+std::string up_to_date(const std::vector<Migration>& migrations) {
+  return fmt::format("Nothing to do: the schema is at {}.\n", migrations.back().version);
+}
 
 void wait_for_turn(DbSession& session) {
   if (session.run(query::migrate_try_lock).front().boolean("is_mine")) return;
@@ -64,8 +69,9 @@ std::optional<std::string> mismatch(const std::vector<Migration>& migrations,
   return std::nullopt;
 }
 
-void print_status(const std::vector<Migration>& migrations, const std::vector<Applied>& applied,
-                  bool as_json) {
+int print_status(const std::vector<Migration>& migrations, const std::vector<Applied>& applied,
+                 bool as_json) {
+  std::string lines;
   JsonWriter json;
   json.begin_array();
   for (size_t i = 0; i < migrations.size(); ++i) {
@@ -79,12 +85,27 @@ void print_status(const std::vector<Migration>& migrations, const std::vector<Ap
       json.member_raw("applied_at", "null");
     }
     json.end_object();
-    if (as_json) continue;
-    print_out(fmt::format("{}  {:<24} {}\n", migration.version, migration.name,
-                          is_applied ? applied[i].applied_at : "missing"));
+    lines += fmt::format("{}  {:<24} {}\n", migration.version, migration.name,
+                         is_applied ? applied[i].applied_at : "missing");
   }
   json.end_array();
-  if (as_json) print_out(json.take() + "\n");
+  return answer(as_json, json.take(), lines);
+}
+
+// What is missing, as migrate would apply it.
+int print_missing(const std::vector<Migration>& migrations, size_t begin, bool as_json) {
+  std::string lines;
+  JsonWriter json;
+  json.begin_array();
+  for (size_t i = begin; i < migrations.size(); ++i) {
+    const Migration& migration = migrations[i];
+    json.begin_object().member("version", migration.version).member("name", migration.name);
+    json.end_object();
+    lines += fmt::format("{}  {} would be applied\n", migration.version, migration.name);
+  }
+  json.end_array();
+  if (lines.empty()) lines = up_to_date(migrations);
+  return answer(as_json, json.take(), lines);
 }
 
 void apply(DbSession& session, const Migration& migration) {
@@ -97,19 +118,21 @@ void apply(DbSession& session, const Migration& migration) {
 }
 
 // The transaction of a migration that failed ends with the session.
-int apply_missing(DbSession& session, const std::vector<Migration>& migrations, size_t begin) {
+int apply_missing(DbSession& session, const std::vector<Migration>& migrations, size_t begin,
+                  bool as_json) {
+  JsonWriter json;
+  json.begin_object().key("applied").begin_array();
   for (size_t i = begin; i < migrations.size(); ++i) {
     const Migration& migration = migrations[i];
     // Said before: a failure is then told under the migration's name.
-    fmt::print("{}  {} … ", migration.version, migration.name);
+    fmt::print(as_json ? stderr : stdout, "{}  {} … ", migration.version, migration.name);
     std::fflush(stdout);
     apply(session, migration);
-    print_out("applied\n");
+    fmt::print(as_json ? stderr : stdout, "applied\n");
+    json.text(migration.version);
   }
-  if (begin == migrations.size()) {
-    print_out(fmt::format("Nothing to do: the schema is at {}.\n", migrations.back().version));
-  }
-  return exit_ok;
+  json.end_array().member("schema_version", migrations.back().version).end_object();
+  return answer(as_json, json.take(), begin == migrations.size() ? up_to_date(migrations) : "");
 }
 
 }  // namespace
@@ -124,15 +147,27 @@ int migrate(const MigrateOptions& options) {
   std::vector<Applied> applied = applied_migrations(session);
   std::optional<std::string> fault = mismatch(migrations, applied);
   if (fault) return fail(exit_bad_input, *fault);
-  if (options.status_only) {
-    print_status(migrations, applied, options.as_json);
-    return exit_ok;
-  }
-  if (!options.dry_run) return apply_missing(session, migrations, applied.size());
-  for (size_t i = applied.size(); i < migrations.size(); ++i) {
-    print_out(fmt::format("{}  {} would be applied\n", migrations[i].version, migrations[i].name));
-  }
-  return exit_ok;
+  if (options.status_only) return print_status(migrations, applied, options.as_json);
+  if (options.dry_run) return print_missing(migrations, applied.size(), options.as_json);
+  return apply_missing(session, migrations, applied.size(), options.as_json);
+}
+
+void add_migrate_command(CommandLine& line) {
+  auto options = std::make_shared<MigrateOptions>();
+  CLI::App& command = line.command("migrate", "apply the migrations that database.url lacks",
+                                   [options](const CommandCall& call) {
+                                     options->database_url = call.settings().text("database.url");
+                                     options->as_json = call.as_json;
+                                     return migrate(*options);
+                                   });
+  CLI::Option* status =
+      command.add_flag("--status", options->status_only, "only list what is applied");
+  command.add_flag("--dry-run", options->dry_run, "only say what would be applied")
+      ->excludes(status);
+  command
+      .add_option("--directory", options->folder,
+                  "take migrations from here instead of the program's own")
+      ->type_name("DIR");
 }
 
 }  // namespace hostler

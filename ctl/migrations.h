@@ -1,10 +1,12 @@
 // The schema's migrations: the list that hostlerctl carries or finds in a folder, and applying it.
-// Called by ctl/main.cpp. Forward only: nothing here takes a migration back.
+// Forward only: nothing here takes a migration back.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "ctl/command_line.h"
 
 namespace hostler {
 
@@ -36,5 +38,6 @@ struct MigrateOptions {
 
 // Returns the exit status. Throws Error when the database is out of reach or refuses.
 int migrate(const MigrateOptions& options);
+void add_migrate_command(CommandLine& line);
 
 }  // namespace hostler

@@ -1,6 +1,7 @@
 // Plans and flags; see ctl/offers.h.
 #include "ctl/offers.h"
 
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -26,33 +27,42 @@ std::string plan_text(const Json& plan) {
   return text;
 }
 
-}  // namespace
-
-int list_plans(const Settings& settings, bool as_json) {
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl plan");
+int list_plans(const CommandCall& call) {
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl plan");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result found = owner.session->run(query::operator_plans);
   std::string list(found.text());
-  if (as_json) {
-    print_out(list + "\n");
-    return exit_ok;
-  }
+  if (call.as_json) return answer(true, list, "");
   std::optional<Json> plans = parse_json_or_nothing(list);
   if (!plans || !plans->is_array()) return fail(exit_software, "the plans cannot be read");
   for (const Json& plan : *plans->as_array()) print_out(plan_text(plan));
   return exit_ok;
 }
 
-int set_flag(const Settings& settings, const std::string& key, bool value, bool as_json) {
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl flag");
+int set_flag(const CommandCall& call, const std::string& key, bool value) {
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl flag");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
   owner.session->run(query::operator_enter);
   Result set = owner.session->run(query::feature_flag_update, Params().text(key).boolean(value));
   std::string flag(set.text());
   owner.session->commit();
-  print_out(as_json ? flag + "\n" : fmt::format("{} is {}\n", key, value));
-  return exit_ok;
+  return answer(call.as_json, flag, fmt::format("{} is {}\n", key, value));
+}
+
+}  // namespace
+
+void add_offer_commands(CommandLine& line) {
+  CLI::App& plan = line.topic("plan", "show the plans");
+  line.command(plan, "list", "each plan with its entitlements", list_plans);
+  CLI::App& flag = line.topic("flag", "set feature flags");
+  auto key = std::make_shared<std::string>();
+  auto value = std::make_shared<bool>(false);
+  CLI::App& set =
+      line.command(flag, "set", "the value where no organization overrides it",
+                   [key, value](const CommandCall& call) { return set_flag(call, *key, *value); });
+  set.add_option("KEY", *key, "the flag")->required();
+  set.add_option("VALUE", *value, "true or false")->required();
 }
 
 }  // namespace hostler

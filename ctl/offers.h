@@ -1,15 +1,12 @@
-// Shows the plans and sets feature flags. Called by ctl/main.cpp.
+// Shows the plans and sets feature flags.
 #pragma once
 
-#include <string>
-
-#include "lib/settings.h"
+#include "ctl/command_line.h"
 
 namespace hostler {
 
-// Each plan with its entitlements, the newest first.
-int list_plans(const Settings& settings, bool as_json);
-// The value of a flag where no organization overrides it. Throws Error (feature_flags_not_found).
-int set_flag(const Settings& settings, const std::string& key, bool value, bool as_json);
+// plan list: each with its entitlements, the newest first; flag set: the value of a flag where no
+// organization overrides it.
+void add_offer_commands(CommandLine& line);
 
 }  // namespace hostler

@@ -1,6 +1,9 @@
 // The operator's view of the outbox; see ctl/outbox.h.
 #include "ctl/outbox.h"
 
+#include <memory>
+#include <string>
+
 #include <fmt/format.h>
 
 #include "ctl/answers.h"
@@ -42,7 +45,7 @@ std::string json_of(const Result& rows) {
     json.member("is_under_way", rows[i].boolean("is_under_way")).end_object();
   }
   json.end_array();
-  return json.take() + "\n";
+  return json.take();
 }
 
 std::string lines_of(const Result& rows) {
@@ -61,10 +64,14 @@ std::string lines_of(const Result& rows) {
   return lines;
 }
 
-}  // namespace
+struct OutboxFilter {
+  std::string status;  // pending, failed, cancelled or delivered; empty: pending and failed
+  std::string kind;    // mail or webhook; empty: both
+  int64_t limit = 50;
+};
 
-int list_outbox(const Settings& settings, const OutboxFilter& filter, bool as_json) {
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl outbox");
+int list_outbox(const CommandCall& call, const OutboxFilter& filter) {
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Params params = text_or_none(filter.status);
   if (filter.kind.empty()) {
@@ -74,13 +81,13 @@ int list_outbox(const Settings& settings, const OutboxFilter& filter, bool as_js
   }
   params.integer(filter.limit);
   Result rows = owner.session->run(query::outbox_list, params);
-  print_out(as_json ? json_of(rows) : lines_of(rows));
-  return exit_ok;
+  return answer(call.as_json, json_of(rows), lines_of(rows));
 }
 
-int retry_outbox(const Settings& settings, const std::string& id) {
+int retry_outbox(const CommandCall& call, const std::string& id, bool all_failed) {
+  if (id.empty() != all_failed) return fail(exit_usage, "name a message, or say --all-failed");
   if (!id.empty() && !is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl outbox");
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result done = owner.session->run(query::outbox_retry, text_or_none(id));
   int64_t count = done.front().integer("retried");
@@ -88,20 +95,50 @@ int retry_outbox(const Settings& settings, const std::string& id) {
     return fail(exit_bad_input, "there is no such message, or it is delivered or under way");
   }
   owner.session->run(query::outbox_bell);
-  print_out(fmt::format("{} due now\n", count));
-  return exit_ok;
+  return answer(call.as_json, fmt::format("{{\"retried\":{}}}", count),
+                fmt::format("{} due now\n", count));
 }
 
-int drop_outbox(const Settings& settings, const std::string& id) {
+int drop_outbox(const CommandCall& call, const std::string& id) {
   if (!is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
-  OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl outbox");
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result done = owner.session->run(query::outbox_drop, Params().text(id));
   if (done.front().integer("dropped") == 0) {
     return fail(exit_bad_input, "there is no such message, or it is delivered");
   }
-  print_out("dropped\n");
-  return exit_ok;
+  return answer(call.as_json, "{\"dropped\":1}", "dropped\n");
+}
+
+void add_list_command(CommandLine& line, CLI::App& topic) {
+  auto filter = std::make_shared<OutboxFilter>();
+  CLI::App& list =
+      line.command(topic, "list", "what waits or failed, oldest first",
+                   [filter](const CommandCall& call) { return list_outbox(call, *filter); });
+  list.add_option("--status", filter->status, "only this status")
+      ->check(CLI::IsMember({"pending", "failed", "cancelled", "delivered"}));
+  list.add_option("--kind", filter->kind, "only mails, or only webhooks")
+      ->check(CLI::IsMember({"mail", "webhook"}));
+  list.add_option("--limit", filter->limit, "at most so many")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_outbox_commands(CommandLine& line) {
+  CLI::App& topic = line.topic("outbox", "see and mend mails and webhooks that are stuck");
+  add_list_command(line, topic);
+  auto id = std::make_shared<std::string>();
+  auto all_failed = std::make_shared<bool>(false);
+  CLI::App& retry = line.command(
+      topic, "retry", "try again now what failed or waits",
+      [id, all_failed](const CommandCall& call) { return retry_outbox(call, *id, *all_failed); });
+  retry.add_option("ID", *id, "the message");
+  retry.add_flag("--all-failed", *all_failed, "every message that failed");
+  CLI::App& drop = line.command(topic, "drop", "take a message away that nobody shall get",
+                                [id](const CommandCall& call) { return drop_outbox(call, *id); });
+  drop.add_option("ID", *id, "the message")->required();
 }
 
 }  // namespace hostler

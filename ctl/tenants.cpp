@@ -2,6 +2,7 @@
 #include "ctl/tenants.h"
 
 #include <iostream>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -39,9 +40,12 @@ std::string org_line(const Row& org) {
                      org.integer("member_count"));
 }
 
-}  // namespace
+struct KeyToRevoke {
+  std::string id;           // of the key; empty: the key itself is read
+  bool from_stdin = false;  // from the first line of standard input
+};
 
-int revoke_api_key(const Settings& settings, const KeyToRevoke& key) {
+int revoke_api_key(const CommandCall& call, const KeyToRevoke& key) {
   std::optional<std::string> hash;
   if (key.from_stdin) {
     std::string line;
@@ -51,7 +55,7 @@ int revoke_api_key(const Settings& settings, const KeyToRevoke& key) {
   } else if (!is_uuid(key.id)) {
     return fail(exit_usage, "give the id of a key, or the key itself with --key-stdin");
   }
-  OwnerSession owner = open_migrated(settings.text("database.url"), application);
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Params params;
   if (hash) {
@@ -63,16 +67,17 @@ int revoke_api_key(const Settings& settings, const KeyToRevoke& key) {
   Row row = revoked.front();
   JsonWriter json;
   json.begin_object().member("id", row.text("id")).member("login", row.text("login")).end_object();
-  print_out(key.as_json ? json.take() + "\n"
-                        : fmt::format("key {} ({}…) of {} is revoked\n", row.text("id"),
-                                      row.text("key_prefix"), row.text("login")));
-  return exit_ok;
+  return answer(call.as_json, json.take(),
+                fmt::format("key {} ({}…) of {} is revoked\n", row.text("id"),
+                            row.text("key_prefix"), row.text("login")));
 }
 
-int list_orgs(const Settings& settings, int most, bool as_json) {
-  OwnerSession owner = open_migrated(settings.text("database.url"), application);
+// Newest first, at most so many.
+int list_orgs(const CommandCall& call, int most) {
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result orgs = owner.session->run(query::operator_org_list, Params().integer(most).null());
+  std::string lines;
   JsonWriter json;
   json.begin_array();
   for (int i = 0; i < orgs.size(); ++i) {
@@ -80,15 +85,14 @@ int list_orgs(const Settings& settings, int most, bool as_json) {
     json.begin_object();
     write_org(org, json);
     json.end_object();
-    if (!as_json) print_out(org_line(org));
+    lines += org_line(org);
   }
   json.end_array();
-  if (as_json) print_out(json.take() + "\n");
-  return exit_ok;
+  return answer(call.as_json, json.take(), lines);
 }
 
-int show_org(const Settings& settings, const std::string& id_or_slug, bool as_json) {
-  OwnerSession owner = open_migrated(settings.text("database.url"), application);
+int show_org(const CommandCall& call, const std::string& id_or_slug) {
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result found = owner.session->run(query::operator_org_list, Params().integer(1).text(id_or_slug));
   if (found.empty()) throw Error(ErrorCode::orgs_not_found);
@@ -110,8 +114,35 @@ int show_org(const Settings& settings, const std::string& id_or_slug, bool as_js
                          member.text("login"), member.text("email"), member.text("status"));
   }
   json.end_array().end_object();
-  print_out(as_json ? json.take() + "\n" : lines);
-  return exit_ok;
+  return answer(call.as_json, json.take(), lines);
+}
+
+}  // namespace
+
+void add_tenant_commands(CommandLine& line) {
+  CLI::App& org = line.topic("org", "look at organizations");
+  auto most = std::make_shared<int>(50);
+  CLI::App& list = line.command(org, "list", "all, newest first",
+                                [most](const CommandCall& call) { return list_orgs(call, *most); });
+  list.add_option("--limit", *most, "at most so many")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  auto shown = std::make_shared<std::string>();
+  CLI::App& show =
+      line.command(org, "show", "one with its members",
+                   [shown](const CommandCall& call) { return show_org(call, *shown); });
+  show.add_option("ORG", *shown, "id or slug")->required();
+
+  CLI::App& apikey = line.topic("apikey", "end API keys");
+  auto key = std::make_shared<KeyToRevoke>();
+  CLI::App& revoke =
+      line.command(apikey, "revoke", "a key is dead from the next request on",
+                   [key](const CommandCall& call) { return revoke_api_key(call, *key); });
+  CLI::Option* id = revoke.add_option("KEY_ID", key->id, "the id of the key");
+  revoke
+      .add_flag("--key-stdin", key->from_stdin,
+                "take the key itself from the first line of standard input")
+      ->excludes(id);
 }
 
 }  // namespace hostler

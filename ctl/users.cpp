@@ -1,8 +1,11 @@
 // Users and sessions; see ctl/users.h.
 #include "ctl/users.h"
 
+#include <memory>
+
 #include <fmt/format.h>
 
+#include "ctl/admin.h"
 #include "ctl/answers.h"
 #include "ctl/owner_session.h"
 #include "lib/ids.h"
@@ -51,7 +54,7 @@ std::string user_json(const Result& user, const Result& orgs, const Result& sess
   json.key("sessions");
   write_rows(json, sessions, session_texts);
   json.end_object();
-  return json.take() + "\n";
+  return json.take();
 }
 
 std::string user_lines(const Result& user, const Result& orgs, const Result& sessions) {
@@ -77,41 +80,82 @@ std::string user_lines(const Result& user, const Result& orgs, const Result& ses
   return lines;
 }
 
-}  // namespace
-
-int show_user(const Settings& settings, const std::string& login, bool as_json) {
-  OwnerSession owner = open(settings);
+// login: a login, username or mail address.
+int show_user(const CommandCall& call, const std::string& login) {
+  OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result user = owner.session->run(query::user_facts, Params().text(login));
   Result orgs = owner.session->run(query::user_orgs, Params().text(login));
   Result sessions = owner.session->run(query::user_sessions, Params().text(login));
-  print_out(as_json ? user_json(user, orgs, sessions) : user_lines(user, orgs, sessions));
-  return exit_ok;
+  return answer(call.as_json, user_json(user, orgs, sessions), user_lines(user, orgs, sessions));
 }
 
-int set_user_status(const Settings& settings, const std::string& login, const std::string& status) {
-  OwnerSession owner = open(settings);
+int set_user_status(const CommandCall& call, const std::string& login, const std::string& status) {
+  OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->run(query::user_status_set, Params().text(login).text(status));
-  print_out(fmt::format("{} is {}\n", login, status));
-  return exit_ok;
+  JsonWriter json;
+  json.begin_object().member("login", login).member("status", status).end_object();
+  return answer(call.as_json, json.take(), fmt::format("{} is {}\n", login, status));
 }
 
-int revoke_session(const Settings& settings, const std::string& session_id) {
+int answer_ended(const CommandCall& call, std::string_view count) {
+  return answer(call.as_json, fmt::format("{{\"sessions_ended\":{}}}", count),
+                fmt::format("{} session{} ended\n", count, count == "1" ? "" : "s"));
+}
+
+int revoke_session(const CommandCall& call, const std::string& session_id) {
   if (!is_uuid(session_id)) return fail(exit_usage, session_id + " is not an id of a session");
-  OwnerSession owner = open(settings);
+  OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->run(query::session_revoke_one, Params().text(session_id));
-  print_out("1 session ended\n");
-  return exit_ok;
+  return answer_ended(call, "1");
 }
 
-int revoke_sessions(const Settings& settings, const std::string& login) {
-  OwnerSession owner = open(settings);
+int revoke_sessions(const CommandCall& call, const std::string& login) {
+  OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result ended = owner.session->run(query::session_revoke_all, Params().text(login));
-  print_out(fmt::format("{} sessions ended\n", ended.text()));
-  return exit_ok;
+  return answer_ended(call, ended.text());
+}
+
+void add_status_command(CommandLine& line, CLI::App& topic, const std::string& name,
+                        const std::string& sentence, const std::string& status) {
+  auto login = std::make_shared<std::string>();
+  CLI::App& command = line.command(topic, name, sentence, [login, status](const CommandCall& call) {
+    return set_user_status(call, *login, status);
+  });
+  command.add_option("LOGIN", *login, "login, username or mail address")->required();
+}
+
+void add_session_commands(CommandLine& line) {
+  CLI::App& topic = line.topic("session", "end sessions");
+  auto session_id = std::make_shared<std::string>();
+  auto login = std::make_shared<std::string>();
+  CLI::App& revoke = line.command(topic, "revoke", "end one session, or all of a user",
+                                  [session_id, login](const CommandCall& call) {
+                                    return session_id->empty() ? revoke_sessions(call, *login)
+                                                               : revoke_session(call, *session_id);
+                                  });
+  CLI::Option_group* which = revoke.add_option_group("which");
+  which->add_option("SESSION_ID", *session_id, "as user show prints it");
+  which->add_option("--user", *login, "login, username or mail address: all of theirs");
+  which->require_option(1);
+}
+
+}  // namespace
+
+void add_user_commands(CommandLine& line) {
+  CLI::App& topic = line.topic("user", "make, show, suspend users");
+  add_create_command(line, topic, "a new user, as by registration", false);
+  auto login = std::make_shared<std::string>();
+  CLI::App& show =
+      line.command(topic, "show", "print a user with organizations and sessions",
+                   [login](const CommandCall& call) { return show_user(call, *login); });
+  show.add_option("LOGIN", *login, "login, username or mail address")->required();
+  add_status_command(line, topic, "suspend", "end the sessions and let nobody in", "suspended");
+  add_status_command(line, topic, "activate", "let a suspended user in again", "active");
+  add_session_commands(line);
 }
 
 }  // namespace hostler

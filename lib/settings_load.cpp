@@ -56,6 +56,7 @@ void take(size_t index, SettingReading reading, SettingSource source, const std:
     loaded.faults.push_back(where + ": " + fault->message);
   } else {
     loaded.settings.set(index, std::get<SettingValue>(std::move(reading)), source);
+    loaded.places[index] = where;
   }
 }
 

@@ -14,14 +14,6 @@ std::string_view section_of(const SettingRow& row) {
   return row.name.substr(0, row.name.find('.'));
 }
 
-// JSON's texts, numbers and arrays of texts are TOML's.
-std::string shown_value(const SettingRow& row, const SettingValue& value) {
-  const std::string* text = std::get_if<std::string>(&value);
-  if (row.is_secret) return text->empty() ? "\"\"" : "\"****\"";
-  if (row.name == "database.url") return json_quote(without_password(*text));
-  return setting_json(value);
-}
-
 std::string_view source_words(SettingSource source) {
   switch (source) {
     case SettingSource::fallback:
@@ -56,6 +48,14 @@ void append_comment(std::string& out, std::string_view words) {
 
 }  // namespace
 
+// JSON's texts, numbers and arrays of texts are TOML's.
+std::string shown_setting(const SettingRow& row, const SettingValue& value) {
+  const std::string* text = std::get_if<std::string>(&value);
+  if (row.is_secret) return text->empty() ? "\"\"" : "\"****\"";
+  if (row.name == "database.url") return json_quote(without_password(*text));
+  return setting_json(value);
+}
+
 std::string print_settings(const Settings& settings) {
   std::string out =
       "# The settings of Hostler. Commented-out lines are the defaults. A file conf.d/*.toml "
@@ -77,7 +77,7 @@ std::string print_settings(const Settings& settings) {
     // A masked value must not become the value of a file that somebody makes of this.
     bool is_comment = settings.source(i) == SettingSource::fallback || row.is_secret;
     out += fmt::format("{}{} = {}{}\n", is_comment ? "#" : "", row.name.substr(section.size() + 1),
-                       shown_value(row, settings.value(i)), source_words(settings.source(i)));
+                       shown_setting(row, settings.value(i)), source_words(settings.source(i)));
   }
   return out;
 }

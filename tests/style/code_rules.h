@@ -82,7 +82,7 @@ inline Findings foreign_header(const SourceFile& file) {
                                              {"curl/", "lib/loop/http_client"},
                                              {"uv.h", "lib/loop/"},
                                              {"toml", "lib/settings_load.cpp"},
-                                             {"CLI/", "ctl/main.cpp"},
+                                             {"CLI/", "ctl/command_line.h"},
                                              {"libxml/", "runner/tools/html_text.cpp"},
                                              {"kainjow/", "lib/mail_text.cpp"},
                                              {"maxminddb", "runner/access_log/place_lookup.cpp"},

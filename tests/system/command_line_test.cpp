@@ -89,9 +89,37 @@ TEST(Hostlerctl, ChecksAndPrintsTheSettings) {
   EXPECT_EQ(bad.status, 78);
   EXPECT_THAT(bad.err, HasSubstr("run.slots"));
   EXPECT_THAT(bad.err, HasSubstr("HOSTLER_NO_SUCH"));
-  ProgramRun printed = run_ctl({"config"}, {"HOSTLER_MAIL_SMTP_PASS=hush"});
-  EXPECT_THAT(printed.out, HasSubstr("#smtp_pass = \"****\""));
-  EXPECT_THAT(printed.out, Not(HasSubstr("hush")));
+  EXPECT_EQ(run_ctl({"check-config", "-o", "json"}).out, "{\"ok\":true}\n");
+  ProgramRun example = run_ctl({"config", "--example"}, {"HOSTLER_MAIL_SMTP_PASS=hush"});
+  EXPECT_THAT(example.out, HasSubstr("#smtp_pass = \"****\""));
+  EXPECT_THAT(example.out, Not(HasSubstr("hush")));
+}
+
+TEST(Hostlerctl, SaysWhereEachSettingComesFrom) {
+  std::string file = testing::TempDir() + "hostler-" + to_hex(random_bytes(8)) + ".toml";
+  std::ofstream(file) << "[api]\nworkers = 3\n";
+  ProgramRun shown =
+      run_ctl({"config", "--config", file},
+              {"HOSTLER_RUN_SLOTS=7", "HOSTLER_MAIL_SMTP_PASS=hush",
+               "HOSTLER_DATABASE_URL=postgresql://ada:hush@localhost:1/nowhere?connect_timeout=1"});
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_THAT(shown.err, HasSubstr("what administrators stored is missing here"));
+  EXPECT_THAT(shown.out, HasSubstr("\napi.workers = 3  # " + file + ":2:1\n"));
+  EXPECT_THAT(shown.out, HasSubstr("\nrun.slots = 7  # environment: HOSTLER_RUN_SLOTS\n"));
+  EXPECT_THAT(shown.out, HasSubstr("  # default\n"));
+  EXPECT_THAT(shown.out, HasSubstr("\n#mail.smtp_pass = \"****\"  # environment: "));
+  EXPECT_THAT(shown.out, Not(HasSubstr("hush")));
+  ProgramRun changed = run_ctl({"config", "--changed", "--config", file, "-o", "json"},
+                               {"HOSTLER_DATABASE_URL=postgresql://localhost:1/nowhere"});
+  EXPECT_THAT(changed.out, testing::StartsWith("[{\"key\":\"database.url\""));
+  EXPECT_THAT(changed.out,
+              HasSubstr("{\"key\":\"api.workers\",\"value\":3,\"source\":\"file\",\"place\":\"" +
+                        file + ":2:1\",\"secret\":false,\"live\":false}"));
+  EXPECT_THAT(changed.out, Not(HasSubstr("run.slots")));
+  // What is printed is a file of settings itself.
+  std::ofstream(file) << shown.out;
+  EXPECT_EQ(run_ctl({"check-config", "--config", file}).status, 0);
+  std::filesystem::remove(file);
 }
 
 TEST(Hostlerctl, PrintsItsVersionsAsJson) {

@@ -1,0 +1,58 @@
+// The words of hostlerctl's command line and what each does: the topics (ctl/<topic>.cpp) add
+// theirs, main.cpp runs the one that was said. Owner of CLI11. Knows no command itself.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "lib/settings_load.h"
+
+namespace hostler {
+
+// What every command is called with.
+struct CommandCall {
+  const LoadedSettings& loaded;  // empty for a command without settings
+  bool as_json = false;
+
+  const Settings& settings() const { return loaded.settings; }
+};
+// Returns the exit status (ctl/answers.h); may throw Error.
+using CommandRun = std::function<int(const CommandCall&)>;
+
+class CommandLine {
+ public:
+  CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  // A word that needs another one behind it; alone it prints what there is.
+  CLI::App& topic(const std::string& name, const std::string& sentence);
+  // under: a topic. What it returns takes the command's options; their values must live as long as
+  // run does: keep them in a shared_ptr that run captures.
+  CLI::App& command(CLI::App& under, const std::string& name, const std::string& sentence,
+                    CommandRun run);
+  // A command of one word.
+  CLI::App& command(const std::string& name, const std::string& sentence, CommandRun run);
+  // It works whatever is in the files of settings, which are not read.
+  void needs_no_settings(const CLI::App& command);
+
+  const CLI::App& root() const { return app_; }
+  CLI::App& root() { return app_; }
+  // Does what the words say. Throws CLI::ParseError for words that it does not know.
+  int run(int argc, char** argv);
+
+ private:
+  struct Command {
+    CommandRun run;
+    bool needs_settings = true;
+  };
+  CLI::App app_;
+  std::string config_;
+  std::string output_ = "text";
+  std::map<const CLI::App*, Command> commands_;
+};
+
+}  // namespace hostler

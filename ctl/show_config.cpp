@@ -1,0 +1,109 @@
+// Settings with their sources; see ctl/show_config.h.
+#include "ctl/show_config.h"
+
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/owner_session.h"
+#include "lib/json.h"
+#include "lib/loop/live_settings.h"
+#include "queries/settings.h"
+
+namespace hostler {
+namespace {
+
+struct ConfigOptions {
+  bool changed_only = false;
+  bool as_example = false;
+};
+
+struct InForce {
+  Settings settings;
+  std::array<bool, setting_count> is_hidden{};  // a stored secret: it stays closed here
+};
+
+// What is stored lies on top of what files and environment say, when the database can be asked.
+InForce settings_in_force(const CommandCall& call) {
+  InForce in_force{call.settings(), {}};
+  const std::string& url = call.settings().text("database.url");
+  std::optional<std::string> why_not = why_no_connection(url);
+  OwnerSession owner;
+  if (!why_not) owner = open_migrated(url, "hostlerctl config");
+  if (!why_not && !owner.session) why_not = owner.refusal;
+  if (why_not) {
+    tell("hostlerctl: what administrators stored is missing here: " + *why_not);
+    return in_force;
+  }
+  Result stored = owner.session->run(query::settings_all);
+  in_force.settings = settings_with_stored(call.settings(), stored, nullptr);
+  for (int i = 0; i < stored.size(); ++i) {
+    size_t index = find_setting(stored[i].text("key"));
+    if (index != setting_count) in_force.is_hidden[index] = setting_rows[index].is_secret;
+  }
+  return in_force;
+}
+
+std::string_view source_name(SettingSource source) {
+  switch (source) {
+    case SettingSource::fallback:
+      return "default";
+    case SettingSource::file:
+      return "file";
+    case SettingSource::environment:
+      return "environment";
+    case SettingSource::database:
+      return "database";
+  }
+  __builtin_unreachable();
+}
+
+int print_config(const CommandCall& call, const ConfigOptions& options) {
+  if (options.as_example) {
+    print_out(print_settings(call.settings()));
+    return exit_ok;
+  }
+  InForce in_force = settings_in_force(call);
+  std::string lines;
+  JsonWriter json;
+  json.begin_array();
+  for (size_t i = 0; i < setting_count; ++i) {
+    const SettingRow& row = setting_rows[i];
+    bool is_stored = in_force.is_hidden[i];
+    SettingSource source = is_stored ? SettingSource::database : in_force.settings.source(i);
+    if (options.changed_only && source == SettingSource::fallback) continue;
+    std::string value = is_stored ? R"("****")" : shown_setting(row, in_force.settings.value(i));
+    bool is_said = source == SettingSource::file || source == SettingSource::environment;
+    std::string place(is_said ? std::string_view(call.loaded.places[i]) : source_name(source));
+    json.begin_object().member("key", row.name).member_raw("value", value);
+    json.member("source", source_name(source)).member("place", place);
+    json.member("secret", row.is_secret).member("live", row.kind == SettingKind::live);
+    json.end_object();
+    // A masked value must not become the value of a file that somebody makes of this.
+    lines += fmt::format("{}{} = {}  # {}\n", row.is_secret ? "#" : "", row.name, value, place);
+  }
+  json.end_array();
+  return answer(call.as_json, json.take(), lines);
+}
+
+int say_checked(const CommandCall& call) { return answer(call.as_json, R"({"ok":true})", ""); }
+
+}  // namespace
+
+void add_config_commands(CommandLine& line) {
+  auto options = std::make_shared<ConfigOptions>();
+  CLI::App& config =
+      line.command("config", "print the settings in force, each with who said so; secrets masked",
+                   [options](const CommandCall& call) { return print_config(call, *options); });
+  CLI::Option* changed =
+      config.add_flag("--changed", options->changed_only, "only what is not the default");
+  config
+      .add_flag("--example", options->as_example,
+                "print the file of files and environment, with a comment a setting")
+      ->excludes(changed);
+  line.command("check-config", "say what is wrong with the settings, or nothing", say_checked);
+}
+
+}  // namespace hostler
