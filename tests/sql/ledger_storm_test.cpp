@@ -1,6 +1,7 @@
 // Random operations on credits against a model in memory that knows the rules and nothing of SQL:
-// adjustments, runs with turns, cancels, redemptions, grants, bulk changes; commits that are lost
-// before they happen, and answers that are lost behind them. Exact to the last row of the ledger.
+// adjustments, runs with turns, cancels, redemptions, grants, bulk changes. Connections are cut
+// before a COMMIT arrives and between a commit and its answer; whoever was cut off asks again, with
+// the same Idempotency-Key or for the same turn. Exact to the last row of the ledger.
 //
 // LEDGER_STORM_OPERATIONS (20000; nightly 100000) and LEDGER_STORM_SEED (random, printed).
 #include <gtest/gtest.h>
@@ -16,13 +17,17 @@
 
 #include <fmt/format.h>
 
+#include "lib/crypto.h"
 #include "lib/error.h"
 #include "lib/json.h"
 #include "queries/access.h"
 #include "queries/credits.h"
+#include "queries/idempotency.h"
 #include "queries/plans.h"
 #include "queries/runs.h"
+#include "tests/sql/ledger_model.h"
 #include "tests/support/run_money.h"
+#include "tests/support/sure_caller.h"
 
 namespace hostler {
 namespace {
@@ -31,30 +36,6 @@ using namespace testing_support;
 
 constexpr int orgs = 5;
 constexpr int threads_each = 4;
-constexpr int64_t run_hold = 10;
-
-struct ModelRun {
-  std::string id;
-  int org;
-  int thread;
-  int64_t held;
-  bool is_queued;
-  int turns = 0;
-  bool is_exhausted = false;
-  bool is_cancel_requested = false;
-  std::optional<OwnedRun> owned;
-};
-
-struct ModelOrg {
-  int64_t balance = 0;
-  int64_t held = 0;
-  std::vector<int64_t> ledger;
-
-  void post(int64_t amount) {
-    balance += amount;
-    ledger.push_back(amount);
-  }
-};
 
 int64_t from_environment(const char* name, int64_t fallback) {
   const char* text = std::getenv(name);
@@ -64,7 +45,6 @@ int64_t from_environment(const char* name, int64_t fallback) {
 class LedgerStorm : public testing::Test {
  protected:
   LedgerStorm() {
-    for (DbSession* session : {&api_, &runner_}) session->run_text("SET synchronous_commit = off");
     for (int i = 0; i < orgs; ++i) {
       worlds_.push_back(std::make_unique<RunWorld>(database_));
       set_balance(superuser_, worlds_[at(i)]->org_id, 200);
@@ -95,29 +75,53 @@ class LedgerStorm : public testing::Test {
     return found.empty() ? nullptr : found[at(static_cast<int>(pick(0, std::ssize(found) - 1)))];
   }
 
-  // A statement as the organization's owner or as administrator. The code it was refused with, or
-  // count_; commits, unless the connection is "lost" before that.
+  Fate next_fate() {
+    if (pick(0, 49) != 0) return Fate::answered;
+    return pick(0, 1) == 0 ? Fate::cut_before : Fate::cut_after;
+  }
+
+  // The answer of a call that was made before under this key, or nothing.
+  std::optional<std::string> begin_once(const std::string& call) {
+    Result begun =
+        api_.session().run(query::idempotency_begin, Params().bytes(call).bytes(sha256("body")));
+    next_secret_id_ = begun.front().text("new_secret_id");
+    if (begun.front().is_null("secret_id")) return std::nullopt;
+    return begun.front().bytes("sealed");
+  }
+  void keep_once(const std::string& call, const std::string& answer) {
+    std::string secret =
+        fmt::format(R"({{"id": "{}", "key_version": 1, "wrapped_key": "eA==", "sealed": "{}"}})",
+                    next_secret_id_, to_base64(answer));
+    api_.session().run(query::idempotency_keep,
+                       Params().bytes(call).bytes(sha256("body")).text(secret));
+  }
+
+  // A call as the organization's owner or as administrator, with an Idempotency-Key, repeated until
+  // it is answered. The code it was refused with, or count_; the client may go away before the end.
   ErrorCode act(int org, bool is_admin, const Statement& statement, const Params& params,
-                Result* answer = nullptr) {
+                std::string* answer = nullptr) {
     is_lost_ = pick(0, 19) == 0;
     const RunWorld& world = *worlds_[at(org)];
-    api_.begin();
+    std::string call = sha256(fmt::format("call {}", ++calls_));
     try {
-      api_.run(query::enter,
-               Params()
-                   .text(world.org_id)
-                   .text(world.owner_id)
-                   .text(is_admin ? R"({"platform_admin": true})" : R"({"trace_id": "x"})"));
-      Result result = api_.run(statement, params);
-      if (answer != nullptr) *answer = std::move(result);
+      api_.commit([&](bool is_repeat) {
+        api_.session().run(query::enter, Params()
+                                             .text(world.org_id)
+                                             .text(world.owner_id)
+                                             .text(is_admin ? R"({"platform_admin": true})"
+                                                            : R"({"trace_id": "x"})"));
+        std::optional<std::string> kept = begin_once(call);
+        EXPECT_EQ(kept.has_value(), is_repeat);
+        std::string said = kept.value_or("");
+        if (!kept) {
+          said = api_.session().run(statement, params).text();
+          keep_once(call, said);
+        }
+        if (answer != nullptr) *answer = said;
+        return !is_lost_;
+      });
     } catch (const Error& error) {
-      api_.rollback();
       return error.code;
-    }
-    if (is_lost_) {
-      api_.rollback();
-    } else {
-      api_.commit();
     }
     return ErrorCode::count_;
   }
@@ -142,17 +146,14 @@ class LedgerStorm : public testing::Test {
     ASSERT_EQ(act(0, true, statement, params.null()), ErrorCode::count_);
     if (is_lost_) return;
     for (auto& [number, org] : model_) {
-      int64_t change = is_reset     ? -org.balance
-                       : amount > 0 ? amount
-                                    : std::max(amount, -std::max<int64_t>(org.balance, 0));
-      if (change != 0) org.post(change);
+      is_reset ? org.reset() : org.post_bulk(amount);
     }
   }
 
   void redeem() {
     int org = pick_org();
     int64_t value = pick(1, 90);
-    Result made;
+    std::string made;
     std::string wanted =
         fmt::format(R"({{"count": 1, "type": "credits", "value": "{}", "value_type": "integer", )"
                     R"("max_uses": 1}})",
@@ -160,7 +161,7 @@ class LedgerStorm : public testing::Test {
     ASSERT_EQ(act(org, true, query::redemption_code_batch, Params().text(wanted), &made),
               ErrorCode::count_);
     if (is_lost_) return;
-    std::optional<Json> codes = parse_json_or_nothing(made.text());
+    std::optional<Json> codes = parse_json_or_nothing(made);
     std::string code((*codes->as_array())[0].text_or("code"));
     bool is_redeemed = false;
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -212,23 +213,24 @@ class LedgerStorm : public testing::Test {
     std::string strategy = strategies[pick(0, 2)];
     bool is_busy = active_of(org, thread) != nullptr;
     ErrorCode expected = ErrorCode::count_;
-    if (model_[org].balance - model_[org].held < run_hold) {
+    if (model_[org].balance - model_[org].held < model_run_hold) {
       expected = ErrorCode::credits_insufficient;
     }
     if (is_busy && strategy == "reject") expected = ErrorCode::runs_thread_busy;
     Params params;
     params.text(threads_[org][at(thread)]).null().null().text(strategy);
     params.text(RunWorld::run_limits());
-    Result made;
+    std::string made;
     ASSERT_EQ(act(org, false, query::run_create, params, &made), expected) << strategy;
     if (expected != ErrorCode::count_ || is_lost_) return;
-    std::string id(parse_json_or_nothing(made.front().text("item"))->text_or("run_id"));
+    std::string id(parse_json_or_nothing(made)->text_or("run_id"));
     std::vector<std::string> others;
     for (auto& [other, run] : runs_) {
       if (run.org == org && run.thread == thread) others.push_back(other);
     }
-    model_[org].held += run_hold;
-    runs_.emplace(id, ModelRun{id, org, thread, run_hold, is_busy, 0, false, false, std::nullopt});
+    model_[org].held += model_run_hold;
+    runs_.emplace(
+        id, ModelRun{id, org, thread, model_run_hold, is_busy, 0, false, false, std::nullopt});
     if (strategy != "interrupt") return;
     std::sort(others.begin(), others.end(), [&](const std::string& a, const std::string& b) {
       return std::pair(!runs_.at(a).is_queued, a) < std::pair(!runs_.at(b).is_queued, b);
@@ -252,23 +254,11 @@ class LedgerStorm : public testing::Test {
   }
 
   void claim() {
-    for (OwnedRun& owned : claim_all(runner_, daemon_id_)) {
+    for (OwnedRun& owned : claim_all(runner_.session(), daemon_id_)) {
       ModelRun& run = runs_.at(owned.run_id);
       ASSERT_FALSE(run.is_queued || run.owned);
       run.owned = std::move(owned);
     }
-  }
-
-  void charge(ModelRun& run, int64_t credits) {
-    ModelOrg& org = model_[run.org];
-    if (credits > 0) org.post(-credits);
-    int64_t hold = std::max<int64_t>(run.held - credits, 0);
-    if (hold == 0) hold = run_hold;
-    int64_t others = org.held - run.held;
-    hold = std::clamp<int64_t>(org.balance - others, 0, hold);
-    org.held = others + hold;
-    run.held = hold;
-    run.is_exhausted = hold == 0;
   }
 
   void take_turn() {
@@ -278,24 +268,25 @@ class LedgerStorm : public testing::Test {
     bool is_lost = pick(0, 15) == 0;
     bool is_last = pick(0, 2) == 0;
     std::string status = run->is_cancel_requested ? "cancelled" : "completed";
-    int sendings = pick(0, 7) == 0 ? 2 : 1;  // an answer that was lost is asked for again
-    for (int i = 0; i < sendings; ++i) {
-      runner_.begin();
-      lock_run(runner_, *run->owned);
-      TurnAnswer answer = commit_turn(runner_, *run->owned, run->turns + 1, credits, !is_last);
-      if (is_lost) {
-        runner_.rollback();
-        return;
-      }
-      if (i == 0) charge(*run, credits);
-      bool is_gone = i > 0 && is_last;
-      ASSERT_EQ(answer.held, !is_gone);
-      ASSERT_EQ(answer.may_go_on, !is_gone && !run->is_exhausted);
+    ModelRun charged = *run;
+    ModelOrg org = model_[run->org];
+    org.charge(charged, credits);
+    bool is_kept = runner_.commit([&](bool is_repeat) {
+      DbSession& session = runner_.session();
+      lock_run(session, *run->owned);
+      TurnAnswer answer = commit_turn(session, *run->owned, run->turns + 1, credits, !is_last);
+      bool is_gone = is_repeat && is_last;
+      EXPECT_EQ(answer.held, !is_gone);
+      EXPECT_EQ(answer.may_go_on, !is_gone && !charged.is_exhausted);
+      if (is_lost && !is_repeat) return false;
       if (is_last) {
-        ASSERT_EQ(finish_run(runner_, *run->owned, status), i == 0);
+        EXPECT_EQ(finish_run(session, *run->owned, status), !is_repeat);
       }
-      runner_.commit();
-    }
+      return true;
+    });
+    if (!is_kept) return;
+    model_[run->org] = std::move(org);
+    *run = std::move(charged);
     ++run->turns;
     if (is_last) forget(std::string(run->id));
   }
@@ -303,10 +294,11 @@ class LedgerStorm : public testing::Test {
   void end_exhausted() {
     ModelRun* run = pick_run([](const ModelRun& r) { return r.owned && r.is_exhausted; });
     if (run == nullptr) return;
-    runner_.begin();
-    lock_run(runner_, *run->owned);
-    ASSERT_TRUE(finish_run(runner_, *run->owned, "failed"));
-    runner_.commit();
+    runner_.commit([&](bool is_repeat) {
+      lock_run(runner_.session(), *run->owned);
+      EXPECT_EQ(finish_run(runner_.session(), *run->owned, "failed"), !is_repeat);
+      return true;
+    });
     forget(std::string(run->id));
   }
 
@@ -334,14 +326,17 @@ class LedgerStorm : public testing::Test {
   std::mt19937_64 random_{static_cast<uint64_t>(seed_)};
   TestDatabase database_;
   DbSession superuser_ = database_.as_superuser();
-  DbSession api_ = database_.as_api();
-  DbSession runner_ = database_.as_runner();
+  FaultyLine line_{database_.socket()};
+  SureCaller api_{line_, database_.api_url(), [this] { return next_fate(); }};
+  SureCaller runner_{line_, database_.runner_url(), [this] { return next_fate(); }};
   std::vector<std::unique_ptr<RunWorld>> worlds_;
   std::map<int, std::vector<std::string>> threads_;
   std::map<int, ModelOrg> model_;
   std::map<std::string, ModelRun> runs_;
   std::string plan_id_;
   std::string daemon_id_;
+  std::string next_secret_id_;
+  int64_t calls_ = 0;
   bool is_lost_ = false;
 };
 
@@ -356,6 +351,12 @@ TEST_F(LedgerStorm, LeavesEveryAccountAsTheModelSays) {
     if (HasFatalFailure()) return;
   }
   check_accounts();
+  int before = api_.cuts_before() + runner_.cuts_before();
+  int behind = api_.cuts_after() + runner_.cuts_after();
+  fmt::print("{} connections were cut before a commit, {} behind one\n", before, behind);
+  EXPECT_GT(before, 0);
+  EXPECT_GT(behind, 0);
+  EXPECT_EQ(line_.faults(), before + behind);
   EXPECT_EQ(ledger_fault(superuser_), "");
   for (int i = 0; i < orgs; ++i) {
     std::string ledger;

@@ -112,6 +112,14 @@ std::string TestDatabase::runner_url() const {
   return conninfo_with(test_cluster_url(), {{"dbname", name_}, {"user", "hostler_runner"}});
 }
 
+std::string TestDatabase::socket() const {
+  return std::string(
+      cluster_session()
+          .run_text("SELECT split_part(current_setting('unix_socket_directories'), ',', 1) || "
+                    "'/.s.PGSQL.' || current_setting('port')")
+          .text());
+}
+
 DbSession TestDatabase::as_superuser() const { return {superuser_url(), "test as superuser"}; }
 DbSession TestDatabase::as_api() const { return {api_url(), "test as api"}; }
 DbSession TestDatabase::as_runner() const { return {runner_url(), "test as runner"}; }

@@ -31,6 +31,9 @@ class TestDatabase {
   std::string api_url() const;     // as hostler_api, under row-level security
   std::string runner_url() const;  // as hostler_runner
 
+  // The server's unix socket, for a line in between (faulty_line.h).
+  std::string socket() const;
+
   // A waiting connection; for text that is nobody's statement: session.run_text("SELECT …").
   DbSession as_superuser() const;
   DbSession as_api() const;
