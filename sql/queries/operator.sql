@@ -199,21 +199,42 @@ SELECT session_revoke_by_operator($1);
 -- name: session_revoke_all
 -- Ends every session of a user and answers how many. $1 login, username or email
 SELECT sessions_revoke_by_operator($1);
+-- name: ledger_page
+-- The next organizations whose ledgers hold that many rows together, at least one: the last of them, or null when none
+-- follows. $1 after uuid, $2 rows_max bigint
+SELECT (array_agg(org_id ORDER BY org_id DESC))[1] AS last_org_id, count(*) AS accounts,
+       coalesce(sum(entries), 0)::bigint AS transactions
+FROM (SELECT org_id, entries, sum(entries + 1) OVER (ORDER BY org_id) AS rows_until, row_number() OVER (ORDER BY org_id)
+      FROM (SELECT org_id, entries FROM credit_accounts WHERE org_id > $1 ORDER BY org_id LIMIT 10000) AS following)
+    AS page
+WHERE rows_until <= $2 OR row_number = 1;
+
 -- name: ledger_fault
--- The first row that is wrong, or none: the ledger against itself, the accounts, the holds, the charges, the usage.
+-- The first row that is wrong of a page of organizations, or none: the ledger against itself, the accounts, the holds,
+-- the charges, the usage. What it compares commits together, so one page after the other may be looked at.
+-- $1 after uuid, $2 last_org_id uuid
 WITH entry AS (
     SELECT t.id, t.org_id, t.number, t.amount, t.balance_after, t.type, t.reference_id,
            lag(t.number, 1, 0::bigint) OVER of_org AS number_before,
            lag(t.balance_after, 1, 0::bigint) OVER of_org AS balance_before
-    FROM credit_transactions t WINDOW of_org AS (PARTITION BY t.org_id ORDER BY t.number)),
+    FROM credit_transactions t WHERE t.org_id > $1 AND t.org_id <= $2
+    WINDOW of_org AS (PARTITION BY t.org_id ORDER BY t.number)),
+account AS (SELECT org_id, balance, held, entries FROM credit_accounts WHERE org_id > $1 AND org_id <= $2),
+run AS (SELECT id, org_id, status, ended_at, credits_used, credits_held FROM runs WHERE org_id > $1 AND org_id <= $2),
 newest AS (SELECT DISTINCT ON (org_id) org_id, number, balance_after FROM entry ORDER BY org_id, number DESC),
 charged AS (SELECT reference_id AS run_id, -sum(amount) AS credits FROM entry WHERE type = 'consumption' GROUP BY 1),
-used AS (SELECT run_id, sum(credits) AS credits FROM usage_records GROUP BY run_id),
-holding AS (SELECT org_id, sum(credits_held) AS held FROM runs WHERE credits_held > 0 GROUP BY org_id),
+usage AS (
+    SELECT org_id, run_id, utc_day(created_at) AS day, model, input_tokens, output_tokens, cost_nano_usd, credits
+    FROM usage_records WHERE org_id > $1 AND org_id <= $2),
+used AS (SELECT run_id, sum(credits) AS credits FROM usage GROUP BY run_id),
+holding AS (SELECT org_id, sum(credits_held) AS held FROM run WHERE credits_held > 0 GROUP BY org_id),
 recorded AS (
-    SELECT org_id, (created_at AT TIME ZONE 'UTC')::date AS day, model, count(*) AS record_count,
-           sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cost_nano_usd) AS cost_nano_usd
-    FROM usage_records GROUP BY 1, 2, 3)
+    SELECT org_id, day, model, count(*) AS record_count, sum(input_tokens) AS input_tokens,
+           sum(output_tokens) AS output_tokens, sum(cost_nano_usd) AS cost_nano_usd
+    FROM usage GROUP BY 1, 2, 3),
+summed AS (
+    SELECT org_id, day, model, record_count, input_tokens, output_tokens, cost_nano_usd
+    FROM usage_of_org WHERE org_id > $1 AND org_id <= $2)
 SELECT place, id, org_id, what FROM (
     SELECT 1 AS rank, 'credit_transactions' AS place, e.id::text AS id, e.org_id,
            CASE WHEN e.number <> e.number_before + 1 THEN format('number %s follows %s', e.number, e.number_before)
@@ -225,33 +246,28 @@ SELECT place, id, org_id, what FROM (
     SELECT 2, 'credit_accounts', a.org_id::text, a.org_id,
            format('balance %s and %s entries, but the ledger says %s and %s', a.balance, a.entries,
                   coalesce(n.balance_after, 0), coalesce(n.number, 0))
-    FROM credit_accounts a LEFT JOIN newest n ON n.org_id = a.org_id
+    FROM account a LEFT JOIN newest n ON n.org_id = a.org_id
     WHERE a.balance <> coalesce(n.balance_after, 0) OR a.entries <> coalesce(n.number, 0)
     UNION ALL
     SELECT 3, 'credit_accounts', a.org_id::text, a.org_id,
            format('held is %s, but the runs hold %s', a.held, coalesce(h.held, 0))
-    FROM credit_accounts a LEFT JOIN holding h ON h.org_id = a.org_id WHERE a.held <> coalesce(h.held, 0)
+    FROM account a LEFT JOIN holding h ON h.org_id = a.org_id WHERE a.held <> coalesce(h.held, 0)
     UNION ALL
     SELECT 4, 'runs', r.id::text, r.org_id, format('is %s and still holds %s', r.status, r.credits_held)
-    FROM runs r WHERE r.ended_at IS NOT NULL AND r.credits_held > 0
+    FROM run r WHERE r.ended_at IS NOT NULL AND r.credits_held > 0
     UNION ALL
     SELECT 5, 'runs', r.id::text, r.org_id,
            format('credits_used is %s, its usage says %s, the ledger %s', r.credits_used, coalesce(u.credits, 0),
                   coalesce(c.credits, 0))
-    FROM runs r LEFT JOIN used u ON u.run_id = r.id LEFT JOIN charged c ON c.run_id = r.id::text
+    FROM run r LEFT JOIN used u ON u.run_id = r.id LEFT JOIN charged c ON c.run_id = r.id::text
     WHERE r.credits_used <> coalesce(u.credits, 0) OR r.credits_used <> coalesce(c.credits, 0)
     UNION ALL
     SELECT 6, 'usage_of_org', coalesce(r.day, o.day) || ' ' || coalesce(r.model, o.model), coalesce(r.org_id, o.org_id),
            format('%s records are counted, there are %s', coalesce(o.record_count, 0), coalesce(r.record_count, 0))
-    FROM usage_of_org o
-    FULL JOIN recorded r ON r.org_id = o.org_id AND r.day = o.day AND r.model = o.model
+    FROM summed o FULL JOIN recorded r ON r.org_id = o.org_id AND r.day = o.day AND r.model = o.model
     WHERE (o.record_count, o.input_tokens, o.output_tokens, o.cost_nano_usd)
           IS DISTINCT FROM (r.record_count, r.input_tokens, r.output_tokens, r.cost_nano_usd)) AS fault
-ORDER BY rank, id LIMIT 1;
-
--- name: ledger_counts
--- What ledger_fault looked at.
-SELECT (SELECT count(*) FROM credit_transactions) AS transactions, (SELECT count(*) FROM credit_accounts) AS accounts;
+ORDER BY org_id, rank, id LIMIT 1;
 
 -- name: operator_enter
 -- An operator acts as a platform administrator without a name, until the transaction ends.

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/json.h"
+#include "queries/operator.h"
 #include "tests/support/run_money.h"
 #include "tests/support/run_program.h"
 
@@ -39,6 +41,7 @@ class LedgerVerify : public testing::Test {
     return run;
   }
 
+  const std::string first_ = "00000000-0000-0000-0000-000000000000";
   TestDatabase database_;
   RunWorld world_{database_};
 };
@@ -64,6 +67,54 @@ TEST_F(LedgerVerify, NamesTheFirstRowThatIsWrong) {
   ProgramRun json = ctl({"ledger", "verify", "-o", "json"});
   EXPECT_EQ(json.status, 65);
   EXPECT_THAT(json.out, HasSubstr("\"id\":\"" + third + "\""));
+}
+
+// Organizations with a ledger of 100 rows each, as correct as any.
+constexpr const char* many_ledgers = R"(
+  CREATE TEMP TABLE made AS SELECT uuidv7() AS id FROM generate_series(1, 2000);
+  INSERT INTO orgs (id, type, slug, name) SELECT id, 'workspace', id::text, 'x' FROM made;
+  INSERT INTO credit_accounts (org_id, balance, entries) SELECT id, 500, 100 FROM made;
+  INSERT INTO credit_transactions (org_id, number, amount, balance_after, type)
+  SELECT id, n, 5, 5 * n, 'redemption' FROM made, generate_series(1, 100) AS n)";
+
+TEST_F(LedgerVerify, ReadsManyRowsPageByPage) {
+  spoil(many_ledgers);
+  DbSession superuser = database_.as_superuser();
+  superuser.run_text("VACUUM ANALYZE credit_transactions");
+  EXPECT_EQ(verify().out, "the ledger is right: 200001 transactions of 2001 accounts\n");
+
+  // A page: some organizations with all their rows, found by index, without a file on disk.
+  Result page = superuser.run(query::ledger_page, Params().text(first_).integer(5000));
+  EXPECT_LE(page.front().integer("transactions"), 5000);
+  EXPECT_GT(page.front().integer("transactions"), 4500);
+  std::string text = query::ledger_fault.text;
+  for (const auto& [place, value] :
+       {std::pair{"$1", first_}, std::pair{"$2", std::string(page.front().text("last_org_id"))}}) {
+    for (size_t at = text.find(place); at != text.npos; at = text.find(place)) {
+      text.replace(at, 2, fmt::format("'{}'::uuid", value));
+    }
+  }
+  Result plan = superuser.run_text("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + text);
+  Json told = parse_json_or_nothing(plan.text()).value_or(Json());
+  const Json& top = *told.as_array()->at(0).find("Plan");
+  EXPECT_EQ(top.integer_or("Temp Written Blocks", -1), 0);
+  int64_t pages = top.integer_or("Shared Hit Blocks", -1) + top.integer_or("Shared Read Blocks", 0);
+  EXPECT_GT(pages, 0);
+  EXPECT_LT(pages, 1000) << "of the "
+                         << ask("SELECT pg_relation_size('credit_transactions') / 8192");
+}
+
+TEST_F(LedgerVerify, NamesTheFirstOfSeveralWrongRowsOfManyPages) {
+  spoil(many_ledgers);
+  std::string first =
+      ask("SELECT id FROM credit_transactions t WHERE number = 50 AND org_id = (SELECT org_id FROM "
+          "credit_accounts ORDER BY org_id OFFSET 1500 LIMIT 1)");
+  spoil(
+      "UPDATE credit_transactions SET balance_after = balance_after + 1 WHERE number = 50 AND "
+      "org_id IN (SELECT org_id FROM credit_accounts ORDER BY org_id OFFSET 1500)");
+  ProgramRun run = verify();
+  EXPECT_EQ(run.status, 65);
+  EXPECT_THAT(run.err, HasSubstr("credit_transactions " + first));
 }
 
 TEST_F(LedgerVerify, SeesEveryKindOfFault) {

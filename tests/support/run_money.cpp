@@ -59,7 +59,10 @@ std::string account_of(const RunWorld& world) {
 }
 
 std::string ledger_fault(DbSession& superuser) {
-  Result fault = superuser.run(query::ledger_fault);
+  Params everything;
+  everything.text("00000000-0000-0000-0000-000000000000");
+  everything.text("ffffffff-ffff-ffff-ffff-ffffffffffff");
+  Result fault = superuser.run(query::ledger_fault, everything);
   if (fault.empty()) return "";
   Row row = fault.front();
   return fmt::format("{} {}: {}", row.text("place"), row.text("id"), row.text("what"));
