@@ -134,8 +134,13 @@ FROM ip_rules r WHERE r.org_id = org_of_operator($1) ORDER BY r.id;
 SELECT ip_rules_remove($1, $2) AS removed;
 
 -- name: doctor_orgs_shut
--- Organizations that block all of IPv4 or of IPv6.
-SELECT count(DISTINCT org_id) AS orgs FROM ip_rules WHERE type = 'blocklist' AND cidr IN ('0.0.0.0/0', '::/0');
+-- Organizations that block all of IPv4 or of IPv6, or every network that they allow.
+SELECT count(*) AS orgs FROM (
+    SELECT org_id FROM ip_rules WHERE type = 'blocklist' AND cidr IN ('0.0.0.0/0', '::/0')
+    UNION
+    SELECT a.org_id FROM ip_rules a WHERE a.type = 'allowlist' GROUP BY a.org_id
+    HAVING bool_and(EXISTS (SELECT FROM ip_rules b
+                            WHERE b.org_id = a.org_id AND b.type = 'blocklist' AND b.cidr >>= a.cidr))) AS shut;
 
 -- name: operator_gateway_reset
 -- Forgets what administrators stored about the gateway.
