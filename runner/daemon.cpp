@@ -81,6 +81,10 @@ std::string Daemon::metrics_text() {
     counts.delivered = outbox_->delivered();
     counts.deliveries_failed = outbox_->failed();
   }
+  if (access_log_) {
+    counts.access_log_lines = access_log_->lines();
+    counts.access_log_set_aside = access_log_->lines_set_aside();
+  }
   return metrics_.prometheus_text(counts);
 }
 

@@ -41,6 +41,10 @@ constexpr std::array count_rows{
              &RunnerCounts::delivered},
     CountRow{counter, "hostler_runner_delivery_failures_total",
              "Attempts to send a webhook or mail that failed.", &RunnerCounts::deliveries_failed},
+    CountRow{counter, "hostler_runner_access_log_lines_total",
+             "Lines of nginx's access log that were read.", &RunnerCounts::access_log_lines},
+    CountRow{counter, "hostler_runner_access_log_set_aside_total",
+             "Lines among them that no row could be made of.", &RunnerCounts::access_log_set_aside},
 };
 
 std::vector<MetricRow> metric_rows() {

@@ -80,13 +80,25 @@ Task<bool> AccessLogTailer::read_on(const LogFile& file) {
       co_return false;
     }
     bytes_read_[key] = outcome.results.at(0).front().integer("bytes_read");
-    lines_ += piece.lines;
-    if (piece.unreadable > 0) {
-      log_warning("access_log_lines_unreadable",
-                  {{"path", path}, {"lines", std::to_string(piece.unreadable)}});
-    }
+    count(path, piece, outcome.results.at(0).front());
   }
   co_return true;
+}
+
+void AccessLogTailer::count(const std::string& path, const LogPiece& piece, const Row& written) {
+  int64_t refused = written.integer("set_aside");
+  lines_ += piece.lines;
+  lines_set_aside_ += refused + piece.unreadable;
+  if (piece.unreadable > 0) {
+    log_warning("access_log_lines_unreadable",
+                {{"path", path}, {"lines", std::to_string(piece.unreadable)}});
+  }
+  if (refused > 0) {
+    log_warning("access_log_lines_set_aside", {{"path", path},
+                                               {"lines", std::to_string(refused)},
+                                               {"first", std::string(written.text("bad_entry"))},
+                                               {"cause", std::string(written.text("reason"))}});
+  }
 }
 
 }  // namespace hostler::runner

@@ -29,11 +29,13 @@ class AccessLogTailer {
   AccessLogTailer& operator=(const AccessLogTailer&) = delete;
 
   Task<void> run();
-  int64_t lines() const { return lines_; }
+  int64_t lines() const { return lines_; }                      // brought in
+  int64_t lines_set_aside() const { return lines_set_aside_; }  // of those: no row could be made
 
  private:
   Task<void> sweep();
   Task<bool> read_on(const LogFile& file);
+  void count(const std::string& path, const LogPiece& piece, const Row& written);
 
   Loop& loop_;
   Database& db_;
@@ -42,6 +44,7 @@ class AccessLogTailer {
   std::shared_ptr<LogFolderLock> lock_;
   std::unordered_map<std::string, int64_t> bytes_read_;  // by file, as the database has it
   int64_t lines_ = 0;
+  int64_t lines_set_aside_ = 0;
 };
 
 }  // namespace hostler::runner

@@ -70,25 +70,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (to_timestamp(us / 1000000) AT TIME ZONE 'UTC')::date
 $$;
 
--- Appends what was read of a file, once: when the file is not read up to bytes_from (an answer that was lost, another
--- daemon), nothing is written. Answers how far it is read. entries: an array of objects with the columns as members,
--- at in seconds.
-CREATE FUNCTION access_log_append(log_file text, bytes_from bigint, bytes_to bigint, entries json) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    count integer := json_array_length(entries);
-    first_us bigint;
-    known bigint;
-BEGIN
-    -- From here to the commit nobody else appends.
-    UPDATE access_log_tail SET last_us =
-        greatest(last_us + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) + count
-    RETURNING last_us - count INTO first_us;
-    SELECT f.bytes_read INTO known FROM access_log_files f WHERE f.file = log_file;
-    IF coalesce(known, 0) <> bytes_from THEN
-        RETURN coalesce(known, 0);
-    END IF;
-    PERFORM access_log_make_partition(utc_day(first_us)), access_log_make_partition(utc_day(first_us + count));
+-- The rows of an array of objects with the columns as members, at in seconds; ids from first_us on.
+CREATE FUNCTION access_log_insert(entries json, first_us bigint) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO access_log (id, at, trace_id, method, path, status_code, duration_ms, client_ip, country, city,
                             user_agent, ua_type, risk_score, identity_type, org_id, user_id)
     SELECT uuidv7_at(first_us + e.n), to_timestamp(e.at), e.trace_id, e.method, e.path, e.status_code, e.duration_ms,
@@ -99,9 +83,45 @@ BEGIN
         identity_type text, org_id uuid, user_id uuid)) WITH ORDINALITY
         AS e(at, trace_id, method, path, status_code, duration_ms, client_ip, country, city, user_agent, ua_type,
              risk_score, identity_type, org_id, user_id, n);
-    INSERT INTO access_log_files (file, bytes_read) VALUES (log_file, bytes_to)
-    ON CONFLICT (file) DO UPDATE SET bytes_read = bytes_to, updated_at = clock_timestamp();
-    RETURN bytes_to;
+$$;
+
+-- Appends what was read of a file, once: when the file is not read up to bytes_from (an answer that was lost, another
+-- daemon), nothing is written. Answers how far it is read; and how many entries no row can be made of, with the first
+-- of them and the reason: they are left out, so that one does not keep out all that follow.
+CREATE FUNCTION access_log_append(log_file text, bytes_from bigint, bytes_to bigint, entries json,
+                                  OUT bytes_read bigint, OUT set_aside integer, OUT bad_entry text, OUT reason text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    count integer := json_array_length(entries);
+    first_us bigint;
+    entry record;
+BEGIN
+    set_aside := 0;
+    -- From here to the commit nobody else appends.
+    UPDATE access_log_tail SET last_us =
+        greatest(last_us + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) + count
+    RETURNING last_us - count INTO first_us;
+    bytes_read := coalesce((SELECT f.bytes_read FROM access_log_files f WHERE f.file = log_file), 0);
+    IF bytes_read <> bytes_from THEN
+        RETURN;
+    END IF;
+    PERFORM access_log_make_partition(utc_day(first_us)), access_log_make_partition(utc_day(first_us + count));
+    BEGIN
+        PERFORM access_log_insert(entries, first_us);
+    EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
+        FOR entry IN SELECT e.value, e.n FROM json_array_elements(entries) WITH ORDINALITY AS e(value, n) LOOP
+            BEGIN
+                PERFORM access_log_insert(json_build_array(entry.value), first_us + entry.n - 1);
+            EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
+                set_aside := set_aside + 1;
+                bad_entry := coalesce(bad_entry, entry.value::text);
+                reason := coalesce(reason, SQLERRM);
+            END;
+        END LOOP;
+    END;
+    bytes_read := bytes_to;
+    INSERT INTO access_log_files AS f (file, bytes_read) VALUES (log_file, bytes_to)
+    ON CONFLICT (file) DO UPDATE SET bytes_read = excluded.bytes_read, updated_at = clock_timestamp();
 END
 $$;
 
@@ -182,5 +202,6 @@ BEGIN
         'next_before', CASE WHEN NOT is_forward THEN last_id END);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION access_log_append, access_log_upkeep, access_log_make_partition FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION access_log_page FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION access_log_append, access_log_insert, access_log_upkeep, access_log_make_partition
+    FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION access_log_page, access_log_insert FROM hostler_runner;

@@ -1,9 +1,10 @@
 -- What nginx logged: written by the daemon's tailer, read by administrators.
 
 -- name: access_log_append
--- Appends what was read of a file; answers how far the file is read, also when that was elsewhere.
+-- Appends what was read of a file; answers how far the file is read, also when that was elsewhere, and what was left
+-- out.
 -- $1 file text, $2 bytes_from bigint, $3 bytes_to bigint, $4 entries json
-SELECT access_log_append($1, $2, $3, $4) AS bytes_read;
+SELECT bytes_read, set_aside, bad_entry, reason FROM access_log_append($1, $2, $3, $4);
 
 -- name: access_log_upkeep
 -- $1 retention_days integer

@@ -10,6 +10,7 @@
 namespace hostler {
 namespace {
 
+using testing::HasSubstr;
 using namespace testing_support;
 
 class AccessLog : public testing::Test {
@@ -24,8 +25,9 @@ class AccessLog : public testing::Test {
         path, more);
   }
   int64_t append(const std::string& file, int64_t from, int64_t to, const std::string& entries) {
-    Result result = sql_.run_text(fmt::format("SELECT access_log_append('{}', {}, {}, '[{}]') AS n",
-                                              file, from, to, entries));
+    Result result = sql_.run_text(
+        fmt::format("SELECT bytes_read AS n FROM access_log_append('{}', {}, {}, '[{}]')", file,
+                    from, to, entries));
     return result.front().integer("n");
   }
   std::string ask(const std::string& question) {
@@ -58,6 +60,25 @@ TEST_F(AccessLog, TakesEachPieceOfAFileOnce) {
   EXPECT_EQ(append("g", 0, 5, entry("/d")), 5);
   EXPECT_EQ(append("g", 5, 6, ""), 6);
   EXPECT_EQ(ask("SELECT string_agg(path, '' ORDER BY id) FROM access_log"), "/a/c/d");
+}
+
+TEST_F(AccessLog, LeavesOutWhatNoRowCanBeMadeOfAndGoesOn) {
+  std::string text = entry("/1");
+  for (const char* bad :
+       {R"(,"status_code":99999999999)", R"(,"at":1e300)", R"(,"at":null)", R"(,"path":"\u0000")",
+        R"(,"client_ip":"192.0.2.300")", R"(,"duration_ms":1e19)", R"(,"user_id":"x")"}) {
+    text += "," + entry("/bad", bad) + "," + entry("/2");
+  }
+  Result result = sql_.run_text(fmt::format(
+      "SELECT bytes_read, set_aside, bad_entry, reason FROM access_log_append('f', 0, 10, '[{}]')",
+      text));
+  Row row = result.front();
+  EXPECT_EQ(row.integer("bytes_read"), 10);
+  EXPECT_EQ(row.integer("set_aside"), 7);
+  EXPECT_THAT(row.text("bad_entry"), HasSubstr("99999999999"));
+  EXPECT_THAT(row.text("reason"), HasSubstr("out of range"));
+  EXPECT_EQ(ask("SELECT string_agg(path, '' ORDER BY id) FROM access_log"), "/1/2/2/2/2/2/2/2");
+  EXPECT_EQ(append("f", 10, 20, entry("/3")), 20);
 }
 
 TEST_F(AccessLog, GivesIdsInTheOrderOfCommitsThoughTheClockGoesBack) {
