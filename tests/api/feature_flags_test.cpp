@@ -52,7 +52,7 @@ TEST(FeatureFlags, RefuseBadInputAndDoubles) {
   Answer empty = admin.client.post("/v1/feature-flags", "{}");
   EXPECT_TRUE(has_fault(empty, "key", "required"));
   EXPECT_TRUE(has_fault(empty, "default_value", "required"));
-  for (const char* bad : {"Upper.case", ".a", "a.", "a..b", "a b", "ä"}) {
+  for (const char* bad : {"Upper.case", ".a", "a.", "a..b", "a b", "ä", ""}) {
     Answer answer = admin.client.post("/v1/feature-flags",
                                       fmt::format(R"({{"key":"{}","default_value":true}})", bad));
     EXPECT_TRUE(has_fault(answer, "key", "bad_format")) << bad;
@@ -84,6 +84,40 @@ TEST(FeatureFlags, AnOverrideHoldsForItsOrganizationOnly) {
   std::string own = path + "/org-overrides/" + user.org_id;
   EXPECT_EQ(admin.client.del(own).status, 200);
   EXPECT_TRUE(is_problem(admin.client.del(own), 404, "feature_flags.not_found"));
+}
+
+TEST(FeatureFlags, TakeTheirOverridesAlongWhenTheyAreDeleted) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  std::string key = new_flag(admin);
+  std::string path = "/v1/feature-flags/" + key;
+  ASSERT_EQ(admin.client.post(path + "/org-overrides", override_json(user.org_id, true)).status,
+            201);
+  EXPECT_EQ(admin.client.del(path).status, 200);
+  EXPECT_EQ(user.client.get("/v1/me/feature-flags").body.find(key), std::string::npos);
+  ASSERT_EQ(
+      admin.client
+          .post("/v1/feature-flags", fmt::format(R"({{"key":"{}","default_value":false}})", key))
+          .status,
+      201);
+  EXPECT_EQ(admin.client.get(path + "/evaluate?org_id=" + user.org_id).member("reason"), "default");
+}
+
+TEST(FeatureFlags, OfAnUnknownKeyAreNotFound) {
+  TestUser admin = register_admin(stack());
+  std::string path = "/v1/feature-flags/no.such.flag";
+  const Client& client = admin.client;
+  for (const Answer& answer :
+       {client.get(path), client.del(path), client.patch(path, R"({"default_value":true})"),
+        client.get(path + "/org-overrides"), client.get(path + "/evaluate?org_id=" + admin.org_id),
+        client.post(path + "/org-overrides", override_json(admin.org_id, true))}) {
+    EXPECT_TRUE(is_problem(answer, 404, "feature_flags.not_found"));
+  }
+  EXPECT_TRUE(has_fault(client.get("/v1/feature-flags/" + new_flag(admin) + "/evaluate"), "org_id",
+                        "required"));
+  Answer nobody = client.get("/v1/feature-flags/" + new_flag(admin) +
+                             "/evaluate?org_id=01900000-0000-7000-8000-00000000ffff");
+  EXPECT_TRUE(is_problem(nobody, 404, "orgs.not_found"));
 }
 
 TEST(FeatureFlags, AreForPlatformAdministrators) {
