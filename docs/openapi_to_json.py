@@ -48,8 +48,10 @@ def main(yaml_path, json_path, header_path):
         out.write(
             f"// Made from {yaml_path}; do not edit. What GET /v1/openapi.json answers.\n"
             "#pragma once\n#include <string_view>\n\n"
-            "inline constexpr std::string_view openapi_json =\n"
+            # Its length is taken from the array: counting it in a constant expression has a bound.
+            "inline constexpr char openapi_text[] =\n"
             f'    R"{delimiter}({text}){delimiter}";\n'
+            "inline constexpr std::string_view openapi_json(openapi_text, sizeof openapi_text - 1);\n"
         )
 
 
