@@ -97,8 +97,9 @@ DECLARE
     chosen llm_models := route_resolve(route, persona.model);
     provider llm_providers;
     hold bigint := CASE WHEN model_is_free(chosen) THEN 0 ELSE (limits ->> 'run_hold')::bigint END;
-    active_max bigint := entitlement_integer(place.org_id, 'limit.concurrent_runs', (limits ->> 'active_max')::bigint);
-    queued_max bigint := entitlement_integer(place.org_id, 'limit.queued_runs', (limits ->> 'queued_max')::bigint);
+    count_max bigint := CASE WHEN is_queued
+        THEN entitlement_integer(place.org_id, 'limit.queued_runs', (limits ->> 'queued_max')::bigint)
+        ELSE entitlement_integer(place.org_id, 'limit.concurrent_runs', (limits ->> 'active_max')::bigint) END;
     made runs;
 BEGIN
     SELECT * INTO STRICT provider FROM llm_providers WHERE id = chosen.provider_id;
@@ -107,13 +108,13 @@ BEGIN
     END IF;
     PERFORM credit_lock(ARRAY[place.org_id]);
     IF is_queued THEN
-        IF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND queued) >= queued_max THEN
-            PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be queued.', queued_max),
+        IF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND queued) >= count_max THEN
+            PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be queued.', count_max),
                          '{"retry_after": 5}');
         END IF;
     ELSIF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND status IN ('running', 'waiting_for_input')
-           AND NOT queued) >= active_max THEN
-        PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be active.', active_max),
+           AND NOT queued) >= count_max THEN
+        PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be active.', count_max),
                      '{"retry_after": 5}');
     END IF;
     IF NOT model_is_free(chosen) THEN

@@ -177,13 +177,15 @@ $$;
 CREATE FUNCTION tool_provider_resolve(org uuid, wanted_group text)
 RETURNS TABLE (provider_name text, base_url text, is_org_scope boolean, is_configured boolean, secret_id uuid,
                secret_org_id uuid, key_version integer, wrapped_key bytea, sealed bytea)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT p.provider_name, p.base_url, p.org_id IS NOT NULL,
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT p.provider_name, p.base_url, p.org_id IS NOT NULL,
            (NOT k.requires_api_key OR p.secret_id IS NOT NULL) AND (NOT k.requires_base_url OR p.base_url IS NOT NULL),
            s.id, s.org_id, s.key_version, s.wrapped_key, s.sealed
     FROM tool_providers p JOIN tool_provider_kinds() k ON k.provider_name = p.provider_name
     LEFT JOIN secrets s ON s.id = p.secret_id
     WHERE p.group_name = wanted_group AND p.is_active AND (p.org_id = org OR p.org_id IS NULL)
-    ORDER BY p.org_id IS NULL LIMIT 1
+    ORDER BY p.org_id IS NULL LIMIT 1;
+END
 $$;
 REVOKE EXECUTE ON FUNCTION tool_provider_resolve FROM hostler_api;

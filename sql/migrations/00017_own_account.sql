@@ -80,15 +80,17 @@ $$;
 
 -- GET /v1/me/sessions: those that live, newest first.
 CREATE FUNCTION session_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT s.id, json_build_object('id', s.id, 'created_at', rfc3339(s.created_at),
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT s.id, json_build_object('id', s.id, 'created_at', rfc3339(s.created_at),
         'last_seen_at', rfc3339(s.last_seen_at), 'client_ip', coalesce(host(s.client_ip), ''),
         'user_agent', s.user_agent,
         'current', s.id IS NOT DISTINCT FROM (current_request() ->> 'session_id')::uuid)
     FROM sessions s
     WHERE s.user_id = current_user_id() AND s.revoked_at IS NULL AND (before IS NULL OR s.id < before)
           AND EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.session_id = s.id AND r.expires_at > clock_timestamp())
-    ORDER BY s.id DESC LIMIT page_limit
+    ORDER BY s.id DESC LIMIT page_limit;
+END
 $$;
 
 -- DELETE /v1/me/sessions/{session_id}: one that lives.

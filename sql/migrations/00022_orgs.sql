@@ -104,16 +104,21 @@ $$;
 
 -- GET /v1/orgs: those the caller belongs to.
 CREATE FUNCTION org_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT o.id, org_json(o, m.role) FROM org_members m JOIN orgs o ON o.id = m.org_id
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT o.id, org_json(o, m.role) FROM org_members m JOIN orgs o ON o.id = m.org_id
     WHERE m.user_id = current_user_id() AND (before IS NULL OR m.org_id < before)
-    ORDER BY m.org_id DESC LIMIT page_limit
+    ORDER BY m.org_id DESC LIMIT page_limit;
+END
 $$;
 
 CREATE FUNCTION org_show() RETURNS json
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT org_json(o, m.role) FROM orgs o JOIN org_members m ON m.org_id = o.id AND m.user_id = current_user_id()
-    WHERE o.id = current_org()
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN (SELECT org_json(o, m.role) FROM orgs o
+        JOIN org_members m ON m.org_id = o.id AND m.user_id = current_user_id()
+    WHERE o.id = current_org());
+END
 $$;
 
 -- PATCH /v1/orgs/{org_id}: changes holds only what is to change.
@@ -141,10 +146,12 @@ $$;
 
 -- The cursor of a page of members is the user's id; users who came last stand first.
 CREATE FUNCTION member_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT m.user_id, member_json(m, u) FROM org_members m JOIN users u ON u.id = m.user_id
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT m.user_id, member_json(m, u) FROM org_members m JOIN users u ON u.id = m.user_id
     WHERE m.org_id = current_org() AND (before IS NULL OR m.user_id < before)
-    ORDER BY m.user_id DESC LIMIT page_limit
+    ORDER BY m.user_id DESC LIMIT page_limit;
+END
 $$;
 
 -- The member, or its 404; the 403 of who is no owner but means one.
@@ -244,11 +251,13 @@ $$;
 
 -- GET …/invitations: those that nobody accepted or revoked; expires_at tells whether one still serves.
 CREATE FUNCTION invitation_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT i.id, invitation_json(i) FROM org_invitations i
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT i.id, invitation_json(i) FROM org_invitations i
     WHERE i.org_id = current_org() AND i.accepted_at IS NULL AND i.revoked_at IS NULL
           AND (before IS NULL OR i.id < before)
-    ORDER BY i.id DESC LIMIT page_limit
+    ORDER BY i.id DESC LIMIT page_limit;
+END
 $$;
 
 CREATE FUNCTION invitation_revoke(invitation uuid) RETURNS void
