@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "lib/password.h"
 #include "queries/auth.h"
+#include "queries/outbox.h"
 
 namespace hostler {
 namespace {
@@ -146,7 +147,8 @@ Task<Response> register_account(Services& services, Request& request) {
   params.text(account.login).text(account.email).text(password_hash).text(account.locale);
   params.text_or_null(account.invite_code).bytes(tokens.access.hash).bytes(tokens.refresh.hash);
   params.text(account_terms(services.settings())).text(mail);
-  Result made = co_await services.query(request, query::register_user, std::move(params));
+  Result made = co_await services.query_then_ring(request, query::register_user, std::move(params),
+                                                  query::outbox_bell);
   Row row = made.front();
   const Settings& settings = services.settings();
   std::string warning = registration_warning(row, settings);

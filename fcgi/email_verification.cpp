@@ -9,6 +9,7 @@
 #include "lib/account_rules.h"
 #include "lib/crypto.h"
 #include "queries/email.h"
+#include "queries/outbox.h"
 
 namespace hostler {
 
@@ -18,7 +19,8 @@ Task<Response> send_email_verification(Services& services, Request& request) {
   Params params;
   params.text(mail).integer(settings.integer("limit.verification_mails_per_minute"));
   params.integer(settings.integer("limit.verification_mails_per_hour"));
-  co_await services.query(request, query::email_verification_send, std::move(params));
+  co_await services.query_then_ring(request, query::email_verification_send, std::move(params),
+                                    query::outbox_bell);
   co_return Response::no_content();
 }
 
@@ -44,7 +46,8 @@ Task<Response> change_email(Services& services, Request& request) {
   Params params;
   params.text(email).text(mail);
   params.integer(services.settings().integer("limit.verification_mails_per_hour"));
-  co_await services.query(request, query::email_change_begin, std::move(params));
+  co_await services.query_then_ring(request, query::email_change_begin, std::move(params),
+                                    query::outbox_bell);
   co_return Response::no_content();
 }
 

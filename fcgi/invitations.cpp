@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "queries/llm_catalog.h"
 #include "queries/orgs.h"
+#include "queries/outbox.h"
 
 namespace hostler {
 namespace {
@@ -39,7 +40,8 @@ Task<Response> create_invitation(Services& services, Request& request) {
   Params params;
   params.text(email).text(role).bytes(token.hash);
   params.text(sealed_for_mail(services.secret_box(), secret_id.text(), token.text));
-  Result made = co_await services.query(request, query::invitation_create, std::move(params));
+  Result made = co_await services.query_then_ring(request, query::invitation_create,
+                                                  std::move(params), query::outbox_bell);
   co_return Response::json_row_with(201, made, "token", token.text);
 }
 

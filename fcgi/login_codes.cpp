@@ -14,6 +14,7 @@
 #include "lib/account_rules.h"
 #include "lib/crypto.h"
 #include "queries/email.h"
+#include "queries/outbox.h"
 
 namespace hostler {
 namespace {
@@ -85,7 +86,8 @@ Task<Response> send_login_code(Services& services, Request& request) {
   Params params;
   params.text(email).text(subject.text("subject_id")).text(new_code_json(services, subject));
   params.text(send_limits(services.settings()));
-  co_await services.query(request, query::login_code_send, std::move(params));
+  co_await services.query_then_ring(request, query::login_code_send, std::move(params),
+                                    query::outbox_bell);
   co_return Response::no_content();
 }
 

@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/loop/db.h"
-#include "lib/loop/loop.h"
+#include "tests/support/bells.h"
 #include "tests/support/threads.h"
 
 namespace hostler::testing_support {
@@ -231,49 +230,17 @@ TEST(IdempotencyKey, LeavesNothingOfACallThatBrokeOff) {
   EXPECT_EQ(threads_of(user), 1);
 }
 
-// What is told on hostler_runs, until the mark that its reader sets.
-class RunBells {
- public:
-  RunBells() : database_(loop_, options()) {
-    database_.listen(
-        {"hostler_runs"},
-        [this](std::string_view, std::string_view payload) {
-          payload == "mark" ? loop_.stop() : static_cast<void>(++count_);
-        },
-        [this] { loop_.stop(); });
-    loop_.run();
-  }
-  int count() {
-    stack().sql().run_text("NOTIFY hostler_runs, 'mark'");
-    loop_.run();
-    return count_;
-  }
-
- private:
-  static DatabaseOptions options() {
-    DatabaseOptions options;
-    options.conninfo = stack().database().runner_url();
-    return options;
-  }
-  Loop loop_;
-  Database database_;
-  int count_ = 0;
-};
-
 TEST(IdempotencyKey, StartsOneRunAndRingsForItOnce) {
   TestTalk talk = make_talk(stack());
   Call call = keyed(runs_of(talk.thread_id), "k");
-  RunBells bells;
+  Bells bells(stack(), "hostler_runs");
   Answer first = talk.user.client.send(call);
   ASSERT_EQ(first.status, 201) << first.body;
   Answer second = talk.user.client.send(call);
   EXPECT_TRUE(is_replay(second));
   EXPECT_EQ(second.member("run_id"), first.member("run_id"));
   EXPECT_EQ(second.member("trace_id"), first.header("x-trace-id"));
-  // The bell is not waited for by the answer: a call on the same worker comes after it.
-  while (bells.count() == 0) {
-  }
-  EXPECT_EQ(bells.count(), 1);
+  EXPECT_EQ(bells.wait_for(1), 1);
   EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM runs WHERE thread_id = '{}'",
                                             talk.thread_id)),
             1);

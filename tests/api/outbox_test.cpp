@@ -1,0 +1,99 @@
+// Mails that requests queue: the daemons hear of each at once, and of a request that fails none is
+// left. POST /v1/auth/register, POST /v1/auth/email/verify/send, POST /v1/auth/email/otp/send,
+// POST /v1/me/email, POST /v1/orgs/{org_id}/invitations.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "tests/support/accounts.h"
+#include "tests/support/bells.h"
+#include "tests/support/mails.h"
+
+namespace hostler::testing_support {
+namespace {
+
+ApiStack& stack() { return ApiStack::shared(); }
+
+std::string email_json(std::string_view email) { return fmt::format(R"({{"email":"{}"}})", email); }
+
+std::string new_email() { return new_name("mail") + "@example.org"; }
+
+int64_t mails_to(const std::string& email) {
+  return sql_number(
+      stack(),
+      fmt::format("SELECT count(*) FROM outbox WHERE lower(recipient) = lower('{}')", email));
+}
+
+int64_t mail_secrets() {
+  return sql_number(stack(), "SELECT count(*) FROM secrets WHERE kind = 'mail'");
+}
+
+TEST(Outbox, RingsForEveryMailThatARequestQueues) {
+  TestUser user = register_user(stack());
+  std::string org_id = make_workspace(stack(), user);
+  stack().sql().run_text("DELETE FROM attempts");
+  struct Case {
+    const char* path;
+    std::string body;
+    int status;
+  };
+  const std::string wanted = new_email();
+  const std::string invitation = fmt::format(R"({{"email":"{}","role":"member"}})", new_email());
+  const std::string login = new_name();
+  const std::string account = account_json(login, "correct horse battery", new_email());
+  const std::string invitations = "/v1/orgs/" + org_id + "/invitations";
+  const Case cases[] = {
+      {"/v1/auth/register", account, 201},
+      {"/v1/auth/email/verify/send", "", 204},
+      {"/v1/auth/email/otp/send", email_json(user.email), 204},
+      {"/v1/auth/email/otp/send", email_json(new_email()), 204},  // nobody's: not told by that
+      {"/v1/me/email", email_json(wanted), 204},
+      {invitations.c_str(), invitation, 201},
+  };
+  Bells bells(stack(), "hostler_outbox");
+  int rung = 0;
+  for (const Case& one : cases) {
+    Answer answer = user.client.post(one.path, one.body);
+    EXPECT_EQ(answer.status, one.status) << one.path << " " << answer.body;
+    EXPECT_EQ(bells.wait_for(++rung), rung) << one.path;
+  }
+  EXPECT_EQ(mails_to(wanted), 1);
+}
+
+TEST(Outbox, KeepsNoMailOfARequestThatWasRolledBack) {
+  TestUser user = register_user(stack());
+  std::string org_id = make_workspace(stack(), user);
+  const std::string fresh = new_email();
+  const int64_t secrets = mail_secrets();
+  // Refused in the middle of their transactions, before or behind the mail.
+  EXPECT_TRUE(
+      is_problem(stack().client().post("/v1/auth/register",
+                                       account_json(user.login, "correct horse battery", fresh)),
+                 409, "auth.login_exists"));
+  stack().sql().run_text(
+      "CREATE FUNCTION refuse_mail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "PERFORM fail('database.unavailable', 'Again.', '{\"retry_after\": 1}'); END $$; "
+      "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON outbox DEFERRABLE INITIALLY DEFERRED "
+      "FOR EACH ROW WHEN (NEW.recipient LIKE 'mail%') EXECUTE FUNCTION refuse_mail()");
+  Answer registered = stack().client().post(
+      "/v1/auth/register", account_json(new_name(), "correct horse battery", fresh));
+  EXPECT_EQ(registered.status, 503) << registered.body;
+  EXPECT_EQ(user.client.post("/v1/me/email", email_json(fresh)).status, 503);
+  EXPECT_EQ(user.client
+                .post("/v1/orgs/" + org_id + "/invitations",
+                      fmt::format(R"({{"email":"{}","role":"member"}})", fresh))
+                .status,
+            503);
+  stack().sql().run_text("DROP TRIGGER refuse ON outbox; DROP FUNCTION refuse_mail");
+  EXPECT_EQ(mails_to(fresh), 0);
+  EXPECT_EQ(mail_secrets(), secrets);
+  EXPECT_EQ(
+      sql_number(stack(), fmt::format("SELECT count(*) FROM users WHERE email = '{}'", fresh)), 0);
+  EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM org_invitations WHERE org_id = "
+                                            "'{}'",
+                                            org_id)),
+            0);
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,54 @@
+// What is told on a channel of the stack's database, counted: for tests of who wakes the daemons.
+#pragma once
+
+#include <string>
+
+#include "lib/loop/db.h"
+#include "lib/loop/loop.h"
+#include "tests/support/api_stack.h"
+#include "tests/support/child.h"
+
+namespace hostler::testing_support {
+
+class Bells {
+ public:
+  // Listens from now on.
+  Bells(ApiStack& stack, std::string channel)
+      : stack_(stack), channel_(std::move(channel)), database_(loop_, options(stack)) {
+    database_.listen(
+        {channel_},
+        [this](std::string_view, std::string_view payload) {
+          payload == "mark" ? loop_.stop() : static_cast<void>(++count_);
+        },
+        [this] { loop_.stop(); });
+    loop_.run();
+  }
+
+  // So far.
+  int count() {
+    stack_.sql().run_text("NOTIFY " + channel_ + ", 'mark'");
+    loop_.run();
+    return count_;
+  }
+  // Bells are not waited for by answers: asks until there were so many, 10 s at most.
+  int wait_for(int least) {
+    int64_t deadline_ms = monotonic_ms() + 10'000;
+    while (count() < least && monotonic_ms() < deadline_ms) pause_ms(5);
+    return count_;
+  }
+
+ private:
+  static DatabaseOptions options(ApiStack& stack) {
+    DatabaseOptions options;
+    options.conninfo = stack.database().runner_url();
+    return options;
+  }
+
+  ApiStack& stack_;
+  std::string channel_;
+  Loop loop_;
+  Database database_;
+  int count_ = 0;
+};
+
+}  // namespace hostler::testing_support
