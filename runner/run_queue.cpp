@@ -96,6 +96,7 @@ void RunQueue::start(const Row& row) {
     tasks_.erase(run->id);
     active_.erase(place);
   }
+  given_up_.erase(run->id);
   active_.emplace(run->id, run);
   ++claimed_;
   tasks_.add(run->id, supervise(run));
@@ -117,7 +118,10 @@ void RunQueue::finish(const std::string& run_id, const RunPtr& run) {
 
 void RunQueue::on_lost(const RunPtr& run) {
   auto place = active_.find(run->id);
-  if (place == active_.end() || place->second != run) return;
+  if (place != active_.end() && place->second != run) return;
+  // Ours still when what it wrote was refused: nobody works at it, so its lease is to lapse.
+  given_up_.insert(run->id);
+  if (place == active_.end()) return;
   ++lost_;
   log_warning("run_lost", {{"run_id", run->id}, {"trace_id", run->trace_id}});
   tasks_.erase(run->id);
@@ -138,8 +142,9 @@ Task<void> RunQueue::renew_once() {
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
   // Only what was ours before the statement can be missing from its answer.
   std::unordered_map<std::string, RunPtr> before = active_;
+  std::vector<std::string> given_up(given_up_.begin(), given_up_.end());
   Batch batch;
-  batch.add(query::run_renew, Params().text(daemon_id_).integer(lease_s));
+  batch.add(query::run_renew, Params().text(daemon_id_).integer(lease_s).uuids(given_up));
   batch.add(
       query::daemon_heartbeat,
       Params().text(daemon_id_).integer(static_cast<int64_t>(active_.size())).integer(streams_()));
@@ -151,10 +156,15 @@ Task<void> RunQueue::renew_once() {
   heartbeat_at_ms_ = now_ms;
   services_.events.others_alive = outcome.results.at(2).front().integer("others") > 0;
   const Result& renewed = outcome.results.at(0);
+  std::unordered_set<std::string> owned;
   for (int i = 0; i < renewed.size(); ++i) {
+    if (!given_up.empty()) owned.emplace(renewed[i].text("id"));
     auto place = before.find(std::string(renewed[i].text("id")));
     bool is_ours = place != before.end() && place->second->epoch == renewed[i].integer("epoch");
     if (is_ours) before.erase(place);
+  }
+  for (const std::string& run_id : given_up) {
+    if (!owned.contains(run_id)) given_up_.erase(run_id);
   }
   for (auto& [run_id, run] : before) {
     // A run whose ending is being written is no loss.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "lib/loop/task_set.h"
 #include "runner/supervise_run.h"
@@ -62,6 +63,7 @@ class RunQueue {
   RunQueueOptions options_;
   std::function<int()> streams_;
   std::unordered_map<std::string, RunPtr> active_;
+  std::unordered_set<std::string> given_up_;  // owned, until their leases lapse
   Signal runs_bell_;
   Signal cancels_bell_;
   bool claim_again_ = true;

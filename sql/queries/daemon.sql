@@ -49,8 +49,10 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
     run_worked_ms(r) AS worked_ms, false AS after_input;
 
 -- name: run_renew
--- Renews every lease of the daemon; what it does not answer is lost. $1 daemon uuid, $2 lease_seconds integer
-UPDATE runs SET lease_until = clock_timestamp() + make_interval(secs => $2)
+-- Renews every lease of the daemon but those of runs that it gave up, which lapse; what it does not answer is lost.
+-- $1 daemon uuid, $2 lease_seconds integer, $3 given_up uuid[]
+UPDATE runs SET lease_until = CASE WHEN id = ANY ($3::uuid[]) THEN lease_until
+                              ELSE clock_timestamp() + make_interval(secs => $2) END
 WHERE owner_id = $1
 RETURNING id, epoch;
 
