@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""A receiver of webhooks with TLS, for tests: webhook_receiver.py CERTIFICATE KEY RECORD
+"""A receiver of webhooks with TLS, for tests: webhook_receiver.py [PORT] CERTIFICATE KEY RECORD
 
-Says "listening on PORT", then answers by the path, and appends every request to RECORD as a line of
-JSON {path, headers, body}. Paths: /ok, /status/NNN, /flaky/N/… (503 for the first N requests of a
-webhook-id), /later/SECONDS/… (503 with Retry-After for the first), /hang, /trickle (a byte a
-second), /flood, /redirect, /reset, /headers (10,000 of them). It runs until it is killed.
+Without PORT it takes one that is free. Says "listening on PORT", then answers by the path, and
+appends every request to RECORD as a line of JSON {path, headers, body}. Paths: /ok, /status/NNN,
+/flaky/N/… (503 for the first N requests of a webhook-id), /later/SECONDS/… (503 with Retry-After
+for the first), /hang, /trickle (a byte a second), /flood, /redirect, /reset, /headers (10,000 of
+them). It runs until it is killed.
 """
 import asyncio
 import json
@@ -13,7 +14,8 @@ import ssl
 import struct
 import sys
 
-certificate, key, record = sys.argv[1:4]
+certificate, key, record = sys.argv[-3:]
+port = int(sys.argv[1]) if len(sys.argv) == 5 else 0
 seen = {}
 
 
@@ -92,7 +94,7 @@ async def serve(reader, writer):
 async def main():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    server = await asyncio.start_server(serve, "127.0.0.1", port, ssl=context)
     print(f"listening on {server.sockets[0].getsockname()[1]}", flush=True)
     async with server:
         await server.serve_forever()

@@ -1,103 +1,20 @@
 // Webhooks with the real daemon and a real receiver with TLS: signed as receivers verify it, tried
-// again, bounded in time and size, switched off. Times that the contract gives in hours are
-// compressed by moving next_attempt_at, never by another schedule.
+// again, bounded in time and size, switched off.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
 
 #include <charconv>
 
-#include "lib/crypto.h"
 #include "lib/time_text.h"
-#include "tests/support/outside_peers.h"
-#include "tests/support/run_program.h"
-#include "tests/support/run_stage.h"
+#include "tests/support/webhook_stage.h"
 
 namespace hostler::testing_support {
 namespace {
 
-constexpr const char* base = "/v1/webhook-endpoints";
+constexpr const char* base = webhooks_path;
 
-ApiStack& stack() {
-  static ApiStack made(ApiStackOptions{
-      {"HOSTLER_OUTBOUND_CA_FILE=" + OutsidePeer::ca_file(),
-       "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8", "HOSTLER_WEBHOOK_TIMEOUT_MS=2000"},
-      true});
-  static const bool is_ready = [] {
-    add_stand_in(made);
-    return true;
-  }();
-  EXPECT_TRUE(is_ready);
-  return made;
-}
-
-OutsidePeer& receiver() {
-  static std::unique_ptr<OutsidePeer> peer = start_receiver();
-  return *peer;
-}
-
-struct Endpoint {
-  std::string id;
-  std::string secret;
-};
-
-// path: of the receiver, with what makes its records ours.
-Endpoint add_endpoint(const TestUser& user, const std::string& path,
-                      std::string_view events = R"("run.completed")") {
-  Answer made = user.client.post(
-      base, fmt::format(R"({{"url":"{}","events":[{}]}})", receiver().url(path), events));
-  EXPECT_EQ(made.status, 201) << made.body;
-  return {made.member("id"), made.member("signing_secret")};
-}
-
-Json delivery_of(const TestUser& user, const std::string& endpoint_id) {
-  Json list = user.client.get(fmt::format("{}/{}/deliveries", base, endpoint_id)).json();
-  return list.as_array()->empty() ? Json() : list.as_array()->front();
-}
-
-// Asks until its newest delivery has this status, 20 s at most.
-Json wait_for_delivery(const TestUser& user, const std::string& endpoint_id,
-                       std::string_view status, int64_t attempts_least = 0) {
-  int64_t deadline_ms = monotonic_ms() + 20'000;
-  for (;;) {
-    Json delivery = delivery_of(user, endpoint_id);
-    bool is_so = delivery.text_or("status") == status &&
-                 delivery.integer_or("attempts", -1) >= attempts_least;
-    if (is_so || monotonic_ms() > deadline_ms) return delivery;
-    pause_ms(10);
-  }
-}
-
-std::vector<Json> received_at(const std::string& path) {
-  std::vector<Json> ours;
-  for (Json& record : receiver().records()) {
-    if (record.text_or("path") == path) ours.push_back(std::move(record));
-  }
-  return ours;
-}
-
-std::string field(const Json& record, std::string_view name) {
-  return std::string(record.find("headers")->text_or(name));
-}
-
-// Computed by OpenSSL's command line, which knows nothing of our code.
-std::string signature_by_openssl(const std::string& secret, const Json& record) {
-  std::string key = to_hex(from_base64(secret.substr(6)).value());
-  std::string text = fmt::format("{}.{}.{}", field(record, "webhook-id"),
-                                 field(record, "webhook-timestamp"), record.text_or("body"));
-  std::string command = fmt::format(
-      "printf %s \"$TEXT\" | openssl dgst -sha256 -mac HMAC -macopt hexkey:{} -binary | base64 -w0",
-      key);
-  ProgramRun run = run_program({"/bin/sh", "-c", command}, {"TEXT=" + text});
-  return "v1," + run.out;
-}
-
-void make_due(const std::string& endpoint_id) {
-  stack().sql().run_text(
-      "UPDATE outbox SET next_attempt_at = clock_timestamp() WHERE status = "
-      "'pending' AND owner_id IS NULL AND endpoint_id = '" +
-      endpoint_id + "'");
-}
+ApiStack& stack() { return webhook_stack(); }
 
 TEST(Webhook, CarriesTheRunsEndUnderASignatureThatOthersVerify) {
   TestUser user = register_user(stack());
