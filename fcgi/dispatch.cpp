@@ -114,19 +114,23 @@ Task<Response> answer(Services& services, Request& request) {
   co_return response;
 }
 
-// The handler gave up before it asked the database: a denial, and the 404 of an id, come first.
-bool owes_denial(const Request& request) {
+// The handler gave up before it asked the database: a denial, and the 404 of an id, come first. Not
+// before 429: who is limited costs nothing.
+bool owes_denial(const Request& request, const Error& fault) {
   return request.route != nullptr && request.credential.kind != Credential::Kind::none &&
-         !request.was_sent;
+         !request.was_sent && fault.code != ErrorCode::rate_limit_exceeded;
 }
 
-// Whoever lost a token must not use up what others of the organization may; a token that is good
-// counts for its organization, also when its first requests fail.
-void settle_count(Services& services, const Request& request, const Error& fault) {
+// Whoever shows a token that is none, or lost it, must not use up what others of the organization
+// may: that counts for the address. A token that is good counts for its organization, also when its
+// first requests fail.
+void settle_count(Services& services, Request& request, const Error& fault) {
   if (request.credential.kind == Credential::Kind::none) return;
   int status = error_row(fault.code).status;
   bool is_stranger = fault.code == ErrorCode::orgs_not_found && !request.org_named().empty();
-  if (status == 401 || is_stranger) {
+  if (status == 401) {
+    services.limits().count_refused(request, services.settings());
+  } else if (is_stranger) {
     services.limits().forget(request);
   } else if (status < 500 && !request.rate && request.route->rate != Rate::none) {
     services.learn_aside(request);
@@ -172,7 +176,7 @@ Task<Response> dispatch(Services& services, Request& request) {
     std::shared_ptr<Once> once = std::move(request.once);
     co_await once->transaction.roll_back();
   }
-  if (fault && owes_denial(request)) {
+  if (fault && owes_denial(request, *fault)) {
     try {
       bool with_guard = ids_are_well(request);
       co_await services.authenticate(request, with_guard);

@@ -55,25 +55,42 @@ void refuse(const BucketLevel& level, std::string_view whose) {
 
 }  // namespace
 
+Bucket* RateLimiter::bucket_of_address(const Request& request, int64_t now) const {
+  std::optional<uint64_t> address = address_id(request.client_ip);
+  return address ? table_.address_bucket(*address, now) : nullptr;
+}
+
 void RateLimiter::admit(Request& request, const Settings& settings) const {
   if (request.route->rate == Rate::none) return;
   int64_t now = now_ns();
   bool is_anonymous = request.credential.kind == Credential::Kind::none;
-  if (is_anonymous) {
-    std::optional<uint64_t> address = address_id(request.client_ip);
-    Bucket* bucket = address ? table_.address_bucket(*address, now) : nullptr;
-    if (bucket == nullptr) return;
-    int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
-    request.rate = RateCount{address_policy, take_request(*bucket, limit, now, false)};
-  } else {
-    uint64_t org = table_.org_of_token(token_id(request));
-    Bucket* bucket = org == 0 ? nullptr : table_.org_bucket(org, now);
+  uint64_t org = is_anonymous ? 0 : table_.org_of_token(token_id(request));
+  if (org != 0) {
+    Bucket* bucket = table_.org_bucket(org, now);
     if (bucket == nullptr) return;
     int64_t limit = org_limit(*bucket, settings);
-    request.rate = RateCount{org_policy, take_request(*bucket, limit, now, false)};
+    request.rate = RateCount{org_policy, take_request(*bucket, limit, now, Taking::if_room)};
+    if (!request.rate->level.is_admitted) refuse(request.rate->level, "The organization");
+    return;
   }
-  if (request.rate->level.is_admitted) return;
-  refuse(request.rate->level, is_anonymous ? "An address" : "The organization");
+  Bucket* bucket = bucket_of_address(request, now);
+  if (bucket == nullptr) return;
+  int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
+  Taking taking = is_anonymous ? Taking::if_room : Taking::nothing;
+  RateCount count{address_policy, take_request(*bucket, limit, now, taking)};
+  // A token that nobody knows may be a good one: its request is counted when that is known.
+  if (is_anonymous || !count.level.is_admitted) request.rate = count;
+  if (!count.level.is_admitted) refuse(count.level, "An address");
+}
+
+void RateLimiter::count_refused(Request& request, const Settings& settings) const {
+  forget(request);
+  if (request.route->rate == Rate::none) return;
+  int64_t now = now_ns();
+  Bucket* bucket = bucket_of_address(request, now);
+  if (bucket == nullptr) return;
+  int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
+  request.rate = RateCount{address_policy, take_request(*bucket, limit, now, Taking::in_any_case)};
 }
 
 bool RateLimiter::learn(Request& request, const Settings& settings) const {
@@ -85,7 +102,7 @@ bool RateLimiter::learn(Request& request, const Settings& settings) const {
   if (!request.rate) {
     table_.remember_token(token_id(request), org);
     int64_t limit = org_limit(*bucket, settings);
-    request.rate = RateCount{org_policy, take_request(*bucket, limit, now, true)};
+    request.rate = RateCount{org_policy, take_request(*bucket, limit, now, Taking::in_any_case)};
   }
   int64_t asked = bucket->asked_ns.load(std::memory_order_relaxed);
   bool is_due = asked == 0 || now - asked > ask_every_ns;

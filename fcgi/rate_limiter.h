@@ -1,6 +1,7 @@
 // Who a request counts for, and whether there is room (contract section 1, rate limits): callers by
-// organization, everybody else by address. Called by fcgi/dispatch.cpp before anything is done, and
-// by fcgi/services.cpp when the database has said whose a token is. Never asks, never waits.
+// organization, everybody else by address, also whoever shows a token that is none. Called by
+// fcgi/dispatch.cpp before anything is done, and by fcgi/services.cpp when the database has said
+// whose a token is. Never asks, never waits.
 #pragma once
 
 #include "fcgi/rate_table.h"
@@ -14,8 +15,9 @@ class RateLimiter {
  public:
   explicit RateLimiter(const RateTable& table) : table_(table) {}
 
-  // Counts the request; throws 429 when there is no room. A token that is not known yet passes. The
-  // credential must have been read, if there is a good one.
+  // Counts the request; throws 429 when there is no room. A token that is not known yet is not
+  // counted, and passes unless its address has used up what it may. The credential must have been
+  // read, if there is a good one.
   void admit(Request& request, const Settings& settings) const;
   // The database has told the caller's organization. True when somebody should look up the
   // organization's entitlement, and tell it to set_granted: at most one process every two seconds.
@@ -26,10 +28,13 @@ class RateLimiter {
   // what is known of it later.
   uint64_t token_id(const Request& request) const;
   void remember(uint64_t token, std::string_view org_id) const;
-  // The database refused the token: it counts for nobody.
+  // It counts for nobody (any more).
   void forget(const Request& request) const;
+  // The database refused the token: the request was an anonymous one, and counts for its address.
+  void count_refused(Request& request, const Settings& settings) const;
 
  private:
+  Bucket* bucket_of_address(const Request& request, int64_t now) const;
   const RateTable& table_;
 };
 

@@ -202,5 +202,30 @@ TEST(AnonymousRateLimit, IsTheAddressesAndToldBeforeATokenIsAskedFor) {
   EXPECT_EQ(admin.client.get("/v1/me").status, 200);
 }
 
+// Whoever guesses tokens is an anonymous caller, and holds up nobody who is known.
+TEST(AnonymousRateLimit, CountsTokensThatAreNone) {
+  ApiStack own({{"HOSTLER_LIMIT_ANONYMOUS_REQUESTS_PER_MINUTE=10"}, false});
+  TestUser user = register_user(own);
+  EXPECT_EQ(user.client.get("/v1/me").status, 200);
+  int denied = 0;
+  int refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    const char* prefix = i % 2 == 0 ? "hat_" : "hst_";
+    std::string guess = fmt::format("{}{:A>43}", prefix, i);
+    Answer answer = own.client().with_token(guess).get("/v1/me");
+    EXPECT_EQ(told_by(answer).policy, "address") << i << " " << answer.status;
+    EXPECT_EQ(told_by(answer).limit, 10);
+    denied += answer.status == 401 ? 1 : 0;
+    refused += is_problem(answer, 429, "rate_limit.exceeded") ? 1 : 0;
+  }
+  EXPECT_EQ(denied + refused, 40);
+  EXPECT_GE(denied, 19) << "the registration was the first of twenty";
+  EXPECT_LE(denied, 24);
+  EXPECT_EQ(own.client().get("/v1/auth/registration-mode").status, 429);
+  Answer known = user.client.get("/v1/me");
+  EXPECT_EQ(known.status, 200);
+  EXPECT_EQ(told_by(known).policy, "org");
+}
+
 }  // namespace
 }  // namespace hostler::testing_support
