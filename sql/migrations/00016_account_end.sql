@@ -46,12 +46,14 @@ BEGIN
 END
 $$;
 
--- Makes a user active or suspended, by an administrator of either kind. Suspending ends the sessions; the keys are
--- dead for as long as it lasts.
+-- Makes a user active or suspended, by an administrator of either kind. Suspending ends sessions and keys for good:
+-- whoever had them before has none when the user is active again.
 CREATE FUNCTION user_set_status(who uuid, new_status text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     was text;
+    now_is jsonb := jsonb_build_object('status', new_status);
+    dead_keys bigint;
 BEGIN
     IF new_status = 'suspended' THEN
         PERFORM last_admin_guard(who);
@@ -65,9 +67,12 @@ BEGIN
     UPDATE users SET status = new_status WHERE id = who;
     IF new_status = 'suspended' THEN
         PERFORM sessions_end(who, NULL);
+        UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = who AND revoked_at IS NULL;
+        GET DIAGNOSTICS dead_keys = ROW_COUNT;
+        now_is := now_is || jsonb_build_object('api_keys_revoked', dead_keys);
     END IF;
     PERFORM audit(CASE new_status WHEN 'suspended' THEN 'users.suspend' ELSE 'users.activate' END, 'user', who::text,
-                  NULL, jsonb_build_object('status', was), jsonb_build_object('status', new_status));
+                  NULL, jsonb_build_object('status', was), now_is);
 END
 $$;
 

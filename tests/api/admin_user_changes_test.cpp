@@ -111,7 +111,7 @@ TEST(AdminUserChanges, RefuseBadInput) {
   EXPECT_TRUE(is_problem(user.client.del(path_of(user)), 403, "auth.forbidden"));
 }
 
-TEST(AdminUserChanges, SuspendingEndsSessionsAndKeysUntilActivated) {
+TEST(AdminUserChanges, SuspendingEndsSessionsAndKeysForGood) {
   TestUser user = register_user(stack());
   Client second = log_in(stack(), user);
   Client key = stack().client().with_token(make_api_key(stack(), user, user.org_id));
@@ -127,6 +127,7 @@ TEST(AdminUserChanges, SuspendingEndsSessionsAndKeysUntilActivated) {
   EXPECT_EQ(change(user, R"({"status":"suspended"})").status, 200);
   EXPECT_EQ(change(user, R"({"status":"active"})").member("status"), "active");
   EXPECT_EQ(user.client.get("/v1/me").status, 401) << "ended sessions stay ended";
+  EXPECT_TRUE(is_problem(key.get("/v1/me"), 401, "auth.invalid_api_key")) << "and keys";
   EXPECT_EQ(log_in_with(user.login, user.password).status, 200);
   EXPECT_EQ(audited(user), "users.suspend:ok users.activate:ok");
 }

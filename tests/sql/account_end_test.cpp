@@ -192,7 +192,7 @@ TEST_F(AccountEnd, SuspendsAndTakesBackAndSaysSo) {
                               " ORDER BY id) FROM audit_logs WHERE target_id = '{}' AND action "
                               "LIKE 'users.%'",
                               ada)),
-            R"(users.suspend {"status": "active"}{"status": "suspended"}, )"
+            R"(users.suspend {"status": "active"}{"status": "suspended", "api_keys_revoked": 0}, )"
             R"(users.activate {"status": "suspended"}{"status": "active"})");
   ASSERT_EQ(end(ada), ErrorCode::count_);
   EXPECT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'active')", ada)),
