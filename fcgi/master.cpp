@@ -67,7 +67,7 @@ Master::Master(const Settings& settings, std::vector<std::string> own_command,
     : settings_(settings),
       own_command_(std::move(own_command)),
       listener_(inheritance ? inheritance->listener : open_listener(settings.text("api.socket"))),
-      shared_(std::make_shared<SharedPool>(worker_count(settings))),
+      shared_(std::make_shared<SharedPool>(worker_count(settings), settings.text("api.lock_dir"))),
       fork_due_ms_(static_cast<size_t>(shared_->seats.count()), 0),
       fork_delay_ms_(static_cast<size_t>(shared_->seats.count()), 0),
       tick_(loop_, [this] { look_after(); }),
@@ -87,6 +87,12 @@ Master::Master(const Settings& settings, std::vector<std::string> own_command,
     }
   }
   serve_metrics();
+  if (shared_->passwords.is_alone()) {
+    log_warning(
+        "lock_dir_unusable",
+        {{"api.lock_dir", settings.text("api.lock_dir")},
+         {"means", "another pool of this host hashes passwords without regard to this one"}});
+  }
   log_info("pool_started", {{"workers", std::to_string(shared_->seats.count())},
                             {"socket", listener_.path.empty() ? "given" : listener_.path}});
 }

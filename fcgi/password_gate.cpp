@@ -14,7 +14,7 @@ class PasswordGate::Place {
  public:
   explicit Place(PasswordGate& gate) : gate_(gate) {}
   ~Place() {
-    gate_.places_.leave(gate_.seat_);
+    gate_.locks_.leave();
     gate_.left_.notify();
   }
   Place(const Place&) = delete;
@@ -60,7 +60,7 @@ Task<bool> PasswordGate::next_left() {
 }
 
 Task<void> PasswordGate::enter(PasswordQueue queue) {
-  if (waiting() == 0 && places_.take(seat_)) co_return;
+  if (waiting() == 0 && locks_.take()) co_return;
   int most = queue == PasswordQueue::brief ? brief_waiting_max : patient_waiting_max;
   if (places_.waiting_in_pool() >= most) {
     Error error(ErrorCode::overload_busy, "Too many logins at once; try again in a second.");
@@ -68,7 +68,7 @@ Task<void> PasswordGate::enter(PasswordQueue queue) {
     throw error;
   }
   Waiting waiting(places_, seat_);
-  while (!places_.take(seat_)) {
+  while (!locks_.take()) {
     Task<bool> next = next_left();
     co_await with_timeout(loop_, std::move(next), look_again_ms);
   }

@@ -1,5 +1,5 @@
-// Password hashing on the thread pool, two at once on a host and at a lower priority: a storm of
-// logins slows logins and nothing else. One a worker.
+// Password hashing on the thread pool, two at once on a host (all pools of it together) and at a
+// lower priority: a storm of logins slows logins and nothing else. One a worker.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ class PasswordGate {
  public:
   // places outlive this; seat: the worker's.
   PasswordGate(Loop& loop, PasswordPlaces& places, int seat)
-      : loop_(loop), places_(places), seat_(seat) {}
+      : loop_(loop), places_(places), locks_(places), seat_(seat) {}
   PasswordGate(const PasswordGate&) = delete;
   PasswordGate& operator=(const PasswordGate&) = delete;
 
@@ -41,6 +41,7 @@ class PasswordGate {
 
   Loop& loop_;
   PasswordPlaces& places_;
+  PasswordLocks locks_;
   const int seat_;
   Signal left_;
 };

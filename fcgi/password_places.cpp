@@ -1,37 +1,48 @@
-// Places by compare-and-swap; see fcgi/password_places.h.
+// Places by file locks; see fcgi/password_places.h.
 #include "fcgi/password_places.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cassert>
+
+#include <fmt/format.h>
 
 #include "lib/error.h"
 
 namespace hostler {
+namespace {
 
-PasswordPlaces::PasswordPlaces(int seats) : seats_(seats) {
+// -1 when the folder is none of ours.
+int open_place(const std::string& lock_dir, int number) {
+  if (lock_dir.empty()) return -1;
+  std::string path = fmt::format("{}/password-{}.lock", lock_dir, number);
+  return open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+}  // namespace
+
+PasswordPlaces::PasswordPlaces(int seats, const std::string& lock_dir) : seats_(seats) {
   assert(seats > 0 && seats <= seats_max);
   void* memory =
       mmap(nullptr, sizeof(Memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Error(ErrorCode::internal_error, {}, "no shared memory");
-  memory_ = static_cast<Memory*>(memory);  // zeros are free places
+  memory_ = static_cast<Memory*>(memory);
+  for (int i = 0; i < running_max; ++i) {
+    int& file = files_[static_cast<size_t>(i)];
+    file = open_place(lock_dir, i + 1);
+    if (file >= 0) continue;
+    is_alone_ = true;
+    file = memfd_create("password", MFD_CLOEXEC);
+    if (file < 0) throw Error(ErrorCode::internal_error, {}, "no memory for a lock");
+  }
 }
 
-PasswordPlaces::~PasswordPlaces() { munmap(memory_, sizeof(Memory)); }
-
-bool PasswordPlaces::take(int seat) {
-  for (std::atomic<int>& holder : memory_->holders) {
-    int nobody = 0;
-    if (holder.compare_exchange_strong(nobody, seat + 1)) return true;
-  }
-  return false;
-}
-
-void PasswordPlaces::leave(int seat) {
-  for (std::atomic<int>& holder : memory_->holders) {
-    int mine = seat + 1;
-    if (holder.compare_exchange_strong(mine, 0)) return;
-  }
+PasswordPlaces::~PasswordPlaces() {
+  munmap(memory_, sizeof(Memory));
+  for (int file : files_) close(file);
 }
 
 int PasswordPlaces::waiting_in_pool() const {
@@ -40,9 +51,35 @@ int PasswordPlaces::waiting_in_pool() const {
   return sum;
 }
 
-void PasswordPlaces::clear(int seat) {
-  memory_->waiting[seat].store(0);
-  for (int i = 0; i < running_max; ++i) leave(seat);
+PasswordLocks::PasswordLocks(const PasswordPlaces& places) {
+  for (size_t i = 0; i < locks_.size(); ++i) {
+    // What was inherited over a fork is one lock for all; opened again it is our own.
+    std::string path = fmt::format("/proc/self/fd/{}", places.files_[i]);
+    locks_[i].fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (locks_[i].fd < 0) throw Error(ErrorCode::internal_error, {}, path + " cannot be opened");
+  }
+}
+
+PasswordLocks::~PasswordLocks() {
+  for (const Lock& lock : locks_) close(lock.fd);
+}
+
+bool PasswordLocks::take() {
+  for (Lock& lock : locks_) {
+    if (lock.is_held || flock(lock.fd, LOCK_EX | LOCK_NB) != 0) continue;
+    lock.is_held = true;
+    return true;
+  }
+  return false;
+}
+
+void PasswordLocks::leave() {
+  for (Lock& lock : locks_) {
+    if (!lock.is_held) continue;
+    flock(lock.fd, LOCK_UN);
+    lock.is_held = false;
+    return;
+  }
 }
 
 }  // namespace hostler

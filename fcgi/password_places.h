@@ -1,9 +1,12 @@
-// How many passwords the pool's workers hash, in memory that they share: two at once on a host,
-// whatever the number of workers. Made by the master before it forks, used by fcgi/password_gate.h.
+// How many passwords are hashed at once: two on a host, whatever the number of pools and workers.
+// Places are locks on two files that all pools of the host have open, so that whoever dies has left
+// theirs; how many wait is told in memory that a pool's workers share. Made by the master before it
+// forks, used by fcgi/password_gate.h.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <string>
 
 namespace hostler {
 
@@ -11,30 +14,53 @@ class PasswordPlaces {
  public:
   static constexpr int running_max = 2;
 
-  // seats: how many processes take part. Throws internal_error when there is no memory.
-  explicit PasswordPlaces(int seats);
+  // seats: how many processes of the pool take part. lock_dir: where all pools of the host have
+  // their two files; without one that can be used the pool has them for itself, and is_alone().
+  // Throws internal_error when there is no memory.
+  explicit PasswordPlaces(int seats, const std::string& lock_dir = "");
   ~PasswordPlaces();
   PasswordPlaces(const PasswordPlaces&) = delete;
   PasswordPlaces& operator=(const PasswordPlaces&) = delete;
 
-  // False when two are hashing. Whoever took a place leaves it.
-  bool take(int seat);
-  void leave(int seat);
+  bool is_alone() const { return is_alone_; }
   void begin_wait(int seat) { memory_->waiting[seat].fetch_add(1); }
   void end_wait(int seat) { memory_->waiting[seat].fetch_sub(1); }
   int waiting(int seat) const { return memory_->waiting[seat].load(); }
   int waiting_in_pool() const;  // of all seats
-  // Before a new process takes the seat: what the last one held when it died.
-  void clear(int seat);
+  // Before a new process takes the seat: those who waited with the last one.
+  void clear(int seat) { memory_->waiting[seat].store(0); }
 
  private:
+  friend class PasswordLocks;
   static constexpr int seats_max = 256;
   struct Memory {
-    std::array<std::atomic<int>, running_max> holders;  // seat + 1; 0: free
     std::array<std::atomic<int>, seats_max> waiting;
   };
   Memory* memory_;
   int seats_;
+  bool is_alone_ = false;
+  std::array<int, running_max> files_;
+};
+
+// One a worker, made in it: a lock belongs to whoever opened the file.
+class PasswordLocks {
+ public:
+  // Throws internal_error when the files cannot be opened again.
+  explicit PasswordLocks(const PasswordPlaces& places);
+  ~PasswordLocks();
+  PasswordLocks(const PasswordLocks&) = delete;
+  PasswordLocks& operator=(const PasswordLocks&) = delete;
+
+  // False when two are hashing. Whoever took a place leaves it.
+  bool take();
+  void leave();
+
+ private:
+  struct Lock {
+    int fd = -1;
+    bool is_held = false;
+  };
+  std::array<Lock, PasswordPlaces::running_max> locks_;
 };
 
 }  // namespace hostler

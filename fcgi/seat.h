@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+
 #include "fcgi/api_metrics.h"
 #include "fcgi/password_places.h"
 #include "fcgi/rate_table.h"
@@ -35,8 +37,8 @@ class Seats {
 
 // All that the pool's processes share.
 struct SharedPool {
-  explicit SharedPool(int workers)
-      : seats(workers), metrics(api_metric_rows(), workers), passwords(workers) {}
+  SharedPool(int workers, const std::string& lock_dir)
+      : seats(workers), metrics(api_metric_rows(), workers), passwords(workers, lock_dir) {}
   Seats seats;
   Metrics metrics;
   RateTable rates;

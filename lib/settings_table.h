@@ -119,6 +119,10 @@ inline constexpr auto setting_rows = [] {
     integer_row("api.own_connections", start, "8", {1, 100}, "connections",
       "Connections to Postgres an API worker may have, besides the one for quick reads."),
 
+    text_row("api.lock_dir", start, "/run/hostler-api",
+      "Where all API pools of a host keep two lock files, so that together they hash no more than "
+      "two passwords at once; a pool that cannot use it counts its own alone, and says so."),
+
     text_row("stream.socket", start, "/run/hostler/stream.sock",
       "The Unix socket on which nginx reaches the event streams of the runner (SCGI)."),
     integer_row("stream.clients_max", start, "20000", {1, 1'000'000}, "streams",
@@ -139,7 +143,8 @@ inline constexpr auto setting_rows = [] {
       "How long a daemon owns a run without renewing; another takes it over afterwards."),
 
     text_row("secrets.key_file", start, "/etc/hostler/secret.key",
-      "The keys that encrypt stored secrets: lines VERSION:base64 of 32 bytes, or 32 raw bytes."),
+      "The keys that encrypt stored secrets: lines VERSION:base64 of 32 bytes, or 32 raw bytes. "
+      "hostlerctl secret rotate puts all under a new one."),
 
     text_row("metrics.api_socket", start, "/run/hostler/metrics-api.sock",
       "The Unix socket on which the API pool answers with its metrics; empty: none."),

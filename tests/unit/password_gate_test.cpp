@@ -2,6 +2,10 @@
 #include "fcgi/password_gate.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <optional>
 
 #include "lib/error.h"
 #include "lib/loop/task_set.h"
@@ -71,12 +75,13 @@ TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
   Loop loop;
   PasswordPlaces places(2);
   PasswordGate ours(loop, places, 0);
-  ASSERT_TRUE(places.take(1));
-  ASSERT_TRUE(places.take(1));
+  PasswordLocks others(places);
+  ASSERT_TRUE(others.take());
+  ASSERT_TRUE(others.take());
   // Nobody tells of a place that another process leaves: the gate looks again by itself.
-  Timer leaver(loop, [&ours, &places] {
+  Timer leaver(loop, [&ours, &others] {
     EXPECT_EQ(ours.waiting(), 1);
-    places.leave(1);
+    others.leave();
   });
   leaver.restart(1);
   EXPECT_FALSE(testing_support::run_task(loop, ours.hash("a")).empty());
@@ -84,14 +89,37 @@ TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
 
 TEST(PasswordPlaces, AreFreedOfAWorkerThatDied) {
   PasswordPlaces places(2);
-  places.take(0);
-  places.take(1);
+  PasswordLocks ours(places);
+  std::optional<PasswordLocks> theirs(places);
+  EXPECT_TRUE(ours.take());
+  EXPECT_TRUE(theirs->take());
   places.begin_wait(1);
-  EXPECT_FALSE(places.take(0));
+  EXPECT_FALSE(ours.take());
+  theirs.reset();  // as the kernel closes what a dead process had open
   places.clear(1);
   EXPECT_EQ(places.waiting_in_pool(), 0);
-  EXPECT_TRUE(places.take(1));
-  EXPECT_FALSE(places.take(1)) << "the place of the other is its own";
+  EXPECT_TRUE(ours.take());
+  PasswordLocks next(places);
+  EXPECT_FALSE(next.take()) << "both are ours";
+}
+
+TEST(PasswordPlaces, AreTwoForAllPoolsOfAHost) {
+  std::string folder = (std::filesystem::temp_directory_path() / "places-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  PasswordPlaces one_pool(1, folder), other_pool(1, folder);
+  EXPECT_FALSE(one_pool.is_alone());
+  PasswordLocks one(one_pool), other(other_pool);
+  EXPECT_TRUE(one.take());
+  EXPECT_TRUE(other.take());
+  EXPECT_FALSE(one.take());
+  EXPECT_FALSE(other.take());
+  other.leave();
+  EXPECT_TRUE(one.take());
+  EXPECT_FALSE(other.take());
+  std::filesystem::remove_all(folder);
+  PasswordPlaces without(1, folder);
+  EXPECT_TRUE(without.is_alone()) << "and works all the same";
+  EXPECT_TRUE(PasswordLocks(without).take());
 }
 
 }  // namespace
