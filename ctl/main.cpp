@@ -16,6 +16,7 @@
 #include "ctl/migrations.h"
 #include "ctl/offers.h"
 #include "ctl/outbox.h"
+#include "ctl/secrets.h"
 #include "ctl/setup_database.h"
 #include "ctl/show_config.h"
 #include "ctl/tenants.h"
@@ -67,6 +68,7 @@ void add_commands(CommandLine& line) {
   add_tenant_commands(line);
   add_gateway_commands(line);
   add_outbox_commands(line);
+  add_secret_commands(line);
   add_ledger_commands(line);
   add_offer_commands(line);
   add_config_commands(line);

@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t key_bytes = 32;
 constexpr size_t file_bytes_max = 64 * 1024;
+constexpr std::string_view next_key_mark = "next ";
 
 // The parts hold no "|": ids are UUIDs and kinds are words.
 std::string bound_text(const SecretPlace& place) {
@@ -64,6 +65,7 @@ std::variant<SecretBox, std::string> SecretBox::parse(std::string_view text) {
   SecretBox box;
   if (text.size() == key_bytes) {
     box.keys_[1] = std::string(text);
+    box.newest_ = 1;
     return box;
   }
   int line_number = 0;
@@ -72,6 +74,8 @@ std::variant<SecretBox, std::string> SecretBox::parse(std::string_view text) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (line.empty() || line.starts_with('#')) continue;
+    const bool is_next = line.starts_with(next_key_mark);
+    if (is_next) line.remove_prefix(next_key_mark.size());
     size_t colon = std::min(line.find(':'), line.size());
     int64_t version = 0;
     auto [end, error] = std::from_chars(line.data(), line.data() + colon, version);
@@ -86,8 +90,9 @@ std::variant<SecretBox, std::string> SecretBox::parse(std::string_view text) {
     if (!box.keys_.emplace(version, *key).second) {
       return fmt::format("line {} gives version {} again", line_number, version);
     }
+    if (!is_next) box.newest_ = std::max(box.newest_, version);
   }
-  if (box.keys_.empty()) {
+  if (box.newest_ == 0) {
     return std::string("there is no key in it; it takes 32 bytes, or lines VERSION:base64");
   }
   return box;
@@ -95,35 +100,80 @@ std::variant<SecretBox, std::string> SecretBox::parse(std::string_view text) {
 
 std::variant<SecretBox, std::string> SecretBox::load(const std::string& key_file) {
   KeyFileText file = read_key_file(key_file);
+  Mark mark = mark_of(key_file);  // before the text: one that changes meanwhile is read again
   std::string advice = " (secrets.key_file; a new one: head -c 32 /dev/urandom > FILE, mode 0640)";
   if (!file.fault.empty()) return file.fault + advice;
   std::variant<SecretBox, std::string> parsed = parse(file.text);
   if (const std::string* fault = std::get_if<std::string>(&parsed)) {
     return key_file + ": " + *fault + advice;
   }
+  SecretBox& box = std::get<SecretBox>(parsed);
+  box.path_ = key_file;
+  box.mark_ = mark;
   return parsed;
 }
 
+SecretBox::Mark SecretBox::mark_of(const std::string& path) {
+  struct stat facts {};
+  if (path.empty() || stat(path.c_str(), &facts) != 0) return {};
+  return {facts.st_dev, facts.st_ino, facts.st_ctim.tv_sec * 1'000'000'000 + facts.st_ctim.tv_nsec,
+          facts.st_size};
+}
+
+void SecretBox::read_again() const {
+  Mark mark = mark_of(path_);
+  if (mark == mark_) return;
+  mark_ = mark;
+  std::variant<SecretBox, std::string> loaded = load(path_);
+  SecretBox* box = std::get_if<SecretBox>(&loaded);
+  if (box == nullptr) return;
+  keys_ = std::move(box->keys_);
+  newest_ = box->newest_;
+}
+
+std::vector<int64_t> SecretBox::versions() const {
+  std::vector<int64_t> list;
+  for (const auto& [version, key] : keys_) list.push_back(version);
+  return list;
+}
+
 SealedSecret SecretBox::seal(const SecretPlace& place, std::string_view plain) const {
-  const auto& [version, wrapping_key] = *keys_.rbegin();
+  read_again();
+  const int64_t version = newest_;
+  const std::string& wrapping_key = keys_.at(version);
   std::string data_key = random_bytes(key_bytes);
   std::string bound = bound_text(place);
   return {version, hostler::seal(wrapping_key, data_key, bound),
           hostler::seal(data_key, plain, bound)};
 }
 
-std::optional<std::string> SecretBox::open(const SecretPlace& place,
-                                           const SealedSecret& secret) const {
+std::optional<std::string> SecretBox::inner_key(const SecretPlace& place,
+                                                const SealedSecret& secret) const {
+  if (!keys_.contains(secret.key_version)) read_again();
   auto found = keys_.find(secret.key_version);
   if (found == keys_.end()) return std::nullopt;
-  std::string bound = bound_text(place);
-  std::optional<std::string> data_key = open_sealed(found->second, secret.wrapped_key, bound);
-  if (!data_key || data_key->size() != key_bytes) return std::nullopt;
-  return open_sealed(*data_key, secret.sealed, bound);
+  std::optional<std::string> opened =
+      open_sealed(found->second, secret.wrapped_key, bound_text(place));
+  return opened && opened->size() == key_bytes ? opened : std::nullopt;
+}
+
+std::optional<std::string> SecretBox::open(const SecretPlace& place,
+                                           const SealedSecret& secret) const {
+  std::optional<std::string> key = inner_key(place, secret);
+  return key ? open_sealed(*key, secret.sealed, bound_text(place)) : std::nullopt;
+}
+
+std::optional<SealedSecret> SecretBox::rewrap(const SecretPlace& place,
+                                              const SealedSecret& secret) const {
+  std::optional<std::string> key = inner_key(place, secret);
+  if (!key) return std::nullopt;
+  return SealedSecret{newest_, hostler::seal(keys_.at(newest_), *key, bound_text(place)),
+                      secret.sealed};
 }
 
 std::string SecretBox::derived_key(std::string_view purpose) const {
-  return hmac_sha256(keys_.rbegin()->second, fmt::format("hostler {}", purpose));
+  read_again();
+  return hmac_sha256(keys_.at(newest_), fmt::format("hostler {}", purpose));
 }
 
 std::string secret_json(const SecretPlace& place, const SealedSecret& secret) {

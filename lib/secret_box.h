@@ -1,6 +1,7 @@
 // Secrets at rest: each is sealed under a random data key of its own, which is wrapped by a key of
 // the key file; both are bound to id, organization and kind, so that a row moved elsewhere does not
-// open. Used by whoever stores or needs API keys, mail passwords and secret settings. Never logs.
+// open. Used by whoever stores or needs API keys, mail passwords and secret settings, each box by
+// one thread. Never logs.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace hostler {
 
@@ -28,22 +30,43 @@ struct SealedSecret {
 class SecretBox {
  public:
   // key_file: lines VERSION:base64(32 bytes), versions from 1, where the highest wraps what is new
-  // and all may open; or exactly 32 raw bytes, which is version 1. Answers what is wrong otherwise.
+  // and all may open; one with "next " in front only opens yet. Or exactly 32 raw bytes, which is
+  // version 1. Answers what is wrong otherwise. A box that was loaded looks whether its file is
+  // another one before it seals, and when a version is missing; a bad file changes nothing.
   static std::variant<SecretBox, std::string> load(const std::string& key_file);
   static std::variant<SecretBox, std::string> parse(std::string_view key_file_text);
 
   SealedSecret seal(const SecretPlace& place, std::string_view plain) const;
   // Nothing when the place differs, a byte is changed, or the key's version is not in the file.
   std::optional<std::string> open(const SecretPlace& place, const SealedSecret& secret) const;
+  // The same secret under the newest key: only wrapped_key and key_version are others. Nothing when
+  // its own key does not open it.
+  std::optional<SealedSecret> rewrap(const SecretPlace& place, const SealedSecret& secret) const;
 
   // 32 bytes for one purpose, the same wherever the newest key is: for what must be recognised, not
   // read again. It changes with that key.
   std::string derived_key(std::string_view purpose) const;
 
-  int64_t newest_version() const { return keys_.rbegin()->first; }
+  int64_t newest_version() const { return newest_; }
+  std::vector<int64_t> versions() const;
 
  private:
-  std::map<int64_t, std::string> keys_;  // never empty
+  // Of a file: what changes when another takes its place.
+  struct Mark {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    int64_t changed_ns = 0;
+    int64_t bytes = 0;
+    bool operator==(const Mark&) const = default;
+  };
+  static Mark mark_of(const std::string& path);
+  void read_again() const;
+  std::optional<std::string> inner_key(const SecretPlace& place, const SealedSecret& secret) const;
+
+  mutable std::map<int64_t, std::string> keys_;
+  mutable int64_t newest_ = 0;  // of the keys that seal; always there
+  std::string path_;            // empty: parsed from a text
+  mutable Mark mark_;
 };
 
 // For a statement that stores the secret: {"id", "key_version", "wrapped_key", "sealed"}, bytes in

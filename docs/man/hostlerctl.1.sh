@@ -31,6 +31,22 @@ HEAD
 "$1" --help-all | sed -e 's/\\/\\e/g' -e "s/^[.']/\\\\\&&/" -e 's/-/\\-/g'
 cat <<'TAIL'
 .Ed
+.Sh KEYS OF STORED SECRETS
+.Ic secret rotate
+adds a key to the file of
+.Li secrets.key_file
+and puts every stored secret under it, in batches of their own transactions, while the programs run.
+Killed at any moment it goes on when it is called again.
+The old keys stay in the file: each secret opens at every moment.
+.Pp
+Where programs or other hosts have a copy of the file, as systemd hands it to the packaged units,
+.Ic secret rotate Fl -prepare
+comes first: the new key stands in the file behind the word
+.Li next
+and only opens.
+When every host has that file and the programs were restarted,
+.Ic secret rotate
+uses it; restart them once more, and say it again for what they stored meanwhile.
 .Sh EXIT STATUS
 0 when what was asked for is done; else as in sysexits.h: 64 bad command line, 65 bad input or nothing of that name,
 69 the database is out of reach, 70 an error of ours,

@@ -281,3 +281,22 @@ SELECT enter(NULL, NULL, '{"platform_admin": true}');
 -- name: operator_plans
 -- The plans with their entitlements, the newest first.
 SELECT coalesce(json_agg(plan_json(plans) ORDER BY id DESC), '[]') AS item FROM plans;
+
+-- name: secrets_lock
+-- One rotation at a time; the session holds it.
+SELECT pg_try_advisory_lock(hashtextextended('hostler secret rotate', 0)) AS is_ours;
+
+-- name: secrets_to_rewrap
+-- The next of those that are not under the newest key. $1 key_version integer, $2 after uuid, $3 limit integer
+SELECT id, org_id, kind, key_version, wrapped_key FROM secrets
+WHERE key_version < $1 AND id > $2 ORDER BY id LIMIT $3;
+
+-- name: secrets_rewrap
+-- Puts secrets under the newest key; one that is gone or another by now stays away. $1 key_version integer,
+-- $2 wrapped jsonb: [{id, was, now}], the wrapped keys in base64
+WITH done AS (
+    UPDATE secrets s SET key_version = $1, wrapped_key = decode(w.now, 'base64')
+    FROM jsonb_to_recordset($2::jsonb) AS w(id uuid, was text, now text)
+    WHERE s.id = w.id AND s.wrapped_key = decode(w.was, 'base64')
+    RETURNING s.id)
+SELECT count(*) AS rewrapped FROM done;

@@ -1,0 +1,172 @@
+// See ctl/secrets.h.
+#include "ctl/secrets.h"
+
+#include <memory>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/key_file.h"
+#include "ctl/owner_session.h"
+#include "lib/crypto.h"
+#include "lib/json.h"
+#include "lib/secret_box.h"
+#include "queries/operator.h"
+
+namespace hostler {
+namespace {
+
+struct KeyRotation {
+  bool only_prepares = false;  // the new key only opens yet: for hosts and programs with a copy
+  bool is_now = false;         // though programs have a copy of the file, which lacks the key
+  int64_t batch = 100;         // secrets in one transaction
+};
+
+// The key file of the package: systemd gives its programs copies of it.
+constexpr std::string_view packaged_key_file = "/etc/hostler/secret.key";
+constexpr const char* nil_id = "00000000-0000-0000-0000-000000000000";
+// Programs store further secrets meanwhile; those that had the old key a moment ago, under it.
+constexpr int rounds_max = 10;
+
+struct Rotated {
+  int64_t version = 0;
+  bool is_new_key = false;
+  int64_t rewrapped = 0;
+  int64_t unreadable = 0;
+  std::string first_unreadable;
+};
+
+// Which key is to be the newest; makes it so in the file.
+KeyFileChange choose_key(DbSession& session, const std::string& path, const KeyRotation& rotation,
+                         Rotated& rotated) {
+  SecretBox box = std::get<SecretBox>(SecretBox::load(path));
+  if (prepared_version(path) > 0) return use_prepared_key(path);
+  Result older = session.run(query::secrets_to_rewrap,
+                             Params().integer(box.newest_version()).text(nil_id).integer(1));
+  if (!older.empty()) return {"", box.newest_version()};  // broken off
+  if (path == packaged_key_file && !rotation.is_now) {
+    return {
+        "hostler-api and hostler-runner have copies of " + path +
+            ", which lack a new key until they start again. Say `hostlerctl secret rotate "
+            "--prepare`, give every host the file, restart both, then say this again; or --now, "
+            "and restart them at once",
+        0};
+  }
+  rotated.is_new_key = true;
+  return add_key(path, false);
+}
+
+// One transaction. Moves after behind the batch; false when there was none.
+bool rewrap_batch(DbSession& session, const SecretBox& box, int64_t limit, std::string& after,
+                  Rotated& rotated) {
+  Result found = session.run(query::secrets_to_rewrap,
+                             Params().integer(rotated.version).text(after).integer(limit));
+  if (found.empty()) return false;
+  JsonWriter json;
+  json.begin_array();
+  int64_t sent = 0;
+  for (int i = 0; i < found.size(); ++i) {
+    const Row row = found[i];
+    after = row.text("id");
+    SealedSecret was{row.integer("key_version"), row.bytes("wrapped_key"), {}};
+    SecretPlace place{after, std::string(row.text("org_id")), std::string(row.text("kind"))};
+    std::optional<SealedSecret> now = box.rewrap(place, was);
+    if (!now) {
+      if (++rotated.unreadable == 1) rotated.first_unreadable = after;
+      continue;
+    }
+    ++sent;
+    json.begin_object().member("id", after).member("was", to_base64(was.wrapped_key));
+    json.member("now", to_base64(now->wrapped_key)).end_object();
+  }
+  json.end_array();
+  if (sent == 0) return true;
+  Result done =
+      session.run(query::secrets_rewrap, Params().integer(rotated.version).text(json.take()));
+  rotated.rewrapped += done.front().integer("rewrapped");
+  return true;
+}
+
+void rewrap_all(DbSession& session, const SecretBox& box, int64_t batch, Rotated& rotated) {
+  for (int round = 0; round < rounds_max; ++round) {
+    int64_t before = rotated.rewrapped;
+    rotated.unreadable = 0;
+    std::string after = nil_id;
+    while (rewrap_batch(session, box, batch, after, rotated)) {
+    }
+    if (rotated.rewrapped == before) return;
+  }
+}
+
+int prepare(const std::string& path, bool as_json) {
+  KeyFileChange change{"", prepared_version(path)};
+  if (change.version == 0) change = add_key(path, true);
+  if (!change.fault.empty()) return fail(exit_bad_input, change.fault);
+  JsonWriter json;
+  json.begin_object().member("prepared_version", change.version).member("key_file", path);
+  return answer(
+      as_json, json.end_object().take(),
+      fmt::format("Key {} stands in {} and opens; nothing is sealed with it yet. Give every host "
+                  "this file, restart hostler-api and hostler-runner, then say `hostlerctl secret "
+                  "rotate`.\n",
+                  change.version, path));
+}
+
+int report(const Rotated& rotated, bool as_json) {
+  JsonWriter json;
+  json.begin_object().member("key_version", rotated.version);
+  json.member("is_new_key", rotated.is_new_key).member("rewrapped", rotated.rewrapped);
+  json.member("unreadable", rotated.unreadable).end_object();
+  answer(as_json, json.take(),
+         fmt::format("{} secrets are under key {} now{}.\n", rotated.rewrapped, rotated.version,
+                     rotated.is_new_key ? ", which is new" : ""));
+  if (rotated.unreadable == 0) return exit_ok;
+  return fail(exit_bad_input,
+              fmt::format("{} secrets do not open with any key of the file and stay as they were; "
+                          "the first is {}",
+                          rotated.unreadable, rotated.first_unreadable));
+}
+
+int rotate(const CommandCall& call, const KeyRotation& rotation) {
+  const std::string& path = call.settings().text("secrets.key_file");
+  std::variant<SecretBox, std::string> box = SecretBox::load(path);
+  if (const std::string* fault = std::get_if<std::string>(&box)) {
+    return fail(exit_bad_input, *fault);
+  }
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl secret");
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session->run(query::secrets_lock).front().boolean("is_ours")) {
+    return fail(exit_try_again, "another rotation is under way");
+  }
+  if (rotation.only_prepares) return prepare(path, call.as_json);
+  Rotated rotated;
+  KeyFileChange change = choose_key(*owner.session, path, rotation, rotated);
+  if (!change.fault.empty()) return fail(exit_bad_input, change.fault);
+  rotated.version = change.version;
+  SecretBox newest = std::get<SecretBox>(SecretBox::load(path));
+  rewrap_all(*owner.session, newest, rotation.batch, rotated);
+  return report(rotated, call.as_json);
+}
+
+}  // namespace
+
+void add_secret_commands(CommandLine& line) {
+  CLI::App& topic = line.topic("secret", "the keys that encrypt stored secrets");
+  auto rotation = std::make_shared<KeyRotation>();
+  CLI::App& command =
+      line.command(topic, "rotate", "put all under a new key, while all runs",
+                   [rotation](const CommandCall& call) { return rotate(call, *rotation); });
+  CLI::Option* prepare =
+      command.add_flag("--prepare", rotation->only_prepares,
+                       "only add the key to the file, for hosts and programs that have a copy");
+  command
+      .add_flag("--now", rotation->is_now,
+                "though the programs have a copy without the key, and must be restarted at once")
+      ->excludes(prepare);
+  command.add_option("--batch", rotation->batch, "so many in one transaction")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+}
+
+}  // namespace hostler

@@ -1,0 +1,15 @@
+// A new key for all that is stored encrypted, while everything runs.
+#pragma once
+
+#include "ctl/command_line.h"
+
+namespace hostler {
+
+// secret rotate: puts every secret under the newest key, in small batches; what is inside is not
+// touched. Makes that key unless a rotation was broken off or one is prepared. May be killed and
+// begun anew at any moment: the key stands in the file before the first secret needs it, the old
+// ones stay. Ends with exit_bad_input when secrets do not open, with exit_try_again while another
+// rotation is under way.
+void add_secret_commands(CommandLine& line);
+
+}  // namespace hostler
