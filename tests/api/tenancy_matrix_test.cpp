@@ -1,4 +1,4 @@
-// Every route of hostler-api --routes, asked by eight kinds of callers: each gets what the route's
+// Every route of hostler-api --routes, asked by nine kinds of callers: each gets what the route's
 // access says, nothing of an organization changes by the hands of strangers, and to them its ids
 // look like ids that nobody has. A new route is judged by standing in the table; one that judges by
 // itself has a row in `exceptions`.
@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/tenancy_world.h"
+#include "tests/support/threads.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -54,7 +55,7 @@ bool role_has(const std::string& role, const std::string& permission) {
 }
 
 Outcome expected(const PrintedRoute& route, Who who, bool in_org_scope) {
-  if (who == Who::nobody) return Outcome::unauthorized;
+  if (who == Who::nobody || who == Who::suspended) return Outcome::unauthorized;
   auto exception = exceptions.find({route.name(), who});
   if (exception != exceptions.end()) return exception->second;
   if (who == Who::removed) return Outcome::missing;  // X-Org-Id names no organization of theirs
@@ -180,6 +181,42 @@ TEST(Tenancy, IdsOfOthersLookLikeIdsThatNobodyHas) {
     }
   }
   EXPECT_GT(compared, 80);
+}
+
+TEST(Tenancy, OpenRoutesTellEverybodyTheSame) {
+  TenancyWorld world(ApiStack::shared());
+  std::vector<PrintedRoute> routes = open_routes();
+  EXPECT_GT(routes.size(), 10u);
+  for (const PrintedRoute& route : routes) {
+    std::string of_nobody;
+    for (Who who : everybody) {
+      Question question{&route, who, false, false};
+      std::string face = face_of(world.clients.at(who).send(call_of(world, question)));
+      if (who == Who::nobody) of_nobody = face;
+      EXPECT_EQ(face, of_nobody) << question.words();
+    }
+  }
+}
+
+// Of a run that has ended, so that every stream ends.
+TEST(Tenancy, StreamsOpenForWhoMayReadTheRun) {
+  ApiStack stack({{"HOSTLER_RUN_SLOTS=0"}, true});
+  TenancyWorld world(stack);
+  std::string run_id = world.values.at("run_id");
+  end_run(stack, run_id, "completed", "Hi");
+  std::string path = "/v1/runs/" + run_id + "/events";
+  const std::string nobodys = "/v1/runs/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a/events";
+  for (Who who : everybody) {
+    const Client& client = world.clients.at(who);
+    Answer answer = client.get(path);
+    bool is_dead = who == Who::nobody || who == Who::suspended;
+    bool may_read = is_inside(who) || who == Who::platform;
+    EXPECT_EQ(answer.status, is_dead ? 401 : may_read ? 200 : 404) << name_of(who);
+    bool is_alike = may_read || face_of(answer) == face_of(client.get(nobodys));
+    EXPECT_TRUE(is_alike) << name_of(who);
+  }
+  Answer key = world.clients.at(Who::foreign_key).with_org(world.org_id).get(path);
+  EXPECT_TRUE(is_problem(key, 404, "orgs.not_found"));
 }
 
 TEST(Tenancy, ExceptionsNameRoutesThatThereAre) {

@@ -59,7 +59,9 @@ bool PrintedRoute::is_told_orgs() const {
   return at->dump().find("\"orgs.not_found\"") != std::string::npos;
 }
 
-std::vector<PrintedRoute> guarded_routes() {
+namespace {
+
+std::vector<PrintedRoute> printed_routes() {
   std::vector<PrintedRoute> routes;
   std::istringstream lines(run_program({build_folder() + "/hostler-api", "--routes"}).out);
   for (std::string line; std::getline(lines, line);) {
@@ -69,15 +71,37 @@ std::vector<PrintedRoute> guarded_routes() {
                                 &route.body_bytes_max}) {
       std::getline(columns, *column, '\t');
     }
-    if (route.access != "open" && !route.path.ends_with("/events")) routes.push_back(route);
+    routes.push_back(route);
   }
   return routes;
 }
 
+}  // namespace
+
+std::vector<PrintedRoute> guarded_routes() {
+  std::vector<PrintedRoute> routes = printed_routes();
+  std::erase_if(routes, [](const PrintedRoute& route) {
+    return route.access == "open" || route.path.ends_with("/events");
+  });
+  return routes;
+}
+
+std::vector<PrintedRoute> open_routes() {
+  std::vector<PrintedRoute> routes = printed_routes();
+  std::erase_if(routes, [](const PrintedRoute& route) { return route.access != "open"; });
+  return routes;
+}
+
 const char* name_of(Who who) {
-  constexpr std::array names = {"nobody",      "the owner of another",    "a member of another",
-                                "one removed", "a foreign key",           "a member",
-                                "an admin",    "a platform administrator"};
+  constexpr std::array names = {"nobody",
+                                "the owner of another",
+                                "a member of another",
+                                "one removed",
+                                "one suspended",
+                                "a foreign key",
+                                "a member",
+                                "an admin",
+                                "a platform administrator"};
   return names.at(static_cast<size_t>(who));
 }
 
@@ -94,6 +118,7 @@ TenancyWorld::TenancyWorld(ApiStack& stack_)
       admin(register_user(stack)),
       member(register_user(stack)),
       removed(register_user(stack)),
+      suspended(register_user(stack)),
       foreign_owner(register_user(stack)),
       foreign_member(register_user(stack)),
       platform(register_admin(stack)),
@@ -109,6 +134,8 @@ void TenancyWorld::make_callers() {
   add_member(stack, org_id, admin, "admin");
   add_member(stack, org_id, member, "member");
   add_member(stack, org_id, removed, "admin");
+  add_member(stack, org_id, suspended, "admin");
+  stack.sql().run_text("SELECT user_set_status('" + suspended.id + "', 'suspended')");
   add_member(stack, foreign_org_id, foreign_member, "member");
   std::string of_removed = "/v1/orgs/" + org_id + "/members/" + removed.id;
   EXPECT_EQ(owner.client.del(of_removed).status, 204);
@@ -116,6 +143,7 @@ void TenancyWorld::make_callers() {
              {Who::owner_elsewhere, foreign_owner.client.with_org(foreign_org_id)},
              {Who::member_elsewhere, foreign_member.client.with_org(foreign_org_id)},
              {Who::removed, removed.client.with_org(org_id)},
+             {Who::suspended, suspended.client.with_org(org_id)},
              {Who::foreign_key,
               stack.client().with_token(make_api_key(stack, foreign_owner, foreign_org_id))},
              {Who::member, member.client.with_org(org_id)},

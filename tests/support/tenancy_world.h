@@ -32,20 +32,23 @@ struct PrintedRoute {
 
 // All that somebody is needed for, but the streams, which the daemon serves.
 std::vector<PrintedRoute> guarded_routes();
+// Those that nobody is needed for.
+std::vector<PrintedRoute> open_routes();
 
 enum class Who {
   nobody,
   owner_elsewhere,
   member_elsewhere,
   removed,
+  suspended,
   foreign_key,
   member,
   admin,
   platform
 };
 inline constexpr std::array everybody = {Who::nobody,  Who::owner_elsewhere, Who::member_elsewhere,
-                                         Who::removed, Who::foreign_key,     Who::member,
-                                         Who::admin,   Who::platform};
+                                         Who::removed, Who::suspended,       Who::foreign_key,
+                                         Who::member,  Who::admin,           Who::platform};
 const char* name_of(Who who);
 // Of the organization that is asked about.
 bool is_inside(Who who);
@@ -62,7 +65,7 @@ struct TenancyWorld {
   std::string contents() const;
 
   ApiStack& stack;
-  TestUser owner, admin, member, removed, foreign_owner, foreign_member, platform;
+  TestUser owner, admin, member, removed, suspended, foreign_owner, foreign_member, platform;
   std::string org_id, foreign_org_id;
   std::map<Who, Client> clients;
   std::map<std::string, std::string> values;  // by name in paths
