@@ -156,6 +156,63 @@ def rest(env, meter, table):
                   f"pool {pool:.0f}, nginx {nginx:.0f}, Postgres {postgres:.0f}")
 
 
+class LoginStorm:
+    """Clients that log in with a wrong password, one after the other each, until it is left."""
+
+    def __init__(self, env, clients):
+        self.env = env
+        self.is_over = threading.Event()
+        self.statuses = [dict() for _ in range(clients)]
+        self.threads = [threading.Thread(target=self.guess, args=(i,)) for i in range(clients)]
+
+    def guess(self, place):
+        line = Api(self.env).line
+        seen = self.statuses[place]
+        while not self.is_over.is_set():
+            body = json.dumps({"login": f"guess{place}", "password": "wrong, each time"})
+            line.request("POST", "/v1/auth/login", body, {"Content-Type": "application/json"})
+            answer = line.getresponse()
+            answer.read()
+            seen[answer.status] = seen.get(answer.status, 0) + 1
+            if answer.status == 503:  # as its Retry-After asks, compressed
+                time.sleep(0.1)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def count(self, status):
+        return sum(seen.get(status, 0) for seen in self.statuses)
+
+
+def login_storm(env, meter, table):
+    """GET run while 64 clients guess passwords, against the same without them, in turns."""
+    api = new_user(env)
+    del meter
+    thread = new_thread(api, "[words 1]")
+    path = "/v1/runs/" + api.call("POST", f"/v1/threads/{thread}/runs")["run_id"]
+    found = {"calm": [], "storm": []}
+    judged = shed = 0
+    for _ in range(ROUNDS):
+        found["calm"].append(wrk(env, api, path, connections=8)[2])
+        with LoginStorm(env, 64) as storm:
+            found["storm"].append(wrk(env, api, path, connections=8)[2])
+        judged += storm.count(401)
+        shed += storm.count(503)
+        others = [seen for seen in storm.statuses if set(seen) - {401, 503}]
+        if others:
+            raise SystemExit(f"a login was answered otherwise: {others[0]}")
+    calm, storm = (statistics.median(found[name]) for name in ("calm", "storm"))
+    table.add("GET run under 64 wrong logins, p99", f"{storm:.1f}", "ms",
+              f"{storm / calm:.2f} of {calm:.1f} ms without; {judged} judged, {shed} shed")
+
+
 def first_event(env, meter, table):
     del meter
     api = new_user(env)
@@ -254,8 +311,8 @@ def fan_out(env, meter, table):
               f"daemon {runner:.1f}, nginx {nginx:.1f}; {sum(counts)} deliveries")
 
 
-PARTS = {"rest": rest, "first_event": first_event, "whole_runs": whole_runs, "fan_out": fan_out,
-         "idle_streams": idle_streams}
+PARTS = {"rest": rest, "login_storm": login_storm, "first_event": first_event,
+         "whole_runs": whole_runs, "fan_out": fan_out, "idle_streams": idle_streams}
 
 
 def main():
