@@ -3,6 +3,7 @@
 #include "queries/api_keys.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
@@ -61,14 +62,7 @@ Task<Response> create_api_key(Services& services, Request& request) {
 }
 
 Task<Response> list_api_keys(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::api_key_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::api_key_page);
 }
 
 Task<Response> revoke_api_key(Services& services, Request& request) {

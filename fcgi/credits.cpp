@@ -3,6 +3,7 @@
 #include "queries/credits.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 
 namespace hostler {
@@ -21,14 +22,7 @@ int64_t read_amount(Fields& fields) {
 }  // namespace
 
 Task<Response> show_own_credits(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> cursor = query.id("cursor");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(cursor);
-  Result found = co_await services.query(request, query::own_credits_show, std::move(params));
-  co_return page_response(request, std::move(found), "cursor");
+  return list_page(services, request, query::own_credits_show, {}, "cursor");
 }
 
 Task<Response> show_credits(Services& services, Request& request) {

@@ -2,6 +2,7 @@
 #include "queries/feature_flags.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 
 namespace hostler {
@@ -38,14 +39,7 @@ Task<Response> create_feature_flag(Services& services, Request& request) {
 }
 
 Task<Response> list_feature_flags(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::feature_flag_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::feature_flag_page);
 }
 
 Task<Response> show_feature_flag(Services& services, Request& request) {
@@ -85,14 +79,8 @@ Task<Response> set_flag_override(Services& services, Request& request) {
 }
 
 Task<Response> list_flag_overrides(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.text(request.path_value("key")).integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::flag_override_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::flag_override_page,
+                   Params().text(request.path_value("key")));
 }
 
 Task<Response> delete_flag_override(Services& services, Request& request) {

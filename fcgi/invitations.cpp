@@ -2,6 +2,7 @@
 // once; the database keeps its hash, and what the mail says of it sealed.
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "lib/account_rules.h"
 #include "lib/crypto.h"
@@ -46,14 +47,7 @@ Task<Response> create_invitation(Services& services, Request& request) {
 }
 
 Task<Response> list_invitations(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::invitation_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::invitation_page);
 }
 
 Task<Response> revoke_invitation(Services& services, Request& request) {

@@ -3,6 +3,7 @@
 #include "queries/ip_rules.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "lib/client_address.h"
 
@@ -36,14 +37,7 @@ Task<Response> create_ip_rule(Services& services, Request& request) {
 }
 
 Task<Response> list_ip_rules(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::ip_rule_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::ip_rule_page);
 }
 
 Task<Response> delete_ip_rule(Services& services, Request& request) {

@@ -2,6 +2,7 @@
 // sql/queries/llm_catalog.sql.
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/llm_catalog.h"
@@ -37,14 +38,8 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
 }  // namespace
 
 Task<Response> list_llm_models(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.text(request.path_value("provider_id")).integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::llm_model_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::llm_model_page,
+                   Params().text(request.path_value("provider_id")));
 }
 
 Task<Response> create_llm_model(Services& services, Request& request) {
@@ -84,14 +79,7 @@ Task<Response> delete_llm_model(Services& services, Request& request) {
 }
 
 Task<Response> list_models(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::model_choice_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::model_choice_page);
 }
 
 }  // namespace hostler

@@ -1,6 +1,7 @@
 // LLM providers of the platform and of organizations. Statements: sql/queries/llm_catalog.sql.
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/provider_input.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
@@ -25,14 +26,7 @@ void add_text(JsonWriter& json, std::string_view name, const std::optional<std::
 }  // namespace
 
 Task<Response> list_llm_providers(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::llm_provider_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::llm_provider_page);
 }
 
 Task<Response> create_llm_provider(Services& services, Request& request) {

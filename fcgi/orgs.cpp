@@ -3,6 +3,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/orgs.h"
@@ -40,14 +41,7 @@ Task<Response> create_org(Services& services, Request& request) {
 }
 
 Task<Response> list_orgs(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::org_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::org_page);
 }
 
 Task<Response> show_org(Services& services, Request& request) {
@@ -73,14 +67,7 @@ Task<Response> update_org(Services& services, Request& request) {
 }
 
 Task<Response> list_members(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::member_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::member_page);
 }
 
 Task<Response> update_member(Services& services, Request& request) {

@@ -5,6 +5,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
@@ -96,14 +97,7 @@ Task<Response> delete_me(Services& services, Request& request) {
 }
 
 Task<Response> list_sessions(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::session_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::session_page);
 }
 
 Task<Response> revoke_session(Services& services, Request& request) {

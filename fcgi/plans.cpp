@@ -3,6 +3,7 @@
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "lib/time_text.h"
 
@@ -48,14 +49,7 @@ Task<Response> create_plan(Services& services, Request& request) {
 }
 
 Task<Response> list_plans(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::plan_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::plan_page);
 }
 
 Task<Response> show_plan(Services& services, Request& request) {
@@ -84,14 +78,7 @@ Task<Response> create_subscription(Services& services, Request& request) {
 }
 
 Task<Response> list_subscriptions(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::subscription_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::subscription_page);
 }
 
 Task<Response> show_subscription(Services& services, Request& request) {

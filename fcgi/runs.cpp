@@ -4,6 +4,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/persona_id.h"
 #include "fcgi/services.h"
 #include "queries/runs.h"
@@ -68,14 +69,8 @@ Task<Response> retry_run(Services& services, Request& request) {
 }
 
 Task<Response> list_thread_runs(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.text(request.path_value("thread_id")).integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::thread_run_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::thread_run_page,
+                   Params().text(request.path_value("thread_id")));
 }
 
 Task<Response> list_runs(Services& services, Request& request) {

@@ -2,6 +2,7 @@
 #include "queries/threads.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "queries/runs.h"
 
@@ -19,14 +20,7 @@ Task<Response> create_thread(Services& services, Request& request) {
 }
 
 Task<Response> list_threads(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::thread_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::thread_page);
 }
 
 Task<Response> search_threads(Services& services, Request& request) {

@@ -4,6 +4,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/list_page.h"
 #include "fcgi/services.h"
 #include "lib/address_guard.h"
 #include "lib/crypto.h"
@@ -113,14 +114,7 @@ Task<Response> create_webhook(Services& services, Request& request) {
 }
 
 Task<Response> list_webhooks(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::webhook_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::webhook_page);
 }
 
 Task<Response> show_webhook(Services& services, Request& request) {
@@ -176,14 +170,8 @@ Task<Response> rotate_webhook_secret(Services& services, Request& request) {
 }
 
 Task<Response> list_deliveries(Services& services, Request& request) {
-  Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  Params params;
-  params.text(request.path_value("endpoint_id")).integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::webhook_delivery_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, query::webhook_delivery_page,
+                   Params().text(request.path_value("endpoint_id")));
 }
 
 Task<Response> redeliver_webhook(Services& services, Request& request) {
