@@ -1,4 +1,7 @@
 // What an organization may use, and overrides of it. Statements: sql/queries/plans.sql.
+#include <algorithm>
+#include <array>
+
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
@@ -8,14 +11,18 @@
 namespace hostler {
 namespace {
 
-// The settings that are limits of an organization, as entitlements of the last resort.
+// The settings that are limits of an organization: what entitlements may change.
+constexpr std::array<std::string_view, 7> org_limits{
+    "limit.agent_turns", "limit.concurrent_runs",     "limit.input_bytes", "limit.queued_runs",
+    "limit.run_seconds", "limit.requests_per_minute", "limit.tool_calls"};
+
+// They, as entitlements of the last resort.
 std::string known_entitlements(const Settings& settings) {
   JsonWriter json;
   json.begin_array();
   for (size_t i = 0; i < setting_count; ++i) {
     const SettingRow& row = setting_rows[i];
-    bool is_limit = row.name.starts_with("limit.") && row.type == SettingType::integer;
-    if (!is_limit) continue;
+    if (std::find(org_limits.begin(), org_limits.end(), row.name) == org_limits.end()) continue;
     bool is_default = settings.source(i) == SettingSource::fallback;
     json.begin_object().member("key", row.name);
     json.member("value", std::to_string(std::get<int64_t>(settings.value(i))));

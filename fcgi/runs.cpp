@@ -122,6 +122,7 @@ Task<Response> answer_run(Services& services, Request& request) {
   std::string run_id(request.path_value("run_id"));
   Params params;
   params.text(run_id).text(content);
+  params.integer(services.settings().integer("limit.input_bytes"));
   Result given = co_await services.query_then_ring(request, query::run_input, std::move(params),
                                                    query::run_bell);
   services.ring(request, query::run_control_bell, Params().uuids({run_id}));

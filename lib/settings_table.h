@@ -272,6 +272,8 @@ inline constexpr auto setting_rows = [] {
       "Active runs of one organization, unless an entitlement says otherwise."),
     integer_row("limit.queued_runs", live, "100", {0, 1'000'000}, "runs",
       "Runs of one organization that wait behind others of their thread."),
+    integer_row("limit.input_bytes", live, "32768", {1, 32'768}, "bytes",
+      "The longest answer to a run that waits, unless an entitlement says less."),
     integer_row("limit.run_seconds", live, "1800", lifetime, "seconds",
       "How long a run may take, waits for the user not counted."),
     integer_row("limit.agent_turns", live, "25", {1, 10'000}, "turns",

@@ -118,15 +118,21 @@ BEGIN
 END
 $$;
 
--- POST /v1/runs/{run_id}/input: by the creator, while the run waits; of any number of answers one wins.
-CREATE FUNCTION run_input(run uuid, content text) RETURNS void
+-- POST /v1/runs/{run_id}/input: by the creator, while the run waits; of any number of answers one wins. bytes_setting:
+-- limit.input_bytes of the settings.
+CREATE FUNCTION run_input(run uuid, content text, bytes_setting bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs := run_of_creator(run);
     request jsonb;
     word text := lower(btrim(content, E' \t\r\n'));
     answer jsonb;
+    bytes_max bigint := entitlement_integer(r.org_id, 'limit.input_bytes', bytes_setting);
 BEGIN
+    IF octet_length(content) > bytes_max THEN
+        PERFORM fail('validation.error', format('must have at most %s bytes', bytes_max),
+                     '{"field": "content", "fault": "too_long"}');
+    END IF;
     SELECT * INTO STRICT r FROM runs WHERE id = run FOR NO KEY UPDATE;
     IF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', format('The run is %s.', r.status));

@@ -44,8 +44,8 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 SELECT run_cancel($1);
 
 -- name: run_input
--- $1 run uuid, $2 content text
-SELECT run_input($1, $2);
+-- $1 run uuid, $2 content text, $3 bytes_setting bigint
+SELECT run_input($1, $2, $3);
 
 -- name: run_guard
 -- Raises what keeps the caller from answering for the run. $1 run uuid

@@ -4,6 +4,7 @@
 //   GET /v1/subscriptions/{subscription_id}   DELETE /v1/subscriptions/{subscription_id}
 //   GET /v1/entitlements                 GET /v1/entitlement-overrides
 //   POST /v1/entitlement-overrides       DELETE /v1/entitlement-overrides/{override_id}
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -130,6 +131,20 @@ TEST(Subscriptions, RefuseWhatIsMissingUnknownOrBackwards) {
       "/v1/subscriptions",
       period(admin.org_id, plan_id, "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"));
   EXPECT_TRUE(has_fault(backwards, "current_period_end", "out_of_range"));
+}
+
+TEST(Entitlements, AreTheLimitsThatAnOrganizationHas) {
+  TestUser user = register_user(stack());
+  std::string keys;
+  Json list = user.client.get("/v1/entitlements").json();
+  for (const Json& item : *list.as_array()) {
+    keys += fmt::format("{} ", item.text_or("key"));
+    EXPECT_EQ(item.text_or("value_type"), "integer");
+    EXPECT_THAT(item.text_or("source"), testing::AnyOf("default", "setting"));
+  }
+  EXPECT_EQ(keys,
+            "credits.monthly_grant limit.agent_turns limit.concurrent_runs limit.input_bytes "
+            "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.tool_calls ");
 }
 
 TEST(Entitlements, AnOverrideStandsAbovePlanSettingAndDefaultUntilItExpires) {

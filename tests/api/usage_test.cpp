@@ -168,25 +168,47 @@ TEST(Charges, AreRightBehindTwoHundredParallelOperations) {
   EXPECT_EQ(ledger_fault(stack().sql()), "");
 }
 
-TEST(RunLimits, OfTurnsAndToolCallsComeFromEntitlements) {
-  TestUser admin = register_admin(stack());
+// An override of a limit for the user's organization.
+void grant(const TestUser& user, const char* key, const char* value) {
+  static TestUser admin = register_admin(stack());
+  Answer set = admin.client.post(
+      "/v1/entitlement-overrides",
+      fmt::format(R"({{"org_id":"{}","key":"{}","value":"{}","value_type":"integer"}})",
+                  user.org_id, key, value));
+  ASSERT_EQ(set.status, 201) << set.body;
+}
+
+TEST(RunLimits, OfTurnsToolCallsAndTimeComeFromEntitlements) {
   struct Limit {
     const char* key;
+    const char* value;
     const char* message;
+    const char* code;
   };
   for (const Limit& limit :
-       {Limit{"limit.agent_turns", "[tool web_search] [repeat 5]"},
-        Limit{"limit.tool_calls", "[tools web_search {} | web_search {} | web_search {}]"}}) {
+       {Limit{"limit.agent_turns", "2", "[tool web_search] [repeat 5]", "run.turn_limit"},
+        Limit{"limit.tool_calls", "2", "[tools web_search {} | web_search {} | web_search {}]",
+              "run.turn_limit"},
+        Limit{"limit.run_seconds", "1", "[delay 100] [words 100]", "run.timeout"}}) {
     TestUser user = register_user(stack());
-    Answer set = admin.client.post(
-        "/v1/entitlement-overrides",
-        fmt::format(R"({{"org_id":"{}","key":"{}","value":"2","value_type":"integer"}})",
-                    user.org_id, limit.key));
-    ASSERT_EQ(set.status, 201) << set.body;
+    grant(user, limit.key, limit.value);
     RunStory story = run_said(user.client, limit.message);
-    EXPECT_EQ(story.only("run.failed").text_or("code"), "run.turn_limit") << limit.key;
+    EXPECT_EQ(story.only("run.failed").text_or("code"), limit.code) << limit.key;
     EXPECT_EQ(user.client.get("/v1/runs/" + story.run_id).member("status"), "failed");
   }
+}
+
+TEST(RunLimits, OfAnAnswersBytesComeFromEntitlements) {
+  TestUser user = register_user(stack());
+  grant(user, "limit.input_bytes", "4");
+  std::string run_id = start_said(user.client, "[ask What colour?]");
+  ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  std::string path = "/v1/runs/" + run_id + "/input";
+  Answer refused = user.client.post(path, R"({"content":"gr\u00fcn"})");
+  EXPECT_TRUE(has_fault(refused, "content", "too_long")) << "five bytes of UTF-8";
+  EXPECT_EQ(user.client.post(path, R"({"content":"blue"})").status, 200);
+  Answer late = user.client.post(path, R"({"content":"green"})");
+  EXPECT_TRUE(has_fault(late, "content", "too_long")) << "a fault of the body comes before a 409";
 }
 
 TEST(Usage, AgreesWithTheRecordsByMonthDayAndModel) {

@@ -273,7 +273,7 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
   for (int i = 0; i < 10; ++i) {
     workers.emplace_back([&] {
       Params params;
-      params.text(run_id).text("blue");
+      params.text(run_id).text("blue").integer(100);
       ErrorCode code = code_of([&] { world_.as_owner(query::run_input, params); });
       if (code == ErrorCode::count_) ++won;
       if (code == ErrorCode::runs_not_waiting) ++late;
@@ -294,7 +294,7 @@ TEST_F(RunStatesTest, AConfirmationTakesOnlyItsThreeForms) {
   for (const char* wrong : {"yes", "{}", "{\"decision\": \"maybe\"}", "[1]", "{\"decision\"",
                             "{\"decision\": \"approve\", \"arguments\": 5}"}) {
     Params params;
-    params.text(run_id).text(wrong);
+    params.text(run_id).text(wrong).integer(100);
     EXPECT_EQ(code_of([&] { world_.as_owner(query::run_input, params); }),
               ErrorCode::validation_error)
         << wrong;
@@ -302,6 +302,7 @@ TEST_F(RunStatesTest, AConfirmationTakesOnlyItsThreeForms) {
   EXPECT_EQ(run_column("status", run_id), "waiting_for_input");
   Params right;
   right.text(run_id).text(R"({"decision": "approve", "arguments": {"query": "x"}})");
+  right.integer(100);
   EXPECT_EQ(code_of([&] { world_.as_owner(query::run_input, right); }), ErrorCode::count_);
 }
 
