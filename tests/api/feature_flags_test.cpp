@@ -52,7 +52,7 @@ TEST(FeatureFlags, RefuseBadInputAndDoubles) {
   Answer empty = admin.client.post("/v1/feature-flags", "{}");
   EXPECT_TRUE(has_fault(empty, "key", "required"));
   EXPECT_TRUE(has_fault(empty, "default_value", "required"));
-  for (const char* bad : {"Upper.case", ".a", "a.", "a..b", "a b", "ä", ""}) {
+  for (const char* bad : {"Upper.case", ".a", "a.", "a..b", "a b", "ä"}) {
     Answer answer = admin.client.post("/v1/feature-flags",
                                       fmt::format(R"({{"key":"{}","default_value":true}})", bad));
     EXPECT_TRUE(has_fault(answer, "key", "bad_format")) << bad;
