@@ -1,7 +1,17 @@
 // Three daemons and two pools over one Postgres, nginx balancing: any of them serves any run.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "tests/support/child.h"
+#include "tests/support/logged_load.h"
 #include "tests/support/private_stack.h"
 
 namespace hostler::testing_support {
@@ -51,6 +61,44 @@ TEST_F(NodesTest, TheRunsOfADaemonThatDiesGoOnElsewhere) {
       ASSERT_EQ(seqs[at], static_cast<int64_t>(at) + 1);
     }
   }
+  stack_->up();
+}
+
+// The daemon that holds the lock of the folder with nginx's lines; 0: none.
+pid_t tailing_daemon(const PrivateStack& stack) {
+  std::filesystem::path folder = std::filesystem::path(stack.env("MAIL_DIR")).parent_path();
+  struct stat lock {};
+  if (stat((folder / "access-log/.tail.lock").c_str(), &lock) != 0) return 0;
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::vector<std::string> word{std::istream_iterator<std::string>(words), {}};
+    if (word.size() < 6 || word[1] != "FLOCK") continue;
+    if (!word[5].ends_with(":" + std::to_string(lock.st_ino))) continue;
+    pid_t pid = 0;
+    std::from_chars(word[4].data(), word[4].data() + word[4].size(), pid);
+    return pid;
+  }
+  return 0;
+}
+
+TEST_F(NodesTest, AnotherDaemonGoesOnWithTheAccessLogWhenItsReaderDies) {
+  LoggedLoad load(*stack_);
+  for (int i = 0; i < 3; ++i) {
+    pid_t reader = 0;
+    for (int64_t end_ms = monotonic_ms() + 20'000; reader == 0 && monotonic_ms() < end_ms;) {
+      pause_ms(10);
+      reader = tailing_daemon(*stack_);
+    }
+    std::vector<pid_t> daemons = stack_->pids("RUNNER_PIDS");
+    ASSERT_EQ(std::count(daemons.begin(), daemons.end(), reader), 1) << reader;
+    load.wait_for_more(200);
+    kill(reader, SIGKILL);
+    if (i == 1) stack_->up();  // two are left, then one; all three again, then two
+  }
+  load.wait_for_more(200);
+  load.end();
+  EXPECT_EQ(load.rows(), load.wanted());
   stack_->up();
 }
 

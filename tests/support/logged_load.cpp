@@ -1,0 +1,53 @@
+// See tests/support/logged_load.h.
+#include "tests/support/logged_load.h"
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "tests/support/child.h"
+
+namespace hostler::testing_support {
+
+std::string comes_to(DbSession& session, const std::string& question, const std::string& wanted) {
+  std::string said;
+  for (int64_t deadline_ms = monotonic_ms() + 60'000; monotonic_ms() < deadline_ms; pause_ms(50)) {
+    said = session.run_text(question).text();
+    if (said == wanted) break;
+  }
+  return said;
+}
+
+LoggedLoad::LoggedLoad(const PrivateStack& stack)
+    : stack_(stack), mark_(fmt::format("/v1/nothing-{}-", to_hex(random_bytes(6)))) {
+  thread_ = std::thread([this] {
+    Line line(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
+    while (!stops_) {
+      if (line.quiet_status(fmt::format("{}{}", mark_, answered_.load())) == 404) ++answered_;
+    }
+  });
+}
+
+LoggedLoad::~LoggedLoad() { end(); }
+
+void LoggedLoad::wait_for_more(int answers) const {
+  int before = answered_;
+  while (answered_ < before + answers) pause_ms(1);
+}
+
+void LoggedLoad::end() {
+  stops_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string LoggedLoad::wanted() const { return fmt::format("{0} {0}", answered_.load()); }
+
+std::string LoggedLoad::rows() {
+  DbSession sql(stack_.env("DATABASE_URL"), "test");
+  return comes_to(sql,
+                  fmt::format("SELECT count(*) || ' ' || count(DISTINCT path) FROM access_log "
+                              "WHERE starts_with(path, '{}')",
+                              mark_),
+                  wanted());
+}
+
+}  // namespace hostler::testing_support
