@@ -6,10 +6,10 @@
 
 #include <libpq-fe.h>
 
-#include <array>
 #include <cassert>
 #include <charconv>
 #include <random>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -50,6 +50,7 @@ void log_notice(void*, const char* message) {
 PgConnection::PgConnection(Loop& loop, const DatabaseOptions& options)
     : loop_(loop),
       options_(options),
+      hosts_(options.conninfo),
       retry_timer_(loop, [this] { start_connecting(); }),
       deadline_timer_(loop, [this] { check_deadlines(); }) {}
 
@@ -65,14 +66,17 @@ void PgConnection::connect() {
 
 void PgConnection::start_connecting() {
   std::string options = session_options(options_);
-  std::array<const char*, 6> names{"dbname",           "application_name", "options",
-                                   "tcp_user_timeout", "keepalives_idle",  nullptr};
-  std::array<const char*, 6> values{options_.conninfo.c_str(),
-                                    options_.application_name.c_str(),
-                                    options.c_str(),
-                                    "10000",
-                                    "30",
-                                    nullptr};
+  std::vector<const char*> names{"dbname", "application_name", "options", "tcp_user_timeout",
+                                 "keepalives_idle"};
+  std::vector<const char*> values{options_.conninfo.c_str(), options_.application_name.c_str(),
+                                  options.c_str(), "10000", "30"};
+  std::vector<HostOrder::Word> hosts = hosts_.words();
+  for (const HostOrder::Word& word : hosts) {
+    names.push_back(word.name);
+    values.push_back(word.value.c_str());
+  }
+  names.push_back(nullptr);
+  values.push_back(nullptr);
   connection_ = PQconnectStartParams(names.data(), values.data(), 1);
   phase_ = Phase::connecting;
   connect_deadline_ms_ = loop_.now_ms() + connect_limit_ms;
@@ -159,7 +163,10 @@ void PgConnection::check_deadlines() {
   bool is_late = phase_ == Phase::connecting && now_ms > connect_deadline_ms_;
   for (const std::shared_ptr<BatchCall>& call : pending_) is_late |= now_ms > call->deadline_ms;
   if (is_late) {
-    close(phase_ == Phase::connecting ? "no connection in time" : "no answer in time");
+    bool was_connecting = phase_ == Phase::connecting;
+    // Maybe the host is gone, and swallows packets: the next in the list is asked first.
+    if (was_connecting) hosts_.turn();
+    close(was_connecting ? "no connection in time" : "no answer in time");
     return;
   }
   if (phase_ == Phase::connecting || !pending_.empty()) deadline_timer_.restart(deadline_check_ms);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/loop/db.h"
+#include "lib/loop/db_hosts.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/wait.h"
 
@@ -81,6 +82,7 @@ class PgConnection {
 
   Loop& loop_;
   const DatabaseOptions& options_;
+  HostOrder hosts_;
   Phase phase_ = Phase::closed;
   pg_conn* connection_ = nullptr;
   std::unique_ptr<FdWatch> watch_;
