@@ -112,8 +112,11 @@ void apply(DbSession& session, const Migration& migration) {
   session.begin();
   session.run(query::migration_limits);
   session.run_text(migration.text);
-  session.run(query::migration_record,
-              Params().text(migration.version).text(migration.name).bytes(migration.checksum));
+  session.run(query::migration_record, Params()
+                                           .text(migration.version)
+                                           .text(migration.name)
+                                           .bytes(migration.checksum)
+                                           .text(migration.compatible_from));
   session.commit();
 }
 

@@ -38,13 +38,35 @@ std::vector<std::string> sql_files_of(const std::string& folder) {
   return names;
 }
 
+// Throws when the line is there and wrong.
+std::string compatible_from_of(std::string_view text, const std::string& version) {
+  constexpr std::string_view mark = "-- Compatible from: ";
+  while (text.starts_with("--")) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    if (line.starts_with(mark)) {
+      std::string from(line.substr(mark.size()));
+      bool is_version = from.size() == version.size() && from <= version &&
+                        from.find_first_not_of("0123456789") == std::string::npos;
+      if (is_version) return from;
+      throw bad_folder(fmt::format(
+          "migration {}: \"{}\" must name an earlier migration, like 00047", version, line));
+    }
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return version;
+}
+
+Migration migration_of(const std::string& version, std::string_view name, const std::string& text) {
+  return {version, std::string(name), text, sha256(text), compatible_from_of(text, version)};
+}
+
 }  // namespace
 
 std::vector<Migration> migrations_of_program() {
   std::vector<Migration> migrations;
   for (const EmbeddedMigration& embedded : embedded_migrations) {
-    migrations.push_back({std::string(embedded.version), std::string(embedded.name),
-                          std::string(embedded.text), sha256(embedded.text)});
+    migrations.push_back(
+        migration_of(std::string(embedded.version), embedded.name, std::string(embedded.text)));
   }
   return migrations;
 }
@@ -65,8 +87,7 @@ std::vector<Migration> migrations_of_folder(const std::string& folder) {
     if (!migrations.empty() && migrations.back().version == version) {
       throw bad_folder(fmt::format("{}: two migrations have the number {}", folder, version));
     }
-    migrations.push_back(
-        {version, name.substr(6, name.size() - 10), text.str(), sha256(text.str())});
+    migrations.push_back(migration_of(version, name.substr(6, name.size() - 10), text.str()));
   }
   if (migrations.empty()) throw bad_folder(folder + " holds no migration");
   return migrations;

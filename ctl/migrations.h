@@ -21,6 +21,9 @@ struct Migration {
   std::string name;
   std::string text;
   std::string checksum;  // SHA-256 of text, 32 bytes
+  // The oldest version whose programs go on working when this one is applied: what its leading
+  // comment says in a line "-- Compatible from: 00047", else its own.
+  std::string compatible_from;
 };
 
 // In the order of their versions.

@@ -31,9 +31,13 @@ OwnerSession open_migrated(const std::string& database_url, const std::string& a
   OwnerSession owner = open_as_owner(database_url, application_name);
   if (!owner.session) return owner;
   bool is_migrated = owner.session->run(query::migrations_table_exists).text() == "t";
-  std::string version =
-      is_migrated ? std::string(owner.session->run(query::schema_version).text()) : "";
-  if (version == schema_version_expected) return owner;
+  std::string version;
+  if (is_migrated) {
+    Result found =
+        owner.session->run(query::schema_version, Params().text(schema_version_expected));
+    if (found.front().boolean("fits")) return owner;
+    version = found.text();
+  }
   owner.refusal = fmt::format("the schema is {}, this program needs {}; run hostlerctl migrate",
                               version.empty() ? "missing" : version, schema_version_expected);
   owner.session.reset();

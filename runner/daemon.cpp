@@ -148,10 +148,10 @@ Task<void> Daemon::register_daemon() {
   std::string told;
   for (;;) {
     Batch look;
-    look.add(query::schema_version);
+    look.add(query::schema_version, Params().text(schema_version_expected));
     BatchOutcome version = co_await db_.attempt_quick(std::move(look));
+    if (!version.error && version.results.at(0).front().boolean("fits")) break;
     std::string found = version.error ? "" : std::string(version.results.at(0).text());
-    if (found == schema_version_expected) break;
     std::string why = version.error ? "database: " + version.error->cause
                                     : fmt::format("schema version: expected {}, found {}",
                                                   schema_version_expected, found);

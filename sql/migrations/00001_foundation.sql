@@ -13,6 +13,8 @@ CREATE TABLE schema_migrations (
     version text PRIMARY KEY CHECK (version ~ '^[0-9]{5}$'),
     name text NOT NULL,
     checksum bytea NOT NULL,
+    -- The oldest schema whose programs still work on this one: during an upgrade both are at work.
+    compatible_from text NOT NULL CHECK (compatible_from ~ '^[0-9]{5}$' AND compatible_from <= version),
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 GRANT SELECT ON schema_migrations TO hostler_api, hostler_runner;

@@ -42,6 +42,20 @@ BEGIN
 END
 $$;
 
+-- name: setup_operator_text
+-- GRANT and CREATE ROLE take no parameters: their text, or no row when the role is an operator. $1 role text
+SELECT concat(CASE WHEN NOT EXISTS (SELECT FROM pg_roles WHERE rolname = $1::text)
+                   THEN format('CREATE ROLE %I LOGIN; ', $1::text) END,
+              format('GRANT hostler_owner TO %I', $1::text)) AS text
+WHERE NOT EXISTS (
+    SELECT FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.member JOIN pg_roles o ON o.oid = m.roleid
+    WHERE r.rolname = $1::text AND o.rolname = 'hostler_owner');
+
+-- name: setup_missing_roles
+-- Those that setup_roles would make.
+SELECT name FROM (VALUES ('hostler_owner'), ('hostler_api'), ('hostler_runner')) AS wanted (name)
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) ORDER BY name;
+
 -- name: database_encoding
 -- Empty when there is no such database. $1 name text
 SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = $1;
@@ -94,8 +108,9 @@ SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_mi
 SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '0', true);
 
 -- name: migration_record
--- Told in the transaction of the migration itself. $1 version text, $2 name text, $3 checksum bytea
-INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3);
+-- Told in the transaction of the migration itself. $1 version text, $2 name text, $3 checksum bytea,
+-- $4 compatible_from text
+INSERT INTO schema_migrations (version, name, checksum, compatible_from) VALUES ($1, $2, $3, $4);
 
 -- name: admin_register
 -- A user as by POST /v1/auth/register, without a session.

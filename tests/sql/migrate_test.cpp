@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "lib/crypto.h"
 #include "lib/error.h"
+#include "queries/health.h"
 #include "schema_version.h"
 #include "tests/support/database.h"
 #include "tests/support/run_program.h"
@@ -56,7 +58,8 @@ class Migrate : public testing::Test {
   void write_first() {
     write("00001_first.sql",
           "CREATE TABLE schema_migrations (version text PRIMARY KEY, name text NOT NULL, checksum "
-          "bytea NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp());\n"
+          "bytea NOT NULL, compatible_from text NOT NULL, applied_at timestamptz NOT NULL DEFAULT "
+          "clock_timestamp());\n"
           "CREATE FUNCTION rfc3339(t timestamptz) RETURNS text LANGUAGE sql AS $$ SELECT t::text "
           "$$;");
   }
@@ -128,6 +131,61 @@ TEST_F(Migrate, RefusesADatabaseThatIsNewer) {
   ProgramRun run = migrate_folder();
   EXPECT_EQ(run.status, 65);
   EXPECT_THAT(run.err, HasSubstr("newer than this program's 00001"));
+}
+
+// What programs made for `expected` are told of the schema.
+TEST_F(Migrate, TellsOlderProgramsWhetherANewerSchemaFitsThem) {
+  set_up();
+  write_first();
+  write("00002_second.sql", "CREATE TABLE second (id int);");
+  ASSERT_EQ(migrate_folder().status, 0);
+  DbSession session(url(), "migrate test");
+  auto fits = [&](const std::string& expected) {
+    return session.run(query::schema_version, Params().text(expected)).front().boolean("fits");
+  };
+  EXPECT_TRUE(fits("00002"));
+  EXPECT_FALSE(fits("00001")) << "a migration that says nothing breaks older programs";
+  EXPECT_FALSE(fits("00003")) << "newer programs wait for their migration";
+  write("00003_third.sql",
+        "-- Why: a test.\n-- Compatible from: 00002\nCREATE TABLE third (id int);");
+  ASSERT_EQ(migrate_folder().status, 0);
+  EXPECT_TRUE(fits("00002"));
+  EXPECT_FALSE(fits("00001"));
+  write("00005_fifth.sql", "CREATE TABLE fifth (id int);");
+  write("00006_sixth.sql", "-- Compatible from: 00003\nCREATE TABLE sixth (id int);");
+  ASSERT_EQ(migrate_folder().status, 0);
+  EXPECT_FALSE(fits("00003")) << "the one between broke them";
+}
+
+TEST_F(Migrate, RefusesAMigrationThatIsCompatibleWithNonsense) {
+  set_up();
+  write_first();
+  for (const char* from : {"00003", "2", "now"}) {
+    write("00002_second.sql", fmt::format("-- Compatible from: {}\nSELECT 1;", from));
+    ProgramRun run = migrate_folder();
+    EXPECT_EQ(run.status, 65);
+    EXPECT_THAT(run.err, HasSubstr("must name an earlier migration"));
+  }
+}
+
+// Others queue behind a migration that waits for a table: it must give up soon, and leave nothing.
+TEST_F(Migrate, GivesUpWaitingForATableThatIsInUse) {
+  set_up();
+  write_first();
+  write("00002_second.sql", "CREATE TABLE second (id int);");
+  ASSERT_EQ(migrate_folder().status, 0);
+  DbSession other(url(), "migrate test");
+  other.run_text("BEGIN; LOCK TABLE second IN ACCESS SHARE MODE");
+  write("00003_third.sql", "CREATE TABLE third (id int); ALTER TABLE second ADD more int;");
+  auto begin = std::chrono::steady_clock::now();
+  ProgramRun run = migrate_folder();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(run.status, 75) << run.err;
+  EXPECT_EQ(ask("SELECT to_regclass('third') IS NULL AND max(version) = '00002' FROM "
+                "schema_migrations"),
+            "t");
+  other.run_text("COMMIT");
+  EXPECT_EQ(migrate_folder().status, 0);
 }
 
 TEST_F(Migrate, RefusesAMigrationBelowTheNewest) {
