@@ -17,6 +17,7 @@
 #include "ctl/offers.h"
 #include "ctl/outbox.h"
 #include "ctl/secrets.h"
+#include "ctl/setup.h"
 #include "ctl/setup_database.h"
 #include "ctl/show_config.h"
 #include "ctl/tenants.h"
@@ -59,6 +60,7 @@ int print_version(const CommandCall& call) {
 
 // The order of the help.
 void add_commands(CommandLine& line) {
+  add_setup_command(line);
   add_setup_database_command(line);
   add_migrate_command(line);
   add_backup_commands(line);

@@ -6,49 +6,105 @@
 #include <fmt/format.h>
 
 #include "ctl/answers.h"
+#include "ctl/migrations.h"
 #include "lib/json.h"
 #include "lib/loop/db_session.h"
 #include "queries/operator.h"
 
 namespace hostler {
 
-int setup_database(const std::string& superuser_url, const std::string& database, bool as_json) {
-  DbSession cluster(superuser_url, "hostlerctl setup-database");
+namespace {
+
+// What a setup did, or would do.
+struct Account {
   std::string lines;
-  cluster.on_notice([&lines](std::string_view notice) { lines += fmt::format("{}\n", notice); });
+  bool made_database = false;
+};
+
+void make_operator(DbSession& cluster, const std::string& role, Account& account) {
+  Result text = cluster.run(query::setup_operator_text, Params().text(role));
+  if (text.empty()) return;
+  cluster.run_text(std::string(text.text()));
+  account.lines += fmt::format("role {} may act as hostler_owner\n", role);
+}
+
+int make_ready(DbSession& cluster, const SetupDatabase& options, Account& account) {
   cluster.run(query::setup_lock);
   cluster.run(query::setup_roles);
-  Result found = cluster.run(query::database_encoding, Params().text(database));
+  if (!options.operator_role.empty()) make_operator(cluster, options.operator_role, account);
+  Result found = cluster.run(query::database_encoding, Params().text(options.database));
+  account.made_database = found.empty();
   if (found.empty()) {
-    Result text = cluster.run(query::create_database_text, Params().text(database));
+    Result text = cluster.run(query::create_database_text, Params().text(options.database));
     cluster.run_text(std::string(text.text()));
-    lines += fmt::format("database {} made\n", database);
+    account.lines += fmt::format("database {} made\n", options.database);
   } else if (found.text() != "UTF8") {
     return fail(exit_bad_input,
-                fmt::format("database {} exists with the encoding {}; Hostler needs UTF8", database,
-                            found.text()));
+                fmt::format("database {} exists with the encoding {}; Hostler needs UTF8",
+                            options.database, found.text()));
   }
-  DbSession inside(superuser_url, "hostlerctl setup-database", database);
+  DbSession inside(options.superuser_url, "hostlerctl setup-database", options.database);
   inside.run(query::setup_database);
-  lines += fmt::format("database {} is ready for hostlerctl migrate\n", database);
+  account.lines += fmt::format("database {} is ready for hostlerctl migrate\n", options.database);
+  return exit_ok;
+}
+
+// Returns whether there is a database that migrate could look at.
+bool tell_what_is_missing(DbSession& cluster, const SetupDatabase& options, Account& account) {
+  Result roles = cluster.run(query::setup_missing_roles);
+  for (int i = 0; i < roles.size(); ++i) {
+    account.lines += fmt::format("role {} would be made\n", roles[i].text("name"));
+  }
+  Result found = cluster.run(query::database_encoding, Params().text(options.database));
+  account.lines += fmt::format("database {} {}\n", options.database,
+                               found.empty() ? "would be made" : "is there");
+  return !found.empty() && roles.empty();
+}
+
+}  // namespace
+
+int setup_database(const SetupDatabase& options) {
+  DbSession cluster(options.superuser_url, "hostlerctl setup-database");
+  Account account;
+  cluster.on_notice(
+      [&account](std::string_view notice) { account.lines += fmt::format("{}\n", notice); });
+  bool can_migrate = true;
+  if (options.dry_run) {
+    can_migrate = tell_what_is_missing(cluster, options, account);
+  } else if (int status = make_ready(cluster, options, account); status != exit_ok) {
+    return status;
+  }
   JsonWriter json;
-  json.begin_object().member("database", database).member("made", found.empty()).end_object();
-  return answer(as_json, json.take(), lines);
+  json.begin_object().member("database", options.database);
+  json.member("made", account.made_database).end_object();
+  answer(options.as_json, json.take(), account.lines);
+  if (!can_migrate || !options.applies_migrations) return exit_ok;
+  std::fflush(stdout);
+  MigrateOptions migrations;
+  migrations.database_url = conninfo_with(options.superuser_url, {{"dbname", options.database}});
+  migrations.dry_run = options.dry_run;
+  migrations.as_json = options.as_json;
+  return migrate(migrations);
 }
 
 void add_setup_database_command(CommandLine& line) {
-  auto url = std::make_shared<std::string>();
-  auto database = std::make_shared<std::string>("hostler");
+  auto options = std::make_shared<SetupDatabase>();
   CLI::App& command = line.command("setup-database", "make roles and database; may be repeated",
-                                   [url, database](const CommandCall& call) {
-                                     return setup_database(*url, *database, call.as_json);
+                                   [options](const CommandCall& call) {
+                                     options->as_json = call.as_json;
+                                     return setup_database(*options);
                                    });
-  command.add_option("--superuser-url", *url, "how to connect as a superuser")
+  command.add_option("--superuser-url", options->superuser_url, "how to connect as a superuser")
       ->type_name("URL")
       ->required();
-  command.add_option("--database", *database, "the database to make ready")
+  command.add_option("--database", options->database, "the database to make ready")
       ->type_name("NAME")
       ->capture_default_str();
+  command
+      .add_option("--operator", options->operator_role, "a role that may work as hostlerctl does")
+      ->type_name("ROLE");
+  command.add_flag("--migrate", options->applies_migrations, "apply the migrations as well");
+  command.add_flag("--dry-run", options->dry_run, "only say what would be done");
 }
 
 }  // namespace hostler

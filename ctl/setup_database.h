@@ -8,8 +8,17 @@
 
 namespace hostler {
 
+struct SetupDatabase {
+  std::string superuser_url;
+  std::string database = "hostler";
+  std::string operator_role;        // made, and let act as hostler_owner; empty: nobody
+  bool applies_migrations = false;  // afterwards, as the same superuser
+  bool dry_run = false;             // only say what would be done
+  bool as_json = false;
+};
+
 // Returns the exit status. Throws Error when the cluster is out of reach or refuses.
-int setup_database(const std::string& superuser_url, const std::string& database, bool as_json);
+int setup_database(const SetupDatabase& options);
 void add_setup_database_command(CommandLine& line);
 
 }  // namespace hostler

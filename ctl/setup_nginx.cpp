@@ -1,0 +1,150 @@
+// Certificate, site and confinement of nginx; see ctl/setup_steps.h.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/setup_steps.h"
+#include "ctl/tool.h"
+#include "lib/settings_load.h"
+
+namespace hostler {
+namespace {
+
+constexpr const char* certificate_folder = "/etc/ssl/hostler";
+constexpr const char* certificate_file = "/etc/ssl/hostler/fullchain.pem";
+constexpr const char* certificate_key_file = "/etc/ssl/hostler/privkey.pem";
+constexpr const char* site_file = "/etc/nginx/sites-available/hostler";
+constexpr const char* site_link = "/etc/nginx/sites-enabled/hostler";
+constexpr const char* site_target = "../sites-available/hostler";
+constexpr const char* confinement = "/usr/share/hostler/systemd/nginx.conf";
+constexpr const char* drop_in_folder = "/etc/systemd/system/nginx.service.d";
+constexpr const char* drop_in = "/etc/systemd/system/nginx.service.d/hostler.conf";
+
+constexpr const char* certificate_advice =
+    "no certificate in /etc/ssl/hostler. From Let's Encrypt: certbot certonly --standalone -d "
+    "NAME, "
+    "then --certificate /etc/letsencrypt/live/NAME/fullchain.pem --certificate-key "
+    "/etc/letsencrypt/live/NAME/privkey.pem. For a trial: --self-signed NAME";
+
+int make_certificate(const SetupOptions& options) {
+  tell_made(options, "certificate",
+            fmt::format("a self-signed one for {} in {}", options.self_signed, certificate_folder));
+  if (options.dry_run) return exit_ok;
+  mkdir(certificate_folder, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH);
+  mode_t before = umask(S_IRWXG | S_IRWXO);
+  ToolRun run = run_tool(
+      {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+       "-nodes", "-days", "3650", "-subj", "/CN=" + options.self_signed, "-addext",
+       "subjectAltName=DNS:" + options.self_signed, "-keyout", certificate_key_file, "-out",
+       certificate_file},
+      true);
+  umask(before);
+  return run.status == 0 ? exit_ok : fail(exit_software, "openssl could not make a certificate");
+}
+
+// A link that leads elsewhere is led here; a file of somebody's is left alone.
+int link_certificate(const SetupOptions& options, const std::string& path,
+                     const std::string& target) {
+  if (!file_exists(target)) return fail(exit_bad_input, target + " is not there");
+  std::string now = link_target(path);
+  if (now == target) {
+    tell_step("certificate", fmt::format("{} leads to {}", path, target));
+    return exit_ok;
+  }
+  if (now.empty() && file_exists(path)) {
+    return fail(exit_bad_input, path + " is a file of its own: remove it, or leave the option out");
+  }
+  tell_made(options, "certificate", fmt::format("link {} to {}", path, target));
+  if (options.dry_run) return exit_ok;
+  mkdir(certificate_folder, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH);
+  unlink(path.c_str());
+  return make_link(path, target) ? exit_ok : exit_no_permission;
+}
+
+int tell_reload(const SetupOptions& options) {
+  if (!has_systemd()) {
+    tell_made(options, "nginx", "reload");
+    return options.dry_run || ran_well({"nginx", "-s", "reload"}) ? exit_ok : exit_software;
+  }
+  if (run_tool({"systemctl", "is-active", "--quiet", "nginx"}, true).status != 0) {
+    tell_step("nginx", "does not run; systemctl start nginx starts it");
+    return exit_ok;
+  }
+  tell_made(options, "nginx", "reload");
+  return options.dry_run || ran_well({"systemctl", "reload", "nginx"}) ? exit_ok : exit_software;
+}
+
+}  // namespace
+
+int set_up_certificate(const SetupOptions& options) {
+  if (!options.certificate.empty()) {
+    int status = link_certificate(options, certificate_file, options.certificate);
+    return status == exit_ok
+               ? link_certificate(options, certificate_key_file, options.certificate_key)
+               : status;
+  }
+  if (file_exists(certificate_file) && file_exists(certificate_key_file)) {
+    tell_step("certificate", fmt::format("{} is there", certificate_file));
+    return exit_ok;
+  }
+  if (!options.self_signed.empty()) return make_certificate(options);
+  return fail(exit_bad_input, certificate_advice);
+}
+
+int set_up_site(const SetupOptions& options) {
+  if (!file_exists(site_file)) {
+    return fail(exit_bad_input, fmt::format("{} is not there: is nginx's part installed? "
+                                            "--without-nginx leaves it out",
+                                            site_file));
+  }
+  bool is_linked = file_exists(site_link);
+  if (is_linked) {
+    tell_step("site", fmt::format("{} is there", site_link));
+  } else {
+    tell_made(options, "site", fmt::format("link {} to {}", site_link, site_target));
+    if (!options.dry_run && !make_link(site_link, site_target)) return exit_no_permission;
+  }
+  if (options.dry_run) {
+    tell_step("site", "to do: nginx -t");
+    return tell_reload(options);
+  }
+  if (run_tool({"nginx", "-t", "-q"}, false).status != 0) {
+    if (!is_linked) unlink(site_link);
+    return fail(exit_bad_configuration,
+                is_linked ? "nginx -t refuses the configuration; nothing was reloaded"
+                          : "nginx -t refuses the configuration; the link is taken back");
+  }
+  tell_step("site", "nginx -t is content");
+  return tell_reload(options);
+}
+
+int confine_nginx(const SetupOptions& options) {
+  if (file_exists(drop_in)) {
+    tell_step("confinement", fmt::format("{} is there", drop_in));
+    return exit_ok;
+  }
+  tell_made(options, "confinement",
+            fmt::format("copy {} to {}, restart nginx", confinement, drop_in));
+  if (options.dry_run) return exit_ok;
+  if (!has_systemd()) return fail(exit_unavailable, "--confine-nginx needs systemd");
+  std::ifstream file(confinement);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || text.str().empty())
+    return fail(exit_bad_input, std::string(confinement) + " is gone");
+  mkdir(drop_in_folder, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH);
+  if (!write_new_file(drop_in, text.str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH)) {
+    return exit_no_permission;
+  }
+  bool is_done =
+      ran_well({"systemctl", "daemon-reload"}) && ran_well({"systemctl", "try-restart", "nginx"});
+  return is_done ? exit_ok : exit_software;
+}
+
+}  // namespace hostler

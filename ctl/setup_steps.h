@@ -1,0 +1,34 @@
+// What the steps of hostlerctl setup share: how they tell what they found and did, files and links.
+// Used by ctl/setup.cpp and ctl/setup_nginx.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ctl/setup.h"
+
+namespace hostler {
+
+// Lines such as "nginx        would be reloaded": the step, and what it comes to.
+void tell_step(std::string_view step, std::string_view what);
+// The same for what is made now, or would be.
+void tell_made(const SetupOptions& options, std::string_view step, std::string_view what);
+
+bool file_exists(const std::string& path);
+// Both return whether it worked and have told why not. The file must not exist yet.
+bool write_new_file(const std::string& path, std::string_view content, unsigned mode);
+bool make_link(const std::string& path, const std::string& target);
+// Where a symbolic link leads; empty when path is none.
+std::string link_target(const std::string& path);
+// Whether the program ended with 0; tells its words when not.
+bool ran_well(const std::vector<std::string>& words);
+// Whether systemd runs this host.
+bool has_systemd();
+
+// The parts that belong to nginx, in their order. Return the exit status.
+int set_up_certificate(const SetupOptions& options);
+int set_up_site(const SetupOptions& options);
+int confine_nginx(const SetupOptions& options);
+
+}  // namespace hostler
