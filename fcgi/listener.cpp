@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/service_notify.h"
 #include "lib/unix_listener.h"
 
 namespace hostler {
@@ -19,6 +20,8 @@ bool is_listening(int fd) {
 }  // namespace
 
 Listener open_listener(const std::string& path) {
+  int handed = handed_listener("api");
+  if (handed >= 0) return {handed, {}};
   if (is_listening(STDIN_FILENO)) {
     fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
     return {STDIN_FILENO, {}};

@@ -1,5 +1,5 @@
-// The pool's listening socket: given by systemd as descriptor 0, kept over a reload, or opened
-// here. Called by the master only.
+// The pool's listening socket: handed over by systemd or by a FastCGI spawner, kept over a reload,
+// or opened here. Called by the master only.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ struct Listener {
   std::string path;  // to remove at the end; empty when the socket is not ours
 };
 
-// Descriptor 0 when that is a listening socket, else a new Unix socket at path (mode 0660). Throws
-// Error when another process listens there, or the folder does not let us.
+// What systemd calls "api"; descriptor 0 when that is a listening socket; else a new Unix socket at
+// path (mode 0660). Throws Error when another process listens there, or the folder does not let us.
 Listener open_listener(const std::string& path);
 
 }  // namespace hostler

@@ -1,6 +1,6 @@
 // hostler-api: the pool of FastCGI workers behind nginx; every REST request of Hostler ends here.
 //
-// Does:     opens api.socket (or takes descriptor 0 from systemd) and forks api.workers workers.
+// Does:     opens api.socket (or takes the one handed over) and forks api.workers workers.
 // Talks to: nginx over that socket, Postgres (workers only), metrics.api_socket for Prometheus.
 // Signals:  TERM, INT: answer what is in flight, end. HUP: check the configuration, then a new
 //           generation of workers (and of this program) takes over without dropping a request.
