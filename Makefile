@@ -13,6 +13,8 @@ PORT    ?= 8443
 VAR     ?= $(CURDIR)/var
 PREFIX  ?= /usr
 DESTDIR ?=
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+DOCUMENTS ?= README.md NEWS.md ARCHITECTURE.md LICENSE
 VERSION := 0.1.0
 
 BUILD := build/$(VARIANT)
@@ -210,12 +212,14 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -D -m 644 -t $(installed)/share/hostler/sql/migrations sql/migrations/*.sql
 	install -D -m 644 -t $(installed)/share/hostler/sql/queries sql/queries/*.sql
 	install -D -m 644 -t $(installed)/share/hostler docs/openapi.yaml
-	install -D -m 644 -t $(installed)/share/doc/hostler README.md NEWS.md ARCHITECTURE.md LICENSE
+	install -D -m 644 -t $(installed)/share/doc/hostler $(DOCUMENTS)
 	$(BUILD)/hostler-api --print-config > $(installed)/share/doc/hostler/hostler.toml
 	nginx/render $(DESTDIR)/etc/nginx/hostler
 	install -d $(DESTDIR)/etc/nginx/sites-available
 	mv $(DESTDIR)/etc/nginx/hostler/hostler.conf $(DESTDIR)/etc/nginx/sites-available/hostler
-	install -D -m 644 -t $(installed)/lib/systemd/system $(wildcard systemd/*.service systemd/*.socket systemd/*.target)
+	install -D -m 644 -t $(DESTDIR)/etc/hostler systemd/hostler.toml
+	install -D -m 644 -t $(DESTDIR)$(UNITDIR) $(wildcard systemd/*.service systemd/*.socket systemd/*.target)
+	install -D -m 644 -t $(installed)/share/hostler/systemd systemd/nginx.conf
 	install -D -m 644 systemd/hostler.sysusers $(installed)/lib/sysusers.d/hostler.conf
 	install -D -m 644 systemd/hostler.tmpfiles $(installed)/lib/tmpfiles.d/hostler.conf
 	install -D -m 644 -t $(installed)/share/man/man7 docs/man/hostler.7
@@ -232,6 +236,24 @@ deb: ## the Debian package, in build/deb
 	cd build/deb/hostler && dpkg-buildpackage -us -uc -b
 	lintian --fail-on error,warning build/deb/*.changes
 	@ls -l build/deb/*.deb
+
+.PHONY: host-test
+host-test: ## the package on a real Debian with systemd in a container: restarts, upgrades, purge; needs root
+	@$(stack)/install-packages host deb
+	+@[ -n "$(wildcard build/deb/hostler_*.deb)" ] || $(MAKE) --no-print-directory deb
+	@tests/host/run "$$(ls -t build/deb/hostler_*.deb | head -n 1)"
+
+.PHONY: upgrade-test
+upgrade-test: ## two versions beside each other on one schema, under load, for UPGRADE_SECONDS (600)
+	@$(stack)/install-packages build run
+	+@$(MAKE) --no-print-directory $(parallel) programs
+	@nice tests/upgrade/run
+
+.PHONY: hosts-test
+hosts-test: ## two API and three runner hosts, a primary that is lost and its standby; needs root
+	@$(stack)/install-packages build run hosts
+	+@$(MAKE) --no-print-directory $(parallel) programs
+	@nice tests/hosts/run
 
 # ---------------------------------------------------------------- tidy up
 
