@@ -1,0 +1,151 @@
+# Hosts in network namespaces on one bridge, and what runs on them, for tests/hosts/run. Needs root;
+# undoes all.
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+
+PG_BIN = pathlib.Path("/usr/lib/postgresql/15/bin")
+USER = "postgres"  # neither Postgres nor the programs want root
+NETWORK = "10.77.0."
+
+
+def sh(*words, check=True, **more):
+    return subprocess.run(
+        [str(word) for word in words], check=check, capture_output=True, text=True, **more)
+
+
+class Host:
+    """One namespace with an address, and its programs."""
+
+    def __init__(self, world, name, number):
+        self.world, self.name, self.address = world, name, NETWORK + str(number)
+        self.namespace = f"{world.mark}-{name}"
+        self.folder = world.folder / name
+        self.folder.mkdir()
+        self.programs = {}
+        # An interface's name is short, and for a moment it stands among the machine's own.
+        near, far = f"h{os.getpid() % 100000}n{number}", f"h{os.getpid() % 100000}f{number}"
+        sh("ip", "netns", "add", self.namespace)
+        sh("ip", "link", "add", near, "netns", self.namespace, "type", "veth", "peer", "name", far,
+           "netns", world.switch)
+        self.ip("addr", "add", f"{self.address}/24", "dev", near)
+        for link in (near, "lo"):
+            self.ip("link", "set", link, "up")
+        sh("ip", "-n", world.switch, "link", "set", far, "master", "bridge0", "up")
+        self.link, self.port = near, far
+
+    def ip(self, *words):
+        sh("ip", "-n", self.namespace, *words)
+
+    def words(self, *command, environment=()):
+        return ["ip", "netns", "exec", self.namespace, "setpriv", f"--reuid={USER}",
+                f"--regid={USER}", "--init-groups", "env", "-C", "/", "-i",
+                "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", *environment,
+                *map(str, command)]
+
+    def run(self, *command, environment=(), check=True, **more):
+        return sh(*self.words(*command, environment=environment), check=check, **more)
+
+    def start(self, name, *command, environment=()):
+        log = open(self.folder / f"{name}.log", "ab")
+        self.programs[name] = subprocess.Popen(
+            self.words(*command, environment=environment), stdin=subprocess.DEVNULL, stdout=log,
+            stderr=log, start_new_session=True)
+
+    def pids(self):
+        pids = sh("ip", "netns", "pids", self.namespace, check=False).stdout
+        return [int(pid) for pid in pids.split()]
+
+    def cut_off(self):
+        """Its packets are swallowed from now on, in both directions, as when the power fails."""
+        sh("ip", "-n", self.world.switch, "link", "set", self.port, "nomaster")
+
+    def kill_all(self):
+        for pid in self.pids():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+class World:
+    def __init__(self, folder):
+        self.folder, self.hosts = pathlib.Path(folder), {}
+        self.mark = f"hostler-{os.getpid()}"
+        self.switch = f"{self.mark}-switch"
+        sh("ip", "netns", "add", self.switch)
+        sh("ip", "-n", self.switch, "link", "add", "bridge0", "type", "bridge")
+        sh("ip", "-n", self.switch, "link", "set", "bridge0", "up")
+
+    def add(self, name, number):
+        self.hosts[name] = Host(self, name, number)
+        owner = pwd.getpwnam(USER)
+        os.chown(self.hosts[name].folder, owner.pw_uid, owner.pw_gid)
+        return self.hosts[name]
+
+    def end(self):
+        for host in self.hosts.values():
+            host.kill_all()
+            for program in host.programs.values():
+                program.wait()
+            sh("ip", "netns", "del", host.namespace, check=False)
+        sh("ip", "netns", "del", self.switch, check=False)
+
+
+def until(seconds, what, condition):
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise SystemExit(f"gave up after {seconds} s: {what}")
+        time.sleep(0.1)
+
+
+class Postgres:
+    def __init__(self, host):
+        self.host, self.data = host, host.folder / "pg"
+
+    def settings(self):
+        return ["-c", f"listen_addresses={self.host.address}",
+                "-c", f"unix_socket_directories={self.host.folder}", "-c", "max_connections=400",
+                "-c", "wal_level=replica", "-c", "hot_standby=on"]
+
+    def make_primary(self):
+        self.host.run(PG_BIN / "initdb", "-D", self.data, "-U", "postgres", "--auth=trust",
+                      "--locale=C.UTF-8", "--encoding=UTF8", "--no-sync")
+        with open(self.data / "pg_hba.conf", "a") as rules:
+            rules.write(f"host all all {NETWORK}0/24 trust\n")
+            rules.write(f"host replication all {NETWORK}0/24 trust\n")
+        self.start()
+
+    def make_standby_of(self, primary):
+        self.host.run(PG_BIN / "pg_basebackup", "-h", primary.host.address, "-U", "postgres", "-D",
+                      self.data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+        self.start("-c", f"primary_conninfo=host={primary.host.address} user=postgres "
+                         "application_name=standby")
+
+    def start(self, *more):
+        self.host.start("postgres", PG_BIN / "postgres", "-D", self.data, *self.settings(), *more)
+        until(30, "Postgres answers", lambda: self.ask("SELECT 1", check=False) == "1")
+
+    def ask(self, text, database="postgres", check=True):
+        return self.host.run("psql", "-h", self.host.folder, "-U", "postgres", "-d", database,
+                             "-XAtqc", text, check=check).stdout.strip()
+
+    def promote(self):
+        self.host.run(PG_BIN / "pg_ctl", "promote", "-D", self.data, "-w", "-t", "30", "-s")
+
+
+def copy_programs(build, folder):
+    """Where the user that runs them may enter."""
+    target = pathlib.Path(folder) / "bin"
+    target.mkdir()
+    for name in ("hostler-api", "hostler-runner", "hostlerctl", "stand-in-model"):
+        shutil.copy(pathlib.Path(build) / name, target)
+    return target
