@@ -57,9 +57,9 @@ std::string own_program() {
   return length > 0 ? std::string(path, static_cast<size_t>(length)) : "hostlerctl";
 }
 
-// With peer authentication root is a role of that name: hostlerctl then works for root as well. Root
-// could become postgres anyhow. On the host of Postgres its superuser is the system's user postgres, and nobody needs a password:
-// so that one step is done as that user.
+// On the host of Postgres its superuser is the system's user postgres, and nobody needs a password:
+// so this one step is done as that user. Afterwards root, who could become postgres anyhow, has a
+// role for hostlerctl.
 int set_up_database_here(const SetupOptions& options) {
   std::vector<std::string> words = {"runuser",
                                     "-u",
