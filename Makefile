@@ -164,9 +164,13 @@ down: ## stop that stack, all of it
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: test asan tsan bench check
+.PHONY: test long asan tsan bench check
 test: ## install what is missing, build, run every test except the long ones
 	+@VARIANT=$(VARIANT) tests/run
+
+long: ## the same with the long forms of the tests that have one; a quarter of an hour more
+	+@LEDGER_STORM_OPERATIONS=100000 ACCESS_LOG_BURST_SECONDS=10 TWO_TENANTS_REQUESTS=100000 TEST_MINUTES_MAX=60 \
+	  VARIANT=$(VARIANT) tests/run
 
 asan: ## the same with address and undefined-behaviour sanitizers
 	+@VARIANT=asan tests/run
