@@ -134,8 +134,8 @@ $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runn
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
 # Test databases are made by the real hostlerctl.
 $(BUILD)/unit_test $(BUILD)/sql_test $(BUILD)/api_test $(BUILD)/system_test: | $(BUILD)/hostlerctl
-# It asks hostler-api for its routes.
-$(BUILD)/style_test: | $(BUILD)/hostler-api
+# It asks hostler-api for its routes, the programs for their metrics, hostlerctl for its commands.
+$(BUILD)/style_test: | $(BUILD)/hostler-api $(BUILD)/hostler-runner $(BUILD)/hostlerctl
 $(BUILD)/%_test:
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $(lib_archive) $(LDLIBS) -lfcgi -lgmock -lgtest -lgtest_main
 
@@ -216,7 +216,8 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -D -m 644 -t $(installed)/share/hostler/sql/migrations sql/migrations/*.sql
 	install -D -m 644 -t $(installed)/share/hostler/sql/queries sql/queries/*.sql
 	install -D -m 644 -t $(installed)/share/hostler docs/openapi.yaml
-	install -D -m 644 -t $(installed)/share/doc/hostler $(DOCUMENTS)
+	install -D -m 644 -t $(installed)/share/doc/hostler $(DOCUMENTS) $(wildcard docs/*.md)
+	install -D -m 644 -t $(installed)/share/doc/hostler/monitoring docs/monitoring/*
 	$(BUILD)/hostler-api --print-config > $(installed)/share/doc/hostler/hostler.toml
 	nginx/render $(DESTDIR)/etc/nginx/hostler
 	install -d $(DESTDIR)/etc/nginx/sites-available
@@ -231,6 +232,10 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -d $(installed)/share/man/man1 $(installed)/share/man/man5
 	docs/man/hostlerctl.1.sh $(BUILD)/hostlerctl > $(installed)/share/man/man1/hostlerctl.1
 	docs/man/hostler.toml.5.sh $(BUILD)/hostler-api > $(installed)/share/man/man5/hostler.toml.5
+	install -d $(addprefix $(installed)/share/,bash-completion/completions zsh/vendor-completions fish/vendor_completions.d)
+	$(BUILD)/hostlerctl completion bash > $(installed)/share/bash-completion/completions/hostlerctl
+	$(BUILD)/hostlerctl completion zsh > $(installed)/share/zsh/vendor-completions/_hostlerctl
+	$(BUILD)/hostlerctl completion fish > $(installed)/share/fish/vendor_completions.d/hostlerctl.fish
 
 .PHONY: deb
 deb: ## the Debian package, in build/deb
@@ -258,6 +263,16 @@ hosts-test: ## two API and three runner hosts, a primary that is lost and its st
 	@$(stack)/install-packages build run hosts
 	+@$(MAKE) --no-print-directory $(parallel) programs
 	@nice tests/hosts/run
+
+# ---------------------------------------------------------------- documents
+
+.PHONY: lint-api
+lint-api: ## lint docs/openapi.yaml with Redocly's linter; skips loudly when npm cannot get it
+	@tests/prism/run lint
+
+.PHONY: api-doc
+api-doc: ## write docs/api.md anew, from docs/openapi.yaml
+	/usr/bin/python3 docs/openapi_to_md.py docs/openapi.yaml docs/api.md
 
 # ---------------------------------------------------------------- tidy up
 

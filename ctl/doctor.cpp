@@ -1,17 +1,9 @@
 // The doctor's rounds; see ctl/doctor.h. Each examination is a function that adds its findings.
 #include "ctl/doctor.h"
 
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <variant>
@@ -20,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "ctl/answers.h"
+#include "ctl/doctor_rounds.h"
 #include "ctl/gateway.h"
 #include "ctl/owner_session.h"
-#include "ctl/tool.h"
 #include "lib/error.h"
 #include "lib/json.h"
 #include "lib/loop/live_settings.h"
@@ -36,32 +28,8 @@ namespace hostler {
 namespace {
 
 constexpr int64_t clock_skew_most_ms = 2'000;
-constexpr uint64_t disk_free_least_bytes = uint64_t{1} << 30;
-constexpr rlim_t descriptors_least = 16'384;
-constexpr const char* two_weeks_s = "1209600";
-constexpr int nginx_connections_default = 512;
-
-enum class Verdict { ok, warning, failure };
-
-struct Finding {
-  Verdict verdict;
-  std::string what;
-  std::string says;
-};
-
-class Rounds {
- public:
-  void well(std::string what, std::string says) { add(Verdict::ok, what, says); }
-  void warn(std::string what, std::string says) { add(Verdict::warning, what, says); }
-  void fault(std::string what, std::string says) { add(Verdict::failure, what, says); }
-  const std::vector<Finding>& findings() const { return findings_; }
-
- private:
-  void add(Verdict verdict, std::string& what, std::string& says) {
-    findings_.push_back({verdict, std::move(what), std::move(says)});
-  }
-  std::vector<Finding> findings_;
-};
+constexpr int64_t transaction_most_s = 3'600;
+constexpr int64_t outbox_wait_most_s = 900;
 
 const char* verdict_name(Verdict verdict) {
   switch (verdict) {
@@ -75,13 +43,13 @@ const char* verdict_name(Verdict verdict) {
   return "";
 }
 
-// The newest version of the key file; 0 when it cannot be used.
-int64_t look_at_key_file(const Settings& settings, Rounds& rounds) {
+// Nothing when it cannot be used.
+std::optional<SecretBox> look_at_key_file(const Settings& settings, Rounds& rounds) {
   const std::string& path = settings.text("secrets.key_file");
   std::variant<SecretBox, std::string> box = SecretBox::load(path);
   if (const std::string* fault = std::get_if<std::string>(&box)) {
     rounds.fault("key file", *fault);
-    return 0;
+    return std::nullopt;
   }
   struct stat found {};
   if (stat(path.c_str(), &found) == 0 && (found.st_mode & 0077) != 0) {
@@ -89,30 +57,17 @@ int64_t look_at_key_file(const Settings& settings, Rounds& rounds) {
   } else {
     rounds.well("key file", path);
   }
-  return std::get<SecretBox>(box).newest_version();
+  return std::get<SecretBox>(std::move(box));
 }
 
-void look_at_gateway(const Settings& settings, DbSession& session, Rounds& rounds) {
-  Settings in_force = settings_with_stored(settings, session.run(query::settings_all), nullptr);
+void look_at_gateway(const Settings& in_force, DbSession& session, Rounds& rounds) {
   Result shut = session.run(query::doctor_orgs_shut);
   std::vector<std::string> doubts = gateway_doubts(in_force, shut.front().integer("orgs"));
   for (std::string& doubt : doubts) rounds.warn("gateway", std::move(doubt));
   if (doubts.empty()) rounds.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
 }
 
-void look_at_database(const Settings& settings, int64_t key_version, Rounds& rounds) {
-  const std::string& url = settings.text("database.url");
-  if (std::optional<std::string> why = why_no_connection(url)) {
-    rounds.fault("database", *why);
-    return;
-  }
-  OwnerSession owner = open_migrated(url, "hostlerctl doctor");
-  if (!owner.session) {
-    rounds.fault("database", owner.refusal);
-    return;
-  }
-  Result facts = owner.session->run(query::doctor_database);
-  const Row& row = facts.front();
+void look_at_postgres(const Row& row, Rounds& rounds) {
   rounds.well("database", fmt::format("Postgres {}, schema {}", row.text("server_version"),
                                       schema_version_expected));
   int64_t skew_ms = std::abs(row.integer("now_ms") - unix_now_ms());
@@ -122,7 +77,9 @@ void look_at_database(const Settings& settings, int64_t key_version, Rounds& rou
     rounds.well("clock", fmt::format("{} ms from the database's", skew_ms));
   }
   if (!row.boolean("is_durable")) {
-    rounds.fault("durability", "fsync or full_page_writes is off: a crash loses what was answered");
+    rounds.fault("durability",
+                 "fsync, full_page_writes or synchronous_commit is off: a crash loses what was "
+                 "answered");
   }
   int64_t most = row.integer("connections_max");
   int64_t now = row.integer("connections");
@@ -131,11 +88,14 @@ void look_at_database(const Settings& settings, int64_t key_version, Rounds& rou
   } else {
     rounds.well("connections", fmt::format("{} of {}", now, most));
   }
-  if (key_version > 0 && row.integer("key_version") > key_version) {
-    rounds.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
-                                        row.integer("key_version"), key_version));
+  if (row.integer("transaction_s") > transaction_most_s) {
+    rounds.warn("transactions",
+                fmt::format("one is open for {} s and keeps vacuum from its work: pg_stat_activity",
+                            row.integer("transaction_s")));
   }
-  look_at_gateway(settings, *owner.session, rounds);
+}
+
+void look_at_work(const Row& row, Rounds& rounds) {
   if (row.integer("admins") == 0) {
     rounds.warn("administrators", "none: hostlerctl admin create --login … --email …");
   }
@@ -150,87 +110,38 @@ void look_at_database(const Settings& settings, int64_t key_version, Rounds& rou
                                     "start another hostler-runner",
                                     row.integer("unclaimed")));
   }
-}
-
-void look_at_socket(const std::string& what, const std::string& path, Rounds& rounds) {
-  sockaddr_un address{};
-  if (path.empty() || path.size() >= sizeof address.sun_path) return;
-  address.sun_family = AF_UNIX;
-  memcpy(address.sun_path, path.data(), path.size());
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int failed = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  int reason = errno;
-  close(fd);
-  if (failed == 0) {
-    rounds.well(what, path);
+  if (row.integer("outbox_wait_s") > outbox_wait_most_s) {
+    rounds.warn("outbox", fmt::format("something waits for {} s: hostlerctl outbox list",
+                                      row.integer("outbox_wait_s")));
   } else {
-    rounds.fault(what,
-                 fmt::format("{}: {}; systemctl status hostler.target", path, strerror(reason)));
+    rounds.well("outbox", fmt::format("{} failed", row.integer("outbox_failed")));
   }
 }
 
-int number_behind(const std::string& text, std::string_view words) {
-  size_t place = text.find(words);
-  int number = nginx_connections_default;
-  if (place == std::string::npos) return number;
-  const char* begin = text.data() + place + words.size();
-  std::from_chars(begin, text.data() + text.size(), number);
-  return number;
-}
-
-void look_at_nginx(Rounds& rounds) {
-  ToolRun nginx = run_tool({"nginx", "-T"}, true);
-  const std::string& text = nginx.out;
-  if (nginx.status != 0) {
-    rounds.warn("nginx", "nginx -T fails, or this user may not run it: run the doctor as root");
+void look_at_database(const Settings& settings, const std::optional<SecretBox>& box,
+                      Rounds& rounds) {
+  const std::string& url = settings.text("database.url");
+  if (std::optional<std::string> why = why_no_connection(url)) {
+    rounds.fault("database", *why);
     return;
   }
-  if (text.find("upstream hostler_api") == std::string::npos) {
-    rounds.fault("nginx",
-                 "Hostler's site is not enabled: ln -s ../sites-available/hostler "
-                 "/etc/nginx/sites-enabled/hostler && nginx -t && systemctl reload nginx");
+  OwnerSession owner = open_migrated(url, "hostlerctl doctor");
+  if (!owner.session) {
+    rounds.fault("database", owner.refusal);
     return;
   }
-  int connections = number_behind(text, "worker_connections ");
-  if (connections < 4096) {
-    rounds.warn("nginx", fmt::format("worker_connections {}: each stream takes two; 16384 is well",
-                                     connections));
-  } else {
-    rounds.well("nginx", fmt::format("the site is enabled, worker_connections {}", connections));
+  DbSession& session = *owner.session;
+  Result facts = session.run(query::doctor_database);
+  const Row& row = facts.front();
+  look_at_postgres(row, rounds);
+  if (box && row.integer("key_version") > box->newest_version()) {
+    rounds.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
+                                        row.integer("key_version"), box->newest_version()));
   }
-  size_t certificate = text.find("ssl_certificate \"");
-  if (certificate == std::string::npos) return;
-  certificate += strlen("ssl_certificate \"");
-  std::string path = text.substr(certificate, text.find('"', certificate) - certificate);
-  if (run_tool({"openssl", "x509", "-noout", "-in", path}, true).status != 0) {
-    rounds.fault("certificate", path + " cannot be read");
-  } else if (run_tool({"openssl", "x509", "-checkend", two_weeks_s, "-noout", "-in", path}, true)
-                 .status != 0) {
-    rounds.warn("certificate", path + " expires within two weeks");
-  } else {
-    rounds.well("certificate", path);
-  }
-}
-
-void look_at_host(const Settings& settings, Rounds& rounds) {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < descriptors_least) {
-    rounds.warn("file limit", fmt::format("{} open files at most here; a daemon needs one a stream",
-                                          limit.rlim_max));
-  }
-  for (const std::string& folder : {std::string("/"), settings.text("access_log.dir")}) {
-    struct statvfs space {};
-    if (folder.empty() || statvfs(folder.c_str(), &space) != 0) continue;
-    uint64_t free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
-    if (free_bytes < disk_free_least_bytes) {
-      rounds.warn("disk", fmt::format("{} MiB left below {}", free_bytes >> 20, folder));
-    } else {
-      rounds.well("disk", fmt::format("{} GiB left below {}", free_bytes >> 30, folder));
-    }
-  }
-  if (!settings.strings("outbound.allow_cidrs").empty()) {
-    rounds.warn("outbound.allow_cidrs", "tenants may reach private networks; meant for tests");
-  }
+  Settings in_force = settings_with_stored(settings, session.run(query::settings_all), nullptr);
+  look_at_gateway(in_force, session, rounds);
+  look_at_work(row, rounds);
+  look_at_mail(in_force, box ? &*box : nullptr, session, rounds);
 }
 
 void print_findings(const std::vector<Finding>& findings, bool as_json) {
@@ -254,9 +165,6 @@ int run_doctor(const CommandCall& call) {
   const Settings& settings = call.settings();
   Rounds rounds;
   look_at_database(settings, look_at_key_file(settings, rounds), rounds);
-  look_at_socket("API socket", settings.text("api.socket"), rounds);
-  look_at_socket("stream socket", settings.text("stream.socket"), rounds);
-  look_at_nginx(rounds);
   look_at_host(settings, rounds);
   print_findings(rounds.findings(), call.as_json);
   for (const Finding& finding : rounds.findings()) {

@@ -10,12 +10,14 @@
 #include "ctl/answers.h"
 #include "ctl/backup.h"
 #include "ctl/command_line.h"
+#include "ctl/completion.h"
 #include "ctl/doctor.h"
 #include "ctl/gateway.h"
 #include "ctl/ledger.h"
 #include "ctl/migrations.h"
 #include "ctl/offers.h"
 #include "ctl/outbox.h"
+#include "ctl/run_tail.h"
 #include "ctl/secrets.h"
 #include "ctl/setup.h"
 #include "ctl/setup_database.h"
@@ -69,11 +71,13 @@ void add_commands(CommandLine& line) {
   add_user_commands(line);
   add_tenant_commands(line);
   add_gateway_commands(line);
+  add_run_commands(line);
   add_outbox_commands(line);
   add_secret_commands(line);
   add_ledger_commands(line);
   add_offer_commands(line);
   add_config_commands(line);
+  add_completion_command(line);
   line.needs_no_settings(
       line.command("version", "print the versions of program and schema", print_version));
 }

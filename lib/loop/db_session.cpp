@@ -136,7 +136,7 @@ Result DbSession::checked(pg_result* raw, std::string_view text) {
   throw Error(code, {}, words_of(raw, text));
 }
 
-Result DbSession::run(const Statement& statement, const Params& params) {
+pg_result* DbSession::answer_to(const Statement& statement, const Params& params) {
   assert(static_cast<int>(params.values().size()) == statement.params);
   std::vector<const char*> values;
   std::vector<int> lengths;
@@ -146,9 +146,19 @@ Result DbSession::run(const Statement& statement, const Params& params) {
     lengths.push_back(static_cast<int>(value.bytes.size()));
     formats.push_back(value.is_binary ? 1 : 0);
   }
-  return checked(PQexecParams(connection_.get(), statement.text, statement.params, nullptr,
-                              values.data(), lengths.data(), formats.data(), 0),
-                 statement.text);
+  return PQexecParams(connection_.get(), statement.text, statement.params, nullptr, values.data(),
+                      lengths.data(), formats.data(), 0);
+}
+
+Result DbSession::run(const Statement& statement, const Params& params) {
+  return checked(answer_to(statement, params), statement.text);
+}
+
+std::optional<Result> DbSession::run_unless_lost(const Statement& statement, const Params& params) {
+  pg_result* result = answer_to(statement, params);
+  if (PQstatus(connection_.get()) == CONNECTION_OK) return checked(result, statement.text);
+  PQclear(result);
+  return std::nullopt;
 }
 
 Result DbSession::run_text(const std::string& text) {

@@ -120,16 +120,21 @@ class SmtpExchange final : private LaneTransfer {
     }
   }
 
+  // Without a recipient the exchange ends behind the login.
   void set_mail() {
+    curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, hear_line);
+    curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+    curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
+    if (envelope_.to.empty()) {
+      curl_easy_setopt(easy_, CURLOPT_CONNECT_ONLY, 1L);
+      return;
+    }
     recipients_ = curl_slist_append(nullptr, ("<" + envelope_.to + ">").c_str());
     curl_easy_setopt(easy_, CURLOPT_MAIL_FROM, ("<" + envelope_.from + ">").c_str());
     curl_easy_setopt(easy_, CURLOPT_MAIL_RCPT, recipients_);
     curl_easy_setopt(easy_, CURLOPT_UPLOAD, 1L);
     curl_easy_setopt(easy_, CURLOPT_READFUNCTION, read_message);
     curl_easy_setopt(easy_, CURLOPT_READDATA, this);
-    curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, hear_line);
-    curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
-    curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
   }
 
   void hop_ended(int curl_code) override {
@@ -172,6 +177,12 @@ class SmtpExchange final : private LaneTransfer {
   MailOutcome outcome_;
   Signal changed_;
 };
+
+Task<MailOutcome> try_smtp(HttpClient& client, MailServer server, MailLimits limits) {
+  SmtpExchange exchange(client, std::move(server), MailEnvelope(), limits);
+  MailOutcome outcome = co_await exchange.ended();
+  co_return outcome;
+}
 
 Task<MailOutcome> send_over_smtp(HttpClient& client, MailServer server, MailEnvelope envelope,
                                  MailLimits limits) {

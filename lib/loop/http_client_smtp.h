@@ -38,6 +38,9 @@ struct MailLimits {
   int64_t total_timeout_ms = 60'000;
 };
 
+// Connects, secures and logs in as for a mail, and sends none; is_sent says that it went so far.
+Task<MailOutcome> try_smtp(HttpClient& client, MailServer server, MailLimits limits);
+
 // The client must outlive the task.
 Task<MailOutcome> send_over_smtp(HttpClient& client, MailServer server, MailEnvelope envelope,
                                  MailLimits limits);

@@ -180,7 +180,16 @@ SELECT current_setting('server_version') AS server_version,
        (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
        current_setting('max_connections')::integer AS connections_max,
        (SELECT count(*) FROM pg_stat_activity) AS connections,
-       current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on' AS is_durable,
+       current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on'
+           AND current_setting('synchronous_commit') <> 'off' AS is_durable,
+       (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::bigint FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_type = 'client backend') AS transaction_s,
+       (SELECT count(*) FROM outbox WHERE status = 'failed') AS outbox_failed,
+       (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - due)), 0)::bigint FROM (
+            SELECT min(next_attempt_at) AS due FROM outbox WHERE status = 'pending' AND kind = 'mail'
+            UNION ALL
+            SELECT min(next_attempt_at) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS oldest
+        WHERE due < clock_timestamp()) AS outbox_wait_s,
        (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version,
        (SELECT count(*) FROM users WHERE platform_admin AND status = 'active') AS admins,
        (SELECT count(*) FROM daemons
@@ -315,3 +324,9 @@ WITH done AS (
     WHERE s.id = w.id AND s.wrapped_key = decode(w.was, 'base64')
     RETURNING s.id)
 SELECT count(*) AS rewrapped FROM done;
+-- name: operator_run
+-- A run as an operator follows it. $1 run uuid
+SELECT r.id, r.org_id, r.thread_id, r.status, r.queued, r.trace_id, r.persona_id, r.model, r.turns, r.tool_calls,
+       r.total_input_tokens, r.total_output_tokens, r.credits_used, r.ended_at IS NOT NULL AS is_ended,
+       coalesce(r.error_code, '') AS error_code
+FROM runs r WHERE r.id = $1;

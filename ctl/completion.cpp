@@ -1,0 +1,207 @@
+// Completions: every place of the command line with the words that may follow; see completion.h.
+#include "ctl/completion.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ctl/answers.h"
+
+namespace hostler {
+namespace {
+
+struct Word {
+  std::string text;
+  std::string sentence;
+};
+
+// A place: the commands said so far ("", "admin", "admin create") and what may follow.
+struct Place {
+  std::string path;
+  std::vector<Word> words;
+};
+
+struct Choices {
+  std::string option;  // --status
+  std::string values;  // parted by blanks
+};
+
+// The values of an option that takes one of a few: CLI11 names its type TEXT:{text,json}.
+std::string choices_of(const CLI::Option& option) {
+  std::string type = option.get_type_name();
+  size_t begin = type.find('{');
+  size_t end = type.find('}');
+  if (begin == std::string::npos || end == std::string::npos) return "";
+  std::string values = type.substr(begin + 1, end - begin - 1);
+  std::replace(values.begin(), values.end(), ',', ' ');
+  return values;
+}
+
+std::vector<std::string> flags_of(const CLI::Option& option) {
+  std::vector<std::string> flags;
+  for (const std::string& name : option.get_lnames()) flags.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) flags.push_back("-" + name);
+  return flags;
+}
+
+void gather(const CLI::App& app, const std::string& path, std::vector<Place>& places,
+            std::vector<Choices>& choices) {
+  Place place{path, {}};
+  // An option group is an App without a name, its options are those of the command.
+  for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!below->get_name().empty()) {
+      place.words.push_back({below->get_name(), below->get_description()});
+      continue;
+    }
+    for (const CLI::Option* option : below->get_options()) {
+      for (const std::string& flag : flags_of(*option)) {
+        place.words.push_back({flag, option->get_description()});
+      }
+    }
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& flag : flags_of(*option)) {
+      place.words.push_back({flag, option->get_description()});
+      if (!choices_of(*option).empty()) choices.push_back({flag, choices_of(*option)});
+    }
+  }
+  places.push_back(std::move(place));
+  for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (below->get_name().empty()) continue;
+    gather(*below, path.empty() ? below->get_name() : path + " " + below->get_name(), places,
+           choices);
+  }
+}
+
+std::string joined(const std::vector<Word>& words) {
+  std::vector<std::string> texts;
+  texts.reserve(words.size());
+  for (const Word& word : words) texts.push_back(word.text);
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
+// In single quotes, for any of the three shells.
+std::string quoted(std::string text) {
+  std::replace(text.begin(), text.end(), '\'', ' ');
+  return "'" + text + "'";
+}
+
+// The place is found by taking the words that lead on; what is between them are values.
+std::string bash_script(const std::vector<Place>& places, const std::vector<Choices>& choices) {
+  std::string script =
+      "# bash completion of hostlerctl, made by hostlerctl completion bash\n"
+      "_hostlerctl() {\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} place='' words='' i\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    case \"${place:+$place }${COMP_WORDS[i]}\" in\n      ";
+  for (const Place& place : places) {
+    if (place.path.empty()) continue;
+    script += fmt::format("{}{}", quoted(place.path), &place == &places.back() ? "" : " | ");
+  }
+  script +=
+      ") place=\"${place:+$place }${COMP_WORDS[i]}\" ;;\n    esac\n  done\n  case \"$prev\" in\n";
+  for (const Choices& choice : choices) {
+    script += fmt::format("    {}) words={} ;;\n", choice.option, quoted(choice.values));
+  }
+  script += "  esac\n  [ -n \"$words\" ] || case \"$place\" in\n";
+  for (const Place& place : places) {
+    script += fmt::format("    {}) words={} ;;\n", quoted(place.path), quoted(joined(place.words)));
+  }
+  return script +
+         "  esac\n"
+         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n"
+         "}\n"
+         "complete -o bashdefault -o default -F _hostlerctl hostlerctl\n";
+}
+
+std::string zsh_script(const std::vector<Place>& places, const std::vector<Choices>& choices) {
+  std::string script =
+      "#compdef hostlerctl\n"
+      "# zsh completion of hostlerctl, made by hostlerctl completion zsh\n"
+      "local place='' word\n"
+      "local -a said\n"
+      "for word in ${words[2,CURRENT-1]}; do\n"
+      "  case \"${place:+$place }$word\" in\n    ";
+  for (const Place& place : places) {
+    if (place.path.empty()) continue;
+    script += fmt::format("({}){}", quoted(place.path), &place == &places.back() ? "" : " ");
+  }
+  // zsh takes alternatives within one pair of brackets.
+  for (size_t at = script.find(") ("); at != std::string::npos; at = script.find(") (", at)) {
+    script.replace(at, 3, "|");
+  }
+  script += " place=\"${place:+$place }$word\" ;;\n  esac\ndone\ncase \"${words[CURRENT-1]}\" in\n";
+  for (const Choices& choice : choices) {
+    script += fmt::format("  ({}) compadd {}; return ;;\n", choice.option, choice.values);
+  }
+  script += "esac\ncase \"$place\" in\n";
+  for (const Place& place : places) {
+    script += fmt::format("  ({}) said=(", quoted(place.path));
+    for (const Word& word : place.words) {
+      script += fmt::format("\n    {}", quoted(word.text + ":" + word.sentence));
+    }
+    script += ") ;;\n";
+  }
+  return script + "esac\n_describe 'hostlerctl' said || _files\n";
+}
+
+std::string fish_script(const std::vector<Place>& places, const std::vector<Choices>& choices) {
+  std::string script =
+      "# fish completion of hostlerctl, made by hostlerctl completion fish\n"
+      "function __hostlerctl_place\n"
+      "  set -l place\n"
+      "  for word in (commandline -opc)[2..-1]\n"
+      "    switch (string trim \"$place $word\")\n      case ";
+  for (const Place& place : places) {
+    if (!place.path.empty()) script += quoted(place.path) + " ";
+  }
+  script +=
+      "\n        set place (string trim \"$place $word\")\n    end\n  end\n"
+      "  test \"$place\" = \"$argv[1]\"\nend\n";
+  for (const Place& place : places) {
+    for (const Word& word : place.words) {
+      std::string condition = fmt::format("\"__hostlerctl_place '{}'\"", place.path);
+      script += fmt::format("complete -c hostlerctl -n {} -a {} -d {}\n", condition,
+                            quoted(word.text), quoted(word.sentence));
+    }
+  }
+  for (const Choices& choice : choices) {
+    bool is_long = choice.option.starts_with("--");
+    script += fmt::format("complete -c hostlerctl {} {} -x -a {}\n", is_long ? "-l" : "-s",
+                          choice.option.substr(is_long ? 2 : 1), quoted(choice.values));
+  }
+  return script;
+}
+
+int print_completion(const CLI::App& root, const std::string& shell) {
+  std::vector<Place> places;
+  std::vector<Choices> choices;
+  gather(root, "", places, choices);
+  if (shell == "bash") {
+    print_out(bash_script(places, choices));
+  } else if (shell == "zsh") {
+    print_out(zsh_script(places, choices));
+  } else {
+    print_out(fish_script(places, choices));
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_completion_command(CommandLine& line) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App& command = line.command(
+      "completion", "print the completions of a shell",
+      [shell, &line](const CommandCall&) { return print_completion(line.root(), *shell); });
+  command.add_option("SHELL", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  line.needs_no_settings(command);
+}
+
+}  // namespace hostler

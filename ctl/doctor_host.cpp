@@ -1,0 +1,218 @@
+// The doctor's round through one host; see ctl/doctor_rounds.h. Reads what nginx and the kernel say,
+// never the files that were meant.
+#include <dirent.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "ctl/doctor_rounds.h"
+#include "ctl/tool.h"
+#include "lib/address_guard.h"
+
+namespace hostler {
+namespace {
+
+constexpr uint64_t disk_free_least_bytes = uint64_t{1} << 30;
+constexpr int64_t descriptors_least = 16'384;
+constexpr const char* two_weeks_s = "1209600";
+constexpr int64_t nginx_connections_default = 512;
+constexpr int64_t nginx_connections_least = 4'096;
+
+void look_at_socket(const std::string& what, const std::string& path, Rounds& rounds) {
+  sockaddr_un address{};
+  if (path.empty() || path.size() >= sizeof address.sun_path) return;
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path.data(), path.size());
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int failed = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  int reason = errno;
+  close(fd);
+  if (failed == 0) {
+    rounds.well(what, path);
+  } else {
+    rounds.fault(what,
+                 fmt::format("{}: {}; systemctl status hostler.target", path, strerror(reason)));
+  }
+}
+
+// The values of a directive in what nginx -T prints, in its order: "worker_connections 768;" is 768.
+std::vector<std::string> directives(std::string_view text, std::string_view name) {
+  std::vector<std::string> values;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!line.starts_with(name) || line.size() <= name.size() + 1 || line[name.size()] != ' ') {
+      continue;
+    }
+    std::string_view value = line.substr(name.size() + 1);
+    value = value.substr(0, value.find(';'));
+    if (value.size() > 1 && value.front() == '"' && value.back() == '"') {
+      value = value.substr(1, value.size() - 2);
+    }
+    values.emplace_back(value);
+  }
+  return values;
+}
+
+int64_t number_of(std::string_view text, int64_t otherwise) {
+  int64_t number = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+void look_at_certificate(const std::string& path, Rounds& rounds) {
+  if (run_tool({"openssl", "x509", "-noout", "-in", path}, true).status != 0) {
+    rounds.fault("certificate", path + " cannot be read");
+  } else if (run_tool({"openssl", "x509", "-checkend", "0", "-noout", "-in", path}, true).status !=
+             0) {
+    rounds.fault("certificate", path + " has expired");
+  } else if (run_tool({"openssl", "x509", "-checkend", two_weeks_s, "-noout", "-in", path}, true)
+                 .status != 0) {
+    rounds.warn("certificate", path + " expires within two weeks");
+  } else {
+    rounds.well("certificate", path);
+  }
+}
+
+void look_at_nginx_limits(std::string_view text, Rounds& rounds) {
+  std::vector<std::string> said = directives(text, "worker_connections");
+  int64_t connections =
+      said.empty() ? nginx_connections_default : number_of(said.front(), nginx_connections_default);
+  std::vector<std::string> files = directives(text, "worker_rlimit_nofile");
+  if (connections < nginx_connections_least) {
+    rounds.warn("nginx", fmt::format("worker_connections {}: each stream takes two; 16384 is well",
+                                     connections));
+  } else if (files.empty() || number_of(files.front(), 0) < connections) {
+    rounds.warn("nginx", fmt::format("worker_rlimit_nofile is below worker_connections {}: "
+                                     "connections fail before that",
+                                     connections));
+  } else {
+    rounds.well("nginx", fmt::format("the site is enabled, worker_connections {}", connections));
+  }
+}
+
+void look_at_nginx(Rounds& rounds) {
+  ToolRun nginx = run_tool({"nginx", "-T"}, true);
+  const std::string& text = nginx.out;
+  if (nginx.status != 0) {
+    rounds.warn("nginx", "nginx -T fails, or this user may not run it: run the doctor as root");
+    return;
+  }
+  if (text.find("upstream hostler_api") == std::string::npos) {
+    rounds.fault("nginx",
+                 "Hostler's site is not enabled: ln -s ../sites-available/hostler "
+                 "/etc/nginx/sites-enabled/hostler && nginx -t && systemctl reload nginx");
+    return;
+  }
+  look_at_nginx_limits(text, rounds);
+  for (const std::string& value : directives(text, "fastcgi_keep_conn")) {
+    if (value != "off") rounds.fault("nginx", "fastcgi_keep_conn on pins requests: say off");
+  }
+  for (const std::string& value : directives(text, "fastcgi_max_temp_file_size")) {
+    if (number_of(value, 1) == 0) {
+      rounds.fault("nginx", "fastcgi_max_temp_file_size 0: a slow client blocks a worker");
+    }
+  }
+  std::vector<std::string> paths = directives(text, "ssl_certificate");
+  for (const std::string& path : std::set<std::string>(paths.begin(), paths.end())) {
+    look_at_certificate(path, rounds);
+  }
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// The soft limit of open files that a process has; -1 when it says none.
+int64_t files_limit_of(std::string_view limits) {
+  constexpr std::string_view row = "Max open files";
+  size_t at = limits.find(row);
+  if (at == std::string_view::npos) return -1;
+  std::string_view rest = limits.substr(at + row.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return number_of(rest, -1);
+}
+
+// What the running programs may open, not what a unit promises.
+void look_at_file_limits(Rounds& rounds) {
+  int64_t least = -1;
+  DIR* open = opendir("/proc");
+  while (const dirent* entry = open == nullptr ? nullptr : readdir(open)) {
+    std::string folder = std::string("/proc/") + entry->d_name;
+    std::string name = text_of(folder + "/comm");
+    if (name != "hostler-runner\n" && name != "hostler-api\n") continue;
+    int64_t limit = files_limit_of(text_of(folder + "/limits"));
+    if (limit >= 0 && (least < 0 || limit < least)) least = limit;
+  }
+  if (open != nullptr) closedir(open);
+  if (least < 0) return;  // none runs here
+  if (least < descriptors_least) {
+    rounds.warn("file limit", fmt::format("a program may open {} files; a daemon needs one a "
+                                          "stream: LimitNOFILE",
+                                          least));
+  } else {
+    rounds.well("file limit", fmt::format("{} open files", least));
+  }
+}
+
+// FastCGI and SCGI believe what the peer says: they belong on a private network.
+void look_at_port(const std::string& setting, const std::string& address, Rounds& rounds) {
+  if (address.empty()) return;
+  std::optional<IpAddress> host = IpAddress::parse(address.substr(0, address.rfind(':')));
+  bool is_open = !host || kind_of_address(*host) == AddressKind::global ||
+                 kind_of_address(*host) == AddressKind::this_network;
+  if (is_open) {
+    rounds.warn(setting, address + " may be reached from outside: use an address of a private net");
+  } else {
+    rounds.well(setting, address);
+  }
+}
+
+void look_at_disk(const Settings& settings, Rounds& rounds) {
+  for (const std::string& folder : {std::string("/"), settings.text("access_log.dir")}) {
+    struct statvfs space {};
+    if (folder.empty() || statvfs(folder.c_str(), &space) != 0) continue;
+    uint64_t free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
+    bool is_short_of_inodes = space.f_files > 0 && space.f_favail * 50 < space.f_files;
+    if (free_bytes < disk_free_least_bytes) {
+      rounds.warn("disk", fmt::format("{} MiB left below {}", free_bytes >> 20, folder));
+    } else if (is_short_of_inodes) {
+      rounds.warn("disk", fmt::format("only {} inodes left below {}", space.f_favail, folder));
+    } else {
+      rounds.well("disk", fmt::format("{} GiB left below {}", free_bytes >> 30, folder));
+    }
+  }
+}
+
+}  // namespace
+
+void look_at_host(const Settings& settings, Rounds& rounds) {
+  look_at_socket("API socket", settings.text("api.socket"), rounds);
+  look_at_socket("stream socket", settings.text("stream.socket"), rounds);
+  look_at_port("api.listen_tcp", settings.text("api.listen_tcp"), rounds);
+  look_at_port("stream.listen_tcp", settings.text("stream.listen_tcp"), rounds);
+  look_at_nginx(rounds);
+  look_at_file_limits(rounds);
+  look_at_disk(settings, rounds);
+  if (!settings.strings("outbound.allow_cidrs").empty()) {
+    rounds.warn("outbound.allow_cidrs", "tenants may reach private networks; meant for tests");
+  }
+}
+
+}  // namespace hostler

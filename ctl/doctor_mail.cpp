@@ -1,0 +1,71 @@
+// The doctor's round to the mail server; see ctl/doctor_rounds.h. Sends no mail.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "ctl/doctor_rounds.h"
+#include "lib/loop/http_client_smtp.h"
+#include "lib/loop/task_set.h"
+#include "lib/mail_settings.h"
+#include "queries/outbox.h"
+
+namespace hostler {
+namespace {
+
+constexpr MailLimits limits{5'000, 10'000};
+
+Task<void> try_server(Loop& loop, HttpClient& client, MailServer server, MailOutcome& outcome) {
+  MailOutcome tried = co_await try_smtp(client, std::move(server), limits);
+  outcome = std::move(tried);
+  loop.stop();
+}
+
+MailOutcome outcome_of(const MailServer& server, const std::string& ca_file) {
+  Loop loop;
+  MailOutcome outcome;
+  HttpClient client(loop, {.ca_file = ca_file, .allow_cidrs = {}});
+  TaskSet tasks(loop, [&](const std::string&, const std::exception_ptr& failure) {
+    outcome.words = cause_of(failure);
+    loop.stop();
+  });
+  tasks.add("try", try_server(loop, client, server, outcome));
+  loop.run();
+  return outcome;
+}
+
+}  // namespace
+
+void look_at_mail(const Settings& in_force, const SecretBox* box, DbSession& session,
+                  Rounds& rounds) {
+  Result stored = session.run(query::email_config_load);
+  if (box == nullptr && !stored.empty()) return;  // the key file is a finding already
+  MailSettings mail =
+      box == nullptr ? mail_settings(in_force) : mail_settings(in_force, stored, *box);
+  if (!mail.is_configured()) {
+    rounds.warn("mail", "not configured: codes and invitations stay in the outbox");
+    return;
+  }
+  if (!mail.folder.empty()) {
+    bool is_there = std::filesystem::is_directory(mail.folder);
+    is_there ? rounds.warn("mail", mail.folder + " takes all mail: nobody gets any")
+             : rounds.fault("mail", mail.folder + " is no folder");
+    return;
+  }
+  const std::string& ca_file = in_force.text("outbound.ca_file");
+  if (!ca_file.empty() && access(ca_file.c_str(), R_OK) != 0) {
+    rounds.fault("outbound.ca_file", ca_file + " cannot be read");
+    return;
+  }
+  std::string server = fmt::format("{}:{}", mail.server.host, mail.server.port);
+  MailOutcome outcome = outcome_of(mail.server, ca_file);
+  if (outcome.is_sent) {
+    rounds.well("mail", server + " takes the connection" +
+                            (mail.server.user.empty() ? "" : " and the login"));
+  } else {
+    rounds.fault("mail", fmt::format("{}: {}", server, outcome.words));
+  }
+}
+
+}  // namespace hostler

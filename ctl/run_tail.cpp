@@ -1,0 +1,167 @@
+// Events read from the table that the streams are read from; see ctl/run_tail.h.
+#include "ctl/run_tail.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "ctl/answers.h"
+#include "ctl/owner_session.h"
+#include "lib/error.h"
+#include "lib/ids.h"
+#include "lib/json.h"
+#include "queries/operator.h"
+#include "queries/stream.h"
+
+namespace hostler {
+namespace {
+
+constexpr int page_rows = 500;
+constexpr int64_t page_bytes = int64_t{1} << 20;
+// How long nothing is asked: short while something happens, longer while nothing does.
+constexpr int pause_least_ms = 100;
+constexpr int pause_most_ms = 1'000;
+
+struct TailOptions {
+  std::string run_id;
+  int64_t after_seq = 0;
+  bool no_follow = false;
+};
+
+// hostlerctl has no loop that this could keep from other work.
+void pause_for(int milliseconds) { poll(nullptr, 0, milliseconds); }
+
+class Tail {
+ public:
+  Tail(const CommandCall& call, const TailOptions& options)
+      : call_(call), options_(options), seq_(options.after_seq) {}
+
+  int follow() {
+    if (std::optional<int> refused = connect()) return *refused;
+    int pause_ms = pause_least_ms;
+    while (true) {
+      Round round = take_round();
+      if (round == Round::over) return exit_ok;
+      if (round == Round::lost) {
+        if (std::optional<int> refused = reconnect()) return *refused;
+        continue;
+      }
+      pause_ms = round == Round::some ? pause_least_ms : std::min(pause_ms * 2, pause_most_ms);
+      if (round == Round::none) pause_for(pause_ms);
+    }
+  }
+
+ private:
+  enum class Round { some, none, over, lost };
+
+  const std::string& url() const { return call_.settings().text("database.url"); }
+
+  std::optional<int> connect() {
+    owner_ = open_migrated(url(), "hostlerctl run tail");
+    if (!owner_.session) return fail(exit_bad_input, owner_.refusal);
+    return std::nullopt;
+  }
+
+  std::optional<int> reconnect() {
+    tell("hostlerctl: the connection to the database is lost; waiting for it");
+    owner_.session.reset();
+    while (why_no_connection(url())) pause_for(pause_most_ms);
+    tell("hostlerctl: connected again");
+    return connect();
+  }
+
+  // The run is read before its events: what it says it had then is not missed.
+  Round take_round() {
+    DbSession& session = *owner_.session;
+    std::optional<Result> run =
+        session.run_unless_lost(query::operator_run, Params().text(options_.run_id));
+    if (!run) return Round::lost;
+    if (run->empty()) throw Error(ErrorCode::runs_not_found);
+    Row row = run->front();
+    say_status(row);
+    std::optional<Result> page = session.run_unless_lost(query::event_pages, page_after());
+    if (!page) return Round::lost;
+    for (int i = 0; i < page->size(); ++i) print_event((*page)[i]);
+    std::fflush(stdout);
+    if (!page->empty()) return Round::some;
+    if (options_.no_follow) return Round::over;
+    if (!row.boolean("is_ended")) return Round::none;
+    say_end(row);
+    return Round::over;
+  }
+
+  Params page_after() const {
+    Params params;
+    params.text("{" + options_.run_id + "}").text(fmt::format("{{{}}}", seq_));
+    params.integer(page_rows).integer(page_bytes);
+    return params;
+  }
+
+  // What a client is not told: on the error output, for people.
+  void say_status(const Row& run) {
+    std::string status(run.boolean("queued") ? "queued" : run.text("status"));
+    if (call_.as_json || status == status_) return;
+    if (status_.empty()) {
+      tell(fmt::format("run {} of organization {}, thread {}, {} on {}, trace {}", run.text("id"),
+                       run.text("org_id"), run.text("thread_id"), run.text("persona_id"),
+                       run.text("model"), run.text("trace_id")));
+    }
+    tell("status: " + status);
+    status_ = status;
+  }
+
+  void say_end(const Row& run) const {
+    if (call_.as_json) return;
+    std::string_view error = run.text("error_code");
+    tell(fmt::format("{} turns, {} tool calls, {} + {} tokens, {} credits{}{}",
+                     run.integer("turns"), run.integer("tool_calls"),
+                     run.integer("total_input_tokens"), run.integer("total_output_tokens"),
+                     run.integer("credits_used"), error.empty() ? "" : "; ", error));
+  }
+
+  void print_event(const Row& event) {
+    seq_ = event.integer("seq");
+    if (!call_.as_json) {
+      print_out(fmt::format("{}  {:>4}  {:<21} {}\n", event.text("created_at"), seq_,
+                            event.text("type"), event.text("data")));
+      return;
+    }
+    JsonWriter json;
+    json.begin_object().member("seq", seq_).member("type", event.text("type"));
+    json.member_raw("data", event.text("data")).member("created_at", event.text("created_at"));
+    print_out(json.end_object().take() + "\n");
+  }
+
+  const CommandCall& call_;
+  const TailOptions& options_;
+  OwnerSession owner_;
+  int64_t seq_;         // of the last event that was printed
+  std::string status_;  // that was said last
+};
+
+int tail_run(const CommandCall& call, const TailOptions& options) {
+  if (!is_uuid(options.run_id)) return fail(exit_usage, options.run_id + " is not an id of a run");
+  return Tail(call, options).follow();
+}
+
+}  // namespace
+
+void add_run_commands(CommandLine& line) {
+  CLI::App& topic = line.topic("run", "look at runs");
+  auto options = std::make_shared<TailOptions>();
+  CLI::App& tail =
+      line.command(topic, "tail", "print the events of a run, each new one as it comes, to its end",
+                   [options](const CommandCall& call) { return tail_run(call, *options); });
+  tail.add_option("RUN_ID", options->run_id, "as POST …/runs answered it")->required();
+  tail.add_option("--after-seq", options->after_seq, "only events behind this one")
+      ->check(CLI::NonNegativeNumber);
+  tail.add_flag("--no-follow", options->no_follow, "only what is stored already");
+}
+
+}  // namespace hostler

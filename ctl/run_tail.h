@@ -1,0 +1,12 @@
+// Follows a run as its clients see it, for whoever is called at night.
+#pragma once
+
+#include "ctl/command_line.h"
+
+namespace hostler {
+
+// run tail: the stored events of a run, then each new one, until the run has ended. A lost
+// connection is made again, and nothing is missed or said twice.
+void add_run_commands(CommandLine& line);
+
+}  // namespace hostler
