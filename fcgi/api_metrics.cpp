@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fcgi/route.h"
+#include "schema_version.h"
 
 namespace hostler {
 namespace {
@@ -57,10 +58,17 @@ std::vector<MetricRow> api_metric_rows() {
        "hostler_api_aside_dropped_total",
        "What was not written beside the answers, because too much of it waited.",
        {"what=\"denial\"", "what=\"bell\"", "what=\"seen\""}},
+      {gauge, "hostler_api_loop_lag_seconds", "How late the loops were at their last beat.", {""}},
+      {gauge, "hostler_api_workers", "Worker processes that serve.", {""}},
+      {gauge, "hostler_api_requests_max", "Requests that all workers may answer at once.", {""}},
+      {gauge, "hostler_api_database_connections", "Connections of the own lane in use.", {""}},
+      {gauge, "hostler_api_database_connections_max", "Places of the own lane.", {""}},
+      {gauge, "hostler_api_database_waiting", "Requests that wait for such a place.", {""}},
       {gauge,
-       "hostler_api_loop_lag_microseconds",
-       "How late the loops were at their last beat.",
-       {""}},
+       "hostler_api_info",
+       "1 for each worker, with the version of program and schema.",
+       {fmt::format("version=\"{}\",schema_version=\"{}\"", HOSTLER_VERSION,
+                    schema_version_expected)}},
   };
   assert(rows.size() == metric_count);
   return rows;

@@ -20,6 +20,12 @@ enum ApiMetric : size_t {
   metric_password_waiting,   // a gauge
   metric_aside_dropped,      // by what
   metric_loop_lag_us,        // a gauge: how late the last beat was
+  metric_workers,            // the rest are gauges too
+  metric_in_flight_max,
+  metric_own_connections,
+  metric_own_connections_max,
+  metric_own_waiting,
+  metric_build,
   metric_count
 };
 

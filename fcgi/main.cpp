@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "fcgi/api_metrics.h"
 #include "fcgi/master.h"
 #include "fcgi/reload.h"
 #include "fcgi/route.h"
@@ -71,11 +72,16 @@ int main(int argc, char** argv) {
       argc, argv, "hostler-api",
       "The pool of FastCGI workers that answers Hostler's REST requests.",
       {{"routes", "prints the route table and ends"},
+       {"metrics", "prints the metrics that there are, with nothing counted, and ends"},
        {hostler::check_start_flag,
         "says what would keep the pool from starting, or nothing, and ends"}});
   if (started.exit_status) return *started.exit_status;
   if (started.has("routes")) {
     fputs(hostler::print_routes().c_str(), stdout);
+    return EXIT_SUCCESS;
+  }
+  if (started.has("metrics")) {
+    fputs(hostler::Metrics(hostler::api_metric_rows(), 1).prometheus_text().c_str(), stdout);
     return EXIT_SUCCESS;
   }
   bool checks_start = started.has(hostler::check_start_flag);

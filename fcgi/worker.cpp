@@ -104,6 +104,11 @@ Worker::Worker(const Settings& settings, const SecretBox& secret_box,
       drain_timer_(loop_, [this] { loop_.stop(); }) {
   listener_.watch(true, false);
   drain_pipe_.watch(true, false);
+  const MetricsSeat& metrics = services_.metrics();
+  metrics.set(metric_workers, 0, 1);
+  metrics.set(metric_build, 0, 1);
+  metrics.set(metric_in_flight_max, 0, static_cast<int64_t>(in_flight_max));
+  metrics.set(metric_own_connections_max, 0, services_.database().own_max());
   beat();
   seat_.is_serving.store(true);
 }
@@ -115,6 +120,8 @@ void Worker::beat() {
   if (beat_due_us_ > 0) metrics.set(metric_loop_lag_us, 0, std::max(now_us - beat_due_us_, 0L));
   metrics.set(metric_in_flight, 0, static_cast<int64_t>(in_flight()));
   metrics.set(metric_password_waiting, 0, services_.passwords().waiting());
+  metrics.set(metric_own_connections, 0, services_.database().own_busy());
+  metrics.set(metric_own_waiting, 0, services_.database().own_waiting());
   int64_t sessions = services_.database().sessions_begun();
   metrics.count(metric_database_sessions, 0, sessions - sessions_counted_);
   sessions_counted_ = sessions;

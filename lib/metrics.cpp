@@ -38,6 +38,11 @@ std::string seconds(int64_t microseconds) {
   return fmt::format("{}", static_cast<double>(microseconds) / 1e6);
 }
 
+std::string value_text(const MetricRow& row, int64_t value) {
+  bool is_time = row.name.ends_with("_seconds") || row.name.ends_with("_seconds_total");
+  return is_time ? seconds(value) : std::to_string(value);
+}
+
 size_t slab_bytes(size_t slot_count, int seats) {
   return slot_count * static_cast<size_t>(seats) * sizeof(std::atomic<int64_t>);
 }
@@ -143,8 +148,9 @@ std::string Metrics::prometheus_text() const {
         continue;
       }
       int64_t value = sum(place(row, series));
-      if (value == 0 && !metric.series[series].empty()) continue;
-      out += line(metric, "", metric.series[series], std::to_string(value));
+      bool is_quiet = metric.type == MetricType::counter && !metric.series[series].empty();
+      if (value == 0 && is_quiet) continue;
+      out += line(metric, "", metric.series[series], value_text(metric, value));
     }
   }
   return out;

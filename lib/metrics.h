@@ -16,7 +16,8 @@ enum class MetricType { counter, gauge, histogram };
 
 struct MetricRow {
   MetricType type;
-  std::string_view name;  // with its unit last: hostler_api_request_seconds
+  // With its unit last. One that ends in _seconds or _seconds_total is counted in microseconds.
+  std::string_view name;
   std::string_view help;
   // The labels of each series, as Prometheus writes them: route="GET /v1/runs",status="2xx". One
   // empty text: a series without labels.
@@ -24,9 +25,9 @@ struct MetricRow {
 };
 
 // Upper bounds of a histogram's buckets, in microseconds; a last one takes the rest.
-inline constexpr std::array<int64_t, 14> metric_buckets_us{
-    250,    500,     1'000,   2'500,   5'000,     10'000,    25'000,
-    50'000, 100'000, 250'000, 500'000, 1'000'000, 2'500'000, 10'000'000};
+inline constexpr std::array<int64_t, 16> metric_buckets_us{
+    250,     500,     1'000,   2'500,     5'000,     10'000,     25'000,     50'000,
+    100'000, 250'000, 500'000, 1'000'000, 2'500'000, 10'000'000, 30'000'000, 120'000'000};
 
 class Metrics;
 
@@ -58,7 +59,7 @@ class Metrics {
   // Before a new process takes the seat: what the last one gauged is no longer so.
   void clear_gauges(int seat_number) const;
 
-  // All seats together. Series that never counted are left out, unless they have no labels.
+  // All seats together. Counters with labels that never counted are left out.
   std::string prometheus_text() const;
 
  private:

@@ -1,6 +1,8 @@
 // traceparent read; see lib/trace.h.
 #include "lib/trace.h"
 
+#include "lib/crypto.h"
+
 #include <algorithm>
 
 namespace hostler {
@@ -31,6 +33,11 @@ std::optional<std::string> trace_id_of(std::string_view traceparent) {
   if (!has_dashes || !ends_well || !is_hexadecimal || version == "ff") return std::nullopt;
   if (is_all_zero(trace_id) || is_all_zero(parent_id)) return std::nullopt;
   return std::string(trace_id);
+}
+
+std::string traceparent_of(std::string_view trace_id) {
+  constexpr size_t parent_id_bytes = 8;
+  return "00-" + std::string(trace_id) + "-" + to_hex(random_bytes(parent_id_bytes)) + "-01";
 }
 
 }  // namespace hostler

@@ -28,6 +28,7 @@ struct TurnRecord {
   std::string text;
   std::string tool_calls_json;  // an array
   ModelUsage usage;
+  int64_t duration_ms = 0;      // of the model call, with its tries
   int64_t credits_per_usd = 0;  // as the settings say when it ends
   int64_t run_hold = 0;
   bool is_finished = true;  // false: broken off; paid for, but no step to go on from

@@ -70,7 +70,7 @@ void check_tool_limit(const RunPtr& run, const RunLimits& limits) {
 }
 
 // The turn becomes a step: its text, its calls and its usage commit together with their events.
-void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts) {
+void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, int64_t begun_ms) {
   FinishedTurn finished;
   finished.turn = run->turns + 1;
   finished.text = run->turn.text;
@@ -84,6 +84,7 @@ void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts) {
   TurnRecord record = priced_turn(services, run);
   record.turn = finished.turn;
   record.text = finished.text;
+  record.duration_ms = services.loop.now_ms() - begun_ms;
   record.tool_calls_json = tool_calls_json(finished.calls);
   services.events.commit_turn(run, std::move(record));
   run->text += finished.text;
@@ -100,12 +101,13 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   run->turn = ModelTurn();
   run->turn_is_open = true;
   TurnObserver observer(services.events, run);
+  int64_t begun_ms = services.loop.now_ms();
   co_await stream_model_turn(services.http, services.loop, request, run->turn, observer);
   if (run->text.size() + run->turn.text.size() > answer_bytes_max) {
     throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
   }
   check_tool_limit(run, parts.limits);
-  close_turn(services, run, parts);
+  close_turn(services, run, parts, begun_ms);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ constexpr int64_t inputs_check_ms = 1000;
 constexpr int inputs_expired_max = 100;
 constexpr int64_t upkeep_ms = 60 * 1000;
 constexpr int64_t fold_ms = 10 * 1000;
+constexpr int64_t metrics_ms = 15 * 1000;
 constexpr int64_t pruned_max = 5000;  // rows of a table at once: well within the statement's time
 constexpr int64_t subscriptions_max = 5000;
 constexpr int64_t drain_limit_ms = 15'000;
@@ -73,7 +74,6 @@ std::string Daemon::metrics_text() {
   if (queue_) {
     counts.runs = static_cast<int64_t>(queue_->active());
     counts.runs_claimed = queue_->claimed();
-    counts.runs_ended = queue_->ended();
     counts.runs_lost = queue_->lost();
     counts.events = events_->events_written();
     counts.flushes = events_->flushes();
@@ -81,11 +81,14 @@ std::string Daemon::metrics_text() {
     counts.delivered = outbox_->delivered();
     counts.deliveries_failed = outbox_->failed();
   }
+  counts.slots = options_.slots;
   if (access_log_) {
     counts.access_log_lines = access_log_->lines();
     counts.access_log_set_aside = access_log_->lines_set_aside();
+    counts.access_log_unread_bytes = access_log_->unread_bytes();
+    counts.access_log_lag_us = access_log_->lag_ms() * 1000;
   }
-  return metrics_.prometheus_text(counts);
+  return metrics_.prometheus_text(counts, database_counts_);
 }
 
 int Daemon::streams() const {
@@ -107,6 +110,7 @@ Task<void> Daemon::begin() {
   events_ = std::make_unique<EventLog>(loop_, events_db_, feed_, id_, [this](const RunPtr& run) {
     if (queue_) queue_->on_lost(run);
   });
+  events_->metrics = &metrics_;
   tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings_);
   agent_services_ = std::make_unique<AgentServices>(
       AgentServices{loop_, db_, http_, *events_, secrets_, settings_, *tools_});
@@ -123,6 +127,7 @@ Task<void> Daemon::begin() {
   tasks_.add("inputs", expire_inputs_forever());
   tasks_.add("upkeep", upkeep_forever());
   tasks_.add("counts", fold_counts_forever());
+  tasks_.add("metrics", ask_for_metrics_forever());
   begin_access_log();
   tasks_.add("mails", outbox_->mails_forever());
   tasks_.add("webhooks", outbox_->webhooks_forever());
@@ -258,6 +263,33 @@ Task<void> Daemon::fold_counts_forever() {
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) log_warning("counts_not_folded", {{"cause", outcome.error->cause}});
     co_await sleep_ms(loop_, fold_ms);
+  }
+}
+
+// What no daemon knows by itself. While the database is away the old numbers stay, with their time.
+Task<void> Daemon::ask_for_metrics_forever() {
+  for (;;) {
+    Batch batch;
+    batch.add(query::metrics_facts);
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    if (!outcome.error) {
+      Row row = outcome.results.at(0).front();
+      DatabaseCounts& counts = database_counts_;
+      counts.runs_unclaimed = row.integer("runs_unclaimed");
+      counts.runs_claimed = row.integer("runs_claimed");
+      counts.runs_queued = row.integer("runs_queued");
+      counts.runs_waiting = row.integer("runs_waiting");
+      counts.mails_pending = row.integer("mails_pending");
+      counts.webhooks_pending = row.integer("webhooks_pending");
+      counts.outbox_failed = row.integer("outbox_failed");
+      counts.outbox_lag_us = row.integer("outbox_lag_us");
+      counts.daemons = row.integer("daemons");
+      counts.connections = row.integer("connections");
+      counts.connections_max = row.integer("connections_max");
+      counts.bytes = row.integer("bytes");
+      counts.asked_at_us = row.integer("now_us");
+    }
+    co_await sleep_ms(loop_, metrics_ms);
   }
 }
 

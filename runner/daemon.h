@@ -56,6 +56,7 @@ class Daemon {
   Task<void> watch_listening_forever();
   Task<void> upkeep_forever();
   Task<void> fold_counts_forever();
+  Task<void> ask_for_metrics_forever();
   Task<void> expire_inputs_forever();
   Task<void> reload_settings();
   int streams() const;
@@ -75,6 +76,7 @@ class Daemon {
   LiveSettings settings_;
   std::shared_ptr<const Gateway> gateway_;
   RunnerMetrics metrics_;
+  DatabaseCounts database_counts_;
   std::string id_;
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<ToolBox> tools_;

@@ -299,6 +299,7 @@ void EventLog::settle_part(Part& part, const std::string& created_at, bool is_re
   ActiveRun& run = *part.run;
   run.committed_writes = part.writes;
   if (part.ending || part.wait) run.has_ended = true;
+  count(part);
   if (part.events.empty()) return;
   run.committed_seq = part.events.back().seq;
   events_written_ += static_cast<int64_t>(part.events.size());
@@ -318,6 +319,14 @@ void EventLog::settle_part(Part& part, const std::string& created_at, bool is_re
     append_frame(committed.frames, event.seq, event.type, event.data, created_at);
   }
   published.push_back(std::move(committed));
+}
+
+void EventLog::count(const Part& part) const {
+  if (metrics == nullptr) return;
+  for (const TurnRecord& turn : part.turns) metrics->count_turn(turn);
+  for (const ToolRecord& tool : part.tools) metrics->count_tool(tool);
+  if (part.wait) metrics->count_wait();
+  if (part.ending) metrics->count_ending(*part.ending);
 }
 
 void EventLog::lose(const RunPtr& run) {

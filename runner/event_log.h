@@ -15,6 +15,7 @@
 #include "lib/loop/task.h"
 #include "lib/loop/wait.h"
 #include "runner/active_run.h"
+#include "runner/runner_metrics.h"
 
 namespace hostler::runner {
 
@@ -79,6 +80,7 @@ class EventLog {
   void settle(Flight& flight, const Results& results);
   void settle_part(Part& part, const std::string& created_at, bool is_repeated,
                    std::vector<CommittedEvents>& published);
+  void count(const Part& part) const;
   void lose(const RunPtr& run);
   Task<void> ring_others(const Flight& flight);
 
@@ -97,6 +99,8 @@ class EventLog {
  public:
   // Set by the run queue: other daemons live, so their followers must hear of new events.
   bool others_alive = true;  // until it is known
+  // Set by the daemon: what is on disk is counted there.
+  RunnerMetrics* metrics = nullptr;
 };
 
 }  // namespace hostler::runner

@@ -142,9 +142,16 @@ int run_daemon(const Settings& start) {
 
 int main(int argc, char** argv) {
   using namespace hostler;
-  ProgramStart start = start_program(argc, argv, "hostler-runner",
-                                     "Executes agent runs and serves their event streams.");
+  ProgramStart start = start_program(
+      argc, argv, "hostler-runner", "Executes agent runs and serves their event streams.",
+      {{"metrics",
+        "prints the metrics that there are, with nothing counted, and "
+        "ends"}});
   if (start.exit_status) return *start.exit_status;
+  if (start.has("metrics")) {
+    fputs(runner::RunnerMetrics().prometheus_text({}, {}).c_str(), stdout);
+    return EXIT_SUCCESS;
+  }
   try {
     return runner::run_daemon(start.settings);
   } catch (const Error& failure) {

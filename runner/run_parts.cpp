@@ -32,6 +32,7 @@ ModelRequest request_of(AgentServices& services, const RunPtr& run, const Row& r
   request.endpoint.provider_kind = is_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
   request.endpoint.base_url = row.text("base_url");
   request.endpoint.model = run->model;
+  request.trace_id = run->trace_id;
   request.endpoint.guarded = row.boolean("is_org_scope");
   request.endpoint.api_key = api_key_of(services, row);
   if (!row.is_null("temperature")) request.temperature = row.number("temperature");

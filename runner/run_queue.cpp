@@ -111,7 +111,6 @@ Task<void> RunQueue::supervise(RunPtr run) {
 void RunQueue::finish(const std::string& run_id, const RunPtr& run) {
   auto place = active_.find(run_id);
   if (place != active_.end() && place->second == run) active_.erase(place);
-  ++ended_;
   options_.on_ended();
   look_for_runs();
 }

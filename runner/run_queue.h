@@ -44,7 +44,6 @@ class RunQueue {
 
   size_t active() const { return active_.size(); }
   int64_t claimed() const { return claimed_; }
-  int64_t ended() const { return ended_; }
   int64_t lost() const { return lost_; }
 
  private:
@@ -72,7 +71,6 @@ class RunQueue {
   int64_t heartbeat_at_ms_;  // the last that was written
   int64_t known_from_ms_;
   int64_t claimed_ = 0;
-  int64_t ended_ = 0;
   int64_t lost_ = 0;
 };
 

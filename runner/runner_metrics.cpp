@@ -1,66 +1,230 @@
 // The daemon's table of metrics; see runner/runner_metrics.h.
 #include "runner/runner_metrics.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "schema_version.h"
 
 namespace hostler::runner {
 namespace {
 
+using enum MetricType;
+
+template <class Counts>
 struct CountRow {
   MetricType type;
   const char* name;
+  const char* labels;  // rows of one name stand together
   const char* help;
-  int64_t RunnerCounts::*count;
+  int64_t Counts::*count;
 };
 
-using enum MetricType;
-constexpr std::array count_rows{
-    CountRow{gauge, "hostler_runner_runs", "Runs that this daemon executes.", &RunnerCounts::runs},
-    CountRow{gauge, "hostler_runner_streams", "Event streams that are open.",
-             &RunnerCounts::streams},
-    CountRow{counter, "hostler_runner_streams_opened_total", "Event streams that began.",
-             &RunnerCounts::streams_opened},
-    CountRow{counter, "hostler_runner_streams_refused_total",
-             "Requests for a stream that were answered with a problem.",
-             &RunnerCounts::streams_refused},
-    CountRow{counter, "hostler_runner_streams_cut_off_total",
-             "Event streams that were ended because their client did not read.",
-             &RunnerCounts::streams_cut_off},
-    CountRow{counter, "hostler_runner_runs_claimed_total", "Runs taken on.",
-             &RunnerCounts::runs_claimed},
-    CountRow{counter, "hostler_runner_runs_ended_total",
-             "Runs that ended here, or wait for a human.", &RunnerCounts::runs_ended},
-    CountRow{counter, "hostler_runner_runs_lost_total", "Runs that another daemon took over.",
-             &RunnerCounts::runs_lost},
-    CountRow{counter, "hostler_runner_events_total", "Events written.", &RunnerCounts::events},
-    CountRow{counter, "hostler_runner_event_flushes_total", "Commits that wrote them.",
-             &RunnerCounts::flushes},
-    CountRow{gauge, "hostler_runner_deliveries", "Webhooks and mails that are being sent.",
-             &RunnerCounts::deliveries},
-    CountRow{counter, "hostler_runner_delivered_total", "Webhooks and mails that arrived.",
-             &RunnerCounts::delivered},
-    CountRow{counter, "hostler_runner_delivery_failures_total",
-             "Attempts to send a webhook or mail that failed.", &RunnerCounts::deliveries_failed},
-    CountRow{counter, "hostler_runner_access_log_lines_total",
-             "Lines of nginx's access log that were read.", &RunnerCounts::access_log_lines},
-    CountRow{counter, "hostler_runner_access_log_set_aside_total",
-             "Lines among them that no row could be made of.", &RunnerCounts::access_log_set_aside},
+using OwnRow = CountRow<RunnerCounts>;
+constexpr std::array own_rows{
+    OwnRow{gauge, "hostler_runner_runs", "", "Runs that this daemon executes.",
+           &RunnerCounts::runs},
+    OwnRow{gauge, "hostler_runner_slots", "", "Runs that this daemon takes at most.",
+           &RunnerCounts::slots},
+    OwnRow{gauge, "hostler_runner_streams", "", "Event streams that are open.",
+           &RunnerCounts::streams},
+    OwnRow{counter, "hostler_runner_streams_opened_total", "", "Event streams that began.",
+           &RunnerCounts::streams_opened},
+    OwnRow{counter, "hostler_runner_streams_refused_total", "",
+           "Requests for a stream that were answered with a problem.",
+           &RunnerCounts::streams_refused},
+    OwnRow{counter, "hostler_runner_streams_cut_off_total", "",
+           "Event streams that were ended because their client did not read.",
+           &RunnerCounts::streams_cut_off},
+    OwnRow{counter, "hostler_runner_runs_claimed_total", "", "Runs taken on.",
+           &RunnerCounts::runs_claimed},
+    OwnRow{counter, "hostler_runner_runs_lost_total", "", "Runs that another daemon took over.",
+           &RunnerCounts::runs_lost},
+    OwnRow{counter, "hostler_runner_events_total", "", "Events written.", &RunnerCounts::events},
+    OwnRow{counter, "hostler_runner_event_flushes_total", "", "Commits that wrote them.",
+           &RunnerCounts::flushes},
+    OwnRow{gauge, "hostler_runner_deliveries", "", "Webhooks and mails that are being sent.",
+           &RunnerCounts::deliveries},
+    OwnRow{counter, "hostler_runner_delivered_total", "", "Webhooks and mails that arrived.",
+           &RunnerCounts::delivered},
+    OwnRow{counter, "hostler_runner_delivery_failures_total", "",
+           "Attempts to send a webhook or mail that failed.", &RunnerCounts::deliveries_failed},
+    OwnRow{counter, "hostler_runner_access_log_lines_total", "",
+           "Lines of nginx's access log that were read.", &RunnerCounts::access_log_lines},
+    OwnRow{counter, "hostler_runner_access_log_set_aside_total", "",
+           "Lines among them that no row could be made of.", &RunnerCounts::access_log_set_aside},
+    OwnRow{gauge, "hostler_runner_access_log_unread_bytes", "",
+           "Bytes of this host's access log that are not in the database yet.",
+           &RunnerCounts::access_log_unread_bytes},
+    OwnRow{gauge, "hostler_runner_access_log_lag_seconds", "",
+           "How long ago the last sweep through the access log found everything read.",
+           &RunnerCounts::access_log_lag_us},
 };
+
+// The same from every daemon: take max(), not sum().
+using SharedRow = CountRow<DatabaseCounts>;
+constexpr std::array shared_rows{
+    SharedRow{gauge, "hostler_runs", "state=\"unclaimed\"", "Runs that have not ended.",
+              &DatabaseCounts::runs_unclaimed},
+    SharedRow{gauge, "hostler_runs", "state=\"claimed\"", "", &DatabaseCounts::runs_claimed},
+    SharedRow{gauge, "hostler_runs", "state=\"queued\"", "", &DatabaseCounts::runs_queued},
+    SharedRow{gauge, "hostler_runs", "state=\"waiting_for_input\"", "",
+              &DatabaseCounts::runs_waiting},
+    SharedRow{gauge, "hostler_outbox_pending", "kind=\"mail\"", "Messages that wait to be sent.",
+              &DatabaseCounts::mails_pending},
+    SharedRow{gauge, "hostler_outbox_pending", "kind=\"webhook\"", "",
+              &DatabaseCounts::webhooks_pending},
+    SharedRow{gauge, "hostler_outbox_failed", "", "Messages that were given up.",
+              &DatabaseCounts::outbox_failed},
+    SharedRow{gauge, "hostler_outbox_lag_seconds", "",
+              "For how long the oldest message that waits has been due.",
+              &DatabaseCounts::outbox_lag_us},
+    SharedRow{gauge, "hostler_daemons", "", "Daemons that give a sign of life.",
+              &DatabaseCounts::daemons},
+    SharedRow{gauge, "hostler_database_connections", "", "Connections to Postgres, everybody's.",
+              &DatabaseCounts::connections},
+    SharedRow{gauge, "hostler_database_connections_max", "", "What max_connections allows.",
+              &DatabaseCounts::connections_max},
+    SharedRow{gauge, "hostler_database_bytes", "", "Size of the database.", &DatabaseCounts::bytes},
+    SharedRow{gauge, "hostler_database_asked_timestamp_seconds", "",
+              "When the database last answered with these numbers.", &DatabaseCounts::asked_at_us},
+};
+
+// What a run can end with, else other.
+constexpr std::array<std::string_view, 13> failure_codes{"model.rejected",
+                                                         "model.rate_limited",
+                                                         "model.unavailable",
+                                                         "model.stream_broken",
+                                                         "model.bad_response",
+                                                         "credits.exhausted",
+                                                         "run.timeout",
+                                                         "run.turn_limit",
+                                                         "run.answer_too_long",
+                                                         "run.crashed",
+                                                         "run.input_timeout",
+                                                         "internal.error",
+                                                         "other"};
+constexpr std::array<std::string_view, 4> end_states{"completed", "failed", "cancelled",
+                                                     "waiting_for_input"};
+constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "other"};
+constexpr std::array<std::string_view, 2> tool_results{"ok", "error"};
+
+// The rows behind those of the two tables above.
+enum CountedRow : size_t { runs_ended, runs_failed, turns, turn_seconds, tokens, tool_calls };
+
+template <size_t size>
+size_t place_of(const std::array<std::string_view, size>& names, std::string_view name) {
+  auto found = std::find(names.begin(), names.end() - 1, name);
+  return static_cast<size_t>(found - names.begin());  // the last one takes the rest
+}
+
+template <size_t size>
+std::vector<std::string> labelled(const char* label,
+                                  const std::array<std::string_view, size>& values) {
+  std::vector<std::string> series;
+  for (std::string_view value : values) series.push_back(fmt::format("{}=\"{}\"", label, value));
+  return series;
+}
+
+std::vector<std::string> tool_series() {
+  std::vector<std::string> series;
+  for (std::string_view name : tool_names) {
+    for (std::string_view result : tool_results) {
+      series.push_back(fmt::format("tool=\"{}\",result=\"{}\"", name, result));
+    }
+  }
+  return series;
+}
+
+template <class Rows>
+void add_rows(const Rows& table, std::vector<MetricRow>& rows) {
+  for (const auto& row : table) {
+    if (!rows.empty() && rows.back().name == row.name) {
+      rows.back().series.emplace_back(row.labels);
+    } else {
+      rows.push_back({row.type, row.name, row.help, {row.labels}});
+    }
+  }
+}
 
 std::vector<MetricRow> metric_rows() {
-  std::vector<MetricRow> rows;
-  rows.reserve(std::size(count_rows));
-  for (const CountRow& row : count_rows) rows.push_back({row.type, row.name, row.help, {""}});
+  std::vector<MetricRow> rows{
+      {counter, "hostler_runner_runs_ended_total", "Runs that ended here, or wait for a human.",
+       labelled("status", end_states)},
+      {counter, "hostler_runner_runs_failed_total", "Runs that failed, by their code.",
+       labelled("code", failure_codes)},
+      {counter, "hostler_runner_turns_total", "Turns of models that were committed.", {""}},
+      {histogram, "hostler_runner_turn_seconds", "How long a turn took, with its tries.", {""}},
+      {counter,
+       "hostler_runner_tokens_total",
+       "Tokens of those turns; cached ones are input too.",
+       {"kind=\"input\"", "kind=\"output\"", "kind=\"cached\""}},
+      {counter, "hostler_runner_tool_calls_total", "Calls of tools.", tool_series()},
+      {gauge,
+       "hostler_runner_info",
+       "1, with the version of program and schema.",
+       {fmt::format("version=\"{}\",schema_version=\"{}\"", HOSTLER_VERSION,
+                    schema_version_expected)}},
+  };
+  add_rows(own_rows, rows);
+  add_rows(shared_rows, rows);
   return rows;
+}
+
+constexpr size_t info_row = tool_calls + 1;
+
+// The places of the tables' rows follow each other as they stand, labels within a name.
+template <class Rows, class Counts>
+size_t set_rows(const Rows& table, const Counts& counts, MetricsSeat seat, size_t row) {
+  size_t series = 0;
+  for (size_t i = 0; i < table.size(); ++i) {
+    bool is_same = i > 0 && std::string_view(table[i].name) == table[i - 1].name;
+    series = is_same ? series + 1 : 0;
+    if (!is_same) ++row;
+    seat.set(row, series, counts.*table[i].count);
+  }
+  return row;
 }
 
 }  // namespace
 
-RunnerMetrics::RunnerMetrics() : metrics_(metric_rows(), 1) {}
+RunnerMetrics::RunnerMetrics() : metrics_(metric_rows(), 1) {
+  metrics_.seat(0).set(info_row, 0, 1);
+}
 
-std::string RunnerMetrics::prometheus_text(const RunnerCounts& counts) {
+void RunnerMetrics::count_turn(const TurnRecord& turn) {
   MetricsSeat seat = metrics_.seat(0);
-  for (size_t i = 0; i < count_rows.size(); ++i) seat.set(i, 0, counts.*count_rows[i].count);
+  seat.count(turns);
+  if (turn.is_finished) seat.observe_us(turn_seconds, 0, turn.duration_ms * 1000);
+  seat.count(tokens, 0, turn.usage.input_tokens);
+  seat.count(tokens, 1, turn.usage.output_tokens);
+  seat.count(tokens, 2, turn.usage.cache_read_tokens);
+}
+
+void RunnerMetrics::count_tool(const ToolRecord& tool) {
+  size_t result = tool.error_code.empty() ? 0 : 1;
+  size_t series = place_of(tool_names, tool.call.name) * tool_results.size() + result;
+  metrics_.seat(0).count(tool_calls, series);
+}
+
+void RunnerMetrics::count_wait() {
+  metrics_.seat(0).count(runs_ended, place_of(end_states, "waiting_for_input"));
+}
+
+void RunnerMetrics::count_ending(const Ending& ending) {
+  MetricsSeat seat = metrics_.seat(0);
+  seat.count(runs_ended, place_of(end_states, ending.status));
+  if (ending.status == "failed") seat.count(runs_failed, place_of(failure_codes, ending.code));
+}
+
+std::string RunnerMetrics::prometheus_text(const RunnerCounts& counts,
+                                           const DatabaseCounts& database) {
+  MetricsSeat seat = metrics_.seat(0);
+  size_t last = set_rows(own_rows, counts, seat, info_row);
+  set_rows(shared_rows, database, seat, last);
   return metrics_.prometheus_text();
 }
 

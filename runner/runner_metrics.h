@@ -1,24 +1,25 @@
-// The metrics of the daemon, one row each, read when somebody asks. Served by main() on the socket
-// metrics.runner_socket.
+// The metrics of the daemon, one row each. What runs do is counted when it is on disk; the rest is
+// read when somebody asks. Served by main() on the socket metrics.runner_socket.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "lib/metrics.h"
+#include "runner/active_run.h"
 
 namespace hostler::runner {
 
 // Counted by the daemon since its start; runs and streams are what it has now.
 struct RunnerCounts {
   int64_t runs = 0;
+  int64_t slots = 0;  // runs it takes at most
   int64_t streams = 0;
   int64_t streams_opened = 0;
   int64_t streams_refused = 0;
   int64_t streams_cut_off = 0;  // their clients did not read
   int64_t runs_claimed = 0;
-  int64_t runs_ended = 0;  // also given up until a human answers
-  int64_t runs_lost = 0;   // to another daemon
+  int64_t runs_lost = 0;  // to another daemon
   int64_t events = 0;
   int64_t flushes = 0;
   int64_t deliveries = 0;         // of the outbox, under way now
@@ -26,12 +27,35 @@ struct RunnerCounts {
   int64_t deliveries_failed = 0;  // attempts, not messages
   int64_t access_log_lines = 0;
   int64_t access_log_set_aside = 0;
+  int64_t access_log_unread_bytes = 0;
+  int64_t access_log_lag_us = 0;
+};
+
+// Of the whole installation: every daemon says the same. As query::metrics_facts answers.
+struct DatabaseCounts {
+  int64_t runs_unclaimed = 0;
+  int64_t runs_claimed = 0;
+  int64_t runs_queued = 0;
+  int64_t runs_waiting = 0;
+  int64_t mails_pending = 0;
+  int64_t webhooks_pending = 0;
+  int64_t outbox_failed = 0;
+  int64_t outbox_lag_us = 0;  // how long the oldest is due
+  int64_t daemons = 0;
+  int64_t connections = 0;
+  int64_t connections_max = 0;
+  int64_t bytes = 0;
+  int64_t asked_at_us = 0;  // the time of the answer; 0: there was none yet
 };
 
 class RunnerMetrics {
  public:
   RunnerMetrics();
-  std::string prometheus_text(const RunnerCounts& counts);
+  void count_turn(const TurnRecord& turn);
+  void count_tool(const ToolRecord& tool);
+  void count_wait();
+  void count_ending(const Ending& ending);
+  std::string prometheus_text(const RunnerCounts& counts, const DatabaseCounts& database);
 
  private:
   Metrics metrics_;

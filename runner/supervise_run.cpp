@@ -47,9 +47,12 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
   close_broken_turn(services, run);
   JsonWriter json;
   json.begin_object().member("code", code).member("message", message).end_object();
-  log_info(
-      "run_failed",
-      {{"run_id", run->id}, {"trace_id", run->trace_id}, {"code", code}, {"message", message}});
+  log_info("run_failed", {{"run_id", run->id},
+                          {"org_id", run->org_id},
+                          {"trace_id", run->trace_id},
+                          {"status", "failed"},
+                          {"code", code},
+                          {"message", message}});
   services.events.end(run, "run.failed", json.take(), std::move(ending));
 }
 
@@ -77,6 +80,7 @@ Task<void> supervise_run(AgentServices& services, RunPtr run) {
     } catch (const std::exception& unexpected) {
       const Error* error = dynamic_cast<const Error*>(&unexpected);
       log_error("run_broke", {{"run_id", run->id},
+                              {"org_id", run->org_id},
                               {"trace_id", run->trace_id},
                               {"cause", error == nullptr ? unexpected.what() : error->cause}});
       failure = RunFailure("internal.error", "Something went wrong on our side.");

@@ -98,6 +98,7 @@ struct Database::State {
   std::vector<std::unique_ptr<PgConnection>> own;
   std::vector<PgConnection*> free;
   Signal freed;
+  int64_t waiting = 0;  // for one of own
   std::vector<std::string> channels;
   std::function<void()> on_listening;
 
@@ -139,11 +140,21 @@ struct Database::State {
     co_return true;
   }
 
+  // Counted also when the coroutine that waits is destroyed.
+  struct Waiting {
+    explicit Waiting(int64_t& count_) : count(count_) { ++count; }
+    ~Waiting() { --count; }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    int64_t& count;
+  };
+
   Task<Wait<PgConnection*>> acquire(int64_t deadline_ms) {
     while (free.empty() && own.size() >= static_cast<size_t>(options.own_connections_max)) {
       Task<bool> change = next_freed();
       int64_t rest_ms = deadline_ms - loop.now_ms();
       if (rest_ms <= 0) co_return std::nullopt;
+      Waiting counted(waiting);
       std::optional<bool> happened = co_await with_timeout(loop, std::move(change), rest_ms);
       if (!happened) co_return std::nullopt;
     }
@@ -223,6 +234,11 @@ int64_t Database::silent_ms() const {
   return last_ms < 0 ? -1 : state_->loop.now_ms() - last_ms;
 }
 
+int64_t Database::own_busy() const {
+  return static_cast<int64_t>(state_->own.size() - state_->free.size());
+}
+int64_t Database::own_waiting() const { return state_->waiting; }
+int64_t Database::own_max() const { return state_->options.own_connections_max; }
 int64_t Database::sessions_begun() const {
   int64_t count = state_->quick.session_number();
   for (const std::unique_ptr<PgConnection>& own : state_->own) count += own->session_number();

@@ -199,6 +199,10 @@ class Database {
   bool connected() const;  // of the quick lane
   // Milliseconds since the server last answered anything on the quick lane; -1 before the first.
   int64_t silent_ms() const;
+  // Of the own lane: connections in use, who waits for one, how many there may be.
+  int64_t own_busy() const;
+  int64_t own_waiting() const;
+  int64_t own_max() const;
   // Connections that came up so far, on both lanes.
   int64_t sessions_begun() const;
 

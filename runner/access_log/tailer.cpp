@@ -24,7 +24,8 @@ AccessLogTailer::AccessLogTailer(Loop& loop, Database& db, AccessLogOptions opti
       db_(db),
       options_(std::move(options)),
       places_(std::make_shared<const PlaceLookup>(options_.geoip_database)),
-      lock_(std::make_shared<LogFolderLock>(options_.folder)) {}
+      lock_(std::make_shared<LogFolderLock>(options_.folder)),
+      read_at_ms_(loop.now_ms()) {}
 
 Task<void> AccessLogTailer::run() {
   for (;;) {
@@ -41,9 +42,11 @@ Task<void> AccessLogTailer::sweep() {
   };
   std::vector<LogFile> files = co_await on_thread(loop_, std::move(list));
   std::unordered_map<std::string, int64_t> still_there;
+  int64_t unread_bytes = 0;
   for (const LogFile& file : files) {
     bool is_read = co_await read_on(file);
     std::string key = file_key(options_.host, file);
+    if (!is_read) unread_bytes += file.bytes - bytes_read_[key];
     if (is_read && file.is_finished) {
       std::string path = file.path;
       std::function<bool()> remove = [path] {
@@ -56,6 +59,8 @@ Task<void> AccessLogTailer::sweep() {
     }
   }
   bytes_read_ = std::move(still_there);
+  unread_bytes_ = unread_bytes;
+  if (unread_bytes == 0) read_at_ms_ = loop_.now_ms();
 }
 
 // To the end of its last whole line. False when the database did not take it.

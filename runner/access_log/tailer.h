@@ -31,6 +31,10 @@ class AccessLogTailer {
   Task<void> run();
   int64_t lines() const { return lines_; }                      // brought in
   int64_t lines_set_aside() const { return lines_set_aside_; }  // of those: no row could be made
+  // As of the last sweep: what was there and could not be brought in.
+  int64_t unread_bytes() const { return unread_bytes_; }
+  // How long ago a sweep found everything read.
+  int64_t lag_ms() const { return loop_.now_ms() - read_at_ms_; }
 
  private:
   Task<void> sweep();
@@ -45,6 +49,8 @@ class AccessLogTailer {
   std::unordered_map<std::string, int64_t> bytes_read_;  // by file, as the database has it
   int64_t lines_ = 0;
   int64_t lines_set_aside_ = 0;
+  int64_t unread_bytes_ = 0;
+  int64_t read_at_ms_;
 };
 
 }  // namespace hostler::runner

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
+#include "lib/trace.h"
 #include "runner/delivery/delivery.h"
 #include "runner/delivery/webhook_signature.h"
 
@@ -65,8 +66,7 @@ HttpRequest request_of(const QueuedWebhook& message, int64_t timeout_ms) {
       {"webhook-signature",
        webhook_signature(message.id, message.timestamp_s, message.body, message.signing_secrets)}};
   if (message.trace_id.size() == 32) {
-    request.headers.emplace_back(
-        "traceparent", fmt::format("00-{}-{}-01", message.trace_id, to_hex(random_bytes(8))));
+    request.headers.emplace_back("traceparent", traceparent_of(message.trace_id));
   }
   return request;
 }

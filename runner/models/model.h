@@ -63,6 +63,7 @@ struct ModelRequest {
   std::optional<double> temperature;
   std::optional<int64_t> output_tokens_max;
   ModelTimeouts timeouts;
+  std::string trace_id;  // of the run; empty: none is told
 };
 
 enum class FinishReason { none, stop, tool_calls, length, content_filter };

@@ -6,6 +6,7 @@
 #include "lib/crypto.h"
 #include "lib/log.h"
 #include "lib/run_failure.h"
+#include "lib/trace.h"
 #include "runner/models/anthropic.h"
 #include "runner/models/openai.h"
 #include "runner/models/sse_reader.h"
@@ -195,6 +196,9 @@ Task<TryEnd> try_turn(HttpClient& http, Loop& loop, const ModelRequest& request,
                       ModelObserver& observer) {
   bool is_anthropic = request.endpoint.provider_kind == ProviderKind::anthropic;
   HttpRequest call = is_anthropic ? anthropic_request(request) : openai_request(request);
+  if (!request.trace_id.empty()) {
+    call.headers.emplace_back("traceparent", traceparent_of(request.trace_id));
+  }
   call.connect_timeout_ms = request.timeouts.connect_ms;
   call.first_byte_timeout_ms = request.timeouts.first_byte_ms;
   call.idle_timeout_ms = request.timeouts.idle_ms;

@@ -161,6 +161,27 @@ SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_events'
 -- An id for what is written later.
 SELECT uuidv7();
 
+-- name: metrics_facts
+-- What Prometheus is told of the whole installation. Everything is counted on a partial index.
+SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL) AS runs_unclaimed,
+       (SELECT count(*) FROM runs WHERE owner_id IS NOT NULL) AS runs_claimed,
+       (SELECT count(*) FROM runs WHERE queued) AS runs_queued,
+       (SELECT count(*) FROM runs WHERE status = 'waiting_for_input') AS runs_waiting,
+       (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mails_pending,
+       (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhooks_pending,
+       (SELECT count(*) FROM outbox WHERE status <> 'pending' AND status = 'failed') AS outbox_failed,
+       (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - due) * 1000000), 0)::bigint FROM (
+            SELECT min(next_attempt_at) AS due FROM outbox WHERE status = 'pending' AND kind = 'mail'
+            UNION ALL
+            SELECT min(next_attempt_at) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS oldest
+        WHERE due < clock_timestamp()) AS outbox_lag_us,
+       (SELECT count(*) FROM daemons
+        WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+       current_setting('max_connections')::integer AS connections_max,
+       pg_database_size(current_database()) AS bytes,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us;
+
 -- name: event_partitions
 -- Partitions ahead of time.
 SELECT run_events_make_partitions();
