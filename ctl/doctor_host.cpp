@@ -1,5 +1,5 @@
-// The doctor's round through one host; see ctl/doctor_rounds.h. Reads what nginx and the kernel say,
-// never the files that were meant.
+// The doctor's round through one host; see ctl/doctor_rounds.h. Reads what nginx and the kernel
+// say, never the files that were meant.
 #include <dirent.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -49,7 +49,7 @@ void look_at_socket(const std::string& what, const std::string& path, Rounds& ro
   }
 }
 
-// The values of a directive in what nginx -T prints, in its order: "worker_connections 768;" is 768.
+// The values of a directive in what nginx -T prints, in order: "worker_connections 768;" is 768.
 std::vector<std::string> directives(std::string_view text, std::string_view name) {
   std::vector<std::string> values;
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// What the doctor finds, and its rounds through the parts of an installation; run by ctl/doctor.cpp.
+// What the doctor finds, and its rounds through the parts of an installation. For ctl/doctor.cpp.
 #pragma once
 
 #include <string>
@@ -35,8 +35,8 @@ class Rounds {
 
 // ctl/doctor_host.cpp: the sockets, nginx as it runs, certificates, disk, file limits, ports.
 void look_at_host(const Settings& settings, Rounds& rounds);
-// ctl/doctor_mail.cpp: a connection to the mail server, with login, but no mail. in_force: with what
-// administrators stored. box: null when the key file cannot be used.
+// ctl/doctor_mail.cpp: a connection to the mail server, with login, but no mail. in_force: with
+// what administrators stored. box: null when the key file cannot be used.
 void look_at_mail(const Settings& in_force, const SecretBox* box, DbSession& session,
                   Rounds& rounds);
 

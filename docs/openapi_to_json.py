@@ -51,7 +51,8 @@ def main(yaml_path, json_path, header_path):
             # Its length is taken from the array: counting it in a constant expression has a bound.
             "inline constexpr char openapi_text[] =\n"
             f'    R"{delimiter}({text}){delimiter}";\n'
-            "inline constexpr std::string_view openapi_json(openapi_text, sizeof openapi_text - 1);\n"
+            "inline constexpr std::string_view openapi_json(openapi_text, "
+            "sizeof openapi_text - 1);\n"
         )
 
 

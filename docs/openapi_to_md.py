@@ -2,8 +2,8 @@
 """Turns docs/openapi.yaml into docs/api.md, the same contract for people.
 
 openapi_to_md.py IN.yaml OUT.md; `make api-doc` calls it, and a style test tells when OUT is not
-what IN says. Needs Debian's python3-yaml. It knows no route: what is not in the document is not in the
-page. Lines end at column 120, so tables are lists here.
+what IN says. Needs Debian's python3-yaml. It knows no route: what is not in the document is not in
+the page. Lines end at column 120, so tables are lists here.
 """
 
 import re
