@@ -86,6 +86,34 @@ TEST(SecretBox, WrapsWithTheNewestKeyAndOpensWithAnOlderOne) {
   EXPECT_FALSE(box_of(key_line(2)).open(place, old_secret)) << "its version is not in the file";
 }
 
+TEST(SecretBox, OpensWithAKeyThatIsPreparedAndDoesNotSealWithIt) {
+  std::string first = key_line(1);
+  std::string second = key_line(2);
+  SecretBox prepared = box_of(first + "next " + second);
+  EXPECT_EQ(prepared.newest_version(), 1);
+  EXPECT_EQ(prepared.versions(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(prepared.seal(place, "x").key_version, 1);
+  EXPECT_EQ(prepared.open(place, box_of(first + second).seal(place, "x")), "x");
+  EXPECT_NE(fault_of("next " + first).find("no key"), std::string::npos) << "none seals";
+}
+
+TEST(SecretBox, RewrapsWithoutTouchingWhatIsInside) {
+  std::string first = key_line(1);
+  SealedSecret was = box_of(first).seal(place, "sk-secret");
+  SecretBox rotated = box_of(first + key_line(2));
+  std::optional<SealedSecret> now = rotated.rewrap(place, was);
+  ASSERT_TRUE(now);
+  EXPECT_EQ(now->key_version, 2);
+  EXPECT_EQ(now->sealed, was.sealed);
+  EXPECT_NE(now->wrapped_key, was.wrapped_key);
+  EXPECT_EQ(rotated.open(place, *now), "sk-secret");
+  EXPECT_FALSE(box_of(first).open(place, *now)) << "the old key alone opens it no more";
+  SecretPlace elsewhere = place;
+  elsewhere.kind = "setting";
+  EXPECT_FALSE(rotated.rewrap(elsewhere, was));
+  EXPECT_FALSE(box_of(key_line(3)).rewrap(place, was));
+}
+
 TEST(SecretBox, ReadsALineWithoutItsLineEnd) {
   std::string line = key_line(1);
   line.pop_back();
@@ -113,6 +141,30 @@ class KeyFile : public testing::Test {
   }
   std::string path_;
 };
+
+TEST_F(KeyFile, IsReadAgainWhenAnotherTookItsPlace) {
+  auto put = [this](const std::string& text) {
+    std::string fresh = path_ + ".new";
+    std::ofstream(fresh, std::ios::binary) << text;
+    chmod(fresh.c_str(), 0600);
+    std::filesystem::rename(fresh, path_);
+  };
+  std::string first = key_line(1);
+  std::string second = key_line(2);
+  put(first);
+  SecretBox box = std::get<SecretBox>(SecretBox::load(path_));
+  std::string code_key = box.derived_key("login code");
+  SealedSecret of_other = box_of(first + second).seal(place, "x");
+  EXPECT_FALSE(box.open(place, of_other));
+  put(first + second);
+  EXPECT_EQ(box.open(place, of_other), "x");
+  EXPECT_EQ(box.seal(place, "y").key_version, 2);
+  EXPECT_NE(box.derived_key("login code"), code_key);
+  put("nonsense");
+  EXPECT_EQ(box.seal(place, "y").key_version, 2) << "a bad file changes nothing";
+  std::filesystem::remove(path_);
+  EXPECT_EQ(box.open(place, of_other), "x");
+}
 
 TEST_F(KeyFile, IsTakenWhenOnlyOwnerAndGroupReadIt) { EXPECT_EQ(fault_with(0640, 32), ""); }
 
