@@ -87,7 +87,10 @@ std::string stream_url(const PrivateStack& stack, const std::string& run_id, int
 
 std::vector<std::string> PrivateStack::environment() const {
   return {"VAR=" + folder_, fmt::format("PORT={}", port_), fmt::format("NODES={}", nodes_),
-          "BUILD_DIR=" + std::filesystem::absolute(build_folder()).string()};
+          "BUILD_DIR=" + std::filesystem::absolute(build_folder()).string(),
+          // The tests are one busy client.
+          "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",
+          "HOSTLER_LIMIT_ANONYMOUS_REQUESTS_PER_MINUTE=1000000"};
 }
 
 PrivateStack::PrivateStack(int nodes) : port_(free_port()), nodes_(nodes) {
