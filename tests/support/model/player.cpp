@@ -2,6 +2,7 @@
 #include "tests/support/model/player.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "lib/json.h"
@@ -21,6 +22,11 @@ constexpr std::string_view many_byte_words =
     "😀🚀👩‍🔬 "
     "– "
     "fin.";
+
+int64_t epoch_us() {
+  auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
+}
 
 }  // namespace
 
@@ -70,6 +76,7 @@ int64_t Player::play_step() {
   const Step& step = turn_[step_];
   switch (step.kind) {
     case StepKind::say:
+    case StepKind::stamps:
     case StepKind::think:
     case StepKind::echo_history:
     case StepKind::long_line:
@@ -118,6 +125,8 @@ std::string Player::text_of(const Step& step) const {
       return std::string(static_cast<size_t>(step.number), 'x');
     case StepKind::split_utf8:
       return std::string(many_byte_words);
+    case StepKind::stamps:
+      return std::string(static_cast<size_t>(step.number), '.');
     case StepKind::stall:
       return is_open_ ? std::string() : some_words(5);
     default:
@@ -151,9 +160,12 @@ int64_t Player::play_text(const Step& step) {
   std::string_view piece = next_piece(rest);
   if (step.kind == StepKind::echo_history) piece = utf8_prefix(rest, history_bytes_a_piece);
   if (step.kind == StepKind::long_line) piece = rest;
+  if (step.kind == StepKind::stamps) piece = rest.substr(0, 1);
   if (!may_say_more()) return 0;
   open();
-  if (step.kind == StepKind::think) {
+  if (step.kind == StepKind::stamps) {
+    form_->text(scratch_, std::to_string(epoch_us()) + " ");
+  } else if (step.kind == StepKind::think) {
     form_->thinking(scratch_, piece);
   } else {
     form_->text(scratch_, piece);

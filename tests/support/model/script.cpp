@@ -207,6 +207,7 @@ struct CommandRow {
 constexpr CommandRow commands[] = {
     {"say", Body::text, add_text<StepKind::say>},
     {"words", Body::plain, add_words},
+    {"stamps", Body::plain, add_number<StepKind::stamps, 1, words_max>},
     {"think", Body::text, add_text<StepKind::think>},
     {"echo-history", Body::plain, add_bare<StepKind::echo_history>},
     {"long-line", Body::plain, add_number<StepKind::long_line, 1, line_bytes_max>},

@@ -14,8 +14,9 @@
 namespace hostler::stand_in {
 
 enum class StepKind {
-  say,    // text
-  think,  // text
+  say,     // text
+  stamps,  // number: words
+  think,   // text
   echo_history,
   pause,   // number: milliseconds
   delay,   // number: milliseconds a word

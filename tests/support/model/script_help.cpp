@@ -15,6 +15,7 @@ std::string_view script_help() {
   Saying
     [say TEXT]             the text, word by word; \n is a new line, \] \[ \\ the character itself
     [words N]              N words
+    [stamps N]             N words, each the time at which it was written, in microseconds
     [think TEXT]           the same, as reasoning
     [echo-history]         the request's model, tools and messages as JSON
     [long-line BYTES]      one delta of so many bytes
