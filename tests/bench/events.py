@@ -1,0 +1,101 @@
+"""Durable events through the daemon while many models speak as fast as it goes, against the same
+rows by binary COPY."""
+
+import os
+import subprocess
+
+from rest import filled, one_line
+from world import ROUNDS, SECONDS
+
+COPY_TABLE = """
+CREATE TABLE bench_events (run_id uuid NOT NULL DEFAULT '00000000-0000-7000-8000-000000000000',
+    seq bigserial, type text NOT NULL, data json NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (run_id, seq));
+"""
+
+
+def build_copy(world):
+    program = os.path.join(world.scratch, "copy")
+    subprocess.run(["gcc", "-O2", "-o", program, "-I", "/usr/include/postgresql",
+                    os.path.join(world.source, "tests/bench/peers/copy.c"), "-lpq"], check=True)
+    world.sql(COPY_TABLE)
+    return program
+
+
+def copied(world, program):
+    done = subprocess.run([program, world.database(), str(max(1, SECONDS / 2))],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return float(done.stdout)
+
+
+OWNED_RUN = """
+INSERT INTO runs (org_id, thread_id, created_by_user_id, source, trace_id, persona_id,
+    persona_row_id, model_id, model, provider_kind, credential_name, owner_id, epoch,
+    lease_until)
+SELECT org_id, thread_id, created_by_user_id, source, trace_id, persona_id, persona_row_id,
+    model_id, model, provider_kind, credential_name, '{daemon}', 1,
+    clock_timestamp() + interval '1 hour'
+FROM runs WHERE id = '{like}' RETURNING id;
+"""
+DAEMON = "00000000-0000-7000-8000-00000000da00"
+
+
+def append_script(world, like):
+    """The daemon's own statement for pgbench, a hundred events of one run a call; and that run."""
+    run = world.sql(OWNED_RUN.format(daemon=DAEMON, like=like))[0][0]
+    content = '"{\\"content\\":\\"streaming \\"}"'
+    each = ["'{" + ",".join([text] * 100) + "}'" for text in (run, "1", "message.delta", content)]
+    seqs = "ARRAY(SELECT generate_series(:n::bigint * 100, :n::bigint * 100 + 99))"
+    values = [f"'{DAEMON}'", each[0], each[1], seqs, each[2], each[3]]
+    statement = one_line(filled(world.statements["event_append"], values))
+    return world.file("append.sql", f"\\set n random(1, 1000000000)\n{statement};\n"), run
+
+
+def spoken(world, meter, account, words):
+    """All threads at once; (events a second, tokens a second, CPU an event)."""
+    api = world.api(account)
+    meter.start()
+    runs = ",".join(f"'{api.start_run(thread)}'" for thread in account.threads)
+    api.line.close()
+    world.wait_for_runs(90 + 10 * SECONDS)
+    found = world.sql("SELECT sum(last_seq), extract(epoch FROM max(ended_at) - min(started_at)), "
+                      "count(*) FILTER (WHERE status = 'completed') "
+                      f"FROM runs WHERE id IN ({runs})")
+    events, seconds, completed = int(found[0][0]), float(found[0][1]), int(found[0][2])
+    if completed != len(account.threads):
+        raise SystemExit(f"of {len(account.threads)} runs {completed} completed")
+    return events / seconds, completed * words / seconds, meter.per_unit(events)
+
+
+def durable(world, peers, meter, figures):
+    del peers
+    program = build_copy(world)
+    count, words = 100, max(500, round(500 * SECONDS))
+    account = world.accounts(1, count, f"[delay 1] [words {words}]")[0]
+    like = world.api(account).start_run(account.threads[0], "[words 1]")
+    world.wait_for_runs()
+    world.api(account).call("POST", f"/v1/threads/{account.threads[0]}/messages",
+                            {"content": f"[delay 1] [words {words}]"})
+    script, run = append_script(world, like)
+    copies, appended = [], []
+    for _ in range(ROUNDS):
+        copies.append(copied(world, program))
+        appended.append(100 * world.pgbench(script, 1, "hostler_runner"))
+    world.sql(f"DELETE FROM run_events WHERE run_id = '{run}'; DELETE FROM runs WHERE id = '{run}'")
+    rates, tokens, costs = [], [], []
+    for _ in range(ROUNDS):
+        events, said, cost = spoken(world, meter, account, words)
+        rates.append(events)
+        tokens.append(said)
+        costs.append(cost)
+    figures.add("binary COPY, 100 rows a transaction", copies, "events/s", note="one connection")
+    figures.add("the daemon's statement, 100 events a call", appended, "events/s",
+                at_least=100_000, note="one connection, pgbench")
+    figures.add("the daemon's statement / binary COPY",
+                [a / b for a, b in zip(appended, copies)], "times", at_least=0.9)
+    figures.add(f"through the daemon: {count} models, a word each ms", rates, "events/s",
+                note="model, daemon and Postgres on the same cores; waiting words are joined")
+    figures.add("words in them", tokens, "words/s")
+    figures.cpu("an event", costs, ("daemon", "Postgres", "model"), unit="µs an event")

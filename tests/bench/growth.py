@@ -1,0 +1,80 @@
+"""The same requests on tables that are nearly empty and on full ones. BENCH_GROWTH=full: ten
+million events, a million runs, ninety thousand users, ten thousand IP rules; else a fiftieth."""
+
+import os
+import statistics
+import time
+
+from dispatch import first_event
+
+IS_FULL = os.environ.get("BENCH_GROWTH") == "full"
+RUNS = 1_000_000 if IS_FULL else 20_000
+RULES = 10_000 if IS_FULL else 1_000
+
+def timed(calls):
+    """The median in milliseconds."""
+    waits = []
+    for call in calls:
+        begin = time.perf_counter()
+        call()
+        waits.append((time.perf_counter() - begin) * 1000)
+    return statistics.median(waits)
+
+
+def admin_token(world):
+    return world.api().call("POST", "/v1/auth/login", {
+        "login": world.env["ADMIN_LOGIN"], "password": world.env["ADMIN_PASSWORD"]})["access_token"]
+
+
+def look(world, account, run, threads):
+    """What each request takes now, one at a time; 60 idle threads are used up."""
+    api, admin = world.api(account), world.api()
+    admin.token = admin_token(world)
+    found = {
+        "GET run": timed([lambda: api.call("GET", f"/v1/runs/{run}")] * 300),
+        "GET 50 runs": timed([lambda: api.call("GET", "/v1/runs?limit=50")] * 200),
+        "POST run": timed([lambda t=t: api.start_run(t) for t in threads[:40]]),
+    }
+    world.wait_for_runs()
+    found["first event"] = statistics.median(
+        [first_event(world, account, thread) for thread in threads[40:60]])
+    found["dashboard"] = timed([lambda: admin.call("GET", "/v1/admin/dashboard")] * 100)
+    world.wait_for_runs()
+    return found
+
+
+class Growth:
+    """Two parts: the nearly empty system is looked at first of all, the full one in the end."""
+
+    def __init__(self):
+        self.account = self.run = self.before = None
+
+    def empty(self, world, peers, meter, figures):
+        del peers, meter
+        self.account = world.accounts(1, 241)[0]
+        api = world.api(self.account)
+        self.run = [api.start_run(thread) for thread in self.account.threads[180:240]][0]
+        world.wait_for_runs()
+        look(world, self.account, self.run, self.account.threads[0:60])  # warms caches and plans
+        self.before = look(world, self.account, self.run, self.account.threads[60:120])
+        for name, wait in self.before.items():
+            figures.add(f"{name}, one client", wait, "ms")
+
+    def full(self, world, peers, meter, figures):
+        del peers, meter
+        if self.before is None:
+            return figures.skip("growth", "it needs the part `empty` in the same run")
+        begin = time.perf_counter()
+        world.sql(world.own_sql("growth.sql", users=RUNS // 11,
+                                user=self.account.user, org=self.account.org,
+                                thread=self.account.threads[240], run=self.run, rules=RULES))
+        world.sql("VACUUM (ANALYZE)")
+        spent = time.perf_counter() - begin
+        rows = world.sql("SELECT count(*) FROM runs")[0][0]
+        note = f"{int(rows):,} runs, {RUNS * 10:,} events, {RULES:,} rules; filled in {spent:.0f} s"
+        after = look(world, self.account, self.run, self.account.threads[120:180])
+        for name, wait in after.items():
+            figures.add(f"{name}, against the nearly empty system", wait / self.before[name],
+                        "times", at_most=1.2, note=f"{wait:.2f} ms; {note}")
+            note = ""
+        return None

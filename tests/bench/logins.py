@@ -1,0 +1,66 @@
+"""One run read while 64 clients guess passwords: hashing must not take the cores from everybody."""
+
+import json
+import statistics
+import threading
+import time
+
+from world import ROUNDS
+
+
+class LoginStorm:
+    """Clients that log in with a wrong password, one after the other each, until it is left."""
+
+    def __init__(self, world, clients):
+        self.world = world
+        self.is_over = threading.Event()
+        self.statuses = [{} for _ in range(clients)]
+        self.threads = [threading.Thread(target=self.guess, args=(i,)) for i in range(clients)]
+
+    def guess(self, place):
+        line = self.world.api().line
+        seen = self.statuses[place]
+        while not self.is_over.is_set():
+            body = json.dumps({"login": f"guess{place}", "password": "wrong, each time"})
+            line.request("POST", "/v1/auth/login", body, {"Content-Type": "application/json"})
+            answer = line.getresponse()
+            answer.read()
+            seen[answer.status] = seen.get(answer.status, 0) + 1
+            if answer.status == 503:  # as its Retry-After asks, compressed
+                time.sleep(0.1)
+        line.close()
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def count(self, status):
+        return sum(seen.get(status, 0) for seen in self.statuses)
+
+
+def login_storm(world, peers, meter, figures):
+    """In turns with the same without them."""
+    del peers, meter
+    account = world.accounts(1, 1)[0]
+    path = "/v1/runs/" + world.api(account).start_run(account.threads[0])
+    calm, stormy = [], []
+    judged = shed = 0
+    for _ in range(ROUNDS):
+        calm.append(world.wrk(path, account, connections=8)[2])
+        with LoginStorm(world, 64) as storm:
+            stormy.append(world.wrk(path, account, connections=8)[2])
+        judged += storm.count(401)
+        shed += storm.count(503)
+        others = [seen for seen in storm.statuses if set(seen) - {401, 503}]
+        if others:
+            raise SystemExit(f"a login was answered otherwise: {others[0]}")
+    figures.add("GET run, 8 clients, p99", calm, "ms")
+    figures.add("GET run under 64 wrong logins, p99", stormy, "ms",
+                note=f"{statistics.median(stormy) / statistics.median(calm):.2f} of it without; "
+                f"{judged} judged, {shed} shed")

@@ -1,0 +1,199 @@
+"""The peers: what it takes to have them, to start and to stop them. One that cannot be had is
+skipped with the reason, and all else goes on.
+
+npm's packages go to BENCH_CACHE (default ~/.cache/hostler-bench), outside of the source tree;
+Debian's are named by packages.txt, group peers, and installed when root asks by BENCH_INSTALL=1."""
+
+import json
+import os
+import pwd
+import resource
+import shutil
+import socket
+import subprocess
+import time
+
+CACHE = os.environ.get("BENCH_CACHE") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hostler-bench")
+NPM_PACKAGES = ("fastify@5", "pg@8", "graphile-worker@0.16")
+NCHAN = "/usr/lib/nginx/modules/ngx_nchan_module.so"
+PORTS = ("FASTIFY_PORT", "PHP_PORT", "HELLO_PORT", "NCHAN_PORT", "PUBLISH_PORT")
+
+
+class Peers:
+    def __init__(self, world, meter, figures):
+        self.world, self.meter, self.figures = world, meter, figures
+        self.folder = os.path.join(world.scratch, "peers")
+        self.source = os.path.join(world.source, "tests/bench/peers")
+        self.running = []
+        self.ports = {name: world.port + 1 + i for i, name in enumerate(PORTS)}
+        self.names = set()  # those that answer
+
+    def has(self, name):
+        return name in self.names
+
+    def port(self, name):
+        return self.ports[name.upper() + "_PORT"]
+
+    def start(self):
+        os.makedirs(os.path.join(self.folder, "temp"), exist_ok=True)
+        os.chmod(self.folder, 0o755)
+        os.makedirs(CACHE, exist_ok=True)
+        self.statements = self.world.file("statements.json", json.dumps(self.world.statements))
+        self.install_debian()
+        for name, start in (("hello", self.start_hello), ("fastify", self.start_fastify),
+                            ("php", self.start_php), ("nchan", self.check_nchan)):
+            reason = start()
+            if reason:
+                self.figures.skip(name, reason)
+            else:
+                self.names.add(name)
+        self.start_nginx()
+
+    def stop(self):
+        for program in reversed(self.running):
+            program.terminate()
+        for program in self.running:
+            try:
+                program.wait(10)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.wait()
+        self.running = []
+
+    # What it takes to have them.
+
+    def install_debian(self):
+        if os.geteuid() == 0 and os.environ.get("BENCH_INSTALL") == "1":
+            subprocess.run([os.path.join(self.world.source,
+                                         "tests/support/stack/install-packages"), "peers"],
+                           check=False)
+
+    def npm(self):
+        """Why Node's packages cannot be had, or nothing."""
+        if not shutil.which("node") or not shutil.which("npm"):
+            return "there is no node and npm: apt-get install nodejs npm"
+        wanted = [os.path.join(CACHE, "node_modules", package.split("@")[0])
+                  for package in NPM_PACKAGES]
+        if all(os.path.isdir(folder) for folder in wanted):
+            return None
+        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
+                               "--loglevel=error", "--prefix", CACHE, *NPM_PACKAGES],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return f"npm install {' '.join(NPM_PACKAGES)}: {done.stderr.strip()[-200:]}"
+        return None
+
+    def script(self, name):
+        """Beside its packages: Node looks for them from the script's own folder."""
+        return shutil.copy(os.path.join(self.source, name), os.path.join(CACHE, name))
+
+    def filled(self, name, **more):
+        with open(os.path.join(self.source, name), encoding="utf-8") as file:
+            text = file.read()
+        more["SCRATCH"] = self.folder
+        more.update({name: str(port) for name, port in self.ports.items()})
+        for key, value in more.items():
+            text = text.replace(f"@{key}@", value)
+        return text
+
+    def database_environment(self, user, database):
+        return {**os.environ, "PGHOST": self.world.socket_dir, "PGUSER": user,
+                "PGDATABASE": database}
+
+    # How they run.
+
+    def run(self, name, command, **more):
+        """It ends with the bench, however that ends."""
+        with open(os.path.join(self.folder, name + ".out"), "ab") as log:
+            more.setdefault("stdin", subprocess.DEVNULL)
+            program = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "--", *command],
+                                       stdout=log, stderr=log, start_new_session=True, **more)
+        self.running.append(program)
+        self.meter.add(name, program.pid)
+        return program
+
+    def answers(self, program, path, seconds=15):
+        """Until somebody accepts at the socket."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and program.poll() is None:
+            with socket.socket(socket.AF_UNIX) as line:
+                try:
+                    line.connect(path)
+                    return True
+                except OSError:
+                    time.sleep(0.05)
+        return False
+
+    def log_end(self, name):
+        with open(os.path.join(self.folder, name + ".out"), encoding="utf-8") as file:
+            return file.read().strip()[-300:]
+
+    def start_hello(self):
+        program = os.path.join(self.folder, "hello")
+        done = subprocess.run(["gcc", "-O2", "-o", program, os.path.join(self.source, "hello.c"),
+                               "-lfcgi"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return "it does not compile: " + done.stderr.strip()[-200:]
+        path = os.path.join(self.folder, "hello.sock")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            os.chmod(path, 0o666)
+            listener.listen(1024)
+            self.run("hello", [program, "4"], stdin=listener)
+        return None
+
+    def start_fastify(self):
+        if reason := self.npm():
+            return reason
+        path = os.path.join(self.folder, "fastify.sock")
+        environment = self.database_environment("hostler_api", "hostler")
+        environment.update({"NODE_ENV": "production", "SOCKET": path,
+                            "STATEMENTS": self.statements})
+        program = self.run("fastify", ["node", self.script("fastify.js")], env=environment)
+        return None if self.answers(program, path) else self.log_end("fastify")
+
+    def start_php(self):
+        if not os.path.exists("/usr/sbin/php-fpm8.2") or not os.path.isdir("/etc/php/8.2/fpm"):
+            return "apt-get install php8.2-fpm php8.2-pgsql, or BENCH_INSTALL=1 as root"
+        shutil.copy(os.path.join(self.source, "run.php"), self.folder)
+        owner = pwd.getpwuid(os.stat(self.world.env["PG_DATA"]).st_uid).pw_name
+        user = f"user = {owner}\ngroup = {owner}" if os.geteuid() == 0 else ""
+        conf = os.path.join(self.folder, "php-fpm.conf")
+        with open(conf, "w", encoding="utf-8") as file:
+            file.write(self.filled("php-fpm.ini", USER=user, PGHOST=self.world.socket_dir,
+                                   STATEMENTS=self.statements))
+        program = self.run("php", ["/usr/sbin/php-fpm8.2", "-F", "-y", conf])
+        ready = self.answers(program, os.path.join(self.folder, "php.sock"))
+        return None if ready else self.log_end("php")
+
+    def check_nchan(self):
+        if not os.path.exists(NCHAN):
+            return "apt-get install libnginx-mod-nchan, or BENCH_INSTALL=1 as root"
+        return None
+
+    def start_nginx(self):
+        text = self.filled(
+            "nginx.conf", CERTIFICATE=self.world.env["CA_CERT"],
+            CERTIFICATE_KEY=os.path.join(os.path.dirname(self.world.env["CA_CERT"]), "tls/key.pem"),
+            TLS=os.path.join(self.world.source, "nginx/snippets/tls.conf"),
+            FILES_MAX=str(min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 65536)),
+            PHP_SCRIPT=os.path.join(self.folder, "run.php"),
+            USER="user root;" if os.geteuid() == 0 else "")
+        if not self.has("nchan"):
+            pieces = text.split("# nchan begins")
+            text = pieces[0] + "".join(piece.split("# nchan ends")[1] for piece in pieces[1:])
+        conf = os.path.join(self.folder, "nginx.conf")
+        with open(conf, "w", encoding="utf-8") as file:
+            file.write(text)
+        program = self.run("peer nginx", ["/usr/sbin/nginx", "-e",
+                                          os.path.join(self.folder, "nginx.log"), "-c", conf,
+                                          "-g", "daemon off;"])
+        end = time.monotonic() + 10
+        while time.monotonic() < end and program.poll() is None:
+            with socket.socket() as line:
+                if line.connect_ex(("127.0.0.1", self.ports["HELLO_PORT"])) == 0:
+                    return
+            time.sleep(0.05)
+        self.figures.skip("every peer behind nginx", self.log_end("peer nginx"))
+        self.names.clear()

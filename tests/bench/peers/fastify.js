@@ -1,0 +1,55 @@
+// The peer most people would write: fastify and pg, the same statements, one process a core is slower, so one.
+// Started by peers.py: SOCKET, STATEMENTS (a JSON file of the statements by name), PGHOST and kin; pool of 8.
+'use strict';
+const crypto = require('crypto');
+const fs = require('fs');
+const { Pool } = require('pg');
+const app = require('fastify')({ logger: false });
+
+const statements = JSON.parse(fs.readFileSync(process.env.STATEMENTS, 'utf8'));
+const pool = new Pool({ max: 8 });
+const limits = JSON.stringify({ active_max: 1000000, queued_max: 1000000, run_hold: 0 });
+
+async function query(client, name, values) {
+  return (await client.query({ name, text: statements[name], values })).rows;
+}
+
+// BEGIN, who calls, what is asked, COMMIT: each waits for the one before, as pg's clients do.
+async function asCaller(request, need, name, values) {
+  const hash = crypto.createHash('sha256').update(request.headers.authorization.slice(7)).digest();
+  const context = JSON.stringify({ trace_id: crypto.randomUUID().replaceAll('-', ''), client_ip: '127.0.0.1', user_agent: '' });
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await query(client, 'authenticate', [hash, false, null, need, true, context]);
+    const rows = await query(client, name, values);
+    await client.query('COMMIT');
+    if (name === 'run_create') await query(client, 'run_bell', []);
+    return rows[0];
+  } catch (fault) {
+    await client.query('ROLLBACK');
+    throw fault;
+  } finally {
+    client.release();
+  }
+}
+
+app.get('/v1/runs/:run', async (request) =>
+  (await asCaller(request, 'data.runs.read', 'run_show', [request.params.run])).item);
+app.get('/v1/runs', async (request, reply) => {
+  const page = await asCaller(request, 'data.runs.read', 'run_page', [Number(request.query.limit), null, null]);
+  reply.type('application/json').send(page.body);
+});
+app.post('/v1/threads/:thread/messages', async (request, reply) => {
+  reply.code(201);
+  return (await asCaller(request, 'data.threads.write', 'message_create', [request.params.thread, request.body.content])).item;
+});
+app.post('/v1/threads/:thread/runs', async (request, reply) => {
+  reply.code(201);
+  const strategy = request.body.multitask_strategy;
+  return (await asCaller(request, 'data.runs.write', 'run_create', [request.params.thread, null, null, strategy, limits])).item;
+});
+app.listen({ path: process.env.SOCKET }).then(() => {
+  fs.chmodSync(process.env.SOCKET, 0o666);
+  console.log('ready');
+});

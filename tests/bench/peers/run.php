@@ -1,0 +1,27 @@
+<?php
+// GET of one run with php-fpm: opcache, a persistent connection, statements prepared once a process.
+// Called by php-fpm for peers.py; STATEMENTS and DATABASE come from its pool's environment.
+
+$db = pg_pconnect(getenv('DATABASE'));
+if (!@pg_execute($db, 'begin', [])) {
+    $statements = json_decode(file_get_contents(getenv('STATEMENTS')), true);
+    pg_prepare($db, 'begin', 'BEGIN');
+    pg_prepare($db, 'commit', 'COMMIT');
+    pg_prepare($db, 'authenticate', $statements['authenticate']);
+    pg_prepare($db, 'run_show', $statements['run_show']);
+    pg_execute($db, 'begin', []);
+}
+$token = substr($_SERVER['HTTP_AUTHORIZATION'], 7);
+$context = json_encode(['trace_id' => bin2hex(random_bytes(16)), 'client_ip' => '127.0.0.1', 'user_agent' => '']);
+$run = basename($_SERVER['REQUEST_URI']);
+$hash = '\x' . hash('sha256', $token);
+$who = pg_execute($db, 'authenticate', [$hash, 'f', null, 'data.runs.read', 't', $context]);
+$found = pg_execute($db, 'run_show', [$run]);
+if (!$who || !$found) {
+    pg_query($db, 'ROLLBACK');
+    http_response_code(500);
+    exit;
+}
+pg_execute($db, 'commit', []);
+header('Content-Type: application/json');
+echo pg_fetch_result($found, 0, 0);

@@ -1,0 +1,159 @@
+"""Requests: one run read, fifty listed, a message posted, a run posted; against pgbench, the bare
+libfcgi pool, php-fpm and fastify with the same statements."""
+
+import hashlib
+import json
+import statistics
+
+from world import ROUNDS, SECONDS
+
+OURS = ("pool", "nginx", "Postgres")
+RUN = {"multitask_strategy": "enqueue"}
+
+
+def pipelined(world, account, statement, values):
+    """The API's batch as pgbench says it: who calls and what is asked, in one pipeline."""
+    context = json.dumps({"trace_id": "0" * 32, "client_ip": "127.0.0.1", "user_agent": "wrk"})
+    digest = hashlib.sha256(account.token.encode()).hexdigest()
+    authenticate = filled(world.statements["authenticate"],
+                          [f"'\\x{digest}'", "false", "NULL", "'data.runs.read'", "true",
+                           f"'{context}'"])
+    return ("\\startpipeline\n" + one_line(authenticate) + ";\n"
+            + one_line(filled(world.statements[statement], values)) + ";\n\\endpipeline\n")
+
+
+def filled(statement, values):
+    for number, value in reversed(list(enumerate(values, start=1))):
+        statement = statement.replace(f"${number}", value)
+    return statement
+
+
+def one_line(statement):
+    return " ".join(statement.split())
+
+
+class Work:
+    """A load with its rounds, of ours or of a peer."""
+
+    def __init__(self, name, groups, run):
+        self.name, self.groups, self.run = name, groups, run
+        self.rates, self.p99s, self.costs = [], [], []
+
+    def measure(self, meter):
+        meter.start()
+        count, rate, p99 = self.run()
+        self.costs.append(meter.per_unit(count))
+        self.rates.append(rate)
+        self.p99s.append(p99)
+
+
+def ratios(ours, theirs):
+    return [own / other for own, other in zip(ours, theirs)]
+
+
+def prepare(world):
+    """64 organizations with threads; the reader has 50 runs that have ended."""
+    reader = world.accounts(1, 50)[0]
+    api = world.api(reader)
+    runs = [api.start_run(thread) for thread in reader.threads]
+    writers = world.accounts(64, max(40, round(62 * SECONDS)))  # threads that are idle
+    world.wait_for_runs()
+    targets = [(account.token, f"/v1/threads/{thread}/")
+               for threads in zip(*(account.threads for account in writers))
+               for account, thread in zip(writers, threads)]
+    return reader, runs[0], targets
+
+
+def works_of(world, peers, reader, run, targets):
+    message = world.post_script("message.lua", [(t, p + "messages") for t, p in targets],
+                                json.dumps({"content": "[delay 0] [words 1]"}))
+    start = world.post_script("start.lua", [(t, p + "runs") for t, p in targets], json.dumps(RUN))
+    asked = {"GET run": (f"/v1/runs/{run}", None, 32),
+             "GET 50 runs": ("/v1/runs?limit=50", None, 32),
+             "POST message": ("/", message, 16), "POST run": ("/", start, 16)}
+    works = {}
+
+    def work(name, asked_name, server, groups, port):
+        path, script, connections = asked[asked_name]
+        works[asked_name, server] = Work(
+            name, groups, lambda: world.wrk(path, reader, script, connections, port))
+
+    for name in asked:
+        work(name, name, "Hostler", OURS, world.port)
+        if peers.has("fastify"):
+            work(name + ", fastify+pg", name, "fastify", ("fastify", "peer nginx", "Postgres"),
+                 peers.port("fastify"))
+    if peers.has("php"):
+        work("GET run, php-fpm", "GET run", "php", ("php", "peer nginx", "Postgres"),
+             peers.port("php"))
+    if peers.has("hello"):
+        work("libfcgi hello, no database", "GET run", "hello", ("hello", "peer nginx"),
+             peers.port("hello"))
+    return works
+
+
+def check_same_answer(world, peers, reader, run):
+    """A peer that answers something else does other work."""
+    path = f"/v1/runs/{run}"
+    wanted = world.api(reader).call("GET", path)
+    for name in ("fastify", "php"):
+        if peers.has(name):
+            api = world.api(reader)
+            api.line.close()
+            api.line.port = peers.port(name)
+            if api.call("GET", path) != wanted:
+                raise SystemExit(f"{name} answers something else than Hostler")
+
+
+def rest(world, peers, meter, figures):
+    reader, run, targets = prepare(world)
+    check_same_answer(world, peers, reader, run)
+    works = works_of(world, peers, reader, run, targets)
+    script = world.file("run.sql", pipelined(world, reader, "run_show", [f"'{run}'"]))
+    for (asked, _), work in works.items():  # Node compiles what is hot, Postgres caches plans
+        if not asked.startswith("POST"):
+            work.run()
+    bare = []
+    for _ in range(ROUNDS):
+        bare.append(world.pgbench(script))
+        for (asked, _), work in works.items():
+            work.measure(meter)
+            if asked == "POST run":
+                world.drop_queue()
+    tell(figures, works, bare)
+
+
+def tell(figures, works, bare):
+    figures.add("pgbench, the same two statements in a pipeline, 4 clients", bare, "a second")
+    for work in works.values():
+        figures.add(work.name, work.rates, "a second")
+    for (asked, server), work in works.items():
+        if server == "Hostler":
+            figures.cpu(work.name, work.costs, work.groups, 90 if asked == "GET run" else None)
+        elif asked == "GET run":
+            figures.cpu(work.name, work.costs, work.groups)
+    own = {asked: work for (asked, server), work in works.items() if server == "Hostler"}
+    figures.add("GET run / pgbench", ratios(own["GET run"].rates, bare), "times", at_least=0.40)
+    for (asked, server), work in works.items():
+        goal = {"fastify": 2.5 if asked == "GET run" else 1.5, "php": 3}.get(server)
+        if server != "Hostler":
+            figures.add(f"{asked} / {work.name.rpartition(', ')[2] if goal else 'libfcgi hello'}",
+                        ratios(own[asked].rates, work.rates), "times", at_least=goal)
+    figures.add("POST run, 16 clients, 64 organizations", own["POST run"].rates, "a second",
+                at_least=3000)
+    figures.add("GET run, p99", own["GET run"].p99s, "ms")
+    if peer := works.get(("GET run", "fastify")):
+        figures.add("GET run, p99 / fastify's", ratios(own["GET run"].p99s, peer.p99s), "times",
+                    at_most=0.4, note=f"fastify's is {statistics.median(peer.p99s):.1f} ms")
+    chart(figures, works, bare)
+
+
+def chart(figures, works, bare):
+    middle = lambda rounds: sorted(rounds)[len(rounds) // 2]
+    of_get = [(work.name, {"": middle(work.rates)})
+              for (asked, _), work in works.items() if asked == "GET run"]
+    figures.chart("get-run", "One run read, TLS, 32 clients", "requests a second",
+                  [("pgbench (no HTTP)", {"": middle(bare)})] + of_get)
+    figures.chart("cpu", "Server CPU", "µs a request", [
+        (work.name, {group.removeprefix("peer "): middle([cost[group] for cost in work.costs])
+                     for group in work.groups}) for work in works.values()])
