@@ -132,7 +132,8 @@ Result DbSession::checked(pg_result* raw, std::string_view text) {
   std::string message = field(raw, PG_DIAG_MESSAGE_PRIMARY);
   std::optional<ErrorCode> raised = error_code_named(message);
   if (state == "HS000" && raised) throw error_from(raw);
-  ErrorCode code = state == "55P03" ? ErrorCode::overload_busy : ErrorCode::internal_error;
+  bool is_locked_out = state == "55P03" || state == "40P01";
+  ErrorCode code = is_locked_out ? ErrorCode::overload_busy : ErrorCode::internal_error;
   throw Error(code, {}, words_of(raw, text));
 }
 
