@@ -47,7 +47,7 @@ PasswordPlaces::~PasswordPlaces() {
 
 int PasswordPlaces::waiting_in_pool() const {
   int sum = 0;
-  for (int seat = 0; seat < seats_; ++seat) sum += memory_->waiting[seat].load();
+  for (int seat = 0; seat < seats_; ++seat) sum += waiting(seat);
   return sum;
 }
 

@@ -23,12 +23,12 @@ class PasswordPlaces {
   PasswordPlaces& operator=(const PasswordPlaces&) = delete;
 
   bool is_alone() const { return is_alone_; }
-  void begin_wait(int seat) { memory_->waiting[seat].fetch_add(1); }
-  void end_wait(int seat) { memory_->waiting[seat].fetch_sub(1); }
-  int waiting(int seat) const { return memory_->waiting[seat].load(); }
+  void begin_wait(int seat) { waiters(seat).fetch_add(1); }
+  void end_wait(int seat) { waiters(seat).fetch_sub(1); }
+  int waiting(int seat) const { return waiters(seat).load(); }
   int waiting_in_pool() const;  // of all seats
   // Before a new process takes the seat: those who waited with the last one.
-  void clear(int seat) { memory_->waiting[seat].store(0); }
+  void clear(int seat) { waiters(seat).store(0); }
 
  private:
   friend class PasswordLocks;
@@ -36,6 +36,8 @@ class PasswordPlaces {
   struct Memory {
     std::array<std::atomic<int>, seats_max> waiting;
   };
+  std::atomic<int>& waiters(int seat) const { return memory_->waiting[static_cast<size_t>(seat)]; }
+
   Memory* memory_;
   int seats_;
   bool is_alone_ = false;

@@ -21,7 +21,7 @@ const TestUser& admin() {
 
 std::string percent_encoded(std::string_view text) {
   std::string encoded;
-  for (unsigned char c : text) encoded += fmt::format("%{:02X}", c);
+  for (char c : text) encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   return encoded;
 }
 
