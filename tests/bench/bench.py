@@ -1,10 +1,12 @@
 """All parts of the bench in their order, on the private stack of an env file; for tests/bench/run.
 
-A part is a function of world, peers, meter and figures. One that cannot be measured ends the bench
-with the reason: a figure that is missing must not look like one that is fine."""
+A part is a function of world, peers, meter and figures. One that cannot be measured is told loudly,
+and the bench fails in the end: a figure that is missing must not look like one that is fine."""
 
+import http.client
 import os
 import shutil
+import subprocess
 import sys
 import time
 
@@ -38,6 +40,18 @@ PARTS = (
 )
 
 
+def measure(part, world, peers, meter, figures):
+    try:
+        part(world, peers, meter, figures)
+    except (SystemExit, OSError, LookupError, ValueError, http.client.HTTPException,
+            subprocess.SubprocessError) as fault:
+        figures.fail(f"{type(fault).__name__}: {fault}")
+        try:
+            world.drop_queue()
+        except SystemExit:
+            pass
+
+
 def main():
     if not shutil.which("wrk"):
         raise SystemExit("wrk is missing: apt-get install wrk")
@@ -57,7 +71,7 @@ def main():
             if not ONLY or name in ONLY:
                 figures.begin_part(title)
                 foreign = Foreign(meter)
-                part(world, peers, meter, figures)
+                measure(part, world, peers, meter, figures)
                 figures.end_part(foreign.share())
     finally:
         peers.stop()
@@ -66,6 +80,8 @@ def main():
     if folder:
         figures.write(folder, f"Rounds: {ROUNDS} of {SECONDS:g} s each.")
         print(f"Written: {os.path.relpath(folder)}/performance.md")
+    if figures.failed:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

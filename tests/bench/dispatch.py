@@ -91,7 +91,7 @@ def jobs_of_graphile(world, peers):
     environment.update({"SECONDS": str(SECONDS), "PRODUCERS": "16", "NODE_ENV": "production",
                         "NO_LOG_SUCCESS": "1"})
     done = subprocess.run(["node", peers.script("jobs.mjs")], env=environment, capture_output=True,
-                          text=True, check=False)
+                          text=True, check=False, timeout=60 + SECONDS)
     for line in done.stdout.splitlines():
         if line.startswith("{"):
             return json.loads(line), None

@@ -53,6 +53,7 @@ class Figures:
         self.parts = []  # (title, rows, foreign)
         self.charts = {}
         self.skipped = []
+        self.failed = []
 
     def begin_part(self, title):
         self.parts.append([title, [], None])
@@ -91,6 +92,11 @@ class Figures:
         self.skipped.append((what, why))
         print(f"\n  !! SKIPPED: {what}: {why}", flush=True)
 
+    def fail(self, why):
+        """The part that is on could not be measured."""
+        self.failed.append((self.parts[-1][0], why))
+        print(f"\n  !! FAILED: {self.parts[-1][0]}: {why}", flush=True)
+
     def missed(self):
         return [row for _, rows, _ in self.parts for row in rows if row[5] == "MISSED"]
 
@@ -102,6 +108,8 @@ class Figures:
             print(f"  missed: {row[0]}: {row[1]} {row[2]}, goal {row[4]}")
         for what, why in self.skipped:
             print(f"  skipped: {what}: {why}")
+        for what, why in self.failed:
+            print(f"  FAILED: {what}: {why}")
 
     def write(self, folder, settings):
         os.makedirs(os.path.join(folder, "performance"), exist_ok=True)
@@ -124,10 +132,10 @@ class Figures:
         lines += ["\n## Plots\n"]
         lines += [f"![{title}](performance/{name}.svg)\n"
                   for name, (title, _, _) in self.charts.items()]
-        if self.skipped:
+        if self.skipped or self.failed:
             lines += ["## Not measured\n"]
-            lines += [textwrap.fill(f"- {what}: {why}", 110, subsequent_indent="  ")
-                      for what, why in self.skipped]
+            lines += [textwrap.fill(f"- {what}: {without_places(why)}", 110, subsequent_indent="  ")
+                      for what, why in self.skipped + self.failed]
         return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -142,6 +150,11 @@ of its rounds, the spread half the distance of the best from the worst.
 {machine}
 
 {settings}"""
+
+
+def without_places(text):
+    """A document that is published names no folders of the machine."""
+    return re.sub(r"/[\w.-]+/\S*", "…", text)
 
 
 def first_line(*command):

@@ -43,7 +43,10 @@ class Peers:
         self.install_debian()
         for name, start in (("hello", self.start_hello), ("fastify", self.start_fastify),
                             ("php", self.start_php), ("nchan", self.check_nchan)):
-            reason = start()
+            try:
+                reason = start()
+            except (OSError, subprocess.SubprocessError) as fault:
+                reason = str(fault)
             if reason:
                 self.figures.skip(name, reason)
             else:
@@ -79,9 +82,9 @@ class Peers:
             return None
         done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
                                "--loglevel=error", "--prefix", CACHE, *NPM_PACKAGES],
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False, timeout=180)
         if done.returncode != 0:
-            return f"npm install {' '.join(NPM_PACKAGES)}: {done.stderr.strip()[-200:]}"
+            return f"npm install {' '.join(NPM_PACKAGES)}: {' '.join(done.stderr.split()[:20])}"
         return None
 
     def script(self, name):

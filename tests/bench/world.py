@@ -2,12 +2,14 @@
 hash costs more than all else), one keep-alive connection, and the programs that make load."""
 
 import base64
+import contextlib
 import hashlib
 import http.client
 import json
 import os
 import re
 import secrets
+import signal
 import ssl
 import subprocess
 import time
@@ -94,11 +96,29 @@ class World:
             time.sleep(0.1)
         raise SystemExit(f"runs are still at work after {seconds} s")
 
+    @contextlib.contextmanager
+    def daemon_held(self):
+        """Stops the daemon, which would share the cores, for less than a lease. What is in the queue
+        then is dropped."""
+        pids = [int(pid) for pid in self.env["RUNNER_PIDS"].split()]
+        try:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+            self.cancel_queue()
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+        self.drop_queue()
+
     def drop_queue(self):
         """Ends what a load of POST run left waiting, without working it off."""
+        self.cancel_queue()
+        self.wait_for_runs()
+
+    def cancel_queue(self):
         self.sql("UPDATE runs SET status = 'cancelled', queued = false,"
                  " ended_at = clock_timestamp() WHERE status = 'running' AND owner_id IS NULL")
-        self.wait_for_runs()
 
     def wrk(self, path, account, script=None, connections=32, port=None):
         """(requests, a second, p99 in ms), never with an answer that is no success."""
