@@ -101,6 +101,7 @@ TEST(ModelScript, RefusesWhatCannotBeMeant) {
                                 "[words 0]",
                                 "[words 5 6]",
                                 "[words 100001]",
+                                "[stamps]",
                                 "[say]",
                                 "[say  ]",
                                 "[say never closed",

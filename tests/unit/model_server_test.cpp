@@ -127,6 +127,26 @@ TEST_F(ModelServer, StreamsWordByWordAndEndsWithDone) {
       fast);
 }
 
+TEST_F(ModelServer, StampsAreTheTimesAtWhichTheyWereWritten) {
+  serve(
+      [](uint16_t port) {
+        Client client(port);
+        client.send(post("[delay 5][stamps 3]"));
+        std::string answer = client.read_until("0\r\n\r\n");
+        std::vector<int64_t> stamps;
+        const std::string mark = R"("delta":{"content":")";
+        for (size_t at = answer.find(mark); at != answer.npos; at = answer.find(mark, at + 1)) {
+          int64_t stamp = 0;
+          std::from_chars(answer.data() + at + mark.size(), answer.data() + answer.size(), stamp);
+          if (stamp != 0) stamps.push_back(stamp);
+        }
+        ASSERT_EQ(stamps.size(), 3u) << answer;
+        EXPECT_GE(stamps[1] - stamps[0], 1000);
+        EXPECT_GE(stamps[2] - stamps[1], 1000);
+      },
+      fast);
+}
+
 TEST_F(ModelServer, AnswersRequestsSentAheadOnOneConnectionInTheirOrder) {
   serve(
       [](uint16_t port) {
