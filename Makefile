@@ -266,9 +266,13 @@ hosts-test: ## two API and three runner hosts, a primary that is lost and its st
 
 # ---------------------------------------------------------------- documents
 
-.PHONY: lint-api
+.PHONY: lint-api prism
 lint-api: ## lint docs/openapi.yaml with Redocly's linter; skips loudly when npm cannot get it
 	@tests/prism/run lint
+
+prism: ## the api tests with Stoplight's prism as judge between client and server; skips loudly without npm
+	+@$(MAKE) --no-print-directory $(parallel) programs $(BUILD)/api_test
+	@TEST_BUILD=$(CURDIR)/$(BUILD) tests/prism/run api
 
 .PHONY: api-doc
 api-doc: ## write docs/api.md anew, from docs/openapi.yaml

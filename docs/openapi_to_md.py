@@ -45,7 +45,8 @@ def type_words(document, schema):
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
-        return " or ".join(f"`{value}`" if value != "" else '`""`' for value in schema["enum"])
+        shown = {"": '""', None: "null"}
+        return " or ".join(f"`{shown.get(value, value)}`" for value in schema["enum"])
     kind = schema.get("type", "any value")
     kinds = kind if isinstance(kind, list) else [kind]
     words = []

@@ -102,6 +102,21 @@ ApiStack::ApiStack(ApiStackOptions options)
                   false};
   nginx_ = std::make_unique<Child>(nginx);
   wait_until_ready();
+  if (const char* prism = std::getenv("TEST_PRISM")) start_prism(prism);
+}
+
+// Not with --errors: prism would answer the bad requests of our tests itself. It tells what it
+// finds in a header, which tests/support/client.cpp reads.
+void ApiStack::start_prism(const std::string& program) {
+  int port = free_port();
+  ChildPlan plan{{program, "proxy", "docs/openapi.yaml", fmt::format("https://127.0.0.1:{}", port_),
+                  "--port", std::to_string(port), "--host", "127.0.0.1"},
+                 {"NODE_EXTRA_CA_CERTS=" + certificate()},
+                 folder_.path + "/prism.log",
+                 false};
+  prism_ = std::make_unique<Child>(plan);
+  line_.go_through(fmt::format("http://127.0.0.1:{}", port));
+  wait_until_ready();
 }
 
 ApiStack::~ApiStack() = default;

@@ -2,6 +2,9 @@
 // behind the real nginx with TLS, and, when asked for, the real hostler-runner with the stand-in
 // model. All in a folder of its own that goes away with it, together with every program it started.
 //
+// TEST_PRISM=PROGRAM: prism stands between the clients and nginx, and what it finds wrong with an
+// answer fails the test (make prism).
+//
 // Tests share one (ApiStack::shared()) and keep apart by making users of their own. Tests of a
 // setting start one with that setting.
 #pragma once
@@ -57,6 +60,7 @@ class ApiStack {
   void write_nginx();
   void start_model();
   void wait_until_ready();
+  void start_prism(const std::string& program);
 
   ApiStackOptions options_;
   Folder folder_;
@@ -69,6 +73,7 @@ class ApiStack {
   std::unique_ptr<Child> api_;
   std::unique_ptr<Child> runner_;
   std::unique_ptr<Child> nginx_;
+  std::unique_ptr<Child> prism_;
   Line line_;
 };
 

@@ -51,6 +51,8 @@ class Line {
   // The status alone, and 0 for no answer, without judging either: for waiting.
   int quiet_status(const std::string& path);
   const std::string& base_url() const { return base_url_; }
+  // From here on calls go to this address, where somebody hands them on.
+  void go_through(std::string base_url) { base_url_ = std::move(base_url); }
 
  private:
   Task<Answer> send(Call call);
