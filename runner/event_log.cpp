@@ -43,7 +43,14 @@ void EventLog::mark_dirty(const RunPtr& run) {
   if (run->is_dirty) return;
   run->is_dirty = true;
   dirty_.push_back(run);
-  wake_.notify();
+  // Not at once: what is appended in one go (an event, and the step that it tells of) must commit
+  // together, and a signal resumes its waiter here and now.
+  if (is_wake_due_) return;
+  is_wake_due_ = true;
+  loop_.defer([this] {
+    is_wake_due_ = false;
+    wake_.notify();
+  });
 }
 
 void EventLog::append(const RunPtr& run, std::string_view type, std::string data_json) {

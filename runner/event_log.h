@@ -28,7 +28,8 @@ class EventLog {
   EventLog(Loop& loop, Database& db, EventFeed& feed, std::string daemon_id,
            std::function<void(const RunPtr&)> on_lost);
 
-  // The events get their numbers now and reach the disk with the next flush.
+  // The events get their numbers now and reach the disk with the next flush. What is appended
+  // without a suspension in between commits in one transaction.
   void append(const RunPtr& run, std::string_view type, std::string data_json);
   // Deltas of one channel that gather between two flushes become one event.
   void append_delta(const RunPtr& run, std::string_view channel, std::string_view text);
@@ -93,6 +94,7 @@ class EventLog {
   Signal wake_;
   Signal idle_;
   bool is_writing_ = false;
+  bool is_wake_due_ = false;
   int64_t events_written_ = 0;
   int64_t flushes_ = 0;
 

@@ -1,0 +1,127 @@
+// The event log over a real database: an event and the step that it tells of are one transaction,
+// whether or not the log is idle when they are appended.
+#include "runner/event_log.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "lib/loop/task_set.h"
+#include "tests/support/run_task.h"
+#include "tests/support/run_world.h"
+
+namespace hostler::runner {
+namespace {
+
+using testing_support::run_task;
+using testing_support::RunWorld;
+using testing_support::TestDatabase;
+
+class EventLogTest : public ::testing::Test {
+ protected:
+  EventLogTest()
+      : db_(loop_, options(database_)),
+        daemon_id_(world_.new_daemon("here")),
+        log_(loop_, db_, feed_, daemon_id_, [](const RunPtr&) {}),
+        tasks_(loop_, [](const std::string&, std::exception_ptr) { FAIL() << "the log broke"; }) {
+    run_->thread_id = world_.new_thread();
+    run_->id = world_.new_run(run_->thread_id);
+    run_->org_id = world_.org_id;
+    run_->epoch = world_.claim(daemon_id_, run_->id);
+    log_.others_alive = false;
+    tasks_.add("log", log_.run());
+  }
+  static DatabaseOptions options(const TestDatabase& database) {
+    DatabaseOptions options;
+    options.conninfo = database.runner_url();
+    return options;
+  }
+  // In the log's own loop, when it has nothing to do.
+  void commit(const std::function<void()>& append) {
+    append();
+    EXPECT_TRUE(run_task(loop_, log_.committed(run_)));
+  }
+  // The transaction that wrote the row.
+  std::string writer(const std::string& table, const std::string& condition) {
+    return world_.column(fmt::format("SELECT xmin FROM {} WHERE {}", table, condition));
+  }
+  std::string writer_of_event(const std::string& type) {
+    return writer("run_events", fmt::format("run_id = '{}' AND type = '{}'", run_->id, type));
+  }
+  std::string writer_of_run() { return writer("runs", fmt::format("id = '{}'", run_->id)); }
+  ToolCall call(const std::string& id) { return {id, "web_search", "{}"}; }
+  TurnRecord turn() {
+    TurnRecord record;
+    record.turn = 1;
+    record.text = "hello";
+    record.tool_calls_json = R"([{"id":"a","name":"web_search","arguments":"{}"}])";
+    record.usage.output_tokens = 1;
+    return record;
+  }
+
+  TestDatabase database_;
+  RunWorld world_{database_};
+  Loop loop_;
+  Database db_;
+  EventFeed feed_;
+  std::string daemon_id_;
+  EventLog log_;
+  RunPtr run_ = std::make_shared<ActiveRun>();
+  TaskSet tasks_;
+};
+
+TEST_F(EventLogTest, EndsARunInTheTransactionOfItsTerminalEvent) {
+  commit([&] { log_.append(run_, "run.started", "{}"); });
+  commit([&] {
+    Ending ending;
+    ending.status = "failed";
+    ending.code = "model.rejected";
+    ending.message = "no";
+    ending.answer = "text";
+    log_.end(run_, "run.failed", "{}", std::move(ending));
+  });
+  EXPECT_NE(writer_of_event("run.failed"), "");
+  EXPECT_EQ(writer_of_event("run.failed"), writer_of_run());
+  EXPECT_NE(writer_of_event("run.started"), writer_of_run());
+}
+
+TEST_F(EventLogTest, CommitsATurnWithTheCallsItTellsOf) {
+  commit([&] { log_.append(run_, "run.started", "{}"); });
+  commit([&] {
+    log_.append(run_, "tool.call", "{}");
+    log_.commit_turn(run_, turn());
+  });
+  std::string turns = writer("run_turns", fmt::format("run_id = '{}'", run_->id));
+  EXPECT_NE(turns, "");
+  EXPECT_EQ(writer_of_event("tool.call"), turns);
+}
+
+TEST_F(EventLogTest, CommitsAToolsResultWithItsEvent) {
+  commit([&] { log_.commit_turn(run_, turn()); });
+  commit([&] {
+    ToolRecord record;
+    record.turn = 1;
+    record.call = call("a");
+    record.result = "{}";
+    log_.commit_tool(run_, std::move(record), "{}");
+  });
+  std::string results = writer("run_tool_results", fmt::format("run_id = '{}'", run_->id));
+  EXPECT_NE(results, "");
+  EXPECT_EQ(writer_of_event("tool.result"), results);
+}
+
+TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
+  commit([&] { log_.append(run_, "run.started", "{}"); });
+  commit([&] {
+    WaitRecord record;
+    record.request_json = R"({"request_id":"01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"})";
+    record.wait_seconds = 60;
+    log_.wait(run_, "{}", std::move(record));
+  });
+  EXPECT_NE(writer_of_event("run.waiting_for_input"), "");
+  EXPECT_EQ(writer_of_event("run.waiting_for_input"), writer_of_run());
+  EXPECT_EQ(world_.column("SELECT status FROM runs"), "waiting_for_input");
+}
+
+}  // namespace
+}  // namespace hostler::runner
