@@ -45,10 +45,14 @@ def starts(world, peers, meter, figures):
                    os.path.join(state, "hostler.toml")]
         figures.add(f"{name}, exec to ready", [ready_after(program, environment, folder)
                                                for _ in range(ROUNDS)], "s", at_most=1)
-    begin = time.perf_counter()
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith(("MAKE", "MFLAGS"))}
+    if subprocess.run(["make", "-q", "programs"], cwd=world.source, env=environment, check=False,
+                      capture_output=True).returncode != 0:
+        return figures.skip("make up, the second time", "the programs are older than the sources")
+    begin = time.perf_counter()
     subprocess.run(["make", "--no-print-directory", "up", f"PORT={world.port}",
                     f"VAR={os.environ['VAR']}"], cwd=world.source, env=environment, check=True,
                    stdout=subprocess.DEVNULL)
     figures.add("make up, the second time", time.perf_counter() - begin, "s", at_most=5)
+    return None

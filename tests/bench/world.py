@@ -98,8 +98,8 @@ class World:
 
     @contextlib.contextmanager
     def daemon_held(self):
-        """Stops the daemon, which would share the cores, for less than a lease. What is in the queue
-        then is dropped."""
+        """Stops the daemon, which would share the cores, for less than a lease; then drops what is
+        in the queue."""
         pids = [int(pid) for pid in self.env["RUNNER_PIDS"].split()]
         try:
             for pid in pids:
@@ -117,8 +117,8 @@ class World:
         self.wait_for_runs()
 
     def cancel_queue(self):
-        self.sql("UPDATE runs SET status = 'cancelled', queued = false,"
-                 " ended_at = clock_timestamp() WHERE status = 'running' AND owner_id IS NULL")
+        self.sql("UPDATE runs SET status = 'cancelled', queued = false, ended_at ="
+                 " clock_timestamp() WHERE status = 'running' AND owner_id IS NULL")
 
     def wrk(self, path, account, script=None, connections=32, port=None):
         """(requests, a second, p99 in ms), never with an answer that is no success."""
