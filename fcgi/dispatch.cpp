@@ -124,12 +124,13 @@ bool owes_denial(const Request& request, const Error& fault) {
 // Whoever shows a token that is none, or lost it, must not use up what others of the organization
 // may: that counts for the address. A token that is good counts for its organization, also when its
 // first requests fail.
-void settle_count(Services& services, Request& request, const Error& fault) {
+void settle_count(Services& services, Request& request, Error& fault) {
   if (request.credential.kind == Credential::Kind::none) return;
   int status = error_row(fault.code).status;
   bool is_stranger = fault.code == ErrorCode::orgs_not_found && !request.org_named().empty();
   if (status == 401) {
-    services.limits().count_refused(request, services.settings());
+    std::optional<Error> limited = services.limits().count_refused(request, services.settings());
+    if (limited) fault = std::move(*limited);
   } else if (is_stranger) {
     services.limits().forget(request);
   } else if (status < 500 && !request.rate && request.route->rate != Rate::none) {

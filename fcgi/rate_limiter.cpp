@@ -45,52 +45,47 @@ int64_t org_limit(const Bucket& bucket, const Settings& settings) {
   return granted > 0 ? granted : settings.integer("limit.requests_per_minute");
 }
 
-void refuse(const BucketLevel& level, std::string_view whose) {
+Error too_many(const BucketLevel& level, std::string_view whose) {
   Error error(ErrorCode::rate_limit_exceeded,
               fmt::format("{} may make {} requests a minute; wait {} s.", whose,
                           level.limit_per_minute, level.retry_after_s));
   error.retry_after_s = static_cast<int>(level.retry_after_s);
-  throw error;
+  return error;
 }
 
 }  // namespace
 
-Bucket* RateLimiter::bucket_of_address(const Request& request, int64_t now) const {
+std::optional<Error> RateLimiter::count_address(Request& request, const Settings& settings) const {
+  int64_t now = now_ns();
   std::optional<uint64_t> address = address_id(request.client_ip);
-  return address ? table_.address_bucket(*address, now) : nullptr;
+  Bucket* bucket = address ? table_.address_bucket(*address, now) : nullptr;
+  if (bucket == nullptr) return std::nullopt;
+  int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
+  request.rate = RateCount{address_policy, take_request(*bucket, limit, now, false)};
+  if (request.rate->level.is_admitted) return std::nullopt;
+  return too_many(request.rate->level, "An address");
 }
 
 void RateLimiter::admit(Request& request, const Settings& settings) const {
   if (request.route->rate == Rate::none) return;
-  int64_t now = now_ns();
-  bool is_anonymous = request.credential.kind == Credential::Kind::none;
-  uint64_t org = is_anonymous ? 0 : table_.org_of_token(token_id(request));
-  if (org != 0) {
-    Bucket* bucket = table_.org_bucket(org, now);
-    if (bucket == nullptr) return;
-    int64_t limit = org_limit(*bucket, settings);
-    request.rate = RateCount{org_policy, take_request(*bucket, limit, now, Taking::if_room)};
-    if (!request.rate->level.is_admitted) refuse(request.rate->level, "The organization");
+  if (request.credential.kind == Credential::Kind::none) {
+    std::optional<Error> refusal = count_address(request, settings);
+    if (refusal) throw *refusal;
     return;
   }
-  Bucket* bucket = bucket_of_address(request, now);
+  int64_t now = now_ns();
+  uint64_t org = table_.org_of_token(token_id(request));
+  Bucket* bucket = org == 0 ? nullptr : table_.org_bucket(org, now);
   if (bucket == nullptr) return;
-  int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
-  Taking taking = is_anonymous ? Taking::if_room : Taking::nothing;
-  RateCount count{address_policy, take_request(*bucket, limit, now, taking)};
-  // A token that nobody knows may be a good one: its request is counted when that is known.
-  if (is_anonymous || !count.level.is_admitted) request.rate = count;
-  if (!count.level.is_admitted) refuse(count.level, "An address");
+  int64_t limit = org_limit(*bucket, settings);
+  request.rate = RateCount{org_policy, take_request(*bucket, limit, now, false)};
+  if (!request.rate->level.is_admitted) throw too_many(request.rate->level, "The organization");
 }
 
-void RateLimiter::count_refused(Request& request, const Settings& settings) const {
+std::optional<Error> RateLimiter::count_refused(Request& request, const Settings& settings) const {
   forget(request);
-  if (request.route->rate == Rate::none) return;
-  int64_t now = now_ns();
-  Bucket* bucket = bucket_of_address(request, now);
-  if (bucket == nullptr) return;
-  int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
-  request.rate = RateCount{address_policy, take_request(*bucket, limit, now, Taking::in_any_case)};
+  if (request.route->rate == Rate::none) return std::nullopt;
+  return count_address(request, settings);
 }
 
 bool RateLimiter::learn(Request& request, const Settings& settings) const {
@@ -102,7 +97,7 @@ bool RateLimiter::learn(Request& request, const Settings& settings) const {
   if (!request.rate) {
     table_.remember_token(token_id(request), org);
     int64_t limit = org_limit(*bucket, settings);
-    request.rate = RateCount{org_policy, take_request(*bucket, limit, now, Taking::in_any_case)};
+    request.rate = RateCount{org_policy, take_request(*bucket, limit, now, true)};
   }
   int64_t asked = bucket->asked_ns.load(std::memory_order_relaxed);
   bool is_due = asked == 0 || now - asked > ask_every_ns;

@@ -4,9 +4,12 @@
 // whose a token is. Never asks, never waits.
 #pragma once
 
+#include <optional>
+
 #include "fcgi/rate_table.h"
 #include "fcgi/request.h"
 #include "fcgi/response.h"
+#include "lib/error.h"
 #include "lib/settings.h"
 
 namespace hostler {
@@ -15,9 +18,8 @@ class RateLimiter {
  public:
   explicit RateLimiter(const RateTable& table) : table_(table) {}
 
-  // Counts the request; throws 429 when there is no room. A token that is not known yet is not
-  // counted, and passes unless its address has used up what it may. The credential must have been
-  // read, if there is a good one.
+  // Counts the request; throws 429 when there is no room. A token that is not known yet passes. The
+  // credential must have been read, if there is a good one.
   void admit(Request& request, const Settings& settings) const;
   // The database has told the caller's organization. True when somebody should look up the
   // organization's entitlement, and tell it to set_granted: at most one process every two seconds.
@@ -31,10 +33,11 @@ class RateLimiter {
   // It counts for nobody (any more).
   void forget(const Request& request) const;
   // The database refused the token: the request was an anonymous one, and counts for its address.
-  void count_refused(Request& request, const Settings& settings) const;
+  // Answers the 429 that stands before the 401, when there is no room.
+  std::optional<Error> count_refused(Request& request, const Settings& settings) const;
 
  private:
-  Bucket* bucket_of_address(const Request& request, int64_t now) const;
+  std::optional<Error> count_address(Request& request, const Settings& settings) const;
   const RateTable& table_;
 };
 

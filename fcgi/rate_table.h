@@ -69,11 +69,8 @@ class RateTable {
   Memory* memory_;
 };
 
-// Whether there is room is told in each case. in_any_case: it was served already and is only
-// counted.
-enum class Taking { nothing, if_room, in_any_case };
-// A request taken from the bucket.
-BucketLevel take_request(Bucket& bucket, int64_t limit_per_minute, int64_t now_ns, Taking taking);
+// A request taken from the bucket. must: it was served already and is only counted.
+BucketLevel take_request(Bucket& bucket, int64_t limit_per_minute, int64_t now_ns, bool must);
 
 uint64_t spread_id(uint64_t value);
 uint64_t spread_id(std::string_view bytes);
