@@ -119,31 +119,26 @@ bool RunParts::has_open_calls() const {
 }
 
 std::vector<ChatMessage> RunParts::messages() const {
-  std::vector<ChatMessage> all;
-  if (!system_prompt.empty()) {
-    ChatMessage system;
-    system.role = ChatRole::system;
-    system.text = system_prompt;
-    all.push_back(std::move(system));
-  }
-  all.insert(all.end(), history.begin(), history.end());
+  std::vector<Exchange> exchanges;
   for (const FinishedTurn& turn : turns) {
-    ChatMessage said;
-    said.role = ChatRole::assistant;
-    said.text = turn.text;
-    said.tool_calls = turn.calls;
-    all.push_back(std::move(said));
+    Exchange exchange;
+    exchange.said.role = ChatRole::assistant;
+    exchange.said.text = turn.text;
     for (const ToolCall& call : turn.calls) {
-      auto place = results.find({turn.turn, call.id});
-      if (place == results.end()) continue;
-      ChatMessage answer;
+      exchange.said.tool_calls.push_back(call);
+      ChatMessage& answer = exchange.results.emplace_back();
       answer.role = ChatRole::tool;
       answer.tool_call_id = call.id;
-      answer.text = place->second.content;
-      all.push_back(std::move(answer));
+      // A turn follows when every call has its result; should one be missing all the same, the
+      // model is told: providers refuse a call without a result.
+      auto place = results.find({turn.turn, call.id});
+      answer.text = place == results.end()
+                        ? tool_error_json("tool.timeout", "The call was not finished.")
+                        : place->second.content;
     }
+    exchanges.push_back(std::move(exchange));
   }
-  return all;
+  return fitted_messages(system_prompt, history, std::move(exchanges), history_bytes);
 }
 
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
@@ -170,8 +165,8 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   add_steps(parts, loaded.at(1), loaded.at(2), loaded.at(3));
 
   Batch read_history;
-  int64_t bytes_max = history_bytes_max(row.integer("context_tokens"));
-  read_history.add(query::run_history, Params().text(run->id).integer(bytes_max));
+  parts.history_bytes = history_bytes_max(row.integer("context_tokens"));
+  read_history.add(query::run_history, Params().text(run->id).integer(parts.history_bytes));
   Results history = co_await read_patiently(services, std::move(read_history));
   parts.history = history_of(history.at(0));
   co_return parts;

@@ -38,6 +38,7 @@ struct RunParts {
   ModelRequest request;  // complete but for messages and tools
   std::string system_prompt;
   std::vector<ChatMessage> history;  // oldest first
+  int64_t history_bytes = 0;         // what the model is told at most
   std::vector<std::string> tools;
   std::vector<std::string> confirm_tools;
   RunLimits limits;
@@ -52,7 +53,8 @@ struct RunParts {
   }
   // Whether a call of the last turn waits for its result.
   bool has_open_calls() const;
-  // Everything the model is told: prompt, history, the run's own turns and results.
+  // Everything the model is told: prompt, history, the run's own turns and results, as much as
+  // history_bytes holds.
   std::vector<ChatMessage> messages() const;
 };
 

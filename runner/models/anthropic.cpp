@@ -2,6 +2,9 @@
 // runner/models/anthropic.h.
 #include "runner/models/anthropic.h"
 
+#include <algorithm>
+#include <set>
+
 namespace hostler {
 namespace {
 
@@ -14,10 +17,10 @@ bool is_of_user(const ChatMessage& message) {
   return message.role == ChatRole::user || message.role == ChatRole::tool;
 }
 
-// The API refuses empty texts.
+// The API refuses texts that are empty or hold nothing but spaces.
 bool says_nothing(const ChatMessage& message) {
   bool may_be_empty = message.role == ChatRole::tool || !message.tool_calls.empty();
-  return message.text.empty() && !may_be_empty;
+  return is_blank(message.text) && !may_be_empty;
 }
 
 void write_text_block(JsonWriter& json, std::string_view text) {
@@ -31,11 +34,12 @@ void write_blocks(JsonWriter& json, const ChatMessage& message) {
     json.end_object();
     return;
   }
-  if (!message.text.empty()) write_text_block(json, message.text);
+  if (!is_blank(message.text)) write_text_block(json, message.text);
   for (const ToolCall& call : message.tool_calls) {
     std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
     json.begin_object().member("type", "tool_use");
-    json.member("id", call.id).member("name", call.name).key("input");
+    json.member("id", call.id).member("name", name_on_the_wire(call.name));
+    json.key("input");
     // The model is shown what it wrote, also when it was not an object.
     if (arguments && arguments->is_object()) {
       json.value(*arguments);
@@ -46,32 +50,38 @@ void write_blocks(JsonWriter& json, const ChatMessage& message) {
   }
 }
 
+void begin_message(JsonWriter& json, bool is_user) {
+  json.begin_object().member("role", is_user ? "user" : "assistant").key("content").begin_array();
+}
+
 // Roles take turns: neighbours of one role become one message, and the results of a turn's tool
-// calls stand together at the head of the user's next one.
+// calls stand together at the head of the user's next one. The API wants the user to have the first
+// word, and the last: newer models refuse to go on with a message of their own.
 void write_messages(JsonWriter& json, const std::vector<ChatMessage>& messages) {
   json.key("messages").begin_array();
   bool is_open = false;
   bool is_user = true;
   for (const ChatMessage& message : messages) {
     if (message.role == ChatRole::system || says_nothing(message)) continue;
-    bool begins = !is_open || is_user != is_of_user(message);
-    if (!is_open && !is_of_user(message)) {
-      // A history that was cut begins with an answer; the API wants a question first.
-      json.begin_object().member("role", "user").key("content").begin_array();
-      write_text_block(json, "(Earlier messages are left out.)");
+    if (!is_open) {
+      begin_message(json, is_user);
       is_open = true;
+      // A history that was cut begins with an answer.
+      if (!is_of_user(message)) write_text_block(json, "(Earlier messages are left out.)");
     }
-    if (begins && is_open) json.end_array().end_object();
-    if (begins) {
-      is_user = is_of_user(message);
-      json.begin_object().member("role", is_user ? "user" : "assistant");
-      json.key("content").begin_array();
-      is_open = true;
+    if (is_user != is_of_user(message)) {
+      json.end_array().end_object();
+      is_user = !is_user;
+      begin_message(json, is_user);
     }
     write_blocks(json, message);
   }
-  if (is_open) json.end_array().end_object();
-  json.end_array();
+  if (!is_open || !is_user) {
+    if (is_open) json.end_array().end_object();
+    begin_message(json, true);
+    write_text_block(json, is_open ? "(Go on.)" : "(The message is empty.)");
+  }
+  json.end_array().end_object().end_array();
 }
 
 std::string system_text(const std::vector<ChatMessage>& messages) {
@@ -84,6 +94,21 @@ std::string system_text(const std::vector<ChatMessage>& messages) {
   return text;
 }
 
+// Of a request whose messages hold tool calls the API wants tools. A run may have lost them while
+// it waited for its user: the calls that there are stand for them.
+std::vector<ToolDefinition> tools_of(const ModelRequest& request) {
+  std::vector<ToolDefinition> tools = request.tools;
+  if (!tools.empty()) return tools;
+  std::set<std::string> names;
+  for (const ChatMessage& message : request.messages) {
+    for (const ToolCall& call : message.tool_calls) names.insert(name_on_the_wire(call.name));
+  }
+  for (const std::string& name : names) {
+    tools.push_back({name, "Not available any more.", R"({"type":"object"})"});
+  }
+  return tools;
+}
+
 std::string write_body(const ModelRequest& request) {
   JsonWriter json;
   json.begin_object().member("model", request.endpoint.model);
@@ -91,15 +116,17 @@ std::string write_body(const ModelRequest& request) {
   std::string system = system_text(request.messages);
   if (!system.empty()) json.member("system", system);
   write_messages(json, request.messages);
-  if (!request.tools.empty()) {
+  std::vector<ToolDefinition> tools = tools_of(request);
+  if (!tools.empty()) {
     json.key("tools").begin_array();
-    for (const ToolDefinition& tool : request.tools) {
+    for (const ToolDefinition& tool : tools) {
       json.begin_object().member("name", tool.name).member("description", tool.description);
       json.member_raw("input_schema", tool.parameters).end_object();
     }
     json.end_array();
   }
-  if (request.temperature) json.member("temperature", *request.temperature);
+  // Their scale ends at 1, that of personas at 2.
+  if (request.temperature) json.member("temperature", std::min(*request.temperature, 1.0));
   json.member("stream", true).end_object();
   return json.take();
 }

@@ -94,4 +94,9 @@ constexpr size_t turn_tool_calls_max = 128;
 constexpr int64_t tokens_of_bytes(size_t bytes) { return static_cast<int64_t>((bytes + 3) / 4); }
 int64_t estimate_input_tokens(const ModelRequest& request);
 
+// What providers refuse in a text, and what they admit as the name of a tool. A model that made a
+// name up is told it in a form that its provider takes back.
+bool is_blank(std::string_view text);
+std::string name_on_the_wire(std::string_view name);
+
 }  // namespace hostler

@@ -35,7 +35,7 @@ void write_message(JsonWriter& json, const ChatMessage& message) {
     for (const ToolCall& call : message.tool_calls) {
       json.begin_object().member("id", call.id).member("type", "function");
       json.key("function").begin_object();
-      json.member("name", call.name).member("arguments", call.arguments);
+      json.member("name", name_on_the_wire(call.name)).member("arguments", call.arguments);
       json.end_object().end_object();
     }
     json.end_array();

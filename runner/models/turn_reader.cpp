@@ -47,8 +47,10 @@ void TurnReader::end() {
     if (call.name.empty() && !fault_) {
       fail(TurnFault::Kind::bad_response, 0, "it called a tool without naming it");
     }
-    // Results are told apart by the id, so a server that sends none gets one of ours.
-    if (call.id.empty()) call.id = "call_" + to_hex(random_bytes(12));
+    // Results are told apart by the id: a server that sends none, or one twice, gets one of ours.
+    bool is_taken = std::any_of(turn_.tool_calls.data(), &call,
+                                [&call](const ToolCall& other) { return other.id == call.id; });
+    if (call.id.empty() || is_taken) call.id = "call_" + to_hex(random_bytes(12));
     if (call.arguments.empty()) call.arguments = "{}";
   }
   if (!is_complete()) return;
@@ -116,6 +118,23 @@ void TurnReader::set_usage(ModelUsage usage) {
                                         usage.input_tokens - usage.cache_read_tokens);
   if (usage.input_tokens == 0 && usage.output_tokens == 0) return;
   turn_.usage = usage;
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
+}
+
+std::string name_on_the_wire(std::string_view name) {
+  constexpr size_t name_bytes_max = 64;
+  std::string safe(name.substr(0, name_bytes_max));
+  std::replace_if(
+      safe.begin(), safe.end(),
+      [](char c) {
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        return !is_letter && !(c >= '0' && c <= '9') && c != '_' && c != '-';
+      },
+      '_');
+  return safe.empty() ? "_" : safe;
 }
 
 int64_t estimate_input_tokens(const ModelRequest& request) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/turn_listener.h"
 
 namespace hostler {
@@ -44,7 +46,8 @@ ModelRequest request_of(std::vector<ChatMessage> messages) {
 std::string messages_of(const ModelRequest& request) {
   std::string body = anthropic_request(request).body;
   size_t from = body.find(R"("messages":)") + 11;
-  return body.substr(from, body.find(R"(,"stream")") - from);
+  size_t to = std::min(body.find(R"(,"stream")"), body.find(R"(,"tools")"));
+  return body.substr(from, to - from);
 }
 
 TEST(AnthropicRequest, HasTheWireForm) {
@@ -62,6 +65,9 @@ TEST(AnthropicRequest, HasTheWireForm) {
       R"("temperature":0,"stream":true})");
   EXPECT_EQ(http.headers[2], HttpField("anthropic-version", "2023-06-01"));
   EXPECT_EQ(http.headers[3], HttpField("x-api-key", "sk-ant"));
+  request.temperature = 1.5;
+  EXPECT_NE(anthropic_request(request).body.find(R"("temperature":1,)"), std::string::npos)
+      << "their scale ends at 1";
   request.endpoint.base_url = "http://local:1/";
   request.output_tokens_max = 5;
   EXPECT_EQ(anthropic_request(request).url, "http://local:1/v1/messages");
@@ -76,7 +82,8 @@ TEST(AnthropicRequest, PutsTheResultsOfATurnIntoOneUserMessageBeforeWhatTheUserS
            {ChatRole::tool, "ra", {}, "a"},
            {ChatRole::tool, "rb", {}, "b"},
            {ChatRole::user, "and?"},
-           {ChatRole::assistant, "done"}})),
+           {ChatRole::assistant, "done"},
+           {ChatRole::user, "so?"}})),
       R"([{"role":"user","content":[{"type":"text","text":"q"}]},)"
       R"({"role":"assistant","content":[{"type":"text","text":"let me see"},)"
       R"({"type":"tool_use","id":"a","name":"f","input":{"x":1}},)"
@@ -84,7 +91,8 @@ TEST(AnthropicRequest, PutsTheResultsOfATurnIntoOneUserMessageBeforeWhatTheUserS
       R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"ra"},)"
       R"({"type":"tool_result","tool_use_id":"b","content":"rb"},)"
       R"({"type":"text","text":"and?"}]},)"
-      R"({"role":"assistant","content":[{"type":"text","text":"done"}]}])");
+      R"({"role":"assistant","content":[{"type":"text","text":"done"}]},)"
+      R"({"role":"user","content":[{"type":"text","text":"so?"}]}])");
 }
 
 TEST(AnthropicRequest, MakesRolesTakeTurnsAndLeavesOutEmptyTexts) {
@@ -100,7 +108,33 @@ TEST(AnthropicRequest, MakesRolesTakeTurnsAndLeavesOutEmptyTexts) {
   EXPECT_TRUE(cut.ends_with(R"({"role":"assistant","content":[{"type":"text","text":"a"}]},)"
                             R"({"role":"user","content":[{"type":"text","text":"b"}]}])"))
       << cut;
-  EXPECT_EQ(messages_of(request_of({})), "[]");
+  EXPECT_EQ(
+      messages_of(request_of({{ChatRole::user, "a"},
+                              {ChatRole::assistant, "\n\n", {{"c", "odd name", "{}"}}},
+                              {ChatRole::tool, "r", {}, "c"}})),
+      R"([{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[)"
+      R"({"type":"tool_use","id":"c","name":"odd_name","input":{}}]},)"
+      R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]}])");
+}
+
+TEST(AnthropicRequest, GivesTheUserTheLastWord) {
+  std::string behind_answer =
+      messages_of(request_of({{ChatRole::user, "a"}, {ChatRole::assistant, "b "}}));
+  EXPECT_TRUE(behind_answer.ends_with(
+      R"x(,{"role":"user","content":[{"type":"text","text":"(Go on.)"}]}])x"))
+      << behind_answer;
+  const char* empty =
+      R"x([{"role":"user","content":[{"type":"text","text":"(The message is empty.)"}]}])x";
+  EXPECT_EQ(messages_of(request_of({{ChatRole::user, " \n"}})), empty);
+  EXPECT_EQ(messages_of(request_of({})), empty);
+}
+
+TEST(AnthropicRequest, DefinesTheToolsOfItsCallsWhenNoOthersAreLeft) {
+  std::string body =
+      anthropic_request(request_of({{ChatRole::assistant, "", {{"c", "web_search", "{}"}}},
+                                    {ChatRole::tool, "r", {}, "c"}}))
+          .body;
+  EXPECT_NE(body.find(R"("tools":[{"name":"web_search",)"), std::string::npos) << body;
 }
 
 TEST(AnthropicReader, ReadsTextThinkingToolsAndUsage) {

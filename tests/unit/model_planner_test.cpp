@@ -107,8 +107,11 @@ constexpr std::string_view use =
 constexpr std::string_view use_result =
     R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"u1","content":"found"}]})";
 
+constexpr std::string_view tool = R"(,"tools":[{"name":"a","input_schema":{"type":"object"}}])";
+
 TEST(ModelAnthropic, TakesAMessageOfResultsForNoUserMessage) {
-  ChatRequest chat = chat_of(anthropic(messages({user("do it"), use, use_result})));
+  ChatRequest chat =
+      chat_of(anthropic(messages({user("do it"), use, use_result}) + std::string(tool)));
   EXPECT_EQ(chat.turn, 1);
   EXPECT_EQ(chat.last_user_text, "do it");
   EXPECT_EQ(chat.tool_results, std::vector<std::string>{"found"});
@@ -118,18 +121,26 @@ TEST(ModelAnthropic, RefusesWhatTheRealOneRefuses) {
   std::string hi = messages({user("hi")});
   std::string thinking = R"(,"thinking":{"type":"enabled","budget_tokens":2000})";
   for (const std::string& body :
-       {std::string(R"("x":1)"), std::string(R"("messages":[])"), messages({user("a"), user("b")}),
+       {std::string(R"("x":1)"),
+        std::string(R"("messages":[])"),
+        messages({user("a"), user("b")}),
         messages({R"({"role":"assistant","content":"a"})"}),
-        messages({R"({"role":"system","content":"a"})"}), messages({user("")}),
+        messages({R"({"role":"system","content":"a"})"}),
+        messages({user("")}),
         messages({R"({"role":"user","content":[{"type":"text","text":""}]})"}),
-        messages({use_result}), messages({user("a"), use}),
+        messages({use_result}),
+        messages({user("a"), use}),
         messages({user("a"), use, user("no result")}),
         messages({user("a"), use, use_result, R"({"role":"assistant","content":"x"})", use_result}),
         messages({user("a"), use, R"({"role":"user","content":[{"type":"text","text":"first"},
             {"type":"tool_result","tool_use_id":"u1"}]})"}),
-        messages({user("a"), use, use_result}) + thinking,
+        messages({user("a"), use, use_result}) + std::string(tool) + thinking,
+        messages({user("a"), use, use_result}),
+        messages({user("a"), R"({"role":"assistant","content":"a"})"}),
+        messages({R"({"role":"user","content":[{"type":"text","text":" \n"}]})"}),
         hi + R"(,"thinking":{"type":"enabled","budget_tokens":10})",
-        hi + R"(,"thinking":{"type":"enabled","budget_tokens":9000})", hi + R"(,"temperature":1.5)",
+        hi + R"(,"thinking":{"type":"enabled","budget_tokens":9000})",
+        hi + R"(,"temperature":1.5)",
         hi + R"(,"tools":[{"name":"a","input_schema":{"type":"array"}}])",
         hi + R"(,"tools":[{"name":"a"}])"}) {
     EXPECT_TRUE(refusal_of(anthropic(body)).starts_with("400 ")) << body;

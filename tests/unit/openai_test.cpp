@@ -180,6 +180,14 @@ TEST(OpenAiReader, TakesTheOddToolCallsOfCompatibleServers) {
   EXPECT_EQ(bare.turn.tool_calls[0].arguments, "{}");
   EXPECT_NE(bare.turn.tool_calls[0].id, bare.turn.tool_calls[1].id);
   EXPECT_EQ(bare.turn.tool_calls[0].id.size(), 29u);
+
+  // One id for all: their results could not be told apart, and would be refused.
+  ReadTurn same_id =
+      read({call_chunk(R"({"index":0,"id":"a","function":{"name":"f"}})"),
+            call_chunk(R"({"index":1,"id":"a","function":{"name":"g"}})"), calls_end});
+  ASSERT_EQ(same_id.turn.tool_calls.size(), 2u);
+  EXPECT_EQ(same_id.turn.tool_calls[0].id, "a");
+  EXPECT_TRUE(same_id.turn.tool_calls[1].id.starts_with("call_"));
 }
 
 TEST(OpenAiReader, RefusesAToolCallWithoutAName) {

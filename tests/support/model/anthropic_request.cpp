@@ -17,6 +17,7 @@ using Fault = std::optional<Refusal>;
 struct Reading {
   ChatRequest chat;
   std::set<std::string> uses_open;
+  bool uses_tools = false;
   bool thinks = false;             // extended thinking is switched on
   std::string unthinking_message;  // of this user message's turns: calls tools without thinking
 };
@@ -26,8 +27,9 @@ std::string at(size_t index) { return "messages." + std::to_string(index); }
 Fault check_text(const Json& block, const std::string& where) {
   const Json* text = block.find("text");
   if (text == nullptr || !text->is_text()) return refused(where + ".text: Field required");
-  if (text->as_text()->empty()) {
-    return refused("messages: text content blocks must be non-empty (" + where + ")");
+  if (text->as_text()->find_first_not_of(" \t\r\n\f\v") == std::string::npos) {
+    return refused("messages: text content blocks must contain non-whitespace text (" + where +
+                   ")");
   }
   return std::nullopt;
 }
@@ -39,6 +41,7 @@ Fault read_tool_use(const Json& block, const std::string& where, Reading& readin
     return refused(where + ".input: Input should be a valid dictionary");
   }
   std::string id(block.text_or("id"));
+  reading.uses_tools = true;
   if (!is_tool_name(id)) return refused(where + ".id: String should match '^[a-zA-Z0-9_-]+$'");
   if (!reading.uses_open.insert(std::move(id)).second) {
     return refused(where + ".id: `tool_use` ids must be unique");
@@ -158,6 +161,11 @@ Fault read_messages(const Json& body, Reading& reading) {
     if (Fault fault = read_assistant_blocks(*content->as_array(), at(i), reading)) return fault;
   }
   if (!reading.uses_open.empty()) return refused("messages: the last `tool_use` has no result");
+  if (list->back().text_or("role") != "user") {
+    return refused(
+        "This model does not support assistant message prefill. The conversation must "
+        "end with a user message.");
+  }
   return std::nullopt;
 }
 
@@ -227,6 +235,9 @@ std::variant<ChatRequest, Refusal> read_anthropic_request(const Json& body) {
   if (Fault fault = read_options(body, reading)) return *fault;
   if (Fault fault = read_messages(body, reading)) return *fault;
   if (Fault fault = check_tools(body)) return *fault;
+  if (reading.uses_tools && body.find("tools") == nullptr) {
+    return refused("Requests which have `tool_use` or `tool_result` blocks must define tools.");
+  }
   if (reading.thinks && !reading.unthinking_message.empty()) {
     return refused(reading.unthinking_message +
                    ".content.0.type: Expected `thinking` or `redacted_thinking`. When `thinking` "
