@@ -8,42 +8,13 @@
 #include <fmt/format.h>
 
 #include "tests/support/child.h"
-#include "tests/support/run_stage.h"
 #include "tests/support/threads.h"
+#include "tests/support/tool_stage.h"
 
 namespace hostler::testing_support {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-// A stack whose platform the tests of this file configure, one after the other.
-ApiStack& stack() {
-  static ApiStack made(ApiStackOptions{{}, true});
-  static const bool is_ready = [] {
-    add_stand_in(made);
-    return true;
-  }();
-  EXPECT_TRUE(is_ready);
-  return made;
-}
-
-const TestUser& admin() {
-  static const TestUser user = register_admin(stack());
-  return user;
-}
-
-std::string path_of(const std::string& provider, const char* verb) {
-  return fmt::format("/v1/tool-providers/{}/{}/{}", provider.substr(0, provider.find('.')),
-                     provider, verb);
-}
-
-// Makes it the platform's, at the stand-in.
-void use(const std::string& provider) {
-  std::string body = fmt::format(R"({{"api_key":"key-0123456789","base_url":"{}/{}"}})",
-                                 stack().model_url(), provider.substr(provider.find('.') + 1));
-  EXPECT_EQ(admin().client.put(path_of(provider, "credential"), body).status, 204);
-  EXPECT_EQ(admin().client.put(path_of(provider, "activate"), "").status, 204);
-}
 
 // As it stands in a problem's or an event's JSON.
 std::string member_of(const Json& object, std::string_view outer, std::string_view name) {
@@ -67,8 +38,8 @@ struct Asked {
 // A run that waits for leave to search.
 Asked ask_to_search(
     const std::string& message = "[tool web_search {\"query\":\"cats\"}] [say ok]") {
-  use("web_search.alpha");
-  Asked asked{register_user(stack()), ""};
+  use_tool_provider("web_search.alpha");
+  Asked asked{register_user(tool_stack()), ""};
   std::string persona = make_persona(asked.user, "web_search ask_user", "web_search");
   asked.run_id =
       start_said(asked.user.client, message, fmt::format(R"({{"persona_id":"{}"}})", persona));
@@ -78,7 +49,7 @@ Asked ask_to_search(
 }
 
 Asked ask_a_question(const std::string& message = "[ask What colour?] [say ok]") {
-  Asked asked{register_user(stack()), ""};
+  Asked asked{register_user(tool_stack()), ""};
   asked.run_id = start_said(asked.user.client, message);
   EXPECT_EQ(wait_for_status(asked.user.client, asked.run_id, "waiting_for_input"),
             "waiting_for_input");
@@ -205,12 +176,12 @@ TEST(ToolQuestions, AreAskedOneAfterTheOther) {
 }
 
 TEST(ToolQuestions, AreTheCreatorsAloneToAnswer) {
-  TestUser owner = register_user(stack());
-  TestUser member = register_user(stack());
-  TestUser second = register_user(stack());
-  std::string work = make_workspace(stack(), owner);
-  add_member(stack(), work, member, "member");
-  add_member(stack(), work, second, "admin");
+  TestUser owner = register_user(tool_stack());
+  TestUser member = register_user(tool_stack());
+  TestUser second = register_user(tool_stack());
+  std::string work = make_workspace(tool_stack(), owner);
+  add_member(tool_stack(), work, member, "member");
+  add_member(tool_stack(), work, second, "admin");
   // The workspace has no credits; free models need none.
   std::string run_id = start_said(member.client.with_org(work), "[ask Who?]");
   ASSERT_EQ(wait_for_status(member.client.with_org(work), run_id, "waiting_for_input"),
@@ -219,13 +190,14 @@ TEST(ToolQuestions, AreTheCreatorsAloneToAnswer) {
   const std::string body = R"({"content":"me"})";
   EXPECT_TRUE(is_problem(owner.client.with_org(work).post(path, body), 403, "policy.denied"));
   EXPECT_TRUE(is_problem(second.client.with_org(work).post(path, body), 403, "policy.denied"));
-  EXPECT_TRUE(is_problem(register_user(stack()).client.post(path, body), 404, "runs.not_found"));
+  EXPECT_TRUE(
+      is_problem(register_user(tool_stack()).client.post(path, body), 404, "runs.not_found"));
   EXPECT_EQ(member.client.with_org(work).post(path, body).status, 200);
 }
 
 TEST(ToolQuestions, ThatNobodyAnswersInTimeFailTheRun) {
   Asked asked = ask_a_question("[say thinking] [ask Anybody?]");
-  stack().sql().run_text(fmt::format(
+  tool_stack().sql().run_text(fmt::format(
       "UPDATE runs SET input_deadline = clock_timestamp() WHERE id = '{}'", asked.run_id));
   EXPECT_EQ(wait_for_status(asked.user.client, asked.run_id, "failed"), "failed");
   RunStory story = story_of(asked.user.client, asked.run_id);

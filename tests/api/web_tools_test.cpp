@@ -7,69 +7,27 @@
 #include <fmt/format.h>
 
 #include "lib/time_text.h"
-#include "tests/support/run_stage.h"
 #include "tests/support/scripted_server.h"
+#include "tests/support/tool_stage.h"
 
 namespace hostler::testing_support {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-ApiStack& stack() {
-  static ApiStack made(ApiStackOptions{{}, true});
-  static const bool is_ready = [] {
-    add_stand_in(made);
-    return true;
-  }();
-  EXPECT_TRUE(is_ready);
-  return made;
-}
-
-const TestUser& admin() {
-  static const TestUser user = register_admin(stack());
-  return user;
-}
-
-std::string path_of(const std::string& provider, const char* verb) {
-  return fmt::format("/v1/tool-providers/{}/{}/{}", provider.substr(0, provider.find('.')),
-                     provider, verb);
-}
-
-// Makes it the platform's, at the stand-in.
-void use(const std::string& provider, const std::string& key = "key-0123456789") {
-  std::string body = fmt::format(R"({{"api_key":"{}","base_url":"{}/{}"}})", key,
-                                 stack().model_url(), provider.substr(provider.find('.') + 1));
-  EXPECT_EQ(admin().client.put(path_of(provider, "credential"), body).status, 204);
-  EXPECT_EQ(admin().client.put(path_of(provider, "activate"), "").status, 204);
-}
-
-void use_none() {
-  for (const char* provider :
-       {"web_search.alpha", "web_fetch.gamma", "web_search.beta", "web_fetch.delta"}) {
-    EXPECT_EQ(admin().client.put(path_of(provider, "deactivate"), "").status, 204);
-  }
-}
-
 RunStory said(const std::string& message) {
-  return run_said(register_user(stack()).client, message);
-}
-
-std::string search(std::string_view query) {
-  return fmt::format(R"([tool web_search {{"query":"{}","max_results":3}}])", query);
-}
-std::string fetch(std::string_view url) {
-  return fmt::format(R"([tool web_fetch {{"url":"{}"}}])", url);
+  return run_said(register_user(tool_stack()).client, message);
 }
 
 class WebTools : public ::testing::Test {
  protected:
-  void SetUp() override { use_none(); }
+  void SetUp() override { use_no_tool_provider(); }
 };
 
 TEST_F(WebTools, SearchThroughAlphaAndBeta) {
   for (const char* provider : {"web_search.alpha", "web_search.beta"}) {
-    use(provider);
-    RunStory story = said(search("red pandas") + " [say found]");
+    use_tool_provider(provider);
+    RunStory story = said(search_call("red pandas") + " [say found]");
     EXPECT_EQ(story.status, "completed") << provider;
     std::string result = story.result();
     EXPECT_NE(result.find("Result 3 for red pandas"), std::string::npos) << result.substr(0, 300);
@@ -84,8 +42,8 @@ TEST_F(WebTools, SearchThroughAlphaAndBeta) {
 
 TEST_F(WebTools, FetchThroughGammaAndDelta) {
   for (const char* provider : {"web_fetch.gamma", "web_fetch.delta"}) {
-    use(provider);
-    RunStory story = said(fetch("https://93.184.216.34/a/page?x=1") + " [say read]");
+    use_tool_provider(provider);
+    RunStory story = said(fetch_call("https://93.184.216.34/a/page?x=1") + " [say read]");
     EXPECT_EQ(story.status, "completed") << provider;
     std::string result = story.result();
     EXPECT_NE(result.find("https://93.184.216.34/a/page?x=1"), std::string::npos) << result;
@@ -95,39 +53,40 @@ TEST_F(WebTools, FetchThroughGammaAndDelta) {
 }
 
 TEST_F(WebTools, TellTheModelWhatFailed) {
-  use("web_search.alpha");
-  use("web_fetch.delta");
-  EXPECT_EQ(said(search("fail 503")).result(), "tool.search_failed");
-  EXPECT_EQ(said(search("bad json")).result(), "tool.search_failed");
-  EXPECT_EQ(said(fetch("https://93.184.216.34/fail-503")).result(), "tool.fetch_failed");
-  EXPECT_EQ(said(fetch("https://93.184.216.34/bad-json")).result(), "tool.fetch_failed");
-  RunStory none = said(search("no results"));
+  use_tool_provider("web_search.alpha");
+  use_tool_provider("web_fetch.delta");
+  EXPECT_EQ(said(search_call("fail 503")).result(), "tool.search_failed");
+  EXPECT_EQ(said(search_call("bad json")).result(), "tool.search_failed");
+  EXPECT_EQ(said(fetch_call("https://93.184.216.34/fail-503")).result(), "tool.fetch_failed");
+  EXPECT_EQ(said(fetch_call("https://93.184.216.34/bad-json")).result(), "tool.fetch_failed");
+  RunStory none = said(search_call("no results"));
   EXPECT_EQ(none.outcomes(), Texts{"ok"});
-  use("web_search.alpha", "bad-key-0123456789");
-  EXPECT_EQ(said(search("anything")).result(), "tool.search_failed");
+  use_tool_provider("web_search.alpha", "bad-key-0123456789");
+  EXPECT_EQ(said(search_call("anything")).result(), "tool.search_failed");
 }
 
 TEST_F(WebTools, AreNotConfiguredUntilSomebodyDoes) {
-  RunStory story = said(search("x") + fetch("https://93.184.216.34/") + " [say done]");
+  RunStory story = said(search_call("x") + fetch_call("https://93.184.216.34/") + " [say done]");
   EXPECT_EQ(story.status, "completed") << "the model is told; the run goes on";
   EXPECT_EQ(story.outcomes(), (Texts{"tool.not_configured", "tool.not_configured"}));
-  use("web_search.alpha");
-  EXPECT_EQ(admin().client.del(path_of("web_search.alpha", "credential")).status, 204);
-  EXPECT_EQ(said(search("x")).result(), "tool.not_configured")
+  use_tool_provider("web_search.alpha");
+  EXPECT_EQ(tool_admin().client.del(provider_path("web_search.alpha", "credential")).status, 204);
+  EXPECT_EQ(said(search_call("x")).result(), "tool.not_configured")
       << "active without a key: nothing else takes its place";
 }
 
 TEST_F(WebTools, AnOrganizationsOwnProviderStandsAboveThePlatforms) {
-  use("web_search.alpha");
-  TestUser user = register_user(stack());
-  EXPECT_EQ(run_said(user.client, search("x")).outcomes(), Texts{"ok"});
-  EXPECT_EQ(user.client.put(path_of("web_search.beta", "activate") + "?scope=org", "").status, 204);
-  EXPECT_EQ(run_said(user.client, search("x")).result(), "tool.not_configured");
-  EXPECT_EQ(said(search("x")).outcomes(), Texts{"ok"}) << "others have the platform's";
+  use_tool_provider("web_search.alpha");
+  TestUser user = register_user(tool_stack());
+  EXPECT_EQ(run_said(user.client, search_call("x")).outcomes(), Texts{"ok"});
+  EXPECT_EQ(user.client.put(provider_path("web_search.beta", "activate") + "?scope=org", "").status,
+            204);
+  EXPECT_EQ(run_said(user.client, search_call("x")).result(), "tool.not_configured");
+  EXPECT_EQ(said(search_call("x")).outcomes(), Texts{"ok"}) << "others have the platform's";
 }
 
 TEST_F(WebTools, RefuseArgumentsThatAreNone) {
-  use("web_search.alpha");
+  use_tool_provider("web_search.alpha");
   RunStory story = said(R"([bad-tool-json web_search] [tool web_search {"max_results":3}] )"
                         R"([tool web_search {"query":7}])"
                         R"( [tool web_fetch {"url":""}] [tool no_such_tool {}] [say done])");
@@ -137,7 +96,7 @@ TEST_F(WebTools, RefuseArgumentsThatAreNone) {
 }
 
 TEST_F(WebTools, OfATurnRunSideBySide) {
-  use("web_search.alpha");
+  use_tool_provider("web_search.alpha");
   std::string calls;
   for (const char* name : {"a", "b", "c"}) {
     calls +=
@@ -159,7 +118,7 @@ TEST_F(WebTools, OfATurnRunSideBySide) {
 }
 
 TEST_F(WebTools, EndTheRunBeforeTheTurnThatWouldPassTheLimit) {
-  use("web_search.alpha");
+  use_tool_provider("web_search.alpha");
   std::string call = R"( | web_search {"query":"x"})";
   std::string thirty = R"(web_search {"query":"x"})";
   for (int i = 1; i < 30; ++i) thirty += call;
@@ -200,16 +159,17 @@ TEST_F(WebTools, LeaveAddressesOfTheInsideUntouched) {
       EXPECT_EQ(told.find("error")->text_or("code"), "tool.url_denied") << told.dump();
     }
   };
-  EXPECT_EQ(
-      admin().client.put("/v1/admin/settings/web_fetch.provider", R"({"value":"basic"})").status,
-      200);
+  EXPECT_EQ(tool_admin()
+                .client.put("/v1/admin/settings/web_fetch.provider", R"({"value":"basic"})")
+                .status,
+            200);
   // The daemon hears of a setting within a second: until then nothing is configured.
   int64_t tries = 0;
-  while (said(fetch(urls[0])).result() == "tool.not_configured" && ++tries < 50) {
+  while (said(fetch_call(urls[0])).result() == "tool.not_configured" && ++tries < 50) {
   }
   refused();
-  EXPECT_EQ(admin().client.del("/v1/admin/settings/web_fetch.provider").status, 204);
-  use("web_fetch.gamma");
+  EXPECT_EQ(tool_admin().client.del("/v1/admin/settings/web_fetch.provider").status, 204);
+  use_tool_provider("web_fetch.gamma");
   refused();
   // What is no name here may be an address for the reader.
   urls = {fmt::format("http://127.0.0.1.:{}/", canary.port()), "http://0x7f.1.:8080/",
