@@ -103,6 +103,7 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {llm_models_exists, 409, "llm_models.exists", "The provider has this model"},
     {personas_not_found, 404, "personas.not_found", "There is no such persona"},
     {personas_exists, 409, "personas.exists", "This version of the persona exists"},
+    {personas_built_in, 409, "personas.built_in", "Built-in personas stay"},
     {tool_providers_not_found, 404, "tool_providers.not_found", "There is no such tool provider"},
     {feature_flags_not_found, 404, "feature_flags.not_found", "There is no such feature flag"},
     {feature_flags_exists, 409, "feature_flags.exists", "A feature flag has this key"},

@@ -100,6 +100,7 @@ enum class ErrorCode : uint16_t {
   llm_models_exists,
   personas_not_found,
   personas_exists,
+  personas_built_in,
   tool_providers_not_found,
   feature_flags_not_found,
   feature_flags_exists,

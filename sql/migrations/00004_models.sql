@@ -56,19 +56,21 @@ CREATE TABLE personas (
     max_turns integer CHECK (max_turns > 0),
     temperature double precision CHECK (temperature BETWEEN 0 AND 2),
     is_active boolean NOT NULL DEFAULT true,
+    built_in boolean NOT NULL DEFAULT false,  -- changed by administrators, but never gone
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    deleted_at timestamptz
+    deleted_at timestamptz,
+    CHECK (NOT built_in OR (org_id IS NULL AND deleted_at IS NULL))
 );
 CREATE UNIQUE INDEX personas_version
     ON personas (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), persona_key, version)
     WHERE deleted_at IS NULL;
 
-INSERT INTO personas (persona_key, version, display_name, description, system_prompt, tools) VALUES
-    ('normal', '1', 'Normal', 'Answers, and uses every tool there is.',
+INSERT INTO personas (built_in, persona_key, version, display_name, description, system_prompt, tools) VALUES
+    (true, 'normal', '1', 'Normal', 'Answers, and uses every tool there is.',
      'You are a helpful assistant. Answer in the language of the user. Use a tool when it helps; '
      || 'say so when something cannot be found out.',
      ARRAY['web_search', 'web_fetch', 'ask_user']),
-    ('search', '1', 'Search', 'Looks things up before it answers.',
+    (true, 'search', '1', 'Search', 'Looks things up before it answers.',
      'You are a research assistant. Search the web before you answer, read the best pages, and name your sources.',
      ARRAY['web_search', 'web_fetch']);
 

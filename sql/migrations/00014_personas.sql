@@ -96,6 +96,9 @@ DECLARE
     now_is personas := jsonb_populate_record(was, changes);
 BEGIN
     PERFORM persona_check(now_is);
+    IF was.built_in AND was.persona_key = 'normal' AND NOT now_is.is_active THEN
+        PERFORM fail('personas.built_in', 'Change it, but leave it active: it is the persona of runs that name none.');
+    END IF;
     UPDATE personas SET display_name = now_is.display_name, description = now_is.description,
         system_prompt = now_is.system_prompt, tools = now_is.tools, confirm_tools = now_is.confirm_tools,
         model = now_is.model, max_turns = now_is.max_turns, temperature = now_is.temperature,
@@ -112,6 +115,9 @@ LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     p personas := persona_of_scope(persona, true);
 BEGIN
+    IF p.built_in THEN
+        PERFORM fail('personas.built_in', 'PATCH changes it for everybody.');
+    END IF;
     UPDATE personas SET deleted_at = clock_timestamp() WHERE id = p.id;
     PERFORM audit('personas.delete', 'persona', p.id::text, p.org_id, persona_state(p));
 END

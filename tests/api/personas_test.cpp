@@ -255,6 +255,25 @@ TEST(Personas, OfThePlatformAreForPlatformAdministrators) {
   EXPECT_EQ(admin.client.del(path_of(made.member("id"), "platform")).status, 204);
 }
 
+// Runs without persona_id need normal@1; both can be changed. PATCH /v1/personas/{persona_id} and
+// DELETE /v1/personas/{persona_id}.
+TEST(Personas, ThatAreBuiltInStay) {
+  ApiStack own;  // others run with the built-in personas meanwhile
+  TestUser admin = register_admin(own);
+  std::string id_of = "SELECT id FROM personas WHERE org_id IS NULL AND persona_key = ";
+  std::string normal = path_of(sql_value(own, id_of + "'normal'"), "platform");
+  std::string search = path_of(sql_value(own, id_of + "'search'"), "platform");
+  for (const std::string& path : {normal, search}) {
+    EXPECT_TRUE(is_problem(admin.client.del(path), 409, "personas.built_in"));
+  }
+  EXPECT_TRUE(
+      is_problem(admin.client.patch(normal, R"({"is_active":false})"), 409, "personas.built_in"));
+  Answer changed = admin.client.patch(normal, R"({"system_prompt":"Rhyme.","is_active":true})");
+  EXPECT_EQ(changed.status, 200) << changed.body;
+  EXPECT_EQ(changed.member("system_prompt"), "Rhyme.");
+  EXPECT_EQ(admin.client.patch(search, R"({"is_active":false})").member("is_active"), "false");
+}
+
 TEST(Personas, OfOthersAreNotFound) {
   TestUser user = register_user(stack());
   TestUser other = register_user(stack());
