@@ -191,7 +191,7 @@ inline constexpr auto setting_rows = [] {
     integer_row("access_log.retention_days", live, "30", some_days, "days",
       "How long rows of the access log are kept."),
     integer_row("run_events.retention_days", live, "90", some_days, "days",
-      "How long the events of runs are kept."),
+      "How long the events of runs are kept at least; they go by whole months."),
 
     choice_row("auth.registration_mode", live, "open", "open|invite_only|disabled",
       "Who may register: everybody, whoever has an invitation code, or nobody."),

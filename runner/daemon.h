@@ -55,6 +55,7 @@ class Daemon {
   Task<void> register_daemon();
   Task<void> watch_listening_forever();
   Task<void> upkeep_forever();
+  Task<void> drop_expired();
   Task<void> fold_counts_forever();
   Task<void> ask_for_metrics_forever();
   Task<void> expire_inputs_forever();

@@ -184,6 +184,12 @@ Task<void> catch_up(FollowServices& services, Client& client) {
     if (!page.events.frames->empty()) {
       client.send({&page.events.frames, 1}, services.loop.now_ms());
     }
+    bool is_pruned = page.events.last_seq == 0 && client.cursor < channel.newest_seq();
+    if (is_pruned) {
+      // While it was read. Whoever comes back is told so.
+      channel.finish(client);
+      co_return;
+    }
     settle_page(client, page);
   }
 }

@@ -37,6 +37,7 @@ class RunChannel {
   bool is_empty() const { return members_ == 0; }
   bool has_live() const { return !live_.empty(); }
   int64_t live_seq() const { return live_seq_; }
+  int64_t newest_seq() const { return newest_seq_; }
 
   // A new follower is behind.
   void join(Client& client);

@@ -111,13 +111,15 @@ CREATE TABLE run_events (
     PRIMARY KEY (run_id, seq)
 ) PARTITION BY RANGE (run_id);
 
--- Makes the partitions of last month to three months ahead. Called by migrate and by the daemon's upkeep.
+-- Makes the partitions of this month to three months ahead, on a month's first day also last month's: its last runs
+-- may not have begun. Called by migrate and by the daemon's upkeep.
 CREATE FUNCTION run_events_make_partitions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     month timestamptz;
+    first_day boolean := extract(day FROM clock_timestamp() AT TIME ZONE 'UTC') = 1;
 BEGIN
-    FOR i IN -1..3 LOOP
+    FOR i IN (CASE WHEN first_day THEN -1 ELSE 0 END)..3 LOOP
         month := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
                  + make_interval(months => i);
         EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF run_events FOR VALUES FROM (%L) TO (%L)',

@@ -105,5 +105,23 @@ TEST_F(StreamCursors, OfAPrunedRunEndWith410) {
   EXPECT_EQ(whole(ended, "", "5").status(), 204);
 }
 
+// The month goes while a client that reads slowly is in the middle of it.
+TEST_F(StreamCursors, OfARunThatIsPrunedMeanwhileEnd) {
+  std::string long_one = stage.new_run();
+  const std::string filling(10'000, 'x');
+  for (int64_t from = 1; from < 1000; from += 100) {
+    stage.write(long_one, from, from + 99, Last::delta, filling);
+  }
+  stage.write(long_one, 1001, 1001, Last::completed);
+  StreamClient client = stage.follow(long_one);
+  ASSERT_TRUE(client.read_until("id: 1\n"));
+  stage.sql("DELETE FROM run_events WHERE run_id = '" + long_one + "'");
+  ASSERT_TRUE(client.read_to_end());
+  ASSERT_FALSE(client.seqs().empty());
+  EXPECT_EQ(client.seqs(), testing_support::one_to(client.seqs().back()));
+  EXPECT_LT(client.seqs().back(), 1001) << "all of it was on its way already";
+  EXPECT_EQ(whole(long_one, fmt::format("after_seq={}", client.seqs().back())).status(), 410);
+}
+
 }  // namespace
 }  // namespace hostler
