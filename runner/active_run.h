@@ -89,10 +89,11 @@ struct ActiveRun {
   bool credits_exhausted = false;  // the last turn took what there was: no other may follow
 
   // What the agent loop has so far; the supervisor ends a run with it when the loop is destroyed.
-  int turns = 0;       // finished ones
-  int tool_calls = 0;  // of the finished turns
-  std::string text;    // of the finished turns
-  ModelTurn turn;      // the one in progress
+  int turns = 0;            // finished ones
+  int tool_calls = 0;       // of the finished turns
+  std::string text;         // of the finished turns
+  bool knows_text = false;  // since those of other daemons were read
+  ModelTurn turn;           // the one in progress
   bool turn_is_open = false;
 };
 

@@ -132,6 +132,7 @@ Task<RunParts> begin_run(AgentServices& services, RunPtr run) {
     run->text += turn.text;
     run->tool_calls += static_cast<int>(turn.calls.size());
   }
+  run->knows_text = true;
   co_return parts;
 }
 

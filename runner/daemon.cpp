@@ -18,6 +18,9 @@
 namespace hostler::runner {
 namespace {
 
+// Whatever is asked of the connection that LISTENs is short: when it says nothing for so long, it
+// is replaced.
+constexpr int64_t silence_most_ms = 3'000;
 constexpr int64_t registration_retry_ms = 250;
 constexpr int64_t listening_check_ms = 250;
 constexpr int64_t inputs_check_ms = 1000;
@@ -37,6 +40,7 @@ DatabaseOptions database_options(const Settings& start, std::string application_
   options.own_connections_max = own_connections_max;
   options.answer_timeout_ms = 10'000;
   options.statement_timeout_ms = 9'000;
+  options.quick_timeout_ms = silence_most_ms;
   return options;
 }
 
@@ -58,7 +62,8 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
       options_(std::move(options)),
       feed_(feed),
       stream_side_(std::move(stream_side)),
-      db_(loop, database_options(start, "hostler-runner", 4)),
+      db_(loop, database_options(start, "hostler-runner",
+                                 static_cast<int>(start.integer("runner.database_connections")))),
       events_db_(loop, database_options(start, "hostler-runner events", 1)),
       http_(loop, http_options(start)),
       secrets_(std::move(secrets)),
@@ -172,7 +177,7 @@ Task<void> Daemon::register_daemon() {
     Batch batch;
     batch.add(query::daemon_start,
               Params().text(options_.host).text(options_.place).text(HOSTLER_VERSION));
-    BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (!outcome.error) {
       id_ = outcome.results.at(0).text();
     } else if (!outcome.is_unknown()) {
@@ -303,14 +308,24 @@ Task<void> Daemon::upkeep_forever() {
     batch.add(query::idempotency_prune, Params().integer(pruned_max));
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) log_warning("upkeep_failed", {{"cause", outcome.error->cause}});
-    // By itself: it may have to wait for readers, and then comes again.
-    Batch log_batch;
-    int64_t days = settings_.current()->integer("access_log.retention_days");
-    log_batch.add(query::access_log_upkeep, Params().integer(days));
-    BatchOutcome log_outcome = co_await db_.attempt(std::move(log_batch));
-    if (log_outcome.error) log_warning("upkeep_failed", {{"cause", log_outcome.error->cause}});
+    co_await drop_expired();
     co_await sleep_ms(loop_, upkeep_ms);
   }
+}
+
+// Each by itself: it may have to wait for readers, and then comes again.
+Task<void> Daemon::drop_expired() {
+  std::shared_ptr<const Settings> settings = settings_.current();
+  Batch log_batch;
+  log_batch.add(query::access_log_upkeep,
+                Params().integer(settings->integer("access_log.retention_days")));
+  BatchOutcome log_outcome = co_await db_.attempt(std::move(log_batch));
+  if (log_outcome.error) log_warning("upkeep_failed", {{"cause", log_outcome.error->cause}});
+  Batch events_batch;
+  events_batch.add(query::run_events_prune,
+                   Params().integer(settings->integer("run_events.retention_days")));
+  BatchOutcome events_outcome = co_await db_.attempt(std::move(events_batch));
+  if (events_outcome.error) log_warning("upkeep_failed", {{"cause", events_outcome.error->cause}});
 }
 
 void Daemon::drain(std::function<void()> done) {

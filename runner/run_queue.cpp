@@ -156,10 +156,15 @@ Task<void> RunQueue::renew_once() {
   services_.events.others_alive = outcome.results.at(2).front().integer("others") > 0;
   const Result& renewed = outcome.results.at(0);
   std::unordered_set<std::string> owned;
+  std::unordered_map<std::string, int64_t> strays;
   for (int i = 0; i < renewed.size(); ++i) {
-    if (!given_up.empty()) owned.emplace(renewed[i].text("id"));
-    auto place = before.find(std::string(renewed[i].text("id")));
-    bool is_ours = place != before.end() && place->second->epoch == renewed[i].integer("epoch");
+    std::string run_id(renewed[i].text("id"));
+    int64_t epoch = renewed[i].integer("epoch");
+    if (!given_up.empty()) owned.insert(run_id);
+    auto place = before.find(run_id);
+    bool is_ours = place != before.end() && place->second->epoch == epoch;
+    bool is_known = is_ours || active_.contains(run_id) || given_up_.contains(run_id);
+    if (!is_known) strays.emplace(run_id, epoch);
     if (is_ours) before.erase(place);
   }
   for (const std::string& run_id : given_up) {
@@ -173,6 +178,27 @@ Task<void> RunQueue::renew_once() {
     run->is_lost = true;
     on_lost(run);
   }
+  co_await release_strays(std::move(strays));
+}
+
+// A claim whose answer was lost left runs that are ours and that nobody executes: those that are
+// seen twice are given back. (Once may be an ending or a claim's answer on its way.)
+Task<void> RunQueue::release_strays(std::unordered_map<std::string, int64_t> strays) {
+  std::vector<std::string> run_ids;
+  std::vector<int64_t> epochs;
+  for (const auto& [run_id, epoch] : strays) {
+    auto place = strays_.find(run_id);
+    if (place == strays_.end() || place->second != epoch) continue;
+    run_ids.push_back(run_id);
+    epochs.push_back(epoch);
+  }
+  strays_ = std::move(strays);
+  if (run_ids.empty()) co_return;
+  log_warning("runs_not_executed", {{"runs", std::to_string(run_ids.size())}});
+  Batch batch;
+  batch.add(query::run_release, Params().text(daemon_id_).uuids(run_ids).integers(epochs));
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  if (!outcome.error) look_for_runs();
 }
 
 bool RunQueue::is_known_to_others() const {
@@ -225,7 +251,7 @@ Task<bool> RunQueue::hand_back() {
   co_await services_.events.drained();
   Batch batch;
   batch.add(query::daemon_stop, Params().text(daemon_id_));
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
   co_return !outcome.error;
 }
 

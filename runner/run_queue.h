@@ -53,6 +53,7 @@ class RunQueue {
   Task<void> cancel(RunPtr run);
   void finish(const std::string& run_id, const RunPtr& run);
   Task<void> renew_once();
+  Task<void> release_strays(std::unordered_map<std::string, int64_t> strays);
   Task<void> cancel_requested();
   Task<bool> next_bell(Signal& bell);
 
@@ -63,6 +64,7 @@ class RunQueue {
   std::function<int()> streams_;
   std::unordered_map<std::string, RunPtr> active_;
   std::unordered_set<std::string> given_up_;  // owned, until their leases lapse
+  std::unordered_map<std::string, int64_t> strays_;  // epochs; as of the last renewal
   Signal runs_bell_;
   Signal cancels_bell_;
   bool claim_again_ = true;

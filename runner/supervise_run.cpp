@@ -6,6 +6,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/run_failure.h"
+#include "queries/daemon.h"
 
 namespace hostler::runner {
 namespace {
@@ -56,6 +57,16 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
   services.events.end(run, "run.failed", json.take(), std::move(ending));
 }
 
+// A run that ends before this daemon went on with it keeps what its followers were shown.
+Task<void> recall_text(AgentServices& services, RunPtr run) {
+  if (run->knows_text || run->is_lost) co_return;
+  Batch batch;
+  batch.add(query::run_shown_text, Params().text(run->id));
+  Results shown = co_await read_patiently(services, std::move(batch));
+  run->text = shown.at(0).text();
+  run->knows_text = true;
+}
+
 }  // namespace
 
 Task<void> supervise_run(AgentServices& services, RunPtr run) {
@@ -86,6 +97,7 @@ Task<void> supervise_run(AgentServices& services, RunPtr run) {
       failure = RunFailure("internal.error", "Something went wrong on our side.");
     }
   }
+  co_await recall_text(services, run);
   if (run->is_lost || run->is_ending) co_return;
   if (failure) {
     end_failed(services, run, failure->code, failure->message);
@@ -96,6 +108,7 @@ Task<void> supervise_run(AgentServices& services, RunPtr run) {
 }
 
 Task<void> end_cancelled(AgentServices& services, RunPtr run, std::string reason) {
+  co_await recall_text(services, run);
   if (run->is_lost || run->is_ending) co_return;
   Ending ending = ending_of(run, "cancelled");
   ending.is_incomplete = true;

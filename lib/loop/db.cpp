@@ -90,10 +90,21 @@ Batch& Batch::add(const Statement& statement, Params params) {
 
 struct Database::State {
   State(Loop& loop_, DatabaseOptions options_)
-      : loop(loop_), options(std::move(options_)), quick(loop_, options) {}
+      : loop(loop_),
+        options(std::move(options_)),
+        quick_options(quick_of(options)),
+        quick(loop_, quick_options) {}
+
+  static DatabaseOptions quick_of(DatabaseOptions all) {
+    if (all.quick_timeout_ms == 0) return all;
+    all.answer_timeout_ms = all.quick_timeout_ms;
+    all.statement_timeout_ms = all.quick_timeout_ms - 100;
+    return all;
+  }
 
   Loop& loop;
   DatabaseOptions options;
+  DatabaseOptions quick_options;
   PgConnection quick;
   std::vector<std::unique_ptr<PgConnection>> own;
   std::vector<PgConnection*> free;

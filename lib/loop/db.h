@@ -130,6 +130,8 @@ struct DatabaseOptions {
   // A batch that has no answer by then ends in database_unavailable and its connection is closed.
   int64_t answer_timeout_ms = 2500;
   int64_t statement_timeout_ms = 2400;
+  // The same for the quick lane, whose silence is found out so soon; 0: as the other.
+  int64_t quick_timeout_ms = 0;
   int64_t lock_timeout_ms = 2000;
   // Each statement is planned once, whatever its parameters (plan_cache_mode). For those who send
   // only look-ups by key: partitioned tables are planned anew for every execution otherwise.

@@ -47,6 +47,17 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION run_end, run_activate_next FROM hostler_api;
 
+-- What followers of a run were shown as its answer: its deltas, less those that a take-over discarded.
+CREATE FUNCTION run_shown_text(run uuid) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT coalesce(string_agg(e.data ->> 'content', '' ORDER BY e.seq), '')
+    FROM (SELECT seq, type, data, min((data ->> 'discard_after_seq')::bigint) FILTER (WHERE type = 'run.resumed')
+              OVER (ORDER BY seq DESC) AS kept_until
+          FROM run_events WHERE run_id = run AND type IN ('message.delta', 'run.resumed')) AS e
+    WHERE e.type = 'message.delta' AND e.data ->> 'channel' IS NULL AND e.seq <= coalesce(e.kept_until, e.seq)
+$$;
+REVOKE EXECUTE ON FUNCTION run_shown_text FROM hostler_api;
+
 -- Cancels a run whose thread is locked: at once when no daemon owns it, else by asking the owner.
 -- A terminal run stays as it is. True when an owner must be told.
 CREATE FUNCTION run_cancel_locked(run uuid, why text) RETURNS boolean
@@ -64,9 +75,7 @@ BEGIN
     END IF;
     INSERT INTO run_events (run_id, seq, type, data)
     VALUES (run, r.last_seq + 1, 'run.cancelled', json_build_object('reason', why));
-    PERFORM run_end(run, 'cancelled', r.last_seq + 1, NULL, NULL,
-                    (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t WHERE t.run_id = run),
-                    true);
+    PERFORM run_end(run, 'cancelled', r.last_seq + 1, NULL, NULL, run_shown_text(run), true);
     RETURN true;
 END
 $$;

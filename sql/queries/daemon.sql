@@ -56,6 +56,15 @@ UPDATE runs SET lease_until = CASE WHEN id = ANY ($3::uuid[]) THEN lease_until
 WHERE owner_id = $1
 RETURNING id, epoch;
 
+-- name: run_release
+-- Gives back runs that the daemon owns and does not execute: it never heard of its claim. Counts as a crash, so that
+-- no run comes back for ever.
+-- $1 daemon uuid, $2 run_ids uuid[], $3 epochs bigint[]
+UPDATE runs SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq(runs), crash_count = crash_count + 1,
+    take_overs = take_overs + 1
+FROM unnest($2::uuid[], $3::bigint[]) AS stray(run_id, run_epoch)
+WHERE id = stray.run_id AND owner_id = $1 AND epoch = stray.run_epoch;
+
 -- name: run_cancel_requests
 -- $1 daemon uuid
 SELECT id FROM runs WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
@@ -125,6 +134,10 @@ SELECT credit_lock($1::uuid[]);
 -- $14 credits_per_usd bigint, $15 run_hold bigint
 SELECT held, may_go_on FROM run_turn_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
+-- name: run_shown_text
+-- What followers were shown as the answer so far. $1 run uuid
+SELECT run_shown_text($1);
+
 -- name: run_tool_results
 -- The results of a run's tool calls so far. $1 run uuid
 SELECT turn, tool_call_id, tool_name, result, error_code, error_message, last_seq FROM run_tool_results
@@ -185,6 +198,10 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
 -- name: event_partitions
 -- Partitions ahead of time.
 SELECT run_events_make_partitions();
+
+-- name: run_events_prune
+-- $1 retention_days integer
+SELECT run_events_prune($1) AS dropped;
 
 -- name: auth_prune
 -- Counters, tokens and sessions that are long over. $1 at_most integer
