@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <filesystem>
 #include <numeric>
 #include <thread>
 
@@ -145,7 +146,20 @@ TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
   PrivateStack::User user = stack_.new_user("[words 80]");
   std::string run_id = stack_.start_run(user);
   StreamReading begun = read_stream(stack_, run_id, user.client.token, 0, 10);
-  kill(stack_.pid("RUNNER_PIDS"), SIGTERM);
+  StreamReading cut_off;
+  std::thread follower(
+      [&] { cut_off = read_stream(stack_, run_id, user.client.token, begun.seqs().back()); });
+  pid_t daemon = stack_.pid("RUNNER_PIDS");
+  int64_t begin_ms = monotonic_ms();
+  kill(daemon, SIGTERM);
+  std::string program = fmt::format("/proc/{}/exe", daemon);  // nothing, of a zombie
+  auto is_running = [&] { return std::filesystem::is_regular_file(program); };
+  while (is_running() && monotonic_ms() - begin_ms < 25'000) pause_ms(5);
+  EXPECT_FALSE(is_running()) << "it takes longer than 25 s";
+  follower.join();
+  // Told when to come back, not just cut.
+  EXPECT_TRUE(cut_off.has_ended_cleanly) << cut_off.failure;
+  EXPECT_NE(cut_off.text.rfind("\nretry: "), cut_off.text.find("\nretry: ")) << cut_off.text;
   stack_.up();
   StreamReading reading = read_whole_stream(stack_, run_id, user.client.token);
   EXPECT_EQ(reading.types(), "run.started run.resumed run.completed");

@@ -1,0 +1,178 @@
+// What a run survives: daemons and hosts that die, connections that are cut or fall silent, bells
+// that nobody hears. Each has its bound in time, and none costs a run.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fmt/format.h>
+
+#include "tests/support/run_stage.h"
+#include "tests/support/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+class RunFaults : public ::testing::Test {
+ protected:
+  RunFaults() { add_stand_in(stack_); }
+
+  std::string column(const std::string& what, const std::string& run_id) {
+    return sql_value(stack_, fmt::format("SELECT {} FROM runs WHERE id = '{}'", what, run_id));
+  }
+  // Asks until the value of the run's column is so; how long that took, -1 when it never was.
+  int64_t wait_for(const std::string& run_id, const std::string& what, const std::string& value,
+                   int64_t most_ms = 25'000) {
+    int64_t begin_ms = monotonic_ms();
+    while (column(what, run_id) != value) {
+      if (monotonic_ms() - begin_ms > most_ms) return -1;
+      pause_ms(10);
+    }
+    return monotonic_ms() - begin_ms;
+  }
+  int64_t wait_for_end(const std::string& run_id, int64_t most_ms = 25'000) {
+    return wait_for(run_id, "ended_at IS NOT NULL", "t", most_ms);
+  }
+  // A daemon executes it, and has said so: the first, or after so many take-overs.
+  bool is_begun(const std::string& run_id, int take_overs = 0) {
+    return wait_for(run_id,
+                    fmt::format("owner_id IS NOT NULL AND (SELECT count(*) FROM run_events e WHERE "
+                                "e.run_id = runs.id AND e.type LIKE 'run.%') = {}",
+                                take_overs + 1),
+                    "t") >= 0;
+  }
+  std::string types_of(const std::string& run_id) {
+    return sql_value(stack_,
+                     fmt::format("SELECT string_agg(type, ' ' ORDER BY seq) FROM run_events "
+                                 "WHERE run_id = '{}' AND type <> 'message.delta'",
+                                 run_id));
+  }
+  // A run that no daemon was told of; owned: its owner, lease and epoch.
+  std::string run_in_silence(const std::string& message,
+                             const std::string& owned = "NULL, NULL, 0") {
+    std::string model_run = run_said(user_.client, "[say hi]").run_id;
+    std::string thread_id = make_thread(user_.client);
+    post_message(user_.client, thread_id, message);
+    return sql_value(
+        stack_,
+        fmt::format("INSERT INTO runs (org_id, thread_id, created_by_user_id, source, trace_id, "
+                    "persona_id, persona_row_id, model_id, model, provider_kind, credential_name, "
+                    "owner_id, lease_until, epoch) SELECT org_id, '{}', created_by_user_id, "
+                    "source, trace_id, persona_id, "
+                    "persona_row_id, model_id, model, provider_kind, credential_name, {} "
+                    "FROM runs WHERE id = '{}' RETURNING id",
+                    thread_id, owned, model_run));
+  }
+  void cut_daemons_connections() {
+    stack_.sql().run_text(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hostler_runner' "
+        "AND datname = current_database()");
+  }
+
+  ApiStack stack_{ApiStackOptions{{}, true}};
+  TestUser user_ = register_user(stack_);
+};
+
+TEST_F(RunFaults, ThreeTakeOversWithoutAStepFailTheRun) {
+  std::string run_id = start_said(user_.client, "[words 5] [stall]");
+  for (int crashes = 0; crashes < 3; ++crashes) {
+    ASSERT_TRUE(is_begun(run_id, crashes)) << "crash " << crashes;
+    stack_.kill_runner();
+    stack_.start_runner();
+  }
+  ASSERT_GE(wait_for_end(run_id), 0);
+  EXPECT_EQ(column("status || ' ' || error_code", run_id), "failed run.crashed");
+  EXPECT_EQ(types_of(run_id), "run.started run.resumed run.resumed run.failed");
+  EXPECT_EQ(run_said(user_.client, "[say well]").status, "completed") << "others go on";
+}
+
+TEST_F(RunFaults, AStepBetweenTakeOversForgivesThem) {
+  std::string run_id =
+      start_said(user_.client,
+                 "[tool no_such_tool {}] [pause 2500] [say one] [tool no_such_tool {}] [say two]");
+  stack_.sql().run_text(fmt::format("UPDATE runs SET crash_count = 2 WHERE id = '{}'", run_id));
+  ASSERT_GE(wait_for_end(run_id), 0);
+  EXPECT_EQ(column("status || ' ' || crash_count", run_id), "completed 0");
+}
+
+TEST_F(RunFaults, ADaemonThatRestartsOnItsHostGoesOnWithinTwoSeconds) {
+  std::string run_id = start_said(user_.client, "[delay 100] [words 60]");
+  ASSERT_TRUE(is_begun(run_id));
+  stack_.kill_runner();
+  int64_t begin_ms = monotonic_ms();
+  stack_.start_runner();
+  ASSERT_GE(wait_for(run_id, "take_overs > 0 AND owner_id IS NOT NULL", "t"), 0);
+  EXPECT_LE(monotonic_ms() - begin_ms, 2000);
+  ASSERT_GE(wait_for_end(run_id), 0);
+  EXPECT_EQ(types_of(run_id), "run.started run.resumed run.completed");
+}
+
+TEST_F(RunFaults, TheRunsOfAHostThatIsGoneGoOnWithinTwentySeconds) {
+  std::string run_id = start_said(user_.client, "[delay 100] [words 40]");
+  ASSERT_TRUE(is_begun(run_id));
+  stack_.kill_runner();
+  int64_t begin_ms = monotonic_ms();
+  // Whoever starts now is on another host, and does not know that this daemon is dead.
+  stack_.sql().run_text("UPDATE daemons SET host = 'a host that is gone'");
+  stack_.start_runner();
+  ASSERT_GE(wait_for(run_id, "take_overs > 0", "t"), 0);
+  int64_t took_ms = monotonic_ms() - begin_ms;
+  EXPECT_LE(took_ms, 20'000);
+  EXPECT_GE(took_ms, 3'000) << "its lease was not waited for";
+  ASSERT_GE(wait_for_end(run_id), 0);
+  EXPECT_EQ(types_of(run_id), "run.started run.resumed run.completed");
+}
+
+TEST_F(RunFaults, ABellThatNobodyHearsCostsASweep) {
+  std::string run_id = run_in_silence("[say heard] [stall]");
+  EXPECT_GE(wait_for(run_id, "owner_id IS NOT NULL", "t", 2500), 0) << "not claimed";
+  stack_.sql().run_text(
+      fmt::format("UPDATE runs SET cancel_requested_at = now() WHERE id = '{}'", run_id));
+  EXPECT_GE(wait_for_end(run_id, 2500), 0) << "not cancelled";
+  EXPECT_EQ(types_of(run_id), "run.started run.cancelled");
+}
+
+// Also the answers of claims are cut: what was claimed without anybody's knowing is found again.
+TEST_F(RunFaults, CutConnectionsCostNoRun) {
+  std::vector<std::string> runs;
+  for (int round = 0; round < 40; ++round) {
+    TestUser user = register_user(stack_);
+    for (int i = 0; i < 5; ++i) runs.push_back(start_said(user.client, "[words 10]"));
+    cut_daemons_connections();
+  }
+  for (const std::string& run_id : runs) {
+    ASSERT_GE(wait_for_end(run_id, 40'000), 0) << column("row_to_json(runs)", run_id);
+    EXPECT_EQ(column("status", run_id), "completed");
+  }
+  EXPECT_EQ(run_said(user_.client, "[say well]").status, "completed");
+}
+
+TEST_F(RunFaults, ARunThatIsClaimedUnknownToItsDaemonIsFoundAgain) {
+  // As when the claim's answer never came: the row says that the daemon has it.
+  std::string run_id =
+      run_in_silence("[say found]",
+                     "(SELECT id FROM daemons WHERE stopped_at IS NULL), now() + interval '10 s', "
+                     "nextval('run_epochs')");
+  EXPECT_GE(wait_for_end(run_id, 20'000), 0) << "its lease is renewed for ever";
+  EXPECT_EQ(column("status", run_id), "completed");
+}
+
+// The server behind the connection that LISTENs stands still: it answers nothing and sends nothing.
+TEST_F(RunFaults, AListeningConnectionThatFallsSilentIsReplaced) {
+  pid_t backend = static_cast<pid_t>(sql_number(
+      stack_,
+      "SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE usename = 'hostler_runner' AND "
+      "datname = current_database() AND application_name = 'hostler-runner' "
+      "AND (query LIKE 'UPDATE runs r SET owner_id%' OR query LIKE '%FROM daemons%')"));
+  ASSERT_GT(backend, 0) << "its last statement was another";
+  if (kill(backend, SIGSTOP) != 0) {
+    GTEST_SKIP() << "Postgres belongs to somebody else: its processes cannot be stopped";
+  }
+  std::string run_id = start_said(user_.client, "[say heard]");
+  int64_t took_ms = wait_for_end(run_id);
+  kill(backend, SIGCONT);
+  EXPECT_GE(took_ms, 0);
+  EXPECT_LE(took_ms, 6'000);
+  EXPECT_EQ(column("status", run_id), "completed");
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
