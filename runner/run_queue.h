@@ -63,7 +63,7 @@ class RunQueue {
   RunQueueOptions options_;
   std::function<int()> streams_;
   std::unordered_map<std::string, RunPtr> active_;
-  std::unordered_set<std::string> given_up_;  // owned, until their leases lapse
+  std::unordered_set<std::string> given_up_;         // owned, until their leases lapse
   std::unordered_map<std::string, int64_t> strays_;  // epochs; as of the last renewal
   Signal runs_bell_;
   Signal cancels_bell_;
