@@ -67,7 +67,8 @@ std::optional<AccessNote> read_access_note(std::string_view text) {
       std::from_chars(words[1].data(), words[1].data() + words[1].size(), note.risk_score);
   std::optional<std::string_view> type = known_type(words[2]);
   bool has_form = IpAddress::parse(words[0]) && fault == std::errc() &&
-                  end == words[1].data() + words[1].size() && type && is_id_or_dash(words[3]) &&
+                  end == words[1].data() + words[1].size() && note.risk_score >= 0 &&
+                  note.risk_score <= 1 && type && is_id_or_dash(words[3]) &&
                   is_id_or_dash(words[4]);
   if (!has_form) return std::nullopt;
   note.client_ip = words[0];

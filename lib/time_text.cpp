@@ -10,6 +10,11 @@ namespace {
 
 using namespace std::chrono;
 
+// 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999Z: an offset may lead out of the years that have
+// four digits.
+constexpr int64_t first_ms = -62'135'596'800'000;
+constexpr int64_t last_ms = 253'402'300'799'999;
+
 // The digits at [at, at + count) as a number, or -1.
 int digits(std::string_view text, size_t at, size_t count) {
   if (at + count > text.size()) return -1;
@@ -94,7 +99,10 @@ std::optional<int64_t> parse_rfc3339(std::string_view text) {
     return std::nullopt;
   }
   if (at != text.size()) return std::nullopt;
-  return ((*day * 24 + hour) * 60 + minute - offset_minutes) * 60'000 + second * 1000 + ms;
+  int64_t unix_ms =
+      ((*day * 24 + hour) * 60 + minute - offset_minutes) * 60'000 + second * 1000 + ms;
+  if (unix_ms < first_ms || unix_ms > last_ms) return std::nullopt;
+  return unix_ms;
 }
 
 }  // namespace hostler

@@ -14,8 +14,8 @@ int64_t unix_now_ms();
 std::string rfc3339(int64_t unix_ms);
 std::string rfc3339_now();
 
-// Any offset, any fraction (cut to milliseconds); years 0001 to 9999; no leap second. Nothing when
-// the text has another form or names a day that does not exist.
+// Any offset, any fraction (cut to milliseconds); years 0001 to 9999, in UTC too; no leap second.
+// Nothing when the text has another form or names a day that does not exist.
 std::optional<int64_t> parse_rfc3339(std::string_view text);
 // YYYY-MM-DD as a count of days since 1970-01-01, or nothing.
 std::optional<int64_t> parse_date(std::string_view text);

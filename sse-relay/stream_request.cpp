@@ -24,7 +24,7 @@ std::optional<int64_t> read_cursor(std::string_view name, std::string_view text,
     faults.push_back({std::string(name), "wrong_type", "must be an integer"});
     return std::nullopt;
   }
-  if (fault != std::errc() || value < 0) {
+  if (fault != std::errc() || text.starts_with('-')) {  // -0 too
     faults.push_back({std::string(name), "out_of_range", "must be 0 to 9223372036854775807"});
     return std::nullopt;
   }

@@ -5,8 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -52,13 +50,6 @@ int join_trust(const std::string& ca_file) {
   return fd;
 }
 
-std::optional<int64_t> whole_number(std::string_view text) {
-  int64_t value = 0;
-  auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::string_view http_failure_name(HttpFailureKind kind) {
@@ -67,30 +58,6 @@ std::string_view http_failure_name(HttpFailureKind kind) {
                                         "timeout_idle", "timeout_total",   "reset",
                                         "protocol",     "too_large",       "too_many_redirects"};
   return names[static_cast<size_t>(kind)];
-}
-
-std::string_view HttpHead::header(std::string_view lower_case_name) const {
-  for (const HttpField& field : headers) {
-    if (field.first == lower_case_name) return field.second;
-  }
-  return {};
-}
-
-std::optional<int64_t> HttpHead::retry_after_ms() const {
-  // A day is longer than anybody waits; the bound keeps the arithmetic small.
-  constexpr int64_t seconds_max = 86'400;
-  if (std::optional<int64_t> ms = whole_number(header("retry-after-ms"))) {
-    return std::min(*ms, seconds_max * 1000);
-  }
-  std::string_view value = header("retry-after");
-  if (value.empty()) return std::nullopt;
-  if (std::optional<int64_t> seconds = whole_number(value)) {
-    return std::min(*seconds, seconds_max) * 1000;
-  }
-  time_t when = curl_getdate(std::string(value).c_str(), nullptr);
-  if (when < 0) return std::nullopt;
-  int64_t seconds = static_cast<int64_t>(when) - static_cast<int64_t>(std::time(nullptr));
-  return std::clamp(seconds, int64_t{0}, seconds_max) * 1000;
 }
 
 HttpClient::HttpClient(Loop& loop, HttpClientOptions options)

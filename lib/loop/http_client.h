@@ -60,6 +60,8 @@ struct HttpHead {
   std::vector<HttpField> headers;  // names in lower case, in the order of arrival
   std::string final_url;
 
+  // One line without its end. A status line begins the head anew; what is no field is not kept.
+  void take_line(std::string_view line);
   std::string_view header(std::string_view lower_case_name) const;  // the first; empty: none
   // Retry-After (seconds or a date) or retry-after-ms, as a wait from now; never negative.
   std::optional<int64_t> retry_after_ms() const;

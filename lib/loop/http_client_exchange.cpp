@@ -2,7 +2,6 @@
 #include <curl/curl.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "lib/loop/http_client.h"
 #include "lib/loop/http_client_lane.h"
@@ -232,9 +231,7 @@ bool HttpExchange::take_head_line(std::string_view line) {
   phase_began_ms_ = client_.loop_.now_ms();
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
   if (line.starts_with("HTTP/")) {
-    head_ = {};
-    size_t status = std::min(line.find(' '), line.size() - 1) + 1;
-    std::from_chars(line.data() + status, line.data() + line.size(), head_.status);
+    head_.take_line(line);
     return true;
   }
   head_bytes_ += line.size() + 2;
@@ -243,16 +240,7 @@ bool HttpExchange::take_head_line(std::string_view line) {
     return false;
   }
   if (line.empty()) return head_.status < 200 || end_head();
-  size_t colon = line.find(':');
-  bool is_folded = line.front() == ' ' || line.front() == '\t';  // obsolete, and of no use here
-  if (colon == std::string_view::npos || is_folded) return true;
-  std::string name(line.substr(0, colon));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  std::string_view value = line.substr(colon + 1);
-  while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
-  while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
-  head_.headers.emplace_back(std::move(name), value);
+  head_.take_line(line);
   return true;
 }
 

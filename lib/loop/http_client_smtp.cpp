@@ -7,38 +7,17 @@
 #include <cassert>
 #include <cstring>
 
-#include "lib/json.h"
 #include "lib/loop/http_client_lane.h"
+#include "lib/loop/http_client_smtp_reply.h"
 
 namespace hostler {
 namespace {
-
-constexpr size_t words_bytes_max = 400;
-
-// The reply's lines joined, without control characters, cut.
-std::string readable(std::string_view reply) {
-  std::string text;
-  for (char c : reply) {
-    bool is_blank = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    if (is_blank && (text.empty() || text.back() == ' ')) continue;
-    text += is_blank ? ' ' : c;
-  }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  std::string clean = utf8_lossy(text);
-  return std::string(utf8_prefix(clean, words_bytes_max));
-}
 
 std::string url_of(const MailServer& server) {
   bool is_v6 = server.host.find(':') != std::string::npos;
   std::string host = is_v6 ? "[" + server.host + "]" : server.host;
   std::string scheme = server.tls == MailTls::tls ? "smtps://" : "smtp://";
   return scheme + host + ":" + std::to_string(server.port);
-}
-
-// Replies about our login say nothing about the mail.
-bool is_about_login(std::string_view reply) {
-  std::string_view code = reply.substr(0, 3);
-  return code == "530" || code == "534" || code == "535" || code == "538";
 }
 
 }  // namespace
@@ -77,16 +56,8 @@ class SmtpExchange final : private LaneTransfer {
     return bytes;
   }
 
-  // Each line the server says; a reply's last line has a space behind its code.
   static size_t hear_line(char* bytes, size_t, size_t count, void* self) noexcept {
-    SmtpExchange& exchange = *static_cast<SmtpExchange*>(self);
-    std::string_view line(bytes, count);
-    if (exchange.reply_ended_) exchange.reply_.clear();
-    if (exchange.reply_.size() < words_bytes_max * 2) exchange.reply_ += line;
-    exchange.reply_ended_ = line.size() < 4 || line[3] != '-';
-    // What comes behind a refusal is polite only.
-    bool is_refusal = exchange.reply_.starts_with('4') || exchange.reply_.starts_with('5');
-    if (is_refusal) exchange.refusal_ = exchange.reply_;
+    static_cast<SmtpExchange*>(self)->replies_.take_line({bytes, count});
     return count;
   }
 
@@ -143,12 +114,11 @@ class SmtpExchange final : private LaneTransfer {
     // Of what a server refuses, the recipient and the message are this mail's own.
     bool is_of_mail = std::string_view(error_).starts_with("RCPT failed") ||
                       message_sent_ == envelope_.message.size();
-    outcome_.is_refused =
-        code != CURLE_OK && is_of_mail && refusal_.starts_with('5') && !is_about_login(refusal_);
+    outcome_.is_refused = code != CURLE_OK && is_of_mail && replies_.refuses_for_good();
     // Of what the server did not say itself, curl knows more.
-    std::string said = code == CURLE_OPERATION_TIMEDOUT ? "" : readable(refusal_);
+    std::string said = code == CURLE_OPERATION_TIMEDOUT ? "" : replies_.refusal_words();
     std::string known = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
-    outcome_.words = said.empty() ? readable(known) : said;
+    outcome_.words = said.empty() ? readable_smtp(known) : said;
     drop();
   }
 
@@ -170,9 +140,7 @@ class SmtpExchange final : private LaneTransfer {
   CURL* easy_;
   curl_slist* recipients_ = nullptr;
   size_t message_sent_ = 0;
-  std::string reply_;
-  std::string refusal_;  // the last reply that was one
-  bool reply_ended_ = true;
+  SmtpReplies replies_;
   char error_[CURL_ERROR_SIZE];
   MailOutcome outcome_;
   Signal changed_;

@@ -23,6 +23,12 @@ std::optional<std::string> part_of(CURLU* url, CURLUPart part, unsigned flags = 
   return value;
 }
 
+bool is_readable(std::string_view text) {
+  return text.size() <= url_bytes_max && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '\\';
+         });
+}
+
 std::optional<HttpUrl> read_parts(CURLU* url) {
   std::optional<std::string> scheme = part_of(url, CURLUPART_SCHEME);
   std::optional<std::string> host = part_of(url, CURLUPART_HOST);
@@ -44,13 +50,9 @@ std::optional<HttpUrl> read_parts(CURLU* url) {
                  [](unsigned char c) { return static_cast<char>(c < 0x80 ? std::tolower(c) : c); });
   std::from_chars(port->data(), port->data() + port->size(), result.port);
   if (result.port < 1 || result.port > 65535) return std::nullopt;
+  // Percent escapes of a host are decoded: what stands behind them may be no host.
+  if (!is_readable(result.host) || !is_readable(result.text)) return std::nullopt;
   return result;
-}
-
-bool is_readable(std::string_view text) {
-  return text.size() <= url_bytes_max && std::none_of(text.begin(), text.end(), [](char c) {
-           return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '\\';
-         });
 }
 
 // curl also reads http:/host and http:///host; nobody means them.

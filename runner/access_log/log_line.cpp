@@ -14,12 +14,17 @@ namespace {
 constexpr size_t method_bytes_max = 32;
 constexpr size_t path_bytes_max = 2048;
 constexpr size_t user_agent_bytes_max = 1024;
+constexpr double status_max = 999;
+
+// More than any second since 1970 that nginx will write, and exact as a double.
+constexpr double number_max = 1e11;
 
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  bool is_within = value >= 0 && value <= number_max;  // false for what is no number
+  return is_within ? std::optional(value) : std::nullopt;
 }
 
 AccessNote note_of(const Json& line, const Gateway& gateway) {
@@ -49,7 +54,7 @@ bool write_log_entry(std::string_view line, const Gateway& gateway, const PlaceL
   std::optional<double> end_s = number_of(read->text_or("end"));
   std::optional<double> took_s = number_of(read->text_or("took"));
   std::optional<double> status = number_of(read->text_or("status"));
-  if (!end_s || !took_s || !status) return false;
+  if (!end_s || !took_s || !status || *status > status_max) return false;
   std::string_view trace_id = read->text_or("trace_id");
   std::string_view uri = read->text_or("uri");
   std::string_view user_agent = read->text_or("user_agent");
