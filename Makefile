@@ -1,7 +1,7 @@
 # Hostler: every verb. Plain `make` prints them.
 #
 # VARIANT chooses the build: release (default), asan (address and undefined-behaviour sanitizers), tsan (thread
-# sanitizer), clang.
+# sanitizer), clang, fuzz (clang, libFuzzer, those sanitizers, and coverage).
 # PORT (8443) and VAR (./var) choose the private stack that up, down and demo act on.
 
 SHELL := /bin/bash
@@ -25,11 +25,12 @@ CXX_release := g++
 CXX_asan    := g++
 CXX_tsan    := g++
 CXX_clang   := clang++
+CXX_fuzz    := clang++
 CXX := $(if $(shell command -v ccache 2>/dev/null),ccache )$(CXX_$(VARIANT))
 
 # g++ 12 reports members of moved-from variants as maybe uninitialized; the sanitizers look for the real thing.
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wimplicit-fallthrough -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror \
-	$(if $(filter clang,$(VARIANT)),,-Wno-maybe-uninitialized)
+	$(if $(filter clang fuzz,$(VARIANT)),,-Wno-maybe-uninitialized)
 HARDENING := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -D_GLIBCXX_ASSERTIONS \
 	-ftrivial-auto-var-init=zero -fPIE
 OPT_release := -O2 -g1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
@@ -42,6 +43,9 @@ LINK_asan   := -fsanitize=address,undefined
 # The thread sanitizer does not follow the fences of atomics; g++ 12 warns of each.
 OPT_tsan    := -Wno-tsan -Wno-uninitialized -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 LINK_tsan   := -fsanitize=thread
+OPT_fuzz    := -O1 -gline-tables-only -fno-omit-frame-pointer \
+	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang
+LINK_fuzz   := -fsanitize=fuzzer,address,undefined -fprofile-instr-generate
 LINK_hardening := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
 PACKAGES := libpq libuv libcurl libsodium fmt openssl libxml-2.0 libmaxminddb
@@ -59,6 +63,17 @@ runner_sources  := $(wildcard runner/*.cpp runner/*/*.cpp sse-relay/*.cpp)
 ctl_sources     := $(wildcard ctl/*.cpp)
 model_sources   := $(wildcard tests/support/model/*.cpp)
 support_sources := $(wildcard tests/support/*.cpp)
+# What reads bytes from outside, the sources it needs beside lib, and the targets that try it.
+parsers := $(addprefix lib/,json.cpp request_target.cpp address_guard.cpp client_address.cpp network_set.cpp \
+	time_text.cpp caller.cpp trace.cpp access_note.cpp settings.cpp settings_load.cpp mail_message.cpp) \
+	$(addprefix lib/loop/http_client_,url.cpp head.cpp smtp_reply.cpp) \
+	$(addprefix fcgi/,input.cpp input_query.cpp input_value.cpp request.cpp refresh_cookie.cpp) \
+	$(addprefix runner/models/,openai.cpp anthropic.cpp turn_reader.cpp sse_reader.cpp provider_error.cpp) \
+	$(addprefix runner/tools/,arguments.cpp backend_answer.cpp search_backends.cpp fetch_backends.cpp \
+	basic_fetch.cpp html_text.cpp page_charset.cpp) \
+	runner/access_log/log_line.cpp sse-relay/scgi_request.cpp sse-relay/stream_request.cpp
+fuzzed_sources := $(filter-out lib/%,$(parsers)) runner/tools/tool_provider.cpp runner/access_log/place_lookup.cpp
+fuzz_targets   := $(wildcard tests/fuzz/*_fuzz.cpp)
 
 objects = $(patsubst %.cpp,$(BUILD)/%.o,$(1))
 
@@ -108,7 +123,7 @@ $(mail_templates): templates/embed.sh $(wildcard templates/*.txt templates/*.htm
 
 $(BUILD)/%.o: %.cpp | $(generated) $(migrations) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
-	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_FLAGS) -c -o $@ $<
+	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_FLAGS) $(if $(filter fuzz,$(VARIANT)),$(FUZZ_FLAGS)) -c -o $@ $<
 
 $(lib_archive): $(call objects,$(lib_sources))
 	@mkdir -p $(@D)
@@ -127,11 +142,27 @@ $(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
 $(BUILD)/stand-in-model: $(call objects,$(model_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# clang 14 cannot assemble coroutines with any of these, so the loop goes without.
+$(call objects,$(filter-out lib/loop/%,$(lib_sources)) $(parsers) $(fuzz_targets) tests/fuzz/fuzzer.cpp): \
+	FUZZ_FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all
+# The fuzzer steers by the parsers, and coverage counts them.
+$(call objects,$(parsers)): FUZZ_FLAGS += -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping
+# RapidJSON adds to a null pointer before its first allocation.
+$(BUILD)/lib/json.o: FUZZ_FLAGS += -fno-sanitize=pointer-overflow
+# Of the archive only what the targets call is linked.
+$(BUILD)/libfuzzed.a: $(call objects,$(fuzzed_sources))
+	@rm -f $@
+	$(call short,AR)ar rcs $@ $^
+$(BUILD)/fuzzer: $(call objects,tests/fuzz/fuzzer.cpp $(fuzz_targets)) $(BUILD)/libfuzzed.a $(lib_archive)
+	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lfcgi
+
 # Nobody waits for tests to run fast, but everybody for them to build.
-$(call objects,$(wildcard tests/*/*_test.cpp tests/*/*/*_test.cpp) $(support_sources)): TEST_FLAGS := -O1
+$(call objects,$(wildcard tests/*/*_test.cpp tests/*/*/*_test.cpp) $(support_sources) $(fuzz_targets)): TEST_FLAGS := -O1
 # One test program a kind. Unit tests may look inside the programs: they link everything but the mains.
 $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
+# They also try the inputs that the fuzzers keep.
+$(BUILD)/unit_test: $(call objects,$(fuzz_targets))
 # Test databases are made by the real hostlerctl.
 $(BUILD)/unit_test $(BUILD)/sql_test $(BUILD)/api_test $(BUILD)/system_test: | $(BUILD)/hostlerctl
 # It asks hostler-api for its routes, the programs for their metrics, hostlerctl for its commands.
@@ -185,9 +216,17 @@ bench: ## what requests, runs, events and streams cost here; against peers in th
 	+@$(MAKE) --no-print-directory $(parallel) programs
 	@tests/bench/run
 
+# SECONDS is the shell's own name for something else.
+fuzz_seconds := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),60)
+.PHONY: fuzz
+fuzz: ## libFuzzer on everything that reads bytes from outside, and what of it they reach; SECONDS=60 a target
+	@$(stack)/install-packages build check fuzz
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=fuzz build/fuzz/fuzzer
+	@tests/fuzz/run $(fuzz_seconds) $(parsers)
+
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
 
-check: ## format, style, shell scripts, and a build with clang
+check: ## format, style, shell scripts, clang-tidy, and a build with clang
 	@$(stack)/install-packages build test check
 	clang-format-14 --dry-run -Werror $$(git ls-files '*.cpp' '*.h')
 	shellcheck -x $(shell_scripts)
@@ -195,6 +234,13 @@ check: ## format, style, shell scripts, and a build with clang
 	build/release/style_test --gtest_brief=1
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang build
+
+# Findings that are none are listed with their reasons in the file of suppressions.
+.PHONY: cppcheck
+cppcheck: | $(generated) $(openapi) $(mail_templates)
+	cppcheck --quiet --std=c++20 --language=c++ --enable=warning,performance,portability --error-exitcode=1 \
+	  --suppressions-list=tests/style/cppcheck_suppressions.txt --suppress=missingIncludeSystem \
+	  -j$(shell nproc) -I. -I$(BUILD)/generated '-DHOSTLER_VERSION="$(VERSION)"' lib fcgi runner sse-relay ctl
 
 # clang-tidy over the programs' sources, each once until it changes.
 tidied := $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources))

@@ -1,0 +1,71 @@
+// FastCGI parameters, a line each: what the request says is what some parameter says, its length
+// is never negative, its trace id always has the form.
+#include <vector>
+
+#include "fcgi/request.h"
+#include "lib/client_address.h"
+#include "lib/gateway.h"
+#include "lib/ids.h"
+#include "tests/fuzz/target.h"
+#include "tests/fuzz/targets.h"
+
+namespace hostler::fuzz {
+namespace {
+
+bool is_value_of(const std::vector<std::string>& lines, std::string_view name,
+                 std::string_view value) {
+  return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
+    line = line.substr(0, line.find('\0'));
+    return line.starts_with(name) && line.substr(name.size()).starts_with('=') &&
+           line.substr(name.size() + 1) == value;
+  });
+}
+
+void check_facts(const Request& request) {
+  RequestOrigin origin;
+  origin.address = {request.peer_address, request.forwarded_for, request.connecting_ip};
+  origin.traceparent = request.traceparent;
+  origin.user_agent = request.user_agent;
+  origin.authorization = request.authorization;
+  static const Gateway gateway{Settings()};
+  ClientFacts facts = gateway.facts_of(origin);
+  require(IpAddress::parse(facts.client_ip).has_value(), "a client has an address");
+  require(facts.risk_score >= 0 && facts.risk_score <= 1, "a risk is 0 to 1");
+  require(!facts.trace_id || is_trace_id(*facts.trace_id), "a trace id has the form");
+}
+
+}  // namespace
+
+void fastcgi(std::string_view input) {
+  std::vector<std::string> lines;
+  while (!input.empty()) lines.emplace_back(take_line(input));
+  std::vector<const char*> params;
+  for (const std::string& line : lines) params.push_back(line.c_str());
+  params.push_back(nullptr);
+  Request request;
+  read_params(params.data(), request);
+  require(request.content_length >= 0, "a length is not negative");
+  require(is_trace_id(request.trace_id), "every request has a trace id");
+  require(request.uri.empty() || is_value_of(lines, "REQUEST_URI", request.uri), "the address");
+  require(request.authorization.empty() ||
+              is_value_of(lines, "HTTP_AUTHORIZATION", request.authorization),
+          "the credential");
+  require(request.connecting_ip.empty() || request.connecting_ip == "twice" ||
+              is_value_of(lines, "HTTP_CF_CONNECTING_IP", request.connecting_ip),
+          "CF-Connecting-IP");
+  std::string_view host = request.header("HTTP_HOST");
+  require(host.empty() || is_value_of(lines, "HTTP_HOST", host), "any other field");
+  require(request.method == Method::other ||
+              is_value_of(lines, "REQUEST_METHOD", method_name(request.method)),
+          "the method");
+  check_facts(request);
+  std::variant<Credential, Error> read = credential_in(request.authorization);
+  if (const Credential* credential = std::get_if<Credential>(&read)) {
+    require(credential->kind != Credential::Kind::none && credential->hash.size() == 32,
+            "a credential is a hash of 32 bytes");
+  } else {
+    require(std::get<Error>(read).status() == 401, "what is none is 401");
+  }
+}
+
+}  // namespace hostler::fuzz
