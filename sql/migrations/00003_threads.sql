@@ -154,9 +154,8 @@ $$;
 -- The caller's threads whose title or messages hold every word, newest first. SECURITY DEFINER: text
 -- search cannot use an index under row-level security; the organization and user are the caller's.
 CREATE FUNCTION thread_search(typed text, page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-BEGIN
-    RETURN QUERY SELECT t.id, thread_json(t)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT t.id, thread_json(t)
     FROM threads t
     WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
           AND (before IS NULL OR t.id < before)
@@ -166,6 +165,5 @@ BEGIN
               UNION
               SELECT m.thread_id FROM messages m
               WHERE m.org_id = current_org() AND m.search @@ search_query(typed) AND m.hidden_by_run_id IS NULL)
-    ORDER BY t.id DESC LIMIT page_limit;
-END
+    ORDER BY t.id DESC LIMIT page_limit
 $$;
