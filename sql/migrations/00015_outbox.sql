@@ -44,6 +44,7 @@ CREATE INDEX outbox_of_endpoint ON outbox (endpoint_id, id);
 CREATE INDEX outbox_owned ON outbox (owner_id) WHERE owner_id IS NOT NULL;
 CREATE INDEX outbox_org ON outbox (org_id) WHERE org_id IS NOT NULL;
 CREATE INDEX outbox_over ON outbox (created_at) WHERE status <> 'pending';
+CREATE INDEX outbox_failed ON outbox (created_at) WHERE status = 'failed';
 CREATE SEQUENCE outbox_epochs;
 GRANT USAGE ON SEQUENCE outbox_epochs TO hostler_runner;
 ALTER TABLE outbox ENABLE ROW LEVEL SECURITY;

@@ -182,7 +182,7 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        (SELECT count(*) FROM runs WHERE status = 'waiting_for_input') AS runs_waiting,
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mails_pending,
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhooks_pending,
-       (SELECT count(*) FROM outbox WHERE status <> 'pending' AND status = 'failed') AS outbox_failed,
+       (SELECT count(*) FROM outbox WHERE status = 'failed') AS outbox_failed,
        (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - due) * 1000000), 0)::bigint FROM (
             SELECT min(next_attempt_at) AS due FROM outbox WHERE status = 'pending' AND kind = 'mail'
             UNION ALL

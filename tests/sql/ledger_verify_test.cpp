@@ -75,7 +75,8 @@ constexpr const char* many_ledgers = R"(
   INSERT INTO orgs (id, type, slug, name) SELECT id, 'workspace', id::text, 'x' FROM made;
   INSERT INTO credit_accounts (org_id, balance, entries) SELECT id, 500, 100 FROM made;
   INSERT INTO credit_transactions (org_id, number, amount, balance_after, type)
-  SELECT id, n, 5, 5 * n, 'redemption' FROM made, generate_series(1, 100) AS n)";
+  SELECT id, n, 5, 5 * n, 'redemption' FROM made, generate_series(1, 100) AS n
+  ORDER BY id, n)";
 
 TEST_F(LedgerVerify, ReadsManyRowsPageByPage) {
   spoil(many_ledgers);

@@ -39,6 +39,7 @@ const std::map<std::string, std::string> reads_much = {
 // Refused to the caller of these tests, and why; planned as far as it comes.
 const std::map<std::string, std::string> refused = {
     {"me_delete", "the last owner of a workspace stays; admin_user_delete deletes somebody else"},
+    {"persona_delete", "the built-in persona stays; the others are found by the same id"},
 };
 
 // An owner of the organization, once without org.runs.read_all; and a platform administrator.
@@ -124,7 +125,9 @@ std::map<std::string, std::string> faults_in(const std::string& plans) {
     end = std::min(plans.find("\nduration: ", begin + 1), plans.size());
     std::string plan = plans.substr(begin, end - begin);
     std::smatch found;
-    if (std::regex_search(plan, found, scan) && !tables_that_stay_small.contains(found[1])) {
+    // What Postgres looks up in its own catalogue is a row a table.
+    if (std::regex_search(plan, found, scan) && !tables_that_stay_small.contains(found[1]) &&
+        !found[1].str().starts_with("pg_")) {
       faults["reads all of " + found[1].str()] = plan;
     }
     if (std::regex_search(plan, found, removed) &&

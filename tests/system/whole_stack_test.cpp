@@ -146,9 +146,20 @@ TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
   PrivateStack::User user = stack_.new_user("[words 80]");
   std::string run_id = stack_.start_run(user);
   StreamReading begun = read_stream(stack_, run_id, user.client.token, 0, 10);
+  auto streams_opened = [&] {
+    std::string told = run_program({"/usr/bin/curl", "-s", "--unix-socket",
+                                    stack_.env("METRICS_RUNNER"), "http://localhost/metrics"})
+                           .out;
+    constexpr std::string_view name = "\nhostler_runner_streams_opened_total ";
+    size_t at = told.find(name);
+    return at == told.npos ? -1 : std::strtol(told.c_str() + at + name.size(), nullptr, 10);
+  };
+  int64_t opened_before = streams_opened();
+  ASSERT_GT(opened_before, 0);
   StreamReading cut_off;
   std::thread follower(
       [&] { cut_off = read_stream(stack_, run_id, user.client.token, begun.seqs().back()); });
+  while (streams_opened() == opened_before) pause_ms(5);
   pid_t daemon = stack_.pid("RUNNER_PIDS");
   int64_t begin_ms = monotonic_ms();
   kill(daemon, SIGTERM);
