@@ -75,6 +75,8 @@ struct Client final : StreamOwner {
     phase = Phase::ending;
     stream->end();
   }
+  // No task brings it on. One that has ended is freed a turn later.
+  bool is_resting() const { return !task || task.done(); }
 
   ClientEvents& events;
   std::unique_ptr<Stream> stream;

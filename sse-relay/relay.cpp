@@ -117,8 +117,7 @@ void Relay::State::arrived(Client& client, std::string_view bytes) {
 }
 
 void Relay::State::drained(Client& client) {
-  bool is_resting = !client.task || client.task.done();
-  if (client.phase == Phase::behind && is_resting) start(client);
+  if (client.phase == Phase::behind && client.is_resting()) start(client);
 }
 
 void Relay::State::start(Client& client) {

@@ -142,7 +142,7 @@ void Relay::State::resume_stalled() {
   for (size_t i = 0; i < clients_.size(); ++i) {
     Client& client = *clients_[i];
     bool is_stalled =
-        client.phase == Phase::behind && !client.task && client.stream->pending_bytes() == 0;
+        client.phase == Phase::behind && client.is_resting() && client.stream->pending_bytes() == 0;
     if (!is_stalled) continue;
     start(client);
     if (db_.connected()) continue;
