@@ -86,9 +86,18 @@ void PgConnection::start_connecting() {
     return;
   }
   // The first poll must wait for the socket to become writable.
-  watch_ = std::make_unique<FdWatch>(loop_, PQsocket(connection_),
-                                     [this](bool, bool) { poll_connect(); });
-  watch_->watch(false, true);
+  watch_socket(false, true, [this](bool, bool) { poll_connect(); });
+}
+
+// libpq closes its socket whenever it finds it broken, also while it sends, and tells later.
+bool PgConnection::watch_socket(bool readable, bool writable, FdWatch::Action action) {
+  watch_ = FdWatch::of_copy(loop_, PQsocket(connection_), std::move(action));
+  if (!watch_) {
+    close("no file descriptor is left");
+    return false;
+  }
+  watch_->watch(readable, writable);
+  return true;
 }
 
 void PgConnection::poll_connect() {
@@ -108,20 +117,17 @@ void PgConnection::poll_connect() {
     prepared_.clear();
     last_failure_.clear();
     last_answer_ms_ = loop_.now_ms();
-    watch_.reset();  // a loop takes a descriptor once
-    watch_ = std::make_unique<FdWatch>(
-        loop_, PQsocket(connection_),
-        [this](bool readable, bool writable) { on_socket(readable, writable); });
-    watch_->watch(true, false);
+    bool is_watched = watch_socket(true, false, [this](bool readable, bool writable) {
+      on_socket(readable, writable);
+    });
+    if (!is_watched) return;
     if (on_ready) on_ready();
     changed_.notify();
     return;
   }
   // The next host of the list has another socket, maybe with the same number.
-  watch_.reset();
-  watch_ = std::make_unique<FdWatch>(loop_, PQsocket(connection_),
-                                     [this](bool, bool) { poll_connect(); });
-  watch_->watch(status == PGRES_POLLING_READING, status == PGRES_POLLING_WRITING);
+  watch_socket(status == PGRES_POLLING_READING, status == PGRES_POLLING_WRITING,
+               [this](bool, bool) { poll_connect(); });
 }
 
 void PgConnection::close(const std::string& why) {

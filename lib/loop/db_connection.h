@@ -69,6 +69,7 @@ class PgConnection {
 
   void start_connecting();
   void poll_connect();
+  bool watch_socket(bool readable, bool writable, FdWatch::Action action);  // false: closed
   void on_socket(bool readable, bool writable);
   void read_answers();
   bool take_result();  // false: nothing more to take now

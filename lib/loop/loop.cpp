@@ -2,6 +2,8 @@
 // in its close callback; the owner's destructor only starts the closing.
 #include "lib/loop/loop.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <cassert>
@@ -102,17 +104,33 @@ SignalWatch::SignalWatch(Loop& loop, int signal_number, std::function<void()> ac
 SignalWatch::~SignalWatch() { close_owned(handle_, &handle_->signal); }
 
 struct FdWatch::Handle {
+  Handle() = default;
+  ~Handle() {
+    if (copied_fd >= 0) close(copied_fd);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
   uv_poll_t poll;
   int events = 0;  // as last asked for
-  std::function<void(bool, bool)> action;
+  int copied_fd = -1;
+  Action action;
 };
 
-FdWatch::FdWatch(Loop& loop, int fd, std::function<void(bool, bool)> action) : handle_(new Handle) {
+FdWatch::FdWatch(Loop& loop, int fd, Action action) : handle_(new Handle) {
   handle_->action = std::move(action);
   handle_->poll.data = handle_;
   int failed = uv_poll_init(loop.raw(), &handle_->poll, fd);
   assert(failed == 0);
   static_cast<void>(failed);
+}
+
+std::unique_ptr<FdWatch> FdWatch::of_copy(Loop& loop, int fd, Action action) {
+  int copied_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copied_fd < 0) return nullptr;
+  std::unique_ptr<FdWatch> watch = std::make_unique<FdWatch>(loop, copied_fd, std::move(action));
+  watch->handle_->copied_fd = copied_fd;
+  return watch;
 }
 
 FdWatch::~FdWatch() { close_owned(handle_, &handle_->poll); }
@@ -131,7 +149,7 @@ void FdWatch::watch(bool readable, bool writable) {
     // An error on the descriptor shows itself when the owner reads or writes.
     Handle* handle = static_cast<Handle*>(poll->data);
     bool failed = status < 0;
-    std::function<void(bool, bool)> action = handle->action;  // it may end this watch
+    Action action = handle->action;  // it may end this watch
     action(failed || (ready & UV_READABLE) != 0, failed || (ready & UV_WRITABLE) != 0);
   });
 }

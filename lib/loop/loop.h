@@ -68,10 +68,15 @@ class SignalWatch {
   Handle* handle_;
 };
 
-// Watches a file descriptor that somebody else owns. stop() and the destructor end it at once.
+// Watches a file descriptor that somebody else owns, and closes after the watch only. watch(false,
+// false) and the destructor end it at once.
 class FdWatch {
  public:
-  FdWatch(Loop& loop, int fd, std::function<void(bool readable, bool writable)> action);
+  using Action = std::function<void(bool readable, bool writable)>;
+  FdWatch(Loop& loop, int fd, Action action);
+  // Watches a copy of the descriptor, for owners that may close theirs at any time: its number may
+  // be somebody else's before they tell. Null: this process has no descriptor left.
+  static std::unique_ptr<FdWatch> of_copy(Loop& loop, int fd, Action action);
   ~FdWatch();
   FdWatch(const FdWatch&) = delete;
   FdWatch& operator=(const FdWatch&) = delete;

@@ -18,6 +18,11 @@ constexpr Statement echo{"test", "echo", "SELECT $1::text AS said", 1};
 constexpr Statement backend{"test", "backend", "SELECT pg_backend_pid() AS pid", 0};
 constexpr Statement divide{"test", "divide", "SELECT 1 / $1::int AS quotient", 1};
 constexpr Statement kill_backend{"test", "kill_backend", "SELECT pg_terminate_backend($1::int)", 1};
+constexpr Statement kill_others{
+    "test", "kill_others",
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = "
+    "'db_test breaks' AND pid <> pg_backend_pid()",
+    0};
 constexpr Statement slow{"test", "slow", "SELECT pg_sleep($1::float)", 1};
 constexpr Statement notify{"test", "notify", "SELECT pg_notify($1, $2)", 2};
 constexpr Statement wrong{"test", "wrong", "SELECT nothing_of_this_name", 0};
@@ -153,6 +158,35 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
     ASSERT_EQ(error.members.size(), 1U);
     EXPECT_EQ(error.members[0].second, "\"x\"");
   }
+}
+
+// libpq finds the broken socket while it sends, and closes it there: its number may be the next
+// socket's before anybody here is told.
+TEST_F(DbTest, ASocketThatBreaksWhileItIsWrittenToIsNoticedAtOnce) {
+  DatabaseOptions many = options();
+  many.own_connections_max = 12;
+  many.application_name = "db_test breaks";
+  Database db(loop_, many);
+  Database killer(loop_, options());
+  std::string much(1 << 20, 'x');
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::string> causes;
+    TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
+    auto ask_much = [](Database& asked, const std::string& text,
+                       std::vector<std::string>& ended) -> Task<void> {
+      Batch batch;
+      batch.add(echo, Params().text(text));
+      BatchOutcome outcome = co_await asked.attempt(std::move(batch));
+      ended.push_back(outcome.error ? outcome.error->cause : "");
+    };
+    for (int i = 0; i < 12; ++i) tasks.add(ask_much(db, "", causes));
+    while (causes.size() < 12) run_task(loop_, sleep_ms(loop_, 1));
+    run_task(loop_, killer.quick(kill_others));
+    for (int i = 0; i < 12; ++i) tasks.add(ask_much(db, much, causes));
+    while (causes.size() < 24) run_task(loop_, sleep_ms(loop_, 1));
+    for (const std::string& cause : causes) EXPECT_NE(cause, "no answer in time");
+  }
+  EXPECT_EQ(ask(db, "well"), "well");
 }
 
 TEST_F(DbTest, ALostConnectionIsMadeAnew) {
