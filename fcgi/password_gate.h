@@ -1,5 +1,6 @@
-// Password hashing on the thread pool, two at once on a host (all pools of it together) and at a
-// lower priority: a storm of logins slows logins and nothing else. One a worker.
+// Password hashing on the thread pool, at most two at once on a host (all pools of it together; see
+// fcgi/password_places.h) and at a lower priority: a storm of logins slows logins and nothing else.
+// One a worker.
 #pragma once
 
 #include <string>

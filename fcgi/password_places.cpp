@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cassert>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -24,8 +25,11 @@ int open_place(const std::string& lock_dir, int number) {
 
 }  // namespace
 
-PasswordPlaces::PasswordPlaces(int seats, const std::string& lock_dir) : seats_(seats) {
+PasswordPlaces::PasswordPlaces(int seats, const std::string& lock_dir, int running)
+    : seats_(seats),
+      running_(running < 1 ? running_on(std::thread::hardware_concurrency()) : running) {
   assert(seats > 0 && seats <= seats_max);
+  assert(running_ <= running_max);
   void* memory =
       mmap(nullptr, sizeof(Memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Error(ErrorCode::internal_error, {}, "no shared memory");
@@ -51,7 +55,8 @@ int PasswordPlaces::waiting_in_pool() const {
   return sum;
 }
 
-PasswordLocks::PasswordLocks(const PasswordPlaces& places) {
+PasswordLocks::PasswordLocks(const PasswordPlaces& places)
+    : locks_(static_cast<size_t>(places.running())) {
   for (size_t i = 0; i < locks_.size(); ++i) {
     // What was inherited over a fork is one lock for all; opened again it is our own.
     std::string path = fmt::format("/proc/self/fd/{}", places.files_[i]);

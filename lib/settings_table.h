@@ -121,7 +121,8 @@ inline constexpr auto setting_rows = [] {
 
     text_row("api.lock_dir", start, "/run/hostler-api",
       "Where all API pools of a host keep two lock files, so that together they hash no more than "
-      "two passwords at once; a pool that cannot use it counts its own alone, and says so."),
+      "two passwords at once, and one below four cores; a pool that cannot use it counts its own "
+      "alone, and says so."),
 
     text_row("stream.socket", start, "/run/hostler/stream.sock",
       "The Unix socket on which nginx reaches the event streams of the runner (SCGI)."),

@@ -43,7 +43,7 @@ TEST(PasswordGate, RefusesWhatCannotWaitAndServesAllThatCan) {
       ++refused;
     }
   });
-  constexpr int room = PasswordPlaces::running_max + PasswordGate::brief_waiting_max;
+  const int room = places.running() + PasswordGate::brief_waiting_max;
   int done = 0;
   int most_waiting = 0;
   for (int i = 0; i < room + 5; ++i) tasks.add(hash_one(gate, done, most_waiting, loop, room));
@@ -56,7 +56,7 @@ TEST(PasswordGate, RefusesWhatCannotWaitAndServesAllThatCan) {
 
 TEST(PasswordGate, GivesThePlaceOfACancelledRequestToTheNext) {
   Loop loop;
-  PasswordPlaces places(1);
+  PasswordPlaces places(1, "", 2);
   PasswordGate gate(loop, places, 0);
   {
     Task<std::string> first = gate.hash("a");
@@ -73,7 +73,7 @@ TEST(PasswordGate, GivesThePlaceOfACancelledRequestToTheNext) {
 
 TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
   Loop loop;
-  PasswordPlaces places(2);
+  PasswordPlaces places(2, "", 2);
   PasswordGate ours(loop, places, 0);
   PasswordLocks others(places);
   ASSERT_TRUE(others.take());
@@ -87,8 +87,20 @@ TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
   EXPECT_FALSE(testing_support::run_task(loop, ours.hash("a")).empty());
 }
 
+TEST(PasswordPlaces, LeaveHalfOfTheCoresToRequestsWithoutAHash) {
+  EXPECT_EQ(PasswordPlaces::running_on(0), 1);
+  EXPECT_EQ(PasswordPlaces::running_on(1), 1);
+  EXPECT_EQ(PasswordPlaces::running_on(2), 1);
+  EXPECT_EQ(PasswordPlaces::running_on(4), 2);
+  EXPECT_EQ(PasswordPlaces::running_on(64), 2);
+  PasswordPlaces places(1, "", 1);
+  PasswordLocks locks(places);
+  EXPECT_TRUE(locks.take());
+  EXPECT_FALSE(locks.take());
+}
+
 TEST(PasswordPlaces, AreFreedOfAWorkerThatDied) {
-  PasswordPlaces places(2);
+  PasswordPlaces places(2, "", 2);
   PasswordLocks ours(places);
   std::optional<PasswordLocks> theirs(places);
   EXPECT_TRUE(ours.take());
@@ -106,7 +118,7 @@ TEST(PasswordPlaces, AreFreedOfAWorkerThatDied) {
 TEST(PasswordPlaces, AreTwoForAllPoolsOfAHost) {
   std::string folder = (std::filesystem::temp_directory_path() / "places-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  PasswordPlaces one_pool(1, folder), other_pool(1, folder);
+  PasswordPlaces one_pool(1, folder, 2), other_pool(1, folder, 2);
   EXPECT_FALSE(one_pool.is_alone());
   PasswordLocks one(one_pool), other(other_pool);
   EXPECT_TRUE(one.take());
