@@ -18,9 +18,11 @@
 namespace hostler::runner {
 namespace {
 
-// Whatever is asked of the connection that LISTENs is short: when it says nothing for so long, it
-// is replaced.
+// Whatever the quick lane is asked is short: when it says nothing for so long, it is replaced.
 constexpr int64_t silence_most_ms = 3'000;
+// The connection that LISTENs is asked every listening_check_ms and must answer so soon. Together
+// less than a sweep's second: notifications that get lost in silence cost no more than a sweep.
+constexpr int64_t listening_silence_most_ms = 600;
 constexpr int64_t registration_retry_ms = 250;
 constexpr int64_t listening_check_ms = 250;
 constexpr int64_t inputs_check_ms = 1000;
@@ -41,6 +43,15 @@ DatabaseOptions database_options(const Settings& start, std::string application_
   options.answer_timeout_ms = 10'000;
   options.statement_timeout_ms = 9'000;
   options.quick_timeout_ms = silence_most_ms;
+  return options;
+}
+
+// A LISTEN that the server itself gave up would leave a connection that hears nothing: its patience
+// stays longer than ours.
+DatabaseOptions listening_options(const Settings& start) {
+  DatabaseOptions options = database_options(start, "hostler-runner listening", 1);
+  options.answer_timeout_ms = listening_silence_most_ms;
+  options.quick_timeout_ms = 0;
   return options;
 }
 
@@ -65,6 +76,7 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
       db_(loop, database_options(start, "hostler-runner",
                                  static_cast<int>(start.integer("runner.database_connections")))),
       events_db_(loop, database_options(start, "hostler-runner events", 1)),
+      listening_db_(loop, listening_options(start)),
       http_(loop, http_options(start)),
       secrets_(std::move(secrets)),
       settings_(start),
@@ -103,7 +115,7 @@ int Daemon::streams() const {
 }
 
 void Daemon::start() {
-  db_.listen(
+  listening_db_.listen(
       {"hostler_runs", "hostler_control", "hostler_events", "hostler_settings", "hostler_outbox"},
       [this](std::string_view channel, std::string_view payload) { on_notify(channel, payload); },
       [this] { on_listening(); });
@@ -240,11 +252,17 @@ Task<void> Daemon::reload_settings() {
   stream_side_.use_gateway(*gateway_);
 }
 
-// The sweeps travel over the connection that LISTENs, so its silence is found out soon; until it is
-// back the relay looks for news by itself.
+// A connection that only LISTENs may be dead for hours before anybody knows. Once it is lost it is
+// made anew, and on_listening() looks up what was missed; until then the relay looks for itself.
 Task<void> Daemon::watch_listening_forever() {
   for (;;) {
-    feed_.set_listening(db_.connected() && queue_->is_known_to_others());
+    feed_.set_listening(listening_db_.connected() && queue_->is_known_to_others());
+    if (listening_db_.connected()) {
+      Batch question;
+      question.add(query::listening_check);
+      BatchOutcome outcome = co_await listening_db_.attempt_quick(std::move(question));
+      if (outcome.error) feed_.set_listening(false);
+    }
     co_await sleep_ms(loop_, listening_check_ms);
   }
 }

@@ -70,8 +70,9 @@ class Daemon {
   DaemonOptions options_;
   EventFeed& feed_;
   StreamSide stream_side_;
-  Database db_;         // claims, leases, look-ups; LISTENs
-  Database events_db_;  // the event log's own
+  Database db_;            // claims, leases, look-ups
+  Database events_db_;     // the event log's own
+  Database listening_db_;  // LISTENs, and carries nothing else
   HttpClient http_;
   SecretBox secrets_;
   LiveSettings settings_;

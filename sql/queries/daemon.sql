@@ -22,6 +22,10 @@ UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 SELECT count(*) AS others FROM daemons
 WHERE id <> $1 AND stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds';
 
+-- name: listening_check
+-- Whether the server at the other end of the connection that LISTENs still answers.
+SELECT true AS is_there;
+
 -- name: run_claim
 -- Takes runs that nobody owns, oldest first; need not be durable, a lost claim lapses.
 -- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer
