@@ -1,0 +1,19 @@
+// How large a storm is: a figure of the environment, else the small one that every `make test` can
+// bear. `make faults` and `make soak` set the larger ones (Makefile).
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace hostler::testing_support {
+
+inline int64_t figure(const char* name, int64_t fallback) {
+  const char* text = std::getenv(name);
+  std::string_view digits(text == nullptr ? "" : text);
+  std::from_chars(digits.data(), digits.data() + digits.size(), fallback);
+  return fallback;
+}
+
+}  // namespace hostler::testing_support
