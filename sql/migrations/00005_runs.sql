@@ -206,6 +206,16 @@ BEGIN
 END
 $$;
 
+-- The same for whoever takes the run from its owner, with the run's row locked: events whose commit the lock waited
+-- for are newer than the statement's snapshot. Numbers behind an older one would be those of events that are there.
+CREATE FUNCTION run_last_seq_now(run uuid) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN coalesce((SELECT e.seq FROM run_events e WHERE e.run_id = run ORDER BY e.seq DESC LIMIT 1), 0);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION run_last_seq_now FROM hostler_api;
+
 CREATE FUNCTION run_queue_position(thread uuid, run uuid) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

@@ -276,10 +276,14 @@ LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     me uuid;
 BEGIN
-    UPDATE runs SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq(runs),
-        crash_count = crash_count + 1, take_overs = take_overs + 1
-    WHERE owner_id IN (SELECT d.id FROM daemons d WHERE d.host = daemon_start.host AND d.place = daemon_start.place
-                       AND d.stopped_at IS NULL);
+    -- What the predecessor sent last may still be on its way to the disk: the lock waits for it.
+    UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
+        crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
+    FROM (SELECT id FROM runs
+          WHERE owner_id IN (SELECT d.id FROM daemons d WHERE d.host = daemon_start.host
+                             AND d.place = daemon_start.place AND d.stopped_at IS NULL)
+          ORDER BY id FOR UPDATE) AS held
+    WHERE r.id = held.id;
     UPDATE outbox SET owner_id = NULL, lease_until = NULL
     WHERE owner_id IN (SELECT d.id FROM daemons d WHERE d.host = daemon_start.host AND d.place = daemon_start.place
                        AND d.stopped_at IS NULL);

@@ -12,8 +12,9 @@ UPDATE daemons SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3 WHE
 -- name: daemon_stop
 -- Hands back every run at its last committed step. $1 daemon uuid
 WITH freed AS (
-    UPDATE runs SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq(runs), take_overs = take_overs + 1
-    WHERE owner_id = $1),
+    UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
+        take_overs = r.take_overs + 1
+    FROM (SELECT id FROM runs WHERE owner_id = $1 ORDER BY id FOR UPDATE) AS held WHERE r.id = held.id),
 released AS (UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = $1)
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
@@ -43,7 +44,7 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
 -- name: run_take_over
 -- Takes runs whose owner's lease lapsed. Parameters and columns as run_claim.
 UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
-    lease_until = clock_timestamp() + make_interval(secs => $3), last_seq = run_last_seq(r),
+    lease_until = clock_timestamp() + make_interval(secs => $3), last_seq = run_last_seq_now(r.id),
     crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
 FROM (SELECT id FROM runs WHERE owner_id IS NOT NULL AND lease_until < clock_timestamp()
       ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED) AS lapsed
@@ -64,10 +65,12 @@ RETURNING id, epoch;
 -- Gives back runs that the daemon owns and does not execute: it never heard of its claim. Counts as a crash, so that
 -- no run comes back for ever.
 -- $1 daemon uuid, $2 run_ids uuid[], $3 epochs bigint[]
-UPDATE runs SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq(runs), crash_count = crash_count + 1,
-    take_overs = take_overs + 1
-FROM unnest($2::uuid[], $3::bigint[]) AS stray(run_id, run_epoch)
-WHERE id = stray.run_id AND owner_id = $1 AND epoch = stray.run_epoch;
+UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
+    crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
+FROM (SELECT runs.id FROM unnest($2::uuid[], $3::bigint[]) AS stray(run_id, run_epoch)
+      JOIN runs ON runs.id = stray.run_id AND runs.owner_id = $1 AND runs.epoch = stray.run_epoch
+      ORDER BY runs.id FOR UPDATE OF runs) AS held
+WHERE r.id = held.id;
 
 -- name: run_cancel_requests
 -- $1 daemon uuid

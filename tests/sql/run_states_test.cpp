@@ -208,6 +208,28 @@ TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
   EXPECT_TRUE(finish(new_daemon, run_id, new_epoch, "completed", "ours"));
 }
 
+// The daemon is dead, but Postgres still writes what it sent last.
+TEST_F(RunStatesTest, ATakeOverGoesOnBehindEventsThatWereStillOnTheirWay) {
+  std::string run_id = world_.new_run(world_.new_thread());
+  std::string old_daemon = world_.new_daemon("a");
+  int64_t epoch = world_.claim(old_daemon, run_id);
+  append(old_daemon, run_id, epoch, 1, "run.started");
+  DbSession late = database_.as_runner();
+  late.begin();
+  Params params;
+  params.text(old_daemon).uuids({run_id}).integers({epoch}).integers({2}).texts({"message.delta"});
+  late.run(query::event_append, params.texts({"{}"}));
+  std::string new_daemon;
+  std::thread restart([&] { new_daemon = world_.new_daemon("a"); });
+  const char* blocked =
+      "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+      "AND wait_event_type = 'Lock'";
+  while (world_.column(blocked) == "0") std::this_thread::yield();
+  late.commit();
+  restart.join();
+  EXPECT_EQ(run_column("last_seq", run_id), "2") << "the next event would be taken for this one";
+}
+
 TEST_F(RunStatesTest, ARunWhoseLeaseLapsedIsTakenOver) {
   std::string run_id = world_.new_run(world_.new_thread());
   std::string gone = world_.new_daemon("a");
