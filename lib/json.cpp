@@ -1,9 +1,9 @@
 // The only includer of RapidJSON: its SAX reader, iterative, builds our own value. See lib/json.h.
 #include "lib/json.h"
 
-#include <cassert>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <unordered_set>
 
 #define RAPIDJSON_HAS_STDSTRING 1
@@ -28,19 +28,25 @@ bool holds_surrogate(std::string_view text) {
 }
 
 // Receives the reader's calls and stacks up unfinished containers. Returning false ends the parse.
-class Builder {
+class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> {
  public:
+  bool Default() { return false; }  // for numbers that are read already: there are none
   bool Null() { return add(Json()); }
   bool Bool(bool value) { return add(Json(value)); }
-  bool Int(int value) { return add(Json(static_cast<int64_t>(value))); }
-  bool Uint(unsigned value) { return add(Json(static_cast<int64_t>(value))); }
-  bool Int64(int64_t value) { return add(Json(value)); }
-  bool Uint64(uint64_t value) {
-    if (value > static_cast<uint64_t>(INT64_MAX)) return add(Json(static_cast<double>(value)));
-    return add(Json(static_cast<int64_t>(value)));
+  // Numbers come as they are written, with a NUL behind: RapidJSON's own reading of some ends in
+  // infinity, and that of 0e301 in a shift by more bits than there are.
+  bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
+    int64_t integer = 0;
+    const char* end = text + length;
+    auto [stop, fault] = std::from_chars(text, end, integer);
+    if (stop == end && fault == std::errc()) return add(Json(integer));
+    double value = 0;
+    // from_chars does not tell what is too small, which is 0, from what is too large.
+    bool is_far = std::from_chars(text, end, value).ec == std::errc::result_out_of_range;
+    if (is_far) value = std::strtod(text, nullptr);
+    if (!std::isfinite(value)) return refuse("a number is too large");
+    return add(Json(value));
   }
-  bool Double(double value) { return add(Json(value)); }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return false; }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     std::string value(text, length);
     if (value.find('\0') != std::string::npos) return refuse("a string holds \\u0000");
@@ -220,7 +226,8 @@ std::variant<Json, JsonFault> parse_json(std::string_view text) {
   rapidjson::MemoryStream stream(text.data(), text.size());
   Builder builder;
   rapidjson::Reader reader;
-  constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag |
+  constexpr unsigned flags = rapidjson::kParseIterativeFlag |
+                             rapidjson::kParseNumbersAsStringsFlag |
                              rapidjson::kParseValidateEncodingFlag;
   rapidjson::ParseResult result = reader.Parse<flags>(stream, builder);
   if (result.IsError()) {
@@ -289,7 +296,7 @@ JsonWriter& JsonWriter::integer(int64_t value) { return raw(fmt::format_int(valu
 
 JsonWriter& JsonWriter::number(double value) {
   if (!std::isfinite(value)) return null();
-  return raw(fmt::format("{}", value));
+  return raw(fmt::format("{}", value + 0.0));  // -0 becomes 0
 }
 
 JsonWriter& JsonWriter::boolean(bool value) { return raw(value ? "true" : "false"); }

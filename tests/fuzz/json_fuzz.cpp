@@ -59,7 +59,9 @@ void json(std::string_view input) {
   std::string written = value.dump();
   std::optional<Json> again = parse_json_or_nothing(written);
   require(again.has_value(), "what is written can be read");
-  require(again->kind() == value.kind(), "and is of the same kind");
+  // 157e3 is written 157000.
+  bool is_whole_now = value.kind() == Json::Kind::number && again->is_integer();
+  require(again->kind() == value.kind() || is_whole_now, "and is of the same kind");
   require(again->dump() == written, "and reads the same");
   std::optional<Json> lenient = parse_lenient_json(input);
   require(lenient && lenient->dump() == written, "the lenient reader takes what the strict takes");

@@ -52,5 +52,29 @@ TEST(Json, RefusesDoubledMembersDepthAndTrailingBytes) {
   EXPECT_FALSE(is_refused(R"({"a":{"a":1},"b":{"a":1}})"));
 }
 
+TEST(Json, ReadsNumbersAsTheyAreWritten) {
+  auto written = [](std::string_view text) { return std::get<Json>(parse_json(text)).dump(); };
+  EXPECT_EQ(written("-0"), "0");
+  EXPECT_EQ(written("9223372036854775807"), "9223372036854775807");
+  EXPECT_EQ(written("-9223372036854775808"), "-9223372036854775808");
+  EXPECT_EQ(written("[0e301,0.0e99,1e-400,-1e-99999]"), "[0,0,0,0]");
+  EXPECT_EQ(written("[1.5,0.1,1e2,1.7976931348623157e308,5e-324]"),
+            "[1.5,0.1,100,1.7976931348623157e+308,5e-324]");
+  EXPECT_EQ(written("[9223372036854775808,-9223372036854775809,12345678901234567890123]"),
+            "[9.223372036854776e+18,-9.223372036854776e+18,1.2345678901234568e+22]");
+  EXPECT_FALSE(std::get<Json>(parse_json("9223372036854775808")).is_integer());
+  EXPECT_FALSE(std::get<Json>(parse_json("1.0")).is_integer());
+}
+
+TEST(Json, RefusesNumbersThatAreNoneOrInfinite) {
+  for (const std::string& text :
+       {std::string("1.977657e308"), std::string("-1.8e308"), std::string("1e309"),
+        std::string("1e999999999999"), std::string(400, '9'), std::string("01"), std::string("1."),
+        std::string(".5"), std::string("+1"), std::string("1e"), std::string("0x1"),
+        std::string("NaN"), std::string("Infinity"), std::string("-")}) {
+    EXPECT_TRUE(is_refused(text)) << text.substr(0, 60);
+  }
+}
+
 }  // namespace
 }  // namespace hostler
