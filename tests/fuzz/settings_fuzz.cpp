@@ -1,6 +1,10 @@
 // Settings files, and values as the environment and the database give them: whatever is written,
 // every setting keeps its bounds, every fault says where it is, and what is printed reads the same.
 #include "lib/settings_load.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 
@@ -35,6 +39,24 @@ void check_file(std::string_view input) {
   }
 }
 
+// From a file, as the programs read it.
+void check_load(std::string_view input) {
+  int fd = memfd_create("settings", MFD_CLOEXEC);
+  require(fd >= 0, "a file in memory");
+  ssize_t written = write(fd, input.data(), input.size());
+  require(written == static_cast<ssize_t>(input.size()), "a file is written");
+  char* nothing[] = {nullptr};
+  std::string path = "/proc/self/fd/" + std::to_string(fd);
+  LoadedSettings loaded = load_settings(path, nothing);
+  close(fd);
+  LoadedSettings direct;
+  read_settings_file(input, path, direct);
+  require(loaded.faults.size() >= direct.faults.size(), "a file's faults are told");
+  for (size_t i = 0; i < setting_count; ++i) {
+    require(loaded.settings.value(i) == direct.settings.value(i), "a file is read as its text");
+  }
+}
+
 void check_environment(std::string_view input) {
   std::string entry = "HOSTLER_" + std::string(input.substr(0, input.find('\0')));
   char* environment[] = {entry.data(), nullptr};
@@ -49,6 +71,7 @@ void check_environment(std::string_view input) {
 void settings(std::string_view input) {
   check_file(input);
   check_environment(input);
+  check_load(input);
   require(without_password("password=" + std::string("hidden")).find("hidden") == std::string::npos,
           "a password is not shown");
 }

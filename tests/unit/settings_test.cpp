@@ -100,6 +100,12 @@ TEST(SettingsFile, TellsEveryFaultWithNameBoundsAndUnit) {
 
 TEST(SettingsFile, TellsWhereItIsNotToml) {
   EXPECT_THAT(of_file("[api]\nworkers = = 2\n").faults, ElementsAre(HasSubstr("h.toml:2:11: ")));
+  // toml++ 3.3 has an assertion before its own words on these.
+  EXPECT_THAT(of_file("[#api]\n").faults, ElementsAre(HasSubstr("h.toml:1:2: ")));
+  EXPECT_THAT(of_file("[=\n").faults, ElementsAre(HasSubstr("h.toml:1:2: ")));
+  EXPECT_THAT(of_file("[\1]\n").faults, ElementsAre(HasSubstr("h.toml:1:2: ")));
+  EXPECT_THAT(of_file("\u01FD = 1\n").faults, ElementsAre(HasSubstr("h.toml:1:1: ")));
+  EXPECT_THAT(of_file("a = 1\u01FD\n").faults, ElementsAre(HasSubstr("h.toml:1:")));
 }
 
 TEST(SettingsFile, RefusesATableOrADateForASetting) {
