@@ -29,6 +29,13 @@ bool is_readable(std::string_view text) {
          });
 }
 
+// Where the text leads when it is read once more.
+std::optional<std::string> host_of(const std::string& text) {
+  UrlOwner url(curl_url());
+  if (curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) return std::nullopt;
+  return part_of(url.get(), CURLUPART_HOST);
+}
+
 std::optional<HttpUrl> read_parts(CURLU* url) {
   std::optional<std::string> scheme = part_of(url, CURLUPART_SCHEME);
   std::optional<std::string> host = part_of(url, CURLUPART_HOST);
@@ -41,6 +48,8 @@ std::optional<HttpUrl> read_parts(CURLU* url) {
   result.has_fragment = part_of(url, CURLUPART_FRAGMENT).has_value();
   curl_url_set(url, CURLUPART_FRAGMENT, nullptr, 0);
   result.text = part_of(url, CURLUPART_URL).value_or("");
+  // A host in percent escapes may be another once they are read: %35 is 5, and 5 is 0.0.0.5.
+  if (host_of(result.text) != host) return std::nullopt;
   result.scheme = std::move(*scheme);
   result.host = std::move(*host);
   if (result.host.starts_with('[')) result.host = result.host.substr(1, result.host.size() - 2);

@@ -58,7 +58,8 @@ constexpr const char* hostile_urls[] = {
     "http://LOCALHOST:#/", "http://localhost.:#/", "http://LocalHost:#/", "http://app.localhost:#/",
     "http://localhost.localdomain:#/", "http://ip6-localhost:#/", "http://ip6-loopback:#/",
     "http://%6c%6f%63%61%6c%68%6f%73%74:#/", "http://127%2e0%2e0%2e1:#/",
-    "http://%31%32%37.0.0.1:#/", "http://127.0.0.1%00.example.com:#/", "http://127.0.0.1%20:#/",
+    "http://%31%32%37.0.0.1:#/", "http://%35:#/", "http://127.0.0.1%00.example.com:#/",
+    "http://127.0.0.1%20:#/",
     // Other scripts and full stops.
     "http://\u2460\u2461\u2466.0.0.1:#/", "http://127\u30020\u30020\u30021:#/",
     "http://127\uFF0E0\uFF0E0\uFF0E1:#/", "http://\uFF11\uFF12\uFF17.0.0.1:#/",
