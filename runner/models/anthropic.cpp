@@ -189,8 +189,8 @@ void AnthropicReader::begin_block(int64_t index, const Json& block) {
   } else if (type == "tool_use") {
     ToolCall* call = open_call(index);
     if (call == nullptr) return;
-    call->id = block.text_or("id").substr(0, 256);
-    call->name = block.text_or("name").substr(0, 256);
+    call->id = utf8_prefix(block.text_or("id"), 256);
+    call->name = utf8_prefix(block.text_or("name"), 256);
     const Json* input = block.find("input");
     bool is_whole = input != nullptr && input->is_object() && !input->as_object()->empty();
     if (is_whole) add_arguments(*call, input->dump());

@@ -161,8 +161,8 @@ void OpenAiReader::take_tool_call(const Json& piece) {
   bool is_other = call != nullptr && !id.empty() && !call->id.empty() && id != call->id;
   if (call == nullptr || (is_other && !name.empty())) call = open_call(number);
   if (call == nullptr || function == nullptr) return;
-  if (call->id.empty()) call->id = id.substr(0, 256);
-  if (call->name != name && call->name.size() < 256) call->name += name.substr(0, 256);
+  if (call->id.empty()) call->id = utf8_prefix(id, 256);
+  if (call->name != name && call->name.size() < 256) call->name += utf8_prefix(name, 256);
   const Json* arguments = function->find("arguments");
   if (arguments == nullptr || arguments->is_null()) return;
   // Ollama sends the object itself.

@@ -97,9 +97,11 @@ inline ModelRequest request_of(ProviderKind kind, std::string_view input) {
     ChatMessage message;
     message.role = static_cast<ChatRole>(take_byte(line) % 4);
     message.text = line;
+    // What is stored and what is read holds none.
+    std::erase(message.text, '\0');
     if (message.role == ChatRole::tool) message.tool_call_id = "c1";
-    if (message.role == ChatRole::assistant && line.starts_with("call ")) {
-      message.tool_calls.push_back({"c1", "web_search", std::string(line.substr(5))});
+    if (message.role == ChatRole::assistant && message.text.starts_with("call ")) {
+      message.tool_calls.push_back({"c1", "web_search", message.text.substr(5)});
     }
     request.messages.push_back(std::move(message));
   }
