@@ -2,7 +2,10 @@
 // ranges of numbers instead of prefixes. Also hops of X-Forwarded-For.
 #include "lib/address_guard.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
+
+#include <cstring>
 
 #include "lib/client_address.h"
 #include "tests/fuzz/target.h"
@@ -52,6 +55,28 @@ void check_kind(const IpAddress& address) {
   require(!address_kind_name(kind_of_address(address)).empty(), "every kind has a name");
 }
 
+// As the system writes it.
+void check_socket(const IpAddress& address) {
+  sockaddr_storage written{};
+  if (address.is_v4) {
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    std::memcpy(&v4.sin_addr, address.bytes.data(), 4);
+    std::memcpy(&written, &v4, sizeof v4);
+  } else {
+    sockaddr_in6 v6{};
+    v6.sin6_family = AF_INET6;
+    std::memcpy(&v6.sin6_addr, address.bytes.data(), 16);
+    std::memcpy(&written, &v6, sizeof v6);
+  }
+  const sockaddr* general = reinterpret_cast<const sockaddr*>(&written);
+  require(IpAddress::from_socket(general) == address, "a socket's address is the same");
+  written.ss_family = AF_UNIX;
+  require(!IpAddress::from_socket(general), "a socket of another kind has none");
+  int port = address.bytes[0] << 8 | address.bytes[1];
+  require(!is_service_port(port) || (port != 80 && port != 443), "the web's ports are open");
+}
+
 void check_hops(std::string_view input) {
   AddressPolicy policy;
   policy.mode = IpMode::proxy;
@@ -82,6 +107,7 @@ void address(std::string_view input) {
   std::optional<IpAddress> again = IpAddress::parse(read->text());
   require(again == read, "an address written and read is the same");
   check_kind(*read);
+  check_socket(*read);
 }
 
 }  // namespace hostler::fuzz

@@ -6,6 +6,7 @@
 #include "lib/client_address.h"
 #include "lib/gateway.h"
 #include "lib/ids.h"
+#include "lib/trace.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 
@@ -31,7 +32,10 @@ void check_facts(const Request& request) {
   ClientFacts facts = gateway.facts_of(origin);
   require(IpAddress::parse(facts.client_ip).has_value(), "a client has an address");
   require(facts.risk_score >= 0 && facts.risk_score <= 1, "a risk is 0 to 1");
-  require(!facts.trace_id || is_trace_id(*facts.trace_id), "a trace id has the form");
+  std::optional<std::string> trace_id = trace_id_of(request.traceparent);
+  if (!trace_id) return;
+  require(is_trace_id(*trace_id), "a trace id has the form");
+  require(trace_id_of(traceparent_of(*trace_id)) == trace_id, "what we send on says the same");
 }
 
 }  // namespace

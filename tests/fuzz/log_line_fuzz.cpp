@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lib/access_note.h"
+#include "lib/caller.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 
@@ -21,6 +22,26 @@ void check_note(std::string_view input) {
               again->identity.type == note->identity.type &&
               again->identity.user_id == note->identity.user_id,
           "a note written and read is the same");
+}
+
+// What a refusal says of the caller, and the caller as the database names them.
+void check_identity(std::string_view input) {
+  Error error(ErrorCode::http_bad_request);
+  error.members.emplace_back("caller", std::string(input));
+  std::optional<Identity> identity = take_identity(error);
+  require(error.members.empty(), "the caller is not told to the client");
+  Caller caller;
+  caller.is_known = input.size() % 4 != 0;
+  caller.user_id = identity ? identity->user_id : "u";
+  if (input.size() % 2 != 0) caller.api_key_id = "k";
+  caller.permissions = "{" + std::string(input) + "}";
+  for (std::string_view name : caller.permission_names()) {
+    require(name.find(',') == std::string_view::npos, "a permission is one");
+    require(caller.may(name), "and is held");
+  }
+  Identity known = identity_of(caller);
+  require(caller.is_known ? known.user_id == caller.user_id : known.type == "anonymous",
+          "who is not known is nobody");
 }
 
 void check_entry(const Json& entry) {
@@ -44,6 +65,7 @@ void log_line(std::string_view input) {
   static const Gateway gateway{Settings()};
   static const runner::PlaceLookup nowhere("");
   check_note(input);
+  check_identity(input);
   JsonWriter entries;
   entries.begin_array();
   bool is_taken = runner::write_log_entry(input, gateway, nowhere, entries);

@@ -1,5 +1,6 @@
 // HTTP answers of the tools' back ends, whole or cut off by the first byte's parity: whatever they
-// say becomes bounded UTF-8 or nothing.
+// say becomes bounded UTF-8 or nothing. Whatever a model asks them is a request to their address.
+#include "lib/loop/http_client_url.h"
 #include "runner/tools/arguments.h"
 #include "runner/tools/backend_answer.h"
 #include "runner/tools/fetch_backends.h"
@@ -36,7 +37,7 @@ void check_arguments(const Json& arguments) {
   require(number >= 1 && number <= 20, "a number keeps its bounds");
 }
 
-void check_status(std::string_view input) {
+void check_status(std::string_view& input) {
   HttpAnswer answer;
   answer.head.status = static_cast<int>(take_byte(input)) * 3;
   if (take_byte(input) % 2 == 1) {
@@ -50,10 +51,32 @@ void check_status(std::string_view input) {
   require(!fault || fault->error_message.find("why") == std::string::npos, "the cause stays here");
 }
 
+// What the model asks goes to the provider's own host, in a URL and a body that can be read.
+void check_requests(std::string_view input) {
+  std::string asked(input);
+  std::erase(asked, '\0');
+  asked = utf8_lossy(asked);
+  for (Backend backend : {Backend::alpha, Backend::beta, Backend::gamma, Backend::delta}) {
+    ToolProvider provider{backend, "https://tools.example", "k", true};
+    bool is_search = backend == Backend::alpha || backend == Backend::beta;
+    HttpRequest request =
+        is_search ? search_request(provider, {asked, 5}) : reader_request(provider, asked);
+    limit_call(request, 1000);
+    require(request.guarded && request.total_timeout_ms == 1000, "a request keeps its limits");
+    require(request.body.empty() || parse_json_or_nothing(request.body), "a body is JSON");
+    std::optional<HttpUrl> url = parse_http_url(request.url);
+    bool is_long = request.url.size() > url_bytes_max;
+    bool is_odd = asked.find('\\') != std::string::npos;
+    require(url || is_long || is_odd, "a request has an address");
+    require(!url || url->host == "tools.example", "and it is the provider's");
+  }
+}
+
 }  // namespace
 
 void tool_answer(std::string_view input) {
   check_status(input);
+  check_requests(input);
   bool truncated = take_byte(input) % 2 == 1;
   std::optional<Json> json = read_backend_json(input, truncated);
   if (json) {
