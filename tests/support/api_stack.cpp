@@ -33,6 +33,10 @@ void replace_all(std::string& text, std::string_view word, std::string_view valu
   }
 }
 
+std::string through(const std::string& url, const std::string& host) {
+  return host.empty() ? url : conninfo_with(url, {{"host", host}});
+}
+
 void must_end_well(const ProgramRun& run, std::string_view what) {
   if (run.status != 0) throw std::runtime_error(fmt::format("{}: {}{}", what, run.out, run.err));
 }
@@ -90,7 +94,7 @@ ApiStack::ApiStack(ApiStackOptions options)
   write_nginx();
   std::string programs = build_folder();
   ChildPlan api{{programs + "/hostler-api"},
-                environment(database_.api_url()),
+                environment(through(database_.api_url(), options_.api_database_host)),
                 folder_.path + "/api.log",
                 false};
   api_ = std::make_unique<Child>(api);
@@ -139,10 +143,10 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
   const std::string& at = folder_.path;
   std::vector<std::string> all = {
       "HOSTLER_DATABASE_URL=" + database_url, "HOSTLER_API_SOCKET=" + at + "/api.sock",
-      "HOSTLER_API_LOCK_DIR=" + at,
-      "HOSTLER_STREAM_SOCKET=" + at + "/stream.sock", "HOSTLER_API_WORKERS=2",
-      "HOSTLER_ACCESS_LOG_DIR=" + at + "/access-log", "HOSTLER_SECRETS_KEY_FILE=" + at + "/key",
-      "HOSTLER_MAIL_DIR=" + at + "/mail", "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
+      "HOSTLER_API_LOCK_DIR=" + at, "HOSTLER_STREAM_SOCKET=" + at + "/stream.sock",
+      "HOSTLER_API_WORKERS=2", "HOSTLER_ACCESS_LOG_DIR=" + at + "/access-log",
+      "HOSTLER_SECRETS_KEY_FILE=" + at + "/key", "HOSTLER_MAIL_DIR=" + at + "/mail",
+      "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
       "HOSTLER_METRICS_RUNNER_SOCKET=" + at + "/metrics-runner.sock",
       // The tests are one busy client.
       "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",
@@ -192,7 +196,7 @@ void ApiStack::start_model() {
 void ApiStack::start_runner() {
   if (!model_) start_model();
   ChildPlan runner{{build_folder() + "/hostler-runner"},
-                   environment(database_.runner_url()),
+                   environment(through(database_.runner_url(), options_.runner_database_host)),
                    folder_.path + "/runner.log",
                    false};
   runner_ = std::make_unique<Child>(runner);

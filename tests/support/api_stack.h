@@ -23,6 +23,9 @@ namespace hostler::testing_support {
 struct ApiStackOptions {
   std::vector<std::string> settings;  // HOSTLER_…=value, laid over the stack's own
   bool has_runner = false;            // also starts the stand-in model
+  // Folders of Postgres' socket, such as that of a line that breaks; empty: directly.
+  std::string runner_database_host = {};
+  std::string api_database_host = {};
 };
 
 class ApiStack {

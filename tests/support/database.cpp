@@ -112,7 +112,7 @@ std::string TestDatabase::runner_url() const {
   return conninfo_with(test_cluster_url(), {{"dbname", name_}, {"user", "hostler_runner"}});
 }
 
-std::string TestDatabase::socket() const {
+std::string TestDatabase::socket() {
   return std::string(
       cluster_session()
           .run_text("SELECT split_part(current_setting('unix_socket_directories'), ',', 1) || "

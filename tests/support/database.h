@@ -32,7 +32,7 @@ class TestDatabase {
   std::string runner_url() const;  // as hostler_runner
 
   // The server's unix socket, for a line in between (faulty_line.h).
-  std::string socket() const;
+  static std::string socket();
 
   // A waiting connection; for text that is nobody's statement: session.run_text("SELECT …").
   DbSession as_superuser() const;

@@ -1,5 +1,5 @@
 // How large a storm is: a figure of the environment, else the small one that every `make test` can
-// bear. `make faults` and `make soak` set the larger ones (Makefile).
+// bear. `make faults` and `make soak` set the larger ones (tests/faults/run).
 #pragma once
 
 #include <charconv>

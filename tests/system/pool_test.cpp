@@ -1,5 +1,5 @@
 // The pool as a whole: reloads, killed, stuck and finishing workers, connections that are cut,
-// settings that change. Through the real nginx.
+// settings that change. Through the real nginx. POOL_RELOADS (5; `make soak`: 20) under load.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
+#include "tests/support/figures.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -69,7 +70,7 @@ TEST_F(Pool, ReloadsWithoutDroppingARequest) {
   ASSERT_EQ(first.size(), 2u);
   std::atomic<bool> is_over = false;
   std::thread operator_thread([&] {
-    for (int i = 0; i < 5; ++i) {
+    for (int64_t i = 0; i < figure("POOL_RELOADS", 5); ++i) {
       std::vector<pid_t> before = workers();
       stack_.api().send_signal(SIGHUP);
       comes_true([&] {
