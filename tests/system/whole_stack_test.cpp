@@ -12,6 +12,7 @@
 
 #include "lib/json.h"
 #include "tests/support/child.h"
+#include "tests/support/figures.h"
 #include "tests/support/private_stack.h"
 #include "tests/support/run_program.h"
 
@@ -19,6 +20,7 @@ namespace hostler {
 namespace {
 
 using testing_support::Answer;
+using testing_support::figure;
 using testing_support::monotonic_ms;
 using testing_support::pause_ms;
 using testing_support::PrivateStack;
@@ -178,47 +180,55 @@ TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
   EXPECT_EQ(shown_text(reading), stored_answer(user));
 }
 
-TEST_F(WholeStackTest, PostgresCrashingUnderLoadCostsAtMostSomeSecondsOf503) {
-  PrivateStack::User user = stack_.new_user("[words 250]");
-  std::string run_id = stack_.start_run(user);
-  std::thread follower_thread;
-  StreamReading reading;
-  follower_thread =
-      std::thread([&] { reading = read_whole_stream(stack_, run_id, user.client.token); });
-  std::atomic<bool> stops = false;
-  std::atomic<int64_t> served = 0;
-  std::atomic<int64_t> last_refused_ms = 0;
-  std::string strange;
-  std::thread load([&] {
-    testing_support::Line line(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
-    testing_support::Client client(line);
-    client.token = user.client.token;
-    while (!stops) {
-      Answer answer = client.get("/v1/me");
-      if (answer.status == 200) {
-        ++served;
-      } else if (answer.status == 503) {
-        last_refused_ms = monotonic_ms();
-      } else {
-        strange = fmt::format("{} {}", answer.status, answer.body);
+class PostgresCrash : public WholeStackTest {
+ protected:
+  void crash_under_load() {
+    PrivateStack::User user = stack_.new_user("[words 250]");
+    std::string run_id = stack_.start_run(user);
+    std::thread follower_thread;
+    StreamReading reading;
+    follower_thread =
+        std::thread([&] { reading = read_whole_stream(stack_, run_id, user.client.token); });
+    std::atomic<bool> stops = false;
+    std::atomic<int64_t> served = 0;
+    std::atomic<int64_t> last_refused_ms = 0;
+    std::string strange;
+    std::thread load([&] {
+      testing_support::Line line(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
+      testing_support::Client client(line);
+      client.token = user.client.token;
+      while (!stops) {
+        Answer answer = client.get("/v1/me");
+        if (answer.status == 200) {
+          ++served;
+        } else if (answer.status == 503) {
+          last_refused_ms = monotonic_ms();
+        } else {
+          strange = fmt::format("{} {}", answer.status, answer.body);
+        }
       }
-    }
-  });
-  while (served < 20) pause_ms(1);
-  stack_.restart_postgres();
-  int64_t back_ms = monotonic_ms();
-  int64_t served_before = served;
-  while (served < served_before + 200 && monotonic_ms() < back_ms + 20'000) pause_ms(5);
-  stops = true;
-  load.join();
-  follower_thread.join();
-  EXPECT_EQ(strange, "");
-  EXPECT_GE(served, served_before + 200) << "no service again";
-  EXPECT_LE(last_refused_ms - back_ms, 5000) << "refused too long after Postgres was back";
-  // The run waited for its database and went on; its follower saw all of it.
-  EXPECT_EQ(reading.types(), "run.started run.completed");
-  EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
-  EXPECT_EQ(shown_text(reading), stored_answer(user));
+    });
+    while (served < 20) pause_ms(1);
+    stack_.restart_postgres();
+    int64_t back_ms = monotonic_ms();
+    int64_t served_before = served;
+    while (served < served_before + 200 && monotonic_ms() < back_ms + 20'000) pause_ms(5);
+    stops = true;
+    load.join();
+    follower_thread.join();
+    EXPECT_EQ(strange, "");
+    EXPECT_GE(served, served_before + 200) << "no service again";
+    EXPECT_LE(last_refused_ms - back_ms, 5000) << "refused too long after Postgres was back";
+    // The run waited for its database and went on; its follower saw all of it.
+    EXPECT_EQ(reading.types(), "run.started run.completed");
+    EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
+    EXPECT_EQ(shown_text(reading), stored_answer(user));
+  }
+};
+
+// POSTGRES_CRASHES (1; `make soak`: 30).
+TEST_F(PostgresCrash, UnderLoadCostsAtMostSomeSecondsOf503) {
+  for (int64_t i = 0; i < figure("POSTGRES_CRASHES", 1); ++i) crash_under_load();
 }
 
 TEST_F(WholeStackTest, AWorkerThatIsKilledIsReplaced) {
