@@ -203,6 +203,14 @@ long: ## the same with the long forms of the tests that have one; a quarter of a
 	+@LEDGER_STORM_OPERATIONS=100000 ACCESS_LOG_BURST_SECONDS=10 TWO_TENANTS_REQUESTS=100000 TEST_MINUTES_MAX=60 \
 	  VARIANT=$(VARIANT) tests/run
 
+# Which storm is which test stands in tests/faults/README.md; figures that the environment names win.
+.PHONY: faults soak
+faults: ## the storms of faults, in 20 minutes
+	+@VARIANT=$(VARIANT) tests/faults/run faults
+
+soak: ## the same storms and the steady state at their full figures: hours
+	+@VARIANT=$(VARIANT) tests/faults/run soak
+
 asan: ## the same with address and undefined-behaviour sanitizers
 	+@VARIANT=asan tests/run
 
