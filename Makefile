@@ -108,6 +108,9 @@ $(generated): sql/embed_queries.sh $(wildcard sql/queries/*.sql sql/migrations/*
 	@mkdir -p $(@D)
 	$(call short,SQL)sql/embed_queries.sh $(BUILD)/generated
 
+# What else it writes, each only when it changes: make looks again at what has a recipe, be it empty.
+$(patsubst sql/%.sql,$(BUILD)/generated/%.h,$(wildcard sql/queries/*.sql)) $(BUILD)/generated/schema_version.h: $(generated) ;
+
 $(migrations): sql/embed_migrations.sh $(wildcard sql/migrations/*.sql)
 	@mkdir -p $(@D)
 	$(call short,SQL)sql/embed_migrations.sh $@
