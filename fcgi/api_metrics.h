@@ -19,6 +19,7 @@ enum ApiMetric : size_t {
   metric_database_sessions,  // connections that came up
   metric_password_waiting,   // a gauge
   metric_aside_dropped,      // by what
+  metric_peers_refused,      // connections to the port
   metric_loop_lag_us,        // a gauge: how late the last beat was
   metric_workers,            // the rest are gauges too
   metric_in_flight_max,

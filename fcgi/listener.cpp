@@ -5,7 +5,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <optional>
+#include <utility>
+
+#include "lib/error.h"
+#include "lib/log.h"
 #include "lib/service_notify.h"
+#include "lib/tcp_listener.h"
 #include "lib/unix_listener.h"
 
 namespace hostler {
@@ -27,6 +33,18 @@ Listener open_listener(const std::string& path) {
     return {STDIN_FILENO, {}};
   }
   return {listen_unix(path, 0660), path};
+}
+
+void open_port(const std::string& setting, bool is_reload, Listener& listener) {
+  std::optional<TcpPlace> wanted = TcpPlace::parse(setting);
+  if (listener.tcp_fd >= 0 && wanted && place_of_listener(listener.tcp_fd) == wanted) return;
+  if (listener.tcp_fd >= 0) close(std::exchange(listener.tcp_fd, -1));
+  if (!wanted) return;
+  std::string fault;
+  listener.tcp_fd = listen_tcp(*wanted, fault);
+  if (listener.tcp_fd >= 0) return;
+  if (!is_reload) throw Error(ErrorCode::internal_error, {}, "api.listen_tcp: " + fault);
+  log_error("port_shut", {{"api.listen_tcp", setting}, {"cause", fault}});
 }
 
 }  // namespace hostler

@@ -9,10 +9,16 @@ namespace hostler {
 struct Listener {
   int fd = -1;
   std::string path;  // to remove at the end; empty when the socket is not ours
+  int tcp_fd = -1;   // the port of api.listen_tcp; -1: none
 };
 
 // What systemd calls "api"; descriptor 0 when that is a listening socket; else a new Unix socket at
 // path (mode 0660). Throws Error when another process listens there, or the folder does not let us.
 Listener open_listener(const std::string& path);
+
+// Opens the port of the setting api.listen_tcp; one that the last generation left there is kept,
+// one of another place closed. Throws Error when it cannot be had at the start; a generation that
+// follows another goes on without it, and says so.
+void open_port(const std::string& setting, bool is_reload, Listener& listener);
 
 }  // namespace hostler

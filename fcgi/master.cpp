@@ -79,7 +79,9 @@ Master::Master(const Settings& settings, std::vector<std::string> own_command,
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  open_port(settings.text("api.listen_tcp"), inheritance.has_value(), listener_);
   set_close_on_exec(listener_.fd, true);
+  if (listener_.tcp_fd >= 0) set_close_on_exec(listener_.tcp_fd, true);
   if (inheritance) {
     for (const OldWorker& worker : inheritance->workers) {
       if (worker.drain_fd >= 0) set_close_on_exec(worker.drain_fd, true);
@@ -94,7 +96,8 @@ Master::Master(const Settings& settings, std::vector<std::string> own_command,
          {"means", "another pool of this host hashes passwords without regard to this one"}});
   }
   log_info("pool_started", {{"workers", std::to_string(shared_->seats.count())},
-                            {"socket", listener_.path.empty() ? "given" : listener_.path}});
+                            {"socket", listener_.path.empty() ? "given" : listener_.path},
+                            {"listen_tcp", settings.text("api.listen_tcp")}});
 }
 
 void Master::serve_metrics() {
@@ -113,6 +116,7 @@ Master::~Master() {
   }
   if (is_child_) return;
   close(listener_.fd);
+  if (listener_.tcp_fd >= 0) close(listener_.tcp_fd);
 }
 
 std::optional<WorkerPlace> Master::run() {
@@ -164,7 +168,7 @@ bool Master::fork_worker(int seat_number, WorkerPlace& place) {
     is_child_ = true;
     loop_.after_fork();
     close(ends[1]);
-    place = {seat_number, listener_.fd, ends[0]};
+    place = {seat_number, listener_.fd, listener_.tcp_fd, ends[0]};
     return true;
   }
   if (pid < 0) {
@@ -320,6 +324,7 @@ void Master::become_next() {
     if (child.drain_fd >= 0) set_close_on_exec(child.drain_fd, false);
   }
   set_close_on_exec(listener_.fd, false);
+  if (listener_.tcp_fd >= 0) set_close_on_exec(listener_.tcp_fd, false);
   setenv(inheritance_variable, inheritance_text(inheritance).c_str(), 1);
   std::vector<char*> arguments = argument_list(own_command_);
   // Signals wait until the next generation has its watches; by default they would end it.
@@ -331,6 +336,7 @@ void Master::become_next() {
   log_error("reload_failed", {{"cause", strerror(errno)}});
   unsetenv(inheritance_variable);
   set_close_on_exec(listener_.fd, true);
+  if (listener_.tcp_fd >= 0) set_close_on_exec(listener_.tcp_fd, true);
   for (const Child& child : children_) {
     if (child.drain_fd >= 0) set_close_on_exec(child.drain_fd, true);
   }

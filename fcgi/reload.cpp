@@ -26,7 +26,8 @@ bool take_char(std::string_view& text, char c) {
 
 std::string inheritance_text(const Inheritance& inheritance) {
   std::string text =
-      fmt::format("{},{}", inheritance.listener.fd, inheritance.listener.path.empty() ? 0 : 1);
+      fmt::format("{},{},{}", inheritance.listener.fd, inheritance.listener.path.empty() ? 0 : 1,
+                  inheritance.listener.tcp_fd);
   for (const OldWorker& worker : inheritance.workers) {
     text += fmt::format(",{}:{}", worker.pid, worker.drain_fd);
   }
@@ -36,8 +37,9 @@ std::string inheritance_text(const Inheritance& inheritance) {
 std::optional<Inheritance> read_inheritance(std::string_view text, const std::string& own_path) {
   Inheritance found;
   int is_own = 0;
-  bool is_well =
-      take_number(text, found.listener.fd) && take_char(text, ',') && take_number(text, is_own);
+  bool is_well = take_number(text, found.listener.fd) && take_char(text, ',') &&
+                 take_number(text, is_own) && take_char(text, ',') &&
+                 take_number(text, found.listener.tcp_fd);
   if (!is_well) return std::nullopt;
   if (is_own == 1) found.listener.path = own_path;
   while (!text.empty()) {

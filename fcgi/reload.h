@@ -29,7 +29,8 @@ struct Inheritance {
   std::vector<OldWorker> workers;
 };
 
-// listener FD, whether the socket's path is ours (1 or 0), then pid:fd each: "5,1,120:7,121:8"
+// listener FD, whether the socket's path is ours (1 or 0), the port's FD or -1, then pid:fd each:
+// "5,1,-1,120:7,121:8"
 std::string inheritance_text(const Inheritance& inheritance);
 // own_path: the socket's path, for a listener that is ours. Nothing when the text has another form.
 std::optional<Inheritance> read_inheritance(std::string_view text, const std::string& own_path);

@@ -52,6 +52,7 @@ int64_t monotonic_us();
 struct WorkerPlace {
   int seat_number;
   int listen_fd;
+  int tcp_fd;    // the port beside it; -1: none
   int drain_fd;  // reads as closed when the worker is to finish
 };
 

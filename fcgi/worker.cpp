@@ -8,6 +8,9 @@
 #include <fcgiapp.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -22,6 +25,7 @@
 #include "fcgi/services.h"
 #include "lib/log.h"
 #include "lib/loop/loop.h"
+#include "lib/tcp_listener.h"
 
 namespace hostler {
 namespace {
@@ -35,6 +39,8 @@ constexpr int64_t accept_pause_ms = 50;
 constexpr int64_t beat_every_ms = 250;
 // Shorter than the 25 s within which every program ends after SIGTERM.
 constexpr int64_t drain_limit_ms = 20'000;
+constexpr timeval peer_limit{.tv_sec = 2, .tv_usec = 0};
+constexpr int64_t refusal_told_every_us = 1'000'000;
 // What is read of a body that nobody wants, so that nginx takes the answer.
 constexpr int64_t discard_bytes_max = 8 << 20;
 
@@ -46,6 +52,14 @@ struct Slot {
   int64_t begun_us = 0;
 };
 
+// One of the sockets that all workers take connections from.
+struct Door {
+  Door(Loop& loop, int listening, FdWatch::Action action)
+      : fd(listening), watch(loop, listening, std::move(action)) {}
+  int fd;
+  FdWatch watch;
+};
+
 class Worker {
  public:
   Worker(const Settings& settings, const SecretBox& secret_box, const RiskyNetworks& risky_networks,
@@ -53,8 +67,12 @@ class Worker {
   void run() { loop_.run(); }
 
  private:
-  void accept_some();
-  bool accept_one();
+  void accept_some(Door& door);
+  bool accept_one(Door& door);
+  int take_connection(const Door& door, FCGX_Request& fcgx);
+  int take_peer(const Door& door, FCGX_Request& fcgx);
+  void refuse_peer(const std::optional<IpAddress>& peer);
+  void watch_doors(bool watches);
   void pause_accepting();
   void begin(Slot& slot);
   Task<void> serve(Slot& slot);
@@ -76,7 +94,10 @@ class Worker {
   bool is_draining_ = false;
   int64_t beat_due_us_ = 0;
   int64_t sessions_counted_ = 0;
-  FdWatch listener_;
+  CidrList peers_;  // of the port
+  int64_t refusal_told_us_ = 0;
+  Door socket_;
+  std::optional<Door> port_;
   FdWatch drain_pipe_;
   Timer beat_timer_;
   Timer accept_timer_;
@@ -97,12 +118,16 @@ Worker::Worker(const Settings& settings, const SecretBox& secret_box,
       seat_(shared.seats[place.seat_number]),
       services_(loop_, database_options(settings, place.seat_number), settings, secret_box, shared,
                 place.seat_number, risky_networks),
-      listener_(loop_, place.listen_fd, [this](bool, bool) { accept_some(); }),
+      peers_(CidrList::parse(settings.strings("api.tcp_peers")).value_or(CidrList())),
+      socket_(loop_, place.listen_fd, [this](bool, bool) { accept_some(socket_); }),
       drain_pipe_(loop_, place.drain_fd, [this](bool, bool) { drain(); }),
       beat_timer_(loop_, [this] { beat(); }),
-      accept_timer_(loop_, [this] { accept_some(); }),
+      accept_timer_(loop_, [this] { watch_doors(true); }),
       drain_timer_(loop_, [this] { loop_.stop(); }) {
-  listener_.watch(true, false);
+  if (place.tcp_fd >= 0) {
+    port_.emplace(loop_, place.tcp_fd, [this](bool, bool) { accept_some(*port_); });
+  }
+  watch_doors(true);
   drain_pipe_.watch(true, false);
   const MetricsSeat& metrics = services_.metrics();
   metrics.set(metric_workers, 0, 1);
@@ -129,26 +154,29 @@ void Worker::beat() {
   beat_timer_.restart(beat_every_ms);
 }
 
-void Worker::accept_some() {
-  listener_.watch(true, false);
+void Worker::watch_doors(bool watches) {
+  socket_.watch.watch(watches, false);
+  if (port_) port_->watch.watch(watches, false);
+}
+
+void Worker::accept_some(Door& door) {
   for (int i = 0; i < accepts_per_turn; ++i) {
     if (is_full()) {
-      listener_.watch(false, false);  // until a request ends
+      watch_doors(false);  // until a request ends
       return;
     }
-    if (!accept_one()) return;
+    if (!accept_one(door)) return;
   }
 }
 
-bool Worker::accept_one() {
+bool Worker::accept_one(Door& door) {
   if (free_.empty()) {
     slots_.push_back(std::make_unique<Slot>());
     free_.push_back(slots_.back().get());
     FCGX_InitRequest(&free_.back()->fcgx, place_.listen_fd, 0);
   }
   Slot& slot = *free_.back();
-  errno = 0;
-  int failed = FCGX_Accept_r(&slot.fcgx);
+  int failed = take_connection(door, slot.fcgx);
   if (failed == 0) {
     free_.pop_back();
     begin(slot);
@@ -162,9 +190,50 @@ bool Worker::accept_one() {
   return false;
 }
 
+// 0, or an errno below 0.
+int Worker::take_connection(const Door& door, FCGX_Request& fcgx) {
+  if (&door != &socket_) {
+    int failed = take_peer(door, fcgx);
+    if (failed != 0) return failed;
+  }
+  errno = 0;
+  return FCGX_Accept_r(&fcgx);
+}
+
+// A connection to the port: libfcgi finds it there already, as one that it kept from a request
+// before, and reads from it. What is not whole behind the limits is given up: on a private network
+// a buffered request arrives at once.
+int Worker::take_peer(const Door& door, FCGX_Request& fcgx) {
+  for (int i = 0; i < accepts_per_turn; ++i) {
+    int fd = accept4(door.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) return errno == ECONNABORTED ? -EAGAIN : -errno;
+    std::optional<IpAddress> peer = peer_of(fd);
+    if (peer && peers_.contains(*peer)) {
+      tune_connection(fd);
+      setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &peer_limit, sizeof peer_limit);
+      setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &peer_limit, sizeof peer_limit);
+      fcgx.ipcFd = fd;
+      fcgx.keepConnection = 1;
+      return 0;
+    }
+    close(fd);
+    refuse_peer(peer);
+  }
+  return -EAGAIN;
+}
+
+void Worker::refuse_peer(const std::optional<IpAddress>& peer) {
+  services_.metrics().count(metric_peers_refused, 0);
+  int64_t now_us = monotonic_us();
+  if (now_us - refusal_told_us_ < refusal_told_every_us) return;
+  refusal_told_us_ = now_us;
+  log_warning("peer_refused",
+              {{"peer", peer ? peer->text() : "gone"}, {"why", "api.tcp_peers does not name it"}});
+}
+
 // Out of descriptors, most likely: trying at once would only spin.
 void Worker::pause_accepting() {
-  listener_.watch(false, false);
+  watch_doors(false);
   accept_timer_.restart(accept_pause_ms);
 }
 
@@ -203,7 +272,7 @@ Task<void> Worker::serve(Slot& slot) {
   if (is_draining_) {
     stop_when_idle();
   } else if (in_flight() == in_flight_max - 1) {
-    listener_.watch(true, false);
+    watch_doors(true);
   }
 }
 
@@ -246,9 +315,11 @@ void Worker::drain() {
   if (is_draining_) return;
   is_draining_ = true;
   drain_pipe_.watch(false, false);
-  listener_.watch(false, false);
+  watch_doors(false);
   accept_timer_.cancel();
-  while (!is_full() && accept_one()) {
+  while (!is_full() && accept_one(socket_)) {
+  }
+  while (port_ && !is_full() && accept_one(*port_)) {
   }
   accept_timer_.cancel();
   drain_timer_.restart(drain_limit_ms);

@@ -28,6 +28,8 @@
 #define TOML_UNREACHABLE __builtin_unreachable()
 #include <toml++/toml.h>
 
+#include "lib/tcp_listener.h"
+
 namespace hostler {
 namespace {
 
@@ -130,16 +132,26 @@ std::vector<std::string> files_of_conf_d(const std::string& path) {
 }
 
 // FastCGI and SCGI believe what the peer says: a port needs a list of who may connect.
+void check_port(const std::string& setting, const std::string& place,
+                const std::vector<std::string>& peers, LoadedSettings& loaded) {
+  if (place.empty()) return;
+  if (!TcpPlace::parse(place)) {
+    loaded.faults.push_back(
+        fmt::format("{}: it takes address:port, such as 10.0.0.5:9101 or [fd00::5]:9101", setting));
+  }
+  if (peers.empty()) {
+    std::string list = setting.substr(0, setting.find('.')) + ".tcp_peers";
+    loaded.faults.push_back(
+        fmt::format("{} needs {}: the addresses of nginx's hosts", setting, list));
+  }
+}
+
 void check_together(LoadedSettings& loaded) {
   const Settings& settings = loaded.settings;
-  if (!settings.text("api.listen_tcp").empty() && settings.strings("api.tcp_peers").empty()) {
-    loaded.faults.emplace_back(
-        "api.listen_tcp needs api.tcp_peers: the addresses of nginx's hosts");
-  }
-  if (!settings.text("stream.listen_tcp").empty() && settings.strings("stream.tcp_peers").empty()) {
-    loaded.faults.emplace_back(
-        "stream.listen_tcp needs stream.tcp_peers: the addresses of nginx's hosts");
-  }
+  check_port("api.listen_tcp", settings.text("api.listen_tcp"), settings.strings("api.tcp_peers"),
+             loaded);
+  check_port("stream.listen_tcp", settings.text("stream.listen_tcp"),
+             settings.strings("stream.tcp_peers"), loaded);
   if (!settings.text("mail.smtp_host").empty() && settings.text("mail.from").empty()) {
     loaded.faults.emplace_back("mail.smtp_host needs mail.from: the sender of all mail");
   }

@@ -16,6 +16,8 @@ namespace hostler::relay {
 
 struct RelayOptions {
   std::string socket_path;  // made anew
+  std::string listen_tcp;   // address:port of a private network; empty: none
+  std::vector<std::string> tcp_peers;
   std::string conninfo;
   int clients_max = 20'000;  // open streams; more are told 503
   std::vector<std::string> cors_origins;
@@ -33,10 +35,11 @@ struct RelayOptions {
 
 // Since the start, but for streams.
 struct RelayCounts {
-  int streams;      // open now
-  int64_t opened;   // streams
-  int64_t refused;  // requests answered with a problem document
-  int64_t cut_off;  // streams whose client did not read
+  int streams;            // open now
+  int64_t opened;         // streams
+  int64_t refused;        // requests answered with a problem document
+  int64_t cut_off;        // streams whose client did not read
+  int64_t peers_refused;  // connections to the port
 };
 
 RelayOptions relay_options(const Settings& start);

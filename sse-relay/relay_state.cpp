@@ -10,6 +10,7 @@
 
 #include "lib/log.h"
 #include "lib/service_notify.h"
+#include "lib/tcp_listener.h"
 #include "lib/unix_listener.h"
 #include "sse-relay/rounds.h"
 #include "sse-relay/stream_answer.h"
@@ -25,6 +26,7 @@ constexpr size_t guests_max = 1024;
 constexpr int64_t retry_least_ms = 1000;
 constexpr int64_t retry_spread_ms = 2000;
 constexpr int64_t standstill_look_ms = 5000;
+constexpr int64_t refusal_told_every_ms = 1000;
 
 DatabaseOptions database_options(const RelayOptions& options) {
   DatabaseOptions made;
@@ -65,7 +67,37 @@ Relay::State::State(RelayOptions options, EventFeed& feed)
   if (fd < 0) fd = listen_unix(options_.socket_path, 0660);
   listener_ = std::make_unique<StreamListener>(
       loop_, fd, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); });
+  open_port();
   feed_.on_news([this] { news_.ring(); });
+}
+
+// SCGI believes what the peer says, so only those that are named may connect.
+void Relay::State::open_port() {
+  std::optional<TcpPlace> place = TcpPlace::parse(options_.listen_tcp);
+  if (!place) return;
+  peers_ = CidrList::parse(options_.tcp_peers).value_or(CidrList());
+  std::string fault;
+  int fd = listen_tcp(*place, fault);
+  if (fd < 0) throw Error(ErrorCode::internal_error, {}, "stream.listen_tcp: " + fault);
+  port_ = std::make_unique<StreamListener>(
+      loop_, fd, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); },
+      [this](int accepted_fd) { return admits_peer(accepted_fd); });
+}
+
+bool Relay::State::admits_peer(int fd) {
+  std::optional<IpAddress> peer = peer_of(fd);
+  if (peer && peers_.contains(*peer)) {
+    tune_connection(fd);
+    return true;
+  }
+  ++counts_.peers_refused;
+  int64_t now_ms = loop_.now_ms();
+  if (refusal_told_ms_ == 0 || now_ms - refusal_told_ms_ >= refusal_told_every_ms) {
+    refusal_told_ms_ = now_ms;
+    log_warning("peer_refused", {{"peer", peer ? peer->text() : "gone"},
+                                 {"why", "stream.tcp_peers does not name it"}});
+  }
+  return false;
 }
 
 Relay::State::~State() {
@@ -190,6 +222,7 @@ void Relay::State::drain() {
   if (is_draining_) return;
   is_draining_ = true;
   listener_.reset();
+  port_.reset();
   take_news();
   drain_limit_.restart(options_.drain_limit_ms);
   if (clients_.empty()) loop_.stop();
@@ -248,6 +281,8 @@ void Relay::State::use_gateway(Gateway gateway) {
 RelayOptions relay_options(const Settings& start) {
   RelayOptions options;
   options.socket_path = start.text("stream.socket");
+  options.listen_tcp = start.text("stream.listen_tcp");
+  options.tcp_peers = start.strings("stream.tcp_peers");
   options.conninfo = start.text("database.url");
   options.clients_max = static_cast<int>(start.integer("stream.clients_max"));
   options.cors_origins = start.strings("http.cors_origins");
@@ -255,7 +290,8 @@ RelayOptions relay_options(const Settings& start) {
 }
 
 RelayCounts Relay::State::counts() const {
-  return {streams_.load(), counts_.opened.load(), counts_.refused.load(), counts_.cut_off.load()};
+  return {streams_.load(), counts_.opened.load(), counts_.refused.load(), counts_.cut_off.load(),
+          counts_.peers_refused.load()};
 }
 
 Relay::Relay(RelayOptions options, EventFeed& feed)

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/address_guard.h"
 #include "lib/loop/db.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/stream.h"
@@ -57,6 +58,8 @@ class Relay::State final : public ClientEvents {
   static void log_task_failure(const std::string& name, std::exception_ptr failure);
 
   // relay_state.cpp: all clients'.
+  void open_port();
+  bool admits_peer(int fd);
   void accept(std::unique_ptr<Stream> stream);
   void take_news();
   void tick();
@@ -85,6 +88,9 @@ class Relay::State final : public ClientEvents {
   SharedBytes ping_;
   std::minstd_rand random_;
   std::unique_ptr<StreamListener> listener_;
+  std::unique_ptr<StreamListener> port_;
+  CidrList peers_;  // of the port
+  int64_t refusal_told_ms_ = 0;
   Signal read_due_;
   bool is_read_announced_ = false;
   bool has_stalled_ = false;  // a stream could not read its next page
@@ -103,6 +109,7 @@ class Relay::State final : public ClientEvents {
     std::atomic<int64_t> opened = 0;
     std::atomic<int64_t> refused = 0;
     std::atomic<int64_t> cut_off = 0;
+    std::atomic<int64_t> peers_refused = 0;
   } counts_;
   TaskSet audits_;
   TaskSet rounds_;  // first to go: looks at everything above

@@ -188,14 +188,17 @@ Stream::~Stream() {
 }
 
 struct StreamListener::Handle {
-  uv_pipe_t pipe;
+  uv_pipe_t pipe;  // libuv does not mind that it may be a socket of TCP
   OnStream on_stream;
+  Admits admits;
 
   void accept();
 };
 
-StreamListener::StreamListener(Loop& loop, int fd, OnStream on_stream) : handle_(new Handle) {
+StreamListener::StreamListener(Loop& loop, int fd, OnStream on_stream, Admits admits)
+    : handle_(new Handle) {
   handle_->on_stream = std::move(on_stream);
+  handle_->admits = std::move(admits);
   handle_->pipe.data = handle_;
   uv_pipe_init(loop.raw(), &handle_->pipe, 0);
   int failed = uv_pipe_open(&handle_->pipe, fd);
@@ -222,6 +225,9 @@ void StreamListener::Handle::accept() {
   accepted->pipe.data = accepted;
   std::unique_ptr<Stream> stream(new Stream(accepted));
   if (uv_accept(stream_of(pipe), stream_of(accepted->pipe)) != 0) return;
+  int fd = -1;
+  uv_fileno(uv_of(accepted->pipe), &fd);
+  if (admits && !admits(fd)) return;
   int bytes = send_buffer_bytes;
   uv_send_buffer_size(uv_of(accepted->pipe), &bytes);
   on_stream(std::move(stream));

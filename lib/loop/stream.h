@@ -1,6 +1,6 @@
-// Connections on a Unix socket, on the loop: accept, read, write. Bytes to write are shared between
-// streams and never copied. Used by the relay. No coroutines here: an idle stream costs its socket
-// and some 500 bytes.
+// Connections on a listening socket, on the loop: accept, read, write. Bytes to write are shared
+// between streams and never copied. Used by the relay. No coroutines here: an idle stream costs its
+// socket and some 500 bytes.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +60,11 @@ class Stream {
 class StreamListener {
  public:
   using OnStream = std::function<void(std::unique_ptr<Stream>)>;
-  // Takes over a listening socket. Throws internal_error when it is none.
-  StreamListener(Loop& loop, int fd, OnStream on_stream);
+  // Whether the connection may stay; it is closed at once otherwise.
+  using Admits = std::function<bool(int fd)>;
+  // Takes over a listening socket, of the host or of the network. Throws internal_error when it is
+  // none.
+  StreamListener(Loop& loop, int fd, OnStream on_stream, Admits admits = {});
   ~StreamListener();
   StreamListener(const StreamListener&) = delete;
   StreamListener& operator=(const StreamListener&) = delete;

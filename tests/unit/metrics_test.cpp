@@ -154,13 +154,14 @@ TEST_F(MetricsServed, ReplaceASocketThatNobodyListensOnAndRefuseALiveOne) {
 
 TEST(Inheritance, TravelsAsText) {
   Inheritance inheritance;
-  inheritance.listener = {5, "/run/api.sock"};
+  inheritance.listener = {5, "/run/api.sock", 9};
   inheritance.workers = {{120, 7}, {121, -1}};
   std::string text = inheritance_text(inheritance);
   std::optional<Inheritance> read = read_inheritance(text, "/run/api.sock");
   ASSERT_TRUE(read);
   EXPECT_EQ(read->listener.fd, 5);
   EXPECT_EQ(read->listener.path, "/run/api.sock");
+  EXPECT_EQ(read->listener.tcp_fd, 9);
   ASSERT_EQ(read->workers.size(), 2u);
   EXPECT_EQ(read->workers[1].pid, 121);
   EXPECT_EQ(read->workers[1].drain_fd, -1);
@@ -169,7 +170,8 @@ TEST(Inheritance, TravelsAsText) {
 }
 
 TEST(Inheritance, OfAnotherFormIsNone) {
-  for (const char* text : {"", "x", "5", "5,", "5,1,", "5,1,7", "5,1,7:", "5,1,7:8,", "5,1 7:8"}) {
+  for (const char* text : {"", "x", "5", "5,", "5,1,", "5,1", "5,1,-1,7", "5,1,-1,7:", "5,1,7:8",
+                           "5,1,-1,7:8,", "5,1 -1,7:8"}) {
     EXPECT_FALSE(read_inheritance(text, "")) << text;
   }
 }

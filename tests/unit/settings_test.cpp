@@ -242,5 +242,10 @@ TEST_F(SettingsFolder, RefusesAPortWithoutPeers) {
   EXPECT_THAT(load().faults, ElementsAre(HasSubstr("api.tcp_peers")));
 }
 
+TEST_F(SettingsFolder, RefusesAPortThatIsNone) {
+  write("hostler.toml", "[stream]\nlisten_tcp = \"db:9000\"\ntcp_peers = [\"10.0.0.0/8\"]\n");
+  EXPECT_THAT(load().faults, ElementsAre(HasSubstr("stream.listen_tcp: it takes address:port")));
+}
+
 }  // namespace
 }  // namespace hostler
