@@ -71,7 +71,7 @@ parsers := $(addprefix lib/,json.cpp request_target.cpp address_guard.cpp client
 	$(addprefix runner/models/,openai.cpp anthropic.cpp turn_reader.cpp sse_reader.cpp provider_error.cpp) \
 	$(addprefix runner/tools/,arguments.cpp backend_answer.cpp search_backends.cpp fetch_backends.cpp \
 	basic_fetch.cpp html_text.cpp page_charset.cpp) \
-	runner/access_log/log_line.cpp sse-relay/scgi_request.cpp sse-relay/stream_request.cpp
+	runner/access_log/log_line.cpp runner/outbound/socks_request.cpp sse-relay/scgi_request.cpp sse-relay/stream_request.cpp
 fuzzed_sources := $(filter-out lib/%,$(parsers)) runner/tools/tool_provider.cpp runner/access_log/place_lookup.cpp
 fuzz_targets   := $(wildcard tests/fuzz/*_fuzz.cpp)
 
@@ -281,7 +281,7 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	mv $(DESTDIR)/etc/nginx/hostler/hostler.conf $(DESTDIR)/etc/nginx/sites-available/hostler
 	install -D -m 644 -t $(DESTDIR)/etc/hostler systemd/hostler.toml
 	install -D -m 644 -t $(DESTDIR)$(UNITDIR) $(wildcard systemd/*.service systemd/*.socket systemd/*.target)
-	install -D -m 644 -t $(installed)/share/hostler/systemd systemd/nginx.conf systemd/api-without-network.conf
+	install -D -m 644 -t $(installed)/share/hostler/systemd systemd/nginx.conf systemd/api-with-network.conf
 	install -D -m 644 systemd/hostler.sysusers $(installed)/lib/sysusers.d/hostler.conf
 	install -D -m 644 systemd/hostler.tmpfiles $(installed)/lib/tmpfiles.d/hostler.conf
 	install -D -m 644 -t $(installed)/share/man/man7 docs/man/hostler.7

@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "ctl/doctor_rounds.h"
+#include "ctl/setup_steps.h"
 #include "ctl/tool.h"
 #include "lib/address_guard.h"
 
@@ -184,6 +185,17 @@ void look_at_port(const std::string& setting, const std::string& address, Rounds
   }
 }
 
+void look_at_network(const Settings& settings, Rounds& rounds) {
+  if (!pool_needs_network(settings)) return;
+  if (pool_has_network()) {
+    rounds.well("API network", "as database.url or api.listen_tcp needs it");
+  } else {
+    rounds.fault("API network",
+                 "database.url or api.listen_tcp needs a network, which the pool's unit does not "
+                 "have: hostlerctl setup");
+  }
+}
+
 void look_at_disk(const Settings& settings, Rounds& rounds) {
   for (const std::string& folder : {std::string("/"), settings.text("access_log.dir")}) {
     struct statvfs space {};
@@ -205,6 +217,8 @@ void look_at_disk(const Settings& settings, Rounds& rounds) {
 void look_at_host(const Settings& settings, Rounds& rounds) {
   look_at_socket("API socket", settings.text("api.socket"), rounds);
   look_at_socket("stream socket", settings.text("stream.socket"), rounds);
+  look_at_socket("outbound socket", settings.text("outbound.socket"), rounds);
+  look_at_network(settings, rounds);
   look_at_port("api.listen_tcp", settings.text("api.listen_tcp"), rounds);
   look_at_port("stream.listen_tcp", settings.text("stream.listen_tcp"), rounds);
   look_at_nginx(rounds);

@@ -25,7 +25,7 @@ Task<void> try_server(Loop& loop, HttpClient& client, MailServer server, MailOut
 MailOutcome outcome_of(const MailServer& server, const std::string& ca_file) {
   Loop loop;
   MailOutcome outcome;
-  HttpClient client(loop, {.ca_file = ca_file, .allow_cidrs = {}});
+  HttpClient client(loop, {.ca_file = ca_file, .allow_cidrs = {}, .proxy_socket = {}});
   TaskSet tasks(loop, [&](const std::string&, const std::exception_ptr& failure) {
     outcome.words = cause_of(failure);
     loop.stop();

@@ -179,6 +179,7 @@ int set_up(const SetupOptions& options) {
   if (status == exit_ok) status = set_up_key(options);
   if (status == exit_ok && !options.without_nginx) status = set_up_certificate(options);
   if (status == exit_ok) status = set_up_database(options);
+  if (status == exit_ok) status = set_up_network(options);
   if (status == exit_ok) status = enable_target(options);
   if (status == exit_ok) status = set_up_nginx(options);
   if (status == exit_ok && !options.dry_run) {

@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -133,18 +131,9 @@ int confine_nginx(const SetupOptions& options) {
             fmt::format("copy {} to {}, restart nginx", confinement, drop_in));
   if (options.dry_run) return exit_ok;
   if (!has_systemd()) return fail(exit_unavailable, "--confine-nginx needs systemd");
-  std::ifstream file(confinement);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || text.str().empty())
-    return fail(exit_bad_input, std::string(confinement) + " is gone");
-  mkdir(drop_in_folder, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH);
-  if (!write_new_file(drop_in, text.str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH)) {
-    return exit_no_permission;
-  }
-  bool is_done =
-      ran_well({"systemctl", "daemon-reload"}) && ran_well({"systemctl", "try-restart", "nginx"});
-  return is_done ? exit_ok : exit_software;
+  int status = copy_drop_in(confinement, drop_in_folder, drop_in);
+  if (status != exit_ok) return status;
+  return ran_well({"systemctl", "try-restart", "nginx"}) ? exit_ok : exit_software;
 }
 
 }  // namespace hostler

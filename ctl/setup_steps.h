@@ -1,5 +1,5 @@
 // What the steps of hostlerctl setup share: how they tell what they found and did, files and links.
-// Used by ctl/setup.cpp and ctl/setup_nginx.cpp.
+// Used by ctl/setup*.cpp and the doctor.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ctl/setup.h"
+#include "lib/settings.h"
 
 namespace hostler {
 
@@ -25,6 +26,13 @@ std::string link_target(const std::string& path);
 bool ran_well(const std::vector<std::string>& words);
 // Whether systemd runs this host.
 bool has_systemd();
+// Puts a file of the package beside a unit, and systemd reads it. Returns the exit status.
+int copy_drop_in(const std::string& source, const std::string& folder, const std::string& path);
+
+// Of the pool's unit, which has no network by itself; ctl/setup_network.cpp.
+int set_up_network(const SetupOptions& options);
+bool pool_needs_network(const Settings& settings);
+bool pool_has_network();
 
 // The parts that belong to nginx, in their order. Return the exit status.
 int set_up_certificate(const SetupOptions& options);

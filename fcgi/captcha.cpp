@@ -34,8 +34,8 @@ HttpRequest verification(const Settings& settings, const Request& request, std::
   return call;
 }
 
-Error unavailable(std::string cause) {
-  log_warning("captcha_unavailable", {{"cause", cause}});
+Error unavailable(const Request& request, std::string cause) {
+  log_warning("captcha_unavailable", {{"trace_id", request.trace_id}, {"cause", cause}});
   Error error(ErrorCode::auth_captcha_unavailable, "Try again in a moment.", std::move(cause));
   error.retry_after_s = 5;
   return error;
@@ -73,16 +73,17 @@ Task<void> check_captcha(Services& services, const Request& request,
   }
   HttpRequest call = verification(services.settings(), request, *token);
   HttpAnswer answer = co_await services.http().fetch(std::move(call));
-  if (answer.failure) throw unavailable(answer.failure->message);
+  if (answer.failure) throw unavailable(request, answer.failure->message);
   if (answer.head.status != 200) {
-    throw unavailable("status " + std::to_string(answer.head.status));
+    throw unavailable(request, "status " + std::to_string(answer.head.status));
   }
   std::optional<Json> verdict = parse_json_or_nothing(answer.body);
   const Json* success = verdict ? verdict->find("success") : nullptr;
-  if (success == nullptr || !success->as_boolean()) throw unavailable("no verdict in the answer");
+  if (success == nullptr || !success->as_boolean())
+    throw unavailable(request, "no verdict in the answer");
   if (*success->as_boolean()) co_return;
   std::string_view fault = fault_of_service(*verdict);
-  if (!fault.empty()) throw unavailable(std::string(fault));
+  if (!fault.empty()) throw unavailable(request, std::string(fault));
   throw Error(ErrorCode::auth_captcha_invalid, "Solve it again: a token serves once.");
 }
 

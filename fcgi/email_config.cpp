@@ -5,6 +5,7 @@
 #include "fcgi/input.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
+#include "lib/log.h"
 #include "lib/loop/send_mail.h"
 #include "lib/mail_settings.h"
 #include "lib/mail_text.h"
@@ -119,7 +120,10 @@ Task<Response> test_email(Services& services, Request& request) {
     params.text(outcome.words);
   }
   co_await services.query(request, query::email_test_audit, std::move(params));
-  if (!outcome.is_sent) throw Error(ErrorCode::email_delivery_failed, outcome.words);
+  if (!outcome.is_sent) {
+    log_warning("test_mail_failed", {{"trace_id", request.trace_id}, {"cause", outcome.words}});
+    throw Error(ErrorCode::email_delivery_failed, outcome.words);
+  }
   co_return Response::no_content();
 }
 

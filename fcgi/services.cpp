@@ -154,7 +154,9 @@ Services::Services(Loop& loop, DatabaseOptions options, const Settings& configur
                    RiskyNetworks risky_networks)
     : loop_(loop),
       database_(loop, std::move(options)),
-      http_(loop, {.ca_file = configured.text("outbound.ca_file"), .allow_cidrs = {}}),
+      http_(loop, {.ca_file = configured.text("outbound.ca_file"),
+                   .allow_cidrs = {},
+                   .proxy_socket = configured.text("outbound.socket")}),
       secret_box_(secret_box),
       metrics_(shared.metrics.seat(seat_number)),
       live_settings_(configured),
@@ -211,8 +213,7 @@ Task<void> Services::until_settings() {
   throw error;
 }
 
-// Each worker asks at most once a minute; that the whole pool writes no more often is the
-// statement's to see to.
+// Each worker asks once a minute at most; the statement sees to it that the pool writes no oftener.
 void Services::note_use(const Caller& caller) {
   const std::string& id = caller.session_id ? *caller.session_id : caller.api_key_id.value();
   int64_t now_ms = loop_.now_ms();

@@ -170,6 +170,9 @@ inline constexpr auto setting_rows = [] {
     choice_row("mail.smtp_tls_mode", start, "starttls", "none|starttls|tls",
       "How the connection to mail.smtp_host is encrypted; starttls never falls back."),
 
+    text_row("outbound.socket", start, "",
+      "The Unix socket on which the runner carries the API pool's calls to captcha and mail server, "
+      "so that the pool needs no network; empty: it connects by itself. The packaged units set it."),
     text_row("outbound.ca_file", start, "",
       "A PEM file of certificates that outbound TLS trusts besides the system's; empty: none."),
     strings_row("outbound.allow_cidrs", live, SettingForm::network,

@@ -33,6 +33,7 @@ constexpr int64_t metrics_ms = 15 * 1000;
 constexpr int64_t pruned_max = 5000;  // rows of a table at once: well within the statement's time
 constexpr int64_t subscriptions_max = 5000;
 constexpr int64_t drain_limit_ms = 15'000;
+constexpr int64_t outbound_limit_ms = 5'000;  // the longest that a captcha's server may take
 
 DatabaseOptions database_options(const Settings& start, std::string application_name,
                                  int own_connections_max) {
@@ -124,6 +125,7 @@ void Daemon::start() {
 
 Task<void> Daemon::begin() {
   co_await register_daemon();
+  begin_outbound();
   events_ = std::make_unique<EventLog>(loop_, events_db_, feed_, id_, [this](const RunPtr& run) {
     if (queue_) queue_->on_lost(run);
   });
@@ -163,6 +165,13 @@ void Daemon::begin_access_log() {
   options.gateway = [this] { return gateway_; };
   access_log_ = std::make_unique<AccessLogTailer>(loop_, db_, std::move(options));
   tasks_.add("access_log", access_log_->run());
+}
+
+void Daemon::begin_outbound() {
+  OutboundServices services{loop_, db_, secrets_, settings_, [this] { return reload_settings(); }};
+  outbound_ = std::make_unique<OutboundDoor>(std::move(services),
+                                             settings_.start().text("outbound.socket"));
+  tasks_.add("outbound", outbound_->open_when_free());
 }
 
 // A daemon that is started before Postgres, or before the migration, waits for them.
@@ -211,6 +220,7 @@ void Daemon::on_notify(std::string_view channel, std::string_view payload) {
   } else if (channel == "hostler_settings") {
     if (outbox_) outbox_->look_at_settings();
     if (outbox_) outbox_->look();
+    if (outbound_) outbound_->look_at_settings();
     tasks_.add(reload_settings());
   } else if (channel == "hostler_outbox") {
     if (outbox_) outbox_->look();
@@ -228,6 +238,7 @@ void Daemon::on_notify(std::string_view channel, std::string_view payload) {
 // What was notified while nobody listened is looked up.
 void Daemon::on_listening() {
   tasks_.add(reload_settings());
+  if (outbound_) outbound_->look_at_settings();
   if (!queue_) return;
   feed_.set_listening(queue_->is_known_to_others());
   feed_.resync();
@@ -359,6 +370,7 @@ Task<void> Daemon::leave(std::function<void()> done) {
   outbox_->stop();
   Task<bool> handed_back = queue_->hand_back();
   co_await with_timeout(loop_, std::move(handed_back), drain_limit_ms);
+  co_await outbound_->close_door(outbound_limit_ms);
   done();
 }
 

@@ -16,6 +16,7 @@
 #include "runner/access_log/tailer.h"
 #include "runner/delivery/outbox.h"
 #include "runner/event_log.h"
+#include "runner/outbound/outbound_door.h"
 #include "runner/run_queue.h"
 #include "runner/runner_metrics.h"
 #include "runner/tools/tool_box.h"
@@ -62,6 +63,7 @@ class Daemon {
   Task<void> reload_settings();
   int streams() const;
   void begin_access_log();
+  void begin_outbound();
   Task<void> leave(std::function<void()> done);
   void on_notify(std::string_view channel, std::string_view payload);
   void on_listening();
@@ -86,6 +88,7 @@ class Daemon {
   std::unique_ptr<RunQueue> queue_;
   std::unique_ptr<AccessLogTailer> access_log_;
   std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<OutboundDoor> outbound_;
   TaskSet tasks_;  // last: its coroutines use all of the above
 };
 

@@ -38,6 +38,17 @@ HostOrder::HostOrder(const std::string& conninfo) {
   }
 }
 
+bool HostOrder::names_tcp_host() const {
+  for (const List& list : lists_) {
+    if (std::string_view(list.name) == "port") continue;
+    for (const std::string& host : list.values) {
+      // An empty one is the default: a socket.
+      if (!host.empty() && host.front() != '/' && host.front() != '@') return true;
+    }
+  }
+  return false;
+}
+
 void HostOrder::turn() {
   if (count_ > 1) first_ = (first_ + 1) % count_;
 }

@@ -13,6 +13,8 @@ class HostOrder {
   // conninfo is a URL or a string of libpq; with at most one host there is nothing to order.
   explicit HostOrder(const std::string& conninfo);
 
+  // Whether any of them is reached over the network, and not through a socket's folder.
+  bool names_tcp_host() const;
   // The next one begins.
   void turn();
   // Keywords of libpq and their values, to be given after the connection string; none for one host.

@@ -10,12 +10,14 @@
 #include <stdexcept>
 
 #include "lib/loop/http_client_lane.h"
+#include "lib/request_target.h"
 
 namespace hostler {
 namespace {
 
 // Tenants' hosts are many and seldom asked again.
 constexpr long guarded_idle_connections_max = 64;
+constexpr long proxied_lifetime_s = 60;
 
 void start_curl_once() {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -50,6 +52,19 @@ int join_trust(const std::string& ca_file) {
   return fd;
 }
 
+// curl decodes the path of a proxy that is a socket.
+std::string proxy_url(const std::string& socket_path) {
+  std::string url = "socks5h://localhost";
+  for (char c : socket_path) {
+    if (c == '/') {
+      url += c;
+    } else {
+      url += percent_encoded({&c, 1});
+    }
+  }
+  return url;
+}
+
 }  // namespace
 
 std::string_view http_failure_name(HttpFailureKind kind) {
@@ -61,7 +76,9 @@ std::string_view http_failure_name(HttpFailureKind kind) {
 }
 
 HttpClient::HttpClient(Loop& loop, HttpClientOptions options)
-    : loop_(loop), allowed_(std::move(options.allow_cidrs)) {
+    : loop_(loop),
+      allowed_(std::move(options.allow_cidrs)),
+      proxy_socket_(std::move(options.proxy_socket)) {
   start_curl_once();
   if (options.ca_file.empty()) {
     ca_path_ = system_trust_path();
@@ -77,6 +94,37 @@ HttpClient::~HttpClient() {
   operator_lane_.reset();
   guarded_lane_.reset();
   if (ca_fd_ >= 0) close(ca_fd_);
+}
+
+// Straight, or through the proxy; never through one that the environment names.
+void HttpClient::set_way(void* easy) const {
+  std::string proxy = proxy_socket_.empty() ? "" : proxy_url(proxy_socket_);
+  curl_easy_setopt(easy, CURLOPT_PROXY, proxy.c_str());
+  curl_easy_setopt(easy, CURLOPT_NOPROXY, proxy.empty() ? "*" : "");
+  // The proxy bounds what one connection carries: none is used again for long.
+  if (!proxy.empty()) curl_easy_setopt(easy, CURLOPT_MAXLIFETIME_CONN, proxied_lifetime_s);
+}
+
+std::string HttpClient::fault_of_way(void* easy, int curl_code) const {
+  if (proxy_socket_.empty()) return {};
+  if (curl_code == CURLE_COULDNT_CONNECT) {
+    return "no hostler-runner takes calls on outbound.socket " + proxy_socket_;
+  }
+  if (curl_code != CURLE_PROXY) return {};
+  long reply = CURLPX_OK;
+  curl_easy_getinfo(easy, CURLINFO_PROXY_ERROR, &reply);
+  std::string by = "hostler-runner, asked through outbound.socket, ";
+  switch (reply) {
+    case CURLPX_REPLY_NOT_ALLOWED:
+      return by + "refuses this address: captcha.verify_url and mail settings do not name it";
+    case CURLPX_REPLY_CONNECTION_REFUSED:
+      return by + "was refused there";
+    case CURLPX_REPLY_NETWORK_UNREACHABLE:
+    case CURLPX_REPLY_HOST_UNREACHABLE:
+      return by + "does not reach this address";
+    default:
+      return by + "failed; its log says why";
+  }
 }
 
 Task<HttpAnswer> HttpClient::fetch(HttpRequest request) {

@@ -99,6 +99,9 @@ struct HttpClientOptions {
   std::string ca_file;   // PEM: trusted in addition to the system's
   CidrList allow_cidrs;  // addresses that guarded requests may dial although they are not public
   long idle_connections_max = 256;
+  // A Unix socket with a SOCKS proxy: all connections go through it, names are looked up there, and
+  // there are no guarded requests, whose addresses only a proxy could judge. Empty: none.
+  std::string proxy_socket;
 };
 
 // One a loop. Outlives its exchanges and whatever they wake: it may not end inside a coroutine that
@@ -120,8 +123,13 @@ class HttpClient {
  private:
   friend class HttpExchange;
   friend class SmtpExchange;
+  void set_way(void* easy) const;
+  // In words for the log and the operator, when it was the proxy that failed; else empty.
+  std::string fault_of_way(void* easy, int curl_code) const;
+
   Loop& loop_;
   CidrList allowed_;
+  std::string proxy_socket_;
   std::string ca_path_;  // what curl reads its trust from
   int ca_fd_ = -1;       // behind ca_path_ when it is not the system's own file
   // Two caches of connections: one dialled for an operator never serves a tenant's request.

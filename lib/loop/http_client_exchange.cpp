@@ -18,6 +18,7 @@ HttpFailureKind kind_of_code(CURLcode code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
     case CURLE_INTERFACE_FAILED:
+    case CURLE_PROXY:
       return HttpFailureKind::connect;
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -74,7 +75,9 @@ HttpExchange::~HttpExchange() {
 
 // Judges the URL of the first or the next hop.
 bool HttpExchange::prepare() {
-  if (url_.has_user_info) {
+  if (request_.guarded && !client_.proxy_socket_.empty()) {
+    fail(HttpFailureKind::denied_address, "a proxy judges no address for a tenant");
+  } else if (url_.has_user_info) {
     fail(HttpFailureKind::bad_request, "the URL holds user info");
   } else if (request_.https_only && url_.scheme != "https") {
     fail(HttpFailureKind::bad_request, "only https is allowed here");
@@ -188,7 +191,8 @@ void HttpExchange::hop_ended(int curl_code) {
   } else if (!refused_.empty() && !head_complete_) {
     fail(HttpFailureKind::denied_address, refused_);
   } else {
-    fail(kind_of_code(code), curl_easy_strerror(code));
+    std::string words = client_.fault_of_way(easy_, code);
+    fail(kind_of_code(code), words.empty() ? curl_easy_strerror(code) : words);
   }
 }
 

@@ -45,8 +45,9 @@ struct HttpExchange::Callbacks {
   // Every address that is dialled passes here, whatever name or redirect led to it.
   static curl_socket_t open_socket(void* self, curlsocktype, curl_sockaddr* address) noexcept {
     HttpExchange& exchange = *static_cast<HttpExchange*>(self);
+    bool is_proxy = address->family == AF_UNIX && !exchange.client_.proxy_socket_.empty();
     std::optional<IpAddress> dialled = IpAddress::from_socket(&address->addr);
-    if (!dialled || !exchange.may_dial(*dialled)) return CURL_SOCKET_BAD;
+    if (!is_proxy && (!dialled || !exchange.may_dial(*dialled))) return CURL_SOCKET_BAD;
     return ::socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
                     address->protocol);
   }
@@ -108,8 +109,7 @@ void HttpExchange::set_options() {
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, url_.scheme.c_str());
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
   curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);  // follow_redirect() judges each
-  curl_easy_setopt(easy_, CURLOPT_PROXY, "");
-  curl_easy_setopt(easy_, CURLOPT_NOPROXY, "*");
+  client_.set_way(easy_);
   curl_easy_setopt(easy_, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   // Without it, giving up a slow look-up waits for its thread to end.

@@ -25,7 +25,8 @@ std::string url_of(const MailServer& server) {
 class SmtpExchange final : private LaneTransfer {
  public:
   SmtpExchange(HttpClient& client, MailServer server, MailEnvelope envelope, MailLimits limits)
-      : lane_(*client.operator_lane_),
+      : client_(client),
+        lane_(*client.operator_lane_),
         server_(std::move(server)),
         envelope_(std::move(envelope)),
         easy_(curl_easy_init()) {
@@ -66,8 +67,7 @@ class SmtpExchange final : private LaneTransfer {
     curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<LaneTransfer*>(this));
     curl_easy_setopt(easy_, CURLOPT_URL, url_of(server_).c_str());
     curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
-    curl_easy_setopt(easy_, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy_, CURLOPT_NOPROXY, "*");
+    client_.set_way(easy_);
     curl_easy_setopt(easy_, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
     curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
@@ -117,7 +117,8 @@ class SmtpExchange final : private LaneTransfer {
     outcome_.is_refused = code != CURLE_OK && is_of_mail && replies_.refuses_for_good();
     // Of what the server did not say itself, curl knows more.
     std::string said = code == CURLE_OPERATION_TIMEDOUT ? "" : replies_.refusal_words();
-    std::string known = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
+    std::string known = client_.fault_of_way(easy_, code);
+    if (known.empty()) known = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
     outcome_.words = said.empty() ? readable_smtp(known) : said;
     drop();
   }
@@ -134,6 +135,7 @@ class SmtpExchange final : private LaneTransfer {
     curl_slist_free_all(std::exchange(recipients_, nullptr));
   }
 
+  const HttpClient& client_;
   HttpLane& lane_;
   MailServer server_;
   MailEnvelope envelope_;

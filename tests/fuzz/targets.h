@@ -25,6 +25,7 @@ void network(std::string_view input);
 void scgi(std::string_view input);
 void settings(std::string_view input);
 void smtp_reply(std::string_view input);
+void socks(std::string_view input);
 void target(std::string_view input);
 void time_text(std::string_view input);
 void tool_answer(std::string_view input);
@@ -35,7 +36,7 @@ struct TargetRow {
   TargetFunction function;
 };
 
-constexpr std::array<TargetRow, 20> targets = {{
+constexpr std::array<TargetRow, 21> targets = {{
     {"address", address},
     {"body", body},
     {"cookie", cookie},
@@ -52,6 +53,7 @@ constexpr std::array<TargetRow, 20> targets = {{
     {"scgi", scgi},
     {"settings", settings},
     {"smtp_reply", smtp_reply},
+    {"socks", socks},
     {"target", target},
     {"time_text", time_text},
     {"tool_answer", tool_answer},

@@ -143,10 +143,12 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
   const std::string& at = folder_.path;
   std::vector<std::string> all = {
       "HOSTLER_DATABASE_URL=" + database_url, "HOSTLER_API_SOCKET=" + at + "/api.sock",
-      "HOSTLER_API_LOCK_DIR=" + at, "HOSTLER_STREAM_SOCKET=" + at + "/stream.sock",
-      "HOSTLER_API_WORKERS=2", "HOSTLER_ACCESS_LOG_DIR=" + at + "/access-log",
-      "HOSTLER_SECRETS_KEY_FILE=" + at + "/key", "HOSTLER_MAIL_DIR=" + at + "/mail",
-      "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
+      "HOSTLER_API_LOCK_DIR=" + at,
+      // As in a package: with a daemon, the pool has no other way to the network.
+      "HOSTLER_OUTBOUND_SOCKET=" + (options_.has_runner ? at + "/outbound.sock" : ""),
+      "HOSTLER_STREAM_SOCKET=" + at + "/stream.sock", "HOSTLER_API_WORKERS=2",
+      "HOSTLER_ACCESS_LOG_DIR=" + at + "/access-log", "HOSTLER_SECRETS_KEY_FILE=" + at + "/key",
+      "HOSTLER_MAIL_DIR=" + at + "/mail", "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
       "HOSTLER_METRICS_RUNNER_SOCKET=" + at + "/metrics-runner.sock",
       // The tests are one busy client.
       "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",

@@ -39,5 +39,17 @@ TEST(HostOrder, OneHostAndNonsenseStayAsTheyAre) {
   }
 }
 
+TEST(HostOrder, KnowsWhetherAHostIsReachedOverTheNetwork) {
+  for (const char* conninfo :
+       {"postgresql://db.example.org/hostler", "host=10.0.0.1 dbname=x", "hostaddr=::1",
+        "postgresql:///x?host=/run/postgresql,db.example.org", "host=localhost"}) {
+    EXPECT_TRUE(HostOrder(conninfo).names_tcp_host()) << conninfo;
+  }
+  for (const char* conninfo : {"postgresql:///hostler", "host=/run/postgresql port=5433",
+                               "port=5433", "host=@abstract", "=", ""}) {
+    EXPECT_FALSE(HostOrder(conninfo).names_tcp_host()) << conninfo;
+  }
+}
+
 }  // namespace
 }  // namespace hostler
