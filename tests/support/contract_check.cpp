@@ -239,6 +239,15 @@ void check_problem(const Json& response, const Answer& answer, const Json& body,
   if (!is_known) found.push_back(code + ": is not in the document for this status");
 }
 
+// What no route has once it is read, and what cannot be read: there is no operation that answers.
+bool is_before_operations(const Call& call, const Answer& answer) {
+  if (call.path.find('%') == std::string::npos) return false;
+  std::optional<Json> body = parse_json_or_nothing(answer.body);
+  std::string_view code = body ? body->text_or("code") : "";
+  return (answer.status == 404 && code == "http.not_found") ||
+         (answer.status == 400 && code == "http.bad_request");
+}
+
 const Json& response_of(const Json& operation, int status) {
   const Json& responses = member(operation, "responses");
   const Json* own = responses.find(std::to_string(status));
@@ -255,7 +264,7 @@ std::vector<std::string> schema_faults(const Json& schema, const Json& value) {
 
 std::vector<std::string> contract_faults(const Call& call, const Answer& answer) {
   Findings found;
-  const Json* operation = operation_of(call);
+  const Json* operation = is_before_operations(call, answer) ? nullptr : operation_of(call);
   static const Json none;
   const Json& response = operation == nullptr ? none : response_of(*operation, answer.status);
   check_headers(response, answer, found);
