@@ -203,8 +203,8 @@ test: ## install what is missing, build, run every test except the long ones
 	+@VARIANT=$(VARIANT) tests/run
 
 long: ## the same with the long forms of the tests that have one; a quarter of an hour more
-	+@LEDGER_STORM_OPERATIONS=100000 ACCESS_LOG_BURST_SECONDS=10 TWO_TENANTS_REQUESTS=100000 TEST_MINUTES_MAX=60 \
-	  VARIANT=$(VARIANT) tests/run
+	+@API_FUZZ_CASES=500 LEDGER_STORM_OPERATIONS=100000 ACCESS_LOG_BURST_SECONDS=10 TWO_TENANTS_REQUESTS=100000 \
+	  TEST_MINUTES_MAX=60 VARIANT=$(VARIANT) tests/run
 
 # Which storm is which test stands in tests/faults/README.md; figures that the environment names win.
 .PHONY: faults soak
@@ -237,13 +237,13 @@ fuzz: ## libFuzzer on everything that reads bytes from outside, and what of it t
 
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
 
-check: ## format, style, shell scripts, clang-tidy, and a build with clang
+check: ## format, style, shell scripts, clang-tidy, cppcheck, and a build with clang
 	@$(stack)/install-packages build test check
 	clang-format-14 --dry-run -Werror $$(git ls-files '*.cpp' '*.h')
 	shellcheck -x $(shell_scripts)
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release build/release/style_test
 	build/release/style_test --gtest_brief=1
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy cppcheck
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang build
 
 # Findings that are none are listed with their reasons in the file of suppressions.
