@@ -1,7 +1,8 @@
-// How many passwords are hashed at once: two on a host, whatever the number of pools and workers,
-// and never on more than half of its cores, so that requests that need no hash find one. Places are locks on two files that all pools of the host have open, so that whoever dies has left
-// theirs; how many wait is told in memory that a pool's workers share. Made by the master before it
-// forks, used by fcgi/password_gate.h.
+// How many passwords are hashed at once: two on a host, whatever the number of pools and
+// workers, and never on more than half of its cores, so that requests that need no hash find
+// one. Places are locks on two files that all pools of the host have open, so that whoever dies
+// has left theirs; how many wait is told in memory that a pool's workers share. Made by the
+// master before it forks, used by fcgi/password_gate.h.
 #pragma once
 
 #include <array>
