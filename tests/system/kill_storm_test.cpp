@@ -148,12 +148,9 @@ class Storm {
 
   // Runs that failed for another reason than three take-overs in a row without a step.
   int64_t failed_wrongly() {
-    return sql_number(
-        stack_,
-        "SELECT count(*) FROM runs r WHERE status <> 'completed' AND (error_code IS DISTINCT FROM "
-        "'run.crashed' OR (SELECT count(*) FROM run_events e WHERE e.run_id = r.id "
-        "AND e.type = 'run.resumed' AND e.seq > (SELECT coalesce(max(s.seq), 0) FROM run_events s "
-        "WHERE s.run_id = r.id AND s.type IN ('tool.call', 'tool.result'))) < 2)");
+    return sql_number(stack_,
+                      "SELECT count(*) FROM runs WHERE status <> 'completed' AND (error_code IS "
+                      "DISTINCT FROM 'run.crashed' OR crash_count < 3)");
   }
 
   // Everything was paid for once, and nothing is held any more.
