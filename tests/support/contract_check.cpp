@@ -7,36 +7,17 @@
 
 #include <fmt/format.h>
 
-#include "openapi_json.h"
+#include "tests/support/openapi_document.h"
 
 namespace hostler::testing_support {
 namespace {
 
 using Findings = std::vector<std::string>;
 
-const Json& document() {
-  static const Json parsed = parse_json_or_nothing(openapi_json).value_or(Json());
-  return parsed;
-}
-
 const Json& member(const Json& object, std::string_view name) {
   static const Json nothing;
   const Json* found = object.find(name);
   return found == nullptr ? nothing : *found;
-}
-
-// Follows "#/components/…".
-const Json& resolved(const Json& value) {
-  std::string_view reference = value.text_or("$ref");
-  if (!reference.starts_with("#/")) return value;
-  reference.remove_prefix(2);
-  const Json* at = &document();
-  while (!reference.empty()) {
-    size_t slash = std::min(reference.find('/'), reference.size());
-    at = &member(*at, reference.substr(0, slash));
-    reference.remove_prefix(std::min(slash + 1, reference.size()));
-  }
-  return resolved(*at);
 }
 
 std::string_view kind_name(const Json& value) {
@@ -195,7 +176,7 @@ const Json* operation_of(const Call& call) {
   std::vector<std::string_view> parts = parts_of(path);
   const Json* found = nullptr;
   bool is_literal = false;
-  for (const Json::Member& one : *member(document(), "paths").as_object()) {
+  for (const Json::Member& one : *member(openapi_document(), "paths").as_object()) {
     std::vector<std::string_view> pattern = parts_of(one.first);
     bool fits = pattern.size() == parts.size() &&
                 std::equal(pattern.begin(), pattern.end(), parts.begin(), part_fits);
@@ -226,8 +207,8 @@ void check_headers(const Json& response, const Answer& answer, Findings& found) 
 }
 
 void check_problem(const Json& response, const Answer& answer, const Json& body, Findings& found) {
-  check_value(member(member(member(document(), "components"), "schemas"), "Problem"), body, "",
-              found);
+  check_value(member(member(member(openapi_document(), "components"), "schemas"), "Problem"), body,
+              "", found);
   if (body.integer_or("status", 0) != answer.status) found.push_back("status: differs");
   if (body.text_or("trace_id") != answer.header("x-trace-id")) found.push_back("trace_id: differs");
   std::string code(body.text_or("code"));

@@ -6,31 +6,12 @@
 #include <fmt/format.h>
 
 #include "lib/request_target.h"
-#include "openapi_json.h"
+#include "tests/support/openapi_document.h"
 
 namespace hostler::testing_support {
 namespace {
 
 constexpr const char* nobodys_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
-
-const Json& document() {
-  static const Json parsed = parse_json_or_nothing(openapi_json).value_or(Json());
-  return parsed;
-}
-
-const Json& resolved(const Json& value) {
-  std::string_view reference = value.text_or("$ref");
-  if (!reference.starts_with("#/")) return value;
-  reference.remove_prefix(2);
-  const Json* at = &document();
-  while (!reference.empty()) {
-    size_t slash = std::min(reference.find('/'), reference.size());
-    at = at->find(reference.substr(0, slash));
-    if (at == nullptr) return value;
-    reference.remove_prefix(std::min(slash + 1, reference.size()));
-  }
-  return resolved(*at);
-}
 
 void take_parameters(const Json& holder, std::vector<const Json*>& parameters) {
   const Json* list = holder.find("parameters");
@@ -53,7 +34,7 @@ std::string upper(std::string text) {
 
 std::vector<Operation> documented_operations() {
   std::vector<Operation> all;
-  for (const auto& [path, item] : *document().find("paths")->as_object()) {
+  for (const auto& [path, item] : *openapi_document().find("paths")->as_object()) {
     for (const char* method : {"get", "post", "put", "patch", "delete"}) {
       const Json* operation = item.find(method);
       if (operation == nullptr || path.ends_with("/events")) continue;

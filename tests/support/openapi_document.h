@@ -1,0 +1,13 @@
+// docs/openapi.yaml as the programs serve it, for tests that judge or make requests by it.
+#pragma once
+
+#include "lib/json.h"
+
+namespace hostler::testing_support {
+
+const Json& openapi_document();
+// What a "$ref": "#/components/…" names, however many lead there; else the value itself, as also
+// when nothing has that name.
+const Json& resolved(const Json& value);
+
+}  // namespace hostler::testing_support
