@@ -33,12 +33,16 @@ TEST(SecretRotation, IsNotNoticedByRequestsAndRuns) {
   TestUser user = register_user(stack);
   add_provider(stack);
   std::atomic<int> done = 0;
-  std::thread rotator([&stack, &done] {
+  int new_keys = 0;
+  std::thread rotator([&stack, &done, &new_keys] {
     for (int i = 0; i < rotations; ++i) {
       ProgramRun run = run_ctl({"secret", "rotate", "--batch", "1"},
                                {"HOSTLER_DATABASE_URL=" + stack.database().superuser_url(),
                                 "HOSTLER_SECRETS_KEY_FILE=" + stack.folder() + "/key"});
       EXPECT_EQ(run.status, 0) << run.err;
+      // A request that had read the key just before may store under it just after: the next
+      // rotation ends the one before instead of adding a key.
+      if (run.out.find("which is new") != std::string::npos) ++new_keys;
       ++done;
     }
   });
@@ -56,7 +60,8 @@ TEST(SecretRotation, IsNotNoticedByRequestsAndRuns) {
     EXPECT_EQ(run_said(user.client, "[say hello]").status, "completed");
   }
   rotator.join();
-  EXPECT_EQ(sql_number(stack, "SELECT max(key_version) FROM secrets"), rotations + 1);
+  EXPECT_GE(new_keys, rotations / 2);
+  EXPECT_EQ(sql_number(stack, "SELECT max(key_version) FROM secrets"), 1 + new_keys);
   EXPECT_EQ(run_said(user.client, "[say hello]").status, "completed");
 }
 
