@@ -232,8 +232,18 @@ void Database::listen(std::vector<std::string> channels, OnNotify on_notify,
     for (const std::string& channel : state->channels) {
       std::string text = "LISTEN " + channel;
       last = state->quick.send_plain(text.c_str());
+      // A connection that is deaf to one channel would look as if all were well.
+      last->on_done = [state](const BatchCall& call) {
+        if (call.error) state->quick.close("LISTEN: " + call.error->cause);
+      };
     }
-    if (last) last->on_done = state->on_listening;
+    if (!last) return;
+    last->on_done = [state, ends = std::move(last->on_done)](const BatchCall& call) {
+      if (call.error)
+        ends(call);
+      else
+        state->on_listening();
+    };
   };
   state->quick.connect();
 }

@@ -314,7 +314,7 @@ void PgConnection::end_front() {
     return;
   }
   if (call->caller) std::exchange(call->caller, nullptr).resume();
-  if (call->on_done && !call->error) call->on_done();
+  if (call->on_done) call->on_done(*call);
 }
 
 }  // namespace hostler

@@ -31,7 +31,8 @@ struct BatchCall {
   bool is_preparation = false;
   std::string prepares;            // the statement's name, when is_preparation
   std::coroutine_handle<> caller;  // null when nobody waits (any more)
-  std::function<void()> on_done;   // for calls that no coroutine waits for; not called on failure
+  // For calls that no coroutine waits for; not called when the connection is lost.
+  std::function<void(const BatchCall&)> on_done;
   int64_t deadline_ms = 0;
 };
 

@@ -288,5 +288,15 @@ TEST_F(DbTest, NotificationsArriveAndListeningIsToldAfterEachConnection) {
   EXPECT_EQ(heard.at(1), "db_test_a:two");
 }
 
+TEST_F(DbTest, IsNotDeafToAChannelForLong) {
+  Database db(loop_, options());
+  bool is_listening = false;
+  db.listen(
+      {"refused by the server", "db_test_b"}, [](std::string_view, std::string_view) {},
+      [&] { is_listening = true; });
+  while (db.sessions_begun() < 3) run_task(loop_, sleep_ms(loop_, 1));
+  EXPECT_FALSE(is_listening) << "each connection is given up and made anew";
+}
+
 }  // namespace
 }  // namespace hostler
