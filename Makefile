@@ -235,6 +235,11 @@ fuzz: ## libFuzzer on everything that reads bytes from outside, and what of it t
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=fuzz build/fuzz/fuzzer
 	@tests/fuzz/run $(fuzz_seconds) $(parsers)
 
+.PHONY: valgrind
+valgrind: ## a part of the tests of the API with the pool under memcheck
+	@$(stack)/install-packages build run test valgrind
+	+@tests/valgrind/run
+
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
 
 check: ## format, style, shell scripts, clang-tidy, cppcheck, and a build with clang

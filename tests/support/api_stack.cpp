@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include <csignal>
@@ -31,6 +32,16 @@ void replace_all(std::string& text, std::string_view word, std::string_view valu
   for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + value.size())) {
     text.replace(at, word.size(), value);
   }
+}
+
+// TEST_API_UNDER: a program that runs the pool, such as valgrind with its options.
+std::vector<std::string> under_test(const std::string& program) {
+  const char* runner = std::getenv("TEST_API_UNDER");
+  std::vector<std::string> command;
+  std::istringstream words(runner == nullptr ? "" : runner);
+  for (std::string word; words >> word;) command.push_back(word);
+  command.push_back(program);
+  return command;
 }
 
 std::string through(const std::string& url, const std::string& host) {
@@ -93,7 +104,7 @@ ApiStack::ApiStack(ApiStackOptions options)
   std::filesystem::permissions(folder_.path + "/key", std::filesystem::perms::owner_read);
   write_nginx();
   std::string programs = build_folder();
-  ChildPlan api{{programs + "/hostler-api"},
+  ChildPlan api{under_test(programs + "/hostler-api"),
                 environment(through(database_.api_url(), options_.api_database_host)),
                 folder_.path + "/api.log",
                 false};

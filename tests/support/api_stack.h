@@ -3,7 +3,8 @@
 // model. All in a folder of its own that goes away with it, together with every program it started.
 //
 // TEST_PRISM=PROGRAM: prism stands between the clients and nginx, and what it finds wrong with an
-// answer fails the test (make prism).
+// answer fails the test (make prism). TEST_API_UNDER="PROGRAM OPTIONS…" runs the pool (make
+// valgrind).
 //
 // Tests share one (ApiStack::shared()) and keep apart by making users of their own. Tests of a
 // setting start one with that setting.
