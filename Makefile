@@ -217,10 +217,8 @@ soak: ## the same storms and the steady state at their full figures: hours
 asan: ## the same with address and undefined-behaviour sanitizers
 	+@VARIANT=asan tests/run
 
-tsan: ## the unit tests, where the two loops of the daemon meet, with the thread sanitizer
-	@$(stack)/install-packages build run test
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=tsan build/tsan/unit_test build/tsan/hostlerctl
-	TSAN_OPTIONS=halt_on_error=1 build/tsan/unit_test --gtest_brief=1
+tsan: ## the tests of the parts, the API and the whole stack with the thread sanitizer
+	+@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/support/tsan_suppressions.txt" ONLY="unit api system" VARIANT=tsan tests/run
 
 bench: ## what requests, runs, events and streams cost here; against peers in the same run
 	@$(stack)/install-packages build run bench

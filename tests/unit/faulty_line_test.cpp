@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <mutex>
+
 #include <fmt/format.h>
 
 #include "tests/support/child.h"
@@ -51,10 +53,20 @@ class FaultyLineTest : public testing::Test {
   Client client(int wait_ms = 20'000) { return {line_, wait_ms}; }
 
   static constexpr std::string_view request = "GET / HTTP/1.1\r\n\r\n";
-  std::string seen_;  // by the server, of the newest request
+  // What the server saw of the newest request.
+  std::string seen() {
+    std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+  std::mutex mutex_;
+  std::string seen_;
   ScriptedServer server_{[this](Peer& peer) {
-    while (!(seen_ = peer.read_request()).empty()) {
-      if (!peer.send("abcdef") || !peer.send("ghi")) return;
+    while (true) {
+      std::string request_seen = peer.read_request();
+      std::lock_guard lock(mutex_);
+      seen_ = request_seen;
+      if (seen_.empty() || !peer.send("abcdef") || !peer.send("ghi")) return;
     }
   }};
   FaultyLine line_{"127.0.0.1:" + server_.url("").substr(server_.url("").rfind(':') + 1)};
@@ -81,7 +93,7 @@ TEST_F(FaultyLineTest, CutsBeforeTheServerHearsOfIt) {
   Client peer = client();
   EXPECT_EQ(peer.ask(request, 9), "");
   ASSERT_TRUE(server_.wait_for_ended(1));
-  EXPECT_EQ(seen_, "");
+  EXPECT_EQ(seen(), "");
 }
 
 TEST_F(FaultyLineTest, ResetsBothEnds) {
@@ -106,7 +118,7 @@ TEST_F(FaultyLineTest, SwallowsWhatOneEndSays) {
   Client peer = client(300);
   EXPECT_EQ(peer.ask(request, 9), "");
   EXPECT_EQ(peer.end, "silent");
-  EXPECT_EQ(seen_, request) << "the server was asked and has answered";
+  EXPECT_EQ(seen(), request) << "the server was asked and has answered";
 }
 
 TEST_F(FaultyLineTest, DelaysAndGoesOn) {
