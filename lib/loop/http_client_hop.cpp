@@ -15,6 +15,8 @@ namespace {
 // Memory per transfer: tokens come in small pieces, pages do not mind (measured, 18 KiB a stream).
 constexpr long receive_bytes = 4096;
 constexpr long send_bytes = 16 * 1024;
+// Servers close idle connections after 60 s or so; a POST that meets the end of one fails.
+constexpr long idle_connection_max_s = 30;
 
 bool is_token(std::string_view text) {
   constexpr std::string_view others = "!#$%&'*+-.^_`|~";
@@ -115,6 +117,7 @@ void HttpExchange::set_options() {
   // Without it, giving up a slow look-up waits for its thread to end.
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy_, CURLOPT_MAXAGE_CONN, idle_connection_max_s);
   curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, receive_bytes);
   curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, send_bytes);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
