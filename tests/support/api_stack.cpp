@@ -170,11 +170,14 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
 
 void ApiStack::write_nginx() {
   std::string conf_dir = folder_.path + "/nginx";
+  auto way = [this](const char* socket) {
+    std::string path = folder_.path + socket;
+    return options_.nginx_way ? options_.nginx_way(path) : path;
+  };
   must_end_well(
       run_program({"nginx/render", conf_dir, "CONF_DIR=" + conf_dir,
                    fmt::format("LISTEN=127.0.0.1:{}", port_), "LISTEN6=", "SERVER_NAME=localhost",
-                   "API_SOCKET=" + folder_.path + "/api.sock",
-                   "STREAM_SOCKET=" + folder_.path + "/stream.sock",
+                   "API_SOCKET=" + way("/api.sock"), "STREAM_SOCKET=" + way("/stream.sock"),
                    "CERTIFICATE=" + certificate_folder() + "/ca.pem",
                    "CERTIFICATE_KEY=" + certificate_folder() + "/key.pem",
                    "ACCESS_LOG_DIR=" + folder_.path + "/access-log", "CONNECTIONS_MAX=4096",
@@ -213,6 +216,21 @@ void ApiStack::start_runner() {
                    folder_.path + "/runner.log",
                    false};
   runner_ = std::make_unique<Child>(runner);
+}
+
+Child& ApiStack::start_other_runner() {
+  ChildPlan runner{{build_folder() + "/hostler-runner"},
+                   environment(database_.runner_url()),
+                   folder_.path + "/runner-other.log",
+                   false};
+  for (const char* socket : {"STREAM_SOCKET=/stream", "OUTBOUND_SOCKET=/outbound",
+                             "METRICS_RUNNER_SOCKET=/metrics-runner"}) {
+    std::string setting = socket;
+    setting.insert(setting.find('/'), folder_.path);
+    runner.environment.push_back("HOSTLER_" + setting + "-other.sock");
+  }
+  other_runner_ = std::make_unique<Child>(runner);
+  return *other_runner_;
 }
 
 void ApiStack::kill_runner() {

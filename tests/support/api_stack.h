@@ -10,6 +10,7 @@
 // setting start one with that setting.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ struct ApiStackOptions {
   // Folders of Postgres' socket, such as that of a line that breaks; empty: directly.
   std::string runner_database_host = {};
   std::string api_database_host = {};
+  // Where nginx finds who listens on a socket: handed the socket's path, answers the path that
+  // leads there, such as that of a line. Empty: directly.
+  std::function<std::string(const std::string&)> nginx_way = {};
 };
 
 class ApiStack {
@@ -53,6 +57,9 @@ class ApiStack {
   // For tests of crashes; the stack starts its runner itself.
   void kill_runner();
   void start_runner();
+  // A second daemon beside the first, on sockets of its own: its streams are at
+  // folder()/stream-other.sock. It ends with the stack.
+  Child& start_other_runner();
 
  private:
   struct Folder {
@@ -76,6 +83,7 @@ class ApiStack {
   std::unique_ptr<Child> model_;
   std::unique_ptr<Child> api_;
   std::unique_ptr<Child> runner_;
+  std::unique_ptr<Child> other_runner_;
   std::unique_ptr<Child> nginx_;
   std::unique_ptr<Child> prism_;
   Line line_;

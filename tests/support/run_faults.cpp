@@ -1,6 +1,10 @@
 // The checks, in SQL; see tests/support/run_faults.h.
 #include "tests/support/run_faults.h"
 
+#include <fmt/format.h>
+
+#include "tests/support/run_program.h"
+
 namespace hostler::testing_support {
 
 std::string run_faults(ApiStack& stack) {
@@ -51,6 +55,28 @@ std::string run_faults(ApiStack& stack) {
       "AND status <> 'delivered'"
       ") AS faults";
   return sql_value(stack, checks);
+}
+
+std::string money_faults(ApiStack& stack) {
+  ProgramRun verified =
+      run_ctl({"ledger", "verify"}, {"HOSTLER_DATABASE_URL=" + stack.database().superuser_url()});
+  std::string faults = verified.status == 0 ? "" : verified.out + verified.err;
+  int64_t held = sql_number(stack, "SELECT sum(held)::bigint FROM credit_accounts");
+  if (held != 0) faults += fmt::format("{} credits are held for no run\n", held);
+  int64_t paid =
+      sql_number(stack, "SELECT count(*) FROM credit_transactions WHERE type = 'consumption'");
+  int64_t used = sql_number(stack, "SELECT count(*) FROM usage_records WHERE cost_nano_usd > 0");
+  if (paid != used) faults += fmt::format("{} turns cost something, {} were paid\n", used, paid);
+  return faults;
+}
+
+bool all_runs_end(ApiStack& stack, int64_t most_ms) {
+  int64_t deadline_ms = monotonic_ms() + most_ms;
+  while (sql_number(stack, "SELECT count(*) FROM runs WHERE ended_at IS NULL") > 0) {
+    if (monotonic_ms() > deadline_ms) return false;
+    pause_ms(20);
+  }
+  return true;
 }
 
 }  // namespace hostler::testing_support

@@ -2,6 +2,7 @@
 // the check sees what it is for.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "tests/support/accounts.h"
@@ -11,5 +12,10 @@ namespace hostler::testing_support {
 // What is wrong with the runs of the database, their events, usage, answers and webhook messages,
 // one line a fault; empty: nothing.
 std::string run_faults(ApiStack& stack);
+// What is wrong with the money once every run is over: the ledger, holds that outlived their runs,
+// turns that cost something and were not paid for once. Empty: nothing.
+std::string money_faults(ApiStack& stack);
+// Until no run is open: false when some are after so long.
+bool all_runs_end(ApiStack& stack, int64_t most_ms = 60'000);
 
 }  // namespace hostler::testing_support

@@ -19,16 +19,17 @@ const Json& told_by(const Json& event) {
 
 }  // namespace
 
-void add_stand_in(ApiStack& stack) {
+void add_stand_in(ApiStack& stack, std::string_view price, const std::string& url) {
   TestUser admin = register_admin(stack);
   Answer provider = admin.client.post(
       "/v1/llm-providers",
       fmt::format(R"({{"name":"stand-in","provider_kind":"openai","base_url":"{}/v1"}})",
-                  stack.model_url()));
+                  url.empty() ? stack.model_url() : url));
   EXPECT_EQ(provider.status, 201) << provider.body;
-  Answer model =
-      admin.client.post("/v1/llm-providers/" + provider.member("id") + "/models",
-                        R"({"model":"stand-in","is_default":true,"context_tokens":10000000})");
+  Answer model = admin.client.post("/v1/llm-providers/" + provider.member("id") + "/models",
+                                   fmt::format(R"({{"model":"stand-in","is_default":true,)"
+                                               R"("context_tokens":10000000{}{}}})",
+                                               price.empty() ? "" : ",", price));
   EXPECT_EQ(model.status, 201) << model.body;
 }
 
