@@ -184,7 +184,10 @@ void HttpExchange::hop_ended(int curl_code) {
     drop_hop();
   } else if (failure_ || code == CURLE_OK || truncated_) {
     if (!failure_ && !head_complete_) {
-      failure_ = HttpFailure{HttpFailureKind::protocol, "no answer"};
+      // curl is content with a connection that is closed inside the head.
+      bool broke_off = code == CURLE_OK;
+      failure_ = broke_off ? HttpFailure{HttpFailureKind::reset, "the head broke off"}
+                           : HttpFailure{HttpFailureKind::protocol, "no answer"};
     }
     drop_hop();
     enter(Phase::ended);

@@ -34,6 +34,7 @@ struct FaultyLine::Way {
   bool has_ended = false;
   bool has_told_end = false;
   int64_t not_before_ms = 0;
+  int trickle_ms = 0;  // between two bytes
 };
 
 struct FaultyLine::Link {
@@ -227,6 +228,10 @@ void FaultyLine::happen(Link& link, Way& way, std::string_view rest) {
       way.not_before_ms = monotonic_ms() + fault.delay_ms;
       way.waiting.append(rest);
       break;
+    case FaultKind::trickle:
+      way.trickle_ms = fault.delay_ms;
+      way.waiting.append(rest);
+      break;
   }
   ++faults_;
   changed_.notify_all();
@@ -274,8 +279,10 @@ void FaultyLine::read_from(Link& link, Way& way) {
 
 void FaultyLine::write_to(Link& link, Way& way) {
   if (way.waiting.empty() || way.not_before_ms > monotonic_ms()) return;
-  ssize_t count = send(way.to, way.waiting.data(), way.waiting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  size_t most = way.trickle_ms > 0 ? 1 : way.waiting.size();
+  ssize_t count = send(way.to, way.waiting.data(), most, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count >= 0) {
+    if (way.trickle_ms > 0) way.not_before_ms = monotonic_ms() + way.trickle_ms;
     way.waiting.erase(0, static_cast<size_t>(count));
   } else if (errno != EAGAIN && errno != EINTR) {
     link.is_over = true;
@@ -288,12 +295,14 @@ void FaultyLine::run() {
   while (!is_ending_) {
     polled.assign({{wake_, POLLIN, 0}, {listener_, POLLIN, 0}});
     int wait_ms = -1;
+    // Once for both ways: what is due between two looks would be waited for by neither.
+    int64_t now_ms = monotonic_ms();
     for (const std::unique_ptr<Link>& link : links_) {
       for (Way* way : {&link->up, &link->down}) {
         Way& back = way == &link->up ? link->down : link->up;
-        bool is_late = way->not_before_ms > monotonic_ms();
+        bool is_late = way->not_before_ms > now_ms;
         bool reads = !way->has_ended && !is_late && way->waiting.size() < waiting_bytes_max;
-        bool writes = !back.waiting.empty() && back.not_before_ms <= monotonic_ms();
+        bool writes = !back.waiting.empty() && back.not_before_ms <= now_ms;
         short wanted = static_cast<short>((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
         polled.push_back({link->is_frozen || wanted == 0 ? -1 : way->from, wanted, 0});
         if (is_late) wait_ms = 1;

@@ -22,6 +22,7 @@ enum class FaultKind {
   half_open,  // nothing moves any more, both stay open
   swallow,    // what this end sends from here on is lost, the other is still heard
   delay,      // goes on delay_ms later
+  trickle,    // goes on byte by byte, each delay_ms behind the one before
 };
 
 // Happens once, to the first connection that fits.
