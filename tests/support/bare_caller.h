@@ -1,0 +1,33 @@
+// An HTTP client for tests of lines that break: a connection that fails is an answer too, with what
+// came of it. tests/support/client.h calls that a failure of the test. Blocks.
+#pragma once
+
+#include <string>
+
+#include "lib/loop/http_client.h"
+#include "lib/loop/loop.h"
+#include "tests/support/client.h"
+
+namespace hostler::testing_support {
+
+struct Heard {
+  Answer answer;        // of a broken one: status, head and body as far as they came
+  std::string failure;  // what broke; empty: the answer is whole
+  bool is_whole() const { return failure.empty(); }
+};
+
+class BareCaller {
+ public:
+  BareCaller(std::string base_url, const std::string& ca_file);
+
+  // token: as Authorization; empty: none. At most 60 s.
+  Heard ask(const Call& call, const std::string& token);
+
+ private:
+  Task<Heard> hear(HttpRequest request);
+  std::string base_url_;
+  Loop loop_;
+  HttpClient http_;
+};
+
+}  // namespace hostler::testing_support
