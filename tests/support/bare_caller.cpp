@@ -1,8 +1,6 @@
 // See tests/support/bare_caller.h.
 #include "tests/support/bare_caller.h"
 
-#include "tests/support/run_task.h"
-
 namespace hostler::testing_support {
 namespace {
 
@@ -31,11 +29,17 @@ Heard BareCaller::ask(const Call& call, const std::string& token) {
   request.total_timeout_ms = answer_limit_ms;
   request.connect_timeout_ms = answer_limit_ms;
   request.response_bytes_max = size_t{64} << 20;
-  return run_task(loop_, hear(std::move(request)));
+  Heard heard;
+  is_running_ = false;
+  Task<void> hearing = hear(std::move(request), heard);
+  if (!hearing.start(nullptr)) {
+    is_running_ = true;
+    loop_.run();
+  }
+  return heard;
 }
 
-Task<Heard> BareCaller::hear(HttpRequest request) {
-  Heard heard;
+Task<void> BareCaller::hear(HttpRequest request, Heard& heard) {
   HttpExchange exchange(http_, std::move(request));
   const HttpHead* head = co_await exchange.head();
   if (head != nullptr) {
@@ -48,7 +52,7 @@ Task<Heard> BareCaller::hear(HttpRequest request) {
     }
   }
   if (exchange.failure()) heard.failure = exchange.failure()->message;
-  co_return heard;
+  if (is_running_) loop_.stop();
 }
 
 }  // namespace hostler::testing_support

@@ -24,10 +24,11 @@ class BareCaller {
   Heard ask(const Call& call, const std::string& token);
 
  private:
-  Task<Heard> hear(HttpRequest request);
+  Task<void> hear(HttpRequest request, Heard& heard);
   std::string base_url_;
   Loop loop_;
   HttpClient http_;
+  bool is_running_ = false;
 };
 
 }  // namespace hostler::testing_support

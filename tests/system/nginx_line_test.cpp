@@ -28,6 +28,7 @@ namespace hostler::testing_support {
 namespace {
 
 constexpr int64_t patience_ms = 60'000;
+constexpr int64_t silence_ms_max = 35'000;  // nginx/: fastcgi_read_timeout 30s
 
 class NginxLine : public testing::Test {
  protected:
@@ -111,25 +112,20 @@ TEST_F(NginxLine, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
   EXPECT_EQ(sql_number(stack_, balance), before + calls);
   EXPECT_EQ(money_faults(stack_), "");
 
+  for (int64_t i = 0; i < figure("NGINX_LINE_SILENCES", 0); ++i) {
+    pool_line_->arm({FaultKind::half_open, LineEnd::server});
+    int64_t begin_ms = monotonic_ms();
+    Heard heard = caller_.ask({"GET", "/v1/me", {}, {}, {}}, user.client.token);
+    EXPECT_TRUE(is_problem(heard.answer, 504, "http.gateway_timeout"));
+    EXPECT_LE(monotonic_ms() - begin_ms, silence_ms_max);
+    EXPECT_EQ(user.client.get("/v1/me").status, 200);
+  }
+
   // A client that takes a new key for each try is seen.
   pool_line_->arm({FaultKind::cut, LineEnd::server});
   EXPECT_EQ(adjust(admin, user, "naive-1").answer.status, 502);
   EXPECT_EQ(adjust(admin, user, "naive-2").answer.status, 200);
   EXPECT_EQ(sql_number(stack_, balance), before + calls + 2) << "one call, and it happened twice";
-}
-
-TEST_F(NginxLine, ToThePoolThatFallsSilentIsAProblemDocument) {
-  TestUser user = register_user(stack_);
-  int64_t silences = figure("NGINX_LINE_SILENCES", 0);
-  if (silences == 0)
-    GTEST_SKIP() << "nginx waits 30 s for the pool: only make faults and make soak do";
-  for (int64_t i = 0; i < silences; ++i) {
-    pool_line_->arm({FaultKind::half_open, LineEnd::server});
-    int64_t begin_ms = monotonic_ms();
-    EXPECT_TRUE(is_problem(user.client.get("/v1/me"), 504, "http.gateway_timeout"));
-    EXPECT_LE(monotonic_ms() - begin_ms, 35'000);
-    EXPECT_EQ(user.client.get("/v1/me").status, 200);
-  }
 }
 
 TEST_F(NginxLine, ToTheRelayThatBreaksLeavesStreamsContiguous) {
