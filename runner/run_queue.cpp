@@ -64,7 +64,10 @@ Task<void> RunQueue::start_claimed(const Statement& statement) {
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
   Batch batch;
   batch.add(statement, Params().text(daemon_id_).integer(free).integer(lease_s));
+  is_claiming_ = true;
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  is_claiming_ = false;
+  claim_ended_.notify();
   if (outcome.error || is_stopping_) co_return;
   const Result& claimed = outcome.results.at(0);
   for (int i = 0; i < claimed.size(); ++i) start(claimed[i]);
@@ -249,6 +252,8 @@ Task<bool> RunQueue::hand_back() {
   }
   active_.clear();
   co_await services_.events.drained();
+  // A claim that commits behind daemon_stop would leave runs to a daemon that is gone.
+  while (is_claiming_) co_await claim_ended_.wait();
   Batch batch;
   batch.add(query::daemon_stop, Params().text(daemon_id_));
   BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));

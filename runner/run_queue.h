@@ -70,6 +70,8 @@ class RunQueue {
   bool claim_again_ = true;
   bool cancels_again_ = false;
   bool is_stopping_ = false;
+  bool is_claiming_ = false;  // a claim is on its way
+  Signal claim_ended_;
   int64_t heartbeat_at_ms_;  // the last that was written
   int64_t known_from_ms_;
   int64_t claimed_ = 0;
