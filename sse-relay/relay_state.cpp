@@ -2,9 +2,13 @@
 // sse-relay/relay_state.h.
 #include "sse-relay/relay_state.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -28,6 +32,17 @@ constexpr int64_t retry_spread_ms = 2000;
 constexpr int64_t standstill_look_ms = 5000;
 constexpr int64_t refusal_told_every_ms = 1000;
 
+// The daemon's runs need descriptors too: the last eighth of what the process may have is theirs.
+// The lowest that is free tells how many there are, holes aside.
+bool are_descriptors_scarce() {
+  int lowest_free = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (lowest_free < 0) return errno == EMFILE || errno == ENFILE;
+  close(lowest_free);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  return static_cast<rlim_t>(lowest_free) >= limit.rlim_cur - limit.rlim_cur / 8;
+}
+
 DatabaseOptions database_options(const RelayOptions& options) {
   DatabaseOptions made;
   made.conninfo = options.conninfo;
@@ -45,14 +60,15 @@ Relay::State::State(RelayOptions options, EventFeed& feed)
       db_(loop_, database_options(options_)),
       channels_(loop_, feed, [this] { announce_read(); }),
       gate_(loop_, questions_max),
-      services_{loop_,
-                db_,
-                channels_,
-                gate_,
-                [this] { return streams_.load() >= options_.clients_max; },
-                [this] { return cors_origins(); },
-                [this] { return retry_ms(); },
-                [this](Client& client) { opened(client); }},
+      services_{
+          loop_,
+          db_,
+          channels_,
+          gate_,
+          [this] { return streams_.load() >= options_.clients_max || are_descriptors_scarce(); },
+          [this] { return cors_origins(); },
+          [this] { return retry_ms(); },
+          [this](Client& client) { opened(client); }},
       wheel_(options_.tick_ms, loop_.now_ms()),
       news_(loop_, [this] { take_news(); }),
       stop_(loop_, [this] { drain(); }),
