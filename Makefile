@@ -168,6 +168,11 @@ $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wild
 $(BUILD)/unit_test: $(call objects,$(fuzz_targets))
 # Test databases are made by the real hostlerctl.
 $(BUILD)/unit_test $(BUILD)/sql_test $(BUILD)/api_test $(BUILD)/system_test: | $(BUILD)/hostlerctl
+# Preloaded by tests whose programs' clock jumps; never sanitized.
+$(BUILD)/stepped-clock.so: tests/support/clock/stepped_clock.cpp
+	@mkdir -p $(@D)
+	$(call short,C++)$(CXX) -std=c++20 -O1 -Wall -Wextra -Werror -fPIC -shared -o $@ $<
+$(BUILD)/system_test: | $(BUILD)/stepped-clock.so
 # It asks hostler-api for its routes, the programs for their metrics, hostlerctl for its commands.
 $(BUILD)/style_test: | $(BUILD)/hostler-api $(BUILD)/hostler-runner $(BUILD)/hostlerctl
 $(BUILD)/%_test:
