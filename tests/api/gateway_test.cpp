@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
-#include <chrono>
 
 #include "tests/support/accounts.h"
+#include "tests/support/settles.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -23,15 +23,10 @@ const TestUser& admin() {
 
 Answer put(const std::string& body) { return admin().client.put("/v1/admin/gateway-config", body); }
 
-// Asks until all workers say so; a second at most is promised.
+// Every worker says so; a second at most is promised.
 template <class Condition>
 bool is_so_within_a_second(Condition condition) {
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  int in_a_row = 0;
-  while (in_a_row < 10 && std::chrono::steady_clock::now() < deadline) {
-    in_a_row = condition() ? in_a_row + 1 : 0;
-  }
-  return in_a_row >= 10;
+  return settles_within(1000, condition);
 }
 
 class GatewayConfig : public testing::Test {

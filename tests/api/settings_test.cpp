@@ -3,13 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include <fmt/format.h>
 
 #include "lib/json.h"
 #include "lib/settings.h"
 #include "tests/support/accounts.h"
+#include "tests/support/settles.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -39,19 +38,11 @@ std::string listed(const std::string& key) {
   return "";
 }
 
-// How long until the anonymous answer says so; a second at most is promised.
+// The anonymous answer says so; a second at most is promised.
 bool is_mode_within_a_second(const std::string& mode) {
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (std::chrono::steady_clock::now() < deadline) {
-    // Both workers of the pool must know: several answers in a row.
-    bool all_say_so = true;
-    for (int i = 0; i < 10; ++i) {
-      Answer answer = stack().client().get("/v1/auth/registration-mode");
-      all_say_so = all_say_so && answer.member("mode") == mode;
-    }
-    if (all_say_so) return true;
-  }
-  return false;
+  return settles_within(1000, [&mode] {
+    return stack().client().get("/v1/auth/registration-mode").member("mode") == mode;
+  });
 }
 
 TEST(ListSettings, ShowsEveryLiveSettingByKeyWithItsSource) {
