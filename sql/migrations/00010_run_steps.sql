@@ -53,9 +53,10 @@ GRANT SELECT ON run_inputs TO hostler_runner;
 -- claim goes on where an answer was awaited, and takes nothing over.
 ALTER TABLE runs ADD COLUMN active_since timestamptz, ADD COLUMN after_input boolean NOT NULL DEFAULT false;
 
--- Milliseconds a run has worked, without its waits.
+-- Milliseconds a run has worked, without its waits. As volatile as its clock, or Postgres would not put it into the
+-- statement that calls it.
 CREATE FUNCTION run_worked_ms(r runs) RETURNS bigint
-LANGUAGE sql STABLE PARALLEL SAFE AS $$
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
     SELECT r.worked_ms + coalesce((extract(epoch FROM clock_timestamp() - r.active_since) * 1000)::bigint, 0)
 $$;
 
