@@ -32,24 +32,22 @@ $$;
 CREATE FUNCTION platform_count_runs() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    INSERT INTO platform_deltas (day, runs) SELECT utc_day(n.created_at), count(*) FROM new_rows n GROUP BY 1;
+    INSERT INTO platform_deltas (day, runs) VALUES (utc_day(NEW.created_at), 1);
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER runs_counted AFTER INSERT ON runs REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION platform_count_runs();
+CREATE TRIGGER runs_counted AFTER INSERT ON runs FOR EACH ROW EXECUTE FUNCTION platform_count_runs();
 
 CREATE FUNCTION platform_count_usage() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     INSERT INTO platform_deltas (day, input_tokens, output_tokens, cost_nano_usd)
-    SELECT utc_day(n.created_at), sum(n.input_tokens), sum(n.output_tokens), sum(n.cost_nano_usd)
-    FROM new_rows n GROUP BY 1;
+    VALUES (utc_day(NEW.created_at), NEW.input_tokens, NEW.output_tokens, NEW.cost_nano_usd);
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER usage_records_counted AFTER INSERT ON usage_records REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION platform_count_usage();
+CREATE TRIGGER usage_records_counted AFTER INSERT ON usage_records
+    FOR EACH ROW EXECUTE FUNCTION platform_count_usage();
 
 CREATE FUNCTION platform_count_new_users() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
