@@ -242,18 +242,16 @@ LANGUAGE sql STABLE AS $$
         'failed_at', CASE WHEN r.status = 'failed' THEN rfc3339(r.ended_at) END)
 $$;
 
-CREATE FUNCTION run_list_json(r runs, user_name text, user_email text) RETURNS json
-LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT json_build_object('run_id', r.id, 'org_id', r.org_id, 'thread_id', r.thread_id, 'status', r.status,
-        'model', r.model, 'persona_id', r.persona_id, 'total_input_tokens', r.total_input_tokens,
-        'total_output_tokens', r.total_output_tokens, 'total_cost_usd', run_cost_usd(r),
-        'duration_ms', run_duration_ms(r), 'cache_hit_rate', run_cache_hit_rate(r), 'credits_used', r.credits_used,
-        'created_at', rfc3339(r.created_at),
-        'completed_at', CASE WHEN r.status = 'completed' THEN rfc3339(r.ended_at) END,
-        'failed_at', CASE WHEN r.status = 'failed' THEN rfc3339(r.ended_at) END,
-        'created_by_user_id', r.created_by_user_id, 'created_by_user_name', coalesce(user_name, ''),
-        'created_by_email', coalesce(user_email, ''))
-$$;
+-- A run as lists show it, under the names of its members. row_to_json() of a row takes two thirds of what
+-- json_build_object() takes, which looks at the type of every name, too.
+CREATE VIEW run_list_items WITH (security_invoker = true) AS
+    SELECT r.id AS run_id, r.org_id, r.thread_id, r.status, r.model, r.persona_id, r.total_input_tokens,
+        r.total_output_tokens, run_cost_usd(r) AS total_cost_usd, run_duration_ms(r) AS duration_ms,
+        run_cache_hit_rate(r) AS cache_hit_rate, r.credits_used, rfc3339(r.created_at) AS created_at,
+        CASE WHEN r.status = 'completed' THEN rfc3339(r.ended_at) END AS completed_at,
+        CASE WHEN r.status = 'failed' THEN rfc3339(r.ended_at) END AS failed_at,
+        r.created_by_user_id, u.username AS created_by_user_name, u.email AS created_by_email
+    FROM runs r JOIN users u ON u.id = r.created_by_user_id;
 
 CREATE FUNCTION run_admin_json(r runs) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -294,20 +292,22 @@ $$;
 -- other people's private threads), the caller's own otherwise.
 CREATE FUNCTION run_page(page_limit integer, before uuid, wanted_status text) RETURNS TABLE (id uuid, item json)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    org uuid := current_org();
+    who uuid := current_user_id();
 BEGIN
     IF has_permission('org.runs.read_all') THEN
-        RETURN QUERY SELECT r.id, run_list_json(r, u.username, u.email)
-            FROM runs r JOIN threads t ON t.id = r.thread_id JOIN users u ON u.id = r.created_by_user_id
-            WHERE r.org_id = current_org() AND (before IS NULL OR r.id < before)
+        RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
+            WHERE r.org_id = org AND (before IS NULL OR r.run_id < before)
                   AND (wanted_status IS NULL OR r.status = wanted_status)
-                  AND (NOT t.is_private OR r.created_by_user_id = current_user_id())
-            ORDER BY r.id DESC LIMIT page_limit;
+                  AND (r.created_by_user_id = who
+                       OR NOT (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id))
+            ORDER BY r.run_id DESC LIMIT page_limit;
     ELSE
-        RETURN QUERY SELECT r.id, run_list_json(r, u.username, u.email)
-            FROM runs r JOIN users u ON u.id = r.created_by_user_id
-            WHERE r.org_id = current_org() AND r.created_by_user_id = current_user_id()
-                  AND (before IS NULL OR r.id < before) AND (wanted_status IS NULL OR r.status = wanted_status)
-            ORDER BY r.id DESC LIMIT page_limit;
+        RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
+            WHERE r.org_id = org AND r.created_by_user_id = who
+                  AND (before IS NULL OR r.run_id < before) AND (wanted_status IS NULL OR r.status = wanted_status)
+            ORDER BY r.run_id DESC LIMIT page_limit;
     END IF;
 END
 $$;

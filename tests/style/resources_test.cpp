@@ -15,14 +15,14 @@ namespace hostler::style {
 namespace {
 
 struct Resource {
-  std::string_view function;  // in sql/migrations
-  std::string_view schema;    // in the document
+  std::string_view maker;   // a function in sql/migrations, or a view whose rows are the JSON
+  std::string_view schema;  // in the document
 };
 constexpr auto resources = std::to_array<Resource>({
     {"thread_json", "Thread"},
     {"message_json", "Message"},
     {"run_json", "Run"},
-    {"run_list_json", "RunListItem"},
+    {"run_list_items", "RunListItem"},
     {"run_admin_json", "AdminRun"},
     {"llm_provider_json", "LlmProvider"},
     {"llm_model_json", "LlmModel"},
@@ -65,15 +65,36 @@ std::set<std::string> members_built_in(const std::string& sql) {
   return names;
 }
 
-// The text of the function's newest definition; empty when there is none.
-std::string definition_of(std::string_view function) {
+// The columns of CREATE VIEW … AS SELECT … FROM: the last word of each.
+std::set<std::string> columns_in(const std::string& sql) {
+  static const std::regex last_word(R"((\w+)\s*(,|FROM ))");
+  std::string flat;
+  for (size_t at = sql.find("SELECT "); at < sql.size(); ++at) {
+    size_t end = std::min(skip_piece(sql, at), sql.size() - 1);
+    if (end == at) flat += sql[at];
+    at = end;
+  }
+  std::set<std::string> names;
+  for (std::sregex_iterator at(flat.begin(), flat.end(), last_word), end; at != end; ++at) {
+    names.insert(at->str(1));
+  }
+  return names;
+}
+
+std::set<std::string> members_in(const std::string& sql) {
+  return sql.starts_with("CREATE VIEW") ? columns_in(sql) : members_built_in(sql);
+}
+
+// The text of the newest definition of a function or view; empty when there is none.
+std::string definition_of(std::string_view maker) {
   std::string found;
   for (const SourceFile& file : source_tree()) {
     if (!file.path.starts_with("sql/migrations/")) continue;
-    std::regex head("CREATE (OR REPLACE )?FUNCTION " + std::string(function) + R"(\()");
+    std::regex head("CREATE (OR REPLACE )?(FUNCTION|VIEW) " + std::string(maker) + R"([ (])");
     for (std::sregex_iterator at(file.text.begin(), file.text.end(), head), end; at != end; ++at) {
       size_t begin = static_cast<size_t>(at->position());
-      found = file.text.substr(begin, file.text.find("\n$$;", begin) - begin);
+      std::string_view last = at->str(2) == "VIEW" ? ";" : "\n$$;";
+      found = file.text.substr(begin, file.text.find(last, begin) - begin);
     }
   }
   return found;
@@ -92,10 +113,10 @@ std::set<std::string> members_of_schema(const Json& document, std::string_view n
 TEST(Resources, HaveTheMembersThatTheDocumentNames) {
   Json document = openapi_document();
   for (const Resource& resource : resources) {
-    std::set<std::string> built = members_built_in(definition_of(resource.function));
-    EXPECT_GT(built.size(), 3u) << resource.function << ": not found in sql/migrations";
+    std::set<std::string> built = members_in(definition_of(resource.maker));
+    EXPECT_GT(built.size(), 3u) << resource.maker << ": not found in sql/migrations";
     EXPECT_EQ(built, members_of_schema(document, resource.schema))
-        << resource.function << " and " << resource.schema;
+        << resource.maker << " and " << resource.schema;
   }
 }
 
@@ -115,8 +136,13 @@ TEST(Resources, AlwaysHoldEveryMember) {
 
 TEST(Resources, AreReadFromSql) {
   std::set<std::string> names =
-      members_built_in("SELECT json_build_object('id', r.id, 'at', f(r.a, 'x'), 'last', 'v, w')");
+      members_in("SELECT json_build_object('id', r.id, 'at', f(r.a, 'x'), 'last', 'v, w')");
   EXPECT_EQ(names, (std::set<std::string>{"id", "at", "last"}));
+  std::set<std::string> columns = members_in(
+      "CREATE VIEW v AS\n    SELECT r.id, f(r.a, 'x') AS at,\n        CASE WHEN r.b THEN g(r.c) "
+      "END "
+      "AS last\n    FROM runs r");
+  EXPECT_EQ(columns, (std::set<std::string>{"id", "at", "last"}));
 }
 
 // Names of events are spelled like codes.
