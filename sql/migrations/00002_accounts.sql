@@ -201,23 +201,27 @@ BEGIN
 END
 $$;
 
--- One row of the ledger and the balance with it. Locks the account. int64 overflow is an error.
+-- One row of the ledger and the balance with it. Locks the account. int64 overflow is an error. held_change: by how
+-- much what runs hold changes in the same step.
 CREATE FUNCTION credit_post(org uuid, amount bigint, kind text, reference_type text DEFAULT NULL,
-                            reference_id text DEFAULT NULL, note text DEFAULT NULL) RETURNS bigint
+                            reference_id text DEFAULT NULL, note text DEFAULT NULL, held_change bigint DEFAULT 0)
+RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     account credit_accounts;
 BEGIN
-    SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = org FOR NO KEY UPDATE;
-    IF account.balance::numeric + amount NOT BETWEEN -9223372036854775808 AND 9223372036854775807 THEN
+    UPDATE credit_accounts SET balance = balance + credit_post.amount, held = held + held_change, entries = entries + 1
+    WHERE org_id = org
+          AND balance::numeric + credit_post.amount BETWEEN -9223372036854775808 AND 9223372036854775807
+    RETURNING * INTO account;
+    IF NOT FOUND THEN
         PERFORM fail('validation.error', 'would pass the bounds of a balance',
                      '{"field": "amount", "fault": "out_of_range"}');
     END IF;
-    UPDATE credit_accounts SET balance = balance + credit_post.amount, entries = entries + 1 WHERE org_id = org;
     INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id, note)
-    VALUES (org, account.entries + 1, amount, account.balance + amount, kind, credit_post.reference_type,
-            credit_post.reference_id, credit_post.note);
-    RETURN account.balance + amount;
+    VALUES (org, account.entries, amount, account.balance, kind, credit_post.reference_type, credit_post.reference_id,
+            credit_post.note);
+    RETURN account.balance;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION credit_post FROM hostler_api, hostler_runner;

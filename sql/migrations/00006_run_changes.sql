@@ -315,7 +315,6 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO STRICT price FROM llm_models WHERE id = r.model_id;
-    PERFORM credit_lock(ARRAY[r.org_id]);
     INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
                                cache_write_tokens, cost_nano_usd, credits, measured)
     SELECT r.org_id, r.id, turn_number, r.created_by_user_id, r.model, input_tokens, output_tokens,
@@ -331,10 +330,10 @@ BEGIN
         INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq)
         VALUES (r.id, r.org_id, turn_number, turn_text, calls, turn_last_seq);
     END IF;
-    PERFORM usage_add(used, owner);
     r.credits_held := credit_charge(r, used.credits,
                                     CASE WHEN model_is_free(price) THEN 0 ELSE greatest(run_hold, 1) END);
     may_go_on := model_is_free(price) OR r.credits_held > 0;
+    PERFORM usage_add(used, owner);
     UPDATE runs SET turns = turn_number, crash_count = 0,
         total_input_tokens = total_input_tokens + used.input_tokens,
         total_output_tokens = total_output_tokens + used.output_tokens,

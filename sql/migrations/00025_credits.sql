@@ -58,27 +58,32 @@ $$;
 CREATE FUNCTION credit_release(org uuid, unused bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    UPDATE credit_accounts SET held = held - unused WHERE org_id = org AND unused > 0;
+    IF unused > 0 THEN
+        UPDATE credit_accounts SET held = held - unused WHERE org_id = org;
+    END IF;
 END
 $$;
 
 -- Pays for a turn: from the run's hold, and beyond it from what is available. A hold that is used up is raised again
 -- to run_hold, and none is kept that the balance does not cover. Answers what the run holds then; 0: nothing is left.
--- The account is locked.
+-- Locks the account.
 CREATE FUNCTION credit_charge(r runs, credits bigint, run_hold bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     hold bigint := greatest(r.credits_held - credits, 0);
+    account credit_accounts;
 BEGIN
-    IF credits > 0 THEN
-        PERFORM credit_post(r.org_id, -credits, 'consumption', 'run', r.id::text);
-    END IF;
+    SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = r.org_id FOR NO KEY UPDATE;
     IF hold = 0 THEN
         hold := run_hold;
     END IF;
-    SELECT greatest(0, least(hold, balance - held + r.credits_held)) INTO STRICT hold
-    FROM credit_accounts WHERE org_id = r.org_id;
-    UPDATE credit_accounts SET held = held - r.credits_held + hold WHERE org_id = r.org_id AND hold <> r.credits_held;
+    hold := greatest(0, least(hold, account.balance - credits - account.held + r.credits_held));
+    IF credits > 0 THEN
+        PERFORM credit_post(r.org_id, -credits, 'consumption', 'run', r.id::text,
+                            held_change => hold - r.credits_held);
+    ELSIF hold <> r.credits_held THEN
+        UPDATE credit_accounts SET held = held - r.credits_held + hold WHERE org_id = r.org_id;
+    END IF;
     RETURN hold;
 END
 $$;
