@@ -1,36 +1,38 @@
 -- Why: what changes a run: it begins, is retried, cancelled, paid for, ended. Locks: none, everything is new.
 
 -- Makes the next queued run of a thread its active one. The thread is locked by the caller.
-CREATE FUNCTION run_activate_next(thread uuid) RETURNS uuid
+CREATE FUNCTION run_activate_next(org uuid, thread uuid) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     next_run uuid;
 BEGIN
-    UPDATE runs SET queued = false
-    WHERE id = (SELECT q.id FROM runs q WHERE q.thread_id = thread AND q.queued ORDER BY q.id LIMIT 1)
-    RETURNING id INTO next_run;
-    UPDATE threads SET active_run_id = next_run, updated_at = clock_timestamp() WHERE id = thread;
+    WITH activated AS (
+        UPDATE runs SET queued = false
+        WHERE id = (SELECT q.id FROM runs q WHERE q.org_id = org AND q.thread_id = thread AND q.queued
+                    ORDER BY q.id LIMIT 1)
+        RETURNING id)
+    UPDATE threads SET active_run_id = (SELECT id FROM activated), updated_at = clock_timestamp() WHERE id = thread
+    RETURNING active_run_id INTO next_run;
     RETURN next_run;
 END
 $$;
 
 -- Ends a run, in the transaction of its terminal event: state, assistant message, the message that a
 -- failed retry had hidden, the thread's next run, what webhooks are told, the credits that were held and not used. The
--- caller holds the locks of thread and run and has checked that it may end the run. Everything else that belongs to
--- the end of a run is added here.
-CREATE FUNCTION run_end(run uuid, new_status text, final_seq bigint, code text, message text,
+-- caller holds the locks of thread and run, has read r behind them, and has checked that it may end the run.
+-- Everything else that belongs to the end of a run is added here.
+CREATE FUNCTION run_end(r runs, new_status text, final_seq bigint, code text, message text,
                         answer text, is_incomplete boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     ended runs;
-    unused bigint := (SELECT credits_held FROM runs WHERE id = run);
 BEGIN
     UPDATE runs SET status = new_status, queued = false, credits_held = 0, last_seq = final_seq,
         ended_at = clock_timestamp(), owner_id = NULL, lease_until = NULL, input_request = NULL, input_deadline = NULL,
         error_code = code, error_message = left(message, 2000)
-    WHERE id = run AND status IN ('running', 'waiting_for_input')
+    WHERE id = r.id AND status IN ('running', 'waiting_for_input')
     RETURNING * INTO STRICT ended;
-    PERFORM credit_release(ended.org_id, unused);
+    PERFORM credit_release(r.org_id, r.credits_held);
     IF answer <> '' THEN
         INSERT INTO messages (org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
         VALUES (ended.org_id, ended.thread_id, ended.id, 'assistant', answer, is_incomplete,
@@ -39,10 +41,10 @@ BEGIN
     IF ended.source = 'retry' AND new_status <> 'completed' THEN
         UPDATE messages SET hidden_by_run_id = NULL WHERE hidden_by_run_id = ended.id AND run_id <> ended.id;
     END IF;
-    IF (SELECT active_run_id FROM threads WHERE id = ended.thread_id) IS NOT DISTINCT FROM ended.id THEN
-        PERFORM run_activate_next(ended.thread_id);
+    IF NOT r.queued THEN
+        PERFORM run_activate_next(r.org_id, r.thread_id);
     END IF;
-    PERFORM webhook_queue(ended.id, 'run.' || new_status, ended.ended_at);
+    PERFORM webhook_queue(ended, 'run.' || new_status, ended.ended_at);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION run_end, run_activate_next FROM hostler_api;
@@ -75,7 +77,7 @@ BEGIN
     END IF;
     INSERT INTO run_events (run_id, seq, type, data)
     VALUES (run, r.last_seq + 1, 'run.cancelled', json_build_object('reason', why));
-    PERFORM run_end(run, 'cancelled', r.last_seq + 1, NULL, NULL, run_shown_text(run), true);
+    PERFORM run_end(r, 'cancelled', r.last_seq + 1, NULL, NULL, run_shown_text(run), true);
     RETURN true;
 END
 $$;
@@ -121,8 +123,7 @@ BEGIN
             PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be queued.', count_max),
                          '{"retry_after": 5}');
         END IF;
-    ELSIF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND status IN ('running', 'waiting_for_input')
-           AND NOT queued) >= count_max THEN
+    ELSIF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND ended_at IS NULL AND NOT queued) >= count_max THEN
         PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be active.', count_max),
                      '{"retry_after": 5}');
     END IF;
@@ -192,8 +193,8 @@ $$;
 CREATE FUNCTION thread_stop(place threads, spared uuid, why text) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    stopped uuid[] := ARRAY(SELECT id FROM runs WHERE thread_id = place.id AND queued AND id IS DISTINCT FROM spared
-                            ORDER BY id);
+    stopped uuid[] := ARRAY(SELECT id FROM runs WHERE org_id = place.org_id AND thread_id = place.id AND queued
+                            AND id IS DISTINCT FROM spared ORDER BY id);
     waiting uuid;
 BEGIN
     IF place.active_run_id IS NOT NULL THEN
@@ -332,8 +333,8 @@ BEGIN
     END IF;
     r.credits_held := credit_charge(r, used.credits,
                                     CASE WHEN model_is_free(price) THEN 0 ELSE greatest(run_hold, 1) END);
-    may_go_on := model_is_free(price) OR r.credits_held > 0;
     PERFORM usage_add(used, owner);
+    may_go_on := model_is_free(price) OR r.credits_held > 0;
     UPDATE runs SET turns = turn_number, crash_count = 0,
         total_input_tokens = total_input_tokens + used.input_tokens,
         total_output_tokens = total_output_tokens + used.output_tokens,
@@ -349,12 +350,14 @@ REVOKE EXECUTE ON FUNCTION run_turn_commit FROM hostler_api;
 CREATE FUNCTION run_finish(owner uuid, run uuid, run_epoch bigint, new_status text, final_seq bigint,
     code text, message text, answer text, is_incomplete boolean) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs;
 BEGIN
-    PERFORM 1 FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR UPDATE;
-    IF NOT FOUND THEN
+    SELECT * INTO r FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR UPDATE;
+    IF r.id IS NULL THEN
         RETURN false;
     END IF;
-    PERFORM run_end(run, new_status, final_seq, code, message, answer, is_incomplete);
+    PERFORM run_end(r, new_status, final_seq, code, message, answer, is_incomplete);
     RETURN true;
 END
 $$;

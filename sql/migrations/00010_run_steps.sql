@@ -96,8 +96,9 @@ BEGIN
     UPDATE runs SET status = 'waiting_for_input', owner_id = NULL, lease_until = NULL, last_seq = final_seq,
         input_request = request, input_deadline = clock_timestamp() + make_interval(secs => wait_seconds),
         worked_ms = run_worked_ms(r), active_since = NULL, crash_count = 0
-    WHERE id = r.id;
-    PERFORM webhook_queue(r.id, 'run.waiting_for_input', clock_timestamp());
+    WHERE id = r.id
+    RETURNING * INTO STRICT r;
+    PERFORM webhook_queue(r, 'run.waiting_for_input', clock_timestamp());
     IF r.cancel_requested_at IS NOT NULL THEN
         PERFORM run_cancel_locked(run, 'requested');
     END IF;
@@ -194,7 +195,7 @@ BEGIN
         INSERT INTO run_events (run_id, seq, type, data)
         VALUES (r.id, r.last_seq + 1, 'run.failed',
                 json_build_object('code', 'run.input_timeout', 'message', 'Nobody answered in time.'));
-        PERFORM run_end(r.id, 'failed', r.last_seq + 1, 'run.input_timeout', 'Nobody answered in time.',
+        PERFORM run_end(r, 'failed', r.last_seq + 1, 'run.input_timeout', 'Nobody answered in time.',
             (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t WHERE t.run_id = r.id), true);
         PERFORM pg_notify('hostler_control', r.id::text);
     END LOOP;

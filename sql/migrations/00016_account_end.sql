@@ -1,7 +1,7 @@
 -- Why: accounts end: suspended, or deleted with all that is personal in them. Locks: runs, users, api_keys
 -- and org_members, for an index each.
 
-CREATE INDEX runs_active_of_user ON runs (created_by_user_id) WHERE status IN ('running', 'waiting_for_input');
+CREATE INDEX runs_active_of_user ON runs (created_by_user_id) WHERE ended_at IS NULL;
 CREATE INDEX users_admins ON users (id) WHERE platform_admin;
 CREATE INDEX api_keys_user ON api_keys (user_id);
 CREATE INDEX org_members_owners ON org_members (org_id, user_id) WHERE role = 'owner';
@@ -85,17 +85,13 @@ DECLARE
 BEGIN
     -- Threads, then runs, then accounts, before the first run ends: the order of everybody who locks several.
     PERFORM 1 FROM threads t WHERE t.id IN (
-        SELECT r.thread_id FROM runs r
-        WHERE r.created_by_user_id = who AND r.status IN ('running', 'waiting_for_input'))
+        SELECT r.thread_id FROM runs r WHERE r.created_by_user_id = who AND r.ended_at IS NULL)
     ORDER BY t.id FOR UPDATE OF t;
-    PERFORM 1 FROM runs r WHERE r.created_by_user_id = who AND r.status IN ('running', 'waiting_for_input')
-    ORDER BY r.id FOR UPDATE;
-    PERFORM credit_lock(ARRAY(SELECT r.org_id FROM runs r WHERE r.created_by_user_id = who
-                              AND r.status IN ('running', 'waiting_for_input')));
+    PERFORM 1 FROM runs r WHERE r.created_by_user_id = who AND r.ended_at IS NULL ORDER BY r.id FOR UPDATE;
+    PERFORM credit_lock(ARRAY(SELECT r.org_id FROM runs r WHERE r.created_by_user_id = who AND r.ended_at IS NULL));
     FOR place IN
         SELECT t.* FROM threads t WHERE t.id IN (
-            SELECT r.thread_id FROM runs r
-            WHERE r.created_by_user_id = who AND r.status IN ('running', 'waiting_for_input'))
+            SELECT r.thread_id FROM runs r WHERE r.created_by_user_id = who AND r.ended_at IS NULL)
         ORDER BY t.id FOR UPDATE OF t
     LOOP
         stopped := stopped || thread_stop(place, NULL, 'user_deleted');

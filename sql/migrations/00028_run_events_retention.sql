@@ -18,7 +18,7 @@ BEGIN
         month := to_date(right(expired, 7), 'YYYY_MM');
         CONTINUE WHEN EXISTS (
             WITH unfinished AS MATERIALIZED (
-                SELECT id FROM runs WHERE status IN ('running', 'waiting_for_input') AND NOT queued
+                SELECT id FROM runs WHERE ended_at IS NULL AND NOT queued
                 UNION ALL SELECT id FROM runs WHERE queued)
             SELECT FROM unfinished WHERE id >= uuidv7_floor(month::timestamp AT TIME ZONE 'UTC')
                 AND id < uuidv7_floor((month + interval '1 month') AT TIME ZONE 'UTC'));

@@ -43,15 +43,13 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT jsonb_build_object('url', e.url, 'events', e.events, 'enabled', e.enabled)
 $$;
 
--- Writes the messages of an event of a run, in the event's transaction: one for each endpoint of the organization
--- that wants it. The key lock makes an endpoint that is being deleted none, instead of an error.
-CREATE FUNCTION webhook_queue(run uuid, event text, happened_at timestamptz) RETURNS void
+-- Writes the messages of an event of a run as it is now, in the event's transaction: one for each endpoint of the
+-- organization that wants it. The key lock makes an endpoint that is being deleted none, instead of an error.
+CREATE FUNCTION webhook_queue(r runs, event text, happened_at timestamptz) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    r runs;
     message text;
 BEGIN
-    SELECT * INTO STRICT r FROM runs WHERE id = run;
     IF NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.org_id = r.org_id AND e.enabled AND event = ANY (e.events))
     THEN
         RETURN;

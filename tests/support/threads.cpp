@@ -58,7 +58,7 @@ void end_run(ApiStack& stack, const std::string& run_id, std::string_view status
   stack.sql().run_text(fmt::format(
       "INSERT INTO run_events (run_id, seq, type, data) SELECT id, last_seq + 1, 'run.{1}', '{{}}' "
       "FROM runs WHERE id = '{0}'; "
-      "SELECT run_end(id, '{1}', last_seq + 1, {2}, {2}, '{3}', '{1}' <> 'completed') FROM runs "
+      "SELECT run_end(runs, '{1}', last_seq + 1, {2}, {2}, '{3}', '{1}' <> 'completed') FROM runs "
       "WHERE id = '{0}'",
       run_id, status, code, answer));
 }

@@ -1,0 +1,93 @@
+// What Postgres counted while nothing ran is what it plans with when much does. The statements of
+// the queue then find their rows by the index that is meant for them, not by reading all runs that
+// have not ended.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "queries/daemon.h"
+#include "tests/support/run_world.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::RunWorld;
+using testing_support::TestDatabase;
+
+constexpr int runs_made = 300;
+constexpr long rows_removed_max = 5;
+
+class IdleStatistics : public testing::Test {
+ protected:
+  IdleStatistics() {
+    make_runs("'completed', now()");
+    database_.as_superuser().run_text("VACUUM ANALYZE runs");
+    make_runs("'running', NULL");
+  }
+
+  void make_runs(const std::string& status_and_end) {
+    database_.as_superuser().run_text(fmt::format(
+        "WITH made AS (INSERT INTO threads (org_id, created_by_user_id) "
+        "    SELECT '{0}', '{1}' FROM generate_series(1, {2}) RETURNING id) "
+        "INSERT INTO runs (org_id, thread_id, created_by_user_id, status, ended_at, source, "
+        "    trace_id, persona_id, persona_row_id, model_id, model, provider_kind, "
+        "    credential_name) "
+        "SELECT '{0}', made.id, '{1}', {3}, 'api', '', 'normal@1', p.id, '{4}', 'm', 'openai', 'p' "
+        "FROM made, personas p WHERE p.persona_key = 'normal'",
+        world_.org_id, world_.owner_id, runs_made, status_and_end, world_.model_id));
+  }
+
+  // The plans of a text and of all inside the functions it calls, as they were executed.
+  std::string plans_of(const std::string& text) {
+    DbSession session = database_.as_superuser();
+    session.run_text(
+        "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = "
+        "log; SET auto_explain.log_nested_statements = on; SET auto_explain.log_analyze = on; "
+        "SET auto_explain.log_timing = off; SET jit = off");
+    std::string plans;
+    session.on_notice([&plans](std::string_view notice) { plans.append(notice) += '\n'; });
+    session.run_text(text);
+    return plans;
+  }
+
+  TestDatabase database_;
+  RunWorld world_{database_};
+};
+
+long most_rows_removed(const std::string& plans) {
+  static const std::regex removed("Rows Removed by Filter: ([0-9]+)");
+  long most = 0;
+  for (std::sregex_iterator at(plans.begin(), plans.end(), removed), end; at != end; ++at) {
+    most = std::max(most, std::strtol(at->str(1).c_str(), nullptr, 10));
+  }
+  return most;
+}
+
+TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
+  std::string daemon_id = world_.new_daemon("/run/d.sock");
+  std::string plans = plans_of(fmt::format("PREPARE claim AS {}; EXECUTE claim('{}', 1, 10)",
+                                           query::run_claim.text, daemon_id));
+  EXPECT_NE(plans.find("runs_claimable"), plans.npos) << plans;
+  EXPECT_EQ(plans.find("Sort"), plans.npos) << plans;
+}
+
+TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
+  std::string daemon_id = world_.new_daemon("/run/d.sock");
+  DbSession session = database_.as_runner();
+  Params params;
+  params.text(daemon_id).integer(runs_made).integer(10);
+  Result claimed = session.run(query::run_claim, params);
+  ASSERT_EQ(claimed.size(), runs_made);
+  Row run = claimed[runs_made / 2];
+  std::string plans = plans_of(
+      fmt::format("SELECT run_finish('{}', '{}', {}, 'completed', 1, NULL, NULL, 'hello', false)",
+                  daemon_id, run.text("id"), run.integer("epoch")));
+  EXPECT_NE(plans.find("Update on runs"), plans.npos) << plans;
+  EXPECT_LE(most_rows_removed(plans), rows_removed_max) << plans;
+}
+
+}  // namespace
+}  // namespace hostler
