@@ -1,6 +1,7 @@
 // The order of checks, and the one catch; see fcgi/dispatch.h.
 #include "fcgi/dispatch.h"
 
+#include <new>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -169,6 +170,9 @@ Task<Response> dispatch(Services& services, Request& request) {
     response = std::move(answered);
   } catch (const Error& error) {
     fault = error;
+  } catch (const std::bad_alloc&) {
+    fault = Error(ErrorCode::overload_busy, "Try again in a moment.", "out of memory");
+    fault->retry_after_s = 1;
   } catch (const std::exception& error) {
     fault = Error(ErrorCode::internal_error, {}, error.what());
   }

@@ -1,12 +1,12 @@
 // The only includer of RapidJSON: its SAX reader, iterative, builds our own value. See lib/json.h.
 #include "lib/json.h"
+#include "lib/throwing_allocator.h"
 
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <unordered_set>
 
-#define RAPIDJSON_HAS_STDSTRING 1
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
@@ -225,7 +225,7 @@ std::variant<Json, JsonFault> parse_json(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) return JsonFault{0, "starts with a byte order mark"};
   rapidjson::MemoryStream stream(text.data(), text.size());
   Builder builder;
-  rapidjson::Reader reader;
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, ThrowingAllocator> reader;
   constexpr unsigned flags = rapidjson::kParseIterativeFlag |
                              rapidjson::kParseNumbersAsStringsFlag |
                              rapidjson::kParseValidateEncodingFlag;

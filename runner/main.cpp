@@ -12,6 +12,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <new>
+#include <string_view>
 #include <thread>
 
 #include "lib/error.h"
@@ -45,6 +47,14 @@ bool lock_place(const std::string& place) {
   std::string path = place + ".lock";
   int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+// A coroutine that ends for want of memory would leave its runs owned and unattended: the process
+// dies instead, and its successor goes on with them.
+[[noreturn]] void die_of_hunger() {
+  constexpr std::string_view words = "hostler-runner: out of memory\n";
+  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, words.data(), words.size());
+  std::abort();
 }
 
 std::string host_name() {
@@ -91,6 +101,7 @@ int run_daemon(const Settings& start) {
   // four could all wait for one slow name server.
   setenv("UV_THREADPOOL_SIZE", "16", 0);
   signal(SIGPIPE, SIG_IGN);
+  std::set_new_handler(die_of_hunger);
 
   std::variant<SecretBox, std::string> box = SecretBox::load(start.text("secrets.key_file"));
   if (const std::string* fault = std::get_if<std::string>(&box)) {

@@ -48,7 +48,8 @@ std::string_view result_field(const PGresult* result, int code) {
 }
 
 // What a failed statement means to the client. Connection faults, shut-downs, time-outs and full
-// disks are the database's absence; everything unknown is our own mistake.
+// disks are the database's absence, and so is what libpq says by itself, without a state (it found
+// no memory for the answer); everything unknown is our own mistake.
 Error error_from(const PGresult* result) {
   std::string_view state = result_field(result, PG_DIAG_SQLSTATE);
   std::string_view message = result_field(result, PG_DIAG_MESSAGE_PRIMARY);
@@ -62,9 +63,9 @@ Error error_from(const PGresult* result) {
   }
   std::string cause =
       fmt::format("{}: {} {} ({})", state, message, detail, result_field(result, PG_DIAG_CONTEXT));
-  bool is_absence = state.starts_with("08") || state.starts_with("57P") || state == "57014" ||
-                    state == "53100" || state == "53200" || state == "53300" || state == "55P03" ||
-                    state == "25006" || state == "25P03";
+  bool is_absence = state.empty() || state.starts_with("08") || state.starts_with("57P") ||
+                    state == "57014" || state == "53100" || state == "53200" || state == "53300" ||
+                    state == "55P03" || state == "25006" || state == "25P03";
   if (is_absence) return database_unavailable(cause);
   return Error(ErrorCode::internal_error, {}, cause);
 }

@@ -17,6 +17,7 @@
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
 #include "tests/support/run_stage.h"
+#include "tests/support/scarce.h"
 #include "tests/support/stream_client.h"
 #include "tests/support/threads.h"
 
@@ -41,23 +42,6 @@ int64_t worked_ms(pid_t pid) {
   words >> user >> system;
   return (user + system) * 1000 / sysconf(_SC_CLK_TCK);
 }
-
-// The soft limit, so that nobody needs rights to lift it again.
-class FewDescriptors {
- public:
-  FewDescriptors(pid_t pid, size_t count) : pid_(pid) {
-    EXPECT_EQ(prlimit(pid, RLIMIT_NOFILE, nullptr, &before_), 0);
-    rlimit few{count, before_.rlim_max};
-    EXPECT_EQ(prlimit(pid, RLIMIT_NOFILE, &few, nullptr), 0);
-  }
-  ~FewDescriptors() { prlimit(pid_, RLIMIT_NOFILE, &before_, nullptr); }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  pid_t pid_;
-  rlimit before_{};
-};
 
 void raise_own_descriptors() {
   rlimit files{};
@@ -88,7 +72,7 @@ TEST(FewDescriptorsTest, OfTheDaemonRefuseStreamsAndKeepRuns) {
   std::vector<std::unique_ptr<StreamClient>> served;
   size_t refused = 0;
   {
-    FewDescriptors few(daemon, 256);
+    Scarce few(daemon, RLIMIT_NOFILE, 256);
     for (size_t i = 0; i < wanted; ++i) {
       auto stream = std::make_unique<StreamClient>(socket, asked);
       EXPECT_TRUE(stream->read_until("\r\n\r\n")) << "closed without a word";
@@ -166,7 +150,7 @@ TEST(FewDescriptorsTest, OfAWorkerAreToldOrWaitedFor) {
   };
   int64_t before_ms = 0;
   {
-    FewDescriptors few(worker, descriptors_of(worker) + 3);
+    Scarce few(worker, RLIMIT_NOFILE, descriptors_of(worker) + 3);
     int64_t requests = figure("SCARCE_REQUESTS", 180);
     for (int64_t sent = 0; sent < requests; sent += 60) count(ask(60));
     before_ms = worked_ms(worker);
