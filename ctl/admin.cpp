@@ -122,16 +122,16 @@ int create_user(const Settings& settings, const NewUser& user) {
     fail(exit_usage, fmt::format("{} {}", fault.field, fault.message));
   }
   if (!faults.empty()) return exit_usage;
+  std::optional<std::string> hashed = hash_password(*password);
+  if (!hashed) return fail(exit_try_again, "no memory to hash the password");
   OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl user");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   Result stored = owner.session->run(query::settings_all);
   Settings in_force = settings_with_stored(settings, stored, nullptr);
   owner.session->begin();
-  Result made = owner.session->run(query::admin_register, Params()
-                                                              .text(login)
-                                                              .text(user.email)
-                                                              .text(hash_password(*password))
-                                                              .text(registration_terms(in_force)));
+  Result made = owner.session->run(
+      query::admin_register,
+      Params().text(login).text(user.email).text(*hashed).text(registration_terms(in_force)));
   std::string user_id(made.text());
   if (user.is_admin) owner.session->run(query::admin_promote, Params().text(login));
   owner.session->commit();

@@ -1,8 +1,6 @@
 // Places for password work; see fcgi/password_gate.h.
 #include "fcgi/password_gate.h"
 
-#include <sys/resource.h>
-
 #include <utility>
 
 #include "lib/error.h"
@@ -14,6 +12,7 @@ class PasswordGate::Place {
  public:
   explicit Place(PasswordGate& gate) : gate_(gate) {}
   ~Place() {
+    gate_.is_hashing_ = false;
     gate_.locks_.leave();
     gate_.left_.notify();
   }
@@ -29,7 +28,6 @@ namespace {
 // A place that another process left is not signalled: who waits looks again so often. A hash takes
 // 15 to 40 ms.
 constexpr int64_t look_again_ms = 10;
-constexpr int thread_niceness = 10;
 
 class Waiting {
  public:
@@ -45,13 +43,6 @@ class Waiting {
   const int seat_;
 };
 
-// Requests that need no hash go first. On Linux this is of the thread alone; when it is refused,
-// the work is done all the same.
-void step_back() {
-  static thread_local const int result = setpriority(PRIO_PROCESS, 0, thread_niceness);
-  static_cast<void>(result);
-}
-
 }  // namespace
 
 Task<bool> PasswordGate::next_left() {
@@ -59,8 +50,14 @@ Task<bool> PasswordGate::next_left() {
   co_return true;
 }
 
+bool PasswordGate::take_place() {
+  if (is_hashing_ || !locks_.take()) return false;
+  is_hashing_ = true;
+  return true;
+}
+
 Task<void> PasswordGate::enter(PasswordQueue queue) {
-  if (waiting() == 0 && locks_.take()) co_return;
+  if (waiting() == 0 && take_place()) co_return;
   int most = queue == PasswordQueue::brief ? brief_waiting_max : patient_waiting_max;
   if (places_.waiting_in_pool() >= most) {
     Error error(ErrorCode::overload_busy, "Too many logins at once; try again in a second.");
@@ -68,7 +65,7 @@ Task<void> PasswordGate::enter(PasswordQueue queue) {
     throw error;
   }
   Waiting waiting(places_, seat_);
-  while (!locks_.take()) {
+  while (!take_place()) {
     Task<bool> next = next_left();
     co_await with_timeout(loop_, std::move(next), look_again_ms);
   }
@@ -77,11 +74,7 @@ Task<void> PasswordGate::enter(PasswordQueue queue) {
 Task<std::string> PasswordGate::hash(std::string password, PasswordQueue queue) {
   co_await enter(queue);
   Place place(*this);
-  std::function<std::string()> work = [password = std::move(password)] {
-    step_back();
-    return hash_password(password);
-  };
-  std::string hashed = co_await on_thread(loop_, std::move(work));
+  std::string hashed = co_await hasher_.hash(std::move(password));
   co_return hashed;
 }
 
@@ -89,12 +82,7 @@ Task<PasswordCheck> PasswordGate::check(std::string password, std::string stored
                                         PasswordQueue queue) {
   co_await enter(queue);
   Place place(*this);
-  std::function<PasswordCheck()> work = [password = std::move(password),
-                                         stored = std::move(stored)] {
-    step_back();
-    return check_password(password, stored);
-  };
-  PasswordCheck checked = co_await on_thread(loop_, std::move(work));
+  PasswordCheck checked = co_await hasher_.check(std::move(password), std::move(stored));
   co_return checked;
 }
 

@@ -1,10 +1,11 @@
-// Password hashing on the thread pool, at most two at once on a host (all pools of it together; see
-// fcgi/password_places.h) and at a lower priority: a storm of logins slows logins and nothing else.
-// One a worker.
+// Who may hash a password now: one of a worker, at most two on a host (of all its pools; see
+// fcgi/password_places.h), in a process that steps behind all others (fcgi/password_hasher.h): a
+// storm of logins slows logins and nothing else. One a worker.
 #pragma once
 
 #include <string>
 
+#include "fcgi/password_hasher.h"
 #include "fcgi/password_places.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
@@ -19,18 +20,20 @@ enum class PasswordQueue { brief, patient };
 
 class PasswordGate {
  public:
-  // places outlive this; seat: the worker's.
+  // places outlive this; seat: the worker's. Forks, see PasswordHasher.
   PasswordGate(Loop& loop, PasswordPlaces& places, int seat)
-      : loop_(loop), places_(places), locks_(places), seat_(seat) {}
+      : loop_(loop), hasher_(loop), places_(places), locks_(places), seat_(seat) {}
   PasswordGate(const PasswordGate&) = delete;
   PasswordGate& operator=(const PasswordGate&) = delete;
 
-  // Both throw overload_busy when the pool's queue is full: 16 wait for a login, 256 for the rest.
+  // Both throw overload_busy when the pool's queue is full: 16 wait for a login, 256 for the rest;
+  // and when the hasher is lost.
   Task<std::string> hash(std::string password, PasswordQueue queue = PasswordQueue::patient);
   Task<PasswordCheck> check(std::string password, std::string stored,
                             PasswordQueue queue = PasswordQueue::brief);
 
   int waiting() const { return places_.waiting(seat_); }
+  PasswordHasher& hasher() { return hasher_; }
 
   static constexpr int brief_waiting_max = 16;
   static constexpr int patient_waiting_max = 256;
@@ -40,10 +43,14 @@ class PasswordGate {
   Task<void> enter(PasswordQueue queue);
   Task<bool> next_left();
 
+  bool take_place();
+
   Loop& loop_;
+  PasswordHasher hasher_;
   PasswordPlaces& places_;
   PasswordLocks locks_;
   const int seat_;
+  bool is_hashing_ = false;
   Signal left_;
 };
 

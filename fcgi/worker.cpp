@@ -127,6 +127,8 @@ Worker::Worker(const Settings& settings, const SecretBox& secret_box,
   if (place.tcp_fd >= 0) {
     port_.emplace(loop_, place.tcp_fd, [this](bool, bool) { accept_some(*port_); });
   }
+  // The master replaces a worker that leaves.
+  services_.passwords().hasher().on_lost = [this] { drain(); };
   watch_doors(true);
   drain_pipe_.watch(true, false);
   const MetricsSeat& metrics = services_.metrics();

@@ -1,7 +1,8 @@
 // Argon2id password hashes (contract section 2), by libsodium. Both calls take tens of
-// milliseconds and 19 MiB: call them on the thread pool, never on a loop.
+// milliseconds and 19 MiB: never on a loop.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace hostler {
@@ -11,10 +12,11 @@ struct PasswordCheck {
   bool needs_rehash;  // the stored parameters are not today's
 };
 
-// The PHC string to store, its parameters within.
-std::string hash_password(const std::string& password);
+// The PHC string to store, its parameters within. Nothing: there is no memory.
+std::optional<std::string> hash_password(const std::string& password);
 PasswordCheck check_password(const std::string& password, const std::string& stored);
 // A stored hash that no password matches: checking against it costs what a real check costs.
+// Throws overload_busy when there is no memory to make it.
 const std::string& nobodys_password_hash();
 
 }  // namespace hostler

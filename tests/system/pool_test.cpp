@@ -103,6 +103,26 @@ TEST_F(Pool, ReplacesAWorkerThatWasKilled) {
   EXPECT_EQ(status_of_list(), 200);
 }
 
+TEST_F(Pool, ReplacesAWorkerThatLostItsHasher) {
+  pid_t victim = workers().front();
+  std::vector<pid_t> hashers = workers_of(victim);
+  ASSERT_EQ(hashers.size(), 1U);
+  kill(hashers.front(), SIGKILL);
+  EXPECT_TRUE(comes_true([&] {
+    std::vector<pid_t> now = workers();
+    return now.size() == 2 && now[0] != victim && now[1] != victim;
+  }));
+  EXPECT_EQ(status_of_list(), 200);
+  EXPECT_NO_THROW(log_in(stack_, user_));
+}
+
+TEST_F(Pool, LeavesNoHasherBehindAKilledWorker) {
+  std::vector<pid_t> hashers = workers_of(workers().front());
+  ASSERT_EQ(hashers.size(), 1U);
+  kill(workers().front(), SIGKILL);
+  EXPECT_TRUE(comes_true([&] { return kill(hashers.front(), 0) != 0; }));
+}
+
 TEST_F(Pool, EndsAWorkerWhoseLoopStandsStill) {
   pid_t victim = workers().front();
   kill(victim, SIGSTOP);

@@ -2,13 +2,19 @@
 #include "fcgi/password_gate.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "lib/error.h"
 #include "lib/loop/task_set.h"
+#include "tests/support/child.h"
 #include "tests/support/run_task.h"
 
 namespace hostler {
@@ -43,7 +49,7 @@ TEST(PasswordGate, RefusesWhatCannotWaitAndServesAllThatCan) {
       ++refused;
     }
   });
-  const int room = places.running() + PasswordGate::brief_waiting_max;
+  const int room = 1 + PasswordGate::brief_waiting_max;
   int done = 0;
   int most_waiting = 0;
   for (int i = 0; i < room + 5; ++i) tasks.add(hash_one(gate, done, most_waiting, loop, room));
@@ -65,7 +71,7 @@ TEST(PasswordGate, GivesThePlaceOfACancelledRequestToTheNext) {
     first.start(nullptr);
     second.start(nullptr);
     third.start(nullptr);
-    EXPECT_EQ(gate.waiting(), 1);
+    EXPECT_EQ(gate.waiting(), 2) << "of one worker one is hashed";
   }
   EXPECT_EQ(gate.waiting(), 0);
   EXPECT_FALSE(testing_support::run_task(loop, gate.hash("d")).empty());
@@ -85,6 +91,38 @@ TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
   });
   leaver.restart(1);
   EXPECT_FALSE(testing_support::run_task(loop, ours.hash("a")).empty());
+}
+
+TEST(PasswordGate, HashesInAProcessBehindAllOthers) {
+  Loop loop;
+  PasswordPlaces places(1);
+  PasswordGate gate(loop, places, 0);
+  ASSERT_FALSE(testing_support::run_task(loop, gate.hash("a")).empty());
+  pid_t pid = gate.hasher().pid();
+  EXPECT_EQ(getsid(pid), pid);
+  EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(pid)), 10);
+  std::string group = testing_support::read_text_file(fmt::format("/proc/{}/autogroup", pid));
+  EXPECT_TRUE(group.empty() || group.ends_with("nice 10\n")) << group;
+  EXPECT_EQ(testing_support::read_text_file(fmt::format("/proc/{}/comm", pid)), "hostler-hasher\n");
+}
+
+TEST(PasswordGate, TellsOfALostProcessAndHashesNoMore) {
+  Loop loop;
+  PasswordPlaces places(1);
+  PasswordGate gate(loop, places, 0);
+  int lost = 0;
+  gate.hasher().on_lost = [&lost] { ++lost; };
+  kill(gate.hasher().pid(), SIGKILL);
+  for (int i = 0; i < 2; ++i) {
+    try {
+      testing_support::run_task(loop, gate.hash("a"));
+      ADD_FAILURE() << "hashed by nobody";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code, ErrorCode::overload_busy);
+    }
+  }
+  EXPECT_EQ(lost, 1);
+  EXPECT_EQ(gate.waiting(), 0);
 }
 
 TEST(PasswordPlaces, LeaveHalfOfTheCoresToRequestsWithoutAHash) {
