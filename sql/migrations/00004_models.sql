@@ -74,6 +74,20 @@ INSERT INTO personas (built_in, persona_key, version, display_name, description,
      'You are a research assistant. Search the web before you answer, read the best pages, and name your sources.',
      ARRAY['web_search', 'web_fetch']);
 
+-- What runs name stays, marked as deleted at most. That holds instead of foreign keys of runs: theirs would lock the
+-- one model and the one persona that most runs share, once for every run that begins, and those that begin at the same
+-- moment would keep a list of each other there, at more cost than all else that a new run does.
+CREATE FUNCTION models_and_personas_stay() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    RAISE EXCEPTION '% keeps its rows: runs name them', TG_TABLE_NAME;
+END
+$$;
+CREATE TRIGGER llm_models_stay BEFORE DELETE OR TRUNCATE OR UPDATE OF id ON llm_models
+    FOR EACH STATEMENT EXECUTE FUNCTION models_and_personas_stay();
+CREATE TRIGGER personas_stay BEFORE DELETE OR TRUNCATE OR UPDATE OF id ON personas
+    FOR EACH STATEMENT EXECUTE FUNCTION models_and_personas_stay();
+
 -- Own rows and the platform's can be seen; the platform's are changed by platform admins only.
 DO $$
 DECLARE

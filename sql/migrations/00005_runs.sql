@@ -33,8 +33,8 @@ CREATE TABLE runs (
     source text NOT NULL CHECK (source IN ('api', 'retry', 'enqueue')),
     trace_id text NOT NULL,
     persona_id text NOT NULL,
-    persona_row_id uuid NOT NULL REFERENCES personas,
-    model_id uuid NOT NULL REFERENCES llm_models,
+    persona_row_id uuid NOT NULL,  -- of personas, as model_id of llm_models: see models_and_personas_stay()
+    model_id uuid NOT NULL,
     model text NOT NULL,
     provider_kind text NOT NULL,
     credential_name text NOT NULL,
@@ -175,7 +175,7 @@ BEGIN
     END LOOP;
 END
 $$;
-GRANT SELECT, INSERT ON runs TO hostler_api;
+GRANT SELECT ON runs TO hostler_api;
 GRANT SELECT ON usage_records TO hostler_api;
 GRANT SELECT, UPDATE ON runs TO hostler_runner;
 GRANT SELECT, INSERT ON run_events, run_turns TO hostler_runner;
