@@ -222,8 +222,10 @@ soak: ## the same storms and the steady state at their full figures: hours
 asan: ## the same with address and undefined-behaviour sanitizers
 	+@VARIANT=asan tests/run
 
+# Its own memory grows with every address that is used.
 tsan: ## the tests of the parts, the API and the whole stack with the thread sanitizer
-	+@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/support/tsan_suppressions.txt" ONLY="unit api system" VARIANT=tsan tests/run
+	+@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/support/tsan_suppressions.txt" ONLY="unit api system" \
+	  GTEST_FILTER='-SteadyState.*' VARIANT=tsan tests/run
 
 bench: ## what requests, runs, events and streams cost here; against peers in the same run
 	@$(stack)/install-packages build run bench
