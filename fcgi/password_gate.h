@@ -1,6 +1,6 @@
 // Who may hash a password now: one of a worker, at most two on a host (of all its pools; see
 // fcgi/password_places.h), in a process that steps behind all others (fcgi/password_hasher.h): a
-// storm of logins slows logins and nothing else. One a worker.
+// storm of logins slows logins first. One a worker.
 #pragma once
 
 #include <string>
