@@ -160,6 +160,8 @@ Task<Response> register_account(Services& services, Request& request) {
 
 Task<Response> log_in(Services& services, Request& request) {
   Attempt attempt = read_attempt(request);
+  // What is shed in a storm costs neither a question to the captcha's server nor one to Postgres.
+  services.passwords().refuse_when_full(PasswordQueue::brief);
   co_await check_captcha(services, request, attempt.captcha_token);
   Params asked;
   asked.text(attempt.login).text(account_terms(services.settings()));

@@ -56,14 +56,17 @@ bool PasswordGate::take_place() {
   return true;
 }
 
+void PasswordGate::refuse_when_full(PasswordQueue queue) const {
+  int most = queue == PasswordQueue::brief ? brief_waiting_max : patient_waiting_max;
+  if (places_.waiting_in_pool() < most) return;
+  Error error(ErrorCode::overload_busy, "Too many logins at once; try again in a second.");
+  error.retry_after_s = 1;
+  throw error;
+}
+
 Task<void> PasswordGate::enter(PasswordQueue queue) {
   if (waiting() == 0 && take_place()) co_return;
-  int most = queue == PasswordQueue::brief ? brief_waiting_max : patient_waiting_max;
-  if (places_.waiting_in_pool() >= most) {
-    Error error(ErrorCode::overload_busy, "Too many logins at once; try again in a second.");
-    error.retry_after_s = 1;
-    throw error;
-  }
+  refuse_when_full(queue);
   Waiting waiting(places_, seat_);
   while (!take_place()) {
     Task<bool> next = next_left();

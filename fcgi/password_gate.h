@@ -32,6 +32,9 @@ class PasswordGate {
   Task<PasswordCheck> check(std::string password, std::string stored,
                             PasswordQueue queue = PasswordQueue::brief);
 
+  // The same refusal, for who would do work before it comes to the password.
+  void refuse_when_full(PasswordQueue queue) const;
+
   int waiting() const { return places_.waiting(seat_); }
   PasswordHasher& hasher() { return hasher_; }
 

@@ -55,7 +55,10 @@ TEST(PasswordGate, RefusesWhatCannotWaitAndServesAllThatCan) {
   for (int i = 0; i < room + 5; ++i) tasks.add(hash_one(gate, done, most_waiting, loop, room));
   EXPECT_EQ(refused, 5);
   EXPECT_EQ(gate.waiting(), PasswordGate::brief_waiting_max);
+  EXPECT_THROW(gate.refuse_when_full(PasswordQueue::brief), Error);
+  EXPECT_NO_THROW(gate.refuse_when_full(PasswordQueue::patient));
   loop.run();
+  EXPECT_NO_THROW(gate.refuse_when_full(PasswordQueue::brief));
   EXPECT_EQ(done, room);
   EXPECT_EQ(gate.waiting(), 0);
 }
