@@ -368,10 +368,21 @@ void Daemon::drain(std::function<void()> done) {
 
 Task<void> Daemon::leave(std::function<void()> done) {
   outbox_->stop();
-  Task<bool> handed_back = queue_->hand_back();
+  Task<bool> handed_back = hand_back();
   co_await with_timeout(loop_, std::move(handed_back), drain_limit_ms);
   co_await outbound_->close_door(outbound_limit_ms);
   done();
+}
+
+// A claim that commits behind daemon_stop would leave runs, mails or webhooks to a daemon that is
+// gone.
+Task<bool> Daemon::hand_back() {
+  co_await queue_->stop();
+  co_await outbox_->claims_ended();
+  Batch batch;
+  batch.add(query::daemon_stop, Params().text(id_));
+  BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+  co_return !outcome.error;
 }
 
 }  // namespace hostler::runner

@@ -65,6 +65,7 @@ class Daemon {
   void begin_access_log();
   void begin_outbound();
   Task<void> leave(std::function<void()> done);
+  Task<bool> hand_back();
   void on_notify(std::string_view channel, std::string_view payload);
   void on_listening();
 

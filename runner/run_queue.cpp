@@ -244,7 +244,7 @@ Task<void> RunQueue::cancel(RunPtr run) {
   finish(run->id, run);
 }
 
-Task<bool> RunQueue::hand_back() {
+Task<void> RunQueue::stop() {
   is_stopping_ = true;
   for (auto& [run_id, run] : active_) {
     // An ending that is on its way to the disk is awaited with the rest.
@@ -252,12 +252,7 @@ Task<bool> RunQueue::hand_back() {
   }
   active_.clear();
   co_await services_.events.drained();
-  // A claim that commits behind daemon_stop would leave runs to a daemon that is gone.
   while (is_claiming_) co_await claim_ended_.wait();
-  Batch batch;
-  batch.add(query::daemon_stop, Params().text(daemon_id_));
-  BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
-  co_return !outcome.error;
 }
 
 }  // namespace hostler::runner

@@ -35,8 +35,9 @@ class RunQueue {
   void look_for_cancels();
   void on_lost(const RunPtr& run);
 
-  // Stops claiming, ends every coroutine, flushes what they had appended, hands the runs back.
-  Task<bool> hand_back();
+  // Ends every coroutine, flushes what they had appended, waits for the claim that is on its way.
+  // The runs are handed back with the daemon's registration.
+  Task<void> stop();
 
   // Whether every other daemon has seen a heartbeat of ours and rings for its events: not in the
   // first seconds, nor after a long silence.

@@ -46,6 +46,10 @@ void Outbox::stop() {
   webhooks_.clear();
 }
 
+Task<void> Outbox::claims_ended() {
+  while (claims_ > 0) co_await claim_ended_.wait();
+}
+
 Task<bool> Outbox::next_bell(Signal& bell) {
   co_await bell.wait();
   co_return true;
@@ -88,13 +92,21 @@ Task<void> Outbox::read_mail_settings() {
       mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
 }
 
+Task<BatchOutcome> Outbox::claim(Batch batch) {
+  ++claims_;
+  BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+  --claims_;
+  claim_ended_.notify();
+  co_return outcome;
+}
+
 Task<void> Outbox::claim_mails() {
   int free = mails_max - static_cast<int>(mails_.size());
   if (free <= 0 || is_stopping_) co_return;
   Batch batch;
   batch.add(query::outbox_claim_mails,
             Params().text(daemon_id_).integer(free).integer(mail_lease_s));
-  BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+  BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
   const Result& claimed = outcome.results.at(0);
   for (int i = 0; i < claimed.size(); ++i) {
@@ -119,7 +131,7 @@ Task<void> Outbox::claim_webhooks() {
                                               .integer(lease_s)
                                               .integer(endpoint_max)
                                               .integer(org_max));
-  BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+  BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
   const Result& claimed = outcome.results.at(1);
   for (int i = 0; i < claimed.size(); ++i) {

@@ -37,6 +37,8 @@ class Outbox {
   void look_at_settings() { settings_known_ = false; }
   // Ends every attempt; what was claimed is released with the daemon's registration.
   void stop();
+  // Behind stop(): until no claim is on its way.
+  Task<void> claims_ended();
 
   int64_t delivered() const { return delivered_; }
   int64_t failed() const { return failed_; }
@@ -46,6 +48,7 @@ class Outbox {
   Task<bool> next_bell(Signal& bell);
   Task<void> wait_for(Signal& bell, bool& again);
   Task<void> read_mail_settings();
+  Task<BatchOutcome> claim(Batch batch);
   Task<void> claim_mails();
   Task<void> claim_webhooks();
   Task<void> deliver_mail(QueuedMail mail, MailSettings settings);
@@ -61,6 +64,8 @@ class Outbox {
   bool mails_again_ = true;
   bool webhooks_again_ = true;
   bool is_stopping_ = false;
+  int claims_ = 0;  // on their way
+  Signal claim_ended_;
   int64_t delivered_ = 0;
   int64_t failed_ = 0;
   TaskSet mails_;  // last: their coroutines use all of the above

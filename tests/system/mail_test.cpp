@@ -9,6 +9,7 @@
 #include "tests/support/accounts.h"
 #include "tests/support/outside_peers.h"
 #include "tests/support/run_program.h"
+#include "tests/support/webhook_stage.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -119,6 +120,38 @@ TEST(Mail, IsNotLostWhenTheDaemonDies) {
   stack->start_runner();
   EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
   EXPECT_GE(copies_of(id, *server), 1u);  // at least once, by the same name
+}
+
+// Its claim is held until behind the moment at which daemon_stop would have handed back.
+TEST(Outbox, IsHandedBackByADaemonThatStopsWhileItsClaimsAreOnTheirWay) {
+  auto stack = start_stack({});
+  TestUser user = register_user(*stack);
+  Endpoint endpoint = add_endpoint_at(user, "https://receiver.example.org/");
+  stack->sql().run_text(
+      "CREATE FUNCTION hold_claim() RETURNS trigger LANGUAGE plpgsql AS $$ "
+      "BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NEW; END $$;"
+      "CREATE TRIGGER held BEFORE UPDATE OF owner_id ON outbox FOR EACH ROW "
+      "WHEN (OLD.owner_id IS NULL AND NEW.owner_id IS NOT NULL) EXECUTE FUNCTION hold_claim();"
+      "SELECT pg_advisory_lock(7)");
+  ASSERT_EQ(user.client.post(endpoint.at(":test")).status, 201);
+  std::string mail = queue_mail(*stack, "ada@example.org");
+  const char* held =
+      "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted AND "
+      "database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+  int64_t deadline_ms = monotonic_ms() + 10'000;
+  while (sql_number(*stack, held) < 2 && monotonic_ms() < deadline_ms) pause_ms(5);
+  ASSERT_EQ(sql_number(*stack, held), 2) << "a mail and a webhook are being claimed";
+
+  stack->runner().send_signal(SIGTERM);
+  deadline_ms = monotonic_ms() + 500;
+  while (stack->runner().is_running() && monotonic_ms() < deadline_ms) pause_ms(5);
+  stack->sql().run_text("SELECT pg_advisory_unlock(7)");
+  EXPECT_EQ(stack->runner().wait(), 0);
+  stack->sql().run_text("SELECT pg_advisory_xact_lock(7)");  // behind the claims' commits
+  const char* leased = "SELECT count(*) FROM outbox WHERE lease_until IS NOT NULL";
+  EXPECT_EQ(sql_number(*stack, leased), 0) << "they wait for the end of a lease";
+  stack->start_runner();
+  EXPECT_EQ(wait_for_mail(*stack, mail, "delivered", "1"), "delivered");
 }
 
 TEST(Mail, CannotBeMadeToCarryFurtherFields) {
