@@ -49,8 +49,9 @@ void step_back() {
 
 std::string work(const std::string& password, const std::string& stored) {
   if (stored.empty()) return hash_password(password).value_or("");
-  PasswordCheck checked = check_password(password, stored);
-  return std::string(!checked.matches ? no_match : checked.needs_rehash ? match_of_old : match);
+  std::optional<PasswordCheck> checked = check_password(password, stored);
+  if (!checked) return "";
+  return std::string(!checked->matches ? no_match : checked->needs_rehash ? match_of_old : match);
 }
 
 // The child. It ends when the worker closes its end, by intention or by death; a signal for the

@@ -3,7 +3,10 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+#include <array>
 #include <mutex>
+#include <string_view>
 
 #include "lib/crypto.h"
 #include "lib/error.h"
@@ -14,6 +17,31 @@ namespace {
 // OWASP's least figures for Argon2id: 19 MiB, two passes, one lane (libsodium always uses one).
 constexpr unsigned long long passes = 2;
 constexpr size_t memory_bytes = 19456UL * 1024;
+
+constexpr std::string_view todays_head = "$argon2id$v=19$m=19456,t=2,p=1$";
+constexpr int base64_form = sodium_base64_VARIANT_ORIGINAL_NO_PADDING;
+constexpr size_t hash_bytes = 32;
+
+struct TodaysHash {
+  std::array<unsigned char, crypto_pwhash_SALTBYTES> salt;
+  std::array<unsigned char, hash_bytes> hash;
+};
+
+std::optional<TodaysHash> read_todays_hash(std::string_view stored) {
+  if (!stored.starts_with(todays_head)) return std::nullopt;
+  stored.remove_prefix(todays_head.size());
+  size_t salt_end = std::min(stored.find('$'), stored.size());
+  std::string_view rest = stored.substr(std::min(salt_end + 1, stored.size()));
+  TodaysHash read;
+  auto fills = [](auto& bytes, std::string_view text) {
+    size_t count = 0;
+    return sodium_base642bin(bytes.data(), bytes.size(), text.data(), text.size(), nullptr, &count,
+                             nullptr, base64_form) == 0 &&
+           count == bytes.size();
+  };
+  if (!fills(read.salt, stored.substr(0, salt_end)) || !fills(read.hash, rest)) return std::nullopt;
+  return read;
+}
 
 void start_library() {
   static std::once_flag started;
@@ -34,12 +62,24 @@ std::optional<std::string> hash_password(const std::string& password) {
   return out;
 }
 
-PasswordCheck check_password(const std::string& password, const std::string& stored) {
+// crypto_pwhash_str_verify says "no match" also when it had no memory, down to the errno; what it
+// is made of does not.
+std::optional<PasswordCheck> check_password(const std::string& password,
+                                            const std::string& stored) {
   start_library();
+  if (std::optional<TodaysHash> todays = read_todays_hash(stored)) {
+    std::array<unsigned char, hash_bytes> hash;
+    if (crypto_pwhash(hash.data(), hash.size(), password.data(), password.size(),
+                      todays->salt.data(), passes, memory_bytes,
+                      crypto_pwhash_ALG_ARGON2ID13) != 0) {
+      return std::nullopt;
+    }
+    return PasswordCheck{sodium_memcmp(hash.data(), todays->hash.data(), hash.size()) == 0, false};
+  }
   bool matches = crypto_pwhash_str_verify(stored.c_str(), password.data(), password.size()) == 0;
   bool needs_rehash =
       matches && crypto_pwhash_str_needs_rehash(stored.c_str(), passes, memory_bytes) != 0;
-  return {matches, needs_rehash};
+  return PasswordCheck{matches, needs_rehash};
 }
 
 const std::string& nobodys_password_hash() {

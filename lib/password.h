@@ -14,7 +14,9 @@ struct PasswordCheck {
 
 // The PHC string to store, its parameters within. Nothing: there is no memory.
 std::optional<std::string> hash_password(const std::string& password);
-PasswordCheck check_password(const std::string& password, const std::string& stored);
+// Nothing: there is no memory. Only of a hash with today's parameters that is known; with others
+// it passes for a password that does not match.
+std::optional<PasswordCheck> check_password(const std::string& password, const std::string& stored);
 // A stored hash that no password matches: checking against it costs what a real check costs.
 // Throws overload_busy when there is no memory to make it.
 const std::string& nobodys_password_hash();

@@ -47,7 +47,7 @@ TEST_F(Admin, IsMadeWithAllThatRegistrationMakes) {
   EXPECT_EQ(ask("SELECT count(*) FROM invite_codes"), "1");
   EXPECT_EQ(ask("SELECT string_agg(action, ' ' ORDER BY id) FROM audit_logs"),
             "auth.register users.update");
-  EXPECT_TRUE(check_password("a good password", ask("SELECT password_hash FROM users")).matches);
+  EXPECT_TRUE(check_password("a good password", ask("SELECT password_hash FROM users"))->matches);
 }
 
 TEST_F(Admin, GetsTheGrantThatAnAdministratorStored) {

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "lib/loop/task_set.h"
 #include "tests/support/child.h"
 #include "tests/support/run_task.h"
+#include "tests/support/scarce.h"
 
 namespace hostler {
 namespace {
@@ -126,6 +128,53 @@ TEST(PasswordGate, TellsOfALostProcessAndHashesNoMore) {
   }
   EXPECT_EQ(lost, 1);
   EXPECT_EQ(gate.waiting(), 0);
+}
+
+size_t address_space_bytes(pid_t pid) {
+  std::istringstream pages(testing_support::read_text_file(fmt::format("/proc/{}/statm", pid)));
+  size_t count = 0;
+  pages >> count;
+  return count * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST(PasswordGate, TellsWithoutMemoryNeitherThatItMatchesNorThatItDoesNot) {
+  Loop loop;
+  PasswordPlaces places(1);
+  PasswordGate gate(loop, places, 0);
+  int lost = 0;
+  gate.hasher().on_lost = [&lost] { ++lost; };
+  std::string stored = testing_support::run_task(loop, gate.hash("correct horse"));
+  pid_t pid = gate.hasher().pid();
+  {
+    testing_support::Scarce little(pid, RLIMIT_AS, address_space_bytes(pid) + (size_t{1} << 20));
+    for (const char* password : {"correct horse", "wrong horse"}) {
+      try {
+        testing_support::run_task(loop, gate.check(password, stored));
+        ADD_FAILURE() << "checked without memory";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code, ErrorCode::overload_busy);
+      }
+    }
+  }
+  EXPECT_TRUE(testing_support::run_task(loop, gate.check("correct horse", stored)).matches);
+  EXPECT_EQ(lost, 0);
+}
+
+TEST(Password, OfOtherParametersIsCheckedAndMadeAnew) {
+  // Argon2id of "correct horse" with 8 MiB and one pass.
+  std::string old =
+      "$argon2id$v=19$m=8192,t=1,p=1$szdDCpLkyLKU4BahOwQfOA$KBbN0TcYgMF2GYCo5+"
+      "kwzGu2TfX5cXS7jKyLeslibvY";
+  EXPECT_TRUE(check_password("correct horse", old)->matches);
+  EXPECT_TRUE(check_password("correct horse", old)->needs_rehash);
+  EXPECT_FALSE(check_password("wrong horse", old)->matches);
+  std::string todays = hash_password("correct horse").value();
+  EXPECT_TRUE(check_password("correct horse", todays)->matches);
+  EXPECT_FALSE(check_password("correct horse", todays)->needs_rehash);
+  for (size_t bytes = 0; bytes < todays.size(); ++bytes) {
+    EXPECT_FALSE(check_password("correct horse", todays.substr(0, bytes))->matches) << bytes;
+  }
+  EXPECT_FALSE(check_password("correct horse", todays + "A")->matches);
 }
 
 TEST(PasswordPlaces, LeaveHalfOfTheCoresToRequestsWithoutAHash) {
