@@ -2,15 +2,10 @@
 // say, never the files that were meant.
 #include <dirent.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/statvfs.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -32,23 +27,6 @@ constexpr int64_t descriptors_least = 16'384;
 constexpr const char* two_weeks_s = "1209600";
 constexpr int64_t nginx_connections_default = 512;
 constexpr int64_t nginx_connections_least = 4'096;
-
-void look_at_socket(const std::string& what, const std::string& path, Rounds& rounds) {
-  sockaddr_un address{};
-  if (path.empty() || path.size() >= sizeof address.sun_path) return;
-  address.sun_family = AF_UNIX;
-  memcpy(address.sun_path, path.data(), path.size());
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int failed = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  int reason = errno;
-  close(fd);
-  if (failed == 0) {
-    rounds.well(what, path);
-  } else {
-    rounds.fault(what,
-                 fmt::format("{}: {}; systemctl status hostler.target", path, strerror(reason)));
-  }
-}
 
 // The values of a directive in what nginx -T prints, in order: "worker_connections 768;" is 768.
 std::vector<std::string> directives(std::string_view text, std::string_view name) {
@@ -215,9 +193,7 @@ void look_at_disk(const Settings& settings, Rounds& rounds) {
 }  // namespace
 
 void look_at_host(const Settings& settings, Rounds& rounds) {
-  look_at_socket("API socket", settings.text("api.socket"), rounds);
-  look_at_socket("stream socket", settings.text("stream.socket"), rounds);
-  look_at_socket("outbound socket", settings.text("outbound.socket"), rounds);
+  look_at_sockets(settings, rounds);
   look_at_network(settings, rounds);
   look_at_port("api.listen_tcp", settings.text("api.listen_tcp"), rounds);
   look_at_port("stream.listen_tcp", settings.text("stream.listen_tcp"), rounds);

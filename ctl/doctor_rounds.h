@@ -33,6 +33,8 @@ class Rounds {
   std::vector<Finding> findings_;
 };
 
+// ctl/doctor_sockets.cpp: who takes connections, and whether the daemon answers on its way out.
+void look_at_sockets(const Settings& settings, Rounds& rounds);
 // ctl/doctor_host.cpp: the sockets, nginx as it runs, certificates, disk, file limits, ports.
 void look_at_host(const Settings& settings, Rounds& rounds);
 // ctl/doctor_mail.cpp: a connection to the mail server, with login, but no mail. in_force: with

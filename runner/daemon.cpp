@@ -168,7 +168,12 @@ void Daemon::begin_access_log() {
 }
 
 void Daemon::begin_outbound() {
-  OutboundServices services{loop_, db_, secrets_, settings_, [this] { return reload_settings(); }};
+  OutboundServices services{loop_,
+                            db_,
+                            secrets_,
+                            settings_,
+                            [this] { return reload_settings(); },
+                            [this](OutboundResult result) { metrics_.count_outbound(result); }};
   outbound_ = std::make_unique<OutboundDoor>(std::move(services),
                                              settings_.start().text("outbound.socket"));
   tasks_.add("outbound", outbound_->open_when_free());

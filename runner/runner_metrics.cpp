@@ -114,9 +114,20 @@ constexpr std::array<std::string_view, 4> end_states{"completed", "failed", "can
                                                      "waiting_for_input"};
 constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "other"};
 constexpr std::array<std::string_view, 2> tool_results{"ok", "error"};
+// As OutboundResult has them.
+constexpr std::array<std::string_view, 5> outbound_results{"carried", "refused", "unready",
+                                                           "unreachable", "broken"};
 
 // The rows behind those of the two tables above.
-enum CountedRow : size_t { runs_ended, runs_failed, turns, turn_seconds, tokens, tool_calls };
+enum CountedRow : size_t {
+  runs_ended,
+  runs_failed,
+  turns,
+  turn_seconds,
+  tokens,
+  tool_calls,
+  outbound_calls
+};
 
 template <size_t size>
 size_t place_of(const std::array<std::string_view, size>& names, std::string_view name) {
@@ -166,6 +177,9 @@ std::vector<MetricRow> metric_rows() {
        "Tokens of those turns; cached ones are input too.",
        {"kind=\"input\"", "kind=\"output\"", "kind=\"cached\""}},
       {counter, "hostler_runner_tool_calls_total", "Calls of tools.", tool_series()},
+      {counter, "hostler_runner_outbound_calls_total",
+       "Calls that the pool made through this daemon, by what became of them.",
+       labelled("result", outbound_results)},
       {gauge,
        "hostler_runner_info",
        "1, with the version of program and schema.",
@@ -177,7 +191,7 @@ std::vector<MetricRow> metric_rows() {
   return rows;
 }
 
-constexpr size_t info_row = tool_calls + 1;
+constexpr size_t info_row = outbound_calls + 1;
 
 // The places of the tables' rows follow each other as they stand, labels within a name.
 template <class Rows, class Counts>
@@ -221,6 +235,10 @@ void RunnerMetrics::count_ending(const Ending& ending) {
   MetricsSeat seat = metrics_.seat(0);
   seat.count(runs_ended, place_of(end_states, ending.status));
   if (ending.status == "failed") seat.count(runs_failed, place_of(failure_codes, ending.code));
+}
+
+void RunnerMetrics::count_outbound(OutboundResult result) {
+  metrics_.seat(0).count(outbound_calls, static_cast<size_t>(result));
 }
 
 std::string RunnerMetrics::prometheus_text(const RunnerCounts& counts,

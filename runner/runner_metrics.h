@@ -7,6 +7,7 @@
 
 #include "lib/metrics.h"
 #include "runner/active_run.h"
+#include "runner/outbound/tunnel.h"
 
 namespace hostler::runner {
 
@@ -56,6 +57,7 @@ class RunnerMetrics {
   void count_tool(const ToolRecord& tool);
   void count_wait();
   void count_ending(const Ending& ending);
+  void count_outbound(OutboundResult result);
   std::string prometheus_text(const RunnerCounts& counts, const DatabaseCounts& database);
 
  private:

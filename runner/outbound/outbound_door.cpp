@@ -31,6 +31,7 @@ OutboundDoor::OutboundDoor(OutboundServices services, std::string path)
       path_(std::move(path)),
       accept_timer_(services_.loop, [this] { accept_some(); }) {
   owner_.judge = [this](SocksTarget target) { return judge(std::move(target)); };
+  owner_.count = services_.count;
   owner_.ended = [this](Tunnel* tunnel) { forget(tunnel); };
 }
 

@@ -25,6 +25,7 @@ struct OutboundServices {
   const SecretBox& secrets;
   LiveSettings& settings;
   std::function<Task<void>()> reload_settings;  // from the database, when it answers
+  std::function<void(OutboundResult)> count;
 };
 
 class OutboundDoor {

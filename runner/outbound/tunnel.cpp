@@ -31,7 +31,7 @@ Tunnel::Tunnel(Loop& loop, OwnedFd client, const Owner& owner)
     : loop_(loop),
       owner_(owner),
       client_(std::move(client)),
-      limit_(loop, [this] { end(); }),
+      limit_(loop, [this] { on_limit(); }),
       client_watch_(std::make_unique<FdWatch>(loop, client_.get(), [this](bool, bool) {
         phase_ == Phase::request ? read_request() : carry();
       })) {
@@ -56,6 +56,7 @@ void Tunnel::read_request() {
     say(SocksReader::greeting_answer);
   }
   if (state == SocksReader::State::broken) {
+    owner_.count(OutboundResult::broken);
     log_warning("outbound_broken", {{"cause", reader_.fault()}});
     say(reader_.last_words());
     end();
@@ -79,14 +80,10 @@ Task<void> Tunnel::open() {
   SocksReply reply = SocksReply::failed;
   if (admission == Admission::admitted) {
     reply = co_await reach(target);
-  } else if (admission == Admission::refused) {
-    reply = SocksReply::not_allowed;
-    log_warning("outbound_refused",
-                {{"address", target.text()},
-                 {"why", "neither captcha.verify_url nor the mail server is there"}});
+    bool is_there = reply == SocksReply::succeeded;
+    owner_.count(is_there ? OutboundResult::carried : OutboundResult::unreachable);
   } else {
-    log_warning("outbound_refused",
-                {{"address", target.text()}, {"why", "the settings cannot be read now"}});
+    reply = refuse(target, admission == Admission::refused);
   }
   say(socks_reply(reply));
   if (reply == SocksReply::succeeded) {
@@ -94,6 +91,15 @@ Task<void> Tunnel::open() {
   } else {
     end();
   }
+}
+
+// is_known: where calls may lead; else the settings could not be read.
+SocksReply Tunnel::refuse(const SocksTarget& target, bool is_known) const {
+  owner_.count(is_known ? OutboundResult::refused : OutboundResult::unready);
+  const char* why = is_known ? "neither captcha.verify_url nor the mail server is there"
+                             : "the settings cannot be read now";
+  log_warning("outbound_refused", {{"address", target.text()}, {"why", why}});
+  return is_known ? SocksReply::not_allowed : SocksReply::failed;
 }
 
 Task<SocksReply> Tunnel::reach(SocksTarget target) {
@@ -167,6 +173,12 @@ bool Tunnel::pump(Flow& flow) {
     flow.begin += static_cast<size_t>(sent);
   }
   return true;
+}
+
+// Silence ends a call that was carried, as it ends a connection that asked for nothing.
+void Tunnel::on_limit() {
+  if (phase_ == Phase::opening) owner_.count(OutboundResult::unreachable);
+  end();
 }
 
 void Tunnel::end() {

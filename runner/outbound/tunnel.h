@@ -17,10 +17,16 @@ namespace hostler::runner {
 
 enum class Admission { admitted, refused, unknown };  // unknown: the settings cannot be read
 
+// What became of calls: carried to where they wanted; refused, since no setting leads there, or
+// unready, since none can be read now; unreachable over there; broken, no request at all.
+enum class OutboundResult { carried, refused, unready, unreachable, broken };
+
 class Tunnel {
  public:
   struct Owner {
     std::function<Task<Admission>(SocksTarget)> judge;
+    // Once a call, except for one that went away before it asked for anything.
+    std::function<void(OutboundResult)> count;
     // The owner destroys the tunnel later, never from within this call.
     std::function<void(Tunnel*)> ended;
   };
@@ -58,6 +64,8 @@ class Tunnel {
   void read_request();
   Task<void> open();
   Task<SocksReply> reach(SocksTarget target);
+  SocksReply refuse(const SocksTarget& target, bool is_known) const;
+  void on_limit();
   void say(std::string_view bytes);
   void begin_flow();
   void carry();

@@ -1,18 +1,22 @@
 // The pool's calls through the daemon: the captcha of POST /v1/auth/login and the mail of
 // POST /v1/admin/email/test go out over the socket outbound.socket, to where settings lead and to
 // nowhere else; real peers on this machine answer.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "lib/unix_listener.h"
 #include "tests/support/accounts.h"
 #include "tests/support/outside_peers.h"
+#include "tests/support/run_program.h"
 #include "tests/support/scripted_server.h"
 
 namespace hostler::testing_support {
@@ -95,6 +99,29 @@ class Outbound : public testing::Test {
   static std::string to_v4(const std::string& address, int port) {
     return "\x05\x01\x00\x01"s + address + static_cast<char>(port >> 8) + static_cast<char>(port);
   }
+  // Of the pool, that ended so.
+  static int64_t calls(const std::string& result) {
+    std::string text = run_program({"/usr/bin/curl", "-sS", "--unix-socket",
+                                    stack_->folder() + "/metrics-runner.sock", "http://x/"})
+                           .out;
+    std::string row = "\nhostler_runner_outbound_calls_total{result=\"" + result + "\"} ";
+    size_t at = text.find(row);
+    int64_t count = 0;
+    EXPECT_NE(text.find("TYPE hostler_runner_outbound_calls_total"), text.npos) << text;
+    if (at == text.npos) return count;  // series that were never counted are left out
+    std::from_chars(text.data() + at + row.size(), text.data() + text.size(), count);
+    return count;
+  }
+  // What hostlerctl doctor says of the socket, after its verdict.
+  static std::string doctor_says() {
+    std::string text = run_program({build_folder() + "/hostlerctl", "doctor"},
+                                   {"HOSTLER_DATABASE_URL=" + stack_->database().superuser_url(),
+                                    "HOSTLER_OUTBOUND_SOCKET=" + socket_path()})
+                           .out;
+    size_t at = text.find("outbound socket");
+    size_t begin = at == text.npos ? at : text.rfind('\n', at) + 1;
+    return at == text.npos ? text : text.substr(begin, text.find('\n', at) - begin);
+  }
   static std::string log_of(const char* program) {
     return read_text_file(stack_->folder() + "/" + program + ".log");
   }
@@ -121,6 +148,7 @@ TEST_F(Outbound, CarriesTheCaptchaToItsServer) {
 }
 
 TEST_F(Outbound, CarriesTheTestMailOverEachKindOfConnection) {
+  int64_t carried = calls("carried");
   for (const char* mode : {"plain", "starttls", "tls"}) {
     SCOPED_TRACE(mode);
     auto server = start_mail_server(mode);
@@ -130,6 +158,7 @@ TEST_F(Outbound, CarriesTheTestMailOverEachKindOfConnection) {
     EXPECT_EQ(sent.status, 204) << sent.body;
     std::vector<Json> records = server->wait_for_records(1);
     ASSERT_FALSE(records.empty());
+    EXPECT_EQ(calls("carried"), ++carried);
     EXPECT_EQ(*records.back().find("tls")->as_boolean(), tls != "none");
   }
 }
@@ -139,6 +168,7 @@ TEST_F(Outbound, LeadsNowhereElse) {
   auto mail = start_mail_server("plain");
   use_mail(mail->port(), "none");
   ASSERT_EQ(test_mail().status, 204);
+  int64_t refused = calls("refused");
   EXPECT_EQ(asked(to_v4(this_host, other.port())), not_allowed);
   EXPECT_EQ(asked(to_v4(this_host, mail->port())), not_allowed) << "it is configured by its name";
   std::string by_name = "\x05\x01\x00\x03\x09localhost"s;
@@ -146,7 +176,10 @@ TEST_F(Outbound, LeadsNowhereElse) {
   std::string other_port = {static_cast<char>(port >> 8), static_cast<char>(port)};
   EXPECT_EQ(asked(by_name + other_port), not_allowed);
   EXPECT_EQ(asked("\x05\x01\x00\x04"s + std::string(15, '\0') + "\x01"s + other_port), not_allowed);
+  int64_t broken = calls("broken");
   EXPECT_EQ(asked("\x05\x02\x00\x01"s + this_host + other_port)[3], 7) << "CONNECT only";
+  EXPECT_EQ(calls("broken"), broken + 1);
+  EXPECT_EQ(calls("refused"), refused + 4);
   EXPECT_FALSE(other.was_touched());
   EXPECT_NE(log_of("runner").find("outbound_refused"), std::string::npos);
 }
@@ -164,7 +197,9 @@ TEST_F(Outbound, ForgetsWhereSettingsNoLongerLead) {
 
 TEST_F(Outbound, TellsThatNobodyIsThereAsIfItHadBeenAskedItself) {
   use_mail(free_port(), "none");
+  int64_t unreachable = calls("unreachable");
   Answer mail = test_mail();
+  EXPECT_EQ(calls("unreachable"), unreachable + 1);
   EXPECT_TRUE(is_problem(mail, 502, "email.delivery_failed"));
   EXPECT_NE(mail.member("detail").find("was refused there"), std::string::npos) << mail.body;
   use_captcha(fmt::format("http://127.0.0.1:{}/", free_port()));
@@ -176,7 +211,9 @@ TEST_F(Outbound, IsMissedWhileNoDaemonIsThereAndBackWithIt) {
   auto server = start_mail_server("tls");
   use_mail(server->port(), "tls");
   ASSERT_EQ(test_mail().status, 204);
+  EXPECT_TRUE(doctor_says().starts_with("ok ")) << doctor_says();
   stack_->kill_runner();
+  EXPECT_THAT(doctor_says(), testing::ContainsRegex("failure +outbound socket .*refused"));
   Answer mail = test_mail();
   EXPECT_TRUE(is_problem(mail, 502, "email.delivery_failed"));
   EXPECT_NE(mail.member("detail").find("no hostler-runner takes calls"), std::string::npos);
@@ -185,6 +222,13 @@ TEST_F(Outbound, IsMissedWhileNoDaemonIsThereAndBackWithIt) {
   EXPECT_NE(log_of("api").find("no hostler-runner takes calls on outbound.socket"),
             std::string::npos);
   unlink(socket_path().c_str());
+  {
+    // As the service manager holds it while no daemon runs.
+    int held = listen_unix(socket_path(), 0660);
+    EXPECT_THAT(doctor_says(), testing::ContainsRegex("failure +outbound socket .*not answer"));
+    close(held);
+    unlink(socket_path().c_str());
+  }
   stack_->start_runner();
   until_open();
   EXPECT_EQ(test_mail().status, 204);

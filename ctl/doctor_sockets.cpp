@@ -1,0 +1,87 @@
+// Whether the programs behind the sockets of this host take connections; see ctl/doctor_rounds.h.
+// The service manager takes them for a program that is not there, so the daemon's way out of the
+// host, whose socket has no nginx before it that would tell, is spoken to.
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "ctl/doctor_rounds.h"
+
+namespace hostler {
+namespace {
+
+constexpr timeval patience{2, 0};
+// SOCKS 5 (RFC 1928 section 3): one method, no authentication; and that it is taken.
+constexpr std::string_view greeting{"\x05\x01\x00", 3};
+constexpr std::string_view greeting_answer{"\x05\x00", 2};
+
+// Waits for nothing longer than its patience. False, with errno, when there is no connection.
+class Connection {
+ public:
+  explicit Connection(const sockaddr_un& address)
+      : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    is_there_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    cause_ = is_there_ ? 0 : errno;
+  }
+  ~Connection() { close(fd_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  bool is_there() const { return is_there_; }
+  int cause() const { return cause_; }
+  // Empty when nothing came.
+  std::string answer_to(std::string_view question) const {
+    std::array<char, 64> bytes;
+    send(fd_, question.data(), question.size(), MSG_NOSIGNAL);
+    ssize_t count = recv(fd_, bytes.data(), bytes.size(), 0);
+    return count > 0 ? std::string(bytes.data(), static_cast<size_t>(count)) : "";
+  }
+
+ private:
+  int fd_;
+  bool is_there_ = false;
+  int cause_ = 0;
+};
+
+// question: what is said to who takes the connection; empty: nothing.
+void look_at_socket(const std::string& what, const std::string& path, std::string_view question,
+                    std::string_view answer, Rounds& rounds) {
+  sockaddr_un address{};
+  if (path.empty() || path.size() >= sizeof address.sun_path) return;
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path.data(), path.size());
+  Connection connection(address);
+  std::string fault;
+  if (!connection.is_there()) {
+    fault = strerror(connection.cause());
+  } else if (!question.empty() && connection.answer_to(question) != answer) {
+    fault = "takes the connection and does not answer";
+  }
+  if (fault.empty()) {
+    rounds.well(what, path);
+  } else {
+    rounds.fault(what, fmt::format("{}: {}; systemctl status hostler.target", path, fault));
+  }
+}
+
+}  // namespace
+
+void look_at_sockets(const Settings& settings, Rounds& rounds) {
+  look_at_socket("API socket", settings.text("api.socket"), {}, {}, rounds);
+  look_at_socket("stream socket", settings.text("stream.socket"), {}, {}, rounds);
+  look_at_socket("outbound socket", settings.text("outbound.socket"), greeting, greeting_answer,
+                 rounds);
+}
+
+}  // namespace hostler
