@@ -3,6 +3,7 @@
 #include "queries/admin_referrals.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 
 namespace hostler {
@@ -15,21 +16,15 @@ constexpr int64_t tree_nodes_max = 10'000;  // about 2 MiB of text
 
 Task<Response> list_invite_codes(Services& services, Request& request) {
   Query query(request);
-  std::optional<std::string> q = query.text("q", {.most = 254});
-  int64_t limit = query.limit();
-  std::optional<std::string> cursor = query.id("cursor");
-  query.check();
   Params params;
-  params.text_or_null(q).integer(limit).text_or_null(cursor);
-  Result page = co_await services.query(request, query::admin_invite_code_page, std::move(params));
-  co_return page_response(request, std::move(page), "cursor");
+  params.text_or_null(query.text("q", {.most = 254}));
+  return list_page(services, request, std::move(query), query::admin_invite_code_page,
+                   std::move(params), "cursor");
 }
 
 Task<Response> show_invite_code(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("invite_code_id"));
-  Result found = co_await services.query(request, query::admin_invite_code_show, std::move(params));
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::admin_invite_code_show,
+                 Params().text(request.path_value("invite_code_id")));
 }
 
 Task<Response> update_invite_code(Services& services, Request& request) {
@@ -51,25 +46,19 @@ Task<Response> update_invite_code(Services& services, Request& request) {
 
 Task<Response> list_referrals(Services& services, Request& request) {
   Query query(request);
-  std::optional<std::string> inviter = query.id("inviter_user_id");
-  int64_t limit = query.limit();
-  std::optional<std::string> cursor = query.id("cursor");
-  query.check();
   Params params;
-  params.text_or_null(inviter).integer(limit).text_or_null(cursor);
-  Result page = co_await services.query(request, query::referral_page, std::move(params));
-  co_return page_response(request, std::move(page), "cursor");
+  params.text_or_null(query.id("inviter_user_id"));
+  return list_page(services, request, std::move(query), query::referral_page, std::move(params),
+                   "cursor");
 }
 
 Task<Response> show_referral_tree(Services& services, Request& request) {
   Query query(request);
-  std::optional<std::string> root = query.id("user_id");
-  if (request.query_value("user_id") == nullptr) query.fault("user_id", "required", "is required");
+  std::string root = query.required_id("user_id");
   query.check();
   Params params;
-  params.text(*root).integer(tree_nodes_max);
-  Result tree = co_await services.query(request, query::referral_tree, std::move(params));
-  co_return Response::json_row(200, std::move(tree));
+  params.text(root).integer(tree_nodes_max);
+  return one_row(services, request, query::referral_tree, std::move(params));
 }
 
 }  // namespace hostler

@@ -3,6 +3,7 @@
 #include "queries/audit.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 
 namespace hostler {
@@ -21,11 +22,7 @@ Task<Response> list_audit_logs(Services& services, Request& request) {
   params.text_or_null(query.text("target_type", word_bounds));
   params.text_or_null(query.time("since"));
   params.text_or_null(query.time("until"));
-  params.integer(query.limit());
-  params.text_or_null(query.id("before"));
-  query.check();
-  Result page = co_await services.query(request, query::audit_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  return list_page(services, request, std::move(query), query::audit_page, std::move(params));
 }
 
 }  // namespace hostler

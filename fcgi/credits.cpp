@@ -3,7 +3,7 @@
 #include "queries/credits.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 
 namespace hostler {
@@ -27,16 +27,10 @@ Task<Response> show_own_credits(Services& services, Request& request) {
 
 Task<Response> show_credits(Services& services, Request& request) {
   Query query(request);
-  std::string org_id = query.required_text("org_id", {.least = 1, .most = 36});
-  int64_t limit = query.limit();
-  std::optional<std::string> cursor = query.id("cursor");
-  query.check();
-  query.id("org_id");
-  query.check();
   Params params;
-  params.text(org_id).integer(limit).text_or_null(cursor);
-  Result found = co_await services.query(request, query::credits_show, std::move(params));
-  co_return page_response(request, std::move(found), "cursor");
+  params.text(query.required_id("org_id"));
+  return list_page(services, request, std::move(query), query::credits_show, std::move(params),
+                   "cursor");
 }
 
 Task<Response> adjust_credits(Services& services, Request& request) {

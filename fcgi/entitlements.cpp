@@ -5,6 +5,7 @@
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "queries/plans.h"
 
@@ -67,17 +68,10 @@ Task<Response> set_entitlement_override(Services& services, Request& request) {
 
 Task<Response> list_entitlement_overrides(Services& services, Request& request) {
   Query query(request);
-  std::string org_id = query.required_text("org_id", {.least = 1, .most = 36});
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
-  query.id("org_id");
-  query.check();
   Params params;
-  params.text(org_id).integer(limit).text_or_null(before);
-  Result page =
-      co_await services.query(request, query::entitlement_override_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  params.text(query.required_id("org_id"));
+  return list_page(services, request, std::move(query), query::entitlement_override_page,
+                   std::move(params));
 }
 
 Task<Response> delete_entitlement_override(Services& services, Request& request) {

@@ -2,7 +2,7 @@
 #include "queries/feature_flags.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 
 namespace hostler {
@@ -43,10 +43,8 @@ Task<Response> list_feature_flags(Services& services, Request& request) {
 }
 
 Task<Response> show_feature_flag(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("key"));
-  Result found = co_await services.query(request, query::feature_flag_show, std::move(params));
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::feature_flag_show,
+                 Params().text(request.path_value("key")));
 }
 
 Task<Response> update_feature_flag(Services& services, Request& request) {
@@ -92,18 +90,14 @@ Task<Response> delete_flag_override(Services& services, Request& request) {
 
 Task<Response> evaluate_feature_flag(Services& services, Request& request) {
   Query query(request);
-  std::optional<std::string> org_id = query.id("org_id");
-  if (!org_id) query.fault("org_id", "required", "is required");
+  std::string org_id = query.required_id("org_id");
   query.check();
-  Params params;
-  params.text(request.path_value("key")).text(*org_id);
-  Result value = co_await services.query(request, query::feature_flag_evaluate, std::move(params));
-  co_return Response::json_row(200, std::move(value));
+  return one_row(services, request, query::feature_flag_evaluate,
+                 Params().text(request.path_value("key")).text(org_id));
 }
 
 Task<Response> list_own_flags(Services& services, Request& request) {
-  Result flags = co_await services.query(request, query::feature_flags_mine);
-  co_return Response::json_row(200, std::move(flags));
+  return one_row(services, request, query::feature_flags_mine);
 }
 
 }  // namespace hostler

@@ -144,6 +144,7 @@ class Query {
 
   int64_t limit() { return integer("limit", {1, 200}).value_or(50); }
   std::optional<std::string> id(std::string_view name);  // cursors too
+  std::string required_id(std::string_view name);
   std::optional<int64_t> integer(std::string_view name, Bounds bounds = {});
   std::optional<double> number(std::string_view name, NumberBounds bounds);
   std::optional<bool> boolean(std::string_view name);  // true or false

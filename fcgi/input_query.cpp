@@ -42,6 +42,11 @@ std::optional<std::string> Query::id(std::string_view name) {
   return input_value::id(*value, std::string(name), faults_);
 }
 
+std::string Query::required_id(std::string_view name) {
+  if (request_.query_value(name) == nullptr) fault(name, "required", "is required");
+  return id(name).value_or("");
+}
+
 std::optional<int64_t> Query::integer(std::string_view name, Bounds bounds) {
   const std::string* value = request_.query_value(name);
   if (value == nullptr) return std::nullopt;

@@ -2,7 +2,7 @@
 // once; the database keeps its hash, and what the mail says of it sealed.
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/account_rules.h"
 #include "lib/crypto.h"

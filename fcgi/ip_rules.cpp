@@ -3,7 +3,7 @@
 #include "queries/ip_rules.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/client_address.h"
 

@@ -2,7 +2,7 @@
 // sql/queries/llm_catalog.sql.
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/llm_catalog.h"

@@ -1,7 +1,7 @@
 // LLM providers of the platform and of organizations. Statements: sql/queries/llm_catalog.sql.
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/provider_input.h"
 #include "fcgi/services.h"
 #include "lib/json.h"

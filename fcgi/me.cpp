@@ -3,6 +3,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/account_rules.h"
 #include "lib/json.h"
@@ -61,8 +62,7 @@ std::string read_profile_changes(const Request& request) {
 }  // namespace
 
 Task<Response> show_me(Services& services, Request& request) {
-  Result found = co_await services.query(request, query::me_show);
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::me_show);
 }
 
 Task<Response> update_me(Services& services, Request& request) {

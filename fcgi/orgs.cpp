@@ -3,7 +3,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/orgs.h"
@@ -45,8 +45,7 @@ Task<Response> list_orgs(Services& services, Request& request) {
 }
 
 Task<Response> show_org(Services& services, Request& request) {
-  Result found = co_await services.query(request, query::org_show);
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::org_show);
 }
 
 Task<Response> update_org(Services& services, Request& request) {

@@ -5,7 +5,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
@@ -108,8 +108,7 @@ Task<Response> revoke_session(Services& services, Request& request) {
 }
 
 Task<Response> show_own_invite_code(Services& services, Request& request) {
-  Result found = co_await services.query(request, query::invite_code_own);
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::invite_code_own);
 }
 
 Task<Response> reset_own_invite_code(Services& services, Request& request) {

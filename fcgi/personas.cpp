@@ -6,6 +6,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/persona_id.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
@@ -95,14 +96,9 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
 
 Task<Response> list_personas(Services& services, Request& request) {
   Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  std::optional<std::string> scope = query.choice("scope", {"platform", "org"});
-  query.check();
   Params params;
-  params.boolean(scope == "org").integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::persona_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  params.boolean(query.choice("scope", {"platform", "org"}) == "org");
+  return list_page(services, request, std::move(query), query::persona_page, std::move(params));
 }
 
 Task<Response> create_persona(Services& services, Request& request) {

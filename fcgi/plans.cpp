@@ -3,7 +3,7 @@
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/time_text.h"
 
@@ -53,10 +53,7 @@ Task<Response> list_plans(Services& services, Request& request) {
 }
 
 Task<Response> show_plan(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("plan_id"));
-  Result found = co_await services.query(request, query::plan_show, std::move(params));
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::plan_show, Params().text(request.path_value("plan_id")));
 }
 
 Task<Response> create_subscription(Services& services, Request& request) {
@@ -82,17 +79,13 @@ Task<Response> list_subscriptions(Services& services, Request& request) {
 }
 
 Task<Response> show_subscription(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("subscription_id"));
-  Result found = co_await services.query(request, query::subscription_show, std::move(params));
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::subscription_show,
+                 Params().text(request.path_value("subscription_id")));
 }
 
 Task<Response> cancel_subscription(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("subscription_id"));
-  Result ended = co_await services.query(request, query::subscription_cancel, std::move(params));
-  co_return Response::json_row(200, std::move(ended));
+  return one_row(services, request, query::subscription_cancel,
+                 Params().text(request.path_value("subscription_id")));
 }
 
 }  // namespace hostler

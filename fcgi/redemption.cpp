@@ -6,6 +6,7 @@
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/credits.h"
@@ -77,16 +78,12 @@ Task<Response> create_redemption_codes(Services& services, Request& request) {
 
 Task<Response> list_redemption_codes(Services& services, Request& request) {
   Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> cursor = query.id("cursor");
   std::optional<std::string> part = query.text("q", {.most = 254});
   if (part == "") part.reset();
-  std::optional<std::string> type = query.choice("type", {"credits", "entitlement"});
-  query.check();
   Params params;
-  params.integer(limit).text_or_null(cursor).text_or_null(part).text_or_null(type);
-  Result page = co_await services.query(request, query::redemption_code_page, std::move(params));
-  co_return page_response(request, std::move(page), "cursor");
+  params.text_or_null(part).text_or_null(query.choice("type", {"credits", "entitlement"}));
+  return list_page(services, request, std::move(query), query::redemption_code_page,
+                   std::move(params), "cursor");
 }
 
 Task<Response> update_redemption_code(Services& services, Request& request) {

@@ -4,7 +4,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/persona_id.h"
 #include "fcgi/services.h"
 #include "queries/runs.h"
@@ -75,29 +75,19 @@ Task<Response> list_thread_runs(Services& services, Request& request) {
 
 Task<Response> list_runs(Services& services, Request& request) {
   Query query(request);
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  std::optional<std::string> status =
-      query.choice("status", {"running", "waiting_for_input", "completed", "failed", "cancelled"});
-  query.check();
   Params params;
-  params.integer(limit).text_or_null(before).text_or_null(status);
-  Result page = co_await services.query(request, query::run_page, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  params.text_or_null(
+      query.choice("status", {"running", "waiting_for_input", "completed", "failed", "cancelled"}));
+  return list_page(services, request, std::move(query), query::run_page, std::move(params));
 }
 
 Task<Response> show_run(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("run_id"));
-  Result found = co_await services.query(request, query::run_show, std::move(params));
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::run_show, Params().text(request.path_value("run_id")));
 }
 
 Task<Response> show_run_to_admin(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("run_id"));
-  Result found = co_await services.query(request, query::run_admin_show, std::move(params));
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::run_admin_show,
+                 Params().text(request.path_value("run_id")));
 }
 
 // A run that nobody owned is over now, and the next of its thread may begin; an owner is told.

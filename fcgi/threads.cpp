@@ -2,7 +2,7 @@
 #include "queries/threads.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "queries/runs.h"
 
@@ -25,21 +25,14 @@ Task<Response> list_threads(Services& services, Request& request) {
 
 Task<Response> search_threads(Services& services, Request& request) {
   Query query(request);
-  std::string typed = query.required_text("q", {.least = 1, .most = 200});
-  int64_t limit = query.limit();
-  std::optional<std::string> before = query.id("before");
-  query.check();
   Params params;
-  params.text(typed).integer(limit).text_or_null(before);
-  Result page = co_await services.query(request, query::thread_search, std::move(params));
-  co_return page_response(request, std::move(page), "before");
+  params.text(query.required_text("q", {.least = 1, .most = 200}));
+  return list_page(services, request, std::move(query), query::thread_search, std::move(params));
 }
 
 Task<Response> show_thread(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("thread_id"));
-  Result found = co_await services.query(request, query::thread_show, std::move(params));
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::thread_show,
+                 Params().text(request.path_value("thread_id")));
 }
 
 Task<Response> update_thread(Services& services, Request& request) {

@@ -2,6 +2,7 @@
 #include "queries/tool_providers.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/provider_input.h"
 #include "fcgi/services.h"
 
@@ -24,8 +25,7 @@ Task<Response> switch_provider(Services& services, Request& request, bool active
 }  // namespace
 
 Task<Response> list_tool_providers(Services& services, Request& request) {
-  Result list = co_await services.query(request, query::tool_provider_list);
-  co_return Response::json_row(200, std::move(list));
+  return one_row(services, request, query::tool_provider_list);
 }
 
 Task<Response> activate_tool_provider(Services& services, Request& request) {

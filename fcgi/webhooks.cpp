@@ -4,7 +4,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/list_page.h"
+#include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/address_guard.h"
 #include "lib/crypto.h"
@@ -118,10 +118,8 @@ Task<Response> list_webhooks(Services& services, Request& request) {
 }
 
 Task<Response> show_webhook(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("endpoint_id"));
-  Result found = co_await services.query(request, query::webhook_show, std::move(params));
-  co_return Response::json_row(200, std::move(found));
+  return one_row(services, request, query::webhook_show,
+                 Params().text(request.path_value("endpoint_id")));
 }
 
 Task<Response> update_webhook(Services& services, Request& request) {
@@ -153,10 +151,8 @@ Task<Response> update_webhook(Services& services, Request& request) {
 }
 
 Task<Response> delete_webhook(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("endpoint_id"));
-  Result done = co_await services.query(request, query::webhook_delete, std::move(params));
-  co_return Response::json_row(200, std::move(done));
+  return one_row(services, request, query::webhook_delete,
+                 Params().text(request.path_value("endpoint_id")));
 }
 
 Task<Response> rotate_webhook_secret(Services& services, Request& request) {

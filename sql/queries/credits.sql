@@ -33,10 +33,10 @@ SELECT credit_reset_all($1) AS item;
 SELECT redemption_code_batch($1) AS item;
 
 -- name: redemption_code_page
--- $1 limit integer, $2 before uuid or null, $3 part text or null, $4 type text or null
+-- $1 part text or null, $2 type text or null, $3 limit integer, $4 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM redemption_code_page($1::integer + 1, $2, $3, $4)) AS found, page_of(found.ids, found.items, $1) AS page;
+      FROM redemption_code_page($3::integer + 1, $4, $1, $2)) AS found, page_of(found.ids, found.items, $3) AS page;
 
 -- name: redemption_code_guard
 -- $1 redemption_code uuid

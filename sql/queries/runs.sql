@@ -28,10 +28,10 @@ SELECT run_json(r) AS item FROM run_of_reader($1) AS r;
 SELECT run_admin_json(r) AS item FROM run_of_reader($1) AS r;
 
 -- name: run_page
--- A page of the organization's runs. $1 limit integer, $2 before uuid or null, $3 status text or null
+-- A page of the organization's runs. $1 status text or null, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM run_page($1::integer + 1, $2, $3)) AS found, page_of(found.ids, found.items, $1) AS page;
+      FROM run_page($2::integer + 1, $3, $1)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: thread_run_page
 -- A page of a thread's runs. $1 thread uuid, $2 limit integer, $3 before uuid or null
