@@ -117,9 +117,8 @@ void PgConnection::poll_connect() {
     prepared_.clear();
     last_failure_.clear();
     last_answer_ms_ = loop_.now_ms();
-    bool is_watched = watch_socket(true, false, [this](bool readable, bool writable) {
-      on_socket(readable, writable);
-    });
+    bool is_watched = watch_socket(
+        true, false, [this](bool readable, bool writable) { on_socket(readable, writable); });
     if (!is_watched) return;
     if (on_ready) on_ready();
     changed_.notify();

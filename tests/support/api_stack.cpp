@@ -106,8 +106,7 @@ ApiStack::ApiStack(ApiStackOptions options)
   std::string programs = build_folder();
   ChildPlan api{under_test(programs + "/hostler-api"),
                 environment(through(database_.api_url(), options_.api_database_host)),
-                folder_.path + "/api.log",
-                false};
+                folder_.path + "/api.log", false};
   api_ = std::make_unique<Child>(api);
   if (options_.has_runner) start_runner();
   ChildPlan nginx{{"/usr/sbin/nginx", "-e", folder_.path + "/nginx-errors.log", "-c",
