@@ -99,8 +99,11 @@ void look_at_nginx(Rounds& rounds) {
     return;
   }
   look_at_nginx_limits(text, rounds);
-  for (const std::string& value : directives(text, "fastcgi_keep_conn")) {
-    if (value != "off") rounds.fault("nginx", "fastcgi_keep_conn on pins requests: say off");
+  std::vector<std::string> kept = directives(text, "fastcgi_keep_conn");
+  if (std::find(kept.begin(), kept.end(), "on") == kept.end()) {
+    rounds.warn("nginx",
+                "fastcgi_keep_conn off: clients wait for the rest of an answer that was "
+                "cut short; say on");
   }
   for (const std::string& value : directives(text, "fastcgi_max_temp_file_size")) {
     if (number_of(value, 1) == 0) {

@@ -305,9 +305,12 @@ void Worker::write(Slot& slot, const Response& response) {
   if (request.method != Method::head) put(slot.fcgx.out, response.body());
 }
 
-// Last: the request's views point into what libfcgi frees here.
+// Last: the request's views point into what libfcgi frees here. The connection ends with it, though
+// nginx offers to keep it (nginx/snippets/api.conf): libfcgi would read the next request from it,
+// waiting.
 void Worker::finish(Slot& slot) {
   slot.request.reset();
+  slot.fcgx.keepConnection = 0;
   FCGX_Detach(&slot.fcgx);
   FCGX_Finish_r(&slot.fcgx);
 }

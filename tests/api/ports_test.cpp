@@ -69,7 +69,8 @@ std::string fastcgi_text(const std::string& path, const std::string& token) {
     params += static_cast<char>(value.size());
     params += name + value;
   }
-  return record(1, "\x00\x01\x00\x00\x00\x00\x00\x00"s) + record(4, params) + record(4, "") +
+  // As a responder, and the connection may be kept: so says nginx.
+  return record(1, "\x00\x01\x01\x00\x00\x00\x00\x00"s) + record(4, params) + record(4, "") +
          record(5, "");
 }
 
@@ -121,6 +122,12 @@ TEST_F(Ports, AnswerRequestsOfAPeer) {
   answer = ask_api(peer, "/v1/me", user.client.token);
   EXPECT_TRUE(has(answer, user.id)) << answer;
   EXPECT_TRUE(has(ask_api(peer, "/v1/me"), "Status: 401"));
+}
+
+TEST_F(Ports, EndAConnectionWithItsAnswerThoughThePeerWouldKeepIt) {
+  int64_t begin_ms = monotonic_ms();
+  EXPECT_TRUE(has(ask_api(peer, "/healthz"), "Status: 200"));
+  EXPECT_LT(monotonic_ms() - begin_ms, 10'000) << "it was kept";
 }
 
 TEST_F(Ports, CarryAStreamToAPeer) {

@@ -3,9 +3,9 @@
 // connection that breaks; never a short answer that looks whole. Calls that are repeated under
 // their key happen once, and streams go on where they were cut.
 //
-// A short body reaches its client as such when nginx closes the connection. nginx 1.22 takes the
-// end of a FastCGI connection for the end of the answer, so a client that keeps its connection
-// waits for the rest until keepalive_timeout (60 s): these ask for the end of theirs.
+// nginx takes the end of a FastCGI connection for the end of the answer unless fastcgi_keep_conn is
+// on: then a client that keeps its connection would wait for the rest of a body that was cut short
+// until keepalive_timeout (60 s).
 //
 // NGINX_LINE_CALLS (40; `make soak`: 1000), NGINX_LINE_RETURNS (40; 1000) of streams,
 // NGINX_LINE_SILENCES (0; 2): calls that wait for nginx's 30 s; NGINX_LINE_SEED (random, printed).
@@ -28,7 +28,8 @@ namespace hostler::testing_support {
 namespace {
 
 constexpr int64_t patience_ms = 60'000;
-constexpr int64_t silence_ms_max = 35'000;  // nginx/: fastcgi_read_timeout 30s
+constexpr int64_t short_body_ms_max = 20'000;  // far from keepalive_timeout
+constexpr int64_t silence_ms_max = 35'000;     // nginx/: fastcgi_read_timeout 30s
 
 class NginxLine : public testing::Test {
  protected:
@@ -70,11 +71,8 @@ class NginxLine : public testing::Test {
   }
 
   Heard adjust(const TestUser& admin, const TestUser& user, const std::string& key) {
-    Call call{"POST",
-              "/v1/admin/credits/adjust",
-              {},
-              "application/json",
-              {{"Idempotency-Key", key}, {"Connection", "close"}}};
+    Call call{
+        "POST", "/v1/admin/credits/adjust", {}, "application/json", {{"Idempotency-Key", key}}};
     call.body = fmt::format(R"({{"org_id":"{}","amount":1,"note":"storm"}})", user.org_id);
     return caller_.ask(call, admin.client.token);
   }
@@ -126,6 +124,20 @@ TEST_F(NginxLine, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
   EXPECT_EQ(adjust(admin, user, "naive-1").answer.status, 502);
   EXPECT_EQ(adjust(admin, user, "naive-2").answer.status, 200);
   EXPECT_EQ(sql_number(stack_, balance), before + calls + 2) << "one call, and it happened twice";
+}
+
+// As a worker that dies leaves it, and as nothing but a kept connection shows it.
+TEST_F(NginxLine, ToThePoolThatBreaksInABodyBreaksTheClientsConnectionToo) {
+  TestUser user = register_user(stack_);
+  for (size_t passing : {1U, 40U}) {
+    pool_line_->arm({FaultKind::cut, LineEnd::server, "\r\n\r\n{", 4 + passing});
+    int64_t begin_ms = monotonic_ms();
+    Heard heard = caller_.ask({"GET", "/v1/me", {}, {}, {}}, user.client.token);
+    EXPECT_EQ(heard.answer.status, 200);
+    EXPECT_FALSE(heard.is_whole()) << heard.answer.body;
+    EXPECT_LT(monotonic_ms() - begin_ms, short_body_ms_max);
+    EXPECT_EQ(user.client.get("/v1/me").status, 200);
+  }
 }
 
 TEST_F(NginxLine, ToTheRelayThatBreaksLeavesStreamsContiguous) {
