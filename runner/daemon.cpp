@@ -106,7 +106,7 @@ std::string Daemon::metrics_text() {
     counts.access_log_unread_bytes = access_log_->unread_bytes();
     counts.access_log_lag_us = access_log_->lag_ms() * 1000;
   }
-  return metrics_.prometheus_text(counts, database_counts_);
+  return metrics_.prometheus_text(counts);
 }
 
 int Daemon::streams() const {
@@ -311,23 +311,7 @@ Task<void> Daemon::ask_for_metrics_forever() {
     Batch batch;
     batch.add(query::metrics_facts);
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-    if (!outcome.error) {
-      Row row = outcome.results.at(0).front();
-      DatabaseCounts& counts = database_counts_;
-      counts.runs_unclaimed = row.integer("runs_unclaimed");
-      counts.runs_claimed = row.integer("runs_claimed");
-      counts.runs_queued = row.integer("runs_queued");
-      counts.runs_waiting = row.integer("runs_waiting");
-      counts.mails_pending = row.integer("mails_pending");
-      counts.webhooks_pending = row.integer("webhooks_pending");
-      counts.outbox_failed = row.integer("outbox_failed");
-      counts.outbox_lag_us = row.integer("outbox_lag_us");
-      counts.daemons = row.integer("daemons");
-      counts.connections = row.integer("connections");
-      counts.connections_max = row.integer("connections_max");
-      counts.bytes = row.integer("bytes");
-      counts.asked_at_us = row.integer("now_us");
-    }
+    if (!outcome.error) metrics_.take_facts(outcome.results.at(0).front());
     co_await sleep_ms(loop_, metrics_ms);
   }
 }

@@ -81,7 +81,6 @@ class Daemon {
   LiveSettings settings_;
   std::shared_ptr<const Gateway> gateway_;
   RunnerMetrics metrics_;
-  DatabaseCounts database_counts_;
   std::string id_;
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<ToolBox> tools_;

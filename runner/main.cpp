@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
         "ends"}});
   if (start.exit_status) return *start.exit_status;
   if (start.has("metrics")) {
-    fputs(runner::RunnerMetrics().prometheus_text({}, {}).c_str(), stdout);
+    fputs(runner::RunnerMetrics().prometheus_text({}).c_str(), stdout);
     return EXIT_SUCCESS;
   }
   try {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,87 +15,57 @@ namespace {
 
 using enum MetricType;
 
-template <class Counts>
-struct CountRow {
+// Rows of one name stand together; the last member says where the value is read.
+template <class Source>
+struct ReadRow {
   MetricType type;
   const char* name;
-  const char* labels;  // rows of one name stand together
+  const char* labels;
   const char* help;
-  int64_t Counts::*count;
+  Source source;
 };
 
-using OwnRow = CountRow<RunnerCounts>;
-constexpr std::array own_rows{
-    OwnRow{gauge, "hostler_runner_runs", "", "Runs that this daemon executes.",
-           &RunnerCounts::runs},
-    OwnRow{gauge, "hostler_runner_slots", "", "Runs that this daemon takes at most.",
-           &RunnerCounts::slots},
-    OwnRow{gauge, "hostler_runner_streams", "", "Event streams that are open.",
-           &RunnerCounts::streams},
-    OwnRow{counter, "hostler_runner_streams_opened_total", "", "Event streams that began.",
-           &RunnerCounts::streams_opened},
-    OwnRow{counter, "hostler_runner_streams_refused_total", "",
-           "Requests for a stream that were answered with a problem.",
-           &RunnerCounts::streams_refused},
-    OwnRow{counter, "hostler_runner_streams_cut_off_total", "",
-           "Event streams that were ended because their client did not read.",
-           &RunnerCounts::streams_cut_off},
-    OwnRow{counter, "hostler_runner_peers_refused_total", "",
-           "Connections to stream.listen_tcp from addresses that are not among stream.tcp_peers.",
-           &RunnerCounts::peers_refused},
-    OwnRow{counter, "hostler_runner_runs_claimed_total", "", "Runs taken on.",
-           &RunnerCounts::runs_claimed},
-    OwnRow{counter, "hostler_runner_runs_lost_total", "", "Runs that another daemon took over.",
-           &RunnerCounts::runs_lost},
-    OwnRow{counter, "hostler_runner_events_total", "", "Events written.", &RunnerCounts::events},
-    OwnRow{counter, "hostler_runner_event_flushes_total", "", "Commits that wrote them.",
-           &RunnerCounts::flushes},
-    OwnRow{gauge, "hostler_runner_deliveries", "", "Webhooks and mails that are being sent.",
-           &RunnerCounts::deliveries},
-    OwnRow{counter, "hostler_runner_delivered_total", "", "Webhooks and mails that arrived.",
-           &RunnerCounts::delivered},
-    OwnRow{counter, "hostler_runner_delivery_failures_total", "",
-           "Attempts to send a webhook or mail that failed.", &RunnerCounts::deliveries_failed},
-    OwnRow{counter, "hostler_runner_access_log_lines_total", "",
-           "Lines of nginx's access log that were read.", &RunnerCounts::access_log_lines},
-    OwnRow{counter, "hostler_runner_access_log_set_aside_total", "",
-           "Lines among them that no row could be made of.", &RunnerCounts::access_log_set_aside},
-    OwnRow{gauge, "hostler_runner_access_log_unread_bytes", "",
-           "Bytes of this host's access log that are not in the database yet.",
-           &RunnerCounts::access_log_unread_bytes},
-    OwnRow{gauge, "hostler_runner_access_log_lag_seconds", "",
-           "How long ago the last sweep through the access log found everything read.",
-           &RunnerCounts::access_log_lag_us},
+using Own = RunnerCounts;  // this daemon's
+
+// clang-format off
+constexpr ReadRow<int64_t Own::*> own_rows[] = {
+    {gauge, "hostler_runner_runs", "", "Runs that this daemon executes.", &Own::runs},
+    {gauge, "hostler_runner_slots", "", "Runs that this daemon takes at most.", &Own::slots},
+    {gauge, "hostler_runner_streams", "", "Event streams that are open.", &Own::streams},
+    {counter, "hostler_runner_streams_opened_total", "", "Event streams that began.", &Own::streams_opened},
+    {counter, "hostler_runner_streams_refused_total", "", "Requests for a stream that were answered with a problem.", &Own::streams_refused},
+    {counter, "hostler_runner_streams_cut_off_total", "", "Event streams that were ended because their client did not read.", &Own::streams_cut_off},
+    {counter, "hostler_runner_peers_refused_total", "", "Connections to stream.listen_tcp from strangers to stream.tcp_peers.", &Own::peers_refused},
+    {counter, "hostler_runner_runs_claimed_total", "", "Runs taken on.", &Own::runs_claimed},
+    {counter, "hostler_runner_runs_lost_total", "", "Runs that another daemon took over.", &Own::runs_lost},
+    {counter, "hostler_runner_events_total", "", "Events written.", &Own::events},
+    {counter, "hostler_runner_event_flushes_total", "", "Commits that wrote them.", &Own::flushes},
+    {gauge, "hostler_runner_deliveries", "", "Webhooks and mails that are being sent.", &Own::deliveries},
+    {counter, "hostler_runner_delivered_total", "", "Webhooks and mails that arrived.", &Own::delivered},
+    {counter, "hostler_runner_delivery_failures_total", "", "Attempts to send a webhook or mail that failed.", &Own::deliveries_failed},
+    {counter, "hostler_runner_access_log_lines_total", "", "Lines of nginx's access log that were read.", &Own::access_log_lines},
+    {counter, "hostler_runner_access_log_set_aside_total", "", "Lines among them that no row could be made of.", &Own::access_log_set_aside},
+    {gauge, "hostler_runner_access_log_unread_bytes", "", "Bytes of this host's access log that are not in the database yet.", &Own::access_log_unread_bytes},
+    {gauge, "hostler_runner_access_log_lag_seconds", "", "How long ago the last sweep through the access log found everything read.", &Own::access_log_lag_us},
 };
 
-// The same from every daemon: take max(), not sum().
-using SharedRow = CountRow<DatabaseCounts>;
-constexpr std::array shared_rows{
-    SharedRow{gauge, "hostler_runs", "state=\"unclaimed\"", "Runs that have not ended.",
-              &DatabaseCounts::runs_unclaimed},
-    SharedRow{gauge, "hostler_runs", "state=\"claimed\"", "", &DatabaseCounts::runs_claimed},
-    SharedRow{gauge, "hostler_runs", "state=\"queued\"", "", &DatabaseCounts::runs_queued},
-    SharedRow{gauge, "hostler_runs", "state=\"waiting_for_input\"", "",
-              &DatabaseCounts::runs_waiting},
-    SharedRow{gauge, "hostler_outbox_pending", "kind=\"mail\"", "Messages that wait to be sent.",
-              &DatabaseCounts::mails_pending},
-    SharedRow{gauge, "hostler_outbox_pending", "kind=\"webhook\"", "",
-              &DatabaseCounts::webhooks_pending},
-    SharedRow{gauge, "hostler_outbox_failed", "", "Messages that were given up.",
-              &DatabaseCounts::outbox_failed},
-    SharedRow{gauge, "hostler_outbox_lag_seconds", "",
-              "For how long the oldest message that waits has been due.",
-              &DatabaseCounts::outbox_lag_us},
-    SharedRow{gauge, "hostler_daemons", "", "Daemons that give a sign of life.",
-              &DatabaseCounts::daemons},
-    SharedRow{gauge, "hostler_database_connections", "", "Connections to Postgres, everybody's.",
-              &DatabaseCounts::connections},
-    SharedRow{gauge, "hostler_database_connections_max", "", "What max_connections allows.",
-              &DatabaseCounts::connections_max},
-    SharedRow{gauge, "hostler_database_bytes", "", "Size of the database.", &DatabaseCounts::bytes},
-    SharedRow{gauge, "hostler_database_asked_timestamp_seconds", "",
-              "When the database last answered with these numbers.", &DatabaseCounts::asked_at_us},
+// The same from every daemon: take max(), not sum(). Columns of query::metrics_facts.
+constexpr ReadRow<const char*> shared_rows[] = {
+    {gauge, "hostler_runs", "state=\"unclaimed\"", "Runs that have not ended.", "runs_unclaimed"},
+    {gauge, "hostler_runs", "state=\"claimed\"", "", "runs_claimed"},
+    {gauge, "hostler_runs", "state=\"queued\"", "", "runs_queued"},
+    {gauge, "hostler_runs", "state=\"waiting_for_input\"", "", "runs_waiting"},
+    {gauge, "hostler_outbox_pending", "kind=\"mail\"", "Messages that wait to be sent.", "mails_pending"},
+    {gauge, "hostler_outbox_pending", "kind=\"webhook\"", "", "webhooks_pending"},
+    {gauge, "hostler_outbox_failed", "", "Messages that were given up.", "outbox_failed"},
+    {gauge, "hostler_outbox_lag_seconds", "", "For how long the oldest message that waits has been due.", "outbox_lag_us"},
+    {gauge, "hostler_daemons", "", "Daemons that give a sign of life.", "daemons"},
+    {gauge, "hostler_database_connections", "", "Connections to Postgres, everybody's.", "connections"},
+    {gauge, "hostler_database_connections_max", "", "What max_connections allows.", "connections_max"},
+    {gauge, "hostler_database_bytes", "", "Size of the database.", "bytes"},
+    {gauge, "hostler_database_asked_timestamp_seconds", "", "When the database last answered with these numbers.", "now_us"},
 };
+// clang-format on
 
 // What a run can end with, else other.
 constexpr std::array<std::string_view, 13> failure_codes{"model.rejected",
@@ -186,24 +157,36 @@ std::vector<MetricRow> metric_rows() {
        {fmt::format("version=\"{}\",schema_version=\"{}\"", HOSTLER_VERSION,
                     schema_version_expected)}},
   };
-  add_rows(own_rows, rows);
   add_rows(shared_rows, rows);
+  add_rows(own_rows, rows);
   return rows;
 }
 
 constexpr size_t info_row = outbound_calls + 1;
 
-// The places of the tables' rows follow each other as they stand, labels within a name.
-template <class Rows, class Counts>
-size_t set_rows(const Rows& table, const Counts& counts, MetricsSeat seat, size_t row) {
+// The places of the tables' rows follow each other as they stand, labels within a name. Behind the
+// row `last`.
+template <class Rows, class Reader>
+void set_rows(const Rows& table, size_t last, const MetricsSeat& seat, Reader value_of) {
+  const char* name = "";
   size_t series = 0;
-  for (size_t i = 0; i < table.size(); ++i) {
-    bool is_same = i > 0 && std::string_view(table[i].name) == table[i - 1].name;
+  for (const auto& row : table) {
+    bool is_same = std::string_view(row.name) == name;
     series = is_same ? series + 1 : 0;
-    if (!is_same) ++row;
-    seat.set(row, series, counts.*table[i].count);
+    if (!is_same) ++last;
+    name = row.name;
+    seat.set(last, series, value_of(row.source));
   }
-  return row;
+}
+
+template <class Rows>
+constexpr size_t names_in(const Rows& table) {
+  size_t names = 0;
+  std::string_view last;
+  for (const auto& row : table) {
+    if (std::exchange(last, row.name) != row.name) ++names;
+  }
+  return names;
 }
 
 }  // namespace
@@ -241,11 +224,14 @@ void RunnerMetrics::count_outbound(OutboundResult result) {
   metrics_.seat(0).count(outbound_calls, static_cast<size_t>(result));
 }
 
-std::string RunnerMetrics::prometheus_text(const RunnerCounts& counts,
-                                           const DatabaseCounts& database) {
-  MetricsSeat seat = metrics_.seat(0);
-  size_t last = set_rows(own_rows, counts, seat, info_row);
-  set_rows(shared_rows, database, seat, last);
+void RunnerMetrics::take_facts(const Row& facts) {
+  set_rows(shared_rows, info_row, metrics_.seat(0),
+           [&facts](const char* column) { return facts.integer(column); });
+}
+
+std::string RunnerMetrics::prometheus_text(const RunnerCounts& counts) {
+  set_rows(own_rows, info_row + names_in(shared_rows), metrics_.seat(0),
+           [&counts](int64_t RunnerCounts::*count) { return counts.*count; });
   return metrics_.prometheus_text();
 }
 

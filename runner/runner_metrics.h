@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "lib/loop/db.h"
 #include "lib/metrics.h"
 #include "runner/active_run.h"
 #include "runner/outbound/tunnel.h"
@@ -33,23 +34,6 @@ struct RunnerCounts {
   int64_t access_log_lag_us = 0;
 };
 
-// Of the whole installation: every daemon says the same. As query::metrics_facts answers.
-struct DatabaseCounts {
-  int64_t runs_unclaimed = 0;
-  int64_t runs_claimed = 0;
-  int64_t runs_queued = 0;
-  int64_t runs_waiting = 0;
-  int64_t mails_pending = 0;
-  int64_t webhooks_pending = 0;
-  int64_t outbox_failed = 0;
-  int64_t outbox_lag_us = 0;  // how long the oldest is due
-  int64_t daemons = 0;
-  int64_t connections = 0;
-  int64_t connections_max = 0;
-  int64_t bytes = 0;
-  int64_t asked_at_us = 0;  // the time of the answer; 0: there was none yet
-};
-
 class RunnerMetrics {
  public:
   RunnerMetrics();
@@ -58,7 +42,9 @@ class RunnerMetrics {
   void count_wait();
   void count_ending(const Ending& ending);
   void count_outbound(OutboundResult result);
-  std::string prometheus_text(const RunnerCounts& counts, const DatabaseCounts& database);
+  // Of the whole installation, as query::metrics_facts answers: every daemon says the same.
+  void take_facts(const Row& facts);
+  std::string prometheus_text(const RunnerCounts& counts);
 
  private:
   Metrics metrics_;
