@@ -15,10 +15,13 @@
 #include <fmt/format.h>
 
 #include "ctl/doctor_rounds.h"
+#include "ctl/setup_steps.h"
 
 namespace hostler {
 namespace {
 
+// The packaged units set outbound.socket by their environment, which is not ours.
+constexpr const char* packaged_outbound = "/run/hostler/outbound.sock";
 constexpr timeval patience{2, 0};
 // SOCKS 5 (RFC 1928 section 3): one method, no authentication; and that it is taken.
 constexpr std::string_view greeting{"\x05\x01\x00", 3};
@@ -80,8 +83,9 @@ void look_at_socket(const std::string& what, const std::string& path, std::strin
 void look_at_sockets(const Settings& settings, Rounds& rounds) {
   look_at_socket("API socket", settings.text("api.socket"), {}, {}, rounds);
   look_at_socket("stream socket", settings.text("stream.socket"), {}, {}, rounds);
-  look_at_socket("outbound socket", settings.text("outbound.socket"), greeting, greeting_answer,
-                 rounds);
+  std::string outbound = settings.text("outbound.socket");
+  if (outbound.empty() && !pool_has_network()) outbound = packaged_outbound;
+  look_at_socket("outbound socket", outbound, greeting, greeting_answer, rounds);
 }
 
 }  // namespace hostler
