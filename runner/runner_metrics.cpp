@@ -110,6 +110,7 @@ template <size_t size>
 std::vector<std::string> labelled(const char* label,
                                   const std::array<std::string_view, size>& values) {
   std::vector<std::string> series;
+  series.reserve(size);
   for (std::string_view value : values) series.push_back(fmt::format("{}=\"{}\"", label, value));
   return series;
 }
