@@ -176,21 +176,26 @@ Batch EventLog::batch_of(Flight& flight) const {
 void EventLog::add_events(const Flight& flight, Batch& batch) const {
   std::vector<std::string> run_ids;
   std::vector<int64_t> epochs;
+  std::vector<int64_t> places;
   std::vector<int64_t> seqs;
   std::vector<std::string> types;
   std::vector<std::string> data;
   for (const Part& part : flight.parts) {
+    if (part.events.empty()) continue;
+    run_ids.push_back(part.run->id);
+    epochs.push_back(part.run->epoch);
     for (const PendingEvent& event : part.events) {
-      run_ids.push_back(part.run->id);
-      epochs.push_back(part.run->epoch);
+      places.push_back(static_cast<int64_t>(run_ids.size()));
       seqs.push_back(event.seq);
       types.push_back(event.type);
       data.push_back(event.data);
     }
   }
   Params params;
-  params.text(daemon_id_).uuids(run_ids).integers(epochs).integers(seqs).texts(types).texts(data);
-  batch.add(query::event_append, std::move(params));
+  params.text(daemon_id_).uuids(run_ids).integers(epochs);
+  params.integers(places).integers(seqs).texts(types).jsons(data);
+  batch.add(flight.is_repeated ? query::event_append_again : query::event_append,
+            std::move(params));
 }
 
 void EventLog::add_steps(const Part& part, Batch& batch) const {

@@ -48,6 +48,7 @@ class Params {
   Params& uuids(const std::vector<std::string>& values);
   Params& uuids(const std::vector<UuidBytes>& values);
   Params& texts(const std::vector<std::string>& values);
+  Params& jsons(const std::vector<std::string>& values);
   Params& jsonbs(const std::vector<std::string>& values);
   Params& integers(const std::vector<int64_t>& values);
 

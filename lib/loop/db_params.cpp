@@ -22,6 +22,7 @@ void append_int64(std::string& out, int64_t value) {
 // Type ids of pg_type.dat; they never change.
 constexpr int64_t oid_int8 = 20;
 constexpr int64_t oid_text = 25;
+constexpr int64_t oid_json = 114;
 constexpr int64_t oid_uuid = 2950;
 constexpr int64_t oid_jsonb = 3802;
 
@@ -41,6 +42,16 @@ std::string array_head(int64_t element_oid, size_t count) {
 void append_element(std::string& out, std::string_view bytes) {
   append_int32(out, static_cast<int64_t>(bytes.size()));
   out += bytes;
+}
+
+// Of a type whose binary form is its text.
+std::string text_array(int64_t element_oid, const std::vector<std::string>& values) {
+  std::string out = array_head(element_oid, values.size());
+  size_t bytes = out.size();
+  for (const std::string& value : values) bytes += value.size() + 4;
+  out.reserve(bytes);
+  for (const std::string& value : values) append_element(out, value);
+  return out;
 }
 
 }  // namespace
@@ -87,9 +98,11 @@ Params& Params::uuids(const std::vector<UuidBytes>& values) {
   return *this;
 }
 Params& Params::texts(const std::vector<std::string>& values) {
-  std::string out = array_head(oid_text, values.size());
-  for (const std::string& value : values) append_element(out, value);
-  values_.push_back({std::move(out), false, true});
+  values_.push_back({text_array(oid_text, values), false, true});
+  return *this;
+}
+Params& Params::jsons(const std::vector<std::string>& values) {
+  values_.push_back({text_array(oid_json, values), false, true});
   return *this;
 }
 Params& Params::jsonbs(const std::vector<std::string>& values) {

@@ -43,14 +43,15 @@ DAEMON = "00000000-0000-7000-8000-00000000da00"
 
 
 def append_script(world, like):
-    """The daemon's own statement for pgbench, a hundred events of one run a call; and that run."""
+    """The daemon's own statement for pgbench, a hundred events of one run a call, in the order of
+    their numbers, as runs tell them and as COPY is given its rows; and that run."""
     run = world.sql(OWNED_RUN.format(daemon=DAEMON, like=like))[0][0]
     content = '"{\\"content\\":\\"streaming \\"}"'
-    each = ["'{" + ",".join([text] * 100) + "}'" for text in (run, "1", "message.delta", content)]
+    each = ["'{" + ",".join([text] * 100) + "}'" for text in ("1", "message.delta", content)]
     seqs = "ARRAY(SELECT generate_series(:n::bigint * 100, :n::bigint * 100 + 99))"
-    values = [f"'{DAEMON}'", each[0], each[1], seqs, each[2], each[3]]
+    values = [f"'{DAEMON}'", f"'{{{run}}}'", "'{1}'", each[0], seqs, each[1], each[2]]
     statement = one_line(filled(world.statements["event_append"], values))
-    return world.file("append.sql", f"\\set n random(1, 1000000000)\n{statement};\n"), run
+    return world.file("append.sql", f"\\set n :n + 1\n{statement};\n"), run
 
 
 def spoken(world, meter, account, words):
@@ -80,9 +81,10 @@ def durable(world, peers, meter, figures):
                             {"content": f"[delay 1] [words {words}]"})
     script, run = append_script(world, like)
     copies, appended = [], []
-    for _ in range(ROUNDS):
+    for round_number in range(ROUNDS):
         copies.append(copied(world, program))
-        appended.append(100 * world.pgbench(script, 1, "hostler_runner"))
+        appended.append(100 * world.pgbench(script, 1, "hostler_runner",
+                                            begin=round_number * 1_000_000_000))
     world.sql(f"DELETE FROM run_events WHERE run_id = '{run}'; DELETE FROM runs WHERE id = '{run}'")
     rates, tokens, costs = [], [], []
     for _ in range(ROUNDS):

@@ -89,5 +89,22 @@ TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
   EXPECT_LE(most_rows_removed(plans), rows_removed_max) << plans;
 }
 
+TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
+  std::string daemon_id = world_.new_daemon("/run/d.sock");
+  DbSession session = database_.as_runner();
+  Params params;
+  params.text(daemon_id).integer(runs_made).integer(10);
+  Result claimed = session.run(query::run_claim, params);
+  ASSERT_EQ(claimed.size(), runs_made);
+  Row run = claimed[runs_made / 2];
+  std::string plans = plans_of(fmt::format(
+      "SET plan_cache_mode = force_generic_plan; PREPARE append AS {}; "
+      "EXECUTE append('{}', '{{{}}}', '{{{}}}', '{{1}}', '{{1}}', '{{run.started}}', '{{1}}')",
+      query::event_append.text, daemon_id, run.text("id"), run.integer("epoch")));
+  EXPECT_NE(plans.find("Insert on run_events"), plans.npos) << plans;
+  EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
+  EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
+}
+
 }  // namespace
 }  // namespace hostler

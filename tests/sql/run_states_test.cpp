@@ -44,9 +44,8 @@ class RunStatesTest : public ::testing::Test {
               const std::string& type) {
     DbSession session = database_.as_runner();
     Params params;
-    params.text(daemon_id).uuids({run_id}).integers({epoch}).integers({seq}).texts({type}).texts(
-        {"{}"});
-    session.run(query::event_append, params);
+    params.text(daemon_id).uuids({run_id}).integers({epoch}).integers({1}).integers({seq});
+    session.run(query::event_append, params.texts({type}).jsons({"{}"}));
   }
   bool finish(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
               const std::string& status, const std::string& answer) {
@@ -217,8 +216,8 @@ TEST_F(RunStatesTest, ATakeOverGoesOnBehindEventsThatWereStillOnTheirWay) {
   DbSession late = database_.as_runner();
   late.begin();
   Params params;
-  params.text(old_daemon).uuids({run_id}).integers({epoch}).integers({2}).texts({"message.delta"});
-  late.run(query::event_append, params.texts({"{}"}));
+  params.text(old_daemon).uuids({run_id}).integers({epoch}).integers({1}).integers({2});
+  late.run(query::event_append, params.texts({"message.delta"}).jsons({"{}"}));
   std::string new_daemon;
   std::thread restart([&] { new_daemon = world_.new_daemon("a"); });
   const char* blocked =

@@ -29,8 +29,8 @@ void lock_run(DbSession& session, const OwnedRun& run) {
   session.run(query::thread_lock, Params().uuids({run.thread_id}));
   Params events;
   events.text(run.daemon_id).uuids({run.run_id}).integers({run.epoch}).integers({1});
-  events.texts({"message.delta"}).texts({"{}"});
-  session.run(query::event_append, events);
+  events.integers({1}).texts({"message.delta"}).jsons({"{}"});
+  session.run(query::event_append_again, events);  // the same one whenever it is locked
   session.run(query::account_lock, Params().uuids({run.org_id}));
 }
 
