@@ -134,8 +134,8 @@ inline constexpr auto setting_rows = [] {
       "The addresses or CIDRs that may connect to stream.listen_tcp."),
 
     integer_row("runner.database_connections", start, "4", {1, 100}, "connections",
-      "Connections to Postgres the runner may have, besides six: for claims, events, LISTEN (one each) "
-      "and streams (three)."),
+      "Connections to Postgres the runner may have, besides seven: for claims and LISTEN (one each), "
+      "events (two) and streams (three)."),
 
     integer_row("run.slots", start, "2000", {0, 100'000}, "runs",
       "How many runs one daemon executes at once; 0: none, it only serves streams and upkeep."),

@@ -81,7 +81,13 @@ struct ActiveRun {
   std::vector<ToolRecord> pending_tools;
   std::unique_ptr<WaitRecord> pending_wait;
   std::unique_ptr<Ending> pending_ending;
-  bool is_dirty = false;   // in the event log's list
+  // What commits together with its events, and costs more than these.
+  bool has_steps() const {
+    return !pending_turns.empty() || !pending_tools.empty() || pending_wait || pending_ending;
+  }
+  bool has_pending() const { return !pending.empty() || has_steps(); }
+  const void* queued_in = nullptr;  // the event log's lane that is to take what is pending
+  bool is_in_flight = false;        // a lane writes for it: what is appended waits for its answer
   bool is_lost = false;    // another daemon owns it, or it has ended: nothing is written any more
   bool is_ending = false;  // its ending, or its wait, was appended: nothing may follow
   bool has_ended = false;  // that is on disk; the daemon does not own it any more

@@ -76,7 +76,7 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
       stream_side_(std::move(stream_side)),
       db_(loop, database_options(start, "hostler-runner",
                                  static_cast<int>(start.integer("runner.database_connections")))),
-      events_db_(loop, database_options(start, "hostler-runner events", 1)),
+      events_db_(loop, database_options(start, "hostler-runner events", 2)),
       listening_db_(loop, listening_options(start)),
       http_(loop, http_options(start)),
       secrets_(std::move(secrets)),
@@ -138,7 +138,8 @@ Task<void> Daemon::begin() {
                                 [this] { outbox_->look(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
-  tasks_.add("event_log", events_->run());
+  tasks_.add("event_log", events_->write_events());
+  tasks_.add("step_log", events_->write_steps());
   tasks_.add("claims", queue_->claim_forever());
   tasks_.add("leases", queue_->renew_forever());
   tasks_.add("cancels", queue_->watch_cancels_forever());

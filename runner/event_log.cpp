@@ -1,7 +1,9 @@
 // The group commit; see runner/event_log.h.
 #include "runner/event_log.h"
 
+#include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <unordered_map>
 
 #include "lib/json.h"
@@ -15,6 +17,8 @@ namespace {
 // Bounds of one batch: what is more waits for the next.
 constexpr size_t batch_events_max = 5000;
 constexpr size_t batch_runs_max = 1000;
+// Each takes about two milliseconds, and the runs behind it wait for the commit of all.
+constexpr size_t batch_steps_max = 32;
 constexpr size_t delta_bytes_max = 64 * 1024;
 constexpr int64_t retry_delay_ms = 200;
 // NOTIFY takes less than 8000 bytes; 37 an id.
@@ -40,16 +44,28 @@ EventLog::EventLog(Loop& loop, Database& db, EventFeed& feed, std::string daemon
 
 void EventLog::mark_dirty(const RunPtr& run) {
   ++run->writes;
-  if (run->is_dirty) return;
-  run->is_dirty = true;
-  dirty_.push_back(run);
-  // Not at once: what is appended in one go (an event, and the step that it tells of) must commit
-  // together, and a signal resumes its waiter here and now.
-  if (is_wake_due_) return;
-  is_wake_due_ = true;
-  loop_.defer([this] {
-    is_wake_due_ = false;
-    wake_.notify();
+  if (!run->is_in_flight) enqueue(run);
+}
+
+// Deltas that would have to wait for other runs' steps go ahead of their own.
+void EventLog::enqueue(const RunPtr& run) {
+  bool must_wait = steps_.is_writing || !steps_.queue.empty();
+  bool goes_ahead = must_wait && !run->pending.empty() && run->pending.front().is_delta;
+  Lane& lane = run->has_steps() && !goes_ahead ? steps_ : events_;
+  if (run->queued_in == &lane) return;
+  run->queued_in = &lane;
+  lane.queue.push_back(run);
+  wake(lane);
+}
+
+// Not at once: what is appended in one go (an event, and the step that it tells of) must commit
+// together, and a signal resumes its waiter here and now.
+void EventLog::wake(Lane& lane) {
+  if (lane.is_wake_due) return;
+  lane.is_wake_due = true;
+  loop_.defer([&lane] {
+    lane.is_wake_due = false;
+    lane.wake.notify();
   });
 }
 
@@ -114,135 +130,75 @@ Task<bool> EventLog::committed(RunPtr run) {
   co_return !run->is_lost;
 }
 
-Task<void> EventLog::drained() {
-  while (is_writing_ || !dirty_.empty()) co_await idle_.wait();
+bool EventLog::is_idle() const {
+  return !events_.is_writing && events_.queue.empty() && !steps_.is_writing && steps_.queue.empty();
 }
 
-Task<void> EventLog::run() {
+Task<void> EventLog::drained() {
+  while (!is_idle()) co_await idle_.wait();
+}
+
+Task<void> EventLog::write_lane(Lane& lane) {
   for (;;) {
-    while (dirty_.empty()) co_await wake_.wait();
-    is_writing_ = true;
-    Flight flight = take_flight();
-    co_await write(std::move(flight));
-    is_writing_ = false;
-    if (dirty_.empty()) idle_.notify();
+    while (lane.queue.empty()) co_await lane.wake.wait();
+    lane.is_writing = true;
+    Flight flight = take_flight(lane);
+    if (!flight.parts.empty()) co_await write(std::move(flight));
+    lane.is_writing = false;
+    if (is_idle()) idle_.notify();
   }
 }
 
-EventLog::Flight EventLog::take_flight() {
+EventLog::Flight EventLog::take_flight(Lane& lane) {
   Flight flight;
   size_t events = 0;
-  while (!dirty_.empty() && events < batch_events_max && flight.parts.size() < batch_runs_max) {
-    RunPtr run = std::move(dirty_.front());
-    dirty_.pop_front();
-    run->is_dirty = false;
-    events += run->pending.size();
-    Part part;
+  size_t steps = 0;
+  while (!lane.queue.empty() && events < batch_events_max && steps < batch_steps_max &&
+         flight.parts.size() < batch_runs_max) {
+    RunPtr run = std::move(lane.queue.front());
+    lane.queue.pop_front();
+    if (run->queued_in != &lane) continue;  // the other lane's by now
+    run->queued_in = nullptr;
+    bool goes_ahead = &lane == &events_ && run->has_steps();
+    Part part = take_part(std::move(run), goes_ahead);
+    events += part.events.size();
+    steps += part.steps();
+    flight.parts.push_back(std::move(part));
+  }
+  // Rows are locked in the order of their ids, as by whoever else locks several.
+  std::sort(flight.parts.begin(), flight.parts.end(),
+            [](const Part& a, const Part& b) { return a.run->id < b.run->id; });
+  return flight;
+}
+
+// Of a run whose steps wait for their lane the deltas alone.
+EventLog::Part EventLog::take_part(RunPtr run, bool goes_ahead) {
+  Part part;
+  part.writes = goes_ahead ? run->committed_writes : run->writes;
+  if (goes_ahead) {
+    auto end = std::find_if_not(run->pending.begin(), run->pending.end(),
+                                [](const PendingEvent& event) { return event.is_delta; });
+    part.events.assign(std::make_move_iterator(run->pending.begin()), std::make_move_iterator(end));
+    run->pending.erase(run->pending.begin(), end);
+  } else {
     part.events = std::exchange(run->pending, {});
     part.turns = std::exchange(run->pending_turns, {});
     part.tools = std::exchange(run->pending_tools, {});
     part.wait = std::move(run->pending_wait);
     part.ending = std::move(run->pending_ending);
-    part.writes = run->writes;
-    for (PendingEvent& event : part.events) {
-      if (event.is_delta) event.data = delta_json(event);
-    }
-    part.run = std::move(run);
-    flight.parts.push_back(std::move(part));
   }
-  return flight;
+  for (PendingEvent& event : part.events) {
+    if (event.is_delta) event.data = delta_json(event);
+  }
+  run->is_in_flight = true;
+  part.run = std::move(run);
+  return part;
 }
 
-// Order matters: threads are locked before runs and these before accounts, each in the order of
-// their ids; events are written while the run is still owned. Answers behind what the steps stand.
-Batch EventLog::batch_of(Flight& flight) const {
-  std::vector<std::string> threads;
-  std::vector<std::string> payers;
-  for (const Part& part : flight.parts) {
-    bool ends = part.ending || part.wait;
-    if (ends) threads.push_back(part.run->thread_id);
-    if (ends || !part.turns.empty()) payers.push_back(part.run->org_id);
-  }
-  Batch batch;
-  if (!threads.empty()) batch.add(query::thread_lock, Params().uuids(threads));
-  flight.append_index = threads.empty() ? 0 : 1;
-  add_events(flight, batch);
-  if (!payers.empty()) batch.add(query::account_lock, Params().uuids(payers));
-  flight.steps_index = flight.append_index + (payers.empty() ? 1 : 2);
-  for (const Part& part : flight.parts) add_steps(part, batch);
-  return batch;
-}
-
-void EventLog::add_events(const Flight& flight, Batch& batch) const {
-  std::vector<std::string> run_ids;
-  std::vector<int64_t> epochs;
-  std::vector<int64_t> places;
-  std::vector<int64_t> seqs;
-  std::vector<std::string> types;
-  std::vector<std::string> data;
-  for (const Part& part : flight.parts) {
-    if (part.events.empty()) continue;
-    run_ids.push_back(part.run->id);
-    epochs.push_back(part.run->epoch);
-    for (const PendingEvent& event : part.events) {
-      places.push_back(static_cast<int64_t>(run_ids.size()));
-      seqs.push_back(event.seq);
-      types.push_back(event.type);
-      data.push_back(event.data);
-    }
-  }
-  Params params;
-  params.text(daemon_id_).uuids(run_ids).integers(epochs);
-  params.integers(places).integers(seqs).texts(types).jsons(data);
-  batch.add(flight.is_repeated ? query::event_append_again : query::event_append,
-            std::move(params));
-}
-
-void EventLog::add_steps(const Part& part, Batch& batch) const {
-  const ActiveRun& run = *part.run;
-  auto owned = [&] {
-    Params params;
-    params.text(daemon_id_).text(run.id).integer(run.epoch);
-    return params;
-  };
-  int64_t last_seq = part.events.empty() ? run.committed_seq : part.events.back().seq;
-  for (const TurnRecord& turn : part.turns) {
-    Params params = owned();
-    params.integer(turn.turn).text(turn.text).text(turn.tool_calls_json).integer(last_seq);
-    params.integer(turn.usage.input_tokens).integer(turn.usage.output_tokens);
-    params.integer(turn.usage.cache_read_tokens).integer(turn.usage.cache_write_tokens);
-    params.boolean(turn.usage.measured).boolean(turn.is_finished);
-    params.integer(turn.credits_per_usd).integer(turn.run_hold);
-    batch.add(query::run_turn_commit, std::move(params));
-  }
-  for (const ToolRecord& tool : part.tools) {
-    Params params = owned();
-    params.integer(tool.turn).text(tool.call.id).text(tool.call.name);
-    if (tool.error_code.empty()) {
-      params.text(tool.result).null().null();
-    } else {
-      params.null().text(tool.error_code).text(tool.error_message);
-    }
-    params.integer(tool.duration_ms).integer(tool.seq);
-    batch.add(query::run_tool_commit, std::move(params));
-  }
-  if (part.wait) {
-    Params params = owned();
-    params.integer(last_seq).text(part.wait->request_json).integer(part.wait->wait_seconds);
-    batch.add(query::run_wait, std::move(params));
-  }
-  if (part.ending) {
-    const Ending& ending = *part.ending;
-    Params params = owned();
-    params.text(ending.status).integer(last_seq);
-    if (ending.code.empty()) {
-      params.null().null();
-    } else {
-      params.text(ending.code).text(ending.message);
-    }
-    params.text(ending.answer).boolean(ending.is_incomplete);
-    batch.add(query::run_finish, std::move(params));
-  }
+// The run's part is on disk, or the run is lost: what was appended meanwhile may be taken.
+void EventLog::land(const RunPtr& run) {
+  run->is_in_flight = false;
+  if (run->has_pending()) enqueue(run);
 }
 
 Task<void> EventLog::write(Flight flight) {
@@ -260,6 +216,7 @@ Task<void> EventLog::write(Flight flight) {
         co_await write_one_by_one(std::move(flight));
       } else {
         lose(flight.parts.front().run);
+        land(flight.parts.front().run);
       }
       co_return;
     }
@@ -302,6 +259,7 @@ void EventLog::settle(Flight& flight, const Results& results) {
     settle_part(part, created_at, flight.is_repeated, published);
   }
   if (!published.empty()) feed_.publish(std::move(published));
+  for (Part& part : flight.parts) land(part.run);
   // Only now may the runs go on: they may append, end, or be destroyed.
   for (Part& part : flight.parts) part.run->written.notify();
 }

@@ -1,6 +1,7 @@
-// Writes the events of all runs of this daemon: one batch in flight, what gathers meanwhile is the
-// next one (no timer). Turns, usage and endings ride in the same commit as their events; after the
-// commit the events go to the feed. The single writer of every run that this daemon owns.
+// Writes the events of all runs of this daemon, in two lanes: bare events, and those with turns,
+// usage and endings that ride in the same commit and take a hundred times as long. In each lane one
+// batch is in flight, what gathers meanwhile is the next one (no timer); a run is in one at a time.
+// After the commit the events go to the feed. The single writer of every run that this daemon owns.
 #pragma once
 
 #include <deque>
@@ -28,8 +29,9 @@ class EventLog {
   EventLog(Loop& loop, Database& db, EventFeed& feed, std::string daemon_id,
            std::function<void(const RunPtr&)> on_lost);
 
-  // The events get their numbers now and reach the disk with the next flush. What is appended
-  // without a suspension in between commits in one transaction.
+  // The events get their numbers now and reach the disk with the next flush. A step and what was
+  // appended without a suspension before it commit in one transaction, but for deltas, which may
+  // go ahead.
   void append(const RunPtr& run, std::string_view type, std::string data_json);
   // Deltas of one channel that gather between two flushes become one event.
   void append_delta(const RunPtr& run, std::string_view channel, std::string_view text);
@@ -45,8 +47,9 @@ class EventLog {
   // Returns when nothing waits to be written.
   Task<void> drained();
 
-  // The flushing coroutine; put it into the daemon's task set once.
-  Task<void> run();
+  // The flushing coroutines; put each into the daemon's task set once. They want two connections.
+  Task<void> write_events() { return write_lane(events_); }
+  Task<void> write_steps() { return write_lane(steps_); }
 
   int64_t events_written() const { return events_written_; }
   int64_t flushes() const { return flushes_; }
@@ -71,8 +74,21 @@ class EventLog {
     bool is_repeated = false;  // its first answer was lost: what is on disk may have another time
   };
 
+  struct Lane {
+    std::deque<RunPtr> queue;  // those count whose queued_in says so
+    Signal wake;
+    bool is_writing = false;
+    bool is_wake_due = false;
+  };
+
   void mark_dirty(const RunPtr& run);
-  Flight take_flight();
+  void enqueue(const RunPtr& run);
+  void wake(Lane& lane);
+  bool is_idle() const;
+  Task<void> write_lane(Lane& lane);
+  Flight take_flight(Lane& lane);
+  static Part take_part(RunPtr run, bool goes_ahead);
+  void land(const RunPtr& run);
   Batch batch_of(Flight& flight) const;
   void add_events(const Flight& flight, Batch& batch) const;
   void add_steps(const Part& part, Batch& batch) const;
@@ -90,11 +106,9 @@ class EventLog {
   EventFeed& feed_;
   std::string daemon_id_;
   std::function<void(const RunPtr&)> on_lost_;
-  std::deque<RunPtr> dirty_;
-  Signal wake_;
+  Lane events_;
+  Lane steps_;
   Signal idle_;
-  bool is_writing_ = false;
-  bool is_wake_due_ = false;
   int64_t events_written_ = 0;
   int64_t flushes_ = 0;
 

@@ -1,5 +1,5 @@
 // The event log over a real database: an event and the step that it tells of are one transaction,
-// whether or not the log is idle when they are appended.
+// whether or not the log is idle when they are appended; and no run waits for another one's step.
 #include "runner/event_log.h"
 
 #include <gtest/gtest.h>
@@ -24,17 +24,45 @@ class EventLogTest : public ::testing::Test {
         daemon_id_(world_.new_daemon("here")),
         log_(loop_, db_, feed_, daemon_id_, [](const RunPtr&) {}),
         tasks_(loop_, [](const std::string&, std::exception_ptr) { FAIL() << "the log broke"; }) {
-    run_->thread_id = world_.new_thread();
-    run_->id = world_.new_run(run_->thread_id);
-    run_->org_id = world_.org_id;
-    run_->epoch = world_.claim(daemon_id_, run_->id);
     log_.others_alive = false;
-    tasks_.add("log", log_.run());
+    tasks_.add("events", log_.write_events());
+    tasks_.add("steps", log_.write_steps());
   }
   static DatabaseOptions options(const TestDatabase& database) {
     DatabaseOptions options;
     options.conninfo = database.runner_url();
     return options;
+  }
+  RunPtr owned_run() {
+    RunPtr run = std::make_shared<ActiveRun>();
+    run->thread_id = world_.new_thread();
+    run->id = world_.new_run(run->thread_id);
+    run->org_id = world_.org_id;
+    run->epoch = world_.claim(daemon_id_, run->id);
+    return run;
+  }
+  Ending failure() {
+    Ending ending;
+    ending.status = "failed";
+    ending.code = "model.rejected";
+    ending.message = "no";
+    ending.answer = "text";
+    return ending;
+  }
+  // An ending that waits for the lock of its thread.
+  void hold_an_ending(DbSession& session) {
+    session.begin();
+    session.run_text(
+        fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run_->thread_id));
+    log_.end(run_, "run.failed", "{}", failure());
+  }
+  static Task<bool> stored(RunPtr run, int64_t seq) {
+    while (run->committed_seq < seq) co_await run->written.wait();
+    co_return true;
+  }
+  std::string types_of(const RunPtr& run) {
+    return world_.column(fmt::format(
+        "SELECT string_agg(type, ' ' ORDER BY seq) FROM run_events WHERE run_id = '{}'", run->id));
   }
   // In the log's own loop, when it has nothing to do.
   void commit(const std::function<void()>& append) {
@@ -66,20 +94,13 @@ class EventLogTest : public ::testing::Test {
   EventFeed feed_;
   std::string daemon_id_;
   EventLog log_;
-  RunPtr run_ = std::make_shared<ActiveRun>();
+  RunPtr run_ = owned_run();
   TaskSet tasks_;
 };
 
 TEST_F(EventLogTest, EndsARunInTheTransactionOfItsTerminalEvent) {
   commit([&] { log_.append(run_, "run.started", "{}"); });
-  commit([&] {
-    Ending ending;
-    ending.status = "failed";
-    ending.code = "model.rejected";
-    ending.message = "no";
-    ending.answer = "text";
-    log_.end(run_, "run.failed", "{}", std::move(ending));
-  });
+  commit([&] { log_.end(run_, "run.failed", "{}", failure()); });
   EXPECT_NE(writer_of_event("run.failed"), "");
   EXPECT_EQ(writer_of_event("run.failed"), writer_of_run());
   EXPECT_NE(writer_of_event("run.started"), writer_of_run());
@@ -121,6 +142,34 @@ TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
   EXPECT_NE(writer_of_event("run.waiting_for_input"), "");
   EXPECT_EQ(writer_of_event("run.waiting_for_input"), writer_of_run());
   EXPECT_EQ(world_.column("SELECT status FROM runs"), "waiting_for_input");
+}
+
+TEST_F(EventLogTest, WritesEventsWhileTheStepOfAnotherRunWaits) {
+  RunPtr other = owned_run();
+  DbSession session = database_.as_superuser();
+  hold_an_ending(session);
+  log_.append(other, "run.started", "{}");
+  EXPECT_TRUE(run_task(loop_, log_.committed(other)));
+  EXPECT_EQ(writer_of_event("run.failed"), "");
+  session.commit();
+  EXPECT_TRUE(run_task(loop_, log_.committed(run_)));
+  EXPECT_EQ(writer_of_event("run.failed"), writer_of_run());
+}
+
+TEST_F(EventLogTest, LetsDeltasGoAheadOfAStepThatMustWait) {
+  RunPtr other = owned_run();
+  DbSession session = database_.as_superuser();
+  hold_an_ending(session);
+  log_.append_delta(other, "", "hel");
+  log_.end(other, "run.failed", "{}", failure());
+  EXPECT_TRUE(run_task(loop_, stored(other, 1)));
+  EXPECT_EQ(types_of(other), "message.delta");
+  EXPECT_FALSE(other->has_ended);
+  session.commit();
+  EXPECT_TRUE(run_task(loop_, log_.committed(other)));
+  EXPECT_EQ(types_of(other), "message.delta run.failed");
+  EXPECT_TRUE(run_task(loop_, log_.committed(run_)));
+  EXPECT_EQ(types_of(run_), "run.failed");
 }
 
 }  // namespace
