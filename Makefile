@@ -268,7 +268,7 @@ cppcheck: | $(generated) $(openapi) $(mail_templates)
 tidied := $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources))
 .PHONY: tidy
 tidy: $(tidied)
-$(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(openapi) $(mail_templates)
+$(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(migrations) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
 	$(call short,TIDY)clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
 	@touch $@
