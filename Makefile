@@ -242,7 +242,7 @@ fuzz: ## libFuzzer on everything that reads bytes from outside, and what of it t
 	@tests/fuzz/run $(fuzz_seconds) $(parsers)
 
 .PHONY: valgrind
-valgrind: ## a part of the tests of the API with the pool under memcheck
+valgrind: ## the tests of the API with the pool under memcheck
 	@$(stack)/install-packages build run test valgrind
 	+@tests/valgrind/run
 

@@ -151,12 +151,13 @@ Json CaseMaker::object(const Json& schema, int depth) {
   const Json* properties = schema.find("properties");
   const Json* required = schema.find("required");
   if (properties == nullptr || depth > 4) return Json(std::move(members));
-  for (const auto& [name, property] : *properties->as_object()) {
+  for (const auto& member : *properties->as_object()) {
+    const std::string& name = member.first;
     bool is_needed = required != nullptr &&
                      std::any_of(required->as_array()->begin(), required->as_array()->end(),
                                  [&](const Json& one) { return *one.as_text() == name; });
     if (!is_needed && !chance(50)) continue;
-    members.emplace_back(name, value(property, name, depth + 1));
+    members.emplace_back(name, value(member.second, name, depth + 1));
   }
   return Json(std::move(members));
 }
