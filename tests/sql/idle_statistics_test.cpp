@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <regex>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -104,6 +106,29 @@ TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   EXPECT_NE(plans.find("Insert on run_events"), plans.npos) << plans;
   EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
   EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
+}
+
+// With one plan for all callers, which a page's values are no part of.
+TEST_F(IdleStatistics, LetAPageOfRunsComeInTheOrderOfItsIndex) {
+  struct Form {
+    std::string permissions, status, index;
+  };
+  const std::vector<Form> forms{{R"("org.runs.read_all")", "NULL", "runs_of_org on"},
+                                {R"("org.runs.read_all")", "'running'", "runs_of_org_status on"},
+                                {"", "NULL", "runs_of_user on"}};
+  for (const Form& form : forms) {
+    std::string plans = plans_of(
+        fmt::format("SET hostler.org_id = '{}'; SET hostler.user_id = '{}'; "
+                    "SET hostler.request = '{{\"permissions\": [{}]}}'; "
+                    "SELECT count(*) FROM run_page(5, NULL, {}); SELECT count(*) FROM run_page(5, "
+                    "uuidv7(), {})",
+                    world_.org_id, world_.owner_id, form.permissions, form.status, form.status));
+    EXPECT_NE(plans.find("Index Scan Backward using " + form.index), plans.npos) << plans;
+    EXPECT_NE(plans.find(" < ROW($"), plans.npos) << plans;
+    EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
+    EXPECT_EQ(plans.find("Sort"), plans.npos) << plans;
+    EXPECT_LE(most_rows_removed(plans), rows_removed_max) << plans;
+  }
 }
 
 }  // namespace
