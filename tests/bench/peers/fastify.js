@@ -37,7 +37,7 @@ async function asCaller(request, need, name, values) {
 app.get('/v1/runs/:run', async (request) =>
   (await asCaller(request, 'data.runs.read', 'run_show', [request.params.run])).item);
 app.get('/v1/runs', async (request, reply) => {
-  const page = await asCaller(request, 'data.runs.read', 'run_page', [Number(request.query.limit), null, null]);
+  const page = await asCaller(request, 'data.runs.read', 'run_page', [null, Number(request.query.limit), null]);
   reply.type('application/json').send(page.body);
 });
 app.post('/v1/threads/:thread/messages', async (request, reply) => {
