@@ -59,12 +59,14 @@ class NginxLine : public testing::Test {
     return fault;
   }
 
-  // Whole, a problem document of nginx, or a connection that breaks: anything else is a fault.
+  // Whole, a problem document of nginx, a connection that breaks, or that the call before, which
+  // broke as it was begun, still runs: anything else is a fault.
   static std::string dishonesty(const Heard& heard) {
     const Answer& answer = heard.answer;
     bool is_honest = !heard.is_whole() || answer.status == 200 ||
                      is_problem(answer, 502, "http.bad_gateway") ||
-                     is_problem(answer, 504, "http.gateway_timeout");
+                     is_problem(answer, 504, "http.gateway_timeout") ||
+                     is_problem(answer, 409, "idempotency.in_progress");
     bool is_short = heard.is_whole() && answer.status == 200 && !parse_json_or_nothing(answer.body);
     if (is_honest && !is_short) return "";
     return fmt::format("{} {}", answer.status, answer.body);
