@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <string>
 #include <string_view>
 
 #include "lib/crypto.h"
@@ -18,7 +19,9 @@ namespace {
 constexpr unsigned long long passes = 2;
 constexpr size_t memory_bytes = 19456UL * 1024;
 
-constexpr std::string_view todays_head = "$argon2id$v=19$m=19456,t=2,p=1$";
+// Made of the figures above: a head that disagreed with them would refuse right passwords.
+const std::string todays_head = "$argon2id$v=19$m=" + std::to_string(memory_bytes / 1024) +
+                                ",t=" + std::to_string(passes) + ",p=1$";
 constexpr int base64_form = sodium_base64_VARIANT_ORIGINAL_NO_PADDING;
 constexpr size_t hash_bytes = 32;
 
