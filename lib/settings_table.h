@@ -94,9 +94,11 @@ constexpr SettingRow number_row(Name name, SettingKind kind, Name fallback, Boun
 
 constexpr Bounds any_count{0, 1'000'000'000};
 constexpr Bounds rate{1, 1'000'000};
+constexpr Bounds rate_or_off{0, 1'000'000};  // 0: not counted
 constexpr Bounds timeout{10, 600'000};
 constexpr Bounds lifetime{1, 10 * 366 * 86'400};
 constexpr Bounds some_days{1, 3650};
+constexpr Bounds days_or_off{0, 3650};  // 0: for ever
 
 }  // namespace settings_table
 
@@ -198,6 +200,9 @@ inline constexpr auto setting_rows = [] {
     integer_row("run_events.retention_days", live, "90", some_days, "days",
       "How long the events of runs are kept at least; they go by whole months."),
 
+    integer_row("audit.retention_days", live, "400", days_or_off, "days",
+      "How long rows of the audit log are kept at least; they go by whole months; 0: for ever."),
+
     choice_row("auth.registration_mode", live, "open", "open|invite_only|disabled",
       "Who may register: everybody, whoever has an invitation code, or nobody."),
     boolean_row("auth.require_email_verification", live, "false",
@@ -210,6 +215,8 @@ inline constexpr auto setting_rows = [] {
       "How long a rotated refresh token is still taken, for a second tab that raced."),
     integer_row("auth.email_token_seconds", live, "3600", lifetime, "seconds",
       "How long the link of a verification mail is valid."),
+    integer_row("auth.email_revert_seconds", live, "604800", lifetime, "seconds",
+      "How long the link that takes a changed mail address back is valid."),
     integer_row("auth.otp_seconds", live, "600", {30, 86'400}, "seconds",
       "How long a login code sent by mail is valid."),
     integer_row("auth.forgot_password_seconds", live, "600", {0, 86'400}, "seconds",
@@ -271,6 +278,16 @@ inline constexpr auto setting_rows = [] {
       "Login codes asked for by one client address."),
     integer_row("limit.otp_guesses", live, "5", {1, 100}, "guesses",
       "Wrong guesses that end a login code."),
+    integer_row("limit.otp_sends_per_email_day", live, "10", rate_or_off, "mails",
+      "Login codes sent to one mail address within 24 hours; 0: any number."),
+    integer_row("limit.otp_failures_per_account_day", live, "20", rate_or_off, "guesses",
+      "Wrong login codes of one account within 24 hours before it takes none; 0: any number."),
+    integer_row("limit.registrations_per_network_hour", live, "10", rate_or_off, "registrations",
+      "Registrations an hour from one network (an IPv4 address, an IPv6 /64); 0: any number."),
+    integer_row("limit.invitations_per_inviter_day", live, "20", rate_or_off, "mails",
+      "Invitations that one user may send within 24 hours; 0: any number."),
+    integer_row("limit.invitations_per_recipient_day", live, "3", rate_or_off, "mails",
+      "Invitations that one mail address gets within 24 hours; 0: any number."),
     integer_row("limit.redeem_tries_per_minute", live, "10", rate, "requests",
       "How often one user may try to redeem a code."),
     integer_row("limit.concurrent_runs", live, "10", {0, 1'000'000}, "runs",
