@@ -67,7 +67,7 @@ support_sources := $(wildcard tests/support/*.cpp)
 parsers := $(addprefix lib/,json.cpp request_target.cpp address_guard.cpp client_address.cpp network_set.cpp \
 	time_text.cpp caller.cpp trace.cpp access_note.cpp settings.cpp settings_load.cpp mail_message.cpp) \
 	$(addprefix lib/loop/http_client_,url.cpp head.cpp smtp_reply.cpp) \
-	$(addprefix fcgi/,input.cpp input_query.cpp input_value.cpp request.cpp refresh_cookie.cpp) \
+	$(addprefix fcgi/,confirmation.cpp input.cpp input_query.cpp input_value.cpp request.cpp refresh_cookie.cpp) \
 	$(addprefix runner/models/,openai.cpp anthropic.cpp turn_reader.cpp sse_reader.cpp provider_error.cpp) \
 	$(addprefix runner/tools/,arguments.cpp backend_answer.cpp search_backends.cpp fetch_backends.cpp \
 	basic_fetch.cpp html_text.cpp page_charset.cpp) \

@@ -2,6 +2,7 @@
 // sql/queries/runs.sql.
 #include <optional>
 
+#include "fcgi/confirmation.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/one_statement.h"
@@ -101,6 +102,7 @@ Task<Response> cancel_run(Services& services, Request& request) {
   co_return Response::ok();
 }
 
+// Whether a question or a confirmation is asked for is known behind the run's lock.
 Task<Response> answer_run(Services& services, Request& request) {
   Fields fields = Fields::of_body(request);
   std::string content =
@@ -110,9 +112,12 @@ Task<Response> answer_run(Services& services, Request& request) {
   }
   fields.check();
   std::string run_id(request.path_value("run_id"));
+  Confirmation confirmation = read_confirmation(content);
   Params params;
   params.text(run_id).text(content);
   params.integer(services.settings().integer("limit.input_bytes"));
+  params.text_or_null(confirmation.decision).text_or_null(confirmation.arguments);
+  params.text_or_null(confirmation.reason).text(confirmation.fault);
   Result given = co_await services.query_then_ring(request, query::run_input, std::move(params),
                                                    query::run_bell);
   services.ring(request, query::run_control_bell, Params().uuids({run_id}));

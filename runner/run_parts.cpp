@@ -88,7 +88,12 @@ void add_steps(RunParts& parts, const Result& turns, const Result& results, cons
   for (int i = 0; i < inputs.size(); ++i) {
     Row row = inputs[i];
     CallKey key{static_cast<int>(row.integer("turn")), std::string(row.text("tool_call_id"))};
-    parts.inputs.emplace(std::move(key), std::string(row.text("content")));
+    HumanInput input;
+    input.content = row.text("content");
+    input.decision = row.text_or_null("decision").value_or("");
+    input.arguments = row.text_or_null("arguments").value_or("");
+    input.reason = row.text_or_null("reason").value_or("");
+    parts.inputs.emplace(std::move(key), std::move(input));
   }
 }
 

@@ -24,6 +24,15 @@ struct ToolResult {
   std::string content;  // what the model reads: the result, or the error, as JSON text
 };
 
+// What a human answered to a question, or decided about a call.
+struct HumanInput {
+  std::string content;
+  std::string decision;   // of a confirmation, as the API stored it
+  std::string arguments;  // edited; empty: as the model wrote them
+  std::string reason;
+  bool approves() const { return decision == "approve"; }  // nothing else does
+};
+
 // By turn and tool_call_id.
 using CallKey = std::pair<int, std::string>;
 
@@ -45,7 +54,7 @@ struct RunParts {
 
   std::vector<FinishedTurn> turns;
   std::map<CallKey, ToolResult> results;
-  std::map<CallKey, std::string> inputs;
+  std::map<CallKey, HumanInput> inputs;
   int64_t last_step_seq = 1;  // events behind it belong to a step that is done again
 
   bool has_result(int turn, const std::string& call_id) const {

@@ -12,28 +12,6 @@
 namespace hostler::runner {
 namespace {
 
-// What a human decided about a call, or said to a question.
-struct Decision {
-  bool approves = true;
-  std::string arguments;  // edited; empty: as the model wrote them
-  std::string reason;
-};
-
-Decision decision_of(const std::string& content) {
-  Decision decision;
-  std::optional<Json> parsed = parse_json_or_nothing(content);
-  if (!parsed || !parsed->is_object()) {
-    // The API admitted "approve" and "deny" only, in any case.
-    decision.approves = content.find_first_of("pP") != std::string::npos;
-    return decision;
-  }
-  decision.approves = parsed->text_or("decision") == "approve";
-  const Json* arguments = parsed->find("arguments");
-  if (arguments != nullptr) decision.arguments = arguments->dump();
-  decision.reason = parsed->text_or("reason");
-  return decision;
-}
-
 void commit_outcome(AgentServices& services, const RunPtr& run, RunParts& parts,
                     ToolRecord record) {
   JsonWriter data;
@@ -119,8 +97,25 @@ Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   co_await services.events.committed(run);
 }
 
-std::string answer_json(const std::string& content) {
-  return JsonWriter().begin_object().member("answer", content).end_object().take();
+// What a human's answer makes of the call: its outcome, or nothing when it is to be made, with the
+// arguments that were approved.
+std::optional<ToolOutcome> outcome_of(AgentServices& services, const HumanInput& input,
+                                      ToolCall& call) {
+  ToolOutcome outcome;
+  if (services.tools.is_question(call.name)) {
+    outcome.result =
+        JsonWriter().begin_object().member("answer", input.content).end_object().take();
+    return outcome;
+  }
+  if (!input.approves()) {
+    outcome.error_code = "tool.denied";
+    outcome.error_message = !input.reason.empty()    ? input.reason
+                            : input.decision.empty() ? "The answer says neither yes nor no."
+                                                     : "The user denied the call.";
+    return outcome;
+  }
+  if (!input.arguments.empty()) call.arguments = input.arguments;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -135,46 +130,24 @@ std::string shown_arguments(const ToolCall& call) {
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts) {
   const FinishedTurn turn = parts.turns.back();
   std::vector<ToolCall> at_once;
-  std::vector<ToolCall> with_human;
-  for (const ToolCall& call : turn.calls) {
-    if (parts.has_result(turn.turn, call.id)) continue;
-    std::optional<ToolOutcome> refusal = services.tools.refuse(call, parts.tools);
-    if (refusal) {
-      commit_outcome(services, run, parts, record_of(turn.turn, call, std::move(*refusal), 0));
-    } else if (needs_human(services, parts, call)) {
-      with_human.push_back(call);
-    } else {
-      at_once.push_back(call);
-    }
-  }
-  // Answers that are there already: a question's is its result, a confirmation's decides.
   std::vector<ToolCall> unanswered;
-  for (ToolCall& call : with_human) {
-    auto place = parts.inputs.find({turn.turn, call.id});
-    if (place == parts.inputs.end()) {
-      unanswered.push_back(call);
-      continue;
+  for (ToolCall call : turn.calls) {
+    if (parts.has_result(turn.turn, call.id)) continue;
+    // What was answered holds, also when the persona would not ask any more.
+    auto answer = parts.inputs.find({turn.turn, call.id});
+    bool is_answered = answer != parts.inputs.end();
+    std::optional<ToolOutcome> outcome = services.tools.refuse(call, parts.tools);
+    if (!outcome && is_answered) {
+      outcome = outcome_of(services, answer->second, call);
+      // Edited arguments are judged like the model's own.
+      if (!outcome) outcome = services.tools.refuse(call, parts.tools);
     }
-    ToolOutcome outcome;
-    if (services.tools.is_question(call.name)) {
-      outcome.result = answer_json(place->second);
-      commit_outcome(services, run, parts, record_of(turn.turn, call, std::move(outcome), 0));
-      continue;
-    }
-    Decision decision = decision_of(place->second);
-    if (!decision.approves) {
-      outcome.error_code = "tool.denied";
-      outcome.error_message =
-          decision.reason.empty() ? "The user denied the call." : decision.reason;
-      commit_outcome(services, run, parts, record_of(turn.turn, call, std::move(outcome), 0));
-      continue;
-    }
-    if (!decision.arguments.empty()) call.arguments = decision.arguments;
-    std::optional<ToolOutcome> refusal = services.tools.refuse(call, parts.tools);
-    if (refusal) {
-      commit_outcome(services, run, parts, record_of(turn.turn, call, std::move(*refusal), 0));
+    if (outcome) {
+      commit_outcome(services, run, parts, record_of(turn.turn, call, std::move(*outcome), 0));
+    } else if (!is_answered && needs_human(services, parts, call)) {
+      unanswered.push_back(std::move(call));
     } else {
-      at_once.push_back(call);
+      at_once.push_back(std::move(call));
     }
   }
   if (!at_once.empty()) {

@@ -232,13 +232,13 @@ void AnthropicReader::take_usage(const Json& holder, bool is_final) {
   if (tokens == nullptr || !tokens->is_object()) return;
   ModelUsage counted = usage();
   if (tokens->find("input_tokens") != nullptr) {
-    counted.cache_read_tokens = tokens->integer_or("cache_read_input_tokens", 0);
-    counted.cache_write_tokens = tokens->integer_or("cache_creation_input_tokens", 0);
-    counted.input_tokens = tokens->integer_or("input_tokens", 0) + counted.cache_read_tokens +
-                           counted.cache_write_tokens;
+    counted.cache_read_tokens = tokens_in(*tokens, "cache_read_input_tokens");
+    counted.cache_write_tokens = tokens_in(*tokens, "cache_creation_input_tokens");
+    counted.input_tokens =
+        tokens_in(*tokens, "input_tokens") + counted.cache_read_tokens + counted.cache_write_tokens;
   }
   counted.measured = is_final;
-  if (is_final) counted.output_tokens = tokens->integer_or("output_tokens", counted.output_tokens);
+  if (is_final) counted.output_tokens = tokens_in(*tokens, "output_tokens", counted.output_tokens);
   set_usage(counted);
 }
 

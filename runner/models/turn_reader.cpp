@@ -8,6 +8,12 @@
 #include "runner/models/openai.h"
 
 namespace hostler {
+namespace {
+
+// Of one kind in one turn.
+constexpr int64_t tokens_max = 1'000'000'000;
+
+}  // namespace
 
 bool TurnReader::take_parsed(std::string_view text, std::optional<Json>& document) {
   if (fault_ || saw_last_event_) return false;
@@ -109,8 +115,11 @@ void TurnReader::add_arguments(ToolCall& call, std::string_view piece) {
   if (!fault_ && count_bytes(piece.size())) call.arguments += piece;
 }
 
+int64_t TurnReader::tokens_in(const Json& usage, std::string_view name, int64_t fallback) {
+  return std::clamp(usage.integer_or(name, fallback), int64_t{0}, tokens_max);
+}
+
 void TurnReader::set_usage(ModelUsage usage) {
-  constexpr int64_t tokens_max = 1'000'000'000;
   usage.input_tokens = std::clamp(usage.input_tokens, int64_t{0}, tokens_max);
   usage.output_tokens = std::clamp(usage.output_tokens, int64_t{0}, tokens_max);
   usage.cache_read_tokens = std::clamp(usage.cache_read_tokens, int64_t{0}, usage.input_tokens);

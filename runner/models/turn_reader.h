@@ -54,6 +54,8 @@ class TurnReader {
   ToolCall* call_numbered(int64_t number);
   ToolCall* open_call(int64_t number);
   void add_arguments(ToolCall& call, std::string_view piece);
+  // A count of the provider's, in bounds in which counts can be added; the fallback when absent.
+  static int64_t tokens_in(const Json& usage, std::string_view name, int64_t fallback = 0);
   // What the provider counted, brought into sane bounds: it becomes money. All zero says nothing.
   void set_usage(ModelUsage usage);
   const ModelUsage& usage() const { return turn_.usage; }

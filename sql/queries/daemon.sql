@@ -168,7 +168,7 @@ WHERE run_id = $1 ORDER BY turn, last_seq;
 
 -- name: run_inputs
 -- What humans answered to the run. $1 run uuid
-SELECT turn, tool_call_id, kind, content FROM run_inputs WHERE run_id = $1;
+SELECT turn, tool_call_id, content, decision, arguments, reason FROM run_inputs WHERE run_id = $1;
 
 -- name: run_tool_commit
 -- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 turn integer, $5 tool_call_id text, $6 tool_name text,

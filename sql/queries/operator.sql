@@ -258,8 +258,8 @@ usage AS (
 used AS (SELECT run_id, sum(credits) AS credits FROM usage GROUP BY run_id),
 holding AS (SELECT org_id, sum(credits_held) AS held FROM run WHERE credits_held > 0 GROUP BY org_id),
 recorded AS (
-    SELECT org_id, day, model, count(*) AS record_count, sum(input_tokens) AS input_tokens,
-           sum(output_tokens) AS output_tokens, sum(cost_nano_usd) AS cost_nano_usd
+    SELECT org_id, day, model, count(*) AS record_count, saturated(sum(input_tokens)) AS input_tokens,
+           saturated(sum(output_tokens)) AS output_tokens, saturated(sum(cost_nano_usd)) AS cost_nano_usd
     FROM usage GROUP BY 1, 2, 3),
 summed AS (
     SELECT org_id, day, model, record_count, input_tokens, output_tokens, cost_nano_usd

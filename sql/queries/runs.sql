@@ -44,8 +44,9 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 SELECT run_cancel($1);
 
 -- name: run_input
--- $1 run uuid, $2 content text, $3 bytes_setting bigint
-SELECT run_input($1, $2, $3);
+-- $1 run uuid, $2 content text, $3 bytes_setting bigint, $4 decision text or null, $5 arguments json or null,
+-- $6 reason text or null, $7 fault text
+SELECT run_input($1, $2, $3, $4, $5, $6, $7);
 
 -- name: run_guard
 -- Raises what keeps the caller from answering for the run. $1 run uuid

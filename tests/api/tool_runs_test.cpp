@@ -116,6 +116,63 @@ TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNone) {
   EXPECT_EQ(asked.end().status, "completed");
 }
 
+// What one reader takes and another refuses must not become a call that nobody approved.
+TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNotReadWhole) {
+  Asked asked = ask_to_search();
+  const std::string deep = std::string(70, '[') + std::string(70, ']');
+  for (const std::string& content : Texts{
+           R"({"decision":"deny","decision":"deny","reason":"stop"})",
+           R"({"decision":"deny","x":)" + deep + R"(,"reason":"stop"})",
+           R"({"decision":"deny","x":1e999,"reason":"stop"})",
+           R"({"decision":"deny","arguments":{"query":"p","query":"q"}})",
+           R"({"decision":"approve","x":1e999,"arguments":{"query":"edited"}})",
+           R"({"decision":"approve","decision":"deny"})",
+           R"({"decision":"approve","reason":"\ud800"})",
+           R"({"decision":"approve","arguments":null})",
+           R"({"decision":"approve"} approve)",
+           "approve deny",
+       }) {
+    Answer refused = asked.answer(content);
+    EXPECT_TRUE(has_fault(refused, "content", "bad_format")) << content;
+    EXPECT_NE(refused.body.find("answer approve, deny, or"), std::string::npos) << refused.body;
+  }
+  EXPECT_EQ(asked.user.client.get("/v1/runs/" + asked.run_id).member("status"),
+            "waiting_for_input");
+  EXPECT_TRUE(story_of(asked.user.client, asked.run_id).all("tool.result").empty());
+  EXPECT_EQ(asked.answer(R"({"decision":"deny","x":[1]})").status, 200);
+  EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
+}
+
+// As an API that stored no decisions left it.
+TEST(ToolConfirmations, WithoutAStoredDecisionAreNotApproved) {
+  Asked asked = ask_to_search();
+  tool_stack().sql().run_text(fmt::format(
+      "BEGIN; ALTER TABLE run_inputs DROP CONSTRAINT IF EXISTS run_inputs_decision; "
+      "INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content) "
+      "SELECT id, (input_request ->> 'request_id')::uuid, org_id, "
+      "(input_request ->> 'turn')::integer, input_request ->> 'tool_call_id', 'tool_confirmation', "
+      "'{{\"decision\":\"approve\"}}' FROM runs WHERE id = '{0}'; "
+      "INSERT INTO run_events (run_id, seq, type, data) "
+      "SELECT id, last_seq + 1, 'run.input_provided', '{{}}' FROM runs WHERE id = '{0}'; "
+      "UPDATE runs SET status = 'running', last_seq = last_seq + 1, input_request = NULL, "
+      "input_deadline = NULL, active_since = clock_timestamp(), after_input = true "
+      "WHERE id = '{0}'; COMMIT",
+      asked.run_id));
+  EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
+}
+
+TEST(ToolConfirmations, HoldAlsoWhenThePersonaAsksForNoneAnyMore) {
+  Asked asked = ask_to_search();
+  std::string persona =
+      sql_value(tool_stack(), "SELECT persona_row_id FROM runs WHERE id = '" + asked.run_id + "'");
+  EXPECT_EQ(
+      asked.user.client.patch("/v1/personas/" + persona + "?scope=org", R"({"confirm_tools":[]})")
+          .status,
+      200);
+  EXPECT_EQ(asked.answer("deny").status, 200);
+  EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
+}
+
 TEST(ToolConfirmations, OfParallelAnswersExactlyOneWins) {
   Asked asked = ask_to_search();
   std::vector<Call> calls;

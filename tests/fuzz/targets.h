@@ -11,6 +11,7 @@ using TargetFunction = void (*)(std::string_view input);
 
 void address(std::string_view input);
 void body(std::string_view input);
+void confirmation(std::string_view input);
 void cookie(std::string_view input);
 void cursor(std::string_view input);
 void fastcgi(std::string_view input);
@@ -36,9 +37,10 @@ struct TargetRow {
   TargetFunction function;
 };
 
-constexpr std::array<TargetRow, 21> targets = {{
+constexpr std::array<TargetRow, 22> targets = {{
     {"address", address},
     {"body", body},
+    {"confirmation", confirmation},
     {"cookie", cookie},
     {"cursor", cursor},
     {"fastcgi", fastcgi},

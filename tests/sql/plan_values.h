@@ -132,6 +132,7 @@ inline PlanValues plan_values(DbSession& session) {
       {"last_seq", "9"},
       {"request", "'{\"kind\": \"question\", \"turn\": 2, \"tool_call_id\": \"c\"}'"},
       {"run_input.run", waiting_run},
+      {"run_input.decision", "'approve'"},
       {"run_turn_commit.run", owned_run},
       {"run_tool_commit.run", owned_run},
       {"run_wait.run", owned_run},

@@ -294,7 +294,7 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
   for (int i = 0; i < 10; ++i) {
     workers.emplace_back([&] {
       Params params;
-      params.text(run_id).text("blue").integer(100);
+      params.text(run_id).text("blue").integer(100).null().null().null().text("no decision");
       ErrorCode code = code_of([&] { world_.as_owner(query::run_input, params); });
       if (code == ErrorCode::count_) ++won;
       if (code == ErrorCode::runs_not_waiting) ++late;
@@ -307,24 +307,32 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
   EXPECT_GT(world_.claim(daemon_id, run_id), epoch);
 }
 
-TEST_F(RunStatesTest, AConfirmationTakesOnlyItsThreeForms) {
+TEST_F(RunStatesTest, OnlyAConfirmationTakesAndKeepsADecision) {
   std::string daemon_id = world_.new_daemon("a");
-  std::string run_id = world_.new_run(world_.new_thread());
-  int64_t epoch = world_.claim(daemon_id, run_id);
-  ASSERT_TRUE(wait(daemon_id, run_id, epoch, "tool_confirmation"));
-  for (const char* wrong : {"yes", "{}", "{\"decision\": \"maybe\"}", "[1]", "{\"decision\"",
-                            "{\"decision\": \"approve\", \"arguments\": 5}"}) {
-    Params params;
-    params.text(run_id).text(wrong).integer(100);
-    EXPECT_EQ(code_of([&] { world_.as_owner(query::run_input, params); }),
-              ErrorCode::validation_error)
-        << wrong;
-  }
-  EXPECT_EQ(run_column("status", run_id), "waiting_for_input");
-  Params right;
-  right.text(run_id).text(R"({"decision": "approve", "arguments": {"query": "x"}})");
-  right.integer(100);
-  EXPECT_EQ(code_of([&] { world_.as_owner(query::run_input, right); }), ErrorCode::count_);
+  auto waiting_run = [&](const char* kind) {
+    std::string run_id = world_.new_run(world_.new_thread());
+    EXPECT_TRUE(wait(daemon_id, run_id, world_.claim(daemon_id, run_id), kind));
+    return run_id;
+  };
+  const char* kept =
+      "(SELECT concat_ws(' ', content, decision, arguments, reason) FROM run_inputs WHERE run_id = "
+      "id)";
+  std::string asks = waiting_run("tool_confirmation");
+  Params none;
+  none.text(asks).text("approve?").integer(100).null().null().null().text("a word too much");
+  EXPECT_EQ(code_of([&] { world_.as_owner(query::run_input, none); }), ErrorCode::validation_error);
+  EXPECT_EQ(run_column("status", asks), "waiting_for_input");
+  Params decided;
+  decided.text(asks).text("…").integer(100).text("approve").text(R"({"q":  1.50})").text("why");
+  decided.text("");
+  world_.as_owner(query::run_input, decided);
+  EXPECT_EQ(run_column(kept, asks), R"(… approve {"q":  1.50} why)") << "byte for byte";
+
+  std::string question = waiting_run("question");
+  Params said;
+  said.text(question).text("deny").integer(100).text("deny").null().text("why").text("");
+  world_.as_owner(query::run_input, said);
+  EXPECT_EQ(run_column(kept, question), "deny");
 }
 
 TEST_F(RunStatesTest, ARunThatNobodyAnswersInTimeFails) {

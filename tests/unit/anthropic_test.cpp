@@ -174,6 +174,17 @@ TEST(AnthropicReader, EstimatesTheOutputUntilItIsCounted) {
   EXPECT_EQ(turn.turn.usage.output_tokens, 2);
 }
 
+TEST(AnthropicReader, BoundsWhatIsCountedBeforeItIsAdded) {
+  ReadTurn turn = read({R"({"type":"message_start","message":{"usage":{)"
+                        R"("input_tokens":9223372036854775807,)"
+                        R"("cache_read_input_tokens":9223372036854775807,)"
+                        R"("cache_creation_input_tokens":-9223372036854775808}}})",
+                        message_delta("end_turn", 1), stop});
+  EXPECT_EQ(turn.turn.usage.input_tokens, 1'000'000'000);
+  EXPECT_EQ(turn.turn.usage.cache_read_tokens, 1'000'000'000);
+  EXPECT_EQ(turn.turn.usage.cache_write_tokens, 0);
+}
+
 TEST(AnthropicReader, ReadsTheStopReasons) {
   const std::vector<std::pair<std::string, FinishReason>> reasons = {
       {"end_turn", FinishReason::stop},     {"stop_sequence", FinishReason::stop},
