@@ -35,7 +35,7 @@ SELECT subscription_cancel($1) AS item;
 
 -- name: subscription_upkeep
 -- The daemon's: grants what is due, marks what has run out. $1 at_most integer
-SELECT subscription_upkeep($1);
+SELECT granted, more, fault FROM subscription_upkeep($1);
 
 -- name: entitlement_list
 -- $1 org uuid or null, $2 known json
