@@ -36,7 +36,7 @@ DECLARE
     is_by_id boolean := (SELECT a.atttypid = 'uuid'::regtype FROM pg_partitioned_table t JOIN pg_attribute a
                          ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0] WHERE t.partrelid = parent);
 BEGIN
-    -- Several daemons find at once that it is missing. The second look is behind the lock and sees what they made.
+    -- Several find at once that it is missing. This look is behind the lock, and sees what they made.
     PERFORM pg_advisory_xact_lock(hashtextextended('partitions of ' || parent, 0));
     IF EXISTS (SELECT FROM range_partitions(parent) p
                WHERE p.begins < range_partition_make.ends AND p.ends > range_partition_make.begins) THEN
@@ -72,6 +72,8 @@ BEGIN
         GROUP BY m.month, m.begins, m.ends HAVING coalesce(max(p.ends) < m.ends, true)
         ORDER BY m.month
     LOOP
+        -- Another daemon is at it: nobody waits for that.
+        EXIT WHEN NOT pg_try_advisory_xact_lock(hashtextextended('partitions of ' || parent, 0));
         made := made + range_partition_make(parent, (SELECT relname FROM pg_class WHERE oid = parent)
             || to_char(missing.month, '_YYYY_MM'), missing.begins, missing.ends)::integer;
     END LOOP;

@@ -17,7 +17,10 @@ class GrantFaults : public testing::Test {
         "INSERT INTO plan_entitlements (plan_id, key, value, value_type) "
         "SELECT id, 'credits.monthly_grant', '7', 'integer' FROM plans");
   }
-  std::string sql(const std::string& text) { return std::string(owner_.run_text(text).text()); }
+  std::string sql(const std::string& text) {
+    Result answer = owner_.run_text(text);
+    return answer.empty() ? "" : std::string(answer.text());
+  }
   // Users with a subscription of which a month is due, each since an hour less than the one before.
   void add_due(int from, int to) {
     sql(

@@ -17,7 +17,10 @@ namespace {
 
 class Partitions : public testing::Test {
  protected:
-  std::string sql(const std::string& text) { return std::string(owner_.run_text(text).text()); }
+  std::string sql(const std::string& text) {
+    Result answer = owner_.run_text(text);
+    return answer.empty() ? "" : std::string(answer.text());
+  }
   // The name of the month's partition, so many months from now.
   std::string month(int from_now) {
     return sql(

@@ -90,7 +90,7 @@ TEST_F(MaintenanceTest, OfAMonthsFirstMinuteStandsInNobodysWay) {
   EXPECT_EQ(lock_faults, 0) << "of so many looks: " << looks;
   EXPECT_GT(looks, 3) << "nobody looked while it was done";
   EXPECT_EQ(partitions(), before);
-  EXPECT_EQ(story_of(user_.client, run_id).status, "completed");
+  EXPECT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed");
 }
 
 TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
