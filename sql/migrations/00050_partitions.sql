@@ -189,7 +189,7 @@ CREATE FUNCTION access_log_files_prune(at_most integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WITH gone AS (
         DELETE FROM access_log_files WHERE file = ANY (ARRAY(
-            SELECT file FROM access_log_files WHERE updated_at < clock_timestamp() - interval '2 days'
+            SELECT file FROM access_log_files WHERE updated_at < now() - interval '2 days'
             ORDER BY updated_at LIMIT at_most FOR UPDATE SKIP LOCKED))
         RETURNING 1)
     SELECT count(*) FROM gone
