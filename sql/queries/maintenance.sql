@@ -1,5 +1,5 @@
--- The daemon's periodic jobs (runner/maintenance/jobs.cpp), each a transaction of its own. Each answers more: whether it
--- is to be asked again at once; and fault: what went wrong with a part that it left out, else null.
+-- The daemon's periodic jobs (runner/maintenance/jobs.cpp), each a transaction of its own. Each answers more: whether
+-- it is to be asked again at once; and fault: what went wrong with a part that it left out, else null.
 
 -- name: event_partitions
 -- Partitions of events ahead of time.
