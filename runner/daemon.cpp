@@ -5,13 +5,8 @@
 
 #include "lib/log.h"
 #include "lib/service_notify.h"
-#include "queries/access_log.h"
-#include "queries/admin_overview.h"
 #include "queries/daemon.h"
 #include "queries/health.h"
-#include "queries/idempotency.h"
-#include "queries/outbox.h"
-#include "queries/plans.h"
 #include "queries/settings.h"
 #include "schema_version.h"
 
@@ -25,13 +20,7 @@ constexpr int64_t silence_most_ms = 3'000;
 constexpr int64_t listening_silence_most_ms = 600;
 constexpr int64_t registration_retry_ms = 250;
 constexpr int64_t listening_check_ms = 250;
-constexpr int64_t inputs_check_ms = 1000;
-constexpr int inputs_expired_max = 100;
-constexpr int64_t upkeep_ms = 60 * 1000;
-constexpr int64_t fold_ms = 10 * 1000;
 constexpr int64_t metrics_ms = 15 * 1000;
-constexpr int64_t pruned_max = 5000;  // rows of a table at once: well within the statement's time
-constexpr int64_t subscriptions_max = 5000;
 constexpr int64_t drain_limit_ms = 15'000;
 constexpr int64_t outbound_limit_ms = 5'000;  // the longest that a captcha's server may take
 
@@ -144,9 +133,8 @@ Task<void> Daemon::begin() {
   tasks_.add("leases", queue_->renew_forever());
   tasks_.add("cancels", queue_->watch_cancels_forever());
   tasks_.add("listening", watch_listening_forever());
-  tasks_.add("inputs", expire_inputs_forever());
-  tasks_.add("upkeep", upkeep_forever());
-  tasks_.add("counts", fold_counts_forever());
+  maintenance_ = std::make_unique<Maintenance>(loop_, db_, settings_, metrics_);
+  tasks_.add("maintenance", maintenance_->begin(tasks_));
   tasks_.add("metrics", ask_for_metrics_forever());
   begin_access_log();
   tasks_.add("mails", outbox_->mails_forever());
@@ -284,28 +272,6 @@ Task<void> Daemon::watch_listening_forever() {
   }
 }
 
-Task<void> Daemon::expire_inputs_forever() {
-  for (;;) {
-    Batch batch;
-    batch.add(query::run_expire_inputs, Params().integer(inputs_expired_max));
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-    if (outcome.error) log_warning("inputs_not_expired", {{"cause", outcome.error->cause}});
-    co_await sleep_ms(loop_, inputs_check_ms);
-  }
-}
-
-// The dashboard's counts, as they were appended; apart from the upkeep, so that no fault there
-// lets them pile up.
-Task<void> Daemon::fold_counts_forever() {
-  for (;;) {
-    Batch batch;
-    batch.add(query::platform_fold);
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-    if (outcome.error) log_warning("counts_not_folded", {{"cause", outcome.error->cause}});
-    co_await sleep_ms(loop_, fold_ms);
-  }
-}
-
 // What no daemon knows by itself. While the database is away the old numbers stay, with their time.
 Task<void> Daemon::ask_for_metrics_forever() {
   for (;;) {
@@ -315,36 +281,6 @@ Task<void> Daemon::ask_for_metrics_forever() {
     if (!outcome.error) metrics_.take_facts(outcome.results.at(0).front());
     co_await sleep_ms(loop_, metrics_ms);
   }
-}
-
-Task<void> Daemon::upkeep_forever() {
-  for (;;) {
-    Batch batch;
-    batch.add(query::event_partitions);
-    batch.add(query::subscription_upkeep, Params().integer(subscriptions_max));
-    batch.add(query::auth_prune, Params().integer(pruned_max));
-    batch.add(query::outbox_prune, Params().integer(pruned_max));
-    batch.add(query::idempotency_prune, Params().integer(pruned_max));
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-    if (outcome.error) log_warning("upkeep_failed", {{"cause", outcome.error->cause}});
-    co_await drop_expired();
-    co_await sleep_ms(loop_, upkeep_ms);
-  }
-}
-
-// Each by itself: it may have to wait for readers, and then comes again.
-Task<void> Daemon::drop_expired() {
-  std::shared_ptr<const Settings> settings = settings_.current();
-  Batch log_batch;
-  log_batch.add(query::access_log_upkeep,
-                Params().integer(settings->integer("access_log.retention_days")));
-  BatchOutcome log_outcome = co_await db_.attempt(std::move(log_batch));
-  if (log_outcome.error) log_warning("upkeep_failed", {{"cause", log_outcome.error->cause}});
-  Batch events_batch;
-  events_batch.add(query::run_events_prune,
-                   Params().integer(settings->integer("run_events.retention_days")));
-  BatchOutcome events_outcome = co_await db_.attempt(std::move(events_batch));
-  if (events_outcome.error) log_warning("upkeep_failed", {{"cause", events_outcome.error->cause}});
 }
 
 void Daemon::drain(std::function<void()> done) {

@@ -16,6 +16,7 @@
 #include "runner/access_log/tailer.h"
 #include "runner/delivery/outbox.h"
 #include "runner/event_log.h"
+#include "runner/maintenance/maintenance.h"
 #include "runner/outbound/outbound_door.h"
 #include "runner/run_queue.h"
 #include "runner/runner_metrics.h"
@@ -55,11 +56,7 @@ class Daemon {
   Task<void> begin();
   Task<void> register_daemon();
   Task<void> watch_listening_forever();
-  Task<void> upkeep_forever();
-  Task<void> drop_expired();
-  Task<void> fold_counts_forever();
   Task<void> ask_for_metrics_forever();
-  Task<void> expire_inputs_forever();
   Task<void> reload_settings();
   int streams() const;
   void begin_access_log();
@@ -88,6 +85,7 @@ class Daemon {
   std::unique_ptr<RunQueue> queue_;
   std::unique_ptr<AccessLogTailer> access_log_;
   std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<OutboundDoor> outbound_;
   TaskSet tasks_;  // last: its coroutines use all of the above
 };

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "runner/maintenance/jobs.h"
 #include "schema_version.h"
 
 namespace hostler::runner {
@@ -63,6 +64,7 @@ constexpr ReadRow<const char*> shared_rows[] = {
     {gauge, "hostler_database_connections", "", "Connections to Postgres, everybody's.", "connections"},
     {gauge, "hostler_database_connections_max", "", "What max_connections allows.", "connections_max"},
     {gauge, "hostler_database_bytes", "", "Size of the database.", "bytes"},
+    {gauge, "hostler_partition_months_ahead", "table=\"run_events\"", "Months behind this one whose partition is there.", "event_months_ahead"},
     {gauge, "hostler_database_asked_timestamp_seconds", "", "When the database last answered with these numbers.", "now_us"},
 };
 // clang-format on
@@ -97,7 +99,8 @@ enum CountedRow : size_t {
   turn_seconds,
   tokens,
   tool_calls,
-  outbound_calls
+  outbound_calls,
+  maintenance_failures
 };
 
 template <size_t size>
@@ -121,6 +124,14 @@ std::vector<std::string> tool_series() {
     for (std::string_view result : tool_results) {
       series.push_back(fmt::format("tool=\"{}\",result=\"{}\"", name, result));
     }
+  }
+  return series;
+}
+
+std::vector<std::string> job_series() {
+  std::vector<std::string> series;
+  for (const Job& job : maintenance_jobs()) {
+    series.push_back(fmt::format("job=\"{}\"", job.statement->name));
   }
   return series;
 }
@@ -152,6 +163,8 @@ std::vector<MetricRow> metric_rows() {
       {counter, "hostler_runner_outbound_calls_total",
        "Calls that the pool made through this daemon, by what became of them.",
        labelled("result", outbound_results)},
+      {counter, "hostler_runner_maintenance_failures_total",
+       "Times that a periodic job, or a part of it, failed.", job_series()},
       {gauge,
        "hostler_runner_info",
        "1, with the version of program and schema.",
@@ -163,7 +176,7 @@ std::vector<MetricRow> metric_rows() {
   return rows;
 }
 
-constexpr size_t info_row = outbound_calls + 1;
+constexpr size_t info_row = maintenance_failures + 1;
 
 // The places of the tables' rows follow each other as they stand, labels within a name. Behind the
 // row `last`.
@@ -223,6 +236,10 @@ void RunnerMetrics::count_ending(const Ending& ending) {
 
 void RunnerMetrics::count_outbound(OutboundResult result) {
   metrics_.seat(0).count(outbound_calls, static_cast<size_t>(result));
+}
+
+void RunnerMetrics::count_maintenance_failure(size_t job) {
+  metrics_.seat(0).count(maintenance_failures, job);
 }
 
 void RunnerMetrics::take_facts(const Row& facts) {

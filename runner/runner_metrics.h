@@ -42,6 +42,8 @@ class RunnerMetrics {
   void count_wait();
   void count_ending(const Ending& ending);
   void count_outbound(OutboundResult result);
+  // job: its place in maintenance_jobs().
+  void count_maintenance_failure(size_t job);
   // Of the whole installation, as query::metrics_facts answers: every daemon says the same.
   void take_facts(const Row& facts);
   std::string prometheus_text(const RunnerCounts& counts);

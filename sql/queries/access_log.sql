@@ -6,10 +6,6 @@
 -- $1 file text, $2 bytes_from bigint, $3 bytes_to bigint, $4 entries json
 SELECT bytes_read, set_aside, bad_entry, reason FROM access_log_append($1, $2, $3, $4);
 
--- name: access_log_upkeep
--- $1 retention_days integer
-SELECT access_log_upkeep($1);
-
 -- name: access_log_page
 -- Behind access.authenticate. $1 wanted jsonb
 SELECT access_log_page($1) AS page;

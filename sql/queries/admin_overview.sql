@@ -7,7 +7,3 @@ SELECT dashboard_json() AS item;
 -- name: node_list
 -- The daemons that live.
 SELECT node_list() AS item;
-
--- name: platform_fold
--- The daemon's: folds what was counted into days.
-SELECT platform_fold();

@@ -180,10 +180,6 @@ SELECT run_tool_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS held;
 -- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 last_seq bigint, $5 request jsonb, $6 wait_seconds bigint
 SELECT run_wait($1, $2, $3, $4, $5, $6) AS held;
 
--- name: run_expire_inputs
--- $1 at_most integer
-SELECT run_expire_inputs($1);
-
 -- name: run_finish
 -- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 status text, $5 last_seq bigint, $6 code text or null,
 -- $7 message text or null, $8 answer text, $9 incomplete boolean
@@ -216,16 +212,5 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
        current_setting('max_connections')::integer AS connections_max,
        pg_database_size(current_database()) AS bytes,
+       month_partitions_ahead('run_events') AS event_months_ahead,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us;
-
--- name: event_partitions
--- Partitions ahead of time.
-SELECT run_events_make_partitions();
-
--- name: run_events_prune
--- $1 retention_days integer
-SELECT run_events_prune($1) AS dropped;
-
--- name: auth_prune
--- Counters, tokens and sessions that are long over. $1 at_most integer
-SELECT auth_prune($1);

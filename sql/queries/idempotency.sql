@@ -8,7 +8,3 @@ SELECT secret_id, key_version, wrapped_key, sealed, new_secret_id FROM idempoten
 -- name: idempotency_keep
 -- $1 call_hash bytea, $2 body_hash bytea, $3 secret jsonb
 SELECT idempotency_keep($1, $2, $3);
-
--- name: idempotency_prune
--- Answers that are older than a day. $1 at_most integer
-SELECT idempotency_prune($1);

@@ -79,10 +79,6 @@ SELECT outbox_delivered($1, $2, $3, $4) AS held;
 -- $6 retry_after_ms bigint or null, $7 is_final boolean, $8 is_gone boolean
 SELECT outbox_failed($1, $2, $3, $4, $5, $6, $7, $8) AS held;
 
--- name: outbox_prune
--- $1 at_most integer
-SELECT outbox_prune($1);
-
 -- name: email_config_load
 -- What administrators stored, for the daemon; no row when nothing is.
 SELECT c.sender, c.smtp_host, c.smtp_port, c.smtp_user, c.smtp_tls_mode, s.id AS secret_id, s.key_version,

@@ -33,10 +33,6 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 -- $1 subscription uuid
 SELECT subscription_cancel($1) AS item;
 
--- name: subscription_upkeep
--- The daemon's: grants what is due, marks what has run out. $1 at_most integer
-SELECT subscription_upkeep($1);
-
 -- name: entitlement_list
 -- $1 org uuid or null, $2 known json
 SELECT entitlement_list($1, $2) AS item;

@@ -156,7 +156,9 @@ TEST_F(AccessLog, KeepsADayForEachPartitionAndDropsThemWhole) {
   ask("SELECT access_log_make_partition(current_date - 29)");
   EXPECT_EQ(append("old", 0, 5, ""), 5);
   ask("UPDATE access_log_files SET updated_at = now() - interval '3 days' RETURNING 1");
-  ask("SELECT access_log_upkeep(30)");
+  EXPECT_EQ(ask("SELECT access_log_prune(30)"), "1");
+  EXPECT_EQ(ask("SELECT access_log_prune(30)"), "0");
+  EXPECT_EQ(ask("SELECT access_log_files_prune(10)"), "1");
   EXPECT_EQ(ask("SELECT to_regclass('access_log_' || to_char(current_date - 40, 'YYYY_MM_DD')) IS "
                 "NULL"),
             "t");

@@ -1,9 +1,9 @@
-// What the daemon's upkeep takes away of sessions and counters, and what it leaves.
+// What the daemon's maintenance takes away of sessions and counters, and what it leaves.
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "queries/daemon.h"
+#include "queries/maintenance.h"
 #include "tests/support/database.h"
 
 namespace hostler::testing_support {
@@ -28,7 +28,10 @@ class AuthPrune : public ::testing::Test {
         "'), id, now() - interval '" + ended + "' FROM made");
   }
   std::string value(const std::string& text) { return std::string(owner_.run_text(text).text()); }
-  void prune(int64_t at_most) { runner_.run(query::auth_prune, Params().integer(at_most)); }
+  // Answers whether more may be there.
+  bool prune(int64_t at_most) {
+    return runner_.run(query::auth_prune, Params().integer(at_most))[0].boolean("more");
+  }
 
   TestDatabase database_;
   DbSession owner_;
@@ -55,16 +58,28 @@ TEST_F(AuthPrune, KeepsASessionWithANewerRefreshToken) {
   EXPECT_EQ(value("SELECT count(*) FROM refresh_tokens"), "1");
 }
 
+TEST_F(AuthPrune, IsDoneByOneAtATime) {
+  add_session("old", "25 hours");
+  DbSession other = database_.as_runner();
+  other.begin();
+  other.run(query::auth_prune, Params().integer(1));
+  prune(100);
+  EXPECT_EQ(value("SELECT count(*) FROM sessions"), "1") << "the other one is at it";
+  other.rollback();
+  prune(100);
+  EXPECT_EQ(value("SELECT count(*) FROM sessions"), "0");
+}
+
 TEST_F(AuthPrune, TakesOldCountersAndNoMoreRowsThanItMay) {
   owner_.run_text(
       "INSERT INTO login_failures SELECT 'x', '10.0.0.1', now() - interval '2 days' "
       "FROM generate_series(1, 5)");
   owner_.run_text("INSERT INTO login_failures VALUES ('y', '10.0.0.1', now())");
   owner_.run_text("INSERT INTO attempts VALUES ('k', 's', now() - interval '2 days')");
-  prune(3);
+  EXPECT_TRUE(prune(3));
   EXPECT_EQ(value("SELECT count(*) FROM login_failures"), "3");
   EXPECT_EQ(value("SELECT count(*) FROM attempts"), "0");
-  prune(3);
+  EXPECT_FALSE(prune(3));
   EXPECT_EQ(value("SELECT string_agg(login_key, ' ') FROM login_failures"), "y");
 }
 

@@ -11,6 +11,7 @@
 #include "lib/error.h"
 #include "lib/json.h"
 #include "queries/admin_overview.h"
+#include "queries/maintenance.h"
 #include "tests/support/run_world.h"
 
 namespace hostler {

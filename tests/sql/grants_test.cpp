@@ -8,6 +8,7 @@
 #include "tests/support/run_money.h"
 
 #include "queries/access.h"
+#include "queries/maintenance.h"
 #include "queries/plans.h"
 
 namespace hostler {

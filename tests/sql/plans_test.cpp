@@ -31,7 +31,6 @@ const std::set<std::string> tables_that_stay_small = {
 
 // Meant to read much, and why that may be.
 const std::map<std::string, std::string> reads_much = {
-    {"access_log_upkeep", "once a minute it looks at the partitions and at what is long read"},
     {"credit_bulk_adjust", "it changes every account"},
     {"credit_reset_all", "it changes every account"},
 };

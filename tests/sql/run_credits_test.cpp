@@ -10,6 +10,7 @@
 
 #include "lib/error.h"
 #include "queries/daemon.h"
+#include "queries/maintenance.h"
 #include "queries/runs.h"
 #include "queries/threads.h"
 #include "tests/support/run_money.h"

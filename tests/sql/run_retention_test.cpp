@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "queries/daemon.h"
+#include "queries/maintenance.h"
 #include "tests/support/run_world.h"
 
 namespace hostler::testing_support {

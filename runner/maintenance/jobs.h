@@ -1,0 +1,23 @@
+// What the daemon does again and again for the whole installation, a row each: runner/maintenance/
+// maintenance.h runs them, the metrics name them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "lib/loop/db.h"
+#include "lib/settings.h"
+
+namespace hostler::runner {
+
+// A statement of sql/queries/maintenance.sql, whose name is the job's in log and metrics.
+struct Job {
+  const Statement* statement;
+  int64_t period_ms;
+  Params (*params)(const Settings& settings);  // with the settings of the moment
+};
+
+// The first one is done, alone, before the others begin.
+std::span<const Job> maintenance_jobs();
+
+}  // namespace hostler::runner

@@ -1,0 +1,54 @@
+// See runner/maintenance/maintenance.h.
+#include "runner/maintenance/maintenance.h"
+
+#include "lib/log.h"
+
+namespace hostler::runner {
+namespace {
+
+// For so long a job goes on with its pages; then its connection is free until the next round.
+constexpr int64_t round_ms_max = 20 * 1000;
+
+}  // namespace
+
+Task<void> Maintenance::begin(TaskSet& tasks) {
+  co_await run(0);
+  for (size_t job = 0; job < maintenance_jobs().size(); ++job) {
+    tasks.add(maintenance_jobs()[job].statement->name, repeat(job, job == 0));
+  }
+}
+
+Task<void> Maintenance::repeat(size_t job, bool is_done) {
+  for (;;) {
+    if (!is_done) co_await run(job);
+    is_done = false;
+    co_await sleep_ms(loop_, maintenance_jobs()[job].period_ms);
+  }
+}
+
+// A round of a job: pages until nothing more is to be done. Between two pages whoever waits for a
+// connection gets it.
+Task<void> Maintenance::run(size_t job) {
+  const Job& row = maintenance_jobs()[job];
+  int64_t end_ms = loop_.now_ms() + round_ms_max;
+  for (bool is_more = true; is_more && loop_.now_ms() < end_ms;) {
+    Batch page;
+    page.add(*row.statement, row.params(*settings_.current()));
+    BatchOutcome outcome = co_await db_.attempt(std::move(page));
+    if (outcome.error) {
+      note_failure(job, outcome.error->cause);
+      co_return;
+    }
+    Row answer = outcome.results.at(0).front();
+    if (!answer.is_null("fault")) note_failure(job, std::string(answer.text("fault")));
+    is_more = answer.boolean("more");
+  }
+}
+
+void Maintenance::note_failure(size_t job, const std::string& cause) {
+  log_warning("maintenance_failed",
+              {{"job", maintenance_jobs()[job].statement->name}, {"cause", cause}});
+  metrics_.count_maintenance_failure(job);
+}
+
+}  // namespace hostler::runner

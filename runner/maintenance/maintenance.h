@@ -1,0 +1,36 @@
+// Runs the daemon's periodic jobs. Each page of a job is a transaction of its own and each job a
+// task of its own, so that none holds up or rolls back another. Every daemon runs all of them: the
+// statements bear that. Built by the daemon.
+#pragma once
+
+#include <string>
+
+#include "lib/loop/live_settings.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task_set.h"
+#include "runner/maintenance/jobs.h"
+#include "runner/runner_metrics.h"
+
+namespace hostler::runner {
+
+class Maintenance {
+ public:
+  // All must outlive its tasks.
+  Maintenance(Loop& loop, Database& db, const LiveSettings& settings, RunnerMetrics& metrics)
+      : loop_(loop), db_(db), settings_(settings), metrics_(metrics) {}
+
+  // Does the first job, then adds a task for each, that goes on for ever.
+  Task<void> begin(TaskSet& tasks);
+
+ private:
+  Task<void> repeat(size_t job, bool is_done);
+  Task<void> run(size_t job);
+  void note_failure(size_t job, const std::string& cause);
+
+  Loop& loop_;
+  Database& db_;
+  const LiveSettings& settings_;
+  RunnerMetrics& metrics_;
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,196 @@
+// Partitions come and go without standing in the way of those who read and write the table.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+#include "queries/daemon.h"
+#include "queries/maintenance.h"
+#include "tests/support/child.h"
+#include "tests/support/run_world.h"
+
+namespace hostler::testing_support {
+namespace {
+
+class Partitions : public testing::Test {
+ protected:
+  std::string sql(const std::string& text) {
+    Result answer = owner_.run_text(text);
+    return answer.empty() ? "" : std::string(answer.text());
+  }
+  // The name of the month's partition, so many months from now.
+  std::string month(int from_now) {
+    return sql(
+        fmt::format("SELECT to_char(date_trunc('month', now() AT TIME ZONE 'UTC') + interval '{} "
+                    "months', '\"run_events_\"YYYY_MM')",
+                    from_now));
+  }
+  bool is_there(const std::string& table) {
+    return sql(fmt::format("SELECT to_regclass('{}') IS NOT NULL", table)) == "t";
+  }
+  int64_t ahead() {
+    DbSession runner = database_.as_runner();
+    return runner.run(query::metrics_facts)[0].integer("event_months_ahead");
+  }
+  // The strongest that the session's transaction holds on tables that were there before: those of
+  // parents, of tables that they refer to, of indexes. Parted by spaces.
+  std::string locks_of(const std::string& application) {
+    return sql(
+        fmt::format("SELECT coalesce(string_agg(DISTINCT l.relation::regclass || ':' || l.mode, "
+                    "' '), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+                    "JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n "
+                    "ON n.oid = c.relnamespace WHERE a.application_name = '{}' AND n.nspname = "
+                    "'public' AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')",
+                    application));
+  }
+
+  TestDatabase database_;
+  RunWorld world_{database_};
+  DbSession owner_ = database_.as_superuser();
+};
+
+TEST_F(Partitions, AreMadeBesideReadersAndWriters) {
+  sql("DROP TABLE " + month(3));
+  std::string run_id = world_.new_run(world_.new_thread());
+  auto write = [&](DbSession& session, int seq) {
+    session.run_text(
+        fmt::format("SET lock_timeout = '1s'; INSERT INTO run_events (run_id, seq, type, data) "
+                    "VALUES ('{}', {}, 'run.started', '{{}}')",
+                    run_id, seq));
+  };
+  // As pg_dump, and as a flight of events.
+  DbSession reader = database_.as_superuser();
+  reader.begin();
+  reader.run_text("SELECT count(*) FROM run_events");
+  DbSession writer = database_.as_superuser();
+  writer.begin();
+  write(writer, 1);
+
+  DbSession runner = database_.as_runner();
+  runner.run_text("SET application_name = 'who makes partitions'");
+  runner.begin();
+  runner.run(query::event_partitions);
+  EXPECT_EQ(locks_of("who makes partitions"),
+            "run_events:ShareUpdateExclusiveLock run_events_pkey:ShareUpdateExclusiveLock");
+  DbSession later = database_.as_superuser();
+  write(later, 2);
+  EXPECT_EQ(later.run_text("SELECT count(*) FROM run_events").text(), "1");
+  runner.commit();
+  writer.commit();
+  EXPECT_TRUE(is_there(month(3)));
+}
+
+TEST_F(Partitions, OfTheAccessLogTooAreMadeBesideReadersAndWriters) {
+  sql("DO $$ BEGIN EXECUTE 'DROP TABLE access_log_' || to_char((now() AT TIME ZONE 'UTC')::date + "
+      "3, 'YYYY_MM_DD'); END $$");
+  DbSession reader = database_.as_superuser();
+  reader.begin();
+  reader.run_text("SELECT count(*) FROM access_log");
+  DbSession runner = database_.as_runner();
+  runner.run_text("SET application_name = 'who makes days'");
+  runner.begin();
+  runner.run(query::access_log_partitions);
+  EXPECT_EQ(locks_of("who makes days"),
+            "access_log:ShareUpdateExclusiveLock access_log_client:ShareUpdateExclusiveLock "
+            "access_log_pkey:ShareUpdateExclusiveLock");
+}
+
+TEST_F(Partitions, LockNothingWhenTheyAreThere) {
+  DbSession runner = database_.as_runner();
+  runner.run_text("SET application_name = 'who has nothing to do'");
+  runner.begin();
+  runner.run(query::event_partitions);
+  runner.run(query::access_log_partitions);
+  EXPECT_EQ(locks_of("who has nothing to do"), "");
+}
+
+TEST_F(Partitions, AreAsIfTheyHadBeenMadeAsSuch) {
+  sql("DROP TABLE " + month(3));
+  database_.as_runner().run(query::event_partitions);
+  sql("SET ROLE hostler_owner; CREATE TABLE run_events_2001_01 PARTITION OF run_events FOR VALUES "
+      "FROM (uuidv7_floor('2001-01-01Z')) TO (uuidv7_floor('2001-02-01Z')); RESET ROLE");
+  auto told = [&](const std::string& table) {
+    return sql(fmt::format(
+        "SELECT concat_ws('; ', c.relowner::regrole, c.relacl, c.relrowsecurity, "
+        "(SELECT string_agg(concat_ws(' ', attname, atttypid::regtype, attnotnull, attislocal, "
+        "attinhcount), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = c.oid AND attnum > "
+        "0), (SELECT string_agg(concat_ws(' ', contype, pg_get_constraintdef(oid), conislocal, "
+        "coninhcount, conparentid), ', ' ORDER BY contype, conparentid) FROM pg_constraint WHERE "
+        "conrelid = c.oid), (SELECT string_agg(substr(pg_get_indexdef(indexrelid), "
+        "strpos(pg_get_indexdef(indexrelid), 'USING')), ', ') FROM pg_index WHERE indrelid = "
+        "c.oid)) FROM pg_class c WHERE oid = '{}'::regclass",
+        table));
+  };
+  EXPECT_EQ(told(month(3)), told("run_events_2001_01"));
+  EXPECT_NE(told(month(3)).find("run_id uuid"), std::string::npos);
+}
+
+TEST_F(Partitions, AreMadeOnceByManyDaemonsAtOnce) {
+  sql(fmt::format("DROP TABLE {}, {}", month(2), month(3)));
+  EXPECT_EQ(ahead(), 1);
+  std::vector<std::thread> daemons;
+  for (int i = 0; i < 6; ++i) {
+    daemons.emplace_back([&] { database_.as_runner().run(query::event_partitions); });
+  }
+  for (std::thread& daemon : daemons) daemon.join();
+  EXPECT_EQ(ahead(), 3);
+}
+
+TEST_F(Partitions, AreCountedAheadUpToTheFirstGap) {
+  EXPECT_EQ(ahead(), 3);
+  sql("DROP TABLE " + month(2));
+  EXPECT_EQ(ahead(), 1);
+  sql("DROP TABLE " + month(0));
+  EXPECT_EQ(ahead(), -1);
+}
+
+TEST_F(Partitions, OfAnyTableGetWhatIsLeftOfAMonth) {
+  sql("CREATE TABLE log (at timestamptz) PARTITION BY RANGE (at)");
+  sql("DO $$ BEGIN EXECUTE format('CREATE TABLE log_before PARTITION OF log FOR VALUES FROM "
+      "(MINVALUE) TO (%L)', date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' + "
+      "interval '40 days'); END $$");
+  EXPECT_EQ(sql("SELECT month_partitions_ahead('log')"), "0");
+  EXPECT_EQ(sql("SELECT month_partitions_make('log', 2)"), "2");
+  EXPECT_EQ(sql("SELECT month_partitions_ahead('log')"), "2");
+  EXPECT_EQ(sql("SELECT month_partitions_make('log', 2)"), "0");
+  EXPECT_EQ(sql("INSERT INTO log SELECT now() + n * interval '1 day' FROM generate_series(-90, 58) "
+                "AS n RETURNING 1"),
+            "1");
+  // Nothing is dropped before its last row is old enough, and then the oldest alone.
+  EXPECT_EQ(sql("SELECT month_partitions_expire('log', interval '1 day')"), "0");
+  EXPECT_EQ(sql("SELECT month_partitions_expire('log', interval '-99 days')"), "1");
+  EXPECT_FALSE(is_there("log_before"));
+  EXPECT_EQ(sql("SELECT count(*) FROM range_partitions('log')"), "2");
+}
+
+TEST_F(Partitions, AreNotDroppedWhileSomebodyReadsAndNobodyWaitsForThat) {
+  sql("CREATE TABLE run_events_2001_01 PARTITION OF run_events FOR VALUES FROM "
+      "(uuidv7_floor('2001-01-01Z')) TO (uuidv7_floor('2001-02-01Z'))");
+  DbSession reader = database_.as_superuser();
+  reader.begin();
+  reader.run_text("SELECT count(*) FROM run_events");
+  DbSession runner = database_.as_runner();
+  int64_t begin_ms = monotonic_ms();
+  EXPECT_THROW(runner.run(query::run_events_prune, Params().integer(90)), Error);
+  EXPECT_LT(monotonic_ms() - begin_ms, 1900) << "its own patience, not that of every statement";
+  reader.commit();
+  EXPECT_EQ(runner.run(query::run_events_prune, Params().integer(90))[0].integer("dropped"), 1);
+}
+
+TEST_F(Partitions, AreTheDaemonsAloneAndOnlyThoseOfItsTables) {
+  for (const char* call : {"run_events_make_partitions()", "access_log_make_partitions()",
+                           "access_log_prune(30)", "access_log_files_prune(1)"}) {
+    EXPECT_THROW(database_.as_api().run_text(fmt::format("SELECT {}", call)), Error) << call;
+  }
+  for (const char* call :
+       {"month_partitions_make('run_events', 9)", "month_partitions_expire('run_events', '1 day')",
+        "oldest_partition_drop('run_events', now())"}) {
+    EXPECT_THROW(database_.as_runner().run_text(fmt::format("SELECT {}", call)), Error) << call;
+  }
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
