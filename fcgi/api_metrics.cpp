@@ -56,7 +56,7 @@ std::vector<MetricRow> api_metric_rows() {
       {gauge, "hostler_api_passwords_waiting", "Password hashes that wait for their turn.", {""}},
       {counter,
        "hostler_api_aside_dropped_total",
-       "What was not written beside the answers, because too much of it waited.",
+       "What was not written beside the answers, because too much of it waited, or too long.",
        {"what=\"denial\"", "what=\"bell\"", "what=\"seen\""}},
       {counter,
        "hostler_api_peers_refused_total",

@@ -168,6 +168,7 @@ Task<Response> log_in(Services& services, Request& request) {
   Result found = co_await services.query(request, query::login_begin, std::move(asked));
   Row candidate = found.front();
   co_await judge(services, candidate, attempt);
+  services.hash_login(request, candidate.text("name_key"));
   SessionTokens tokens;
   Params params = finish_params(attempt, tokens, services.settings());
   Result finished = co_await services.query(request, query::login_finish, std::move(params));

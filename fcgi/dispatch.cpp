@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "fcgi/input.h"
 #include "fcgi/once.h"
 #include "fcgi/recognition.h"
@@ -139,6 +141,30 @@ void settle_count(Services& services, Request& request, Error& fault) {
   }
 }
 
+// The path as it was asked for, but of one that holds a token the pattern alone.
+std::string_view tellable_path(const Request& request) {
+  if (request.route->path.find("{token}") != std::string_view::npos) return request.route->path;
+  return request.uri.substr(0, request.uri.find('?'));
+}
+
+// For the audit log: as whom, if only to be refused, somebody asked for what.
+Denial denial_of(const Request& request, const Error& fault) {
+  Identity who =
+      request.caller.is_known ? identity_of(request.caller) : request.denied.value_or(Identity());
+  Denial denial;
+  denial.org_id = std::move(who.org_id);
+  denial.user_id = std::move(who.user_id);
+  bool is_key = request.credential.kind == Credential::Kind::api_key;
+  if (is_key) denial.api_key_hash = request.credential.hash;
+  denial.route = fmt::format("{} {}", method_name(request.route->method), request.route->path);
+  denial.code = error_row(fault.code).name;
+  denial.target = fmt::format("{} {}", method_name(request.method), tellable_path(request));
+  denial.trace_id = request.trace_id;
+  denial.client_ip = request.client_ip;
+  denial.user_agent = request.user_agent;
+  return denial;
+}
+
 Response error_response(const Request& request, const Error& error) {
   int status = error.status();
   if (error.code == ErrorCode::internal_error) {
@@ -194,7 +220,7 @@ Task<Response> dispatch(Services& services, Request& request) {
     settle_count(services, request, *fault);
     bool is_denial =
         error_row(fault->code).status == 403 && request.credential.kind != Credential::Kind::none;
-    if (is_denial) services.audit_denied(request, *fault);
+    if (is_denial) services.denials().add(denial_of(request, *fault));
     response = error_response(request, *fault);
   }
   add_rate_headers(request, response);

@@ -99,6 +99,7 @@ Task<Response> verify_login_code(Services& services, Request& request) {
   Params asked;
   asked.text(email);
   Result found = co_await services.query(request, query::login_code_subject, std::move(asked));
+  services.hash_login(request, found.front().text("name_key"));
   SessionTokens tokens;
   const Settings& settings = services.settings();
   Params params;

@@ -78,6 +78,7 @@ struct Request {
   bool was_sent = false;  // a statement of the handler, and the authenticating one before it
   Caller caller;
   std::optional<Identity> denied;  // who was refused by the authenticating statement
+  std::string login_hmac;          // of the login that a handler was given (Services::hash_login)
   std::shared_ptr<Once> once;      // the transaction of a call with an Idempotency-Key
 };
 

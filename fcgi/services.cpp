@@ -7,6 +7,7 @@
 
 #include "fcgi/api_metrics.h"
 #include "fcgi/once.h"
+#include "lib/crypto.h"
 #include "lib/ids.h"
 #include "lib/json.h"
 #include "lib/log.h"
@@ -49,6 +50,7 @@ std::string context_json(const Request& request, bool is_retold = false) {
   // Of an attempt that was refused: address and risk are not judged again.
   if (is_retold) context.member("is_retold", true);
   if (request.is_risky) context.member("is_risky", true);
+  if (!request.login_hmac.empty()) context.member("login_hmac", request.login_hmac);
   if (std::string_view org = org_with_rules(request); !org.empty()) {
     context.member("org_named", org);
   }
@@ -141,12 +143,6 @@ Batch begin_batch(Request& request) {
   return batch;
 }
 
-// The path as it was asked for, but of one that holds a token the pattern alone.
-std::string_view tellable_path(const Request& request) {
-  if (request.route->path.find("{token}") != std::string_view::npos) return request.route->path;
-  return request.uri.substr(0, request.uri.find('?'));
-}
-
 }  // namespace
 
 Services::Services(Loop& loop, DatabaseOptions options, const Settings& configured,
@@ -165,9 +161,11 @@ Services::Services(Loop& loop, DatabaseOptions options, const Settings& configur
       gateway_(*settings_, risky_networks_),
       limits_(shared.rates),
       passwords_(loop, shared.passwords, seat_number),
+      denials_(
+          loop, database_, query::audit_denials,
+          [this](int64_t count) { metrics_.count(metric_aside_dropped, aside_denial, count); }),
       aside_(loop, [](const std::string&, std::exception_ptr) {
-        // The database told its fault already. A denial that cannot be written belongs to a caller
-        // who has lost all access meanwhile; a bell that did not ring is made good by a sweep.
+        // The database told its fault already. A bell that did not ring is made good by a sweep.
         log_debug("aside_failed");
       }) {
   auto reload = [this] {
@@ -360,18 +358,8 @@ Task<void> Services::learn_later(Batch batch, uint64_t token) {
   limits_.remember(token, caller_from(results.front().front()).org_id);
 }
 
-void Services::audit_denied(const Request& request, const Error& denial) {
-  Batch batch;
-  // Whoever it is: the need that was missing is not asked for again.
-  add_authentication(request, request.org_named(), nullptr, true, batch, true);
-  Params params;
-  params.text(error_row(denial.code).name);
-  std::string target(method_name(request.method));
-  target += ' ';
-  target += tellable_path(request);
-  params.text(target);
-  batch.add(query::audit_denied, std::move(params));
-  add_aside(std::move(batch), aside_denial);
+void Services::hash_login(Request& request, std::string_view name_key) const {
+  request.login_hmac = to_hex(hmac_sha256(secret_box_.derived_key("audit login"), name_key));
 }
 
 void Services::ring(const Request& request, const Statement& bell, Params params) {

@@ -13,6 +13,7 @@
 #include "fcgi/seat.h"
 #include "lib/gateway.h"
 #include "lib/loop/db.h"
+#include "lib/loop/denial_log.h"
 #include "lib/loop/http_client.h"
 #include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
@@ -66,8 +67,9 @@ class Services {
   // Learns for the rate limits whose the token of a failed request is, some time after the answer:
   // whoever only fails is limited as well.
   void learn_aside(const Request& request);
-  // Tells the audit log of a refusal, some time after the answer.
-  void audit_denied(const Request& request, const Error& denial);
+  // Hashes the login that somebody gave, for the audit log: nobody without the key file's key can
+  // tell which it was. Before the statement that writes there.
+  void hash_login(Request& request, std::string_view name_key) const;
 
   // The settings in force now. Ask anew after each co_await: an administrator may change them.
   const Settings& settings() const { return *settings_; }
@@ -86,6 +88,7 @@ class Services {
   const MetricsSeat& metrics() const { return metrics_; }
   const RateLimiter& limits() const { return limits_; }
   PasswordGate& passwords() { return passwords_; }
+  DenialLog& denials() { return denials_; }
   Loop& loop() { return loop_; }
   Database& database() { return database_; }
 
@@ -114,6 +117,7 @@ class Services {
   Signal settings_read_;
   RateLimiter limits_;
   PasswordGate passwords_;
+  DenialLog denials_;
   std::unordered_map<std::string, int64_t> seen_ms_;  // sessions and keys, when their use was noted
   TaskSet aside_;                                     // what no answer waits for
 };

@@ -328,11 +328,13 @@ void Worker::drain() {
   }
   accept_timer_.cancel();
   drain_timer_.restart(drain_limit_ms);
+  services_.denials().finish([this] { stop_when_idle(); });
   stop_when_idle();
 }
 
+// Answers first, then what the audit log has to hear of them.
 void Worker::stop_when_idle() {
-  if (in_flight() == 0) loop_.stop();
+  if (in_flight() == 0 && services_.denials().is_written()) loop_.stop();
 }
 
 void limit_descriptors() {

@@ -79,6 +79,7 @@ StreamSide stream_side_of(relay::Relay& relay) {
     counts.streams_refused = now.refused;
     counts.streams_cut_off = now.cut_off;
     counts.peers_refused = now.peers_refused;
+    counts.denials_dropped = now.denials_dropped;
   };
   side.allow_origins = [&relay](std::vector<std::string> origins) {
     relay.allow_origins(std::move(origins));

@@ -37,6 +37,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {counter, "hostler_runner_streams_refused_total", "", "Requests for a stream that were answered with a problem.", &Own::streams_refused},
     {counter, "hostler_runner_streams_cut_off_total", "", "Event streams that were ended because their client did not read.", &Own::streams_cut_off},
     {counter, "hostler_runner_peers_refused_total", "", "Connections to stream.listen_tcp from strangers to stream.tcp_peers.", &Own::peers_refused},
+    {counter, "hostler_runner_denials_dropped_total", "", "Refused requests for a stream that the audit log only counts.", &Own::denials_dropped},
     {counter, "hostler_runner_runs_claimed_total", "", "Runs taken on.", &Own::runs_claimed},
     {counter, "hostler_runner_runs_lost_total", "", "Runs that another daemon took over.", &Own::runs_lost},
     {counter, "hostler_runner_events_total", "", "Events written.", &Own::events},

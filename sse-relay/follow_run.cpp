@@ -25,10 +25,31 @@ void check_form(const StreamRequest& wanted) {
   if (!is_uuid(wanted.run_id)) throw Error(ErrorCode::runs_not_found);
 }
 
+// Of query::authenticate, for whoever sent the request.
+Params authentication_params(const StreamRequest& wanted, const AnswerContext& context) {
+  JsonWriter request;
+  request.begin_object();
+  request.member("trace_id", context.trace_id);
+  request.member("client_ip", context.note.client_ip);
+  request.member("user_agent", wanted.user_agent);
+  if (context.is_risky) request.member("is_risky", true);
+  request.end_object();
+  Params params;
+  params.bytes(wanted.credential.hash);
+  params.boolean(wanted.credential.kind == Credential::Kind::api_key);
+  if (is_uuid(wanted.org_id)) {
+    params.text(wanted.org_id);
+  } else {
+    params.null();  // an X-Org-Id that is no UUID is told after who asks
+  }
+  params.text("data.runs.read").boolean(true).text(request.take());
+  return params;
+}
+
 // One round trip: who asks, whether they may read the run, the first page.
 Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
   Batch batch;
-  batch.add(query::authenticate, authentication_params(wanted, context, true));
+  batch.add(query::authenticate, authentication_params(wanted, context));
   if (!has_form(wanted)) return batch;
   batch.add(query::stream_open, Params().text(wanted.run_id));
   if (!wanted.faults.empty()) return batch;
@@ -94,34 +115,6 @@ void refuse_while_away(const FollowServices& services) {
 }
 
 }  // namespace
-
-Params authentication_params(const StreamRequest& wanted, const AnswerContext& context,
-                             bool with_need) {
-  JsonWriter request;
-  request.begin_object();
-  request.member("trace_id", context.trace_id);
-  request.member("client_ip", context.note.client_ip);
-  request.member("user_agent", wanted.user_agent);
-  if (context.is_risky) request.member("is_risky", true);
-  // Of an attempt that was refused: address and risk are not judged again.
-  if (!with_need) request.member("is_retold", true);
-  request.end_object();
-  Params params;
-  params.bytes(wanted.credential.hash);
-  params.boolean(wanted.credential.kind == Credential::Kind::api_key);
-  if (is_uuid(wanted.org_id)) {
-    params.text(wanted.org_id);
-  } else {
-    params.null();  // an X-Org-Id that is no UUID is told after who asks
-  }
-  if (with_need) {
-    params.text("data.runs.read");
-  } else {
-    params.null();
-  }
-  params.boolean(true).text(request.take());
-  return params;
-}
 
 Task<void> open_stream(FollowServices& services, Client& client) {
   if (services.is_crowded()) throw crowded();

@@ -34,10 +34,6 @@ struct FollowServices {
   std::function<void(Client&)> on_open;  // may read the run, the head is next
 };
 
-// Of query::authenticate, for whoever sent the request; with_need: as the route demands it.
-Params authentication_params(const StreamRequest& wanted, const AnswerContext& context,
-                             bool with_need);
-
 // From the request, which has arrived, to the head and the first events. Then the client is live,
 // behind or ending. Throws the answer's Error, before anything was sent.
 Task<void> open_stream(FollowServices& services, Client& client);

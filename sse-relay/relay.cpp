@@ -7,16 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "lib/ids.h"
 #include "lib/log.h"
-#include "queries/access.h"
 #include "sse-relay/relay_state.h"
 #include "sse-relay/stream_answer.h"
 
 namespace hostler::relay {
 namespace {
 
-// Refusals that wait to be written; more are told to the log only.
-constexpr size_t audits_pending_max = 256;
+constexpr const char* route = "GET /v1/runs/{run_id}/events";
 
 }  // namespace
 
@@ -67,21 +66,21 @@ void Relay::State::refuse(Client& client, Error error) {
 // Every denied attempt is in the audit log (contract section 2); nobody waits for that.
 void Relay::State::audit_denied(const Client& client, const Error& error) {
   const StreamRequest& wanted = client.arrival->request;
-  if (audits_.size() >= audits_pending_max) {
-    log_warning("denial_not_audited", {{"trace_id", client.arrival->context.trace_id}});
-    return;
-  }
-  Batch batch;
-  batch.add(query::authenticate, authentication_params(wanted, client.arrival->context, false));
-  Params params;
-  params.text(error_row(error.code).name);
-  params.text(fmt::format("GET /v1/runs/{}/events", wanted.run_id));
-  batch.add(query::audit_denied, std::move(params));
-  audits_.add(write_audit(std::move(batch)));
-}
-
-Task<void> Relay::State::write_audit(Batch batch) {
-  Results written = co_await db_.quick(std::move(batch));
+  const AnswerContext& context = client.arrival->context;
+  Denial denial;
+  denial.org_id = context.note.identity.org_id;
+  denial.user_id = context.note.identity.user_id;
+  bool is_key = wanted.credential.kind == Credential::Kind::api_key;
+  if (is_key) denial.api_key_hash = wanted.credential.hash;
+  denial.route = route;
+  denial.code = error_row(error.code).name;
+  // What is no id may be anything: it is not told.
+  denial.target =
+      is_uuid(wanted.run_id) ? fmt::format("GET /v1/runs/{}/events", wanted.run_id) : route;
+  denial.trace_id = context.trace_id;
+  denial.client_ip = context.note.client_ip;
+  denial.user_agent = wanted.user_agent;
+  denials_.add(std::move(denial));
 }
 
 void Relay::State::log_task_failure(const std::string& name, std::exception_ptr failure) {
@@ -162,7 +161,7 @@ void Relay::State::destroy(Client& client) {
   std::swap(clients_[slot], clients_.back());
   clients_[slot]->slot = slot;
   clients_.pop_back();
-  if (is_draining_ && clients_.empty()) loop_.stop();
+  if (is_draining_) stop_when_done();
 }
 
 }  // namespace hostler::relay

@@ -35,11 +35,12 @@ struct RelayOptions {
 
 // Since the start, but for streams.
 struct RelayCounts {
-  int streams;            // open now
-  int64_t opened;         // streams
-  int64_t refused;        // requests answered with a problem document
-  int64_t cut_off;        // streams whose client did not read
-  int64_t peers_refused;  // connections to the port
+  int streams;              // open now
+  int64_t opened;           // streams
+  int64_t refused;          // requests answered with a problem document
+  int64_t cut_off;          // streams whose client did not read
+  int64_t peers_refused;    // connections to the port
+  int64_t denials_dropped;  // that the audit log does not name
 };
 
 RelayOptions relay_options(const Settings& start);

@@ -16,6 +16,7 @@
 #include "lib/service_notify.h"
 #include "lib/tcp_listener.h"
 #include "lib/unix_listener.h"
+#include "queries/access.h"
 #include "sse-relay/rounds.h"
 #include "sse-relay/stream_answer.h"
 
@@ -47,7 +48,7 @@ DatabaseOptions database_options(const RelayOptions& options) {
   DatabaseOptions made;
   made.conninfo = options.conninfo;
   made.application_name = "hostler-runner streams";
-  made.own_connections_max = 2;  // one for each kind of round
+  made.own_connections_max = 2;  // one for each kind of round; denials take one when they come
   made.plans_once = true;
   return made;
 }
@@ -76,7 +77,8 @@ Relay::State::State(RelayOptions options, EventFeed& feed)
       drain_limit_(loop_, [this] { loop_.stop(); }),
       ping_(std::make_shared<const std::string>(": ping\n\n")),
       random_(std::random_device{}()),
-      audits_(loop_, log_task_failure),
+      denials_(loop_, db_, query::audit_denials,
+               [this](int64_t count) { counts_.denials_dropped += count; }),
       rounds_(loop_, log_task_failure) {
   allow_origins(options_.cors_origins);
   int fd = handed_listener("stream");
@@ -241,8 +243,13 @@ void Relay::State::drain() {
   port_.reset();
   take_news();
   drain_limit_.restart(options_.drain_limit_ms);
-  if (clients_.empty()) loop_.stop();
+  denials_.finish([this] { stop_when_done(); });
+  stop_when_done();
   for (size_t i = clients_.size(); i-- > 0;) drain_client(*clients_[i]);
+}
+
+void Relay::State::stop_when_done() {
+  if (clients_.empty() && denials_.is_written()) loop_.stop();
 }
 
 // What was committed and told before the stop has been sent; the rest is read after the reconnect.
@@ -306,8 +313,8 @@ RelayOptions relay_options(const Settings& start) {
 }
 
 RelayCounts Relay::State::counts() const {
-  return {streams_.load(), counts_.opened.load(), counts_.refused.load(), counts_.cut_off.load(),
-          counts_.peers_refused.load()};
+  return {streams_.load(),        counts_.opened.load(),        counts_.refused.load(),
+          counts_.cut_off.load(), counts_.peers_refused.load(), counts_.denials_dropped.load()};
 }
 
 Relay::Relay(RelayOptions options, EventFeed& feed)

@@ -12,6 +12,7 @@
 
 #include "lib/address_guard.h"
 #include "lib/loop/db.h"
+#include "lib/loop/denial_log.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/stream.h"
 #include "lib/loop/task_set.h"
@@ -45,7 +46,6 @@ class Relay::State final : public ClientEvents {
   void take_fault(Client& client, const Error& fault);
   void refuse(Client& client, Error error);
   void audit_denied(const Client& client, const Error& error);
-  Task<void> write_audit(Batch batch);
   void arrived(Client& client, std::string_view bytes) override;
   void drained(Client& client) override;
   void closed(Client& client) override { destroy(client); }
@@ -68,6 +68,7 @@ class Relay::State final : public ClientEvents {
   void resume_stalled();
   void look_at(Client& client);
   void drain();
+  void stop_when_done();
   void drain_client(Client& client);
   int64_t retry_ms();
   Origins cors_origins() const;
@@ -110,8 +111,9 @@ class Relay::State final : public ClientEvents {
     std::atomic<int64_t> refused = 0;
     std::atomic<int64_t> cut_off = 0;
     std::atomic<int64_t> peers_refused = 0;
+    std::atomic<int64_t> denials_dropped = 0;
   } counts_;
-  TaskSet audits_;
+  DenialLog denials_;
   TaskSet rounds_;  // first to go: looks at everything above
 };
 

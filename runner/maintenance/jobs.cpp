@@ -20,6 +20,9 @@ Params expiry_page(const Settings&) { return Params().integer(inputs_expired_max
 Params event_retention(const Settings& settings) {
   return Params().integer(settings.integer("run_events.retention_days"));
 }
+Params audit_retention(const Settings& settings) {
+  return Params().integer(settings.integer("audit.retention_days"));
+}
 Params access_log_retention(const Settings& settings) {
   return Params().integer(settings.integer("access_log.retention_days"));
 }
@@ -28,6 +31,7 @@ Params access_log_retention(const Settings& settings) {
 constexpr Job jobs[] = {
     {&query::event_partitions,        minute_ms, nothing},  // without them no run can write
     {&query::access_log_partitions,   minute_ms, nothing},
+    {&query::audit_partitions,        minute_ms, nothing},
     {&query::run_expire_inputs,           1'000, expiry_page},
     {&query::platform_fold,              10'000, nothing},
     {&query::subscription_upkeep,     minute_ms, grant_page},
@@ -37,6 +41,7 @@ constexpr Job jobs[] = {
     {&query::access_log_files_prune,  minute_ms, prune_page},
     {&query::access_log_prune,        minute_ms, access_log_retention},
     {&query::run_events_prune,        minute_ms, event_retention},
+    {&query::audit_prune,             minute_ms, audit_retention},
 };
 // clang-format on
 

@@ -12,10 +12,10 @@ FROM authenticate($1, $2, $3, $4, $5, $6);
 -- $1 org uuid or null, $2 user uuid or null, $3 context jsonb
 SELECT enter($1, $2, $3);
 
--- name: audit_denied
--- Tells of an attempt of the caller of this batch that was refused, without waiting for the disk.
--- $1 code text, $2 target text
-SELECT audit_denied(current_user_id(), current_org(), $1, $2), set_config('synchronous_commit', 'off', true);
+-- name: audit_denials
+-- Tells of attempts that were refused, some time after their answers; of a batch that is sent again nothing is told
+-- twice. $1 writer uuid, $2 number of the batch, from 1, $3 denials jsonb, $4 dropped: how many were given up before
+SELECT audit_denials($1, $2, $3, $4);
 
 -- name: commit_lightly
 -- The transaction of this batch does not wait for the disk.

@@ -14,7 +14,7 @@ SELECT email_confirm($1);
 
 -- name: login_code_subject
 -- Whose code it will be, or nobody's id. $1 email text
-SELECT subject_id, secret_id FROM login_code_subject($1);
+SELECT subject_id, secret_id, name_key($1) AS name_key FROM login_code_subject($1);
 
 -- name: login_code_send
 -- Stores the code and queues its mail. $1 email text, $2 subject uuid, $3 otp jsonb, $4 limits jsonb

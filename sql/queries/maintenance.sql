@@ -44,3 +44,11 @@ SELECT access_log_prune($1) > 0 AS more, NULL AS fault;
 -- name: run_events_prune
 -- The oldest month of events, when it is beyond retention. $1 retention_days integer
 SELECT dropped, dropped > 0 AS more, NULL AS fault FROM run_events_prune($1) AS dropped;
+
+-- name: audit_partitions
+-- Partitions of the audit log ahead of time.
+SELECT false AS more, NULL AS fault FROM audit_logs_make_partitions();
+
+-- name: audit_prune
+-- The oldest month of the audit log, when it is beyond retention. $1 retention_days integer, 0: it is kept for ever
+SELECT dropped, dropped > 0 AS more, NULL AS fault FROM audit_logs_prune($1) AS dropped;

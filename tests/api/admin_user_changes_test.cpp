@@ -64,6 +64,12 @@ TEST(AdminUserChanges, OfTheProfileAreAnsweredAndAudited) {
                                             user.id)),
             0)
       << "no personal words in what outlives the user";
+  EXPECT_EQ(sql_value(stack(), fmt::format("SELECT after_state FROM audit_logs WHERE target_id = "
+                                           "'{}' AND action = 'users.update'",
+                                           user.id)),
+            R"({"locale": "de-AT", "timezone": "Europe/Vienna", "email_changed": true, )"
+            R"("email_verified": true, "username_changed": true})")
+      << "nor hashes of them";
 }
 
 TEST(AdminUserChanges, OfTheAddressMakeItUnverified) {

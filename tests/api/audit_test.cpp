@@ -1,6 +1,8 @@
 // GET /v1/audit-logs: who reads what, filters, pages.
 #include <gtest/gtest.h>
 
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
@@ -68,6 +70,7 @@ TEST(AuditLogs, TellWhoDidWhatFromWhere) {
   EXPECT_EQ(row.text_or("trace_id"), made.header("x-trace-id"));
   EXPECT_EQ(row.text_or("client_ip"), "127.0.0.1");
   EXPECT_EQ(row.text_or("result"), "ok");
+  EXPECT_EQ(row.find("count")->dump(), "1");
   EXPECT_TRUE(row.find("before_state")->is_null());
   EXPECT_EQ(row.find("after_state")->text_or("name"), "ci");
 }
@@ -109,14 +112,70 @@ TEST(AuditLogs, AreAllForPlatformAdministrators) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_TRUE(rows[0].find("org_id")->is_null());
   EXPECT_EQ(rows[0].text_or("target_id"), flag);
-  // A failed login is nobody's: told by the hash of what was typed.
+  // A failed login is nobody's: told by the keyed hash of what was typed.
   std::string typed = new_name("nobody");
   stack().client().post("/v1/auth/login",
                         fmt::format(R"({{"login":"{}","password":"wrong"}})", typed));
   Answer failed = admin.client.get(path + std::string("?action=auth.login&limit=200"));
   std::string hash = sql_value(stack(), "SELECT encode(sha256('" + typed + "'), 'hex')");
-  EXPECT_NE(failed.body.find(hash), std::string::npos);
+  EXPECT_EQ(failed.body.find(hash), std::string::npos) << "a list of names would reverse it";
   EXPECT_EQ(failed.body.find(typed), std::string::npos);
+  EXPECT_NE(failed.body.find("login_hmac"), std::string::npos);
+}
+
+// The newest row of a login that failed.
+std::string last_failure() {
+  return sql_value(stack(),
+                   "SELECT concat_ws(' ', target_id, after_state) FROM audit_logs WHERE action = "
+                   "'auth.login' AND result = 'failed' ORDER BY id DESC LIMIT 1");
+}
+
+TEST(AuditLogs, HashUnknownLoginsTheSameInAnyCaseAndOthersOtherwise) {
+  auto fail = [](const std::string& login) {
+    EXPECT_EQ(
+        stack()
+            .client()
+            .post("/v1/auth/login", fmt::format(R"({{"login":"{}","password":"wrong"}})", login))
+            .status,
+        401);
+    return last_failure();
+  };
+  std::string name = new_name("nobody");
+  std::string in_capitals = name;
+  for (char& c : in_capitals) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::string hashed = fail(name);
+  EXPECT_TRUE(hashed.starts_with(R"({"login_hmac": ")")) << hashed;
+  EXPECT_EQ(fail(in_capitals), hashed);
+  EXPECT_NE(fail(new_name("nobody")), hashed);
+}
+
+TEST(AuditLogs, GatherDenialsOfOneCallerOnOneRoute) {
+  TestUser user = register_user(stack());
+  constexpr int refusals = 40;
+  for (int i = 0; i < refusals; ++i) {
+    std::string other = fmt::format("01900000-0000-7000-8000-{:012}", i);
+    EXPECT_EQ(user.client.get("/v1/admin/users/" + other).status, 403);
+  }
+  EXPECT_EQ(user.client.del("/v1/admin/users/" + std::string(nobody)).status, 403);
+  TestUser admin = register_admin(stack());
+  int64_t gets = 0, deletes = 0;
+  size_t rows = 0;
+  int64_t deadline_ms = monotonic_ms() + 10'000;
+  while (gets + deletes < refusals + 1 && monotonic_ms() < deadline_ms) {
+    gets = deletes = 0;
+    std::vector<Json> page =
+        rows_of(admin.client.get(path + ("?action=access.denied&actor_user_id=" + user.id)));
+    rows = page.size();
+    for (const Json& row : page) {
+      bool is_get = row.find("after_state")->text_or("route") == "GET /v1/admin/users/{user_id}";
+      (is_get ? gets : deletes) += *row.find("count")->as_integer();
+      EXPECT_EQ(row.find("after_state")->text_or("code"), "auth.forbidden");
+      EXPECT_EQ(row.text_or("org_id"), user.org_id);
+    }
+  }
+  EXPECT_EQ(gets, refusals);
+  EXPECT_EQ(deletes, 1);
+  EXPECT_LE(rows, 4u) << "a row for each, or two when a minute began";
 }
 
 TEST(AuditLogs, AreFilteredByEachFilterAndAllTogether) {

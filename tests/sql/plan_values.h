@@ -142,6 +142,9 @@ inline PlanValues plan_values(DbSession& session) {
       {"event_append_again.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},
       {"event_append_again.seqs", "ARRAY[99]::bigint[]"},
       {"event_append.data", "ARRAY['{}']::json[]"},
+      {"audit_denials.denials",
+       R"('[{"org_id": null, "user_id": null, "api_key_hash": "00", "route": "GET /v1/x", "code": )"
+       R"("ip.blocked", "target": "GET /v1/x", "count": 1, "age_ms": 0}]')"},
       {"event_append_again.data", "ARRAY['{}']::json[]"},
       {"llm_provider_create.wanted", R"('{"name": "new", "provider_kind": "openai"}')"},
       {"llm_model_create.wanted",
