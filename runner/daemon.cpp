@@ -36,6 +36,12 @@ DatabaseOptions database_options(const Settings& start, std::string application_
   return options;
 }
 
+DatabaseOptions events_options(const Settings& start) {
+  DatabaseOptions options = database_options(start, "hostler-runner events", 2);
+  options.lock_timeout_ms = EventLog::lock_timeout_ms;
+  return options;
+}
+
 // A LISTEN that the server itself gave up would leave a connection that hears nothing: its patience
 // stays longer than ours.
 DatabaseOptions listening_options(const Settings& start) {
@@ -65,7 +71,7 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
       stream_side_(std::move(stream_side)),
       db_(loop, database_options(start, "hostler-runner",
                                  static_cast<int>(start.integer("runner.database_connections")))),
-      events_db_(loop, database_options(start, "hostler-runner events", 2)),
+      events_db_(loop, events_options(start)),
       listening_db_(loop, listening_options(start)),
       http_(loop, http_options(start)),
       secrets_(std::move(secrets)),
@@ -84,6 +90,8 @@ std::string Daemon::metrics_text() {
     counts.runs_lost = queue_->lost();
     counts.events = events_->events_written();
     counts.flushes = events_->flushes();
+    counts.flushes_refused = events_->flushes_refused();
+    counts.runs_held_up = events_->runs_held_up();
     counts.deliveries = outbox_->under_way();
     counts.delivered = outbox_->delivered();
     counts.deliveries_failed = outbox_->failed();
@@ -308,6 +316,11 @@ Task<bool> Daemon::hand_back() {
   Batch batch;
   batch.add(query::daemon_stop, Params().text(id_));
   BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+  if (outcome.refusal == Refusal::held_up) {
+    Batch rest;
+    rest.add(query::daemon_stop_free, Params().text(id_));
+    outcome = co_await db_.attempt(std::move(rest));
+  }
   co_return !outcome.error;
 }
 

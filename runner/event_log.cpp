@@ -1,4 +1,4 @@
-// The group commit; see runner/event_log.h.
+// What is appended, taken and settled; see runner/event_log.h.
 #include "runner/event_log.h"
 
 #include <algorithm>
@@ -14,15 +14,9 @@
 namespace hostler::runner {
 namespace {
 
-// Bounds of one batch: what is more waits for the next.
-constexpr size_t batch_events_max = 5000;
-constexpr size_t batch_runs_max = 1000;
-// Each takes about two milliseconds, and the runs behind it wait for the commit of all.
-constexpr size_t batch_steps_max = 32;
 constexpr size_t delta_bytes_max = 64 * 1024;
-constexpr int64_t retry_delay_ms = 200;
-// NOTIFY takes less than 8000 bytes; 37 an id.
-constexpr size_t bell_runs_max = 200;
+// Of the fifteen seconds that the daemon has for its end.
+constexpr int64_t held_patience_ms = 5000;
 
 std::string delta_json(const PendingEvent& event) {
   JsonWriter json;
@@ -40,7 +34,9 @@ EventLog::EventLog(Loop& loop, Database& db, EventFeed& feed, std::string daemon
       db_(db),
       feed_(feed),
       daemon_id_(std::move(daemon_id)),
-      on_lost_(std::move(on_lost)) {}
+      on_lost_(std::move(on_lost)),
+      events_(loop),
+      steps_(loop) {}
 
 void EventLog::mark_dirty(const RunPtr& run) {
   ++run->writes;
@@ -130,20 +126,28 @@ Task<bool> EventLog::committed(RunPtr run) {
   co_return !run->is_lost;
 }
 
-bool EventLog::is_idle() const {
-  return !events_.is_writing && events_.queue.empty() && !steps_.is_writing && steps_.queue.empty();
+bool EventLog::is_idle(const Lane& lane) const {
+  return !lane.is_writing && lane.queue.empty() && (lane.held.empty() || leaves_held_);
 }
 
+bool EventLog::is_idle() const { return is_idle(events_) && is_idle(steps_); }
+
 Task<void> EventLog::drained() {
+  Timer patience(loop_, [this] {
+    leaves_held_ = true;
+    idle_.notify();
+  });
+  patience.restart(held_patience_ms);
   while (!is_idle()) co_await idle_.wait();
 }
 
 Task<void> EventLog::write_lane(Lane& lane) {
   for (;;) {
-    while (lane.queue.empty()) co_await lane.wake.wait();
+    while (lane.queue.empty() && !lane.is_retry_due) co_await lane.wake.wait();
     lane.is_writing = true;
+    if (lane.is_retry_due) co_await retry_held(lane);
     Flight flight = take_flight(lane);
-    if (!flight.parts.empty()) co_await write(std::move(flight));
+    if (!flight.parts.empty()) co_await write(lane, std::move(flight));
     lane.is_writing = false;
     if (is_idle()) idle_.notify();
   }
@@ -153,8 +157,9 @@ EventLog::Flight EventLog::take_flight(Lane& lane) {
   Flight flight;
   size_t events = 0;
   size_t steps = 0;
-  while (!lane.queue.empty() && events < batch_events_max && steps < batch_steps_max &&
-         flight.parts.size() < batch_runs_max) {
+  size_t bytes = 0;
+  while (!lane.queue.empty() && events < events_max && steps < steps_max && bytes < bytes_max &&
+         flight.parts.size() < runs_max) {
     RunPtr run = std::move(lane.queue.front());
     lane.queue.pop_front();
     if (run->queued_in != &lane) continue;  // the other lane's by now
@@ -163,11 +168,9 @@ EventLog::Flight EventLog::take_flight(Lane& lane) {
     Part part = take_part(std::move(run), goes_ahead);
     events += part.events.size();
     steps += part.steps();
+    bytes += part.bytes();
     flight.parts.push_back(std::move(part));
   }
-  // Rows are locked in the order of their ids, as by whoever else locks several.
-  std::sort(flight.parts.begin(), flight.parts.end(),
-            [](const Part& a, const Part& b) { return a.run->id < b.run->id; });
   return flight;
 }
 
@@ -201,41 +204,6 @@ void EventLog::land(const RunPtr& run) {
   if (run->has_pending()) enqueue(run);
 }
 
-Task<void> EventLog::write(Flight flight) {
-  for (;;) {
-    Batch batch = batch_of(flight);
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-    if (!outcome.error) {
-      settle(flight, outcome.results);
-      co_await ring_others(flight);
-      co_return;
-    }
-    if (!outcome.is_unknown()) {
-      log_error("event_flush_failed", {{"cause", outcome.error->cause}});
-      if (flight.parts.size() > 1) {
-        co_await write_one_by_one(std::move(flight));
-      } else {
-        lose(flight.parts.front().run);
-        land(flight.parts.front().run);
-      }
-      co_return;
-    }
-    // Nothing is lost while Postgres is away: the runs wait for their commit.
-    flight.is_repeated = true;
-    co_await sleep_ms(loop_, retry_delay_ms);
-  }
-}
-
-// One bad run must not stop the others.
-Task<void> EventLog::write_one_by_one(Flight flight) {
-  for (Part& part : flight.parts) {
-    Flight single;
-    single.is_repeated = flight.is_repeated;
-    single.parts.push_back(std::move(part));
-    co_await write(std::move(single));
-  }
-}
-
 void EventLog::settle(Flight& flight, const Results& results) {
   ++flushes_;
   const Result* appended = &results.at(flight.append_index);
@@ -256,7 +224,7 @@ void EventLog::settle(Flight& flight, const Results& results) {
     }
     std::string created_at;
     if (place != held.end()) created_at = (*appended)[place->second].text("created_at");
-    settle_part(part, created_at, flight.is_repeated, published);
+    settle_part(part, created_at, published);
   }
   if (!published.empty()) feed_.publish(std::move(published));
   for (Part& part : flight.parts) land(part.run);
@@ -264,7 +232,7 @@ void EventLog::settle(Flight& flight, const Results& results) {
   for (Part& part : flight.parts) part.run->written.notify();
 }
 
-void EventLog::settle_part(Part& part, const std::string& created_at, bool is_repeated,
+void EventLog::settle_part(Part& part, const std::string& created_at,
                            std::vector<CommittedEvents>& published) {
   ActiveRun& run = *part.run;
   run.committed_writes = part.writes;
@@ -273,7 +241,7 @@ void EventLog::settle_part(Part& part, const std::string& created_at, bool is_re
   if (part.events.empty()) return;
   run.committed_seq = part.events.back().seq;
   events_written_ += static_cast<int64_t>(part.events.size());
-  if (is_repeated) {
+  if (part.is_repeated) {
     // What is on disk may carry the time of the first attempt: followers read it there.
     feed_.changed_elsewhere({run.id});
     return;
@@ -309,28 +277,6 @@ void EventLog::lose(const RunPtr& run) {
   run->pending_ending.reset();
   feed_.changed_elsewhere({run->id});
   loop_.defer([this, lost = run] { on_lost_(lost); });
-}
-
-Task<void> EventLog::ring_others(const Flight& flight) {
-  if (!others_alive) co_return;
-  // As many bells as it takes, in one round trip: a payload holds 8000 bytes.
-  std::vector<std::string> payloads;
-  size_t count = 0;
-  for (const Part& part : flight.parts) {
-    if (part.events.empty()) continue;
-    if (count++ % bell_runs_max == 0) {
-      payloads.push_back(part.run->id);
-    } else {
-      payloads.back() += ' ' + part.run->id;
-    }
-  }
-  if (payloads.empty()) co_return;
-  Batch bell;
-  for (const std::string& payload : payloads) {
-    bell.add(query::event_bell, Params().text(payload));
-  }
-  // A bell that was lost is made good by the sweeps of the other daemons.
-  co_await db_.attempt(std::move(bell));
 }
 
 }  // namespace hostler::runner

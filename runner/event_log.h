@@ -2,10 +2,14 @@
 // usage and endings that ride in the same commit and take a hundred times as long. In each lane one
 // batch is in flight, what gathers meanwhile is the next one (no timer); a run is in one at a time.
 // After the commit the events go to the feed. The single writer of every run that this daemon owns.
+//
+// Nobody waits long for a row that somebody else holds: a flight that meets one leaves the parts
+// that want it behind, and these are tried again by themselves until they get it.
 #pragma once
 
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +28,10 @@ using RunPtr = std::shared_ptr<ActiveRun>;
 
 class EventLog {
  public:
+  // What the database must be told to wait for a lock, so that one that is held delays the other
+  // runs of a flight by no more.
+  static constexpr int64_t lock_timeout_ms = 100;
+
   // on_lost hears of a run that this daemon turned out not to own any more (from the loop, never
   // from within a call of append).
   EventLog(Loop& loop, Database& db, EventFeed& feed, std::string daemon_id,
@@ -44,7 +52,8 @@ class EventLog {
 
   // Returns when everything appended for the run so far is on disk; false when the run was lost.
   Task<bool> committed(RunPtr run);
-  // Returns when nothing waits to be written.
+  // Returns when nothing waits to be written, or nothing but what others hold up: that is waited
+  // for at most five seconds.
   Task<void> drained();
 
   // The flushing coroutines; put each into the daemon's task set once. They want two connections.
@@ -53,9 +62,11 @@ class EventLog {
 
   int64_t events_written() const { return events_written_; }
   int64_t flushes() const { return flushes_; }
+  int64_t flushes_refused() const { return flushes_refused_; }
+  int64_t runs_held_up() const { return std::ssize(events_.held) + std::ssize(steps_.held); }
 
  private:
-  // One batch on its way: what was taken from each run.
+  // What a flight takes from a run.
   struct Part {
     RunPtr run;
     std::vector<PendingEvent> events;
@@ -63,39 +74,66 @@ class EventLog {
     std::vector<ToolRecord> tools;
     std::unique_ptr<WaitRecord> wait;
     std::unique_ptr<Ending> ending;
-    int64_t writes = 0;  // the run's count when the part was taken
+    int64_t writes = 0;        // the run's count when the part was taken
+    bool is_repeated = false;  // an answer was lost: what is on disk may have another time
 
     size_t steps() const { return turns.size() + tools.size() + (wait ? 1 : 0) + (ending ? 1 : 0); }
+    size_t bytes() const;                              // of what is to be stored
+    bool ends_work() const { return wait || ending; }  // the thread's next run may begin
+    bool is_paid() const { return ends_work() || !turns.empty(); }
   };
+  // One batch on its way.
   struct Flight {
     std::vector<Part> parts;
-    size_t append_index = 0;   // of the batch's statements: the one that appends the events,
-    size_t steps_index = 0;    // and the first of the steps
-    bool is_repeated = false;  // its first answer was lost: what is on disk may have another time
+    size_t append_index = 0;  // of the batch's statements: the one that appends the events,
+    size_t steps_index = 0;   // and the first of the steps
+    bool is_sifted = false;   // whose rows somebody held was left behind
+    bool is_retry = false;
   };
 
+  // Bounds of one flight: what is more waits for the next.
+  static constexpr size_t events_max = 5000;
+  static constexpr size_t runs_max = 1000;
+  // Each takes about two milliseconds, and the runs behind it wait for the commit of all.
+  static constexpr size_t steps_max = 32;
+  // Takes some tenths of a second; a run that has more by itself goes all the same.
+  static constexpr size_t bytes_max = 4 * 1024 * 1024;
+
   struct Lane {
+    explicit Lane(Loop& loop);
     std::deque<RunPtr> queue;  // those count whose queued_in says so
     Signal wake;
     bool is_writing = false;
     bool is_wake_due = false;
+    // Somebody else held a row of theirs, the longest ago first.
+    std::deque<Part> held;
+    Timer retry;  // runs while there are any and no retry is due
+    bool is_retry_due = false;
+    int64_t pause_ms;
   };
 
   void mark_dirty(const RunPtr& run);
   void enqueue(const RunPtr& run);
   void wake(Lane& lane);
   bool is_idle() const;
+  bool is_idle(const Lane& lane) const;
   Task<void> write_lane(Lane& lane);
   Flight take_flight(Lane& lane);
   static Part take_part(RunPtr run, bool goes_ahead);
   void land(const RunPtr& run);
+  Task<void> write(Lane& lane, Flight flight);
+  void note_refused(const Flight& flight, const BatchOutcome& outcome);
+  static Flight second_half_of(Flight& flight);
+  Task<void> sift(Lane& lane, Flight& flight);
+  Task<void> retry_held(Lane& lane);
+  static Flight take_held(Lane& lane);
+  static Flight take_longest_held(Lane& lane);
+  static void set_aside(Lane& lane, Part part);
   Batch batch_of(Flight& flight) const;
   void add_events(const Flight& flight, Batch& batch) const;
   void add_steps(const Part& part, Batch& batch) const;
-  Task<void> write(Flight flight);
-  Task<void> write_one_by_one(Flight flight);
   void settle(Flight& flight, const Results& results);
-  void settle_part(Part& part, const std::string& created_at, bool is_repeated,
+  void settle_part(Part& part, const std::string& created_at,
                    std::vector<CommittedEvents>& published);
   void count(const Part& part) const;
   void lose(const RunPtr& run);
@@ -111,6 +149,8 @@ class EventLog {
   Signal idle_;
   int64_t events_written_ = 0;
   int64_t flushes_ = 0;
+  int64_t flushes_refused_ = 0;
+  bool leaves_held_ = false;  // at the end: what others hold up is not waited for
 
  public:
   // Set by the run queue: other daemons live, so their followers must hear of new events.

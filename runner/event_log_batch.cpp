@@ -1,4 +1,6 @@
 // What a flight of the event log asks of Postgres; see runner/event_log.h. One transaction.
+#include <algorithm>
+
 #include "queries/daemon.h"
 #include "runner/event_log.h"
 
@@ -10,9 +12,8 @@ Batch EventLog::batch_of(Flight& flight) const {
   std::vector<std::string> threads;
   std::vector<std::string> payers;
   for (const Part& part : flight.parts) {
-    bool ends = part.ending || part.wait;
-    if (ends) threads.push_back(part.run->thread_id);
-    if (ends || !part.turns.empty()) payers.push_back(part.run->org_id);
+    if (part.ends_work()) threads.push_back(part.run->thread_id);
+    if (part.is_paid()) payers.push_back(part.run->org_id);
   }
   Batch batch;
   if (!threads.empty()) batch.add(query::thread_lock, Params().uuids(threads));
@@ -45,8 +46,9 @@ void EventLog::add_events(const Flight& flight, Batch& batch) const {
   Params params;
   params.text(daemon_id_).uuids(run_ids).integers(epochs);
   params.integers(places).integers(seqs).texts(types).jsons(data);
-  batch.add(flight.is_repeated ? query::event_append_again : query::event_append,
-            std::move(params));
+  bool is_repeated = std::any_of(flight.parts.begin(), flight.parts.end(),
+                                 [](const Part& part) { return part.is_repeated; });
+  batch.add(is_repeated ? query::event_append_again : query::event_append, std::move(params));
 }
 
 void EventLog::add_steps(const Part& part, Batch& batch) const {

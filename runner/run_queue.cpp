@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 
 #include "lib/log.h"
 #include "queries/daemon.h"
@@ -17,6 +18,8 @@ constexpr int64_t silence_most_ms = 25'000;
 constexpr int64_t others_notice_ms = 12'000;
 constexpr int claim_max = 64;  // runs in one statement
 constexpr int64_t sweep_ms = 1000;
+constexpr int free_renewals = 3;
+constexpr int64_t free_renewals_pause_ms = 30;
 
 }  // namespace
 
@@ -140,18 +143,36 @@ Task<void> RunQueue::renew_forever() {
   }
 }
 
-Task<void> RunQueue::renew_once() {
+Batch RunQueue::renewal_of(const Statement& renew, const std::vector<std::string>& given_up) {
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+  Batch batch;
+  batch.add(renew, Params().text(daemon_id_).integer(lease_s).uuids(given_up));
+  batch.add(query::daemon_heartbeat,
+            Params().text(daemon_id_).integer(std::ssize(active_)).integer(streams_()));
+  batch.add(query::daemons_alive, Params().text(daemon_id_));
+  return batch;
+}
+
+// One row that somebody holds must not cost the other runs their leases. These are renewed several
+// times, so that those are met that were just being written to.
+Task<BatchOutcome> RunQueue::renew_leases(std::vector<std::string> given_up) {
+  Batch all = renewal_of(query::run_renew, given_up);
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(all));
+  if (outcome.refusal != Refusal::held_up) co_return outcome;
+  for (int tried = 0; tried < free_renewals; ++tried) {
+    if (tried > 0) co_await sleep_ms(services_.loop, free_renewals_pause_ms);
+    Batch free = renewal_of(query::run_renew_free, given_up);
+    outcome = co_await services_.db.attempt_quick(std::move(free));
+    if (outcome.error) break;
+  }
+  co_return outcome;
+}
+
+Task<void> RunQueue::renew_once() {
   // Only what was ours before the statement can be missing from its answer.
   std::unordered_map<std::string, RunPtr> before = active_;
   std::vector<std::string> given_up(given_up_.begin(), given_up_.end());
-  Batch batch;
-  batch.add(query::run_renew, Params().text(daemon_id_).integer(lease_s).uuids(given_up));
-  batch.add(
-      query::daemon_heartbeat,
-      Params().text(daemon_id_).integer(static_cast<int64_t>(active_.size())).integer(streams_()));
-  batch.add(query::daemons_alive, Params().text(daemon_id_));
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  BatchOutcome outcome = co_await renew_leases(given_up);
   if (outcome.error) co_return;
   int64_t now_ms = services_.loop.now_ms();
   if (now_ms - heartbeat_at_ms_ > silence_most_ms) known_from_ms_ = now_ms + others_notice_ms;

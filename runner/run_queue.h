@@ -53,6 +53,8 @@ class RunQueue {
   Task<void> supervise(RunPtr run);
   Task<void> cancel(RunPtr run);
   void finish(const std::string& run_id, const RunPtr& run);
+  Batch renewal_of(const Statement& renew, const std::vector<std::string>& given_up);
+  Task<BatchOutcome> renew_leases(std::vector<std::string> given_up);
   Task<void> renew_once();
   Task<void> release_strays(std::unordered_map<std::string, int64_t> strays);
   Task<void> cancel_requested();

@@ -139,6 +139,10 @@ Task<Results> answer_of(std::shared_ptr<BatchCall> call) {
   co_return std::move(call->results);
 }
 
+BatchOutcome outcome_of(BatchCall& call) {
+  return {std::move(call.results), std::move(call.error), call.refusal};
+}
+
 Batch batch_of(const Statement& statement, Params params) {
   Batch batch;
   batch.add(statement, std::move(params));
@@ -196,12 +200,12 @@ Task<BatchOutcome> Database::attempt_quick(Batch batch) {
   for (int tried = 1;; ++tried) {
     bool is_ready = state_->quick.ready();
     if (!is_ready) is_ready = co_await state_->until_ready(state_->quick, deadline_ms);
-    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(&state_->quick)};
+    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(&state_->quick), Refusal::none};
     std::shared_ptr<BatchCall> call = state_->quick.send(batch);
     CallAwaiter awaiter(call);
     co_await awaiter;
     bool is_final = !call->error || !call->may_try_again || tried == tries_max;
-    if (is_final) co_return BatchOutcome{std::move(call->results), std::move(call->error)};
+    if (is_final) co_return outcome_of(*call);
   }
 }
 
@@ -214,18 +218,18 @@ Task<Results> Database::quick(Batch batch) {
 Task<BatchOutcome> Database::attempt(Batch batch, Batch afterwards) {
   int64_t deadline_ms = state_->new_deadline_ms();
   State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
-  if (!got) co_return BatchOutcome{{}, state_->unavailable(nullptr)};
+  if (!got) co_return BatchOutcome{{}, state_->unavailable(nullptr), Refusal::none};
   std::unique_ptr<PgConnection, Transaction::Release> held(*got, {this});
   for (int tried = 1;; ++tried) {
     bool is_ready = held->ready();
     if (!is_ready) is_ready = co_await state_->until_ready(*held, deadline_ms);
-    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(held.get())};
+    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(held.get()), Refusal::none};
     std::shared_ptr<BatchCall> call = held->send(batch);
     if (!afterwards.empty()) held->send(afterwards);
     CallAwaiter awaiter(call);
     co_await awaiter;
     bool is_final = !call->error || !call->may_try_again || tried == tries_max;
-    if (is_final) co_return BatchOutcome{std::move(call->results), std::move(call->error)};
+    if (is_final) co_return outcome_of(*call);
   }
 }
 

@@ -101,11 +101,19 @@ class Result {
 
 using Results = std::vector<Result>;
 
+// Why Postgres refused a batch that would have been right at another time. It is rolled back.
+enum class Refusal {
+  none,
+  held_up,  // somebody else holds a row or table that it wants
+  too_slow  // a statement of it took longer than statement_timeout_ms
+};
+
 // What became of a batch, for callers to whom its failure is an answer like others.
 struct BatchOutcome {
   Results results;
   std::optional<Error> error;
-  // The server did not answer: the batch may have been committed or not.
+  Refusal refusal = Refusal::none;
+  // To be tried again; without a refusal the batch may have been committed or not.
   bool is_unknown() const { return error && error->code == ErrorCode::database_unavailable; }
 };
 

@@ -295,7 +295,10 @@ bool PgConnection::take_result() {
         if (prepared_.erase(name) > 0) send_plain(fmt::format("DEALLOCATE {}", name).c_str());
         call->may_try_again = true;
       }
-      if (!call->error) call->error = error_from(raw);
+      if (!call->error) {
+        call->error = error_from(raw);
+        call->refusal = refusal_of(state);
+      }
     }
   }
   return true;
@@ -308,6 +311,15 @@ void PgConnection::end_front() {
   if (call->is_preparation) {
     if (!call->error) return;
     prepared_.erase(call->prepares);
+    // The batch behind it fails for this reason, not for the lack of its statement.
+    for (const std::shared_ptr<BatchCall>& behind : pending_) {
+      if (behind->is_preparation) continue;
+      if (!behind->error) {
+        behind->error = call->error;
+        behind->refusal = call->refusal;
+      }
+      break;
+    }
     log_error("statement_not_prepared",
               {{"statement", call->prepares}, {"cause", call->error->cause}});
     return;

@@ -24,7 +24,8 @@ namespace hostler {
 // A batch on its way. Shared by the connection, which fills it, and the coroutine that waits.
 struct BatchCall {
   Results results;
-  std::optional<Error> error;      // the first one
+  std::optional<Error> error;  // the first one
+  Refusal refusal = Refusal::none;
   bool may_try_again = false;      // rolled back for a reason that a second try does not meet
   std::vector<const char*> names;  // of its statements
   bool done = false;

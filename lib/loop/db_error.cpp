@@ -47,6 +47,11 @@ std::string_view result_field(const PGresult* result, int code) {
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
+Refusal refusal_of(std::string_view state) {
+  if (state == "55P03" || state == "40P01") return Refusal::held_up;
+  return state == "57014" ? Refusal::too_slow : Refusal::none;
+}
+
 // What a failed statement means to the client. Connection faults, shut-downs, time-outs and full
 // disks are the database's absence, and so is what libpq says by itself, without a state (it found
 // no memory for the answer); everything unknown is our own mistake.

@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include "lib/error.h"
-
-struct pg_result;
+#include "lib/loop/db.h"
 
 namespace hostler {
 
@@ -17,6 +16,9 @@ Error database_unavailable(const std::string& cause);
 // Connection faults, shut-downs, time-outs and full disks are the database's absence; everything
 // unknown is internal_error, with the server's words as the cause.
 Error error_from(const pg_result* result);
+
+// By the error's state.
+Refusal refusal_of(std::string_view state);
 
 // A field of an error, empty when there is none; code: PG_DIAG_….
 std::string_view result_field(const pg_result* result, int code);

@@ -18,6 +18,17 @@ WITH freed AS (
 released AS (UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = $1)
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
+-- name: daemon_stop_free
+-- daemon_stop when somebody holds a row of it: what is held lapses. $1 daemon uuid
+WITH freed AS (
+    UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
+        take_overs = r.take_overs + 1
+    FROM (SELECT id FROM runs WHERE owner_id = $1 ORDER BY id FOR UPDATE SKIP LOCKED) AS held WHERE r.id = held.id),
+released AS (
+    UPDATE outbox o SET owner_id = NULL, lease_until = NULL
+    FROM (SELECT id FROM outbox WHERE owner_id = $1 FOR UPDATE SKIP LOCKED) AS held WHERE o.id = held.id)
+UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
+
 -- name: daemons_alive
 -- How many other daemons there are to be told of events. $1 daemon uuid
 SELECT count(*) AS others FROM daemons
@@ -55,11 +66,23 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
 
 -- name: run_renew
 -- Renews every lease of the daemon but those of runs that it gave up, which lapse; what it does not answer is lost.
+-- Waits for no row longer than leases can bear.
 -- $1 daemon uuid, $2 lease_seconds integer, $3 given_up uuid[]
 UPDATE runs SET lease_until = CASE WHEN id = ANY ($3::uuid[]) THEN lease_until
                               ELSE clock_timestamp() + make_interval(secs => $2) END
+FROM (SELECT set_config('lock_timeout', '200ms', true)) AS patience
 WHERE owner_id = $1
 RETURNING id, epoch;
+
+-- name: run_renew_free
+-- When somebody holds a run's row: renews the leases of all others. Parameters and columns as run_renew; it answers
+-- all that the daemon owns. Not the rule, since a run that is being written to is skipped too.
+-- $1 daemon uuid, $2 lease_seconds integer, $3 given_up uuid[]
+WITH free AS (SELECT id FROM runs WHERE owner_id = $1 FOR NO KEY UPDATE SKIP LOCKED),
+renewed AS (
+    UPDATE runs r SET lease_until = clock_timestamp() + make_interval(secs => $2)
+    FROM free WHERE r.id = free.id AND r.id <> ALL ($3::uuid[]))
+SELECT id, epoch FROM runs WHERE owner_id = $1;
 
 -- name: run_release
 -- Gives back runs that the daemon owns and does not execute: it never heard of its claim. Counts as a crash, so that
@@ -141,6 +164,11 @@ inserted AS (
     JOIN held ON held.place = e.place CROSS JOIN moment
     ON CONFLICT (run_id, seq) DO NOTHING)
 SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
+
+-- name: runs_held_up
+-- Which of these runs would wait for a row that somebody else holds; it waits for none itself.
+-- $1 run_ids uuid[], $2 paid_ids uuid[] (turns, endings), $3 ended_ids uuid[]
+SELECT id FROM runs_held_up($1, $2, $3);
 
 -- name: thread_lock
 -- Before the runs of these threads end in this transaction. $1 thread_ids uuid[]

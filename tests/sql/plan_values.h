@@ -114,6 +114,8 @@ inline PlanValues plan_values(DbSession& session) {
        R"('[{"id": "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a", "was": "eA==", "now": "eA=="}]')"},
       {"afters", "ARRAY[0]::bigint[]"},
       {"given_up", "ARRAY[]::uuid[]"},
+      {"paid_ids", "ARRAY[" + run + "]::uuid[]"},
+      {"ended_ids", "ARRAY[" + run + "]::uuid[]"},
       {"need", "NULL"},
       {"route", "NULL"},
       {"persona_id", "NULL"},

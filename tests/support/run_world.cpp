@@ -10,7 +10,7 @@
 
 namespace hostler::testing_support {
 
-RunWorld::RunWorld(const TestDatabase& made) : database(made) {
+RunWorld::RunWorld(const TestDatabase& made, const std::string& name) : database(made) {
   DbSession session = database.as_superuser();
   auto id = [&] { return std::string(session.run_text("SELECT uuidv7()").text()); };
   org_id = id();
@@ -22,8 +22,8 @@ RunWorld::RunWorld(const TestDatabase& made) : database(made) {
       "BEGIN;"
       "INSERT INTO orgs (id, slug, name, type) VALUES ('{0}', '{0}', 'world', 'workspace');"
       "INSERT INTO users (id, login, username, email, personal_org_id) VALUES "
-      "('{1}', 'owner', 'owner', '{1}@example.org', '{0}'),"
-      "('{2}', 'other', 'other', '{2}@example.org', '{0}');"
+      "('{1}', 'owner{5}', 'owner{5}', '{1}@example.org', '{0}'),"
+      "('{2}', 'other{5}', 'other{5}', '{2}@example.org', '{0}');"
       "INSERT INTO org_members (org_id, user_id, role) VALUES ('{0}', '{1}', 'owner'),"
       "('{0}', '{2}', 'member');"
       "INSERT INTO credit_accounts (org_id) VALUES ('{0}');"
@@ -33,7 +33,7 @@ RunWorld::RunWorld(const TestDatabase& made) : database(made) {
       "INSERT INTO llm_models (id, org_id, provider_id, model, is_default, input_usd_per_mtok, "
       "output_usd_per_mtok) VALUES ('{4}', '{0}', '{3}', 'm', true, 1, 2);"
       "COMMIT",
-      org_id, owner_id, other_id, provider_id, model_id));
+      org_id, owner_id, other_id, provider_id, model_id, name));
 }
 
 std::string RunWorld::new_thread(const std::string& message) {
