@@ -140,13 +140,17 @@ Task<Response> register_account(Services& services, Request& request) {
   }
   NewAccount account = read_new_account(request);
   co_await check_captcha(services, request, account.captcha_token);
+  std::string terms = account_terms(services.settings());
+  Params asked;
+  asked.text(account.login).text(account.email).text_or_null(account.invite_code).text(terms);
+  co_await services.query(request, query::registration_begin, std::move(asked));
   std::string password_hash = co_await services.passwords().hash(account.password);
   std::string mail = co_await new_email_token(services, request);
   SessionTokens tokens;
   Params params;
   params.text(account.login).text(account.email).text(password_hash).text(account.locale);
   params.text_or_null(account.invite_code).bytes(tokens.access.hash).bytes(tokens.refresh.hash);
-  params.text(account_terms(services.settings())).text(mail);
+  params.text(terms).text(mail);
   Result made = co_await services.query_then_ring(request, query::register_user, std::move(params),
                                                   query::outbox_bell);
   Row row = made.front();

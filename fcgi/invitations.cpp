@@ -2,6 +2,7 @@
 // once; the database keeps its hash, and what the mail says of it sealed.
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/mailed_secret.h"
 #include "fcgi/one_statement.h"
 #include "fcgi/services.h"
 #include "lib/account_rules.h"
@@ -16,15 +17,14 @@ namespace {
 
 constexpr std::string_view token_prefix = "inv_";
 
-// What only the mail may say, as mail_queue() takes it.
-std::string sealed_for_mail(const SecretBox& box, std::string_view secret_id,
-                            std::string_view token) {
-  JsonWriter said;
-  said.begin_object().member("token", token).end_object();
-  SecretPlace place;
-  place.id = secret_id;
-  place.kind = "mail";
-  return secret_json(place, box.seal(place, said.take()));
+// What the settings say of invitations, as invitation_create() takes it.
+std::string invitation_terms(const Settings& settings) {
+  JsonWriter terms;
+  terms.begin_object().member("seconds", settings.integer("invite.member_seconds"));
+  terms.member("inviter_day", settings.integer("limit.invitations_per_inviter_day"));
+  terms.member("recipient_day", settings.integer("limit.invitations_per_recipient_day"));
+  terms.end_object();
+  return terms.take();
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ Task<Response> create_invitation(Services& services, Request& request) {
   Token token = make_token(token_prefix);
   Params params;
   params.text(email).text(role).bytes(token.hash);
-  params.text(sealed_for_mail(services.secret_box(), secret_id.text(), token.text));
+  params.text(mailed_secret(services, secret_id.text(), "token", token.text));
+  params.text(invitation_terms(services.settings()));
   Result made = co_await services.query_then_ring(request, query::invitation_create,
                                                   std::move(params), query::outbox_bell);
   co_return Response::json_row_with(201, made, "token", token.text);

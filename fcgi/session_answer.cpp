@@ -21,6 +21,7 @@ std::string account_terms(const Settings& settings) {
                settings.integer("limit.login_failures_per_login_and_ip"));
   terms.member("failures_per_login", settings.integer("limit.login_failures_per_login"));
   terms.member("failures_per_ip", settings.integer("limit.login_failures_per_ip"));
+  terms.member("registrations_hour", settings.integer("limit.registrations_per_network_hour"));
   terms.member("forgot_seconds", settings.integer("auth.forgot_password_seconds"));
   terms.end_object();
   return terms.take();

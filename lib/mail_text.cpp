@@ -32,6 +32,27 @@ std::string in_one_line(const std::string& text) {
   return line;
 }
 
+// Texts of these names people chose, and mail to strangers with.
+bool is_name(std::string_view field) {
+  return field == "username" || field == "inviter" || field == "org_name";
+}
+
+// A name must not read like a letter of its own: it is cut short, and no program that shows the
+// mail makes a link of it.
+std::string as_name(const std::string& text) {
+  constexpr int characters_max = 64;
+  std::string name;
+  int characters = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    bool begins_character = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+    if (begins_character && ++characters > characters_max) return name + "…";
+    name += text[at];
+    bool may_join = text[at] == '.' || text[at] == ':' || text[at] == '@';
+    if (may_join && at + 1 < text.size() && text[at + 1] != ' ') name += ' ';
+  }
+  return name;
+}
+
 kainjow::mustache::data filled(const std::vector<Json>& fields) {
   kainjow::mustache::data data;
   for (const Json& object : fields) {
@@ -39,7 +60,9 @@ kainjow::mustache::data filled(const std::vector<Json>& fields) {
     for (const auto& [name, value] : *object.as_object()) {
       if (const std::string* text = value.as_text()) {
         // An empty text is none, for the template's sections.
-        if (!text->empty()) data.set(name, in_one_line(*text));
+        if (text->empty()) continue;
+        std::string line = in_one_line(*text);
+        data.set(name, is_name(name) ? as_name(line) : line);
       } else if (!value.is_null()) {
         data.set(name, value.dump());
       }
@@ -65,7 +88,7 @@ std::optional<MailText> mail_text(std::string_view name, std::string_view locale
   if (source == nullptr) return std::nullopt;
   kainjow::mustache::data data = filled(fields);
   MailText text;
-  text.subject = fill(source->subject, data, false);
+  text.subject = source->subject;  // said as it stands: nobody's words and no code
   text.plain = fill(source->plain, data, false);
   text.html = fill(source->html, data, true);
   return text;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Turns templates/*.txt and *.html into C++ constants, one row for each template and locale. Called by the Makefile:
-# embed.sh OUTPUT. The first line of a .txt is its subject.
+# embed.sh OUTPUT. The first line of a .txt is its subject, which nothing is filled into.
 set -euo pipefail
 cd "$(dirname "$0")"
 out=$OLDPWD/$1
@@ -24,6 +24,7 @@ out=$OLDPWD/$1
   for plain in *.txt; do
     name=${plain%.txt}
     subject=$(head -n 1 "$plain")
+    [[ $subject == "Subject: "* && $subject != *"{{"* ]] || { echo "templates/$plain: its subject" >&2; exit 1; }
     printf '    {"%s", "%s", R"mail(%s)mail",\nR"mail(%s\n)mail",\nR"mail(%s\n)mail"},\n' "${name%.*}" "${name##*.}" \
       "${subject#Subject: }" "$(tail -n +3 "$plain")" "$(cat "$name.html")"
   done

@@ -29,6 +29,7 @@ struct QueuedMail {
   std::string id;
   int64_t epoch = 0;
   std::string template_name;
+  bool is_over = false;  // what it says does not hold any more
   std::string recipient;
   std::string locale;
   std::string fields;                 // a JSON object

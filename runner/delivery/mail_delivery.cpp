@@ -20,6 +20,7 @@ QueuedMail read_queued_mail(const Row& row, const SecretBox& secrets) {
   mail.id = row.text("id");
   mail.epoch = row.integer("epoch");
   mail.template_name = row.text("template");
+  mail.is_over = row.boolean("is_over");
   mail.recipient = row.text("recipient");
   mail.locale = row.text("locale");
   mail.fields = row.text("fields");
@@ -33,6 +34,7 @@ QueuedMail read_queued_mail(const Row& row, const SecretBox& secrets) {
 }
 
 Task<Attempt> attempt_mail(Loop& loop, HttpClient& http, MailSettings settings, QueuedMail mail) {
+  if (mail.is_over) co_return refused("it was over before it could be sent");
   std::vector<Json> fields;
   for (const std::string& object : {mail.fields, mail.secret.value_or("{}")}) {
     std::optional<Json> parsed = parse_json_or_nothing(object);

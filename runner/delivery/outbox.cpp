@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t sweep_ms = 1000;
 constexpr int mails_max = 8;        // under way at once; the server is the operator's own
+constexpr int kept_for_codes = 2;   // of these: others that hang do not delay a login code
 constexpr int webhooks_max = 1000;  // one receiver that hangs has four of them, one tenant sixteen
 constexpr int claim_max = 64;       // in one statement
 constexpr int64_t endpoint_max = 4;
@@ -31,6 +32,7 @@ void log_task_failure(const std::string& name, std::exception_ptr failure) {
 Outbox::Outbox(OutboxServices services, std::string daemon_id)
     : services_(services),
       daemon_id_(std::move(daemon_id)),
+      codes_(services.loop, log_task_failure),
       mails_(services.loop, log_task_failure),
       webhooks_(services.loop, log_task_failure) {}
 
@@ -42,6 +44,7 @@ void Outbox::look() {
 
 void Outbox::stop() {
   is_stopping_ = true;
+  codes_.clear();
   mails_.clear();
   webhooks_.clear();
 }
@@ -101,19 +104,22 @@ Task<BatchOutcome> Outbox::claim(Batch batch) {
 }
 
 Task<void> Outbox::claim_mails() {
-  int free = mails_max - static_cast<int>(mails_.size());
+  int others = static_cast<int>(mails_.size());
+  int free = mails_max - others - static_cast<int>(codes_.size());
   if (free <= 0 || is_stopping_) co_return;
+  int free_for_others = std::max(0, mails_max - kept_for_codes - others);
   Batch batch;
   batch.add(query::outbox_claim_mails,
-            Params().text(daemon_id_).integer(free).integer(mail_lease_s));
+            Params().text(daemon_id_).integer(free).integer(mail_lease_s).integer(free_for_others));
   BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
   const Result& claimed = outcome.results.at(0);
   for (int i = 0; i < claimed.size(); ++i) {
     QueuedMail mail = read_queued_mail(claimed[i], services_.secrets);
     std::string id = mail.id;
-    mails_.erase(id);  // a lease that lapsed while we were still at it
-    mails_.add(id, deliver_mail(std::move(mail), mail_settings_));
+    TaskSet& lane = mail.template_name == "login_code" ? codes_ : mails_;
+    lane.erase(id);  // a lease that lapsed while we were still at it
+    lane.add(id, deliver_mail(std::move(mail), mail_settings_));
   }
   if (claimed.size() == free) mails_again_ = true;
 }

@@ -42,7 +42,9 @@ class Outbox {
 
   int64_t delivered() const { return delivered_; }
   int64_t failed() const { return failed_; }
-  int64_t under_way() const { return static_cast<int64_t>(mails_.size() + webhooks_.size()); }
+  int64_t under_way() const {
+    return static_cast<int64_t>(codes_.size() + mails_.size() + webhooks_.size());
+  }
 
  private:
   Task<bool> next_bell(Signal& bell);
@@ -68,7 +70,8 @@ class Outbox {
   Signal claim_ended_;
   int64_t delivered_ = 0;
   int64_t failed_ = 0;
-  TaskSet mails_;  // last: their coroutines use all of the above
+  TaskSet codes_;  // last: their coroutines use all of the above
+  TaskSet mails_;  // all others
   TaskSet webhooks_;
 };
 

@@ -1,5 +1,10 @@
 -- Registration, logins, sessions. They begin behind access.enter, but logout, which has a caller.
 
+-- name: registration_begin
+-- Refuses, before the password is hashed, what register_user would refuse now.
+-- $1 login text, $2 email text, $3 invite_code text or null, $4 terms jsonb
+SELECT registration_begin($1, $2, $3, $4);
+
 -- name: register_user
 -- An account with all that belongs to it, and its first session.
 -- $1 login text, $2 email text, $3 password_hash text, $4 locale text, $5 invite_code text or null,

@@ -37,8 +37,8 @@ SELECT member_update($1, $2) AS item;
 SELECT member_remove($1);
 
 -- name: invitation_create
--- $1 email text, $2 role text, $3 token_hash bytea, $4 secret jsonb
-SELECT invitation_create($1, $2, $3, $4) AS item;
+-- $1 email text, $2 role text, $3 token_hash bytea, $4 secret jsonb, $5 invitation_terms jsonb
+SELECT invitation_create($1, $2, $3, $4, $5) AS item;
 
 -- name: invitation_page
 -- $1 limit integer, $2 before uuid or null

@@ -1,17 +1,25 @@
 -- Mails and webhook deliveries: claimed, attempted, written off. As hostler_runner; the last ones as hostlerctl.
 
 -- name: outbox_claim_mails
--- Takes mails that are due, longest due first; need not be durable, a lost claim lapses.
--- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer
+-- Takes mails that are due: login codes, which people wait for, before all others, then what is longest due. Need not
+-- be durable, a lost claim lapses. is_over: what it says does not hold any more.
+-- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer, $4 others_limit integer
+WITH codes AS (
+    SELECT id FROM outbox
+    WHERE kind = 'mail' AND status = 'pending' AND template = 'login_code' AND next_attempt_at <= statement_timestamp()
+          AND (owner_id IS NULL OR lease_until < clock_timestamp())
+    ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED),
+others AS (
+    SELECT id FROM outbox
+    WHERE kind = 'mail' AND status = 'pending' AND template <> 'login_code' AND next_attempt_at <= statement_timestamp()
+          AND (owner_id IS NULL OR lease_until < clock_timestamp())
+    ORDER BY next_attempt_at LIMIT least($4, $2 - (SELECT count(*) FROM codes)) FOR UPDATE SKIP LOCKED)
 UPDATE outbox o SET owner_id = $1, epoch = nextval('outbox_epochs'),
     lease_until = clock_timestamp() + make_interval(secs => $3)
-FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous,
-     (SELECT id FROM outbox
-      WHERE kind = 'mail' AND status = 'pending' AND next_attempt_at <= statement_timestamp()
-            AND (owner_id IS NULL OR lease_until < clock_timestamp())
-      ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS due
-WHERE o.id = due.id
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
+WHERE o.id = ANY (ARRAY(SELECT id FROM codes UNION ALL SELECT id FROM others))
 RETURNING o.id, o.epoch, o.template, o.recipient, o.locale, o.fields, o.secret_id,
+    coalesce(o.expires_at <= clock_timestamp(), false) AS is_over,
     (SELECT s.key_version FROM secrets s WHERE s.id = o.secret_id) AS key_version,
     (SELECT s.wrapped_key FROM secrets s WHERE s.id = o.secret_id) AS wrapped_key,
     (SELECT s.sealed FROM secrets s WHERE s.id = o.secret_id) AS sealed;

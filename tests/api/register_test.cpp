@@ -244,6 +244,55 @@ TEST(Register, CountsAnInvitationCodeNeverTooOften) {
             3);
 }
 
+TEST(RegistrationLimit, IsOfANetworkAndCountsAccountsThatAreMade) {
+  ApiStack limited({{"HOSTLER_LIMIT_REGISTRATIONS_PER_NETWORK_HOUR=3"}, false});
+  auto call = [](const std::string& login) {
+    return Call{"POST",
+                "/v1/auth/register",
+                account_json(login, "long enough", login + "@example.org"),
+                "application/json",
+                {}};
+  };
+  TestUser first = register_user(limited);
+  Client client = limited.client();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(client.post("/v1/auth/register", call(first.login).body).status, 409);
+    EXPECT_EQ(client.post("/v1/auth/register", "{}").status, 422);
+  }
+  std::vector<Call> calls;
+  for (int i = 0; i < 8; ++i) calls.push_back(call(new_name()));
+  int made = 0;
+  for (const Answer& answer : client.send_all(calls)) {
+    made += answer.status == 201 ? 1 : 0;
+    EXPECT_TRUE(answer.status == 201 || is_problem(answer, 429, "auth.rate_limited"));
+  }
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(sql_number(limited, "SELECT count(*) FROM outbox"), 3);
+  Answer refused = client.post("/v1/auth/register", call(new_name()).body);
+  ASSERT_TRUE(is_problem(refused, 429, "auth.rate_limited"));
+  int64_t wait_s = refused.header_number("retry-after");
+  EXPECT_TRUE(wait_s > 3540 && wait_s <= 3600) << wait_s;
+  limited.sql().run_text("UPDATE attempts SET at = at - interval '1 hour'");
+  EXPECT_EQ(client.post("/v1/auth/register", call(new_name()).body).status, 201) << "later";
+}
+
+// Nothing of what comes behind the hash can answer here.
+TEST(RegistrationLimit, AndTakenNamesAreToldBeforeThePasswordIsHashed) {
+  ApiStack limited({{"HOSTLER_LIMIT_REGISTRATIONS_PER_NETWORK_HOUR=1"}, false});
+  auto register_at = [&](const std::string& login, const std::string& email) {
+    return limited.client().post("/v1/auth/register", account_json(login, "long enough", email));
+  };
+  TestUser user = register_user(limited);
+  limited.sql().run_text("ALTER FUNCTION register_user RENAME TO hidden");
+  EXPECT_TRUE(
+      is_problem(register_at(new_name(), new_name() + "@example.org"), 429, "auth.rate_limited"));
+  limited.sql().run_text("DELETE FROM attempts");
+  EXPECT_TRUE(
+      is_problem(register_at(user.login, new_name() + "@example.org"), 409, "auth.login_exists"));
+  EXPECT_TRUE(is_problem(register_at(new_name(), user.email), 409, "auth.email_exists"));
+  EXPECT_EQ(register_at(new_name(), new_name() + "@example.org").status, 500);
+}
+
 TEST(RegistrationMode, IsOpenUnlessSaidOtherwise) {
   Answer answer =
       stack().client().get("/v1/auth/registration-mode");  // GET /v1/auth/registration-mode

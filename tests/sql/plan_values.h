@@ -81,9 +81,12 @@ inline PlanValues plan_values(DbSession& session) {
        "\"refresh_seconds\": 900, \"access_token_seconds\": 900, \"refresh_token_seconds\": 900, "
        "\"refresh_race_seconds\": 10, \"forgot_seconds\": 600, \"initial_grant\": 1, "
        "\"registration_mode\": "
-       "\"invite_only\", \"invite_reward\": 1, \"invitee_reward\": 1, \"invite_max_uses\": 1}'"},
+       "\"invite_only\", \"invite_reward\": 1, \"invitee_reward\": 1, \"invite_max_uses\": 1, "
+       "\"registrations_hour\": 10}'"},
       {"login", "'user77'"},
       {"register_user.login", "'somebody'"},
+      {"registration_begin.login", "'somebody'"},
+      {"invitation_terms", R"('{"seconds": 60, "inviter_day": 20, "recipient_day": 3}')"},
       {"email", "'somebody@example.net'"},
       {"invite_code", "'USER9'"},
       {"checked_hash", "'x'"},
@@ -203,6 +206,7 @@ inline PlanValues plan_values(DbSession& session) {
       {"message_id", ask("quote_literal(id) FROM outbox WHERE owner_id IS NOT NULL")},
       {"outbox_owner", ask("quote_literal(owner_id) FROM outbox WHERE owner_id IS NOT NULL")},
       {"endpoint_max", "4"},
+      {"others_limit", "6"},
       {"org_max", "16"},
       {"email_config_set.wanted",
        R"('{"from": "a@b", "smtp_host": "h", "smtp_port": 25, "smtp_user": "",

@@ -178,8 +178,9 @@ void TenancyWorld::make_things(const std::set<std::string>& known_routes) {
            R"({"model":"m","is_default":true})");
   values["persona_id"] =
       made(of_owner, "/v1/personas?scope=org", R"({"persona_key":"p","version":"1"})");
-  values["invitation_id"] = made(of_owner, "/v1/orgs/" + org_id + "/invitations",
-                                 R"({"email":"somebody@example.net","role":"member"})");
+  values["invitation_id"] =
+      made(of_owner, "/v1/orgs/" + org_id + "/invitations",
+           fmt::format(R"({{"email":"{}@example.net","role":"member"}})", new_name()));
   values["key_id"] = made(of_member, "/v1/api-keys", R"({"name":"x"})");
   values["thread_id"] = make_thread(of_member);
   post_message(of_member, values["thread_id"]);

@@ -108,6 +108,53 @@ TEST(Mail, IsTriedAgainUnlessItsRecipientIsRefusedForGood) {
   EXPECT_EQ(wait_for_mail(*stack, unreachable, "delivered", "2"), "delivered");
 }
 
+// Of this template to this address, when it was delivered; empty until then.
+std::string delivered_at(ApiStack& stack, std::string_view what, const std::string& to) {
+  return sql_value(stack, fmt::format("SELECT coalesce(max(delivered_at)::text, '') FROM outbox "
+                                      "WHERE template = '{}' AND recipient = '{}'",
+                                      what, to));
+}
+
+TEST(LoginCode, LeavesWhileOthersHangAndBeforeThoseThatWait) {
+  auto stack = start_stack({});
+  TestUser admin = register_admin(*stack);
+  auto server = start_mail_server("plain");
+  configure(*stack, admin, server->port(), "none");
+  stack->sql().run_text(
+      "SELECT mail_queue('invitation', 'slow@example.org', 'en', '{}') FROM generate_series(1, "
+      "40)");
+  const char* hanging =
+      "SELECT count(*) FROM outbox WHERE template = 'invitation' AND owner_id IS NOT NULL";
+  int64_t deadline_ms = monotonic_ms() + 10'000;
+  while (sql_number(*stack, hanging) < 6 && monotonic_ms() < deadline_ms) pause_ms(5);
+  ASSERT_EQ(sql_number(*stack, hanging), 6) << "two of eight are kept for codes";
+
+  int64_t asked_ms = monotonic_ms();
+  std::string body = fmt::format(R"({{"email":"{}"}})", admin.email);
+  ASSERT_EQ(admin.client.post("/v1/auth/email/otp/send", body).status, 204);
+  deadline_ms = asked_ms + 2000;
+  while (delivered_at(*stack, "login_code", admin.email).empty() && monotonic_ms() < deadline_ms) {
+    pause_ms(5);
+  }
+  EXPECT_NE(delivered_at(*stack, "login_code", admin.email), "") << "within two seconds";
+  EXPECT_EQ(delivered_at(*stack, "invitation", "slow@example.org"), "") << "they hang for five";
+}
+
+TEST(Mail, IsNotSentWhenWhatItSaysIsOver) {
+  auto stack = start_stack({"HOSTLER_MAIL_DIR="});
+  TestUser admin = register_admin(*stack);
+  std::string id = sql_value(
+      *stack, "SELECT mail_queue('login_code', 'ada@example.org', 'en', '{\"minutes\": 10}')");
+  stack->sql().run_text("UPDATE outbox SET expires_at = clock_timestamp() WHERE id = '" + id + "'");
+  std::string good = queue_mail(*stack, "bob@example.org");
+  auto server = start_mail_server("plain");
+  configure(*stack, admin, server->port(), "none");
+  EXPECT_EQ(wait_for_mail(*stack, id, "failed", "1"), "failed");
+  EXPECT_EQ(of_mail(*stack, id, "last_error"), "it was over before it could be sent");
+  EXPECT_EQ(wait_for_mail(*stack, good, "delivered", "1"), "delivered");
+  EXPECT_EQ(copies_of(id, *server), 0u);
+}
+
 TEST(Mail, IsNotLostWhenTheDaemonDies) {
   auto stack = start_stack({});
   TestUser admin = register_admin(*stack);

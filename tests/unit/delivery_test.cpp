@@ -1,7 +1,14 @@
 // What is sent out, as text: signatures of webhooks, mails and their templates.
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include <fmt/format.h>
+
+#include <mail_templates.h>
+
 #include "lib/crypto.h"
+#include "lib/json.h"
 #include "lib/mail_message.h"
 #include "lib/mail_text.h"
 #include "runner/delivery/webhook_signature.h"
@@ -28,12 +35,12 @@ TEST(MailText, IsInTheReadersLanguage) {
   std::vector<Json> of_ada = fields(R"({"username": "Ada", "code": "123456", "minutes": 10})");
   std::optional<MailText> english = mail_text("login_code", "de", of_ada);
   ASSERT_TRUE(english);
-  EXPECT_EQ(english->subject, "Your login code: 123456");
+  EXPECT_EQ(english->subject, "Your login code");
   EXPECT_EQ(english->plain.substr(0, 11), "Hello Ada,\n");
   EXPECT_NE(english->plain.find("valid for 10 minutes"), std::string::npos);
   EXPECT_NE(english->html.find("123456</strong>"), std::string::npos);
   std::optional<MailText> chinese = mail_text("login_code", "zh-Hant-TW", of_ada);
-  EXPECT_EQ(chinese->subject, "您的登录验证码：123456");
+  EXPECT_EQ(chinese->subject, "您的登录验证码");
   EXPECT_FALSE(mail_text("no_such", "en", of_ada));
 }
 
@@ -50,8 +57,51 @@ TEST(MailText, HasAllTemplatesInBothLanguages) {
     EXPECT_EQ(english->subject.find("Subject"), std::string::npos) << name;
   }
   EXPECT_NE(mail_text("verify_email", "en", all)->plain.find("\nT\n"), std::string::npos);
-  EXPECT_NE(mail_text("invitation", "en", all)->plain.find("I invites you to the organization O"),
+  EXPECT_NE(mail_text("invitation", "en", all)->plain.find("I invites you to the organization “O”"),
             std::string::npos);
+}
+
+TEST(MailText, HasSubjectsThatNothingIsFilledInto) {
+  std::vector<Json> all = fields(
+      R"({"username": "WHO", "inviter": "WHO", "org_name": "WHO", "token": "WHO", "code": "WHO",
+          "link": "WHO", "minutes": 7531, "expires_at": "WHO", "role": "WHO"})");
+  std::set<std::string_view> names;
+  for (const MailTemplate& row : mail_templates) {
+    names.insert(row.name);
+    EXPECT_EQ(row.subject.find("{{"), row.subject.npos) << row.name << "." << row.locale;
+    EXPECT_EQ(mail_text(row.name, row.locale, all)->subject, row.subject) << row.name;
+    // What programs may show as a subject.
+    std::string_view title = row.html.substr(row.html.find("<title>"));
+    title = title.substr(0, title.find("</title>"));
+    EXPECT_EQ(title.find("{{"), title.npos) << row.name << "." << row.locale;
+  }
+  EXPECT_GE(names.size(), 5u);
+}
+
+TEST(MailText, MakesNoLetterAndNoLinksOfNames) {
+  std::string name = "Your invoice https://evil.example/pay or mail a@evil.example. Thanks.";
+  for (const char* field : {"inviter", "org_name"}) {
+    std::optional<MailText> text = mail_text(
+        "invitation", "en",
+        fields(fmt::format(R"({{"{}": {}, "token": "T", "expires_at": "2026-01-02T03:04"}})", field,
+                           json_quote(name))));
+    for (const std::string& body : {text->plain, text->html}) {
+      for (const char* link : {"://", "l.e", "@evil"}) {
+        EXPECT_EQ(body.find(link), body.npos) << body;
+      }
+      EXPECT_NE(body.find("Your invoice https: //evil. example/pay"), body.npos) << body;
+      EXPECT_NE(body.find("until 2026-01-02T03:04."), body.npos) << "ours stays as it is" << body;
+    }
+  }
+  std::string long_name;
+  for (int i = 0; i < 65; ++i) long_name += "名";
+  auto greeting = [](const std::string& username) {
+    return mail_text("verify_email", "en",
+                     fields(fmt::format(R"({{"username": {}}})", json_quote(username))))
+        ->plain;
+  };
+  EXPECT_NE(greeting(long_name).find(long_name.substr(0, 64 * 3) + "…,"), std::string::npos);
+  EXPECT_NE(greeting(long_name.substr(3)).find(long_name.substr(3) + ","), std::string::npos);
 }
 
 TEST(MailText, EscapesWhatPeopleChoseAndKeepsItInOneLine) {
