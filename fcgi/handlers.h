@@ -34,6 +34,7 @@ Task<Response> update_me(Services& services, Request& request);
 // email_verification.cpp
 Task<Response> send_email_verification(Services& services, Request& request);
 Task<Response> confirm_email(Services& services, Request& request);
+Task<Response> revert_email(Services& services, Request& request);
 Task<Response> change_email(Services& services, Request& request);
 
 // login_codes.cpp

@@ -57,6 +57,16 @@ std::string send_limits(const Settings& settings) {
   limits.member("otp_window_seconds", settings.integer("limit.otp_window_seconds"));
   limits.member("otp_sends_per_email", settings.integer("limit.otp_sends_per_email"));
   limits.member("otp_sends_per_ip", settings.integer("limit.otp_sends_per_ip"));
+  limits.member("otp_sends_per_email_day", settings.integer("limit.otp_sends_per_email_day"));
+  return limits.end_object().take();
+}
+
+std::string guess_limits(const Settings& settings) {
+  JsonWriter limits;
+  limits.begin_object();
+  limits.member("otp_guesses", settings.integer("limit.otp_guesses"));
+  limits.member("otp_failures_per_account_day",
+                settings.integer("limit.otp_failures_per_account_day"));
   return limits.end_object().take();
 }
 
@@ -104,7 +114,7 @@ Task<Response> verify_login_code(Services& services, Request& request) {
   const Settings& settings = services.settings();
   Params params;
   params.text(email).bytes(code_hmac(services, found.front().text("subject_id"), code));
-  params.integer(settings.integer("limit.otp_guesses"));
+  params.text(guess_limits(settings));
   params.bytes(tokens.access.hash).bytes(tokens.refresh.hash).text(account_terms(settings));
   Result verified = co_await services.query(request, query::login_code_verify, std::move(params));
   std::string_view outcome = verified.front().text("outcome");

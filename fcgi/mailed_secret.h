@@ -18,5 +18,7 @@ std::string mailed_secret(const Services& services, std::string_view secret_id,
 // A new token for an address, as the SQL functions about addresses take it: {token_hash, seconds,
 // secret}. Asks the database for an id.
 Task<std::string> new_email_token(Services& services, Request& request);
+// The same for the link that takes a changed address back.
+Task<std::string> new_revert_token(Services& services, Request& request);
 
 }  // namespace hostler

@@ -6,51 +6,18 @@
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/one_statement.h"
+#include "fcgi/own_password.h"
 #include "fcgi/services.h"
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
 #include "queries/me.h"
+#include "queries/outbox.h"
 #include "queries/runs.h"
 
 namespace hostler {
 namespace {
 
 constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
-constexpr TextBounds given_password{.least = 1, .most = 128, .takes_control = true};
-
-// What the caller's current password is checked with.
-struct OwnAccount {
-  std::string stored_hash;
-  std::string login;
-  std::string email;
-  bool may_forget;  // the session began by a mailed code a moment ago
-};
-
-Task<OwnAccount> load_own_account(Services& services, Request& request) {
-  Params params;
-  params.text(account_terms(services.settings()));
-  Result found = co_await services.query(request, query::own_password_begin, std::move(params));
-  Row row = found.front();
-  OwnAccount account;
-  account.stored_hash = row.text("stored_hash");
-  account.login = row.text("login");
-  account.email = row.text("email");
-  account.may_forget = row.boolean("may_forget");
-  co_return account;
-}
-
-// Throws auth.wrong_password; each such guess counts as a failed login does.
-Task<void> check_own_password(Services& services, Request& request, std::string given,
-                              std::string stored_hash, std::string_view action) {
-  PasswordCheck check = co_await services.passwords().check(
-      std::move(given), std::move(stored_hash), PasswordQueue::patient);
-  if (check.matches) co_return;
-  Params params;
-  params.text(action).text(account_terms(services.settings()));
-  co_await services.query(request, query::own_password_refused, std::move(params));
-  throw Error(ErrorCode::auth_wrong_password);
-}
-
 }  // namespace
 
 Task<Response> change_password(Services& services, Request& request) {
@@ -76,7 +43,8 @@ Task<Response> change_password(Services& services, Request& request) {
   std::string new_hash = co_await services.passwords().hash(std::move(wanted));
   Params params;
   params.text_or_null(checked_hash).text(new_hash).text(account_terms(services.settings()));
-  co_await services.query(request, query::own_password_set, std::move(params));
+  co_await services.query_then_ring(request, query::own_password_set, std::move(params),
+                                    query::outbox_bell);
   co_return Response::no_content();
 }
 

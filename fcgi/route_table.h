@@ -80,6 +80,8 @@ inline constexpr auto routes = std::to_array<Route>({
             own, none, by_org, send_email_verification},
     {post,  "/v1/auth/email/verify/confirm",  open,
             own, mib, by_address, confirm_email},
+    {post,  "/v1/auth/email/revert",          open,
+            own, mib, by_address, revert_email},
     {post,  "/v1/auth/email/otp/send",        open,
             own, mib, by_address, send_login_code},
     {post,  "/v1/auth/email/otp/verify",      open,

@@ -5,12 +5,17 @@
 SELECT email_verification_send($1, $2, $3);
 
 -- name: email_change_begin
--- $1 email text, $2 mail jsonb, $3 most_per_hour integer
-SELECT email_change_begin($1, $2, $3);
+-- $1 email text, $2 own_hash text or null (a session that may do without), $3 mail jsonb, $4 most_per_hour integer,
+-- $5 terms jsonb
+SELECT email_change_begin($1, $2, $3, $4, $5);
 
 -- name: email_confirm
+-- $1 given_hash bytea, $2 mail jsonb: the way back, for a change, $3 token_seconds integer
+SELECT email_confirm($1, $2, $3);
+
+-- name: email_revert
 -- $1 given_hash bytea
-SELECT email_confirm($1);
+SELECT email_revert($1);
 
 -- name: login_code_subject
 -- Whose code it will be, or nobody's id. $1 email text
@@ -21,6 +26,6 @@ SELECT subject_id, secret_id, name_key($1) AS name_key FROM login_code_subject($
 SELECT login_code_send($1, $2, $3, $4);
 
 -- name: login_code_verify
--- Answers ok, refused or suspended. $1 email text, $2 hmac bytea, $3 guesses_max integer, $4 access_hash bytea,
+-- Answers ok, refused or suspended. $1 email text, $2 hmac bytea, $3 limits jsonb, $4 access_hash bytea,
 -- $5 refresh_hash bytea, $6 terms jsonb
 SELECT login_code_verify($1, $2, $3, $4, $5, $6) AS outcome;

@@ -19,8 +19,24 @@ Answer confirm(std::string_view token) {
                                fmt::format(R"({{"token":{}}})", json_quote(token)));
 }
 
+Answer change_email(const TestUser& user, std::string_view email, std::string_view password) {
+  return user.client.post("/v1/me/email", fmt::format(R"({{"email":{},"current_password":{}}})",
+                                                      json_quote(email), json_quote(password)));
+}
+
 Answer change_email(const TestUser& user, std::string_view email) {
+  return change_email(user, email, user.password);
+}
+
+Answer change_without_password(const TestUser& user, std::string_view email) {
   return user.client.post("/v1/me/email", fmt::format(R"({{"email":{}}})", json_quote(email)));
+}
+
+void begin_by_code(const TestUser& user, std::string_view age) {
+  stack().sql().run_text(
+      fmt::format("UPDATE sessions SET begun_by = 'otp', created_at = now() - interval '{}' WHERE "
+                  "user_id = '{}'",
+                  age, user.id));
 }
 
 void forget_attempts(const TestUser& user) {
@@ -163,12 +179,46 @@ TEST(EmailChange, TakesEffectWhenTheMailedTokenIsConfirmed) {
   EXPECT_EQ(audited(user, "auth.email_changed"),
             fmt::format(R"({} {} ok {{"email_verified": false}} {{"email_verified": true}})",
                         user.id, user.org_id));
+  EXPECT_EQ(mail_count(stack(), user.email, "email_changed"), 0) << "nobody ever proved it";
   TestUser next{stack().client(), "", "", new_name(), user.email, "long enough", ""};
   EXPECT_EQ(
       next.client.post("/v1/auth/register", account_json(next.login, "long enough", user.email))
           .status,
       201)
       << "the old address is free";
+}
+
+TEST(EmailChange, NeedsThePasswordWhateverTheTokenMay) {
+  stack().sql().run_text("TRUNCATE login_failures");
+  TestUser user = register_user(stack());
+  std::string wanted = new_name("new") + "@example.net";
+  Answer absent = change_without_password(user, wanted);
+  EXPECT_TRUE(is_problem(absent, 422, "auth.wrong_password")) << absent.body;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(is_problem(change_email(user, wanted, "wrong"), 422, "auth.wrong_password"));
+  }
+  Answer closed = change_email(user, wanted);
+  EXPECT_TRUE(is_problem(closed, 429, "auth.rate_limited")) << "guesses count as failed logins";
+  EXPECT_GT(closed.header_number("retry-after"), 500);
+  EXPECT_EQ(mail_count(stack(), wanted, "change_email"), 0);
+  stack().sql().run_text("TRUNCATE login_failures");
+  TestUser other = register_user(stack());
+  EXPECT_TRUE(is_problem(change_email(user, other.email, "wrong"), 422, "auth.wrong_password"))
+      << "before it is told whether somebody has the address";
+  EXPECT_EQ(change_email(user, wanted).status, 204);
+  EXPECT_EQ(mail_count(stack(), wanted, "change_email"), 1);
+  stack().sql().run_text("TRUNCATE login_failures");
+}
+
+TEST(EmailChange, NeedsNoPasswordSoonAfterALoginByCode) {
+  TestUser user = register_user(stack());
+  std::string wanted = new_name("new") + "@example.net";
+  begin_by_code(user, "9 minutes");
+  EXPECT_TRUE(is_problem(change_email(user, wanted, "wrong"), 422, "auth.wrong_password"));
+  EXPECT_EQ(change_without_password(user, wanted).status, 204);
+  begin_by_code(user, "10 minutes");
+  EXPECT_TRUE(is_problem(change_without_password(user, wanted), 422, "auth.wrong_password"));
+  stack().sql().run_text("TRUNCATE login_failures");
 }
 
 TEST(EmailChange, RefusesAddressesOfOthersWhenAskedAndWhenConfirmed) {

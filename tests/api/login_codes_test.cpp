@@ -64,9 +64,65 @@ TEST_F(LoginCode, BeginsASessionAndVerifiesTheAddress) {
                                            "FROM sessions WHERE user_id = '{}'",
                                            user.id)),
             "otp");
-  EXPECT_EQ(audited(user), R"(auth.email_verified ok {"email_verified": true}, )"
+  EXPECT_EQ(audited(user), R"(auth.email_verified ok {"email_verified": true, )"
+                           R"("password_voided": true, "api_keys_revoked": 0}, )"
                            R"(auth.login ok {"by": "otp"})");
   EXPECT_TRUE(is_problem(verify(user.email, code), 422, "auth.otp_invalid")) << "it serves once";
+}
+
+// Who registered an address that they do not have has nothing of its owner's account.
+TEST_F(LoginCode, ThatFirstProvesAnAddressEndsWhatWasThereBefore) {
+  TestUser user = register_user(stack());
+  Client second = log_in(stack(), user);
+  std::string work = make_workspace(stack(), user);
+  Client keys[] = {stack().client().with_token(make_api_key(stack(), user, user.org_id)),
+                   stack().client().with_token(make_api_key(stack(), user, work))};
+  std::string elsewhere = new_name("theirs") + "@example.net";
+  ASSERT_EQ(user.client
+                .post("/v1/me/email", fmt::format(R"({{"email":"{}","current_password":"{}"}})",
+                                                  elsewhere, user.password))
+                .status,
+            204);
+  for (const Client& key : keys) ASSERT_EQ(key.get("/v1/me").status, 200);
+  ASSERT_EQ(send_code(user.email).status, 204);
+  Answer entered = verify(user.email, code_of(user));
+  ASSERT_EQ(entered.status, 200) << entered.body;
+  Client owner = stack().client().with_token(entered.member("access_token"));
+  EXPECT_EQ(owner.get("/v1/me").member("id"), user.id);
+  for (const Client& key : keys) {
+    EXPECT_TRUE(is_problem(key.get("/v1/me"), 401, "auth.invalid_api_key"));
+  }
+  for (const Client& before : {user.client, second}) {
+    EXPECT_TRUE(is_problem(before.get("/v1/me"), 401, "auth.invalid_token"));
+  }
+  EXPECT_TRUE(is_problem(second.post("/v1/auth/refresh"), 401, "auth.invalid_token"));
+  auto try_login = [&](const std::string& password) {
+    return stack().client().post(
+        "/v1/auth/login", fmt::format(R"({{"login":{},"password":{}}})", json_quote(user.login),
+                                      json_quote(password)));
+  };
+  EXPECT_TRUE(is_problem(try_login(user.password), 401, "auth.invalid_credentials"));
+  std::string token = mailed(stack(), elsewhere, "change_email", "token");
+  EXPECT_TRUE(is_problem(stack().client().post("/v1/auth/email/verify/confirm",
+                                               fmt::format(R"({{"token":"{}"}})", token)),
+                         422, "email.token_invalid"));
+  EXPECT_EQ(audited(user), R"(auth.login ok, auth.email_verified ok {"email_verified": true, )"
+                           R"("password_voided": true, "api_keys_revoked": 2}, )"
+                           R"(auth.login ok {"by": "otp"})");
+  EXPECT_EQ(owner.post("/v1/me/password", R"({"new_password":"my own at last"})").status, 204);
+  EXPECT_EQ(try_login("my own at last").status, 200);
+}
+
+TEST_F(LoginCode, ThatProvesAVerifiedAddressAgainEndsNothing) {
+  TestUser user = register_user(stack());
+  stack().sql().run_text(
+      fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}'", user.id));
+  Client key = stack().client().with_token(make_api_key(stack(), user, user.org_id));
+  send_code(user.email);
+  ASSERT_EQ(verify(user.email, code_of(user)).status, 200);
+  EXPECT_EQ(user.client.get("/v1/me").status, 200);
+  EXPECT_EQ(key.get("/v1/me").status, 200);
+  EXPECT_FALSE(log_in(stack(), user).token.empty());
 }
 
 TEST_F(LoginCode, LetsSomebodyInWhoForgotThePassword) {
@@ -173,6 +229,96 @@ TEST_F(LoginCode, IsAskedForTwentyTimesByOneClient) {
     EXPECT_EQ(send_code(new_name() + "@example.org").status, 204);
   }
   EXPECT_TRUE(is_problem(send_code(new_name() + "@example.org"), 429, "auth.otp_rate_limited"));
+}
+
+// Ten codes, in the pace that the shorter limit lets through; the answer to the eleventh.
+Answer send_eleven(const std::string& email) {
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(send_code(email).status, 204) << i;
+    stack().sql().run_text(
+        "UPDATE attempts SET at = at - interval '5 minutes' WHERE kind IN ('otp.ip', 'otp.email')");
+  }
+  return send_code("USER" + email.substr(4));
+}
+
+TEST_F(LoginCode, IsSentTenTimesADayToAnAddressWhoseverItIs) {
+  TestUser user = register_user(stack());
+  for (const std::string& email : {user.email, new_name() + "@example.org"}) {
+    Answer often = send_eleven(email);
+    EXPECT_TRUE(is_problem(often, 429, "auth.otp_rate_limited")) << email;
+    EXPECT_GT(often.header_number("retry-after"), 86'000);
+  }
+  EXPECT_EQ(mail_count(stack(), user.email, "login_code"), 10);
+  stack().sql().run_text("UPDATE attempts SET at = at - interval '1 day'");
+  EXPECT_EQ(send_code(user.email).status, 204);
+}
+
+// As if the subject had guessed wrong so often today, at codes that are gone.
+void add_failures(ApiStack& own, const std::string& subject, int count) {
+  own.sql().run_text(
+      fmt::format("INSERT INTO attempts (kind, subject) SELECT 'otp.failure', '{}' FROM "
+                  "generate_series(1, {})",
+                  subject, count));
+}
+
+TEST_F(LoginCode, IsNotTakenAfterTwentyWrongOnesInADay) {
+  TestUser user = register_user(stack());
+  std::string unknown = new_name() + "@example.org";
+  for (const std::string& email : {user.email, unknown}) {
+    for (int i = 0; i < 20; ++i) {
+      if (i % 5 == 0) send_code(email);
+      std::string wrong = email == unknown ? "123456" : wrong_code(user);
+      EXPECT_TRUE(is_problem(verify(email, wrong), 422, "auth.otp_invalid")) << email << i;
+    }
+    stack().sql().run_text("DELETE FROM attempts WHERE kind IN ('otp.ip', 'otp.email')");
+    EXPECT_EQ(send_code(email).status, 204);
+    std::string right = email == unknown ? "123456" : code_of(user);
+    Answer closed = verify("USER" + email.substr(4), right);
+    EXPECT_TRUE(is_problem(closed, 429, "auth.otp_rate_limited")) << email << closed.body;
+    EXPECT_GT(closed.header_number("retry-after"), 86'000);
+  }
+  stack().sql().run_text(
+      "UPDATE attempts SET at = at - interval '1 day' WHERE ctid = (SELECT ctid FROM attempts "
+      "WHERE kind = 'otp.failure' ORDER BY at LIMIT 1)");
+  EXPECT_EQ(verify(user.email, code_of(user)).status, 200) << "the first is a day ago";
+}
+
+TEST_F(LoginCode, CountsTheDaysWrongOnesExactlyWhenTheyComeAtOnce) {
+  TestUser user = register_user(stack());
+  add_failures(stack(), user.id, 18);
+  send_code(user.email);
+  std::vector<Call> calls(
+      12, {"POST",
+           "/v1/auth/email/otp/verify",
+           fmt::format(R"({{"email":"{}","otp":"{}"}})", user.email, wrong_code(user)),
+           "application/json",
+           {}});
+  int wrong = 0, closed = 0;
+  for (const Answer& answer : stack().client().send_all(calls)) {
+    wrong += answer.status == 422 ? 1 : 0;
+    closed += is_problem(answer, 429, "auth.otp_rate_limited") ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 2);
+  EXPECT_EQ(closed, 10);
+}
+
+TEST(LoginCodeLimits, AreOffAtZero) {
+  ApiStack own(
+      {{"HOSTLER_LIMIT_OTP_SENDS_PER_EMAIL_DAY=0", "HOSTLER_LIMIT_OTP_FAILURES_PER_ACCOUNT_DAY=0",
+        "HOSTLER_LIMIT_OTP_SENDS_PER_EMAIL=100"},
+       false});
+  TestUser user = register_user(own);
+  add_failures(own, user.id, 25);
+  std::string email = fmt::format(R"({{"email":"{}"}})", user.email);
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(own.client().post("/v1/auth/email/otp/send", email).status, 204);
+  }
+  std::string code = mailed(own, user.email, "login_code", "code");
+  EXPECT_EQ(own.client()
+                .post("/v1/auth/email/otp/verify",
+                      fmt::format(R"({{"email":"{}","otp":"{}"}})", user.email, code))
+                .status,
+            200);
 }
 
 TEST_F(LoginCode, TellsASuspendedUserSo) {

@@ -1,6 +1,7 @@
 // Mails that requests queue: the daemons hear of each at once, and of a request that fails none is
 // left. POST /v1/auth/register, POST /v1/auth/email/verify/send, POST /v1/auth/email/otp/send,
-// POST /v1/me/email, POST /v1/orgs/{org_id}/invitations.
+// POST /v1/auth/email/verify/confirm, POST /v1/me/email, POST /v1/me/password,
+// POST /v1/orgs/{org_id}/invitations.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -15,6 +16,10 @@ namespace {
 ApiStack& stack() { return ApiStack::shared(); }
 
 std::string email_json(std::string_view email) { return fmt::format(R"({{"email":"{}"}})", email); }
+
+std::string change_json(std::string_view email, const TestUser& user) {
+  return fmt::format(R"({{"email":"{}","current_password":"{}"}})", email, user.password);
+}
 
 std::string new_email() { return new_name("mail") + "@example.org"; }
 
@@ -47,7 +52,7 @@ TEST(Outbox, RingsForEveryMailThatARequestQueues) {
       {"/v1/auth/email/verify/send", "", 204},
       {"/v1/auth/email/otp/send", email_json(user.email), 204},
       {"/v1/auth/email/otp/send", email_json(new_email()), 204},  // nobody's: not told by that
-      {"/v1/me/email", email_json(wanted), 204},
+      {"/v1/me/email", change_json(wanted, user), 204},
       {invitations.c_str(), invitation, 201},
   };
   Bells bells(stack(), "hostler_outbox");
@@ -58,6 +63,19 @@ TEST(Outbox, RingsForEveryMailThatARequestQueues) {
     EXPECT_EQ(bells.wait_for(++rung), rung) << one.path;
   }
   EXPECT_EQ(mails_to(wanted), 1);
+  // Those that tell of what was done, to an address that was proved.
+  stack().sql().run_text(
+      fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}'", user.id));
+  const std::string confirmation =
+      fmt::format(R"({{"token":"{}"}})", mailed(stack(), wanted, "change_email", "token"));
+  EXPECT_EQ(user.client.post("/v1/auth/email/verify/confirm", confirmation).status, 200);
+  EXPECT_EQ(bells.wait_for(++rung), rung);
+  EXPECT_EQ(mail_count(stack(), user.email, "email_changed"), 1);
+  const std::string passwords =
+      fmt::format(R"({{"current_password":"{}","new_password":"correct horse"}})", user.password);
+  EXPECT_EQ(user.client.post("/v1/me/password", passwords).status, 204);
+  EXPECT_EQ(bells.wait_for(++rung), rung);
+  EXPECT_EQ(mail_count(stack(), wanted, "password_changed"), 1);
 }
 
 TEST(Outbox, KeepsNoMailOfARequestThatWasRolledBack) {
@@ -78,7 +96,7 @@ TEST(Outbox, KeepsNoMailOfARequestThatWasRolledBack) {
   Answer registered = stack().client().post(
       "/v1/auth/register", account_json(new_name(), "correct horse battery", fresh));
   EXPECT_EQ(registered.status, 503) << registered.body;
-  EXPECT_EQ(user.client.post("/v1/me/email", email_json(fresh)).status, 503);
+  EXPECT_EQ(user.client.post("/v1/me/email", change_json(fresh, user)).status, 503);
   EXPECT_EQ(user.client
                 .post("/v1/orgs/" + org_id + "/invitations",
                       fmt::format(R"({{"email":"{}","role":"member"}})", fresh))

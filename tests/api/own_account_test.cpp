@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
+#include "tests/support/mails.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -71,6 +72,43 @@ TEST_F(OwnAccount, ChangesThePasswordAndEndsTheOtherSessions) {
   EXPECT_EQ(try_login(user.login, user.password).status, 401);
   EXPECT_EQ(try_login(user.login, "a new and better one").status, 200);
   EXPECT_EQ(audited(user, "auth.password_changed"), R"(user ok {"forgotten": false})");
+}
+
+TEST_F(OwnAccount, TellsAVerifiedAddressOfANewPasswordWithTheKeysThatLiveOn) {
+  TestUser user = register_user(stack());
+  ASSERT_EQ(change(user, user.password, "the second password").status, 204);
+  EXPECT_EQ(mail_count(stack(), user.email, "password_changed"), 0) << "it may be a stranger's";
+  stack().sql().run_text(
+      fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}'", user.id));
+  ASSERT_EQ(change(user, "the second password", "the third password").status, 204);
+  auto told = [&] {
+    return sql_value(stack(), fmt::format("SELECT fields - 'username' FROM outbox WHERE recipient "
+                                          "= '{}' AND template = 'password_changed' ORDER BY id "
+                                          "DESC LIMIT 1",
+                                          user.email));
+  };
+  EXPECT_EQ(told(), "{}");
+  std::string work = make_workspace(stack(), user);
+  auto add_key = [&](const std::string& org_id, const std::string& name, const char* over) {
+    stack().sql().run_text(fmt::format(
+        "INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash, revoked_at, expires_at) "
+        "VALUES ('{}', '{}', '{}', 'hst_{}', sha256('{}'), {})",
+        org_id, user.id, name, name.substr(0, 4), new_name(), over));
+  };
+  add_key(user.org_id, "revoked", "now(), NULL");
+  add_key(user.org_id, "expired", "NULL, now()");
+  TestUser colleague = register_user(stack());
+  add_key(colleague.org_id, "left", "NULL, NULL");  // of an organization that they left
+  add_key(user.org_id, "build", "NULL, now() + interval '1 day'");
+  add_key(work, "deploy" + std::string(60, 'y'), "NULL, NULL");
+  ASSERT_EQ(change(user, "the third password", "the fourth password").status, 204);
+  EXPECT_EQ(told(), fmt::format(R"({{"keys": [{{"name": "deploy{}…", "prefix": "hst_depl"}}, )"
+                                R"({{"name": "build", "prefix": "hst_buil"}}], "key_count": 2}})",
+                                std::string(53, 'y')));
+  for (int i = 0; i < 21; ++i) add_key(user.org_id, "many", "NULL, NULL");
+  ASSERT_EQ(change(user, "the fourth password", "the fifth password").status, 204);
+  EXPECT_EQ(told().find("deploy"), std::string::npos);
+  EXPECT_NE(told().find(R"("more": 3, "key_count": 23)"), std::string::npos) << told();
 }
 
 TEST_F(OwnAccount, RefusesAWrongCurrentPasswordAndCountsIt) {

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "lib/crypto.h"
 #include "tests/support/accounts.h"
+#include "tests/support/mails.h"
 #include "tests/support/outside_peers.h"
 #include "tests/support/run_program.h"
 #include "tests/support/webhook_stage.h"
@@ -69,6 +71,59 @@ TEST(Mail, BecomesAFileWhereAFolderIsSet) {
   std::string file = read_text_file(stack->folder() + "/mail/" + id + ".eml");
   EXPECT_NE(file.find("To: <ada@example.org>\r\n"), std::string::npos) << file;
   EXPECT_NE(file.find("Message-ID: <" + id + "@"), std::string::npos);
+}
+
+// What base64 hides of a mail's text, as it stands in the file: its first part, which is plain.
+std::string plain_part(const std::string& file) {
+  size_t begin = file.find("\r\n\r\n", file.find("Content-Type: text/plain"));
+  std::string encoded = file.substr(begin, file.find("\r\n--", begin) - begin);
+  std::erase_if(encoded, [](char c) { return c == '\r' || c == '\n'; });
+  return from_base64(encoded).value_or("");
+}
+
+TEST(Mail, TellsWhatBecameOfAnAccountsAddressAndPassword) {
+  auto stack = start_stack({});
+  TestUser user = register_user(*stack);
+  stack->sql().run_text("UPDATE users SET email_verified_at = now()");
+  make_api_key(*stack, user, user.org_id);
+  stack->sql().run_text("UPDATE api_keys SET name = E'night\nly <b>', key_prefix = 'hst_abcd'");
+  std::string passwords = fmt::format(
+      R"({{"current_password":"{}","new_password":"another password"}})", user.password);
+  ASSERT_EQ(user.client.post("/v1/me/password", passwords).status, 204);
+  Answer asked = user.client.post(
+      "/v1/me/email", R"({"email":"ada@example.net","current_password":"another password"})");
+  ASSERT_EQ(asked.status, 204) << asked.body;
+  std::string token = mailed(*stack, "ada@example.net", "change_email", "token");
+  ASSERT_EQ(
+      user.client.post("/v1/auth/email/verify/confirm", fmt::format(R"({{"token":"{}"}})", token))
+          .status,
+      200);
+  auto delivered = [&](const char* mail_template) {
+    std::string id = sql_value(
+        *stack, fmt::format("SELECT id FROM outbox WHERE template = '{}'", mail_template));
+    EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered") << mail_template;
+    return read_text_file(stack->folder() + "/mail/" + id + ".eml");
+  };
+  std::string password = delivered("password_changed");
+  EXPECT_NE(password.find("To: <" + user.email + ">\r\n"), std::string::npos) << password;
+  EXPECT_NE(password.find("Subject: The password of your account was changed\r\n"),
+            std::string::npos);
+  EXPECT_NE(plain_part(password).find("- hst_abcd… \"night ly <b>\""), std::string::npos)
+      << plain_part(password);
+  std::string address = delivered("email_changed");
+  EXPECT_NE(address.find("To: <" + user.email + ">\r\n"), std::string::npos) << address;
+  EXPECT_NE(address.find("Subject: The mail address of your account was changed\r\n"),
+            std::string::npos);
+  std::string said = plain_part(address);
+  EXPECT_NE(said.find("valid for 7 days"), std::string::npos) << said;
+  EXPECT_EQ(said.find("ada@example.net"), std::string::npos) << "not everybody's business";
+  size_t line = said.find("to take your account back:");
+  ASSERT_NE(line, std::string::npos) << said;
+  std::string way_back = said.substr(said.find("\n\n", line) + 2, 43);
+  EXPECT_EQ(user.client.post("/v1/auth/email/revert", fmt::format(R"({{"token":"{}"}})", way_back))
+                .status,
+            200)
+      << said;
 }
 
 TEST(Mail, WaitsUntilThereAreSettings) {

@@ -116,6 +116,7 @@ TEST(Routes, NeedACallerUnlessTheDescriptionSaysOtherwise) {
                                         "/v1/auth/login",
                                         "/v1/auth/refresh",
                                         "/v1/auth/email/verify/confirm",
+                                        "/v1/auth/email/revert",
                                         "/v1/auth/email/otp/send",
                                         "/v1/auth/email/otp/verify"};
   for (const Route& route : all_routes()) {

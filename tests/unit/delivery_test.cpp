@@ -48,7 +48,8 @@ TEST(MailText, HasAllTemplatesInBothLanguages) {
   std::vector<Json> all = fields(
       R"({"username": "U", "token": "T", "code": "C", "minutes": 5, "org_name": "O",
           "inviter": "I"})");
-  for (const char* name : {"verify_email", "login_code", "change_email", "invitation", "test"}) {
+  for (const char* name : {"verify_email", "login_code", "change_email", "email_changed",
+                           "password_changed", "invitation", "test"}) {
     std::optional<MailText> english = mail_text(name, "en", all);
     std::optional<MailText> chinese = mail_text(name, "zh", all);
     ASSERT_TRUE(english && chinese) << name;
@@ -111,6 +112,25 @@ TEST(MailText, EscapesWhatPeopleChoseAndKeepsItInOneLine) {
   EXPECT_NE(text->html.find("&lt;b&gt;A  B &amp; C&lt;/b&gt;"), std::string::npos) << text->html;
   EXPECT_NE(text->plain.find("Hello <b>A  B & C</b>,"), std::string::npos) << text->plain;
   EXPECT_NE(text->plain.find("\nhttps://x.org/?a=1&b=2\n"), std::string::npos);
+}
+
+TEST(MailText, NamesTheKeysThatOutliveAPassword) {
+  std::vector<Json> two = fields(
+      R"({"key_count": 22, "more": 20, "keys": [{"name": "<i>ci\n", "prefix": "hst_aaaa"},
+          {"name": "{{token}}", "prefix": "hst_bbbb"}]})");
+  std::optional<MailText> text = mail_text("password_changed", "en", two);
+  EXPECT_NE(text->plain.find("These live on:\n\n- hst_aaaa… \"<i>ci \"\n- hst_bbbb… \"{{token}}\"\n"
+                             "\nThere are 20 more. Revoke those that you do not know.\n\nIf"),
+            std::string::npos)
+      << text->plain;
+  EXPECT_NE(text->html.find("<li><code>hst_aaaa…</code> “&lt;i&gt;ci ”</li>\n<li>"),
+            std::string::npos)
+      << text->html;
+  EXPECT_EQ(text->html.find("No API key"), std::string::npos);
+  text = mail_text("password_changed", "en", fields(R"({"username": "Ada"})"));
+  EXPECT_NE(text->plain.find("\n\nNo API key of yours is alive.\n\nIf"), std::string::npos)
+      << text->plain;
+  EXPECT_EQ(text->html.find("live on"), std::string::npos);
 }
 
 TEST(MailMessage, HasNoLineThatIsTooLongAndNoneFromOutside) {
