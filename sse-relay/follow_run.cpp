@@ -103,7 +103,8 @@ Params authentication_params(const StreamRequest& wanted, const AnswerContext& c
   request.member("client_ip", context.note.client_ip);
   request.member("user_agent", wanted.user_agent);
   if (context.is_risky) request.member("is_risky", true);
-  // Of an attempt that was refused: address and risk are not judged again.
+  if (context.needs_proof) request.member("needs_proof", true);
+  // Of an attempt that was refused: address, proof and risk are not judged again.
   if (!with_need) request.member("is_retold", true);
   request.end_object();
   Params params;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <random>
 #include <set>
 
@@ -28,12 +29,21 @@ constexpr const char* name_of(End end) {
   return end == End::deleted ? "deleted" : end == End::suspended ? "suspended" : "removed";
 }
 
-ApiStack& stack() {
-  static ApiStack made(
-      {{"HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000", "HOSTLER_LIMIT_INVITATIONS_PER_INVITER_DAY=0"},
-       false});
-  return made;
-}
+// With a stack of its own, only while these tests run: it holds connections to Postgres.
+class UserEndStorm : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ApiStackOptions options{{"HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",
+                             "HOSTLER_LIMIT_INVITATIONS_PER_INVITER_DAY=0"},
+                            false};
+    stack_ = std::make_unique<ApiStack>(options);
+  }
+  static void TearDownTestSuite() { stack_.reset(); }
+  static ApiStack& stack() { return *stack_; }
+
+ private:
+  static inline std::unique_ptr<ApiStack> stack_;
+};
 
 Call ending_call(const EndWorld& world, End end) {
   std::string user = "/v1/admin/users/" + world.user_id();
@@ -46,6 +56,7 @@ Call ending_call(const EndWorld& world, End end) {
 }
 
 struct Storm {
+  ApiStack& stack;
   std::vector<PrintedRoute> routes;
   std::minstd_rand random;
   int64_t met = 0;      // calls that were done although their caller ended in the same moment
@@ -62,11 +73,11 @@ struct Storm {
 };
 
 // What the end leaves, by table, besides what nobody may have written behind it.
-std::string left_of(const EndWorld& world, End end) {
+std::string left_of(ApiStack& stack, const EndWorld& world, End end) {
   std::string here = end == End::removed ? "org_id = '" + world.org_id() + "'" : "true";
   auto count = [&](std::string_view table, std::string_view user_column, std::string_view more) {
-    int64_t rows = sql_number(stack(), fmt::format("SELECT count(*) FROM {} WHERE {} = '{}' AND {}",
-                                                   table, user_column, world.user_id(), more));
+    int64_t rows = sql_number(stack, fmt::format("SELECT count(*) FROM {} WHERE {} = '{}' AND {}",
+                                                 table, user_column, world.user_id(), more));
     return rows == 0 ? std::string() : fmt::format("  {}: {} are left\n", table, rows);
   };
   std::string left = count("api_keys", "user_id", "revoked_at IS NULL AND " + here);
@@ -88,7 +99,7 @@ std::string left_of(const EndWorld& world, End end) {
 
 // Some calls of one user and the user's end, all at once.
 void burst(Storm& storm, Keeper& keeper, End end, const std::vector<const WritingCall*>& wanted) {
-  EndWorld world(stack(), keeper);
+  EndWorld world(storm.stack, keeper);
   std::vector<Call> calls;
   std::string names;
   for (const WritingCall* one : wanted) {
@@ -100,7 +111,7 @@ void burst(Storm& storm, Keeper& keeper, End end, const std::vector<const Writin
   Call ending = ending_call(world, end);
   ending.headers.push_back({"Authorization", "Bearer " + keeper.admin.client.token});
   calls.insert(calls.begin() + static_cast<std::ptrdiff_t>(place), ending);
-  std::vector<Answer> answers = stack().line().send_all(calls);
+  std::vector<Answer> answers = storm.stack.line().send_all(calls);
   ASSERT_EQ(answers[place].status, end == End::suspended ? 200 : 204) << answers[place].body;
   for (size_t i = 0; i < answers.size(); ++i) {
     bool is_mail = calls[i].path == "/v1/admin/email/test";
@@ -111,12 +122,13 @@ void burst(Storm& storm, Keeper& keeper, End end, const std::vector<const Writin
         answers[i].status == 401 || answers[i].body.find("orgs.not_found") != std::string::npos;
     if (is_gone) ++storm.refused;
   }
-  EXPECT_EQ(world.written_behind_the_end(end == End::removed) + left_of(world, end), "")
+  EXPECT_EQ(world.written_behind_the_end(end == End::removed) + left_of(storm.stack, world, end),
+            "")
       << name_of(end) << " during\n"
       << names;
 }
 
-TEST(UserEndStorm, KnowsEveryRouteThatWritesForItsCaller) {
+TEST_F(UserEndStorm, KnowsEveryRouteThatWritesForItsCaller) {
   std::set<std::string> known, printed;
   for (const WritingCall& one : writing_calls()) known.emplace(one.route);
   for (const PrintedRoute& route : guarded_routes()) {
@@ -128,8 +140,8 @@ TEST(UserEndStorm, KnowsEveryRouteThatWritesForItsCaller) {
 }
 
 // Without an end, so that the storm does not pass because nothing is written anyway.
-TEST(UserEndStorm, CallsRoutesThatWrite) {
-  Storm storm{guarded_routes(), {}, 0, 0};
+TEST_F(UserEndStorm, CallsRoutesThatWrite) {
+  Storm storm{stack(), guarded_routes(), {}, 0, 0};
   Keeper keeper(stack());
   for (const WritingCall& one : writing_calls()) {
     int status = 0;
@@ -145,10 +157,10 @@ TEST(UserEndStorm, CallsRoutesThatWrite) {
   }
 }
 
-TEST(UserEndStorm, LeavesNothingThatOutlivesTheUser) {
+TEST_F(UserEndStorm, LeavesNothingThatOutlivesTheUser) {
   int64_t seed = figure("USER_END_SEED", std::random_device{}() % 1'000'000);
   std::cout << "USER_END_SEED=" << seed << "\n";
-  Storm storm{guarded_routes(), std::minstd_rand(static_cast<unsigned>(seed)), 0, 0};
+  Storm storm{stack(), guarded_routes(), std::minstd_rand(static_cast<unsigned>(seed)), 0, 0};
   Keeper keeper(stack());
   for (int64_t round = 0; round < figure("USER_END_ROUNDS", 2); ++round) {
     for (End end : {End::deleted, End::suspended, End::removed}) {
