@@ -24,6 +24,7 @@ void recognize(const Gateway& gateway, Request& request) {
   request.client_ip = std::move(facts.client_ip);
   request.risk_score = facts.risk_score;
   request.is_risky = facts.is_risky;
+  request.needs_proof = facts.needs_proof;
   if (facts.trace_id) request.trace_id = std::move(*facts.trace_id);
 }
 

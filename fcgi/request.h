@@ -73,6 +73,7 @@ struct Request {
   std::string client_ip;
   double risk_score = 0;
   bool is_risky = false;
+  bool needs_proof = false;       // callers need a proved mail address, but where they prove it
   std::optional<RateCount> rate;  // when it was counted
   Credential credential;
   bool was_sent = false;  // a statement of the handler, and the authenticating one before it

@@ -43,7 +43,19 @@ struct Access {
   // The path's {org_id} is the organization acted in, whatever X-Org-Id says: the caller must be a
   // member of it (else its 404), and has the permissions of the role there.
   bool acts_in_path_org = false;
+  // Serves also whose address is not proved, while auth.require_email_verification is on.
+  bool before_proof = false;
+  // The call may end its own caller: the path's {user_id}; without one, whoever calls.
+  bool may_end_caller = false;
 };
+constexpr Access before_proof(Access access) {
+  access.before_proof = true;
+  return access;
+}
+constexpr Access may_end_caller(Access access) {
+  access.may_end_caller = true;
+  return access;
+}
 
 // The statement of a guard, or none. Its count stands beside it because g++ 12 with sanitizers
 // takes no comparison of an address with null for a constant.
@@ -72,6 +84,11 @@ struct Route {
 };
 
 constexpr int64_t body_bytes_most = 1 << 20;
+
+// What the call changes must not outlive the end of its caller (sql: authenticate()).
+constexpr bool writes(const Route& route) {
+  return route.method != Method::get && route.access.who != Access::Who::open;
+}
 
 std::span<const Route> all_routes();
 

@@ -63,6 +63,8 @@ constexpr bool rows_are_whole() {
     // Whose call it is decides whose key it is.
     bool takes_once = route.method == post && route.access.who != Access::Who::open;
     if (route.lane == once && !takes_once) return false;
+    // Who writes waits for the end of the caller, and everybody on the quick lane with them.
+    if (route.lane == quick && writes(route)) return false;
     if (patterns[i].value_count > path_values_max) return false;
     for (size_t s = 0; s < patterns[i].count; ++s) {
       std::string_view name = patterns[i].segments[s].name;

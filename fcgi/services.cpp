@@ -6,10 +6,8 @@
 #include <utility>
 
 #include "fcgi/api_metrics.h"
+#include "fcgi/caller_batch.h"
 #include "fcgi/once.h"
-#include "lib/crypto.h"
-#include "lib/ids.h"
-#include "lib/json.h"
 #include "lib/log.h"
 #include "queries/access.h"
 #include "queries/idempotency.h"
@@ -30,117 +28,10 @@ constexpr int64_t settings_wait_ms = 2500;
 constexpr int64_t settings_retry_ms = 1000;
 constexpr const char* settings_task = "settings";
 
-// An organization in path or query brings its own IP rules.
-std::string_view org_with_rules(const Request& request) {
-  for (size_t i = 0; i < request.path_value_count; ++i) {
-    const auto& [name, value] = request.path_values[i];
-    if (name == "org_id") return is_uuid(value) ? value : std::string_view();
-  }
-  const std::string* in_query = request.query_value("org_id");
-  return in_query != nullptr && is_uuid(*in_query) ? *in_query : std::string_view();
-}
-
-// What a write tells the audit log about the request (sql: current_request()).
-std::string context_json(const Request& request, bool is_retold = false) {
-  JsonWriter context;
-  context.begin_object();
-  context.member("trace_id", request.trace_id);
-  context.member("client_ip", request.client_ip);
-  context.member("user_agent", request.user_agent);
-  // Of an attempt that was refused: address and risk are not judged again.
-  if (is_retold) context.member("is_retold", true);
-  if (request.is_risky) context.member("is_risky", true);
-  if (!request.login_hmac.empty()) context.member("login_hmac", request.login_hmac);
-  if (std::string_view org = org_with_rules(request); !org.empty()) {
-    context.member("org_named", org);
-  }
-  if (request.route->access.who == Access::Who::scope) {
-    const std::string* scope = request.query_value("scope");
-    context.member("scope", scope == nullptr ? std::string_view("platform") : *scope);
-  }
-  const Caller& caller = request.caller;
-  if (caller.is_known) {
-    if (caller.session_id) context.member("session_id", *caller.session_id);
-    if (caller.api_key_id) context.member("api_key_id", *caller.api_key_id);
-    context.member("platform_admin", caller.platform_admin);
-    context.key("permissions").begin_array();
-    for (std::string_view name : caller.permission_names()) context.text(name);
-    context.end_array();
-  }
-  context.end_object();
-  return context.take();
-}
-
-// The permission that the database asks for; of a scoped route by the scope. With a scope that is
-// neither, anybody may hear that from the handler.
-const char* need_of(const Request& request) {
-  const Access& access = request.route->access;
-  switch (access.who) {
-    case Access::Who::open:
-    case Access::Who::user:
-      return nullptr;
-    case Access::Who::permission:
-      return access.permission;
-    case Access::Who::platform_admin:
-      return "platform_admin";
-    case Access::Who::scope:
-      break;
-  }
-  const std::string* scope = request.query_value("scope");
-  if (scope == nullptr || *scope == "platform") return "platform_admin";
-  return *scope == "org" ? access.permission : nullptr;
-}
-
-// org_id: empty for the caller's own.
-void add_authentication(const Request& request, std::string_view org_id, const char* need,
-                        bool takes_key, Batch& batch, bool is_retold = false) {
-  Params params;
-  params.bytes(request.credential.hash);
-  params.boolean(request.credential.kind == Credential::Kind::api_key);
-  // What is no UUID is nobody's organization: dispatch tells so after this.
-  if (is_uuid(org_id)) {
-    params.text(org_id);
-  } else {
-    params.null();
-  }
-  if (need == nullptr) {
-    params.null();
-  } else {
-    params.text(need);
-  }
-  params.boolean(takes_key);
-  params.text(context_json(request, is_retold));
-  batch.add(query::authenticate, std::move(params));
-}
-
-void add_entry(const Request& request, Batch& batch) {
-  Params params;
-  if (request.caller.is_known) {
-    params.text(request.caller.org_id).text(request.caller.user_id);
-  } else {
-    params.null().null();
-  }
-  params.text(context_json(request));
-  batch.add(query::enter, std::move(params));
-}
-
-bool is_open(const Request& request) { return request.route->access.who == Access::Who::open; }
-
-bool will_authenticate(const Request& request) {
-  return !is_open(request) && !request.caller.is_known;
-}
-
-// The first batch authenticates, every further one enters as the caller it found.
-Batch begin_batch(Request& request) {
-  Batch batch;
-  request.was_sent = true;
-  if (will_authenticate(request)) {
-    add_authentication(request, request.org_named(), need_of(request),
-                       request.route->access.takes_key, batch);
-  } else {
-    add_entry(request, batch);
-  }
-  return batch;
+// The path as it was asked for, but of one that holds a token the pattern alone.
+std::string_view tellable_path(const Request& request) {
+  if (request.route->path.find("{token}") != std::string_view::npos) return request.route->path;
+  return request.uri.substr(0, request.uri.find('?'));
 }
 
 }  // namespace
@@ -324,7 +215,7 @@ Task<Result> Services::open_once(Request& request, std::string call_hash, Params
 
 Task<Result> Services::query_apart(Request& request, const Statement& statement, Params params) {
   bool authenticates = will_authenticate(request);
-  Batch batch = begin_batch(request);
+  Batch batch = begin_batch(request, Asks::reading);
   batch.add(query::commit_lightly).add(statement, std::move(params));
   Results results = co_await database_.quick(std::move(batch));
   take_caller(request, authenticates, results);
@@ -333,7 +224,7 @@ Task<Result> Services::query_apart(Request& request, const Statement& statement,
 
 Task<void> Services::authenticate(Request& request, bool with_guard) {
   bool authenticates = will_authenticate(request);
-  Batch batch = begin_batch(request);
+  Batch batch = begin_batch(request, Asks::reading);
   if (with_guard && request.route->guard.statement != nullptr) {
     Params params;
     for (size_t i = 0; i < request.path_value_count; ++i) {
@@ -349,7 +240,7 @@ void Services::learn_aside(const Request& request) {
   if (aside_.size() >= aside_max) return;
   Batch batch;
   // Whoever asks for what belongs to others asks on their own account.
-  add_authentication(request, {}, nullptr, true, batch, true);
+  add_identification(request, {}, batch);
   aside_.add(learn_later(std::move(batch), limits_.token_id(request)));
 }
 
@@ -358,8 +249,18 @@ Task<void> Services::learn_later(Batch batch, uint64_t token) {
   limits_.remember(token, caller_from(results.front().front()).org_id);
 }
 
-void Services::hash_login(Request& request, std::string_view name_key) const {
-  request.login_hmac = to_hex(hmac_sha256(secret_box_.derived_key("audit login"), name_key));
+void Services::audit_denied(const Request& request, const Error& denial) {
+  Batch batch;
+  // Whoever it is: the need that was missing is not asked for again.
+  add_identification(request, request.org_named(), batch);
+  Params params;
+  params.text(error_row(denial.code).name);
+  std::string target(method_name(request.method));
+  target += ' ';
+  target += tellable_path(request);
+  params.text(target);
+  batch.add(query::audit_denied, std::move(params));
+  add_aside(std::move(batch), aside_denial);
 }
 
 void Services::ring(const Request& request, const Statement& bell, Params params) {

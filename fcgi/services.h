@@ -37,7 +37,8 @@ class Services {
 
   // One batch on the route's lane: who acts, then the statement. The first batch of a request
   // authenticates its caller (and fills request.caller), or throws the 401, 403 or 404 of it; later
-  // ones act as that caller; those of open routes act as nobody.
+  // ones act as that caller, who is authenticated anew when the route writes; those of open routes
+  // act as nobody.
   Task<Result> query(Request& request, const Statement& statement, Params params = {});
   // As query, for several statements; the results are theirs alone.
   Task<Results> batch(Request& request, Batch batch);

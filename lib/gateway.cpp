@@ -55,6 +55,7 @@ RiskyNetworks load_risky_networks(const Settings& start) {
 
 Gateway::Gateway(const Settings& settings, RiskyNetworks risky)
     : risk_reject_threshold_(settings.number("gateway.risk_reject_threshold")),
+      requires_proof_(settings.boolean("auth.require_email_verification")),
       risky_(std::move(risky)) {
   policy_.mode = ip_mode_named(settings.text("gateway.ip_mode"));
   for (const std::string& network : settings.strings("gateway.trusted_cidrs")) {
@@ -73,6 +74,7 @@ ClientFacts Gateway::facts_of(const RequestOrigin& origin) const {
   }
   facts.risk_score = risk_score(risk);
   facts.is_risky = risk_reject_threshold_ > 0 && facts.risk_score >= risk_reject_threshold_;
+  facts.needs_proof = requires_proof_;
   if (policy_.trusts(origin.address.peer)) facts.trace_id = trace_id_of(origin.traceparent);
   return facts;
 }

@@ -1,6 +1,7 @@
-// What the gateway's settings make of a request before anybody is asked: the client's address, the
-// trace it belongs to, its risk. A snapshot; pool and daemon make a new one when settings change.
-// It refuses nobody: that is for the database, which knows who calls.
+// What the settings make of a request before anybody is asked: the client's address, the trace it
+// belongs to, its risk, and whether whoever sent it must have a proved mail address. A
+// snapshot; pool and daemon make a new one when settings change. It refuses nobody: that is for the
+// database, which knows who calls.
 #pragma once
 
 #include <memory>
@@ -34,6 +35,7 @@ struct ClientFacts {
   std::string client_ip;
   double risk_score = 0;
   bool is_risky = false;                // the score has reached the threshold
+  bool needs_proof = false;             // only callers with a proved mail address are served
   std::optional<std::string> trace_id;  // of a trusted proxy
 };
 
@@ -45,6 +47,7 @@ class Gateway {
  private:
   AddressPolicy policy_;
   double risk_reject_threshold_;
+  bool requires_proof_;
   RiskyNetworks risky_;
 };
 

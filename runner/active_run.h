@@ -69,7 +69,8 @@ struct ActiveRun {
   int take_overs = 0;
   int64_t worked_ms = 0;
   bool cancel_requested = false;
-  bool after_input = false;  // goes on behind a human's answer: nothing is taken over
+  std::string cancel_reason;  // as run.cancelled tells it
+  bool after_input = false;   // goes on behind a human's answer: nothing is taken over
 
   // The single writer's state (runner/event_log).
   int64_t last_seq = 0;          // given to the newest event

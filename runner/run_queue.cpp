@@ -92,6 +92,7 @@ void RunQueue::start(const Row& row) {
   run->take_overs = static_cast<int>(row.integer("take_overs"));
   run->worked_ms = row.integer("worked_ms");
   run->cancel_requested = row.boolean("is_cancelled");
+  run->cancel_reason = row.text("cancel_reason");
   run->after_input = row.boolean("after_input");
   run->last_seq = row.integer("last_seq");
   run->committed_seq = run->last_seq;
@@ -253,6 +254,7 @@ Task<void> RunQueue::cancel_requested() {
     RunPtr run = place->second;
     if (run->cancel_requested || run->is_ending) continue;
     run->cancel_requested = true;
+    run->cancel_reason = asked[i].text("cancel_reason");
     // Destroying the task closes the model's connection; what was streamed is in the run.
     tasks_.erase(run->id);
     tasks_.add(run->id, cancel(run));
@@ -260,8 +262,7 @@ Task<void> RunQueue::cancel_requested() {
 }
 
 Task<void> RunQueue::cancel(RunPtr run) {
-  std::string reason = "requested";
-  co_await end_cancelled(services_, run, reason);
+  co_await end_cancelled(services_, run);
   finish(run->id, run);
 }
 

@@ -75,8 +75,7 @@ Task<void> supervise_run(AgentServices& services, RunPtr run) {
   if (run->crash_count >= crashes_max) {
     failure = RunFailure("run.crashed", "The run was begun again three times without a step done.");
   } else if (run->cancel_requested) {
-    std::string reason = "requested";
-    co_await end_cancelled(services, run, reason);
+    co_await end_cancelled(services, run);
     co_return;
   } else {
     try {
@@ -107,14 +106,15 @@ Task<void> supervise_run(AgentServices& services, RunPtr run) {
   co_await services.events.committed(run);
 }
 
-Task<void> end_cancelled(AgentServices& services, RunPtr run, std::string reason) {
+Task<void> end_cancelled(AgentServices& services, RunPtr run) {
   co_await recall_text(services, run);
   if (run->is_lost || run->is_ending) co_return;
   Ending ending = ending_of(run, "cancelled");
   ending.is_incomplete = true;
   close_broken_turn(services, run);
-  std::string data = JsonWriter().begin_object().member("reason", reason).end_object().take();
-  services.events.end(run, "run.cancelled", std::move(data), std::move(ending));
+  JsonWriter json;
+  json.begin_object().member("reason", run->cancel_reason).end_object();
+  services.events.end(run, "run.cancelled", json.take(), std::move(ending));
   co_await services.events.committed(run);
 }
 

@@ -10,6 +10,6 @@ namespace hostler::runner {
 Task<void> supervise_run(AgentServices& services, RunPtr run);
 
 // Writes run.cancelled with what was streamed so far. The run's supervising task is gone already.
-Task<void> end_cancelled(AgentServices& services, RunPtr run, std::string reason);
+Task<void> end_cancelled(AgentServices& services, RunPtr run);
 
 }  // namespace hostler::runner

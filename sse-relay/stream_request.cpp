@@ -72,6 +72,7 @@ AnswerContext answer_context(const ScgiRequest& request, const Gateway& gateway)
   if (facts.trace_id) context.trace_id = std::move(*facts.trace_id);
   context.note = {std::move(facts.client_ip), facts.risk_score, {}};
   context.is_risky = facts.is_risky;
+  context.needs_proof = facts.needs_proof;
   context.origin = request.origin;
   context.is_tls = request.is_tls;
   return context;

@@ -20,8 +20,9 @@ struct AnswerContext {
   std::string trace_id;  // a trusted proxy's, nginx's, else a new one
   std::string origin;
   bool is_tls = false;
-  AccessNote note;        // for nginx's log
-  bool is_risky = false;  // for whoever is no platform admin
+  AccessNote note;           // for nginx's log
+  bool is_risky = false;     // for whoever is no platform admin
+  bool needs_proof = false;  // of the caller's mail address
 };
 
 AnswerContext answer_context(const ScgiRequest& request, const Gateway& gateway);

@@ -50,7 +50,7 @@ FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous,
 WHERE r.id = free.id
 RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
     r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
-    run_worked_ms(r) AS worked_ms, free.after_input;
+    coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, free.after_input;
 
 -- name: run_take_over
 -- Takes runs whose owner's lease lapsed. Parameters and columns as run_claim.
@@ -62,7 +62,7 @@ FROM (SELECT id FROM runs WHERE owner_id IS NOT NULL AND lease_until < clock_tim
 WHERE r.id = lapsed.id
 RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
     r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
-    run_worked_ms(r) AS worked_ms, false AS after_input;
+    coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, false AS after_input;
 
 -- name: run_renew
 -- Renews every lease of the daemon but those of runs that it gave up, which lapse; what it does not answer is lost.
@@ -97,7 +97,8 @@ WHERE r.id = held.id;
 
 -- name: run_cancel_requests
 -- $1 daemon uuid
-SELECT id FROM runs WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
+SELECT id, coalesce(cancel_reason, 'requested') AS cancel_reason FROM runs
+WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
 
 -- name: run_load
 -- What a run is made of, and what bounds it; the settings are those of runs without entitlements. $1 run uuid,

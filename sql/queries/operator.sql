@@ -118,8 +118,9 @@ INSERT INTO schema_migrations (version, name, checksum, compatible_from) VALUES 
 SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, $4);
 
 -- name: admin_promote
--- Marks the user as platform administrator; 404 when there is none. $1 login, username or email
-SELECT user_promote($1);
+-- Marks the user as platform administrator, and the address as proved; 404 when there is none. $1 login, username or
+-- email
+SELECT user_promote_proved($1);
 
 -- name: operator_api_key_revoke
 -- 404 when there is none. $1 key_id uuid or null, $2 key_hash bytea or null

@@ -178,6 +178,93 @@ TEST_F(AccountEnd, KeepsOneOfManyAdministratorsWhoGoAtOnce) {
   EXPECT_EQ(value("SELECT count(*) FROM users WHERE platform_admin AND status = 'active'"), "1");
 }
 
+// What the daemon finds that was just sending it.
+TEST_F(AccountEnd, TakesAMailFromWhoeverSendsIt) {
+  std::string ada = new_user("ada");
+  std::string mail = value("SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}')");
+  std::string daemon = world_.new_daemon("place");
+  value(
+      fmt::format("UPDATE outbox SET owner_id = '{}', epoch = 7, lease_until = now() + interval "
+                  "'1 minute' WHERE id = '{}' RETURNING 1",
+                  daemon, mail));
+  ASSERT_EQ(end(ada), ErrorCode::count_);
+  EXPECT_EQ(value(fmt::format("SELECT outbox_delivered('{}', '{}', 7, 250)", daemon, mail)), "f");
+  EXPECT_EQ(value(fmt::format("SELECT outbox_failed('{}', '{}', 7, NULL, 'silent', NULL, false, "
+                              "false)",
+                              daemon, mail)),
+            "f");
+  EXPECT_EQ(value(fmt::format("SELECT concat_ws(' ', status, attempts, owner_id, lease_until, "
+                              "next_attempt_at, last_error, delivered_at) FROM outbox WHERE id = "
+                              "'{}'",
+                              mail)),
+            "cancelled 0");
+}
+
+TEST_F(AccountEnd, CountsNoSuspendedOwner) {
+  std::string ada = new_user("ada"), bob = new_user("bob"), cy = new_user("cy");
+  std::string work = new_workspace("work");
+  add_member(work, ada, "owner");
+  add_member(work, bob, "owner");
+  add_member(work, cy, "member");
+  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", bob)),
+            ErrorCode::count_);
+  EXPECT_EQ(end(ada), ErrorCode::orgs_last_owner);
+  EXPECT_EQ(code_of(fmt::format("SELECT org_spare_owner('{}', '{}')", work, ada)),
+            ErrorCode::orgs_last_owner);
+  const std::string as_admin =
+      R"(SELECT set_config('hostler.request', '{{"platform_admin": true}}', false); )"
+      "SELECT admin_user_delete('{}')";
+  ASSERT_EQ(code_of(fmt::format(fmt::runtime(as_admin), ada)), ErrorCode::count_);
+  EXPECT_EQ(value(fmt::format("SELECT string_agg(user_id || ' ' || role, ', ' ORDER BY user_id) "
+                              "FROM org_members WHERE org_id = '{}'",
+                              work)),
+            fmt::format("{} owner, {} owner", bob, cy));
+  // Nobody is left who could act: an administrator may delete all the same.
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(as_admin), cy)), ErrorCode::count_);
+}
+
+// A user who writes holds off the end, and nobody else's; a reader holds off nothing.
+TEST_F(AccountEnd, WaitsForWhatTheUserWrites) {
+  std::string ada = new_user("ada");
+  std::string bob = new_user("bob");
+  const std::string authenticate =
+      "SELECT user_id FROM authenticate(sha256('aada'), false, NULL, NULL, false, '{}')";
+  const std::string suspend = "SET lock_timeout = '200ms'; SELECT user_set_status('{}', '{}')";
+  DbSession writer = database_.as_superuser();
+  writer.begin();
+  EXPECT_EQ(writer.run_text(fmt::format(fmt::runtime(authenticate), R"({"writes":true})")).text(),
+            ada);
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(suspend), ada, "suspended")),
+            ErrorCode::overload_busy);
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(suspend), bob, "suspended")), ErrorCode::count_);
+  DbSession other = database_.as_superuser();
+  EXPECT_EQ(other.run_text(fmt::format(fmt::runtime(authenticate), R"({"writes":true})")).text(),
+            ada);
+  writer.commit();
+  writer.begin();
+  writer.run_text(fmt::format(fmt::runtime(authenticate), "{}"));
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(suspend), ada, "suspended")), ErrorCode::count_);
+  writer.commit();
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(authenticate), R"({"writes":true})")),
+            ErrorCode::auth_invalid_token);
+}
+
+TEST_F(AccountEnd, SuspendedCancelsRunsAndSaysWhy) {
+  std::string owned = world_.new_run(world_.new_thread());
+  std::string daemon = world_.new_daemon("place");
+  ASSERT_NE(world_.claim(daemon, owned), 0);
+  std::string free = world_.new_run(world_.new_thread());
+  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", world_.owner_id)),
+            ErrorCode::count_);
+  EXPECT_EQ(
+      value(fmt::format("SELECT status || ' ' || cancel_reason FROM runs WHERE id = '{}'", owned)),
+      "running user_suspended");
+  EXPECT_EQ(value(fmt::format("SELECT data ->> 'reason' FROM run_events WHERE run_id = '{}' AND "
+                              "type = 'run.cancelled'",
+                              free)),
+            "user_suspended");
+}
+
 TEST_F(AccountEnd, SuspendsAndTakesBackAndSaysSo) {
   std::string ada = new_user("ada");
   ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", ada)),

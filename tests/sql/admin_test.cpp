@@ -46,7 +46,8 @@ TEST_F(Admin, IsMadeWithAllThatRegistrationMakes) {
       "personal owner 1000");
   EXPECT_EQ(ask("SELECT count(*) FROM invite_codes"), "1");
   EXPECT_EQ(ask("SELECT string_agg(action, ' ' ORDER BY id) FROM audit_logs"),
-            "auth.register users.update");
+            "auth.register users.update auth.email_verified");
+  EXPECT_EQ(ask("SELECT email_verified_at IS NOT NULL FROM users"), "t") << "not to be shut out";
   EXPECT_TRUE(check_password("a good password", ask("SELECT password_hash FROM users"))->matches);
 }
 
