@@ -3,7 +3,8 @@
 // Talks to: Postgres, the models and tools, nginx (SCGI on stream.socket). Two threads: one loop
 // runs the agents, one the streams; they share the event feed only. Signals: SIGTERM and SIGINT
 // hand the runs back, end the streams with a retry line, exit within 25 s. Exit: 0 after a signal,
-// 64 bad command line, 75 another daemon has the socket, 78 bad configuration.
+// 64 bad command line, 70 an essential task ended, 75 another daemon has the socket, 78 bad
+// configuration.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
