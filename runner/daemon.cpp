@@ -201,8 +201,11 @@ Task<void> Daemon::register_daemon() {
   co_await reload_settings();
   while (id_.empty()) {
     Batch batch;
-    batch.add(query::daemon_start,
-              Params().text(options_.host).text(options_.place).text(HOSTLER_VERSION));
+    batch.add(query::daemon_start, Params()
+                                       .text(options_.host)
+                                       .text(options_.place)
+                                       .text(HOSTLER_VERSION)
+                                       .text(options_.lock_id));
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (!outcome.error) {
       id_ = outcome.results.at(0).text();

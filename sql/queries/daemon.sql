@@ -1,9 +1,9 @@
 -- What the daemon asks: its own life, claims and leases, the writing of events. As hostler_runner.
 
 -- name: daemon_start
--- Registers the daemon and frees what its predecessor at the same place owned.
--- $1 host text, $2 place text, $3 version text
-SELECT daemon_start($1, $2, $3) AS id;
+-- Registers the daemon and frees what its predecessor owned: who had the lock on its place before.
+-- $1 host text, $2 place text, $3 version text, $4 lock_id uuid
+SELECT daemon_start($1, $2, $3, $4) AS id;
 
 -- name: daemon_heartbeat
 -- One that was marked as stopped and lives is known again; answers whether it was marked.
