@@ -52,39 +52,34 @@ Services::Services(Loop& loop, DatabaseOptions options, const Settings& configur
       gateway_(*settings_, risky_networks_),
       limits_(shared.rates),
       passwords_(loop, shared.passwords, seat_number),
-      denials_(
-          loop, database_, query::audit_denials,
-          [this](int64_t count) { metrics_.count(metric_aside_dropped, aside_denial, count); }),
-      aside_(loop, [](const std::string&, std::exception_ptr) {
-        // The database told its fault already. A bell that did not ring is made good by a sweep.
-        log_debug("aside_failed");
+      reload_again_(loop, [this] { begin_reload(); }),
+      aside_(loop, [this](const std::string& name, std::exception_ptr failure) {
+        // The database told its fault already. A denial that cannot be written belongs to a caller
+        // who has lost all access meanwhile; a bell that did not ring is made good by a sweep.
+        if (name != settings_task) return log_debug("aside_failed");
+        // While Postgres is away the connection tells. Else the schema is older than this program,
+        // most likely, and about to be migrated.
+        if (database_.connected()) log_error("settings_not_read", {{"cause", cause_of(failure)}});
+        reload_again_.restart(settings_retry_ms);
       }) {
-  auto reload = [this] {
-    aside_.erase(settings_task);  // what it reads may be older than the news
-    aside_.add(settings_task, reload_settings());
-  };
+  auto reload = [this] { begin_reload(); };
   database_.listen(
       {"hostler_settings"}, [reload](std::string_view, std::string_view) { reload(); }, reload);
 }
 
+void Services::begin_reload() {
+  aside_.erase(settings_task);  // what it reads may be older than the news
+  aside_.add(settings_task, reload_settings());
+}
+
+// Begun anew until they are read: those of before would stay for ever.
 Task<void> Services::reload_settings() {
-  while (true) {
-    Batch batch;
-    batch.add(query::settings_all);
-    BatchOutcome outcome = co_await database_.attempt_quick(std::move(batch));
-    if (outcome.is_unknown()) co_return;  // begun anew when the connection is back
-    if (!outcome.error) {
-      live_settings_.apply(outcome.results.front(), secret_box_);
-      settings_ = live_settings_.current();
-      gateway_ = Gateway(*settings_, risky_networks_);
-      has_stored_settings_ = true;
-      settings_read_.notify();
-      co_return;
-    }
-    // The schema is older than this program, most likely, and about to be migrated.
-    log_error("settings_not_read", {{"cause", outcome.error->cause}});
-    co_await sleep_ms(loop_, settings_retry_ms);
-  }
+  Result stored = co_await database_.quick(query::settings_all);
+  live_settings_.apply(stored, secret_box_);
+  settings_ = live_settings_.current();
+  gateway_ = Gateway(*settings_, risky_networks_);
+  has_stored_settings_ = true;
+  settings_read_.notify();
 }
 
 Task<bool> Services::next_settings() {

@@ -102,6 +102,7 @@ class Services {
   Task<Results> send(Request& request, Batch batch);
   void add_aside(Batch batch, size_t metric_series);
   Task<void> send_aside(Batch batch);
+  void begin_reload();
   Task<void> reload_settings();
   Task<bool> next_settings();
 
@@ -120,7 +121,8 @@ class Services {
   PasswordGate passwords_;
   DenialLog denials_;
   std::unordered_map<std::string, int64_t> seen_ms_;  // sessions and keys, when their use was noted
-  TaskSet aside_;                                     // what no answer waits for
+  Timer reload_again_;
+  TaskSet aside_;  // what no answer waits for
 };
 
 }  // namespace hostler

@@ -117,7 +117,7 @@ void Daemon::start() {
       {"hostler_runs", "hostler_control", "hostler_events", "hostler_settings", "hostler_outbox"},
       [this](std::string_view channel, std::string_view payload) { on_notify(channel, payload); },
       [this] { on_listening(); });
-  tasks_.add("begin", begin());
+  tasks_.add_essential("begin", begin());
 }
 
 Task<void> Daemon::begin() {
@@ -131,22 +131,22 @@ Task<void> Daemon::begin() {
   agent_services_ = std::make_unique<AgentServices>(
       AgentServices{loop_, db_, http_, *events_, secrets_, settings_, *tools_});
   outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings_}, id_);
-  RunQueueOptions queue_options{options_.host, options_.place, options_.slots,
-                                [this] { outbox_->look(); }};
+  RunQueueOptions queue_options{options_.slots, [this] { outbox_->look(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
-  tasks_.add("event_log", events_->write_events());
-  tasks_.add("step_log", events_->write_steps());
-  tasks_.add("claims", queue_->claim_forever());
-  tasks_.add("leases", queue_->renew_forever());
-  tasks_.add("cancels", queue_->watch_cancels_forever());
-  tasks_.add("listening", watch_listening_forever());
-  maintenance_ = std::make_unique<Maintenance>(loop_, db_, settings_, metrics_);
-  tasks_.add("maintenance", maintenance_->begin(tasks_));
-  tasks_.add("metrics", ask_for_metrics_forever());
+  tasks_.add_forever("event_log", events_->write_events());
+  tasks_.add_forever("step_log", events_->write_steps());
+  tasks_.add_forever("claims", queue_->claim_forever());
+  tasks_.add_forever("leases", queue_->renew_forever());
+  tasks_.add_forever("cancels", queue_->watch_cancels_forever());
+  tasks_.add_forever("listening", watch_listening_forever());
+  tasks_.add_forever("inputs", expire_inputs_forever());
+  tasks_.add_forever("upkeep", upkeep_forever());
+  tasks_.add_forever("counts", fold_counts_forever());
+  tasks_.add_forever("metrics", ask_for_metrics_forever());
   begin_access_log();
-  tasks_.add("mails", outbox_->mails_forever());
-  tasks_.add("webhooks", outbox_->webhooks_forever());
+  tasks_.add_forever("mails", outbox_->mails_forever());
+  tasks_.add_forever("webhooks", outbox_->webhooks_forever());
   log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.place}});
   notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}", options_.slots,
                              schema_version_expected));
@@ -161,7 +161,7 @@ void Daemon::begin_access_log() {
   options.geoip_database = start.text("geoip.database");
   options.gateway = [this] { return gateway_; };
   access_log_ = std::make_unique<AccessLogTailer>(loop_, db_, std::move(options));
-  tasks_.add("access_log", access_log_->run());
+  tasks_.add_forever("access_log", access_log_->run());
 }
 
 void Daemon::begin_outbound() {
@@ -173,7 +173,7 @@ void Daemon::begin_outbound() {
                             [this](OutboundResult result) { metrics_.count_outbound(result); }};
   outbound_ = std::make_unique<OutboundDoor>(std::move(services),
                                              settings_.start().text("outbound.socket"));
-  tasks_.add("outbound", outbound_->open_when_free());
+  tasks_.add_essential("outbound", outbound_->open_when_free());
 }
 
 // A daemon that is started before Postgres, or before the migration, waits for them.
@@ -198,8 +198,11 @@ Task<void> Daemon::register_daemon() {
   co_await reload_settings();
   while (id_.empty()) {
     Batch batch;
-    batch.add(query::daemon_start,
-              Params().text(options_.host).text(options_.place).text(HOSTLER_VERSION));
+    batch.add(query::daemon_start, Params()
+                                       .text(options_.host)
+                                       .text(options_.place)
+                                       .text(HOSTLER_VERSION)
+                                       .text(options_.lock_id));
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (!outcome.error) {
       id_ = outcome.results.at(0).text();
@@ -292,6 +295,7 @@ Task<void> Daemon::ask_for_metrics_forever() {
 }
 
 void Daemon::drain(std::function<void()> done) {
+  tasks_.may_end();
   tasks_.erase("begin");
   if (!queue_) {
     done();

@@ -25,8 +25,9 @@
 namespace hostler::runner {
 
 struct DaemonOptions {
-  std::string host;   // this machine
-  std::string place;  // the stream socket's path; held by a file lock
+  std::string host;     // this machine's name; others may have the same
+  std::string place;    // the stream socket's path; held by a file lock,
+  std::string lock_id;  // by which a successor knows who is dead
   int slots = 2000;
   RiskyNetworks risky_networks;
 };

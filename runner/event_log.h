@@ -50,6 +50,9 @@ class EventLog {
   void wait(const RunPtr& run, std::string data_json, WaitRecord record);
   void end(const RunPtr& run, std::string_view type, std::string data_json, Ending ending);
 
+  // Nothing more is written for the run; on_lost hears of it.
+  void lose(const RunPtr& run);
+
   // Returns when everything appended for the run so far is on disk; false when the run was lost.
   Task<bool> committed(RunPtr run);
   // Returns when nothing waits to be written, or nothing but what others hold up: that is waited
@@ -136,7 +139,6 @@ class EventLog {
   void settle_part(Part& part, const std::string& created_at,
                    std::vector<CommittedEvents>& published);
   void count(const Part& part) const;
-  void lose(const RunPtr& run);
   Task<void> ring_others(const Flight& flight);
 
   Loop& loop_;

@@ -3,9 +3,8 @@
 // Talks to: Postgres, the models and tools, nginx (SCGI on stream.socket). Two threads: one loop
 // runs the agents, one the streams; they share the event feed only. Signals: SIGTERM and SIGINT
 // hand the runs back, end the streams with a retry line, exit within 25 s. Exit: 0 after a signal,
-// 64 bad command line, 75 another daemon has the socket, 78 bad configuration.
-#include <fcntl.h>
-#include <sys/file.h>
+// 64 bad command line, 70 an essential task ended, 75 another daemon has the socket, 78 bad
+// configuration.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "lib/settings_load.h"
 #include "lib/unix_listener.h"
 #include "runner/daemon.h"
+#include "runner/lock_file.h"
 #include "sse-relay/relay.h"
 
 namespace hostler::runner {
@@ -39,14 +39,6 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// One daemon a socket: the lock dies with the process, so a successor knows that nobody else
-// writes.
-bool lock_place(const std::string& place) {
-  std::string path = place + ".lock";
-  int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 // A coroutine that ends for want of memory would leave its runs owned and unattended: the process
@@ -90,7 +82,9 @@ StreamSide stream_side_of(relay::Relay& relay) {
 
 int run_daemon(const Settings& start) {
   std::string place = start.text("stream.socket");
-  if (!lock_place(place)) {
+  // One daemon a socket: by the lock's id a successor knows whose runs nobody else writes to.
+  LockFile place_lock(place + ".lock", boot_of_host());
+  if (!place_lock.take()) {
     log_error("place_taken", {{"socket", place},
                               {"mend",
                                "another hostler-runner has this stream.socket: stop it, "
@@ -120,6 +114,7 @@ int run_daemon(const Settings& start) {
     DaemonOptions options;
     options.host = host_name();
     options.place = place;
+    options.lock_id = place_lock.id();
     options.slots = static_cast<int>(start.integer("run.slots"));
     options.risky_networks = std::move(risky_networks);
     Daemon daemon(loop, start, std::move(secrets), feed, options, stream_side_of(relay));

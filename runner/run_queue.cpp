@@ -21,6 +21,12 @@ constexpr int64_t sweep_ms = 1000;
 constexpr int free_renewals = 3;
 constexpr int64_t free_renewals_pause_ms = 30;
 
+// While Postgres is away the connection tells; a statement that it refuses is tried again as well.
+void log_refused(const char* event, const BatchOutcome& outcome) {
+  if (!outcome.error || outcome.is_unknown()) return;
+  log_error(event, {{"cause", outcome.error->cause}});
+}
+
 }  // namespace
 
 RunQueue::RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id,
@@ -48,34 +54,46 @@ Task<bool> RunQueue::next_bell(Signal& bell) {
   co_return true;
 }
 
+// Bells come as fast as the platform starts runs: they bring claims, and never put off the sweep.
 Task<void> RunQueue::claim_forever() {
+  int64_t sweep_due_ms = services_.loop.now_ms() + sweep_ms;
   while (!is_stopping_) {
-    if (!claim_again_) {
+    // Without a free slot nothing can be taken; a run that ends rings.
+    int64_t wait_ms = free_slots() > 0 ? sweep_due_ms - services_.loop.now_ms() : sweep_ms;
+    if (!claim_again_ && wait_ms > 0) {
       Task<bool> bell = next_bell(runs_bell_);
-      co_await with_timeout(services_.loop, std::move(bell), sweep_ms);
-      bool is_sweep = !claim_again_;
-      if (is_sweep) co_await start_claimed(query::run_take_over);
+      co_await with_timeout(services_.loop, std::move(bell), wait_ms);
     }
     claim_again_ = false;
-    co_await start_claimed(query::run_claim);
+    if (free_slots() > 0 && services_.loop.now_ms() >= sweep_due_ms) {
+      bool is_full = co_await start_claimed(query::run_take_over);
+      sweep_due_ms = services_.loop.now_ms() + (is_full ? 0 : sweep_ms);
+    }
+    bool is_full = co_await start_claimed(query::run_claim);
+    if (is_full) claim_again_ = true;
   }
 }
 
-Task<void> RunQueue::start_claimed(const Statement& statement) {
-  int free = std::min(claim_max, options_.slots - static_cast<int>(active_.size()));
-  if (free <= 0 || is_stopping_) co_return;
+int RunQueue::free_slots() const {
+  return std::min(claim_max, options_.slots - static_cast<int>(active_.size()));
+}
+
+// True: as many came as were asked for, so there may be more.
+Task<bool> RunQueue::start_claimed(const Statement& statement) {
+  int free = free_slots();
+  if (free <= 0 || is_stopping_) co_return false;
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
   Batch batch;
   batch.add(statement, Params().text(daemon_id_).integer(free).integer(lease_s));
-  is_claiming_ = true;
+  ++asking_;
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
-  is_claiming_ = false;
-  claim_ended_.notify();
-  if (outcome.error || is_stopping_) co_return;
+  --asking_;
+  answered_.notify();
+  log_refused("runs_not_claimed", outcome);
+  if (outcome.error || is_stopping_) co_return false;
   const Result& claimed = outcome.results.at(0);
   for (int i = 0; i < claimed.size(); ++i) start(claimed[i]);
-  // A full batch means that there may be more.
-  if (claimed.size() == free) claim_again_ = true;
+  co_return claimed.size() == free;
 }
 
 void RunQueue::start(const Row& row) {
@@ -96,13 +114,14 @@ void RunQueue::start(const Row& row) {
   run->after_input = row.boolean("after_input");
   run->last_seq = row.integer("last_seq");
   run->committed_seq = run->last_seq;
-  // A run that is claimed anew while its old coroutine still lives: the old one is lost.
+  // A run that is claimed anew while its old coroutine still lives: the old one is lost. One that
+  // ended in this turn of the loop still has its name.
   auto place = active_.find(run->id);
   if (place != active_.end()) {
     place->second->is_lost = true;
-    tasks_.erase(run->id);
     active_.erase(place);
   }
+  tasks_.erase(run->id);
   given_up_.erase(run->id);
   active_.emplace(run->id, run);
   ++claimed_;
@@ -110,13 +129,18 @@ void RunQueue::start(const Row& row) {
 }
 
 Task<void> RunQueue::supervise(RunPtr run) {
-  co_await supervise_run(services_, run);
-  finish(run->id, run);
+  bool has_ended = co_await supervise_run(services_, run);
+  conclude(run, has_ended);
 }
 
-// The run ended or was lost: a slot is free, and its thread may have a next run.
-void RunQueue::finish(const std::string& run_id, const RunPtr& run) {
-  auto place = active_.find(run_id);
+// The run ended or was lost: a slot is free, and its thread may have a next run. One that broke is
+// given up: on_lost() hears of it, its lease lapses, and crash_count decides how often it may.
+void RunQueue::conclude(const RunPtr& run, bool has_ended) {
+  if (!has_ended) {
+    services_.events.lose(run);
+    return;
+  }
+  auto place = active_.find(run->id);
   if (place != active_.end() && place->second == run) active_.erase(place);
   options_.on_ended();
   look_for_runs();
@@ -140,7 +164,8 @@ Task<void> RunQueue::renew_forever() {
     int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
     int64_t wait_ms = std::clamp<int64_t>(lease_s * 1000 / 3, 200, heartbeat_most_ms);
     co_await sleep_ms(services_.loop, wait_ms);
-    co_await renew_once();
+    // Behind the good-bye a heartbeat would call the daemon alive again.
+    if (!is_stopping_) co_await renew_once();
   }
 }
 
@@ -173,13 +198,34 @@ Task<void> RunQueue::renew_once() {
   // Only what was ours before the statement can be missing from its answer.
   std::unordered_map<std::string, RunPtr> before = active_;
   std::vector<std::string> given_up(given_up_.begin(), given_up_.end());
-  BatchOutcome outcome = co_await renew_leases(given_up);
+  Batch batch;
+  batch.add(query::run_renew, Params().text(daemon_id_).integer(lease_s).uuids(given_up));
+  batch.add(
+      query::daemon_heartbeat,
+      Params().text(daemon_id_).integer(static_cast<int64_t>(active_.size())).integer(streams_()));
+  batch.add(query::daemons_alive, Params().text(daemon_id_));
+  ++asking_;
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  --asking_;
+  answered_.notify();
+  log_refused("leases_not_renewed", outcome);
   if (outcome.error) co_return;
   int64_t now_ms = services_.loop.now_ms();
-  if (now_ms - heartbeat_at_ms_ > silence_most_ms) known_from_ms_ = now_ms + others_notice_ms;
+  const Result& beat = outcome.results.at(1);
+  bool was_unknown = beat.empty() || beat.front().boolean("was_stopped") ||
+                     now_ms - heartbeat_at_ms_ > silence_most_ms;
+  if (was_unknown) known_from_ms_ = now_ms + others_notice_ms;
   heartbeat_at_ms_ = now_ms;
   services_.events.others_alive = outcome.results.at(2).front().integer("others") > 0;
-  const Result& renewed = outcome.results.at(0);
+  std::unordered_map<std::string, int64_t> strays =
+      take_renewed(outcome.results.at(0), std::move(before), given_up);
+  co_await release_strays(std::move(strays));
+}
+
+// What is still ours, and what is not any more. Answers what is ours and nobody executes.
+std::unordered_map<std::string, int64_t> RunQueue::take_renewed(
+    const Result& renewed, std::unordered_map<std::string, RunPtr> before,
+    const std::vector<std::string>& given_up) {
   std::unordered_set<std::string> owned;
   std::unordered_map<std::string, int64_t> strays;
   for (int i = 0; i < renewed.size(); ++i) {
@@ -203,7 +249,7 @@ Task<void> RunQueue::renew_once() {
     run->is_lost = true;
     on_lost(run);
   }
-  co_await release_strays(std::move(strays));
+  return strays;
 }
 
 // A claim whose answer was lost left runs that are ours and that nobody executes: those that are
@@ -262,8 +308,8 @@ Task<void> RunQueue::cancel_requested() {
 }
 
 Task<void> RunQueue::cancel(RunPtr run) {
-  co_await end_cancelled(services_, run);
-  finish(run->id, run);
+  bool has_ended = co_await end_cancelled(services_, run);
+  conclude(run, has_ended);
 }
 
 Task<void> RunQueue::stop() {
@@ -274,7 +320,7 @@ Task<void> RunQueue::stop() {
   }
   active_.clear();
   co_await services_.events.drained();
-  while (is_claiming_) co_await claim_ended_.wait();
+  while (asking_ > 0) co_await answered_.wait();
 }
 
 }  // namespace hostler::runner

@@ -1,6 +1,7 @@
 // Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps their leases,
-// ends them when a cancel is asked for, hands them back at the end. A sweep every second makes good
-// whatever a lost notification missed.
+// ends them when a cancel is asked for, hands them back at the end. A sweep every second, by the
+// clock and whatever rings, makes good what a lost notification missed and takes over the runs of
+// daemons that died.
 #pragma once
 
 #include <functional>
@@ -14,8 +15,6 @@
 namespace hostler::runner {
 
 struct RunQueueOptions {
-  std::string host;
-  std::string place;  // the stream socket's path
   int slots = 2000;
   std::function<void()> on_ended = [] {};  // a run ended here, or waits: webhooks may be due
 };
@@ -35,7 +34,7 @@ class RunQueue {
   void look_for_cancels();
   void on_lost(const RunPtr& run);
 
-  // Ends every coroutine, flushes what they had appended, waits for the claim that is on its way.
+  // Ends every coroutine, flushes what they had appended, waits for what is on its way.
   // The runs are handed back with the daemon's registration.
   Task<void> stop();
 
@@ -48,14 +47,16 @@ class RunQueue {
   int64_t lost() const { return lost_; }
 
  private:
-  Task<void> start_claimed(const Statement& statement);
+  int free_slots() const;
+  Task<bool> start_claimed(const Statement& statement);
   void start(const Row& row);
   Task<void> supervise(RunPtr run);
   Task<void> cancel(RunPtr run);
-  void finish(const std::string& run_id, const RunPtr& run);
-  Batch renewal_of(const Statement& renew, const std::vector<std::string>& given_up);
-  Task<BatchOutcome> renew_leases(std::vector<std::string> given_up);
+  void conclude(const RunPtr& run, bool has_ended);
   Task<void> renew_once();
+  std::unordered_map<std::string, int64_t> take_renewed(
+      const Result& renewed, std::unordered_map<std::string, RunPtr> before,
+      const std::vector<std::string>& given_up);
   Task<void> release_strays(std::unordered_map<std::string, int64_t> strays);
   Task<void> cancel_requested();
   Task<bool> next_bell(Signal& bell);
@@ -73,8 +74,8 @@ class RunQueue {
   bool claim_again_ = true;
   bool cancels_again_ = false;
   bool is_stopping_ = false;
-  bool is_claiming_ = false;  // a claim is on its way
-  Signal claim_ended_;
+  int asking_ = 0;  // claims and renewals on their way
+  Signal answered_;
   int64_t heartbeat_at_ms_;  // the last that was written
   int64_t known_from_ms_;
   int64_t claimed_ = 0;

@@ -5,6 +5,7 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/loop/task_set.h"
 #include "lib/run_failure.h"
 #include "queries/daemon.h"
 
@@ -67,34 +68,50 @@ Task<void> recall_text(AgentServices& services, RunPtr run) {
   run->knows_text = true;
 }
 
-}  // namespace
+void log_broken(const RunPtr& run, const std::exception_ptr& failure) {
+  log_error("run_broke", {{"run_id", run->id},
+                          {"org_id", run->org_id},
+                          {"trace_id", run->trace_id},
+                          {"cause", cause_of(failure)}});
+}
 
-Task<void> supervise_run(AgentServices& services, RunPtr run) {
+Task<void> write_cancelled(AgentServices& services, RunPtr run) {
+  co_await recall_text(services, run);
+  if (run->is_lost || run->is_ending) co_return;
+  Ending ending = ending_of(run, "cancelled");
+  ending.is_incomplete = true;
+  close_broken_turn(services, run);
+  std::string data = JsonWriter().begin_object().member("reason", "requested").end_object().take();
+  services.events.end(run, "run.cancelled", std::move(data), std::move(ending));
+  co_await services.events.committed(run);
+}
+
+// How the loop failed; nothing when it came to an end of its own, or the run is lost.
+Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
   std::optional<RunOutcome> outcome;
+  std::optional<RunFailure> failure;
+  try {
+    RunParts parts = co_await begin_run(services, run);
+    Task<RunOutcome> work = execute_run(services, run, parts);
+    int64_t rest_ms = parts.limits.seconds * 1000 - run->worked_ms;
+    outcome = co_await with_timeout(services.loop, std::move(work), rest_ms);
+    if (!outcome)
+      failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");
+  } catch (const RunFailure& failed) {
+    failure = failed;
+  } catch (...) {
+    log_broken(run, std::current_exception());
+    failure = RunFailure("internal.error", "Something went wrong on our side.");
+  }
+  co_return failure;
+}
+
+Task<void> carry_out(AgentServices& services, RunPtr run) {
   std::optional<RunFailure> failure;
   if (run->crash_count >= crashes_max) {
     failure = RunFailure("run.crashed", "The run was begun again three times without a step done.");
-  } else if (run->cancel_requested) {
-    co_await end_cancelled(services, run);
-    co_return;
   } else {
-    try {
-      RunParts parts = co_await begin_run(services, run);
-      Task<RunOutcome> work = execute_run(services, run, parts);
-      int64_t rest_ms = parts.limits.seconds * 1000 - run->worked_ms;
-      outcome = co_await with_timeout(services.loop, std::move(work), rest_ms);
-      if (!outcome)
-        failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");
-    } catch (const RunFailure& failed) {
-      failure = failed;
-    } catch (const std::exception& unexpected) {
-      const Error* error = dynamic_cast<const Error*>(&unexpected);
-      log_error("run_broke", {{"run_id", run->id},
-                              {"org_id", run->org_id},
-                              {"trace_id", run->trace_id},
-                              {"cause", error == nullptr ? unexpected.what() : error->cause}});
-      failure = RunFailure("internal.error", "Something went wrong on our side.");
-    }
+    failure = co_await execute(services, run);
   }
   co_await recall_text(services, run);
   if (run->is_lost || run->is_ending) co_return;
@@ -106,16 +123,28 @@ Task<void> supervise_run(AgentServices& services, RunPtr run) {
   co_await services.events.committed(run);
 }
 
-Task<void> end_cancelled(AgentServices& services, RunPtr run) {
-  co_await recall_text(services, run);
-  if (run->is_lost || run->is_ending) co_return;
-  Ending ending = ending_of(run, "cancelled");
-  ending.is_incomplete = true;
-  close_broken_turn(services, run);
-  JsonWriter json;
-  json.begin_object().member("reason", run->cancel_reason).end_object();
-  services.events.end(run, "run.cancelled", json.take(), std::move(ending));
-  co_await services.events.committed(run);
+// The catch behind which there is nothing but the run's loss.
+Task<bool> unless_it_breaks(RunPtr run, Task<void> work) {
+  try {
+    co_await work;
+  } catch (...) {
+    log_broken(run, std::current_exception());
+    co_return false;
+  }
+  co_return true;
+}
+
+}  // namespace
+
+Task<bool> supervise_run(AgentServices& services, RunPtr run) {
+  bool is_to_end = run->crash_count < crashes_max && run->cancel_requested;
+  Task<void> work = is_to_end ? write_cancelled(services, run) : carry_out(services, run);
+  return unless_it_breaks(std::move(run), std::move(work));
+}
+
+Task<bool> end_cancelled(AgentServices& services, RunPtr run) {
+  Task<void> work = write_cancelled(services, run);
+  return unless_it_breaks(std::move(run), std::move(work));
 }
 
 }  // namespace hostler::runner

@@ -6,10 +6,13 @@
 
 namespace hostler::runner {
 
-// From claim to ending on disk, to a wait for a human, or to the loss of the run.
-Task<void> supervise_run(AgentServices& services, RunPtr run);
+// From claim to ending on disk, to a wait for a human, or to the loss of the run. False: something
+// broke so that not even its ending could be written; it is still ours, and is to be given up.
+// Throws nothing.
+Task<bool> supervise_run(AgentServices& services, RunPtr run);
 
 // Writes run.cancelled with what was streamed so far. The run's supervising task is gone already.
-Task<void> end_cancelled(AgentServices& services, RunPtr run);
+// False as above.
+Task<bool> end_cancelled(AgentServices& services, RunPtr run);
 
 }  // namespace hostler::runner

@@ -125,7 +125,7 @@ Relay::State::~State() {
 }
 
 void Relay::State::run() {
-  rounds_.add("read", read_due_runs(services_, read_due_));
+  rounds_.add_forever("read", read_due_runs(services_, read_due_));
   // A peer that went away is an error of the write, not the end of the program.
   sigset_t broken_pipe;
   sigemptyset(&broken_pipe);
@@ -168,7 +168,6 @@ void Relay::State::tick() {
   if (clients_.empty()) return;  // the next client starts the ticks again
   ticks_.restart(options_.tick_ms);
   look_at_silent_runs();
-  if (!rounds_.contains("read")) rounds_.add("read", read_due_runs(services_, read_due_));
   if (channels_.is_read_due()) announce_read();
   if (now_ms - rechecked_ms_ >= options_.recheck_every_ms && !rounds_.contains("recheck")) {
     rechecked_ms_ = now_ms;

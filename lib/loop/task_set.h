@@ -1,5 +1,7 @@
 // Tasks that nobody awaits, by name. Erasing one, or destroying the set, cancels. A task that ends
 // is freed on the loop's next turn, never from inside its own frame; a task never erases itself.
+// Those that all else relies on are essential: a process that lost one of them would live on and
+// do half of its work, so it ends, and whoever started it starts a successor.
 #pragma once
 
 #include <exception>
@@ -29,9 +31,16 @@ inline std::string cause_of(const std::exception_ptr& failure) {
   }
 }
 
+constexpr int exit_task_ended = 70;  // sysexits.h: EX_SOFTWARE
+
+// Says which task ended and why, then ends the process without any destructor: as in a crash,
+// nothing is released by halves.
+[[noreturn]] void end_for_task(const std::string& name, const std::string& cause) noexcept;
+
 class TaskSet {
  public:
-  // on_failure hears of every exception that leaves a task; it must not throw.
+  // on_failure hears of every exception that leaves a task and does not end the process; it must
+  // not throw.
   TaskSet(Loop& loop, std::function<void(const std::string& name, std::exception_ptr)> on_failure)
       : loop_(loop), on_failure_(std::move(on_failure)), self_(std::make_shared<TaskSet*>(this)) {}
   ~TaskSet() {
@@ -44,16 +53,21 @@ class TaskSet {
 
   // Starts the task at once. The name must be free.
   void add(const std::string& name, Task<void> task) {
-    auto [place, is_new] = tasks_.try_emplace(name);
-    assert(is_new);
-    static_cast<void>(is_new);
-    Entry& entry = place->second;
-    entry.number = ++last_number_;
-    entry.task = supervise(std::move(task), name, entry.number);
-    entry.task.start(nullptr);
+    begin(name, std::move(task), Need::nothing);
   }
   // A task without a name of its own.
   void add(Task<void> task) { add("#" + std::to_string(last_number_ + 1), std::move(task)); }
+
+  // An essential task: it may end, but not by an exception.
+  void add_essential(const std::string& name, Task<void> task) {
+    begin(name, std::move(task), Need::success);
+  }
+  // An essential task without an end of its own: it may not return either.
+  void add_forever(const std::string& name, Task<void> task) {
+    begin(name, std::move(task), Need::life);
+  }
+  // The program is being stopped: from now on essential tasks end like others.
+  void may_end() { may_end_ = true; }
 
   void erase(const std::string& name) {
     auto place = tasks_.find(name);
@@ -76,16 +90,30 @@ class TaskSet {
   bool empty() const { return tasks_.empty(); }
 
  private:
+  enum class Need { nothing, success, life };
   struct Entry {
     uint64_t number = 0;  // a name may be used again before its last task is freed
     Task<void> task;
   };
 
-  Task<void> supervise(Task<void> task, std::string name, uint64_t number) {
+  void begin(const std::string& name, Task<void> task, Need need) {
+    auto [place, is_new] = tasks_.try_emplace(name);
+    assert(is_new);
+    static_cast<void>(is_new);
+    Entry& entry = place->second;
+    entry.number = ++last_number_;
+    entry.task = supervise(std::move(task), name, entry.number, need);
+    entry.task.start(nullptr);
+  }
+
+  Task<void> supervise(Task<void> task, std::string name, uint64_t number, Need need) {
     try {
       co_await task;
+      if (need == Need::life && !may_end_) end_for_task(name, "it returned");
     } catch (...) {
-      on_failure_(name, std::current_exception());
+      std::exception_ptr failure = std::current_exception();
+      if (need != Need::nothing && !may_end_) end_for_task(name, cause_of(failure));
+      on_failure_(name, failure);
     }
     std::shared_ptr<TaskSet*> self = self_;
     loop_.defer([self, name, number] {
@@ -103,6 +131,7 @@ class TaskSet {
   std::shared_ptr<TaskSet*> self_;
   std::unordered_map<std::string, Entry> tasks_;
   uint64_t last_number_ = 0;
+  bool may_end_ = false;
   Signal ended_;
 };
 

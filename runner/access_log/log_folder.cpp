@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,22 +42,6 @@ std::string bytes_at(const std::string& path, int64_t offset) {
 
 }  // namespace
 
-LogFolderLock::~LogFolderLock() {
-  if (fd_ >= 0) close(fd_);
-}
-
-bool LogFolderLock::take() {
-  if (fd_ >= 0) return true;
-  int fd = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return false;
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-    fd_ = fd;
-    return true;
-  }
-  close(fd);
-  return false;
-}
-
 std::vector<LogFile> list_log_files(const std::string& folder) {
   std::vector<LogFile> files;
   DIR* open_folder = opendir(folder.c_str());
@@ -68,11 +51,16 @@ std::vector<LogFile> list_log_files(const std::string& folder) {
     if (!is_log_name(entry->d_name) || files.size() >= files_max) continue;
     LogFile file;
     file.path = fmt::format("{}/{}", folder, entry->d_name);
-    struct stat found {};
-    if (lstat(file.path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
-    file.inode = found.st_ino;
-    file.bytes = found.st_size;
-    file.is_finished = now_s - found.st_mtim.tv_sec > finished_after_s;
+    struct statx found {};
+    int failed = statx(AT_FDCWD, file.path.c_str(), AT_SYMLINK_NOFOLLOW,
+                       STATX_BASIC_STATS | STATX_BTIME, &found);
+    if (failed != 0 || !S_ISREG(found.stx_mode)) continue;
+    file.inode = found.stx_ino;
+    file.bytes = static_cast<int64_t>(found.stx_size);
+    file.is_finished = now_s - found.stx_mtime.tv_sec > finished_after_s;
+    if ((found.stx_mask & STATX_BTIME) != 0) {
+      file.born_ns = found.stx_btime.tv_sec * 1'000'000'000 + found.stx_btime.tv_nsec;
+    }
     files.push_back(std::move(file));
   }
   closedir(open_folder);

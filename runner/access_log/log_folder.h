@@ -14,6 +14,7 @@ namespace hostler::runner {
 struct LogFile {
   std::string path;
   uint64_t inode = 0;
+  int64_t born_ns = 0;  // wall clock; 0: the file system does not say
   int64_t bytes = 0;
   bool is_finished = false;  // its time is over: no worker of nginx will write to it again
 };
@@ -32,20 +33,8 @@ struct LogReaders {
   std::shared_ptr<const PlaceLookup> places;
 };
 
-// Held until the program ends: of several daemons on a host one reads the folder. False: another
-// has it, or there is no such folder.
-class LogFolderLock {
- public:
-  explicit LogFolderLock(std::string folder) : path_(std::move(folder) + "/.tail.lock") {}
-  ~LogFolderLock();
-  LogFolderLock(const LogFolderLock&) = delete;
-  LogFolderLock& operator=(const LogFolderLock&) = delete;
-  bool take();
-
- private:
-  std::string path_;
-  int fd_ = -1;
-};
+// Of several daemons on a host the one that has this lock file reads the folder.
+inline std::string lock_of_folder(const std::string& folder) { return folder + "/.tail.lock"; }
 
 // In the order of time.
 std::vector<LogFile> list_log_files(const std::string& folder);

@@ -13,10 +13,6 @@ namespace {
 constexpr int64_t sweep_every_ms = 300;
 constexpr int64_t pause_after_fault_ms = 500;
 
-std::string file_key(const std::string& host, const LogFile& file) {
-  return fmt::format("{}:{}#{}", host, file.path, file.inode);
-}
-
 }  // namespace
 
 AccessLogTailer::AccessLogTailer(Loop& loop, Database& db, AccessLogOptions options)
@@ -24,8 +20,15 @@ AccessLogTailer::AccessLogTailer(Loop& loop, Database& db, AccessLogOptions opti
       db_(db),
       options_(std::move(options)),
       places_(std::make_shared<const PlaceLookup>(options_.geoip_database)),
-      lock_(std::make_shared<LogFolderLock>(options_.folder)),
+      lock_(std::make_shared<LockFile>(lock_of_folder(options_.folder))),
       read_at_ms_(loop.now_ms()) {}
+
+std::string log_file_key(const LockFile& lock, const std::string& host, const LogFile& file) {
+  // One that is older than the folder's id was begun under the host's name.
+  bool is_older = file.born_ns > 0 && file.born_ns < lock.id_made_ns();
+  if (is_older) return fmt::format("{}:{}#{}", host, file.path, file.inode);
+  return fmt::format("{}:{}#{}@{}", lock.id(), file.path, file.inode, file.born_ns);
+}
 
 Task<void> AccessLogTailer::run() {
   for (;;) {
@@ -35,7 +38,7 @@ Task<void> AccessLogTailer::run() {
 }
 
 Task<void> AccessLogTailer::sweep() {
-  std::shared_ptr<LogFolderLock> lock = lock_;
+  std::shared_ptr<LockFile> lock = lock_;
   std::string folder = options_.folder;
   std::function<std::vector<LogFile>()> list = [lock, folder] {
     return lock->take() ? list_log_files(folder) : std::vector<LogFile>();
@@ -45,7 +48,7 @@ Task<void> AccessLogTailer::sweep() {
   int64_t unread_bytes = 0;
   for (const LogFile& file : files) {
     bool is_read = co_await read_on(file);
-    std::string key = file_key(options_.host, file);
+    std::string key = log_file_key(*lock_, options_.host, file);
     if (!is_read) unread_bytes += file.bytes - bytes_read_[key];
     if (is_read && file.is_finished) {
       std::string path = file.path;
@@ -65,7 +68,7 @@ Task<void> AccessLogTailer::sweep() {
 
 // To the end of its last whole line. False when the database did not take it.
 Task<bool> AccessLogTailer::read_on(const LogFile& file) {
-  std::string key = file_key(options_.host, file);
+  std::string key = log_file_key(*lock_, options_.host, file);
   while (bytes_read_[key] < file.bytes) {
     int64_t from = bytes_read_[key];
     std::string path = file.path;

@@ -12,15 +12,20 @@
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 #include "runner/access_log/log_folder.h"
+#include "runner/lock_file.h"
 
 namespace hostler::runner {
 
 struct AccessLogOptions {
-  std::string host;    // this machine: paths are told apart by it
+  std::string host;    // this machine; of files from before their folder had an id
   std::string folder;  // access_log.dir
   std::string geoip_database;
   std::function<std::shared_ptr<const Gateway>()> gateway;  // of this moment
 };
+
+// What no other file has, on whichever host: names may be the same on all of them, and so may
+// inodes and even the folder's id on disks that were copied; the time of birth then differs.
+std::string log_file_key(const LockFile& lock, const std::string& host, const LogFile& file);
 
 class AccessLogTailer {
  public:
@@ -45,7 +50,7 @@ class AccessLogTailer {
   Database& db_;
   AccessLogOptions options_;
   std::shared_ptr<const PlaceLookup> places_;
-  std::shared_ptr<LogFolderLock> lock_;
+  std::shared_ptr<LockFile> lock_;
   std::unordered_map<std::string, int64_t> bytes_read_;  // by file, as the database has it
   int64_t lines_ = 0;
   int64_t lines_set_aside_ = 0;

@@ -1,13 +1,17 @@
 -- What the daemon asks: its own life, claims and leases, the writing of events. As hostler_runner.
 
 -- name: daemon_start
--- Registers the daemon and frees what its predecessor at the same place owned.
--- $1 host text, $2 place text, $3 version text
-SELECT daemon_start($1, $2, $3) AS id;
+-- Registers the daemon and frees what its predecessor owned: who had the lock on its place before.
+-- $1 host text, $2 place text, $3 version text, $4 lock_id uuid
+SELECT daemon_start($1, $2, $3, $4) AS id;
 
 -- name: daemon_heartbeat
+-- One that was marked as stopped and lives is known again; answers whether it was marked.
 -- $1 daemon uuid, $2 runs integer, $3 streams integer
-UPDATE daemons SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3 WHERE id = $1;
+UPDATE daemons AS d SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3, stopped_at = NULL
+FROM (SELECT id, stopped_at IS NOT NULL AS was_stopped FROM daemons WHERE id = $1 FOR UPDATE) AS before
+WHERE d.id = before.id
+RETURNING before.was_stopped;
 
 -- name: daemon_stop
 -- Hands back every run at its last committed step. $1 daemon uuid
@@ -53,7 +57,8 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
     coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, free.after_input;
 
 -- name: run_take_over
--- Takes runs whose owner's lease lapsed. Parameters and columns as run_claim.
+-- Takes runs whose owner's lease lapsed: every daemon asks each second, and reads what is owned (runs_owner); an index
+-- on the leases would cost every renewal its HOT update. Parameters and columns as run_claim.
 UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
     lease_until = clock_timestamp() + make_interval(secs => $3), last_seq = run_last_seq_now(r.id),
     crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
@@ -225,7 +230,7 @@ SELECT uuidv7();
 -- name: metrics_facts
 -- What Prometheus is told of the whole installation. Everything is counted on a partial index.
 SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL) AS runs_unclaimed,
-       (SELECT count(*) FROM runs WHERE owner_id IS NOT NULL) AS runs_claimed,
+       owned.claimed AS runs_claimed, owned.lapsed AS runs_lapsed,
        (SELECT count(*) FROM runs WHERE queued) AS runs_queued,
        (SELECT count(*) FROM runs WHERE status = 'waiting_for_input') AS runs_waiting,
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mails_pending,
@@ -241,5 +246,18 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
        current_setting('max_connections')::integer AS connections_max,
        pg_database_size(current_database()) AS bytes,
-       month_partitions_ahead('run_events') AS event_months_ahead,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us;
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
+FROM (SELECT count(*) AS claimed, count(*) FILTER (WHERE lease_until < clock_timestamp()) AS lapsed
+      FROM runs WHERE owner_id IS NOT NULL) AS owned;
+
+-- name: event_partitions
+-- Partitions ahead of time.
+SELECT run_events_make_partitions();
+
+-- name: run_events_prune
+-- $1 retention_days integer
+SELECT run_events_prune($1) AS dropped;
+
+-- name: auth_prune
+-- Counters, tokens and sessions that are long over. $1 at_most integer
+SELECT auth_prune($1);

@@ -169,5 +169,24 @@ TEST(Settings, AreForPlatformAdministratorsOnly) {
                          "auth.user_token_required"));
 }
 
+// Somebody holds the table when the workers look: they look again, though nobody notifies twice.
+TEST(Settings, AreReadAgainWhenTheyCouldNotBeRead) {
+  ASSERT_EQ(put("auth.registration_mode", R"("open")").status, 200);
+  ASSERT_TRUE(is_mode_within_a_second("open"));
+  stack().sql().run_text(
+      "UPDATE settings SET value = '\"disabled\"' WHERE key = 'auth.registration_mode'");
+  DbSession holder = stack().database().as_superuser();
+  holder.begin();
+  holder.run_text("LOCK TABLE settings IN ACCESS EXCLUSIVE MODE");
+  stack().sql().run_text("NOTIFY hostler_settings");
+  holder.run_text("SELECT pg_sleep(3)");  // longer than a statement waits for a lock
+  holder.commit();
+  bool is_read = settles_within(5000, [] {
+    return stack().client().get("/v1/auth/registration-mode").member("mode") == "disabled";
+  });
+  EXPECT_TRUE(is_read);
+  EXPECT_EQ(unset("auth.registration_mode").status, 204);
+}
+
 }  // namespace
 }  // namespace hostler::testing_support

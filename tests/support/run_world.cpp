@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/crypto.h"
 #include "lib/json.h"
 #include "queries/access.h"
 #include "queries/daemon.h"
@@ -76,10 +77,15 @@ std::string RunWorld::new_run(const std::string& thread_id, const std::string& s
   return std::string(made->text_or("run_id"));
 }
 
+// One lock a place, as on a host.
+std::string RunWorld::lock_id_of(const std::string& place) {
+  return to_hex(sha256(place).substr(0, 16));
+}
+
 std::string RunWorld::new_daemon(const std::string& place) const {
   DbSession session = database.as_runner();
   Params params;
-  params.text("host").text(place).text("1");
+  params.text("host").text(place).text("1").text(lock_id_of(place));
   return std::string(session.run(query::daemon_start, params).text());
 }
 

@@ -10,6 +10,7 @@
 #include "lib/crypto.h"
 #include "runner/access_log/log_folder.h"
 #include "runner/access_log/log_line.h"
+#include "runner/access_log/tailer.h"
 
 namespace hostler::runner {
 namespace {
@@ -134,12 +135,33 @@ TEST_F(LogFolderTest, AreReadInPiecesAndNeverStuck) {
 }
 
 TEST_F(LogFolderTest, HasOneReader) {
-  LogFolderLock first(folder_);
-  LogFolderLock second(folder_);
+  LockFile first(lock_of_folder(folder_));
+  LockFile second(lock_of_folder(folder_));
   EXPECT_TRUE(first.take());
   EXPECT_TRUE(first.take());
   EXPECT_FALSE(second.take());
-  EXPECT_FALSE(LogFolderLock(folder_ + "/nowhere").take());
+  EXPECT_FALSE(LockFile(lock_of_folder(folder_ + "/nowhere")).take());
+}
+
+TEST_F(LogFolderTest, TellsFilesApartWhateverTheHostIsCalled) {
+  std::filesystem::create_directory(folder_ + "/elsewhere");
+  LockFile here(lock_of_folder(folder_));
+  LockFile elsewhere(lock_of_folder(folder_ + "/elsewhere"));
+  ASSERT_TRUE(here.take());
+  ASSERT_TRUE(elsewhere.take());
+  LogFile file;
+  file.path = "/var/log/hostler/access-a.json";
+  file.inode = 7;
+  file.born_ns = std::max(here.id_made_ns(), elsewhere.id_made_ns()) + 1;
+  std::string key = log_file_key(here, "host", file);
+  EXPECT_EQ(log_file_key(here, "host", file), key);
+  EXPECT_NE(log_file_key(elsewhere, "host", file), key) << "another folder";
+  LogFile copied = file;
+  copied.born_ns += 1000;
+  EXPECT_NE(log_file_key(here, "host", copied), key) << "another file, on a copy of the disk";
+  LogFile older = file;
+  older.born_ns = here.id_made_ns() - 1;
+  EXPECT_EQ(log_file_key(here, "host", older), "host:/var/log/hostler/access-a.json#7");
 }
 
 // An MMDB file with one network, by the format's description (MaxMind DB 2.0): 24-bit records.

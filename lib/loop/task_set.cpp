@@ -1,0 +1,18 @@
+// The end of a process whose essential task ended; see lib/loop/task_set.h.
+#include "lib/loop/task_set.h"
+
+#include <cstdlib>
+
+#include "lib/log.h"
+
+namespace hostler {
+
+void end_for_task(const std::string& name, const std::string& cause) noexcept {
+  log_error("essential_task_ended",
+            {{"task", name},
+             {"cause", cause},
+             {"means", "the process ends as in a crash; its successor goes on"}});
+  std::_Exit(exit_task_ended);
+}
+
+}  // namespace hostler
