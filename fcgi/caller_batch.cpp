@@ -49,6 +49,7 @@ std::string context_json(const Request& request, Asks asks) {
   if (asks == Asks::writing) add_hold(request, context);
   if (request.needs_proof && !access.before_proof) context.member("needs_proof", true);
   if (request.is_risky) context.member("is_risky", true);
+  if (!request.login_hmac.empty()) context.member("login_hmac", request.login_hmac);
   if (std::string_view org = org_with_rules(request); !org.empty()) {
     context.member("org_named", org);
   }

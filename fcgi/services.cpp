@@ -8,6 +8,7 @@
 #include "fcgi/api_metrics.h"
 #include "fcgi/caller_batch.h"
 #include "fcgi/once.h"
+#include "lib/crypto.h"
 #include "lib/log.h"
 #include "queries/access.h"
 #include "queries/idempotency.h"
@@ -28,12 +29,6 @@ constexpr int64_t settings_wait_ms = 2500;
 constexpr int64_t settings_retry_ms = 1000;
 constexpr const char* settings_task = "settings";
 
-// The path as it was asked for, but of one that holds a token the pattern alone.
-std::string_view tellable_path(const Request& request) {
-  if (request.route->path.find("{token}") != std::string_view::npos) return request.route->path;
-  return request.uri.substr(0, request.uri.find('?'));
-}
-
 }  // namespace
 
 Services::Services(Loop& loop, DatabaseOptions options, const Settings& configured,
@@ -52,10 +47,12 @@ Services::Services(Loop& loop, DatabaseOptions options, const Settings& configur
       gateway_(*settings_, risky_networks_),
       limits_(shared.rates),
       passwords_(loop, shared.passwords, seat_number),
+      denials_(
+          loop, database_, query::audit_denials,
+          [this](int64_t count) { metrics_.count(metric_aside_dropped, aside_denial, count); }),
       reload_again_(loop, [this] { begin_reload(); }),
       aside_(loop, [this](const std::string& name, std::exception_ptr failure) {
-        // The database told its fault already. A denial that cannot be written belongs to a caller
-        // who has lost all access meanwhile; a bell that did not ring is made good by a sweep.
+        // The database told its fault already. A bell that did not ring is made good by a sweep.
         if (name != settings_task) return log_debug("aside_failed");
         // While Postgres is away the connection tells. Else the schema is older than this program,
         // most likely, and about to be migrated.
@@ -244,18 +241,8 @@ Task<void> Services::learn_later(Batch batch, uint64_t token) {
   limits_.remember(token, caller_from(results.front().front()).org_id);
 }
 
-void Services::audit_denied(const Request& request, const Error& denial) {
-  Batch batch;
-  // Whoever it is: the need that was missing is not asked for again.
-  add_identification(request, request.org_named(), batch);
-  Params params;
-  params.text(error_row(denial.code).name);
-  std::string target(method_name(request.method));
-  target += ' ';
-  target += tellable_path(request);
-  params.text(target);
-  batch.add(query::audit_denied, std::move(params));
-  add_aside(std::move(batch), aside_denial);
+void Services::hash_login(Request& request, std::string_view name_key) const {
+  request.login_hmac = to_hex(hmac_sha256(secret_box_.derived_key("audit login"), name_key));
 }
 
 void Services::ring(const Request& request, const Statement& bell, Params params) {

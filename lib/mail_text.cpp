@@ -32,6 +32,27 @@ std::string in_one_line(const std::string& text) {
   return line;
 }
 
+// Texts of these names people chose, and mail to strangers with.
+bool is_name(std::string_view field) {
+  return field == "username" || field == "inviter" || field == "org_name";
+}
+
+// A name must not read like a letter of its own: it is cut short, and no program that shows the
+// mail makes a link of it.
+std::string as_name(const std::string& text) {
+  constexpr int characters_max = 64;
+  std::string name;
+  int characters = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    bool begins_character = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
+    if (begins_character && ++characters > characters_max) return name + "…";
+    name += text[at];
+    bool may_join = text[at] == '.' || text[at] == ':' || text[at] == '@';
+    if (may_join && at + 1 < text.size() && text[at + 1] != ' ') name += ' ';
+  }
+  return name;
+}
+
 void add_member(kainjow::mustache::data& data, const std::string& name, const Json& value);
 
 void add_members(kainjow::mustache::data& data, const Json& object) {
@@ -42,7 +63,9 @@ void add_members(kainjow::mustache::data& data, const Json& object) {
 void add_member(kainjow::mustache::data& data, const std::string& name, const Json& value) {
   if (const std::string* text = value.as_text()) {
     // An empty text is none, for the template's sections.
-    if (!text->empty()) data.set(name, in_one_line(*text));
+    if (text->empty()) return;
+    std::string line = in_one_line(*text);
+    data.set(name, is_name(name) ? as_name(line) : line);
   } else if (const Json::Array* items = value.as_array()) {
     kainjow::mustache::data list{kainjow::mustache::data::type::list};
     for (const Json& item : *items) {

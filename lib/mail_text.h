@@ -10,6 +10,8 @@
 
 namespace hostler {
 
+// The subject is the template's own. In the text, names that people chose are cut to 64 characters,
+// with a blank behind each point, colon and @ in them, so that nobody's mail program makes links.
 // fields: objects whose texts and numbers, and lists of such objects, the template may name; of a
 // name in several the last counts. zh for every locale that begins so, en for all others. Nothing
 // for an unknown template.

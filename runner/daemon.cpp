@@ -140,9 +140,8 @@ Task<void> Daemon::begin() {
   tasks_.add_forever("leases", queue_->renew_forever());
   tasks_.add_forever("cancels", queue_->watch_cancels_forever());
   tasks_.add_forever("listening", watch_listening_forever());
-  tasks_.add_forever("inputs", expire_inputs_forever());
-  tasks_.add_forever("upkeep", upkeep_forever());
-  tasks_.add_forever("counts", fold_counts_forever());
+  maintenance_ = std::make_unique<Maintenance>(loop_, db_, settings_, metrics_);
+  maintenance_->begin(tasks_);
   tasks_.add_forever("metrics", ask_for_metrics_forever());
   begin_access_log();
   tasks_.add_forever("mails", outbox_->mails_forever());

@@ -198,14 +198,8 @@ Task<void> RunQueue::renew_once() {
   // Only what was ours before the statement can be missing from its answer.
   std::unordered_map<std::string, RunPtr> before = active_;
   std::vector<std::string> given_up(given_up_.begin(), given_up_.end());
-  Batch batch;
-  batch.add(query::run_renew, Params().text(daemon_id_).integer(lease_s).uuids(given_up));
-  batch.add(
-      query::daemon_heartbeat,
-      Params().text(daemon_id_).integer(static_cast<int64_t>(active_.size())).integer(streams_()));
-  batch.add(query::daemons_alive, Params().text(daemon_id_));
   ++asking_;
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  BatchOutcome outcome = co_await renew_leases(given_up);
   --asking_;
   answered_.notify();
   log_refused("leases_not_renewed", outcome);

@@ -53,6 +53,8 @@ class RunQueue {
   Task<void> supervise(RunPtr run);
   Task<void> cancel(RunPtr run);
   void conclude(const RunPtr& run, bool has_ended);
+  Batch renewal_of(const Statement& renew, const std::vector<std::string>& given_up);
+  Task<BatchOutcome> renew_leases(std::vector<std::string> given_up);
   Task<void> renew_once();
   std::unordered_map<std::string, int64_t> take_renewed(
       const Result& renewed, std::unordered_map<std::string, RunPtr> before,

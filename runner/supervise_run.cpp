@@ -81,8 +81,9 @@ Task<void> write_cancelled(AgentServices& services, RunPtr run) {
   Ending ending = ending_of(run, "cancelled");
   ending.is_incomplete = true;
   close_broken_turn(services, run);
-  std::string data = JsonWriter().begin_object().member("reason", "requested").end_object().take();
-  services.events.end(run, "run.cancelled", std::move(data), std::move(ending));
+  JsonWriter json;
+  json.begin_object().member("reason", run->cancel_reason).end_object();
+  services.events.end(run, "run.cancelled", json.take(), std::move(ending));
   co_await services.events.committed(run);
 }
 

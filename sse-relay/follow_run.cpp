@@ -33,6 +33,7 @@ Params authentication_params(const StreamRequest& wanted, const AnswerContext& c
   request.member("client_ip", context.note.client_ip);
   request.member("user_agent", wanted.user_agent);
   if (context.is_risky) request.member("is_risky", true);
+  if (context.needs_proof) request.member("needs_proof", true);
   request.end_object();
   Params params;
   params.bytes(wanted.credential.hash);
@@ -115,35 +116,6 @@ void refuse_while_away(const FollowServices& services) {
 }
 
 }  // namespace
-
-Params authentication_params(const StreamRequest& wanted, const AnswerContext& context,
-                             bool with_need) {
-  JsonWriter request;
-  request.begin_object();
-  request.member("trace_id", context.trace_id);
-  request.member("client_ip", context.note.client_ip);
-  request.member("user_agent", wanted.user_agent);
-  if (context.is_risky) request.member("is_risky", true);
-  if (context.needs_proof) request.member("needs_proof", true);
-  // Of an attempt that was refused: address, proof and risk are not judged again.
-  if (!with_need) request.member("is_retold", true);
-  request.end_object();
-  Params params;
-  params.bytes(wanted.credential.hash);
-  params.boolean(wanted.credential.kind == Credential::Kind::api_key);
-  if (is_uuid(wanted.org_id)) {
-    params.text(wanted.org_id);
-  } else {
-    params.null();  // an X-Org-Id that is no UUID is told after who asks
-  }
-  if (with_need) {
-    params.text("data.runs.read");
-  } else {
-    params.null();
-  }
-  params.boolean(true).text(request.take());
-  return params;
-}
 
 Task<void> open_stream(FollowServices& services, Client& client) {
   if (services.is_crowded()) throw crowded();

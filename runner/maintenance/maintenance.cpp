@@ -11,17 +11,20 @@ constexpr int64_t round_ms_max = 20 * 1000;
 
 }  // namespace
 
-Task<void> Maintenance::begin(TaskSet& tasks) {
-  co_await run(0);
+void Maintenance::begin(TaskSet& tasks) {
   for (size_t job = 0; job < maintenance_jobs().size(); ++job) {
-    tasks.add(maintenance_jobs()[job].statement->name, repeat(job, job == 0));
+    tasks.add_forever(maintenance_jobs()[job].statement->name, repeat(job));
   }
 }
 
-Task<void> Maintenance::repeat(size_t job, bool is_done) {
+Task<void> Maintenance::repeat(size_t job) {
+  while (job > 0 && !has_begun_) co_await begun_.wait();
   for (;;) {
-    if (!is_done) co_await run(job);
-    is_done = false;
+    co_await run(job);
+    if (!has_begun_) {
+      has_begun_ = true;
+      begun_.notify();
+    }
     co_await sleep_ms(loop_, maintenance_jobs()[job].period_ms);
   }
 }

@@ -8,6 +8,7 @@
 #include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task_set.h"
+#include "lib/loop/wait.h"
 #include "runner/maintenance/jobs.h"
 #include "runner/runner_metrics.h"
 
@@ -19,11 +20,12 @@ class Maintenance {
   Maintenance(Loop& loop, Database& db, const LiveSettings& settings, RunnerMetrics& metrics)
       : loop_(loop), db_(db), settings_(settings), metrics_(metrics) {}
 
-  // Does the first job, then adds a task for each, that goes on for ever.
-  Task<void> begin(TaskSet& tasks);
+  // Adds a task for each job, that goes on for ever; the first job's first round comes before the
+  // others'.
+  void begin(TaskSet& tasks);
 
  private:
-  Task<void> repeat(size_t job, bool is_done);
+  Task<void> repeat(size_t job);
   Task<void> run(size_t job);
   void note_failure(size_t job, const std::string& cause);
 
@@ -31,6 +33,8 @@ class Maintenance {
   Database& db_;
   const LiveSettings& settings_;
   RunnerMetrics& metrics_;
+  bool has_begun_ = false;  // the first job had its first round
+  Signal begun_;
 };
 
 }  // namespace hostler::runner

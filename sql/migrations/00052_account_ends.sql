@@ -317,6 +317,7 @@ BEGIN
     DELETE FROM email_tokens WHERE user_id = gone.id;
     DELETE FROM login_codes WHERE user_id = gone.id;
     DELETE FROM login_failures WHERE login_key = gone.id::text;
+    PERFORM audit_forget(gone);
     UPDATE outbox SET status = 'cancelled', next_attempt_at = NULL, owner_id = NULL, lease_until = NULL
     WHERE kind = 'mail' AND status = 'pending' AND name_key(recipient) = name_key(gone.email);
 END

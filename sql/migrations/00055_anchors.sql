@@ -275,8 +275,7 @@ BEGIN
             UPDATE login_codes SET guesses = guesses + 1 WHERE email_key = code.email_key;
             INSERT INTO attempts (kind, subject) VALUES ('otp.failure', counted);
         END IF;
-        PERFORM audit('auth.login', 'user', NULL, NULL, NULL, jsonb_build_object('login_sha256',
-            encode(sha256(convert_to(name_key(address), 'UTF8')), 'hex'), 'by', 'otp'), 'failed', NULL);
+        PERFORM audit_login_failed(who.id, 'otp');
         RETURN 'refused';
     END IF;
     DELETE FROM login_codes WHERE email_key = code.email_key;

@@ -246,18 +246,7 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
        current_setting('max_connections')::integer AS connections_max,
        pg_database_size(current_database()) AS bytes,
+       month_partitions_ahead('run_events') AS event_months_ahead,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
 FROM (SELECT count(*) AS claimed, count(*) FILTER (WHERE lease_until < clock_timestamp()) AS lapsed
       FROM runs WHERE owner_id IS NOT NULL) AS owned;
-
--- name: event_partitions
--- Partitions ahead of time.
-SELECT run_events_make_partitions();
-
--- name: run_events_prune
--- $1 retention_days integer
-SELECT run_events_prune($1) AS dropped;
-
--- name: auth_prune
--- Counters, tokens and sessions that are long over. $1 at_most integer
-SELECT auth_prune($1);

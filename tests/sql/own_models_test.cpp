@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "queries/admin_overview.h"
 #include "queries/daemon.h"
+#include "queries/maintenance.h"
 #include "tests/support/older_schema.h"
 #include "tests/support/run_money.h"
 

@@ -62,6 +62,12 @@ class Plans : public testing::Test {
     std::ifstream rows("tests/sql/many_rows.sql");
     session.run_text({std::istreambuf_iterator<char>(rows), {}});
     values_ = plan_values(session);
+    Result empty = session.run_text(
+        "SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r' AND "
+        "pg_relation_size(oid) = 0");
+    for (int i = 0; i < empty.size(); ++i) {
+      empty_partitions_.emplace(empty[i].text("relname"));
+    }
   }
   static void TearDownTestSuite() {
     delete database_;
@@ -112,10 +118,13 @@ class Plans : public testing::Test {
 
   static inline TestDatabase* database_ = nullptr;
   static inline PlanValues values_;
+  // Months ahead: what has no rows is read whole by whatever looks into it.
+  static inline std::set<std::string> empty_partitions_;
 };
 
 // Each fault with its plan: sequential scans of growing tables, filters that throw much away.
-std::map<std::string, std::string> faults_in(const std::string& plans) {
+std::map<std::string, std::string> faults_in(const std::string& plans,
+                                             const std::set<std::string>& empty) {
   // A partition that needed no look stands in the plan, but was never executed.
   static const std::regex scan(R"(Seq Scan on ([a-z_0-9]+)\b.*\(actual )");
   static const std::regex removed("Rows Removed by Filter: ([0-9]+)");
@@ -126,7 +135,7 @@ std::map<std::string, std::string> faults_in(const std::string& plans) {
     std::smatch found;
     // What Postgres looks up in its own catalogue is a row a table.
     if (std::regex_search(plan, found, scan) && !tables_that_stay_small.contains(found[1]) &&
-        !found[1].str().starts_with("pg_")) {
+        !found[1].str().starts_with("pg_") && !empty.contains(found[1])) {
       faults["reads all of " + found[1].str()] = plan;
     }
     if (std::regex_search(plan, found, removed) &&
@@ -153,7 +162,7 @@ TEST_F(Plans, ReadNoWholeTableThatGrows) {
       gets_through = gets_through || told.error.empty() || refused.contains(use.statement->name);
       if (!told.error.empty()) error += "; " + told.error;
       if (reads_much.contains(use.statement->name)) continue;
-      for (const auto& [fault, plan] : faults_in(told.plans)) {
+      for (const auto& [fault, plan] : faults_in(told.plans, empty_partitions_)) {
         ADD_FAILURE() << place_of(use) << " " << fault << plan;
       }
     }
@@ -183,7 +192,8 @@ TEST_F(Plans, AreFoundBadWhenTheyAre) {
   Statement inside{"test", "inside", "SELECT inside_test($1)", 1};
   Statement thrown{"test", "thrown", "SELECT max(id::text) FROM users WHERE id::text > $1", 1};
   auto faults = [](const Statement& statement) {
-    return faults_in(execute({&statement, {}, {"x"}}, "hostler_runner", "{}").plans);
+    return faults_in(execute({&statement, {}, {"x"}}, "hostler_runner", "{}").plans,
+                     empty_partitions_);
   };
   EXPECT_TRUE(faults(whole).contains("reads all of messages"));
   EXPECT_TRUE(faults(inside).contains("reads all of users"));
