@@ -84,7 +84,7 @@ test_kinds := unit style sql api system
 tests    := $(foreach kind,$(test_kinds),$(if $(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp),$(BUILD)/$(kind)_test))
 
 generated := $(BUILD)/generated/queries/all.h
-migrations := $(BUILD)/generated/embedded_migrations.h
+schema    := $(BUILD)/generated/embedded_schema.h
 openapi   := $(BUILD)/generated/openapi_json.h
 mail_templates := $(BUILD)/generated/mail_templates.h
 
@@ -104,16 +104,16 @@ build: $(programs) $(tools) $(tests) ## everything, warnings are errors
 programs: $(programs) $(tools)
 	@:
 
-$(generated): sql/embed_queries.sh $(wildcard sql/queries/*.sql sql/migrations/*.sql)
+$(generated): sql/embed_queries.sh sql/VERSION $(wildcard sql/queries/*.sql)
 	@mkdir -p $(@D)
 	$(call short,SQL)sql/embed_queries.sh $(BUILD)/generated
 
 # What else it writes, each only when it changes: make looks again at what has a recipe, be it empty.
 $(patsubst sql/%.sql,$(BUILD)/generated/%.h,$(wildcard sql/queries/*.sql)) $(BUILD)/generated/schema_version.h: $(generated) ;
 
-$(migrations): sql/embed_migrations.sh $(wildcard sql/migrations/*.sql)
+$(schema): sql/embed_schema.sh sql/VERSION sql/schema/order $(wildcard sql/schema/*.sql sql/migrations/*.sql)
 	@mkdir -p $(@D)
-	$(call short,SQL)sql/embed_migrations.sh $@
+	$(call short,SQL)sql/embed_schema.sh $@
 
 # The published contract: written as YAML, served as JSON. Debian's own Python has python3-yaml.
 $(openapi): docs/openapi.yaml docs/openapi_to_json.py
@@ -124,7 +124,7 @@ $(mail_templates): templates/embed.sh $(wildcard templates/*.txt templates/*.htm
 	@mkdir -p $(@D)
 	$(call short,MAIL)templates/embed.sh $@
 
-$(BUILD)/%.o: %.cpp | $(generated) $(migrations) $(openapi) $(mail_templates)
+$(BUILD)/%.o: %.cpp | $(generated) $(schema) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
 	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_FLAGS) $(if $(filter fuzz,$(VARIANT)),$(FUZZ_FLAGS)) -c -o $@ $<
 
@@ -164,6 +164,8 @@ $(call objects,$(wildcard tests/*/*_test.cpp tests/*/*/*_test.cpp) $(support_sou
 # One test program a kind. Unit tests may look inside the programs: they link everything but the mains.
 $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
+# Those of the schema read it as hostlerctl does.
+$(BUILD)/sql_test: $(call objects,ctl/schema.cpp)
 # They also try the inputs that the fuzzers keep.
 $(BUILD)/unit_test: $(call objects,$(fuzz_targets))
 # Test databases are made by the real hostlerctl.
@@ -268,7 +270,7 @@ cppcheck: | $(generated) $(openapi) $(mail_templates)
 tidied := $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources))
 .PHONY: tidy
 tidy: $(tidied)
-$(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(migrations) $(openapi) $(mail_templates)
+$(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(schema) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
 	$(call short,TIDY)clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
 	@touch $@
@@ -281,6 +283,8 @@ installed := $(DESTDIR)$(PREFIX)
 install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -D -m 755 -t $(installed)/libexec/hostler $(BUILD)/hostler-api $(BUILD)/hostler-runner
 	install -D -m 755 -t $(installed)/bin $(BUILD)/hostlerctl
+	install -D -m 644 -t $(installed)/share/hostler/sql sql/VERSION
+	install -D -m 644 -t $(installed)/share/hostler/sql/schema sql/schema/order sql/schema/*.sql
 	install -D -m 644 -t $(installed)/share/hostler/sql/migrations sql/migrations/*.sql
 	install -D -m 644 -t $(installed)/share/hostler/sql/queries sql/queries/*.sql
 	install -D -m 644 -t $(installed)/share/hostler docs/openapi.yaml
@@ -341,6 +345,10 @@ lint-api: ## lint docs/openapi.yaml with Redocly's linter; skips loudly when npm
 prism: ## the api tests with Stoplight's prism as judge between client and server; skips loudly without npm
 	+@$(MAKE) --no-print-directory $(parallel) programs $(BUILD)/api_test
 	@TEST_BUILD=$(CURDIR)/$(BUILD) tests/prism/run api
+
+.PHONY: schema-listing
+schema-listing: ## write sql/schema.txt anew: the whole schema as Postgres tells it, a line a thing
+	+@HOSTLER_SCHEMA_LISTING=write ONLY=sql GTEST_FILTER='Schema.IsTheOneThatTheTreeLists' tests/run
 
 .PHONY: api-doc
 api-doc: ## write docs/api.md anew, from docs/openapi.yaml

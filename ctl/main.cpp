@@ -14,7 +14,7 @@
 #include "ctl/doctor.h"
 #include "ctl/gateway.h"
 #include "ctl/ledger.h"
-#include "ctl/migrations.h"
+#include "ctl/migrate.h"
 #include "ctl/offers.h"
 #include "ctl/outbox.h"
 #include "ctl/run_tail.h"

@@ -1,5 +1,9 @@
-// Applies migrations: compares what the database has with what there is, then runs what is missing,
-// each in a transaction of its own, as hostler_owner, one migrate at a time.
+// Compares what the database has with the schema, then applies what is missing, as hostler_owner,
+// one migrate at a time: to an empty database the whole schema in one transaction; to an older one
+// each migration in a transaction of its own and the functions with the last; to one of the same
+// version the functions, when their text is another.
+#include "ctl/migrate.h"
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -7,13 +11,17 @@
 #include <fmt/format.h>
 
 #include "ctl/answers.h"
-#include "ctl/migrations.h"
 #include "ctl/owner_session.h"
+#include "ctl/schema.h"
+#include "lib/crypto.h"
 #include "lib/json.h"
 #include "queries/operator.h"
 
 namespace hostler {
 namespace {
+
+// The last version before versions were counted by sql/VERSION.
+constexpr std::string_view preview_version = "00045";
 
 struct Applied {
   std::string version;
@@ -22,9 +30,21 @@ struct Applied {
   std::string applied_at;
 };
 
-std::string up_to_date(const std::vector<Migration>& migrations) {
-  return fmt::format("Nothing to do: the schema is at {}.\n", migrations.back().version);
-}
+// What the database has.
+struct Found {
+  std::vector<Applied> applied;    // in the order of their versions; empty: nothing is there
+  std::string functions_checksum;  // empty: none was recorded
+  bool is_preview = false;         // made before versions were counted by sql/VERSION
+  std::string version() const { return applied.empty() ? "" : applied.back().version; }
+};
+
+// What is to be done, in this order.
+struct Plan {
+  bool makes_all = false;  // an empty database
+  std::vector<const Migration*> migrations;
+  bool replaces_functions = false;
+  bool is_empty() const { return !makes_all && migrations.empty() && !replaces_functions; }
+};
 
 void wait_for_turn(DbSession& session) {
   if (session.run(query::migrate_try_lock).front().boolean("is_mine")) return;
@@ -32,132 +52,207 @@ void wait_for_turn(DbSession& session) {
   session.run(query::migrate_lock);
 }
 
-std::vector<Applied> applied_migrations(DbSession& session) {
-  std::vector<Applied> applied;
-  if (session.run(query::migrations_table_exists).text() != "t") return applied;
+Found look(DbSession& session) {
+  Found found;
+  Result tables = session.run(query::schema_tables);
+  if (!tables.front().boolean("has_migrations")) return found;
   Result rows = session.run(query::migrations_applied);
   for (int i = 0; i < rows.size(); ++i) {
-    applied.push_back({std::string(rows[i].text("version")), std::string(rows[i].text("name")),
-                       rows[i].bytes("checksum"), std::string(rows[i].text("applied_at"))});
+    found.applied.push_back({std::string(rows[i].text("version")),
+                             std::string(rows[i].text("name")), rows[i].bytes("checksum"),
+                             std::string(rows[i].text("applied_at"))});
   }
-  return applied;
+  found.is_preview = !tables.front().boolean("has_functions");
+  if (!found.is_preview) {
+    Result functions = session.run(query::schema_functions_checksum);
+    if (!functions.empty()) found.functions_checksum = functions.front().bytes("checksum");
+  }
+  return found;
 }
 
-// The applied ones must be the first of what there is, unchanged.
-std::optional<std::string> mismatch(const std::vector<Migration>& migrations,
-                                    const std::vector<Applied>& applied) {
-  for (size_t i = 0; i < applied.size(); ++i) {
-    const Applied& was = applied[i];
-    if (i >= migrations.size() || was.version > migrations.back().version) {
-      return fmt::format(
-          "the database has migration {} ({}), which is newer than this program's {}", was.version,
-          was.name, migrations.back().version);
-    }
-    const Migration& migration = migrations[i];
-    if (migration.version != was.version) {
+// Why the database cannot be brought to this schema.
+std::optional<std::string> mismatch(const Schema& schema, const Found& found) {
+  if (found.is_preview) {
+    if (found.version() == preview_version) return std::nullopt;
+    return fmt::format(
+        "the database is of a build between releases ({}); what can be brought to {} is {}",
+        found.version(), schema.version, preview_version);
+  }
+  if (found.version() > schema.version) {
+    return fmt::format("the database has version {}, which is newer than this program's {}",
+                       found.version(), schema.version);
+  }
+  for (const Migration& migration : schema.migrations) {
+    if (found.applied.empty() || migration.version < found.applied.front().version) continue;
+    auto was = std::find_if(found.applied.begin(), found.applied.end(),
+                            [&](const Applied& row) { return row.version == migration.version; });
+    if (was == found.applied.end()) {
+      if (migration.version > found.version()) continue;
       return fmt::format("migration {} is to be applied before {}, which the database has already",
-                         std::min(migration.version, was.version),
-                         std::max(migration.version, was.version));
+                         migration.version, found.version());
     }
-    if (migration.checksum != was.checksum) {
+    if (was->checksum != migration.checksum) {
       return fmt::format(
           "migration {} ({}) was applied with another text on {}; an applied migration must never "
-          "change: restore its text and put the change into a new one",
-          was.version, migration.name, was.applied_at);
+          "change: restore "
+          "its text and put the change into a new one",
+          was->version, migration.name, was->applied_at);
     }
   }
   return std::nullopt;
 }
 
-int print_status(const std::vector<Migration>& migrations, const std::vector<Applied>& applied,
-                 bool as_json) {
+Plan plan_of(const Schema& schema, const Found& found, const std::string& functions_checksum) {
+  Plan plan;
+  plan.makes_all = found.applied.empty();
+  if (plan.makes_all) return plan;
+  for (const Migration& migration : schema.migrations) {
+    if (found.is_preview || migration.version > found.version())
+      plan.migrations.push_back(&migration);
+  }
+  plan.replaces_functions =
+      !plan.migrations.empty() || functions_checksum != found.functions_checksum;
+  return plan;
+}
+
+std::vector<std::pair<std::string, std::string>> steps_of(const Schema& schema, const Plan& plan) {
+  std::vector<std::pair<std::string, std::string>> steps;
+  if (plan.makes_all) steps.emplace_back(schema.version, "the whole schema");
+  for (const Migration* migration : plan.migrations)
+    steps.emplace_back(migration->version, migration->name);
+  if (plan.replaces_functions) steps.emplace_back(schema.version, "the functions");
+  return steps;
+}
+
+std::string up_to_date(const Schema& schema) {
+  return fmt::format("Nothing to do: the schema is at {}.\n", schema.version);
+}
+
+int print_status(const Found& found, const Schema& schema, const Plan& plan, bool as_json) {
   std::string lines;
   JsonWriter json;
   json.begin_array();
-  for (size_t i = 0; i < migrations.size(); ++i) {
-    bool is_applied = i < applied.size();
-    const Migration& migration = migrations[i];
-    json.begin_object().member("version", migration.version).member("name", migration.name);
-    json.member("applied", is_applied);
-    if (is_applied) {
-      json.member("applied_at", applied[i].applied_at);
-    } else {
+  auto add = [&](const std::string& version, const std::string& name,
+                 const std::string& applied_at) {
+    json.begin_object().member("version", version).member("name", name);
+    json.member("applied", !applied_at.empty());
+    if (applied_at.empty()) {
       json.member_raw("applied_at", "null");
+    } else {
+      json.member("applied_at", applied_at);
     }
     json.end_object();
-    lines += fmt::format("{}  {:<24} {}\n", migration.version, migration.name,
-                         is_applied ? applied[i].applied_at : "missing");
-  }
+    lines +=
+        fmt::format("{}  {:<24} {}\n", version, name, applied_at.empty() ? "missing" : applied_at);
+  };
+  for (const Applied& row : found.applied) add(row.version, row.name, row.applied_at);
+  for (const auto& [version, name] : steps_of(schema, plan)) add(version, name, "");
   json.end_array();
   return answer(as_json, json.take(), lines);
 }
 
 // What is missing, as migrate would apply it.
-int print_missing(const std::vector<Migration>& migrations, size_t begin, bool as_json) {
+int print_missing(const Schema& schema, const Plan& plan, bool as_json) {
   std::string lines;
   JsonWriter json;
   json.begin_array();
-  for (size_t i = begin; i < migrations.size(); ++i) {
-    const Migration& migration = migrations[i];
-    json.begin_object().member("version", migration.version).member("name", migration.name);
-    json.end_object();
-    lines += fmt::format("{}  {} would be applied\n", migration.version, migration.name);
+  for (const auto& [version, name] : steps_of(schema, plan)) {
+    json.begin_object().member("version", version).member("name", name).end_object();
+    lines += fmt::format("{}  {} would be applied\n", version, name);
   }
   json.end_array();
-  if (lines.empty()) lines = up_to_date(migrations);
+  if (lines.empty()) lines = up_to_date(schema);
   return answer(as_json, json.take(), lines);
 }
 
-void apply(DbSession& session, const Migration& migration) {
-  session.begin();
-  session.run(query::migration_limits);
-  session.run_text(migration.text);
+void record(DbSession& session, const Migration& migration) {
   session.run(query::migration_record, Params()
                                            .text(migration.version)
                                            .text(migration.name)
                                            .bytes(migration.checksum)
                                            .text(migration.compatible_from));
-  session.commit();
 }
 
-// The transaction of a migration that failed ends with the session.
-int apply_missing(DbSession& session, const std::vector<Migration>& migrations, size_t begin,
-                  bool as_json) {
+void replace_functions(DbSession& session, const std::string& functions,
+                       const std::string& checksum) {
+  session.run_text(functions);
+  session.run(query::schema_functions_record, Params().bytes(checksum));
+}
+
+// Says each step before it begins: a failure is then told under its name. The transaction of one
+// that failed ends with the session.
+class Steps {
+ public:
+  Steps(DbSession& session, bool as_json) : session_(session), out_(as_json ? stderr : stdout) {}
+  void begin(std::string_view version, std::string_view name) {
+    fmt::print(out_, "{}  {} … ", version, name);
+    std::fflush(stdout);
+    session_.begin();
+    session_.run(query::migration_limits);
+  }
+  void commit() {
+    session_.commit();
+    fmt::print(out_, "applied\n");
+  }
+
+ private:
+  DbSession& session_;
+  std::FILE* out_;
+};
+
+int apply(DbSession& session, const Schema& schema, const Plan& plan, const std::string& functions,
+          bool as_json) {
+  Steps steps(session, as_json);
   JsonWriter json;
   json.begin_object().key("applied").begin_array();
-  for (size_t i = begin; i < migrations.size(); ++i) {
-    const Migration& migration = migrations[i];
-    // Said before: a failure is then told under the migration's name.
-    fmt::print(as_json ? stderr : stdout, "{}  {} … ", migration.version, migration.name);
-    std::fflush(stdout);
-    apply(session, migration);
-    fmt::print(as_json ? stderr : stdout, "applied\n");
-    json.text(migration.version);
+  std::string checksum = sha256(functions);
+  if (plan.makes_all) {
+    steps.begin(schema.version, "the whole schema");
+    session.run_text(whole_schema(schema));
+    // What led here is part of it: later programs ask which versions this one is compatible with.
+    for (const Migration& migration : schema.migrations) record(session, migration);
+    session.run(query::schema_functions_record, Params().bytes(checksum));
+    steps.commit();
+    json.text(schema.version);
   }
-  json.end_array().member("schema_version", migrations.back().version).end_object();
-  return answer(as_json, json.take(), begin == migrations.size() ? up_to_date(migrations) : "");
+  for (const Migration* migration : plan.migrations) {
+    steps.begin(migration->version, migration->name);
+    session.run_text(migration->text);
+    record(session, *migration);
+    if (migration == plan.migrations.back()) replace_functions(session, functions, checksum);
+    steps.commit();
+    json.text(migration->version);
+  }
+  if (plan.replaces_functions && plan.migrations.empty()) {
+    steps.begin(schema.version, "the functions");
+    replace_functions(session, functions, checksum);
+    steps.commit();
+  }
+  json.end_array().member("schema_version", schema.version).end_object();
+  return answer(as_json, json.take(), plan.is_empty() ? up_to_date(schema) : "");
 }
 
 }  // namespace
 
 int migrate(const MigrateOptions& options) {
-  std::vector<Migration> migrations =
-      options.folder.empty() ? migrations_of_program() : migrations_of_folder(options.folder);
+  Schema schema = options.folder.empty() ? schema_of_program() : schema_of_folder(options.folder);
   OwnerSession owner = open_as_owner(options.database_url, "hostlerctl migrate");
   if (!owner.session) return fail(exit_no_permission, owner.refusal);
   DbSession& session = *owner.session;
   if (!options.status_only && !options.dry_run) wait_for_turn(session);
-  std::vector<Applied> applied = applied_migrations(session);
-  std::optional<std::string> fault = mismatch(migrations, applied);
+  Found found = look(session);
+  std::optional<std::string> fault = mismatch(schema, found);
   if (fault) return fail(exit_bad_input, *fault);
-  if (options.status_only) return print_status(migrations, applied, options.as_json);
-  if (options.dry_run) return print_missing(migrations, applied.size(), options.as_json);
-  return apply_missing(session, migrations, applied.size(), options.as_json);
+  std::string functions = functions_of(schema);
+  Plan plan = plan_of(schema, found, sha256(functions));
+  if (options.status_only) return print_status(found, schema, plan, options.as_json);
+  if (options.dry_run) return print_missing(schema, plan, options.as_json);
+  return apply(session, schema, plan, functions, options.as_json);
 }
 
 void add_migrate_command(CommandLine& line) {
   auto options = std::make_shared<MigrateOptions>();
-  CLI::App& command = line.command("migrate", "apply the migrations that database.url lacks",
+  CLI::App& command = line.command("migrate", "bring the schema of database.url to this program's",
                                    [options](const CommandCall& call) {
                                      options->database_url = call.settings().text("database.url");
                                      options->as_json = call.as_json;
@@ -169,7 +264,7 @@ void add_migrate_command(CommandLine& line) {
       ->excludes(status);
   command
       .add_option("--directory", options->folder,
-                  "take migrations from here instead of the program's own")
+                  "take the schema from here, a folder like sql/, instead of the program's own")
       ->type_name("DIR");
 }
 

@@ -30,7 +30,7 @@ OwnerSession open_as_owner(const std::string& database_url, const std::string& a
 OwnerSession open_migrated(const std::string& database_url, const std::string& application_name) {
   OwnerSession owner = open_as_owner(database_url, application_name);
   if (!owner.session) return owner;
-  bool is_migrated = owner.session->run(query::migrations_table_exists).text() == "t";
+  bool is_migrated = owner.session->run(query::schema_tables).front().boolean("has_migrations");
   std::string version;
   if (is_migrated) {
     Result found =

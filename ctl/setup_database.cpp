@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "ctl/answers.h"
-#include "ctl/migrations.h"
+#include "ctl/migrate.h"
 #include "lib/json.h"
 #include "lib/loop/db_session.h"
 #include "queries/operator.h"

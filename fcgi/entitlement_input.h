@@ -14,7 +14,7 @@ void read_entitlement(Fields& fields, JsonWriter& json);
 
 // A whole number within 64 bits.
 bool is_integer_text(const std::string& text);
-// Known keys have a fixed type (contract section 11, money); all others are free.
+// Known keys have a fixed type (contract section 6, money); all others are free.
 bool is_integer_key(const std::string& key);
 
 }  // namespace hostler

@@ -38,7 +38,7 @@ enum class Rate : uint8_t {
 struct Access {
   enum class Who : uint8_t { open, user, permission, platform_admin, scope };
   Who who;
-  bool takes_key;          // an API key serves too (contract section 11, keys)
+  bool takes_key;          // an API key serves too (contract section 2, keys)
   const char* permission;  // permission: always; scope: for ?scope=org
   // The path's {org_id} is the organization acted in, whatever X-Org-Id says: the caller must be a
   // member of it (else its 404), and has the permissions of the role there.

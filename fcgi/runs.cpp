@@ -25,7 +25,7 @@ NewRun read_new_run(const Request& request) {
   wanted.route_id = fields.optional_id("route_id");
   wanted.persona_id =
       fields.optional_text("persona_id", {.most = persona_key_most + 1 + persona_version_most});
-  if (wanted.persona_id == "") wanted.persona_id.reset();  // the default (description, 4.9)
+  if (wanted.persona_id == "") wanted.persona_id.reset();  // the default (contract section 4)
   if (wanted.persona_id && !is_persona_id(*wanted.persona_id)) {
     fields.fault("persona_id", "bad_format", "must be persona_key or persona_key@version");
   }

@@ -46,7 +46,7 @@ Task<Response> set_tool_credential(Services& services, Request& request) {
       co_await read_base_url(services, request, fields, std::move(written));
   fields.check();
   if (!api_key && !base_url) {
-    // Rule 3 of the description, 4.2: nothing is written, and nothing is wrong.
+    // Nothing is written, and nothing is wrong (contract section 5).
     Params names = path_params(request);
     co_await services.query(request, query::tool_provider_check, std::move(names));
     co_return Response::no_content();

@@ -1,5 +1,5 @@
 // The names of all permissions, as clients may write them (contract section 2). What a role has is
-// said by role_permissions() in sql/migrations/00001_foundation.sql; tests/sql compares the two.
+// said by role_permissions() in sql/schema/authentication.sql; tests/sql compares the two.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Turns sql/queries/*.sql into C++ constants: query::NAME, a Statement each; DIRECTORY/queries/<topic>.h has
-# one topic's, queries/all.h a list of all, schema_version.h names the newest migration.
+# one topic's, queries/all.h a list of all, schema_version.h has the number in sql/VERSION.
 # Called by the Makefile: embed_queries.sh DIRECTORY. A header that would not change keeps its time:
 # a new statement rebuilds the sources of its topic alone.
 #
@@ -9,8 +9,6 @@ set -euo pipefail
 out=$(realpath "$1")
 cd "$(dirname "$0")"
 mkdir -p "$out/queries"
-newest=$(printf '%s\n' migrations/*.sql | LC_ALL=C sort | tail -n 1)
-newest=${newest#migrations/}
 
 keep_or_replace() {  # PATH: its new text is on standard input
   cat > "$1.new"
@@ -24,7 +22,7 @@ keep_or_replace "$out/schema_version.h" << EOF
 #include <string_view>
 
 namespace hostler {
-constexpr std::string_view schema_version_expected = "${newest%%_*}";
+constexpr std::string_view schema_version_expected = "$(<VERSION)";
 }
 EOF
 

@@ -1,4 +1,4 @@
-// Who serves a tool group for an organization, decided at each call (description, 4.2 rule 6): its
+// Who serves a tool group for an organization, decided at each call (contract section 5): its
 // own active provider, else the platform's, else the legacy settings. An active provider that lacks
 // its key or address is no provider, and nothing behind it is asked. Clients and models hear the
 // group's name only.

@@ -95,20 +95,32 @@ SELECT pg_try_advisory_lock(hashtext('hostler migrate')) AS is_mine;
 -- As migrate_try_lock, but waits.
 SELECT pg_advisory_lock(hashtext('hostler migrate'));
 
--- name: migrations_table_exists
--- False in a database that no migration has seen.
-SELECT to_regclass('public.schema_migrations') IS NOT NULL;
+-- name: schema_tables
+-- Which of the tables that tell of the schema are there.
+SELECT to_regclass('public.schema_migrations') IS NOT NULL AS has_migrations,
+       to_regclass('public.schema_functions') IS NOT NULL AS has_functions;
+
+-- name: schema_functions_checksum
+-- Of the functions that were applied last.
+SELECT checksum FROM schema_functions;
+
+-- name: schema_functions_record
+-- Told in the transaction that replaces them. $1 checksum bytea
+INSERT INTO schema_functions (checksum) VALUES ($1)
+ON CONFLICT (is_only) DO UPDATE SET checksum = excluded.checksum, applied_at = clock_timestamp();
 
 -- name: migrations_applied
 -- What the database has, in the order it was applied.
 SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_migrations ORDER BY version;
 
 -- name: migration_limits
--- A migration that cannot have its locks soon gives up, instead of making all others queue behind it.
-SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '0', true);
+-- A step that cannot have its locks soon gives up, instead of making all others queue behind it. Functions may name
+-- what is made after them.
+SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '0', true),
+       set_config('check_function_bodies', 'off', true);
 
 -- name: migration_record
--- Told in the transaction of the migration itself. $1 version text, $2 name text, $3 checksum bytea,
+-- Told in the transaction of the step itself. $1 version text, $2 name text, $3 checksum bytea,
 -- $4 compatible_from text
 INSERT INTO schema_migrations (version, name, checksum, compatible_from) VALUES ($1, $2, $3, $4);
 

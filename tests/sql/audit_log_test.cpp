@@ -2,7 +2,6 @@
 // who was deleted, and an older database is brought to it with its rows.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,7 +11,7 @@
 #include "lib/error.h"
 #include "queries/access.h"
 #include "queries/maintenance.h"
-#include "tests/support/run_program.h"
+#include "tests/support/older_schema.h"
 #include "tests/support/run_world.h"
 
 namespace hostler::testing_support {
@@ -193,53 +192,32 @@ TEST_F(AuditRetention, IsTheDaemonsAlone) {
   EXPECT_THROW(database_.as_api().run_text("SELECT audit_logs_make_partitions()"), Error);
 }
 
-// A database of the schema before, with rows, brought to this one.
 TEST(AuditUpgrade, KeepsRowsAndTakesUnkeyedHashesOut) {
-  std::string name = new_database_name();
-  std::filesystem::path folder = testing::TempDir() + name;
-  std::filesystem::create_directories(folder);
-  for (const auto& file : std::filesystem::directory_iterator("sql/migrations")) {
-    bool is_before = file.path().filename().string() < "00053";
-    if (is_before) std::filesystem::copy(file.path(), folder / file.path().filename());
-  }
-  ASSERT_EQ(
-      run_ctl({"setup-database", "--superuser-url", test_cluster_url(), "--database", name}).status,
-      0);
-  std::string url = conninfo_with(test_cluster_url(), {{"dbname", name}});
-  auto migrate = [&url](std::vector<std::string> more) {
-    more.insert(more.begin(), "migrate");
-    return run_ctl(more, {"HOSTLER_DATABASE_URL=" + url});
-  };
-  ASSERT_EQ(migrate({"--directory", folder.string()}).status, 0);
-  {
-    DbSession session(url, "upgrade test");
-    session.run_text(
-        "INSERT INTO audit_logs (id, action, after_state, result) SELECT uuidv7_at((extract(epoch "
-        "FROM now() - n * interval '40 days') * 1000000)::bigint), 'auth.login', '{\"login_sha256\""
-        ": \"x\", \"by\": \"otp\"}', 'failed' FROM generate_series(0, 9) AS n;"
-        "INSERT INTO audit_logs (action, after_state) VALUES ('auth.login', '{\"login_sha256\": "
-        "\"x\"}');"
-        "INSERT INTO audit_logs (action, before_state, after_state) VALUES ('users.update', "
-        "'{\"email_sha256\": \"x\", \"locale\": \"de\"}', '{\"username_sha256\": \"y\"}')");
-    ProgramRun run = migrate({});
-    ASSERT_EQ(run.status, 0) << run.err;
-    auto ask = [&session](const std::string& text) {
-      return std::string(session.run_text(text).text());
-    };
-    EXPECT_EQ(ask("SELECT count(*) FROM audit_logs"), "12");
-    EXPECT_EQ(ask("SELECT count(*) FROM audit_logs WHERE audit_logs::text LIKE '%sha256%'"), "0");
-    EXPECT_EQ(
-        ask("SELECT count(*) FROM audit_logs WHERE after_state = '{\"by\": \"otp\"}' AND count"
-            " = 1"),
-        "10");
-    EXPECT_EQ(ask("SELECT string_agg(DISTINCT tableoid::regclass::text, ' ') = 'audit_logs_' || "
-                  "to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM') FROM audit_logs"),
-              "t");
-    session.run_text("SELECT audit('test.row', 'x', 'y', NULL)");
-    EXPECT_EQ(ask("SELECT count(*) FROM audit_logs"), "13");
-  }
-  drop_database(name);
-  std::filesystem::remove_all(folder);
+  OlderSchema database;
+  database.session().run_text(
+      "INSERT INTO audit_logs (id, action, after_state, result) SELECT uuidv7_at((extract(epoch "
+      "FROM now() - n * interval '40 days') * 1000000)::bigint), 'auth.login', '{\"login_sha256\""
+      ": \"x\", \"by\": \"test\"}', 'failed' FROM generate_series(0, 9) AS n;"
+      "INSERT INTO audit_logs (action, after_state) VALUES ('auth.login', '{\"login_sha256\": "
+      "\"x\"}');"
+      "INSERT INTO audit_logs (action, before_state, after_state) VALUES ('users.update', "
+      "'{\"email_sha256\": \"x\", \"locale\": \"de\"}', '{\"username_sha256\": \"y\"}')");
+  std::string rows = database.column("SELECT count(*) FROM audit_logs");
+  std::string more = database.column("SELECT count(*) + 1 FROM audit_logs");
+  database.upgrade();
+  EXPECT_EQ(database.column("SELECT count(*) FROM audit_logs"), rows);
+  EXPECT_EQ(database.column("SELECT count(*) FROM audit_logs WHERE audit_logs::text LIKE "
+                            "'%sha256%'"),
+            "0");
+  EXPECT_EQ(database.column("SELECT count(*) FROM audit_logs WHERE after_state = "
+                            "'{\"by\": \"test\"}' AND count = 1"),
+            "10");
+  EXPECT_EQ(database.column("SELECT string_agg(DISTINCT tableoid::regclass::text, ' ') = "
+                            "'audit_logs_' || to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM') "
+                            "FROM audit_logs"),
+            "t");
+  database.session().run_text("SELECT audit('test.row', 'x', 'y', NULL)");
+  EXPECT_EQ(database.column("SELECT count(*) FROM audit_logs"), more);
 }
 
 }  // namespace

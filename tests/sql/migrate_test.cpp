@@ -1,4 +1,5 @@
-// hostlerctl's setup-database and migrate on a real cluster: what they make, repeat and refuse.
+// hostlerctl's setup-database and migrate on a real cluster: what they make, repeat and refuse. The
+// folders that they read here have the layout of sql/.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,8 @@ using namespace testing_support;
 class Migrate : public testing::Test {
  protected:
   Migrate() : name_(new_database_name()), folder_(testing::TempDir() + name_) {
-    std::filesystem::create_directories(folder_);
+    std::filesystem::create_directories(folder_ + "/schema");
+    std::filesystem::create_directories(folder_ + "/migrations");
   }
   ~Migrate() override {
     drop_database(name_);
@@ -54,14 +56,33 @@ class Migrate : public testing::Test {
   void write(const std::string& file, const std::string& text) {
     std::ofstream(folder_ + "/" + file) << text;
   }
-  // The least first migration: what migrate itself needs.
+  // The least schema: what migrate itself needs, and one topic more.
   void write_first() {
-    write("00001_first.sql",
+    write("VERSION", "00001\n");
+    write("schema/order", "foundation\nwords\n");
+    write("schema/foundation.sql",
           "CREATE TABLE schema_migrations (version text PRIMARY KEY, name text NOT NULL, checksum "
-          "bytea NOT NULL, compatible_from text NOT NULL, applied_at timestamptz NOT NULL DEFAULT "
+          "bytea NOT NULL, "
+          "compatible_from text NOT NULL, applied_at timestamptz NOT NULL DEFAULT "
           "clock_timestamp());\n"
-          "CREATE FUNCTION rfc3339(t timestamptz) RETURNS text LANGUAGE sql AS $$ SELECT t::text "
-          "$$;");
+          "CREATE TABLE schema_functions (is_only boolean PRIMARY KEY DEFAULT true, checksum bytea "
+          "NOT NULL, "
+          "applied_at timestamptz NOT NULL DEFAULT clock_timestamp());\n"
+          "CREATE OR REPLACE FUNCTION rfc3339(t timestamptz) RETURNS text LANGUAGE sql AS $$\n    "
+          "SELECT t::text\n$$;\n");
+    write_word("first");
+    write("migrations/00001_before.sql", "SELECT 'what leads to the first version';");
+  }
+  void write_word(const std::string& word) {
+    write("schema/words.sql",
+          "-- The word.\nCREATE OR REPLACE FUNCTION word() RETURNS text LANGUAGE sql AS $$\n    "
+          "SELECT '" +
+              word + "'\n$$;\nREVOKE EXECUTE ON FUNCTION word FROM PUBLIC;\n");
+  }
+  // A further version: name without ".sql".
+  void write_migration(const std::string& name, const std::string& text) {
+    write("VERSION", name.substr(0, 5) + "\n");
+    write("migrations/" + name + ".sql", text);
   }
   std::string ask(const std::string& question) {
     return std::string(DbSession(url(), "migrate test").run_text(question).text());
@@ -75,7 +96,7 @@ TEST_F(Migrate, AppliesAllToAnEmptyDatabaseAndNothingAgain) {
   EXPECT_EQ(set_up().status, 0);
   ProgramRun first = migrate();
   ASSERT_EQ(first.status, 0) << first.err;
-  EXPECT_THAT(first.out, HasSubstr("00001  foundation … applied"));
+  EXPECT_THAT(first.out, HasSubstr("00001  the whole schema … applied"));
   EXPECT_EQ(ask("SELECT max(version) FROM schema_migrations"), schema_version_expected);
   ProgramRun second = migrate();
   EXPECT_EQ(second.status, 0);
@@ -95,7 +116,7 @@ TEST_F(Migrate, SaysWhatItWouldDoWithoutDoingIt) {
   set_up();
   ProgramRun run = migrate({"--dry-run"});
   EXPECT_EQ(run.status, 0);
-  EXPECT_THAT(run.out, HasSubstr("00001  foundation would be applied"));
+  EXPECT_THAT(run.out, HasSubstr("00001  the whole schema would be applied"));
   EXPECT_EQ(ask("SELECT to_regclass('schema_migrations') IS NULL"), "t");
 }
 
@@ -103,9 +124,9 @@ TEST_F(Migrate, PrintsItsStatusAsJson) {
   set_up();
   write_first();
   ASSERT_EQ(migrate_folder().status, 0);
-  write("00002_second.sql", "CREATE TABLE second (id int);");
+  write_migration("00002_second", "CREATE TABLE second (id int);");
   ProgramRun run = migrate_folder({"--status", "-o", "json"});
-  EXPECT_THAT(run.out, HasSubstr(R"({"version":"00001","name":"first","applied":true,)"));
+  EXPECT_THAT(run.out, HasSubstr(R"({"version":"00001","name":"before","applied":true,)"));
   EXPECT_THAT(
       run.out,
       HasSubstr(R"({"version":"00002","name":"second","applied":false,"applied_at":null})"));
@@ -114,20 +135,70 @@ TEST_F(Migrate, PrintsItsStatusAsJson) {
 TEST_F(Migrate, RefusesAnAppliedMigrationWithAnotherText) {
   set_up();
   write_first();
-  write("00002_second.sql", "CREATE TABLE second (id int);");
+  write_migration("00002_second", "CREATE TABLE second (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
-  write("00002_second.sql", "CREATE TABLE second (id bigint);");
+  write_migration("00002_second", "CREATE TABLE second (id bigint);");
   ProgramRun run = migrate_folder();
   EXPECT_EQ(run.status, 65);
   EXPECT_THAT(run.err, HasSubstr("migration 00002 (second) was applied with another text"));
 }
 
+// Functions are no part of a version's steps: another text replaces them, and no step is made
+// again.
+TEST_F(Migrate, ReplacesTheFunctionsWhenTheirTextIsAnother) {
+  set_up();
+  write_first();
+  ASSERT_EQ(migrate_folder().status, 0);
+  EXPECT_EQ(ask("SELECT word()"), "first");
+  write_word("other");
+  EXPECT_THAT(migrate_folder({"--dry-run"}).out,
+              HasSubstr("00001  the functions would be applied"));
+  EXPECT_EQ(ask("SELECT word()"), "first");
+  ProgramRun run = migrate_folder();
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(ask("SELECT word()"), "other");
+  EXPECT_EQ(ask("SELECT count(*) FROM schema_migrations"), "1");
+  EXPECT_THAT(migrate_folder().out, HasSubstr("Nothing to do"));
+}
+
+TEST_F(Migrate, ReplacesTheFunctionsInTheTransactionOfTheLastStep) {
+  set_up();
+  write_first();
+  ASSERT_EQ(migrate_folder().status, 0);
+  write_migration("00002_second", "CREATE TABLE second (id int);");
+  write("schema/words.sql",
+        "CREATE OR REPLACE FUNCTION word() RETURNS bigint LANGUAGE sql AS $$\n    SELECT 1\n$$;\n");
+  EXPECT_EQ(migrate_folder().status, 70)
+      << "the type of a function's answer does not change by replacing it";
+  EXPECT_EQ(ask("SELECT to_regclass('second') IS NULL AND word() = 'first'"), "t");
+  write_migration("00002_second", "CREATE TABLE second (id int);\nDROP FUNCTION word();");
+  ASSERT_EQ(migrate_folder().status, 0);
+  EXPECT_EQ(ask("SELECT word() FROM schema_migrations WHERE version = '00002'"), "1");
+}
+
+TEST_F(Migrate, RefusesADatabaseOfABuildBetweenReleases) {
+  set_up();
+  write_first();
+  DbSession(url(), "migrate test")
+      .run_text(
+          "CREATE TABLE schema_migrations AS SELECT '00046' AS version, 'x' AS name, ''::bytea AS "
+          "checksum, "
+          "'00046' AS compatible_from, now() AS applied_at; "
+          "CREATE FUNCTION rfc3339(t timestamptz) RETURNS text LANGUAGE sql AS $$ SELECT t::text "
+          "$$; "
+          "ALTER TABLE schema_migrations OWNER TO hostler_owner");
+  ProgramRun run = migrate_folder();
+  EXPECT_EQ(run.status, 65);
+  EXPECT_THAT(run.err, HasSubstr("a build between releases (00046)"));
+}
+
 TEST_F(Migrate, RefusesADatabaseThatIsNewer) {
   set_up();
   write_first();
-  write("00002_second.sql", "CREATE TABLE second (id int);");
+  write_migration("00002_second", "CREATE TABLE second (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
-  std::filesystem::remove(folder_ + "/00002_second.sql");
+  std::filesystem::remove(folder_ + "/migrations/00002_second.sql");
+  write("VERSION", "00001\n");
   ProgramRun run = migrate_folder();
   EXPECT_EQ(run.status, 65);
   EXPECT_THAT(run.err, HasSubstr("newer than this program's 00001"));
@@ -137,7 +208,7 @@ TEST_F(Migrate, RefusesADatabaseThatIsNewer) {
 TEST_F(Migrate, TellsOlderProgramsWhetherANewerSchemaFitsThem) {
   set_up();
   write_first();
-  write("00002_second.sql", "CREATE TABLE second (id int);");
+  write_migration("00002_second", "CREATE TABLE second (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
   DbSession session(url(), "migrate test");
   auto fits = [&](const std::string& expected) {
@@ -146,13 +217,13 @@ TEST_F(Migrate, TellsOlderProgramsWhetherANewerSchemaFitsThem) {
   EXPECT_TRUE(fits("00002"));
   EXPECT_FALSE(fits("00001")) << "a migration that says nothing breaks older programs";
   EXPECT_FALSE(fits("00003")) << "newer programs wait for their migration";
-  write("00003_third.sql",
-        "-- Why: a test.\n-- Compatible from: 00002\nCREATE TABLE third (id int);");
+  write_migration("00003_third",
+                  "-- Why: a test.\n-- Compatible from: 00002\nCREATE TABLE third (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
   EXPECT_TRUE(fits("00002"));
   EXPECT_FALSE(fits("00001"));
-  write("00005_fifth.sql", "CREATE TABLE fifth (id int);");
-  write("00006_sixth.sql", "-- Compatible from: 00003\nCREATE TABLE sixth (id int);");
+  write_migration("00005_fifth", "CREATE TABLE fifth (id int);");
+  write_migration("00006_sixth", "-- Compatible from: 00003\nCREATE TABLE sixth (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
   EXPECT_FALSE(fits("00003")) << "the one between broke them";
 }
@@ -161,10 +232,10 @@ TEST_F(Migrate, RefusesAMigrationThatIsCompatibleWithNonsense) {
   set_up();
   write_first();
   for (const char* from : {"00003", "2", "now"}) {
-    write("00002_second.sql", fmt::format("-- Compatible from: {}\nSELECT 1;", from));
+    write_migration("00002_second", fmt::format("-- Compatible from: {}\nSELECT 1;", from));
     ProgramRun run = migrate_folder();
     EXPECT_EQ(run.status, 65);
-    EXPECT_THAT(run.err, HasSubstr("must name an earlier migration"));
+    EXPECT_THAT(run.err, HasSubstr("must name an earlier version"));
   }
 }
 
@@ -172,11 +243,12 @@ TEST_F(Migrate, RefusesAMigrationThatIsCompatibleWithNonsense) {
 TEST_F(Migrate, GivesUpWaitingForATableThatIsInUse) {
   set_up();
   write_first();
-  write("00002_second.sql", "CREATE TABLE second (id int);");
+  ASSERT_EQ(migrate_folder().status, 0);
+  write_migration("00002_second", "CREATE TABLE second (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
   DbSession other(url(), "migrate test");
   other.run_text("BEGIN; LOCK TABLE second IN ACCESS SHARE MODE");
-  write("00003_third.sql", "CREATE TABLE third (id int); ALTER TABLE second ADD more int;");
+  write_migration("00003_third", "CREATE TABLE third (id int); ALTER TABLE second ADD more int;");
   auto begin = std::chrono::steady_clock::now();
   ProgramRun run = migrate_folder();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
@@ -191,9 +263,9 @@ TEST_F(Migrate, GivesUpWaitingForATableThatIsInUse) {
 TEST_F(Migrate, RefusesAMigrationBelowTheNewest) {
   set_up();
   write_first();
-  write("00003_third.sql", "CREATE TABLE third (id int);");
+  write_migration("00003_third", "CREATE TABLE third (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
-  write("00002_second.sql", "CREATE TABLE second (id int);");
+  write("migrations/00002_second.sql", "CREATE TABLE second (id int);");
   ProgramRun run = migrate_folder();
   EXPECT_EQ(run.status, 65);
   EXPECT_THAT(run.err, HasSubstr("00002 is to be applied before 00003"));
@@ -202,7 +274,8 @@ TEST_F(Migrate, RefusesAMigrationBelowTheNewest) {
 TEST_F(Migrate, TakesAMigrationBackWholeWhenItFailsAndNamesTheLine) {
   set_up();
   write_first();
-  write("00002_second.sql", "CREATE TABLE second (id int);\nSELECT nonsense;\n");
+  ASSERT_EQ(migrate_folder().status, 0);
+  write_migration("00002_second", "CREATE TABLE second (id int);\nSELECT nonsense;\n");
   ProgramRun run = migrate_folder();
   EXPECT_EQ(run.status, 70);
   EXPECT_THAT(run.err, HasSubstr("line 2: column \"nonsense\" does not exist"));
@@ -217,7 +290,7 @@ TEST_F(Migrate, GivesUpSoonOnALockThatSomebodyHolds) {
   DbSession holder(url(), "holder");
   holder.begin();
   holder.run_text("LOCK TABLE schema_migrations IN ACCESS SHARE MODE");
-  write("00002_second.sql", "ALTER TABLE schema_migrations ADD COLUMN more int;");
+  write_migration("00002_second", "ALTER TABLE schema_migrations ADD COLUMN more int;");
   ProgramRun run = migrate_folder();
   EXPECT_EQ(run.status, 75);
   EXPECT_THAT(run.err, HasSubstr("try again"));
@@ -251,9 +324,15 @@ TEST_F(Migrate, RefusesARoleThatMayNotBeTheOwner) {
 
 TEST_F(Migrate, RefusesAFolderWithoutOrWithBadNames) {
   set_up();
-  EXPECT_THAT(migrate_folder().err, HasSubstr("holds no migration"));
-  write("1_first.sql", "SELECT 1");
+  EXPECT_THAT(migrate_folder().err, HasSubstr("VERSION is empty or cannot be read"));
+  write_first();
+  write("migrations/1_first.sql", "SELECT 1");
   EXPECT_THAT(migrate_folder().err, HasSubstr("the name must be like 00001_what.sql"));
+  std::filesystem::remove(folder_ + "/migrations/1_first.sql");
+  write("VERSION", "00002\n");
+  EXPECT_THAT(migrate_folder().err, HasSubstr("VERSION says 00002, and the newest file of"));
+  write("VERSION", "2\n");
+  EXPECT_THAT(migrate_folder().err, HasSubstr("VERSION must hold five digits"));
 }
 
 TEST_F(Migrate, TellsAnUnreachableDatabaseByItsStatus) {

@@ -15,7 +15,7 @@ namespace hostler::style {
 namespace {
 
 struct Resource {
-  std::string_view maker;   // a function in sql/migrations, or a view whose rows are the JSON
+  std::string_view maker;   // a function in sql/schema, or a view whose rows are the JSON
   std::string_view schema;  // in the document
 };
 constexpr auto resources = std::to_array<Resource>({
@@ -89,7 +89,7 @@ std::set<std::string> members_in(const std::string& sql) {
 std::string definition_of(std::string_view maker) {
   std::string found;
   for (const SourceFile& file : source_tree()) {
-    if (!file.path.starts_with("sql/migrations/")) continue;
+    if (!file.path.starts_with("sql/schema/")) continue;
     std::regex head("CREATE (OR REPLACE )?(FUNCTION|VIEW) " + std::string(maker) + R"([ (])");
     for (std::sregex_iterator at(file.text.begin(), file.text.end(), head), end; at != end; ++at) {
       size_t begin = static_cast<size_t>(at->position());
@@ -114,7 +114,7 @@ TEST(Resources, HaveTheMembersThatTheDocumentNames) {
   Json document = openapi_document();
   for (const Resource& resource : resources) {
     std::set<std::string> built = members_in(definition_of(resource.maker));
-    EXPECT_GT(built.size(), 3u) << resource.maker << ": not found in sql/migrations";
+    EXPECT_GT(built.size(), 3u) << resource.maker << ": not found in sql/schema";
     EXPECT_EQ(built, members_of_schema(document, resource.schema))
         << resource.maker << " and " << resource.schema;
   }

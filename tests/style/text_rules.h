@@ -15,6 +15,7 @@ constexpr int file_lines_max = 400;
 inline Findings long_file(const SourceFile& file) {
   if (file.path == "docs/openapi.yaml") return {};  // one document, read by its tags
   if (file.path == "docs/api.md") return {};        // made from it
+  if (file.path == "sql/schema.txt") return {};     // made by Postgres
   if (file.path == "docs/monitoring/grafana-dashboard.json") return {};  // Grafana's own form
   int lines = static_cast<int>(std::count(file.text.begin(), file.text.end(), '\n'));
   if (lines <= file_lines_max) return {};

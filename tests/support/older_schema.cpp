@@ -1,18 +1,13 @@
 // See tests/support/older_schema.h.
 #include "tests/support/older_schema.h"
 
-#include <filesystem>
 #include <stdexcept>
-
-#include <gtest/gtest.h>
 
 #include "tests/support/database.h"
 #include "tests/support/run_program.h"
 
 namespace hostler::testing_support {
 namespace {
-
-namespace fs = std::filesystem;
 
 void run_well(const std::vector<std::string>& command, const std::string& url) {
   ProgramRun run = run_ctl(command, {"HOSTLER_DATABASE_URL=" + url});
@@ -21,16 +16,13 @@ void run_well(const std::vector<std::string>& command, const std::string& url) {
 
 }  // namespace
 
-OlderSchema::OlderSchema(const std::string& first_missing) : name_(new_database_name()) {
-  fs::path folder = testing::TempDir() + name_;
-  fs::create_directories(folder);
-  for (const fs::directory_entry& entry : fs::directory_iterator("sql/migrations")) {
-    std::string file = entry.path().filename();
-    if (file < first_missing) fs::copy_file(entry.path(), folder / file);
-  }
+OlderSchema::OlderSchema() : name_(new_database_name()) {
   run_well({"setup-database", "--superuser-url", test_cluster_url(), "--database", name_}, url());
-  run_well({"migrate", "--directory", folder}, url());
-  fs::remove_all(folder);
+  ProgramRun load = run_program({"/bin/bash", "-c",
+                                 "set -o pipefail; gunzip -c tests/sql/data/preview.sql.gz | "
+                                 "psql -XqAt -v ON_ERROR_STOP=1 \"$URL\""},
+                                {"URL=" + url()});
+  if (load.status != 0) throw std::runtime_error("psql: " + load.err);
   session_ = std::make_unique<DbSession>(url(), "older schema");
 }
 

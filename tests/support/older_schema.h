@@ -1,5 +1,6 @@
-// A database as an earlier version left it, with the rows that a test puts there, and its upgrade
-// by the real hostlerctl. Dropped when the object ends.
+// A database as an installation before the first release left it (tests/sql/data/preview.sql.gz: a
+// dump with rows of nearly every table), with the rows that a test adds, and its upgrade by the
+// real hostlerctl. Dropped when the object ends.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,7 @@ namespace hostler::testing_support {
 
 class OlderSchema {
  public:
-  // Has the migrations before this one, such as "00047".
-  explicit OlderSchema(const std::string& first_missing);
+  OlderSchema();
   ~OlderSchema();
   OlderSchema(const OlderSchema&) = delete;
   OlderSchema& operator=(const OlderSchema&) = delete;
@@ -21,6 +21,7 @@ class OlderSchema {
   void upgrade();
   // The first field of an SQL text's answer, as a superuser.
   std::string column(const std::string& text);
+  DbSession& session() { return *session_; }
 
  private:
   std::string url() const;

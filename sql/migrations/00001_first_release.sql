@@ -1,0 +1,155 @@
+-- Why: what was installed before the first release becomes the first release: answers to confirmations are stored as
+-- decisions, organizations' own models stand apart in the platform's sums, the audit log is parted by month and names
+-- nobody by a hash that a list of names reverses, an address has one open invitation of an organization, and versions
+-- are counted anew.
+-- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, audit_logs, org_invitations, outbox and
+-- users, exclusively: stop the programs before it.
+
+DELETE FROM schema_migrations;
+CREATE TABLE schema_functions (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    checksum bytea NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- ---------------------------------------------------------------- functions whose types change, or that are gone
+
+DROP FUNCTION run_input(uuid, text, bigint);
+DROP FUNCTION json_object_or_null(text);
+DROP FUNCTION usage_add(usage_records, uuid);
+DROP FUNCTION usage_rows(uuid, date, date);
+DROP FUNCTION daemon_start(text, text, text);
+DROP FUNCTION access_log_upkeep(integer);
+DROP FUNCTION subscription_upkeep(integer);
+DROP FUNCTION auth_prune(integer);
+DROP FUNCTION idempotency_prune(integer);
+DROP FUNCTION user_stop_runs(uuid);
+DROP FUNCTION audit_page, audit_window, audit_json, audit_denied;
+DROP FUNCTION invitation_create(text, text, bytea, jsonb);
+DROP FUNCTION email_change_begin(text, jsonb, integer);
+DROP FUNCTION email_change_finish(users, text);
+DROP FUNCTION email_confirm(bytea);
+DROP FUNCTION login_code_verify(text, bytea, integer, bytea, bytea, jsonb);
+
+-- ---------------------------------------------------------------- runs
+
+-- Answers from before have no decision, which approves nothing.
+ALTER TABLE run_inputs ADD COLUMN decision text, ADD COLUMN arguments json, ADD COLUMN reason text;
+ALTER TABLE run_inputs ADD CONSTRAINT run_inputs_decision CHECK (
+        CASE kind WHEN 'tool_confirmation' THEN coalesce(decision IN ('approve', 'deny'), false)
+                  ELSE decision IS NULL AND reason IS NULL END
+        AND (arguments IS NULL OR coalesce(decision = 'approve' AND json_typeof(arguments) = 'object', false)))
+        NOT VALID;
+-- What was answered by a word and is still to be executed, decided as its run would have been told.
+UPDATE run_inputs AS i SET decision = lower(btrim(i.content, E' \t\r\n'))
+FROM runs r
+WHERE r.id = i.run_id AND r.ended_at IS NULL AND NOT r.queued AND i.kind = 'tool_confirmation'
+      AND lower(btrim(i.content, E' \t\r\n')) IN ('approve', 'deny');
+ALTER TABLE runs ADD COLUMN cancel_reason text;
+ALTER TABLE daemons ADD COLUMN lock_id uuid;
+
+-- ---------------------------------------------------------------- sums
+
+ALTER TABLE usage_of_platform ALTER COLUMN input_tokens TYPE numeric, ALTER COLUMN output_tokens TYPE numeric,
+    ALTER COLUMN cost_nano_usd TYPE numeric;
+ALTER TABLE platform_days ALTER COLUMN input_tokens TYPE numeric, ALTER COLUMN output_tokens TYPE numeric,
+    ALTER COLUMN cost_nano_usd TYPE numeric;
+
+-- ---------------------------------------------------------------- audit log
+
+ALTER TABLE audit_logs
+    ADD COLUMN count bigint NOT NULL DEFAULT 1 CHECK (count > 0),
+    ADD COLUMN denial_key uuid;
+-- A list of names reverses these.
+UPDATE audit_logs SET after_state = nullif(after_state - 'login_sha256', '{}') WHERE after_state ? 'login_sha256';
+UPDATE audit_logs SET before_state = before_state - ARRAY['username_sha256', 'email_sha256'],
+    after_state = after_state - ARRAY['username_sha256', 'email_sha256']
+WHERE action = 'users.update';
+-- Old rows stay where they are, as the partition of this month and all before it, and go when this month does.
+DO $$
+DECLARE
+    this_month timestamp := date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC');
+    until_now text := 'audit_logs_' || to_char(this_month, 'YYYY_MM');
+    index name;
+BEGIN
+    EXECUTE format('ALTER TABLE audit_logs RENAME TO %I', until_now);
+    FOR index IN SELECT i.indexrelid::regclass::text FROM pg_index i WHERE i.indrelid = until_now::regclass LOOP
+        EXECUTE format('ALTER INDEX %I RENAME TO %I', index, replace(index, 'audit_logs', until_now));
+    END LOOP;
+    EXECUTE format('CREATE TABLE audit_logs (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS) PARTITION BY RANGE (id)',
+                   until_now);
+    ALTER TABLE audit_logs ADD PRIMARY KEY (id);
+    CREATE INDEX audit_logs_org ON audit_logs (org_id, id);
+    CREATE INDEX audit_logs_actor ON audit_logs (actor_user_id, id);
+    CREATE INDEX audit_logs_action ON audit_logs (action, id);
+    CREATE INDEX audit_logs_org_actor ON audit_logs (org_id, actor_user_id, id);
+    CREATE INDEX audit_logs_org_action ON audit_logs (org_id, action, id);
+    EXECUTE format('ALTER TABLE audit_logs ATTACH PARTITION %I FOR VALUES FROM (MINVALUE) TO (%L)', until_now,
+                   uuidv7_floor((this_month + interval '1 month') AT TIME ZONE 'UTC'));
+    -- Partitions are reached through their parent only.
+    EXECUTE format('DROP POLICY tenant ON %I', until_now);
+    EXECUTE format('REVOKE ALL ON %I FROM hostler_api', until_now);
+    -- The next month; those behind it are the daemons' work.
+    EXECUTE format('CREATE TABLE %I PARTITION OF audit_logs FOR VALUES FROM (%L) TO (%L)',
+                   'audit_logs_' || to_char(this_month + interval '1 month', 'YYYY_MM'),
+                   uuidv7_floor((this_month + interval '1 month') AT TIME ZONE 'UTC'),
+                   uuidv7_floor((this_month + interval '2 months') AT TIME ZONE 'UTC'));
+END
+$$;
+CREATE INDEX audit_logs_denial ON audit_logs (denial_key, id) WHERE denial_key IS NOT NULL;
+CREATE INDEX audit_logs_invited ON audit_logs (name_key(coalesce(after_state, before_state) ->> 'email'))
+    WHERE action IN ('invitations.create', 'invitations.revoke');
+ALTER TABLE audit_logs ENABLE ROW LEVEL SECURITY;
+ALTER TABLE audit_logs FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON audit_logs USING (org_id = current_org()) WITH CHECK (org_id = current_org());
+GRANT SELECT ON audit_logs TO hostler_api;
+CREATE TABLE audit_writers (
+    id uuid PRIMARY KEY,
+    last_batch bigint NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- ---------------------------------------------------------------- invitations and mails
+
+ALTER TABLE org_invitations ADD COLUMN ended_at timestamptz,
+    ADD CHECK (num_nonnulls(accepted_at, revoked_at, ended_at) <= 1);
+-- Of doubled ones the newest that serves stays open.
+UPDATE org_invitations SET ended_at = clock_timestamp()
+FROM (SELECT i.id, row_number() OVER (
+          PARTITION BY i.org_id, name_key(i.email)
+          ORDER BY i.expires_at > clock_timestamp() AND EXISTS (
+              SELECT 1 FROM org_members m JOIN users u ON u.id = m.user_id
+              WHERE m.org_id = i.org_id AND m.user_id = i.invited_by_user_id AND u.status = 'active'
+                    AND 'org.members.manage' = ANY (role_permissions(m.role))) DESC, i.id DESC) AS nth
+      FROM org_invitations i WHERE i.accepted_at IS NULL AND i.revoked_at IS NULL) AS open
+WHERE open.id = org_invitations.id AND open.nth > 1;
+DROP INDEX org_invitations_open;
+CREATE INDEX org_invitations_open ON org_invitations (org_id, id)
+    WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
+CREATE UNIQUE INDEX org_invitations_one_an_address ON org_invitations (org_id, name_key(email))
+    WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
+
+ALTER TABLE outbox ADD COLUMN expires_at timestamptz;
+UPDATE outbox SET expires_at = coalesce((fields ->> 'expires_at')::timestamptz,
+    created_at + (fields ->> 'minutes')::double precision * interval '1 minute')
+WHERE kind = 'mail' AND status = 'pending';
+CREATE INDEX outbox_codes_due ON outbox (next_attempt_at)
+    WHERE status = 'pending' AND kind = 'mail' AND template = 'login_code';
+
+-- ---------------------------------------------------------------- addresses that are taken back
+
+CREATE TABLE email_reverts (
+    hash bytea PRIMARY KEY CHECK (length(hash) = 32),
+    user_id uuid NOT NULL REFERENCES users,
+    email text NOT NULL,
+    asked_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX email_reverts_user ON email_reverts (user_id);
+CREATE INDEX email_reverts_email ON email_reverts (name_key(email));
+CREATE INDEX email_reverts_expiry ON email_reverts (expires_at);
+-- Replaced with the other functions, before this transaction ends.
+CREATE FUNCTION email_set() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION email_set();
+CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
+    FOR EACH ROW WHEN (name_key(OLD.email) <> name_key(NEW.email)) EXECUTE FUNCTION email_set();

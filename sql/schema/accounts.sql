@@ -1,0 +1,65 @@
+-- Users, organizations, and who belongs to which. users and names belong to no organization: hostler_api reaches them
+-- through functions only.
+
+CREATE TABLE users (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    login text NOT NULL,
+    username text NOT NULL,
+    email text NOT NULL,
+    email_verified_at timestamptz,
+    password_hash text,
+    status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),
+    platform_admin boolean NOT NULL DEFAULT false,
+    personal_org_id uuid NOT NULL,
+    avatar_url text,
+    locale text NOT NULL DEFAULT 'en',
+    timezone text NOT NULL DEFAULT 'UTC',
+    last_login_at timestamptz,
+    last_seen_at timestamptz,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted_at timestamptz,
+    invite_code_reset_at timestamptz,
+    -- What is found lies within one of the lines.
+    search_text text NOT NULL GENERATED ALWAYS AS (
+        name_key(login) || E'\n' || name_key(username) || E'\n' || name_key(email)) STORED
+);
+CREATE UNIQUE INDEX users_email_key ON users (name_key(email)) WHERE status <> 'deleted';
+CREATE INDEX users_admins ON users (id) WHERE platform_admin;
+
+-- Without pending lists: a search costs the same whenever it comes, and users are written seldom.
+CREATE INDEX users_search ON users USING gin (search_text gin_trgm_ops) WITH (fastupdate = off);
+CREATE INDEX users_search_short ON users USING gin (short_pieces(search_text)) WITH (fastupdate = off);
+CREATE INDEX users_status ON users (status, id);
+GRANT SELECT ON users TO hostler_runner;
+
+-- Logins and usernames share one name space, whatever their case.
+CREATE TABLE user_names (
+    name_key text PRIMARY KEY,
+    user_id uuid NOT NULL REFERENCES users
+);
+CREATE INDEX user_names_user ON user_names (user_id);
+
+CREATE TABLE orgs (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    slug text NOT NULL UNIQUE,
+    name text NOT NULL,
+    type text NOT NULL CHECK (type IN ('personal', 'workspace')),
+    ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX orgs_workspaces ON orgs (id) WHERE type = 'workspace';
+GRANT SELECT ON orgs TO hostler_runner;
+ALTER TABLE users ADD FOREIGN KEY (personal_org_id) REFERENCES orgs DEFERRABLE INITIALLY DEFERRED;
+
+CREATE TABLE org_members (
+    org_id uuid NOT NULL REFERENCES orgs,
+    user_id uuid NOT NULL REFERENCES users,
+    role text NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (org_id, user_id)
+);
+CREATE INDEX org_members_user ON org_members (user_id);
+CREATE INDEX org_members_owners ON org_members (org_id, user_id) WHERE role = 'owner';
+SELECT make_tenant_table('org_members');
+GRANT SELECT ON org_members TO hostler_api;
+GRANT SELECT ON org_members TO hostler_runner;

@@ -1,0 +1,186 @@
+-- Administrators find, read, change and delete users.
+
+-- What somebody typed, as a part of a text of name_key: a pattern in which % and _ are themselves; and, when the
+-- typed holds no three letters or digits in a row, pieces that must occur. Nulls when nothing was typed.
+CREATE OR REPLACE FUNCTION part_sought(typed text, OUT pattern text, OUT pieces text[])
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT '%' || regexp_replace(key, '([\\%_])', '\\\1', 'g') || '%',
+           CASE WHEN length(key) = 1 THEN ARRAY[key]
+                WHEN key !~ '[[:alnum:]]{3}' THEN
+                    ARRAY(SELECT DISTINCT substr(key, i, 2) FROM generate_series(1, length(key) - 1) AS i) END
+    FROM (SELECT name_key(nullif(typed, '')) AS key) AS sought WHERE key <> ''
+$$;
+
+CREATE OR REPLACE FUNCTION admin_user_json(u users) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', u.id, 'login', u.login, 'username', u.username, 'email', u.email,
+        'status', u.status, 'avatar_url', u.avatar_url, 'locale', u.locale, 'timezone', u.timezone,
+        'last_login_at', rfc3339(u.last_login_at), 'created_at', rfc3339(u.created_at))
+$$;
+
+CREATE OR REPLACE FUNCTION admin_user_detail_json(u users) RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT json_build_object('id', u.id, 'login', u.login, 'username', u.username, 'email', u.email,
+        'status', u.status, 'avatar_url', u.avatar_url, 'locale', u.locale, 'timezone', u.timezone,
+        'last_login_at', rfc3339(u.last_login_at), 'created_at', rfc3339(u.created_at),
+        'email_verified', u.email_verified_at IS NOT NULL, 'platform_admin', u.platform_admin,
+        'orgs', coalesce((SELECT json_agg(json_build_object('org_id', o.id, 'name', o.name, 'role', m.role)
+                                          ORDER BY o.id)
+                          FROM org_members m JOIN orgs o ON o.id = m.org_id WHERE m.user_id = u.id), '[]'))
+$$;
+
+-- The user, deleted ones too; or the 404.
+CREATE OR REPLACE FUNCTION admin_user(who uuid) RETURNS users
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    u users;
+BEGIN
+    PERFORM need_platform_admin();
+    SELECT * INTO u FROM users WHERE id = who;
+    IF u.id IS NULL THEN
+        PERFORM fail('users.not_found');
+    END IF;
+    RETURN u;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION admin_user_show(who uuid) RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT admin_user_detail_json(admin_user(who))
+$$;
+
+-- Newest first. Planned anew each time: whether the search index or the order of ids is shorter depends on what is
+-- sought.
+CREATE OR REPLACE FUNCTION admin_user_page(typed text, wanted_status text, page_limit integer, before uuid)
+RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    sought text;
+    sought_pieces text[];
+BEGIN
+    PERFORM need_platform_admin();
+    SELECT p.pattern, p.pieces INTO sought, sought_pieces FROM part_sought(typed) AS p;
+    RETURN QUERY SELECT u.id, admin_user_json(u) FROM users u
+        WHERE (before IS NULL OR u.id < before) AND (wanted_status IS NULL OR u.status = wanted_status)
+              AND (sought IS NULL OR u.search_text LIKE sought)
+              AND (sought_pieces IS NULL OR short_pieces(u.search_text) @> sought_pieces)
+        ORDER BY u.id DESC LIMIT page_limit;
+END
+$$;
+
+-- Another address is not verified unless that is said with it; what was mailed to the old one is void.
+CREATE OR REPLACE FUNCTION user_set_email(u users, new_email text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF name_key(new_email) = name_key(u.email) THEN
+        UPDATE users SET email = new_email WHERE id = u.id;
+    ELSE
+        UPDATE users SET email = new_email, email_verified_at = NULL WHERE id = u.id;
+        DELETE FROM email_tokens WHERE user_id = u.id;
+        DELETE FROM login_codes WHERE user_id = u.id;
+    END IF;
+EXCEPTION WHEN unique_violation THEN
+    PERFORM fail('auth.email_exists');
+END
+$$;
+
+-- What the audit log keeps of a profile. It outlives the user: neither names nor address, nor hashes of them.
+CREATE OR REPLACE FUNCTION user_audit_state(u users) RETURNS jsonb
+LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object('email_verified', u.email_verified_at IS NOT NULL, 'locale', u.locale,
+        'timezone', u.timezone)
+$$;
+
+-- PATCH /v1/admin/users/{user_id}: changes holds only what is to change. A deleted user does not come back.
+CREATE OR REPLACE FUNCTION admin_user_update(who uuid, changes jsonb) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was users := admin_user(who);
+    now_is users;
+    named_anew jsonb;
+BEGIN
+    IF who = current_user_id() AND changes ->> 'status' = 'suspended' THEN
+        PERFORM fail('users.self', 'Another administrator may suspend you.');
+    END IF;
+    IF changes ? 'status' THEN
+        PERFORM user_set_status(who, changes ->> 'status');
+    END IF;
+    SELECT * INTO was FROM users WHERE id = who AND status <> 'deleted' FOR NO KEY UPDATE;
+    IF was.id IS NULL THEN
+        PERFORM fail('users.not_found', 'The user is deleted.');
+    END IF;
+    IF changes ? 'username' THEN
+        PERFORM user_rename(was, changes ->> 'username');
+    END IF;
+    IF changes ? 'email' THEN
+        PERFORM user_set_email(was, changes ->> 'email');
+    END IF;
+    UPDATE users SET locale = coalesce(changes ->> 'locale', locale),
+        timezone = coalesce(changes ->> 'timezone', timezone),
+        email_verified_at = CASE (changes ->> 'email_verified')::boolean
+            WHEN true THEN coalesce(email_verified_at, clock_timestamp()) WHEN false THEN NULL
+            ELSE email_verified_at END
+    WHERE id = who RETURNING * INTO now_is;
+    named_anew := jsonb_build_object('username_changed', now_is.username <> was.username,
+                                     'email_changed', now_is.email <> was.email);
+    IF user_audit_state(now_is) <> user_audit_state(was) OR named_anew @? '$.* ? (@ == true)' THEN
+        PERFORM audit('users.update', 'user', who::text, NULL, user_audit_state(was),
+                      user_audit_state(now_is) || named_anew);
+    END IF;
+    RETURN admin_user_detail_json(now_is);
+END
+$$;
+
+-- Before an administrator deletes a user: workspaces that have no other active owner get their longest-serving admin
+-- as one, else their longest-serving member, those who are active before those who are not; those without any other
+-- member are left empty.
+CREATE OR REPLACE FUNCTION workspaces_hand_over(who uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    workspace uuid;
+    heir org_members;
+BEGIN
+    PERFORM 1 FROM orgs o WHERE o.type = 'workspace'
+        AND o.id IN (SELECT m.org_id FROM org_members m WHERE m.user_id = who)
+    ORDER BY o.id FOR NO KEY UPDATE;
+    FOR workspace IN
+        SELECT o.id FROM orgs o JOIN org_members m ON m.org_id = o.id
+        WHERE m.user_id = who AND m.role = 'owner' AND o.type = 'workspace' ORDER BY o.id
+    LOOP
+        SELECT m.* INTO heir FROM org_members m JOIN users u ON u.id = m.user_id
+        WHERE m.org_id = workspace AND m.user_id <> who
+        ORDER BY u.status = 'active' DESC, m.role = 'owner' DESC, m.role = 'admin' DESC, m.created_at, m.user_id
+        LIMIT 1;
+        IF heir.role <> 'owner' THEN
+            UPDATE org_members SET role = 'owner' WHERE org_id = workspace AND user_id = heir.user_id;
+            PERFORM audit('orgs.member_role', 'member', heir.user_id::text, workspace,
+                          jsonb_build_object('role', heir.role), '{"role": "owner"}');
+        END IF;
+        DELETE FROM org_members WHERE org_id = workspace AND user_id = who;
+    END LOOP;
+END
+$$;
+
+-- DELETE /v1/admin/users/{user_id}. Answers the runs that were stopped.
+CREATE OR REPLACE FUNCTION admin_user_delete(who uuid) RETURNS uuid[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was users := admin_user(who);
+    stopped uuid[];
+BEGIN
+    IF who = current_user_id() THEN
+        PERFORM fail('users.self', 'DELETE /v1/me is for oneself.');
+    END IF;
+    PERFORM last_admin_guard(who);  -- first, as everywhere: its lock stands before those of organizations
+    PERFORM workspaces_hand_over(who);
+    stopped := user_delete(who);
+    PERFORM audit('users.delete', 'user', who::text, NULL, jsonb_build_object('status', was.status),
+                  '{"status": "deleted"}');
+    RETURN stopped;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION admin_user_detail_json, user_set_email, user_audit_state, workspaces_hand_over
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION admin_user, admin_user_show, admin_user_page, admin_user_update, admin_user_delete
+    FROM hostler_runner;

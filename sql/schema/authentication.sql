@@ -1,0 +1,225 @@
+-- Who acts: the caller of a request becomes the tenant, the user and the request of its transaction; the
+-- permissions of roles; what makes a table a tenant's.
+
+-- Who acts, set by authenticate() or by the statement that begins an anonymous request, for the
+-- transaction only. After it ended the settings are '', not NULL.
+CREATE OR REPLACE FUNCTION current_org() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT nullif(current_setting('hostler.org_id', true), '')::uuid
+$$;
+
+CREATE OR REPLACE FUNCTION current_user_id() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT nullif(current_setting('hostler.user_id', true), '')::uuid
+$$;
+
+-- {trace_id, client_ip, user_agent, api_key_id, session_id, permissions, platform_admin}
+CREATE OR REPLACE FUNCTION current_request() RETURNS jsonb LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(nullif(current_setting('hostler.request', true), ''), '{}')::jsonb
+$$;
+
+CREATE OR REPLACE FUNCTION has_permission(permission text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(current_request() -> 'permissions' ? permission, false)
+$$;
+
+CREATE OR REPLACE FUNCTION is_platform_admin() RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce((current_request() ->> 'platform_admin')::boolean, false)
+$$;
+
+-- The permissions of a role (contract section 2). platform_admin is a mark on the user instead.
+CREATE OR REPLACE FUNCTION role_permissions(role text) RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN role IN ('owner', 'admin', 'member') THEN
+        ARRAY['data.threads.read', 'data.threads.write', 'data.runs.read', 'data.runs.write',
+              'data.api_keys.manage', 'data.subscriptions.read', 'data.usage.read']
+        || CASE WHEN role IN ('owner', 'admin') THEN
+            ARRAY['data.secrets', 'data.webhooks.manage', 'data.llm_providers.manage', 'data.personas.manage',
+                  'org.members.manage', 'org.audit.read', 'org.ip_rules.manage', 'org.runs.read_all']
+        ELSE ARRAY[]::text[] END
+        || CASE WHEN role = 'owner' THEN ARRAY['org.manage'] ELSE ARRAY[]::text[] END
+    ELSE ARRAY[]::text[] END
+$$;
+
+-- Whom authenticate() refuses: for the access log, taken out before the client sees the error (lib/access_note.h).
+CREATE OR REPLACE FUNCTION refused_caller(is_key boolean, org uuid, who uuid) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_build_object('caller', jsonb_build_object(
+        'type', CASE WHEN is_key THEN 'api_key' ELSE 'user' END, 'org_id', org, 'user_id', who))
+$$;
+
+-- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
+-- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own). need: a
+-- permission, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id, client_ip,
+-- user_agent, org_named, is_risky, is_retold, writes, ends, needs_proof}: org_named is an organization in path or
+-- query, is_risky asks to refuse all but platform admins, is_retold not to judge address and risk (the audit of a
+-- refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to refuse whose
+-- address is not verified. Raises the 401, 403 or 404 when the caller may not pass.
+CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, need text, takes_key boolean,
+    context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
+    OUT api_key_id uuid, OUT permissions text[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    who record;
+BEGIN
+    -- A statement of its own: those behind it see what was committed while it waited.
+    IF context ? 'writes' THEN
+        PERFORM caller_hold(token_hash, is_key, context ->> 'ends');
+    END IF;
+    IF is_key THEN
+        SELECT k.id AS key_id, k.user_id, k.org_id, k.scopes, m.role,
+               k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+               AND u.status = 'active' AND m.role IS NOT NULL AS alive, o.ip_rule_count, u.email_verified_at
+        INTO who
+        FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
+        LEFT JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
+        WHERE k.hash = token_hash;
+        IF NOT FOUND OR NOT who.alive THEN
+            PERFORM fail('auth.invalid_api_key', 'The key is unknown, revoked or expired.');
+        END IF;
+        IF NOT takes_key THEN
+            PERFORM fail('auth.user_token_required', 'Use the access token of a login.',
+                         refused_caller(is_key, who.org_id, who.user_id));
+        END IF;
+        IF org IS NOT NULL AND org <> who.org_id THEN
+            PERFORM fail('orgs.not_found', 'The key belongs to another organization.');
+        END IF;
+        api_key_id := who.key_id;
+        platform_admin := false;
+        permissions := role_permissions(who.role);
+        IF cardinality(who.scopes) > 0 THEN
+            permissions := ARRAY(SELECT p FROM unnest(permissions) AS p WHERE p = ANY (who.scopes));
+        END IF;
+    ELSE
+        SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
+               s.revoked_at IS NULL AND u.status = 'active' AS alive, u.platform_admin, m.role,
+               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at
+        INTO who
+        FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
+        LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
+        LEFT JOIN org_members m ON m.org_id = coalesce(org, u.personal_org_id) AND m.user_id = u.id
+        WHERE t.hash = token_hash;
+        IF NOT FOUND OR NOT who.alive THEN
+            PERFORM fail('auth.invalid_token', 'Log in again.');
+        END IF;
+        IF who.expired THEN
+            PERFORM fail('auth.token_expired', 'POST /v1/auth/refresh gives a new one.');
+        END IF;
+        IF who.role IS NULL THEN
+            PERFORM fail('orgs.not_found', 'You belong to no organization with this id.');
+        END IF;
+        session_id := who.session_id;
+        platform_admin := who.platform_admin;
+        permissions := role_permissions(who.role);
+    END IF;
+    user_id := who.user_id;
+    org_id := who.org_id;
+    role := who.role;
+    IF NOT context ? 'is_retold' THEN
+        IF who.email_verified_at IS NULL AND context ? 'needs_proof' THEN
+            PERFORM fail('auth.email_unverified', 'Verify your address first: POST /v1/auth/email/verify/send.',
+                         refused_caller(is_key, org_id, user_id));
+        END IF;
+        IF (who.ip_rule_count > 0 AND NOT ip_admits(org_id, (context ->> 'client_ip')::inet))
+           OR (context ? 'org_named' AND NOT ip_admits_named((context ->> 'org_named')::uuid,
+                   (context ->> 'client_ip')::inet, user_id, platform_admin)) THEN
+            PERFORM fail('ip.blocked', 'The IP rules of the organization do not let this address in.',
+                         refused_caller(is_key, org_id, user_id));
+        END IF;
+        IF context ? 'is_risky' AND NOT platform_admin THEN
+            PERFORM fail('risk.rejected', '', refused_caller(is_key, org_id, user_id));
+        END IF;
+    END IF;
+    IF need = 'platform_admin' THEN
+        IF NOT platform_admin THEN
+            PERFORM fail('auth.forbidden', 'This needs platform_admin.',
+                         refused_caller(is_key, org_id, user_id) || jsonb_build_object('permission', need));
+        END IF;
+    ELSIF need IS NOT NULL AND NOT need = ANY (permissions) THEN
+        PERFORM fail('auth.forbidden', format('This needs the permission %s.', need),
+                     refused_caller(is_key, org_id, user_id) || jsonb_build_object('permission', need));
+    END IF;
+    PERFORM set_config('hostler.org_id', org_id::text, true),
+            set_config('hostler.user_id', user_id::text, true),
+            set_config('hostler.request', (context || jsonb_build_object('api_key_id', api_key_id,
+                'session_id', session_id, 'platform_admin', platform_admin,
+                'permissions', to_jsonb(permissions)))::text, true);
+END
+$$;
+
+-- The context of a request that has no caller, and of the second batch of one that has.
+CREATE OR REPLACE FUNCTION enter(org uuid, who uuid, context jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM set_config('hostler.org_id', coalesce(org::text, ''), true),
+            set_config('hostler.user_id', coalesce(who::text, ''), true),
+            set_config('hostler.request', context::text, true);
+END
+$$;
+
+-- The organization that the request's scope means: null for the platform. Raises the 403 of who may not act there.
+CREATE OR REPLACE FUNCTION scope_org(permission text) RETURNS uuid
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    is_org boolean := coalesce(current_request() ->> 'scope' = 'org', false);
+BEGIN
+    IF is_org AND NOT has_permission(permission) THEN
+        PERFORM fail('auth.forbidden', format('This needs the permission %s.', permission));
+    ELSIF NOT is_org AND NOT is_platform_admin() THEN
+        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
+    END IF;
+    RETURN CASE WHEN is_org THEN current_org() END;
+END
+$$;
+
+-- Before the first statement that judges or changes what the end of the user ends.
+CREATE OR REPLACE FUNCTION user_hold_alone(who uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(uuid_hash_extended(who, 0));
+END
+$$;
+
+-- Holds whose token it is, before anything of theirs is read. ends: whom the call ends, if anybody: a user's id, or
+-- self. Whoever ends themself holds themself alone at once: two who hold shared and then want more wait for ever.
+CREATE OR REPLACE FUNCTION caller_hold(token_hash bytea, is_key boolean, ends text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    who uuid;
+BEGIN
+    IF is_key THEN
+        SELECT k.user_id INTO who FROM api_keys k WHERE k.hash = token_hash;
+    ELSE
+        SELECT s.user_id INTO who FROM access_tokens t JOIN sessions s ON s.id = t.session_id WHERE t.hash = token_hash;
+    END IF;
+    IF who IS NULL THEN
+        RETURN;
+    ELSIF ends = 'self' OR ends = who::text THEN
+        PERFORM pg_advisory_xact_lock(uuid_hash_extended(who, 0));
+    ELSE
+        PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(who, 0));
+    END IF;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION user_hold_alone, caller_hold FROM hostler_api, hostler_runner;
+
+-- Forced row-level security for a table of organizations' rows: each sees and writes its own.
+CREATE OR REPLACE FUNCTION make_tenant_table(tenant_table regclass) RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', tenant_table);
+    EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', tenant_table);
+    EXECUTE format('CREATE POLICY tenant ON %s USING (org_id = current_org()) WITH CHECK (org_id = current_org())',
+                   tenant_table);
+END
+$$;
+
+-- The same for a table with the platform's rows too (org_id null): everybody sees these, platform administrators
+-- write them.
+CREATE OR REPLACE FUNCTION make_scoped_table(scoped_table regclass) RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', scoped_table);
+    EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', scoped_table);
+    EXECUTE format('CREATE POLICY tenant ON %s USING (org_id = current_org() OR org_id IS NULL)
+                    WITH CHECK (org_id = current_org() OR (org_id IS NULL AND is_platform_admin()))', scoped_table);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION make_tenant_table, make_scoped_table FROM hostler_api, hostler_runner;

@@ -1,0 +1,263 @@
+-- What runs hold and pay, and the ledger that nobody can change.
+--
+-- Whoever locks several things locks threads first, then runs, then accounts in the order of their ids.
+
+-- balance is the sum of the organization's transactions at every commit; held is what runs reserve.
+CREATE TABLE credit_accounts (
+    org_id uuid PRIMARY KEY REFERENCES orgs,
+    balance bigint NOT NULL DEFAULT 0,
+    held bigint NOT NULL DEFAULT 0 CHECK (held >= 0),
+    entries bigint NOT NULL DEFAULT 0  -- the number of its newest transaction
+);
+SELECT make_tenant_table('credit_accounts');
+GRANT SELECT ON credit_accounts TO hostler_api;
+
+-- The ledger. number counts an organization's rows from 1 without gaps, in the order of their commits.
+CREATE TABLE credit_transactions (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES credit_accounts,
+    number bigint NOT NULL,
+    amount bigint NOT NULL,
+    balance_after bigint NOT NULL,
+    type text NOT NULL CHECK (type IN ('initial_grant', 'referral_reward', 'invitee_reward', 'admin_adjustment',
+        'admin_bulk_adjustment', 'admin_reset', 'redemption', 'consumption', 'monthly_grant')),
+    reference_type text,
+    reference_id text,
+    note text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE UNIQUE INDEX credit_transactions_number ON credit_transactions (org_id, number);
+SELECT make_tenant_table('credit_transactions');
+GRANT SELECT ON credit_transactions TO hostler_api;
+
+-- One row of the ledger and the balance with it. Locks the account. int64 overflow is an error. held_change: by how
+-- much what runs hold changes in the same step.
+CREATE OR REPLACE FUNCTION credit_post(org uuid, amount bigint, kind text, reference_type text DEFAULT NULL,
+                            reference_id text DEFAULT NULL, note text DEFAULT NULL, held_change bigint DEFAULT 0)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    account credit_accounts;
+BEGIN
+    UPDATE credit_accounts SET balance = balance + credit_post.amount, held = held + held_change, entries = entries + 1
+    WHERE org_id = org
+          AND balance::numeric + credit_post.amount BETWEEN -9223372036854775808 AND 9223372036854775807
+    RETURNING * INTO account;
+    IF NOT FOUND THEN
+        PERFORM fail('validation.error', 'would pass the bounds of a balance',
+                     '{"field": "amount", "fault": "out_of_range"}');
+    END IF;
+    INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id, note)
+    VALUES (org, account.entries, amount, account.balance, kind, credit_post.reference_type, credit_post.reference_id,
+            credit_post.note);
+    RETURN account.balance;
+END
+$$;
+
+-- The ledger is append-only for everybody, its owner too.
+CREATE OR REPLACE FUNCTION credit_transactions_refuse_change() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    RAISE EXCEPTION 'the ledger is append-only';
+END
+$$;
+CREATE TRIGGER credit_transactions_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON credit_transactions
+    FOR EACH STATEMENT EXECUTE FUNCTION credit_transactions_refuse_change();
+
+CREATE OR REPLACE FUNCTION credit_lock(org_ids uuid[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM 1 FROM credit_accounts WHERE org_id = ANY (org_ids) ORDER BY org_id FOR UPDATE;
+END
+$$;
+
+-- A route that costs nothing: its runs hold nothing.
+CREATE OR REPLACE FUNCTION model_is_free(price llm_models) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT price.multiplier = 0 OR (price.input_usd_per_mtok = 0 AND price.output_usd_per_mtok = 0
+                                    AND price.cache_read_usd_per_mtok = 0 AND price.cache_write_usd_per_mtok = 0)
+$$;
+
+-- Dollars per million tokens are thousands of nano-dollars per token. Cached tokens are part of input. No turn costs
+-- more than a million dollars, whatever a provider counted.
+CREATE OR REPLACE FUNCTION model_cost(price llm_models, input_tokens bigint, output_tokens bigint,
+                                      cache_read_tokens bigint, cache_write_tokens bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT least(1e15, ceil(1000 *
+        (greatest(input_tokens::numeric - cache_read_tokens - cache_write_tokens, 0) * price.input_usd_per_mtok
+         + cache_read_tokens * price.cache_read_usd_per_mtok + cache_write_tokens * price.cache_write_usd_per_mtok
+         + output_tokens * price.output_usd_per_mtok)))::bigint
+$$;
+
+CREATE OR REPLACE FUNCTION model_credits(price llm_models, cost_nano_usd bigint, credits_per_usd bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT least(1e15, ceil(cost_nano_usd * credits_per_usd::numeric * price.multiplier / 1e9))::bigint
+$$;
+
+-- Reserves credits for a new run, or raises its 402. The account is locked.
+CREATE OR REPLACE FUNCTION credit_hold(org uuid, hold bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    available bigint := (SELECT balance - held FROM credit_accounts WHERE org_id = org);
+BEGIN
+    IF available < hold THEN
+        PERFORM fail('credits.insufficient', format('A run reserves %s credits; %s are available.', hold, available));
+    END IF;
+    UPDATE credit_accounts SET held = held + hold WHERE org_id = org AND hold > 0;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION credit_release(org uuid, unused bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF unused > 0 THEN
+        UPDATE credit_accounts SET held = held - unused WHERE org_id = org;
+    END IF;
+END
+$$;
+
+-- Pays for a turn: from the run's hold, and beyond it from what is available. A hold that is used up is raised again
+-- to run_hold, and none is kept that the balance does not cover. Answers what the run holds then; 0: nothing is left.
+-- Locks the account.
+CREATE OR REPLACE FUNCTION credit_charge(r runs, credits bigint, run_hold bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    hold bigint := greatest(r.credits_held - credits, 0);
+    account credit_accounts;
+BEGIN
+    SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = r.org_id FOR NO KEY UPDATE;
+    IF hold = 0 THEN
+        hold := run_hold;
+    END IF;
+    hold := greatest(0, least(hold, account.balance - credits - account.held + r.credits_held));
+    IF credits > 0 THEN
+        PERFORM credit_post(r.org_id, -credits, 'consumption', 'run', r.id::text,
+                            held_change => hold - r.credits_held);
+    ELSIF hold <> r.credits_held THEN
+        UPDATE credit_accounts SET held = held - r.credits_held + hold WHERE org_id = r.org_id;
+    END IF;
+    RETURN hold;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION credit_transaction_json(t credit_transactions) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', t.id, 'org_id', t.org_id, 'amount', t.amount, 'balance_after', t.balance_after,
+        'type', t.type, 'reference_type', t.reference_type, 'reference_id', t.reference_id, 'note', t.note,
+        'created_at', rfc3339(t.created_at))
+$$;
+
+-- An organization's ledger, newest first, behind the transaction `before`.
+CREATE OR REPLACE FUNCTION credit_transaction_page(org uuid, page_limit integer, before uuid)
+RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    newest bigint := CASE WHEN before IS NULL THEN 9223372036854775807 ELSE
+        (SELECT t.number - 1 FROM credit_transactions t WHERE t.id = before AND t.org_id = org) END;
+BEGIN
+    IF org <> current_org() THEN
+        PERFORM need_platform_admin();
+    END IF;
+    RETURN QUERY SELECT t.id, credit_transaction_json(t) FROM credit_transactions t
+        WHERE t.org_id = org AND t.number <= newest ORDER BY t.number DESC LIMIT page_limit;
+END
+$$;
+
+-- GET /v1/admin/credits and /v1/me/credits: what stands above the page of transactions.
+CREATE OR REPLACE FUNCTION credit_account_json(org uuid) RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    account credit_accounts;
+BEGIN
+    IF org <> current_org() THEN
+        PERFORM need_platform_admin();
+    END IF;
+    SELECT * INTO account FROM credit_accounts WHERE org_id = org;
+    IF account.org_id IS NULL THEN
+        PERFORM fail('orgs.not_found');
+    END IF;
+    RETURN jsonb_build_object('org_id', account.org_id, 'balance', account.balance,
+                              'available', account.balance - account.held);
+END
+$$;
+
+-- POST /v1/admin/credits/adjust, and hostlerctl credits adjust. Never below zero.
+CREATE OR REPLACE FUNCTION credit_adjust(org uuid, amount bigint, note text) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was bigint;
+    now_is bigint;
+BEGIN
+    PERFORM need_platform_admin();
+    SELECT balance INTO was FROM credit_accounts WHERE org_id = org FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM fail('orgs.not_found', 'There is no organization with this org_id.');
+    END IF;
+    IF amount < 0 AND was::numeric + amount < 0 THEN
+        PERFORM fail('credits.insufficient', format('The balance is %s.', was), '{"status": 409}');
+    END IF;
+    now_is := credit_post(org, amount, 'admin_adjustment', 'user', current_user_id()::text, credit_adjust.note);
+    PERFORM audit('credits.adjust', 'org', org::text, org, jsonb_build_object('balance', was),
+                  jsonb_build_object('balance', now_is, 'amount', amount, 'note', credit_adjust.note));
+    RETURN json_build_object('org_id', org, 'balance', now_is);
+END
+$$;
+
+-- One row of the ledger for every account whose balance changes by what is asked for: by amount, not below zero; or,
+-- without an amount, to zero. Answers how many changed. All accounts are locked, in the order of their ids.
+CREATE OR REPLACE FUNCTION credit_change_all(amount bigint, kind text, note text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    affected bigint;
+BEGIN
+    PERFORM 1 FROM credit_accounts ORDER BY org_id FOR UPDATE;
+    IF amount > 0 AND EXISTS (SELECT 1 FROM credit_accounts WHERE balance > 9223372036854775807 - amount) THEN
+        PERFORM fail('validation.error', 'would pass the bounds of a balance',
+                     '{"field": "amount", "fault": "out_of_range"}');
+    END IF;
+    WITH changes AS (
+        SELECT org_id, CASE WHEN amount IS NULL THEN -balance WHEN amount > 0 THEN amount
+                            ELSE greatest(amount, -greatest(balance, 0)) END AS change
+        FROM credit_accounts),
+    changed AS (
+        UPDATE credit_accounts AS a SET balance = a.balance + c.change, entries = a.entries + 1
+        FROM changes c WHERE c.org_id = a.org_id AND c.change <> 0
+        RETURNING a.org_id, c.change, a.balance, a.entries)
+    INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id, note)
+    SELECT org_id, entries, change, balance, kind, 'user', current_user_id()::text, credit_change_all.note FROM changed;
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN affected;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION credit_bulk_adjust(amount bigint, note text) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    affected bigint;
+BEGIN
+    PERFORM need_platform_admin();
+    affected := credit_change_all(amount, 'admin_bulk_adjustment', note);
+    PERFORM audit('credits.bulk_adjust', 'org', NULL, NULL, NULL,
+                  jsonb_build_object('amount', amount, 'affected', affected, 'note', note));
+    RETURN json_build_object('affected', affected);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION credit_reset_all(note text) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    affected bigint;
+BEGIN
+    PERFORM need_platform_admin();
+    affected := credit_change_all(NULL, 'admin_reset', note);
+    PERFORM audit('credits.reset_all', 'org', NULL, NULL, NULL,
+                  jsonb_build_object('affected', affected, 'note', note));
+    RETURN json_build_object('affected', affected);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION credit_post, credit_hold, credit_release, credit_charge, credit_change_all
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION credit_lock FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION credit_account_json, credit_transaction_page, credit_adjust, credit_bulk_adjust,
+    credit_reset_all
+    FROM hostler_runner;

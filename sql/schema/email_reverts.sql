@@ -1,0 +1,104 @@
+-- The old address of a changed account takes it back, for some days; until then nobody else has it.
+
+-- Ways back: links that went to the old address of an account when another took its place. Until its end the old
+-- address is nobody else's, else a second account would be made to hold it. Whoever locks both locks the user first,
+-- then what was mailed to them: these rows, email_tokens, login_codes.
+CREATE TABLE email_reverts (
+    hash bytea PRIMARY KEY CHECK (length(hash) = 32),
+    user_id uuid NOT NULL REFERENCES users,
+    email text NOT NULL,            -- what comes back
+    asked_at timestamptz NOT NULL,  -- the change that it takes back, and all later ones
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX email_reverts_user ON email_reverts (user_id);
+CREATE INDEX email_reverts_email ON email_reverts (name_key(email));
+CREATE INDEX email_reverts_expiry ON email_reverts (expires_at);
+
+-- Whether a way back of another user leads to the address. A minute longer than the link is good, for one that is
+-- being followed.
+CREATE OR REPLACE FUNCTION email_is_kept(address text, spared uuid) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT EXISTS (SELECT 1 FROM email_reverts WHERE name_key(email) = name_key(address)
+                   AND user_id IS DISTINCT FROM spared AND expires_at > clock_timestamp() - interval '1 minute')
+$$;
+
+-- After the row is written, since only then everybody who had the address has committed. An address that comes
+-- without a proof was set by an administrator, or by the account's end: no way leads back from there.
+CREATE OR REPLACE FUNCTION email_set() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.email_verified_at IS NULL THEN
+        DELETE FROM email_reverts WHERE user_id = NEW.id;
+    END IF;
+    IF email_is_kept(NEW.email, NEW.id) THEN
+        PERFORM fail('auth.email_exists');
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION email_set();
+CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
+    FOR EACH ROW WHEN (name_key(OLD.email) <> name_key(NEW.email)) EXECUTE FUNCTION email_set();
+
+-- Takes an account out of the hands that had it: no session, no password, nothing that was mailed, and no API key
+-- made since then. What the audit log says of it.
+CREATE OR REPLACE FUNCTION account_taken_back(who users, keys_since timestamptz) RETURNS jsonb
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    dead_keys bigint;
+BEGIN
+    UPDATE users SET password_hash = NULL WHERE id = who.id;
+    PERFORM sessions_end(who.id, NULL);  -- before the keys: api_key_create() holds its session
+    DELETE FROM email_tokens WHERE user_id = who.id;
+    DELETE FROM login_codes WHERE user_id = who.id;
+    UPDATE api_keys SET revoked_at = clock_timestamp()
+    WHERE user_id = who.id AND revoked_at IS NULL AND created_at >= keys_since;
+    GET DIAGNOSTICS dead_keys = ROW_COUNT;
+    RETURN jsonb_build_object('password_voided', who.password_hash IS NOT NULL, 'api_keys_revoked', dead_keys);
+END
+$$;
+
+-- Mails the way back to the address that was the user's until now.
+CREATE OR REPLACE FUNCTION email_revert_queue(was users, asked_at timestamptz, mail jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    seconds integer := (mail ->> 'seconds')::integer;
+    over_at timestamptz := clock_timestamp() - interval '1 hour';
+BEGIN
+    -- Each new one takes away some that are over: the table grows no longer than links live.
+    DELETE FROM email_reverts WHERE hash IN (
+        SELECT hash FROM email_reverts WHERE expires_at < over_at ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
+    INSERT INTO email_reverts (hash, user_id, email, asked_at, expires_at)
+    VALUES (decode(mail ->> 'token_hash', 'hex'), was.id, was.email, email_revert_queue.asked_at,
+            clock_timestamp() + make_interval(secs => seconds));
+    PERFORM mail_queue('email_changed', was.email, was.locale,
+                       jsonb_build_object('username', was.username, 'days', ceil(seconds / 86400.0)), mail -> 'secret');
+END
+$$;
+
+-- POST /v1/auth/email/revert, by whoever has the token: the address is the old one again, and whoever changed it is
+-- out. They knew the password or held a session, so neither stays, nor do keys made since they asked for the change.
+-- Ways back of later changes are void with these; one of an earlier change still leads further back.
+CREATE OR REPLACE FUNCTION email_revert(given_hash bytea) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    back email_reverts;
+    who users;
+BEGIN
+    SELECT u.* INTO who FROM users u JOIN email_reverts r ON r.user_id = u.id
+    WHERE r.hash = given_hash AND u.status <> 'deleted' FOR NO KEY UPDATE OF u;
+    SELECT * INTO back FROM email_reverts
+    WHERE hash = given_hash AND user_id = who.id AND expires_at > clock_timestamp();
+    IF back.hash IS NULL THEN
+        PERFORM fail('email.token_invalid', 'The link serves once; ask an administrator when it is too old.');
+    END IF;
+    DELETE FROM email_reverts WHERE user_id = who.id AND asked_at >= back.asked_at;
+    UPDATE users SET email = back.email, email_verified_at = clock_timestamp() WHERE id = who.id;
+    PERFORM audit('auth.email_reverted', 'user', who.id::text, who.personal_org_id,
+                  jsonb_build_object('email_verified', who.email_verified_at IS NOT NULL),
+                  '{"email_verified": true}' || account_taken_back(who, back.asked_at), 'ok', who.id);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION email_is_kept, email_set, account_taken_back, email_revert_queue
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION email_revert FROM hostler_runner;

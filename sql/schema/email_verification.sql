@@ -1,0 +1,154 @@
+-- Mail addresses are verified, and changed, by a token that was mailed to them.
+--
+-- `mail` is what the program says of a mail with a token: {token_hash (hex), seconds (it is valid), secret (what the
+-- mail alone may say, sealed)}.
+
+CREATE TABLE email_tokens (
+    hash bytea PRIMARY KEY CHECK (length(hash) = 32),
+    user_id uuid NOT NULL REFERENCES users,
+    email text NOT NULL,  -- where it was sent: what it verifies
+    is_change boolean NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX email_tokens_user ON email_tokens (user_id);
+CREATE INDEX email_tokens_expiry ON email_tokens (expires_at);
+
+-- Queues the mail with a token for this address of the user.
+CREATE OR REPLACE FUNCTION email_token_queue(who users, address text, is_change boolean, mail jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    seconds integer := (mail ->> 'seconds')::integer;
+BEGIN
+    INSERT INTO email_tokens (hash, user_id, email, is_change, expires_at)
+    VALUES (decode(mail ->> 'token_hash', 'hex'), who.id, address, email_token_queue.is_change,
+            clock_timestamp() + make_interval(secs => seconds));
+    PERFORM mail_queue(CASE WHEN is_change THEN 'change_email' ELSE 'verify_email' END, address, who.locale,
+                       jsonb_build_object('username', who.username, 'minutes', ceil(seconds / 60.0)), mail -> 'secret');
+END
+$$;
+
+-- The mail of a registration counts for the limits of the next ones.
+CREATE OR REPLACE FUNCTION email_verification_first(who uuid, mail jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    new_user users;
+BEGIN
+    SELECT * INTO STRICT new_user FROM users WHERE id = who;
+    INSERT INTO attempts (kind, subject) VALUES ('email.minute', who::text), ('email.hour', who::text);
+    PERFORM email_token_queue(new_user, new_user.email, false, mail);
+END
+$$;
+
+-- POST /v1/auth/email/verify/send. Nothing happens when the address is verified already.
+CREATE OR REPLACE FUNCTION email_verification_send(mail jsonb, most_per_minute integer, most_per_hour integer)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    me users;
+BEGIN
+    SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    IF me.email_verified_at IS NOT NULL THEN
+        RETURN;
+    END IF;
+    PERFORM attempt_or_fail('email.minute', me.id::text, most_per_minute, interval '1 minute', 'email.rate_limited');
+    PERFORM attempt_or_fail('email.hour', me.id::text, most_per_hour, interval '1 hour', 'email.rate_limited');
+    PERFORM email_token_queue(me, me.email, false, mail);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION email_is_taken(address text, spared uuid) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT EXISTS (SELECT 1 FROM users WHERE name_key(email) = name_key(address) AND status <> 'deleted'
+                   AND id <> spared) OR email_is_kept(address, spared)
+$$;
+
+-- POST /v1/me/email. The newest address that was asked for is the one; nothing happens when it is verified already.
+CREATE OR REPLACE FUNCTION email_change_begin(address text, checked_hash text, mail jsonb, most_per_hour integer,
+    terms jsonb)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    me users := own_row_locked(checked_hash, terms);
+BEGIN
+    IF email_is_taken(address, me.id) THEN
+        PERFORM fail('auth.email_exists');
+    ELSIF address = me.email AND me.email_verified_at IS NOT NULL THEN
+        RETURN;
+    END IF;
+    PERFORM attempt_or_fail('email.change', me.id::text, most_per_hour, interval '1 hour', 'email.rate_limited');
+    DELETE FROM email_tokens t WHERE t.user_id = me.id AND t.is_change;
+    PERFORM email_token_queue(me, address, true, mail);
+END
+$$;
+
+-- Marks the address of a user as verified; says so when it was not.
+CREATE OR REPLACE FUNCTION email_verified(who users) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE users SET email_verified_at = clock_timestamp() WHERE id = who.id AND email_verified_at IS NULL;
+    IF FOUND THEN
+        PERFORM audit('auth.email_verified', 'user', who.id::text, who.personal_org_id, '{"email_verified": false}',
+                      '{"email_verified": true}', 'ok', who.id);
+    END IF;
+END
+$$;
+
+-- A confirmed change: the tokens and codes that went to the old address are void. The audit log names no address.
+CREATE OR REPLACE FUNCTION email_change_finish(was users, address text, asked_at timestamptz, mail jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF email_is_taken(address, was.id) THEN
+        PERFORM fail('auth.email_exists');
+    END IF;
+    BEGIN
+        UPDATE users SET email = address, email_verified_at = clock_timestamp() WHERE id = was.id;
+    EXCEPTION WHEN unique_violation THEN
+        PERFORM fail('auth.email_exists');
+    END;
+    DELETE FROM email_tokens WHERE user_id = was.id;
+    DELETE FROM login_codes WHERE user_id = was.id;
+    IF was.email_verified_at IS NOT NULL AND name_key(was.email) <> name_key(address) THEN
+        PERFORM email_revert_queue(was, asked_at, mail);
+    END IF;
+    PERFORM audit('auth.email_changed', 'user', was.id::text, was.personal_org_id,
+                  jsonb_build_object('email_verified', was.email_verified_at IS NOT NULL),
+                  '{"email_verified": true}', 'ok', was.id);
+END
+$$;
+
+-- POST /v1/auth/email/verify/confirm, by whoever has the token. It serves once.
+CREATE OR REPLACE FUNCTION email_confirm(given_hash bytea, mail jsonb, token_seconds integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    token email_tokens;
+    who users;
+BEGIN
+    SELECT u.* INTO who FROM users u JOIN email_tokens t ON t.user_id = u.id
+    WHERE t.hash = given_hash AND u.status <> 'deleted' FOR NO KEY UPDATE OF u;
+    DELETE FROM email_tokens AS t
+    WHERE t.hash = given_hash AND t.user_id = who.id AND t.expires_at > clock_timestamp()
+    RETURNING t.hash, t.user_id, t.email, t.is_change, t.expires_at INTO token;
+    IF token.hash IS NULL OR (NOT token.is_change AND who.email <> token.email) THEN
+        PERFORM fail('email.token_invalid', 'POST /v1/auth/email/verify/send mails another one.');
+    ELSIF token.is_change THEN
+        PERFORM email_change_finish(who, token.email, token.expires_at - make_interval(secs => token_seconds), mail);
+    ELSE
+        PERFORM email_verified(who);
+    END IF;
+END
+$$;
+
+-- A login by code that is the first proof of an address: whoever registered it, perhaps to lie in wait for its owner,
+-- has nothing any more.
+CREATE OR REPLACE FUNCTION email_first_proved(who users) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE users SET email_verified_at = clock_timestamp() WHERE id = who.id;
+    PERFORM audit('auth.email_verified', 'user', who.id::text, who.personal_org_id, '{"email_verified": false}',
+                  '{"email_verified": true}' || account_taken_back(who, '-infinity'), 'ok', who.id);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION email_token_queue, email_verification_first, email_is_taken, email_verified,
+    email_change_finish, email_first_proved
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION email_verification_send, email_change_begin, email_confirm FROM hostler_runner;

@@ -1,0 +1,126 @@
+-- What an organization may: overrides, and the one resolver that every limit comes from.
+
+CREATE TABLE entitlement_overrides (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs,
+    key text NOT NULL,
+    value text NOT NULL,
+    value_type text NOT NULL CHECK (value_type IN ('integer', 'boolean', 'string')),
+    reason text,
+    expires_at timestamptz,
+    created_by_user_id uuid NOT NULL REFERENCES users,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (org_id, key)
+);
+SELECT make_tenant_table('entitlement_overrides');
+GRANT SELECT ON entitlement_overrides TO hostler_api, hostler_runner;
+
+CREATE OR REPLACE FUNCTION entitlement_override_json(o entitlement_overrides) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', o.id, 'org_id', o.org_id, 'key', o.key, 'value', o.value,
+        'value_type', o.value_type, 'reason', o.reason, 'expires_at', rfc3339(o.expires_at),
+        'created_by_user_id', o.created_by_user_id, 'created_at', rfc3339(o.created_at))
+$$;
+
+-- What stands above settings and defaults: an override that has not expired, else the active plan's. For definers.
+CREATE OR REPLACE FUNCTION entitlements_granted(org uuid)
+RETURNS TABLE (key text, value text, value_type text, source text, expires_at timestamptz)
+LANGUAGE sql STABLE AS $$
+    SELECT DISTINCT ON (g.key) g.key, g.value, g.value_type, g.source, g.expires_at FROM (
+        SELECT o.key, o.value, o.value_type, 'override' AS source, o.expires_at, 1 AS rank
+        FROM entitlement_overrides o
+        WHERE o.org_id = org AND (o.expires_at IS NULL OR o.expires_at > clock_timestamp())
+        UNION ALL
+        SELECT e.key, e.value, e.value_type, 'plan', s.current_period_end, 2
+        FROM subscriptions s JOIN plan_entitlements e ON e.plan_id = s.plan_id
+        WHERE s.org_id = org AND s.status = 'active'
+              AND s.current_period_start <= clock_timestamp() AND s.current_period_end > clock_timestamp()) AS g
+    ORDER BY g.key, g.rank
+$$;
+
+-- A limit for an organization: what was granted, else what the settings say.
+CREATE OR REPLACE FUNCTION entitlement_integer(org uuid, wanted_key text, setting bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN coalesce((SELECT g.value::bigint FROM entitlements_granted(org) g
+                     WHERE g.key = wanted_key AND g.value_type = 'integer'), setting);
+END
+$$;
+
+-- GET /v1/entitlements. known: [{key, value, value_type, source}] of the settings that are limits.
+CREATE OR REPLACE FUNCTION entitlement_list(wanted_org uuid, known json) RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    org uuid := coalesce(wanted_org, current_org());
+BEGIN
+    IF org <> current_org() AND NOT is_platform_admin() AND NOT EXISTS
+        (SELECT 1 FROM org_members m WHERE m.org_id = org AND m.user_id = current_user_id()) THEN
+        PERFORM fail('orgs.not_found');
+    END IF;
+    IF NOT EXISTS (SELECT 1 FROM orgs WHERE id = org) THEN
+        PERFORM fail('orgs.not_found');
+    END IF;
+    RETURN coalesce((
+        SELECT json_agg(json_build_object('key', coalesce(g.key, k.key), 'value', coalesce(g.value, k.value),
+            'value_type', coalesce(g.value_type, k.value_type), 'source', coalesce(g.source, k.source),
+            'expires_at', rfc3339(g.expires_at)) ORDER BY coalesce(g.key, k.key))
+        FROM entitlements_granted(org) g
+        FULL JOIN json_to_recordset(known) AS k(key text, value text, value_type text, source text) ON k.key = g.key),
+        '[]');
+END
+$$;
+
+-- POST /v1/entitlement-overrides: one an organization and key; is_new tells 201 from 200.
+CREATE OR REPLACE FUNCTION entitlement_override_set(wanted jsonb, OUT is_new boolean, OUT item json)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    org uuid := (wanted ->> 'org_id')::uuid;
+    was entitlement_overrides;
+    now_is entitlement_overrides;
+BEGIN
+    PERFORM need_platform_admin();
+    PERFORM 1 FROM credit_accounts WHERE org_id = org FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM fail('validation.error', 'there is no such organization', '{"field": "org_id", "fault": "unknown"}');
+    END IF;
+    SELECT * INTO was FROM entitlement_overrides WHERE org_id = org AND key = wanted ->> 'key';
+    INSERT INTO entitlement_overrides (org_id, key, value, value_type, reason, expires_at, created_by_user_id)
+    VALUES (org, wanted ->> 'key', wanted ->> 'value', wanted ->> 'value_type', wanted ->> 'reason',
+            (wanted ->> 'expires_at')::timestamptz, current_user_id())
+    ON CONFLICT (org_id, key) DO UPDATE SET value = excluded.value, value_type = excluded.value_type,
+        reason = excluded.reason, expires_at = excluded.expires_at, created_by_user_id = excluded.created_by_user_id
+    RETURNING * INTO now_is;
+    is_new := was.id IS NULL;
+    item := entitlement_override_json(now_is);
+    PERFORM audit('entitlements.override_set', 'entitlement_override', now_is.id::text, org,
+        CASE WHEN is_new THEN NULL ELSE entitlement_override_json(was)::jsonb END, item::jsonb);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION entitlement_override_page(org uuid, page_limit integer, before uuid)
+RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM need_platform_admin();
+    IF NOT EXISTS (SELECT 1 FROM orgs WHERE orgs.id = org) THEN
+        PERFORM fail('orgs.not_found');
+    END IF;
+    RETURN QUERY SELECT o.id, entitlement_override_json(o) FROM entitlement_overrides o
+        WHERE o.org_id = org AND (before IS NULL OR o.id < before) ORDER BY o.id DESC LIMIT page_limit;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION entitlement_override_delete(wanted uuid, org uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was entitlement_overrides;
+BEGIN
+    PERFORM need_platform_admin();
+    DELETE FROM entitlement_overrides WHERE id = wanted AND (org IS NULL OR org_id = org) RETURNING * INTO was;
+    IF was.id IS NULL THEN
+        PERFORM fail('entitlement_overrides.not_found');
+    END IF;
+    PERFORM audit('entitlements.override_deleted', 'entitlement_override', was.id::text, was.org_id,
+                  entitlement_override_json(was)::jsonb);
+END
+$$;

@@ -1,0 +1,151 @@
+-- What every topic stands on: versions of the schema, ids, errors, times, names, search words, pages.
+-- Made by hostlerctl migrate as hostler_owner. The roles exist already: they belong to the cluster and are made by
+-- hostlerctl setup-database.
+
+GRANT USAGE ON SCHEMA public TO hostler_api, hostler_runner;
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+
+ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO hostler_api, hostler_runner;
+
+CREATE TABLE schema_migrations (
+    version text PRIMARY KEY CHECK (version ~ '^[0-9]{5}$'),
+    name text NOT NULL,
+    checksum bytea NOT NULL,
+    -- The oldest schema whose programs still work on this one: during an upgrade both are at work.
+    compatible_from text NOT NULL CHECK (compatible_from ~ '^[0-9]{5}$' AND compatible_from <= version),
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+GRANT SELECT ON schema_migrations TO hostler_api, hostler_runner;
+
+-- Whose functions the database has: replaced by hostlerctl migrate when their text is another.
+CREATE TABLE schema_functions (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    checksum bytea NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- UUIDv7 with microseconds (RFC 9562 method 3): ids made by one session one after the other are in
+-- order, and an id is also a time by the database's clock: its milliseconds, the version, 12 bits of their fraction.
+-- One expression that looks at the clock once, so that Postgres puts it into the statements whose default it is.
+CREATE OR REPLACE FUNCTION uuidv7() RETURNS uuid
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+    SELECT (left(overlay(lpad(to_hex(trunc(extract(epoch FROM clock_timestamp()) * 65536000)::bigint), 16, '0')
+                         PLACING '7' FROM 13 FOR 0), 16)
+            || substr(gen_random_uuid()::text, 20))::uuid
+$$;
+
+-- The least id of a moment: bounds of partitions and of time filters over ids.
+CREATE OR REPLACE FUNCTION uuidv7_floor(moment timestamptz) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (lpad(to_hex((extract(epoch FROM moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$$;
+
+-- Times as clients see them: RFC 3339, UTC, milliseconds.
+CREATE OR REPLACE FUNCTION rfc3339(moment timestamptz) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+
+-- Ends the transaction with an error of the API: code as on the wire, detail for the client, members
+-- for the problem document ("retry_after" becomes the header, "field" and "fault" a fault of the input, "status" the
+-- status where a code has two).
+CREATE OR REPLACE FUNCTION fail(code text, detail text DEFAULT '', members jsonb DEFAULT '{}') RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'HS000', MESSAGE = code, DETAIL = detail, HINT = members::text;
+END
+$$;
+
+-- Case-insensitive identity of logins, usernames and addresses.
+CREATE OR REPLACE FUNCTION name_key(name text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT lower(normalize(name, NFKC) COLLATE "und-x-icu")
+$$;
+
+-- Words for the search index. Chinese, Japanese and Korean text has no spaces: each pair of its
+-- characters becomes a word, so that a word of two characters is found. At most the first 32,768
+-- characters count, so that the index entry stays below the megabyte that a tsvector may have.
+CREATE OR REPLACE FUNCTION search_words(content text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    t text := left(content, 32768);
+BEGIN
+    IF t !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]' THEN
+        RETURN t;
+    END IF;
+    RETURN regexp_replace(t, '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g') || ' ' ||
+        regexp_replace(
+            regexp_replace(
+                t, '(^|[^\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])',
+                '\1\2 ', 'g'),
+            '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g');
+END
+$$;
+
+CREATE OR REPLACE FUNCTION search_vector(content text) RETURNS tsvector
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN to_tsvector('pg_catalog.simple', search_words(content));
+END
+$$;
+
+-- What somebody typed, as a query: every word must occur, at least as the beginning of one. Null
+-- when nothing of it is a word.
+CREATE OR REPLACE FUNCTION search_query(typed text) RETURNS tsquery
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+    SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || ''':*', ' & ')::tsquery
+    FROM unnest(to_tsvector('pg_catalog.simple', search_words(left(typed, 500)))) AS word(lexeme, positions, weights)
+    WHERE length(lexeme) > 1 OR typed !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2}'
+$$;
+
+-- A page of a list, from rows read one further than page_limit: those that fit into 4 MiB of text, at least one, as
+-- an array; and the id of the last of them when more exist.
+CREATE OR REPLACE FUNCTION page_of(ids uuid[], items json[], page_limit integer) RETURNS TABLE (body text, next uuid)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce('[' || string_agg(item, ',' ORDER BY n) || ']', '[]'),
+           CASE WHEN max(n) < cardinality(ids) THEN ids[max(n)] END
+    FROM (SELECT n, item::text AS item, sum(octet_length(item::text)) OVER (ORDER BY n) AS bytes
+          FROM unnest(items) WITH ORDINALITY AS read(item, n)) AS sized
+    WHERE n <= page_limit AND (n = 1 OR bytes <= 4194304)
+$$;
+
+CREATE EXTENSION IF NOT EXISTS btree_gin;
+
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+
+-- Every piece of one or two characters, for searches in which trigrams find nothing to look up. Costs so much that a
+-- plan evaluates it for few rows only.
+CREATE OR REPLACE FUNCTION short_pieces(content text) RETURNS text[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 2000 AS $$
+    SELECT array_agg(DISTINCT substr(content, i, n))
+    FROM generate_series(1, length(content)) AS i, generate_series(1, 2) AS n
+$$;
+
+CREATE OR REPLACE FUNCTION utc_day(moment timestamptz) RETURNS date
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (moment AT TIME ZONE 'UTC')::date
+$$;
+
+CREATE OR REPLACE FUNCTION uuidv7_at(us bigint) RETURNS uuid
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+    SELECT (lpad(to_hex(us / 1000), 12, '0') || '7' || lpad(to_hex(us % 1000 * 4096 / 1000), 3, '0')
+            || substr(gen_random_uuid()::text, 20))::uuid
+$$;
+
+-- A sum as a bigint: the largest, when it is larger.
+CREATE OR REPLACE FUNCTION saturated(total numeric) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT least(total, 9223372036854775807)::bigint
+$$;
+
+-- The network of an address, as counters take it: one host is an address of version 4, also in its form of version 6,
+-- or 64 bits of version 6, which is what a client gets.
+CREATE OR REPLACE FUNCTION network_of(address inet) RETURNS inet
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT CASE WHEN family(address) = 4 THEN set_masklen(address, 32)
+        WHEN set_masklen(address, 128) << '::ffff:0:0/96'
+        THEN '0.0.0.0'::inet + (set_masklen(address, 128) - '::ffff:0:0'::inet)
+        ELSE network(set_masklen(address, 64))::inet END
+$$;

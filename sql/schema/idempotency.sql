@@ -1,0 +1,85 @@
+-- The first answers of calls that carried an Idempotency-Key, kept a day, written with their effect.
+
+-- slot: SHA-256 of caller, path and key. The answer itself is sealed in secrets (kind idempotency).
+CREATE TABLE idempotency_records (
+    slot bytea PRIMARY KEY CHECK (length(slot) = 32),
+    org_id uuid NOT NULL,
+    body_hash bytea NOT NULL CHECK (length(body_hash) = 32),
+    secret_id uuid NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX idempotency_records_age ON idempotency_records (created_at);
+SELECT make_tenant_table('idempotency_records');
+
+-- The caller is the API key, or the user in the organization. call_hash: SHA-256 of path and key.
+CREATE OR REPLACE FUNCTION idempotency_slot(call_hash bytea) RETURNS bytea
+LANGUAGE sql STABLE AS $$
+    SELECT sha256(call_hash || convert_to(
+        coalesce('key ' || (current_request() ->> 'api_key_id'),
+                 'user ' || current_user_id() || ' in ' || current_org()), 'UTF8'))
+$$;
+
+CREATE OR REPLACE FUNCTION idempotency_age_max() RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT interval '24 hours' $$;
+
+-- Begins a call: nobody else runs it until this transaction ends. Answers the sealed first answer, or nulls; and an
+-- id for the one to come.
+CREATE OR REPLACE FUNCTION idempotency_begin(call_hash bytea, wanted_body_hash bytea,
+    OUT secret_id uuid, OUT key_version integer, OUT wrapped_key bytea, OUT sealed bytea, OUT new_secret_id uuid)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own_slot bytea := idempotency_slot(call_hash);
+    first_body_hash bytea;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('idempotency ' || encode(own_slot, 'hex'), 0)) THEN
+        PERFORM fail('idempotency.in_progress', 'The first call with this Idempotency-Key is still running.',
+                     '{"retry_after": 1}');
+    END IF;
+    -- A statement of its own, so that it sees what the last holder of the lock committed.
+    SELECT r.body_hash, s.id, s.key_version, s.wrapped_key, s.sealed
+    INTO first_body_hash, secret_id, key_version, wrapped_key, sealed
+    FROM idempotency_records r JOIN secrets s ON s.id = r.secret_id
+    WHERE r.slot = own_slot AND r.created_at > clock_timestamp() - idempotency_age_max();
+    IF first_body_hash <> wanted_body_hash THEN
+        PERFORM fail('idempotency.key_reused', 'This Idempotency-Key belongs to another body; take a new one.');
+    END IF;
+    new_secret_id := uuidv7();
+END
+$$;
+
+-- Keeps the answer of the call that this transaction began. secret: {id, key_version, wrapped_key, sealed}, bytes in
+-- base64, sealed for the caller's organization.
+CREATE OR REPLACE FUNCTION idempotency_keep(call_hash bytea, body_hash bytea, secret jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own_slot bytea := idempotency_slot(call_hash);
+BEGIN
+    -- One that is older than a day may still be there.
+    WITH old AS (DELETE FROM idempotency_records r WHERE r.slot = own_slot RETURNING r.secret_id)
+    DELETE FROM secrets s USING old WHERE s.id = old.secret_id;
+    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+    VALUES ((secret ->> 'id')::uuid, current_org(), 'idempotency', (secret ->> 'key_version')::integer,
+            decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
+    INSERT INTO idempotency_records (slot, org_id, body_hash, secret_id)
+    VALUES (own_slot, current_org(), idempotency_keep.body_hash, (secret ->> 'id')::uuid);
+END
+$$;
+
+-- Takes away what is older than a day, at most so many. For the daemon's upkeep.
+CREATE OR REPLACE FUNCTION idempotency_prune(at_most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    ended timestamptz := clock_timestamp() - idempotency_age_max();
+    old_slots bytea[];
+    old_secrets uuid[];
+BEGIN
+    SELECT array_agg(o.slot), array_agg(o.secret_id) INTO old_slots, old_secrets
+    FROM (SELECT r.slot, r.secret_id FROM idempotency_records r WHERE r.created_at <= ended
+          ORDER BY r.created_at LIMIT at_most FOR UPDATE SKIP LOCKED) AS o;
+    DELETE FROM idempotency_records WHERE slot = ANY (old_slots);
+    DELETE FROM secrets WHERE id = ANY (old_secrets);
+    RETURN coalesce(cardinality(old_slots), 0);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION idempotency_prune FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION idempotency_begin, idempotency_keep FROM hostler_runner;

@@ -1,0 +1,174 @@
+-- Invitations into organizations: one open one an address, which ends with its inviter's right to invite.
+
+CREATE TABLE org_invitations (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs,
+    email text NOT NULL,
+    role text NOT NULL CHECK (role IN ('member', 'admin')),
+    invited_by_user_id uuid NOT NULL REFERENCES users,
+    token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+    expires_at timestamptz NOT NULL DEFAULT clock_timestamp() + interval '7 days',
+    accepted_at timestamptz,
+    revoked_at timestamptz,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ended_at timestamptz,  -- it was over, or its inviter had lost the right, when its address was invited again
+    CHECK (accepted_at IS NULL OR revoked_at IS NULL),
+    CHECK (num_nonnulls(accepted_at, revoked_at, ended_at) <= 1)
+);
+CREATE INDEX org_invitations_inviter ON org_invitations (invited_by_user_id);
+CREATE INDEX org_invitations_open ON org_invitations (org_id, id)
+    WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
+CREATE UNIQUE INDEX org_invitations_one_an_address ON org_invitations (org_id, name_key(email))
+    WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
+SELECT make_tenant_table('org_invitations');
+
+CREATE OR REPLACE FUNCTION invitation_json(i org_invitations) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', i.id, 'org_id', i.org_id, 'email', i.email, 'role', i.role,
+        'invited_by_user_id', i.invited_by_user_id, 'expires_at', rfc3339(i.expires_at),
+        'created_at', rfc3339(i.created_at))
+$$;
+
+-- POST …/invitations. secret: {"token"} sealed for the mail (mail_queue).
+CREATE OR REPLACE FUNCTION invitation_create(new_email text, new_role text, new_hash bytea, secret jsonb,
+                                  terms jsonb DEFAULT '{"seconds": 604800}') RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own_role text := org_hold('org.members.manage');
+    place orgs;
+    inviter users;
+    invitee users;
+    is_member boolean;
+    is_open boolean;
+    made org_invitations;
+BEGIN
+    SELECT * INTO STRICT place FROM orgs WHERE id = current_org();
+    IF place.type = 'personal' THEN
+        PERFORM fail('orgs.personal', 'POST /v1/orgs makes a workspace, which takes members.');
+    END IF;
+    SELECT * INTO STRICT inviter FROM users WHERE id = current_user_id();
+    SELECT * INTO invitee FROM users u WHERE name_key(u.email) = name_key(new_email) AND u.status <> 'deleted';
+    UPDATE org_invitations i SET ended_at = clock_timestamp()
+    WHERE i.org_id = place.id AND name_key(i.email) = name_key(new_email) AND i.accepted_at IS NULL
+          AND i.revoked_at IS NULL AND i.ended_at IS NULL AND NOT invitation_serves(i);
+    -- In one look: who accepts meanwhile is either still invited or a member.
+    SELECT EXISTS (SELECT 1 FROM org_members WHERE org_id = place.id AND user_id = invitee.id),
+           EXISTS (SELECT 1 FROM org_invitations i
+                   WHERE i.org_id = place.id AND name_key(i.email) = name_key(new_email) AND i.accepted_at IS NULL
+                         AND i.revoked_at IS NULL AND i.ended_at IS NULL)
+    INTO is_member, is_open;
+    IF is_member THEN
+        PERFORM fail('invitations.already_member');
+    ELSIF is_open THEN
+        PERFORM fail('invitations.exists', 'DELETE it first to send another one.');
+    END IF;
+    PERFORM invitation_count(inviter.id, new_email, terms);
+    INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash, expires_at)
+    VALUES (place.id, new_email, new_role, inviter.id, new_hash,
+            clock_timestamp() + make_interval(secs => (terms ->> 'seconds')::integer)) RETURNING * INTO made;
+    PERFORM mail_queue('invitation', new_email, coalesce(invitee.locale, inviter.locale), jsonb_build_object(
+        'org_name', place.name, 'inviter', inviter.username, 'role', new_role,
+        'expires_at', rfc3339(made.expires_at)), secret);
+    PERFORM audit('invitations.create', 'invitation', made.id::text, place.id, NULL, invitation_json(made)::jsonb);
+    RETURN invitation_json(made);
+END
+$$;
+
+-- GET …/invitations: those that nobody accepted or revoked and whose inviter may still invite; expires_at tells
+-- whether one still serves.
+CREATE OR REPLACE FUNCTION invitation_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT i.id, invitation_json(i) FROM org_invitations i
+    WHERE i.org_id = current_org() AND i.accepted_at IS NULL AND i.revoked_at IS NULL AND i.ended_at IS NULL
+          AND (before IS NULL OR i.id < before) AND inviter_may_invite(i.org_id, i.invited_by_user_id)
+    ORDER BY i.id DESC LIMIT page_limit;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION invitation_revoke(invitation uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was org_invitations;
+BEGIN
+    UPDATE org_invitations SET revoked_at = clock_timestamp()
+    WHERE id = invitation AND org_id = current_org() AND accepted_at IS NULL AND revoked_at IS NULL
+          AND ended_at IS NULL
+    RETURNING * INTO was;
+    IF was.id IS NULL THEN
+        PERFORM fail('invitations.not_found');
+    END IF;
+    PERFORM audit('invitations.revoke', 'invitation', was.id::text, was.org_id, invitation_json(was)::jsonb);
+END
+$$;
+
+-- POST /v1/org-invitations/{token}/accept: by the user whose verified mail address it was sent to.
+CREATE OR REPLACE FUNCTION invitation_accept(given_hash bytea) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    i org_invitations;
+    me users;
+BEGIN
+    SELECT * INTO i FROM org_invitations WHERE token_hash = given_hash FOR UPDATE;
+    IF i.id IS NULL OR i.revoked_at IS NOT NULL THEN
+        PERFORM fail('invitations.not_found');
+    END IF;
+    SELECT * INTO STRICT me FROM users WHERE id = current_user_id();
+    IF name_key(me.email) <> name_key(i.email) THEN
+        PERFORM fail('invitations.email_mismatch', 'Log in as the user who has that address.');
+    ELSIF me.email_verified_at IS NULL THEN
+        PERFORM fail('invitations.email_mismatch', 'Verify your address first: POST /v1/auth/email/verify/send.');
+    ELSIF i.accepted_at IS NOT NULL THEN
+        PERFORM fail('invitations.already_accepted');
+    ELSIF NOT invitation_serves(i) THEN
+        PERFORM fail('invitations.expired', 'Ask for another one.');
+    END IF;
+    INSERT INTO org_members (org_id, user_id, role) VALUES (i.org_id, me.id, i.role) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM fail('invitations.already_member');
+    END IF;
+    UPDATE org_invitations SET accepted_at = clock_timestamp() WHERE id = i.id;
+    PERFORM audit('invitations.accept', 'invitation', i.id::text, i.org_id, NULL,
+                  jsonb_build_object('user_id', me.id, 'role', i.role));
+END
+$$;
+
+CREATE OR REPLACE FUNCTION inviter_may_invite(org uuid, inviter uuid) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT 1 FROM org_members m JOIN users u ON u.id = m.user_id
+                   WHERE m.org_id = org AND m.user_id = inviter AND u.status = 'active'
+                         AND 'org.members.manage' = ANY (role_permissions(m.role)))
+$$;
+
+-- Whether somebody may still accept it: it ends with its inviter's right to invite.
+CREATE OR REPLACE FUNCTION invitation_serves(i org_invitations) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT num_nonnulls(i.accepted_at, i.revoked_at, i.ended_at) = 0 AND i.expires_at > clock_timestamp()
+        AND inviter_may_invite(i.org_id, i.invited_by_user_id)
+$$;
+
+-- Counts an invitation over all organizations of its inviter and all inviters of its recipient.
+CREATE OR REPLACE FUNCTION invitation_count(inviter uuid, recipient text, terms jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    inviter_most integer := coalesce((terms ->> 'inviter_day')::integer, 0);
+    recipient_most integer := coalesce((terms ->> 'recipient_day')::integer, 0);
+BEGIN
+    IF inviter_most > 0 THEN
+        PERFORM attempt_or_fail('invitations.by', inviter::text, inviter_most, interval '1 day',
+                                'invitations.rate_limited');
+    END IF;
+    IF recipient_most > 0 THEN
+        BEGIN
+            PERFORM attempt_or_fail('invitations.to', name_key(recipient), recipient_most, interval '1 day',
+                                    'invitations.rate_limited');
+        EXCEPTION WHEN SQLSTATE 'HS000' THEN
+            -- When others invited the address is not this inviter's to know: a whole day suffices in any case.
+            PERFORM fail('invitations.rate_limited', '', '{"retry_after": 86400}');
+        END;
+    END IF;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION invitation_create, invitation_page, invitation_revoke, invitation_accept
+    FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION inviter_may_invite, invitation_serves, invitation_count FROM hostler_api, hostler_runner;

@@ -1,0 +1,168 @@
+-- From which addresses an organization may be used. Enforced inside authenticate(), which reads orgs.ip_rule_count
+-- anyway and looks further only when it is not 0.
+
+CREATE TABLE ip_rules (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs ON DELETE CASCADE,
+    type text NOT NULL CHECK (type IN ('allowlist', 'blocklist')),
+    cidr cidr NOT NULL,
+    note text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Which rules hold an address is asked by its prefixes, 33 or 129 look-ups here, however many rules there are.
+    CONSTRAINT ip_rules_once UNIQUE (org_id, type, cidr)
+);
+CREATE INDEX ip_rules_org ON ip_rules (org_id, id);
+SELECT make_tenant_table('ip_rules');
+GRANT SELECT ON ip_rules TO hostler_api;
+
+-- The organization's count, in the transaction of the rule; its row's lock also makes two changes follow each other.
+CREATE OR REPLACE FUNCTION ip_rule_counted() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE orgs SET ip_rule_count = ip_rule_count + CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END
+    WHERE id = coalesce(NEW.org_id, OLD.org_id);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER ip_rule_counted AFTER INSERT OR DELETE ON ip_rules FOR EACH ROW EXECUTE FUNCTION ip_rule_counted();
+
+-- Every network that holds the address.
+CREATE OR REPLACE FUNCTION ip_prefixes(address inet) RETURNS cidr[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT array_agg(network(set_masklen(address, bits)))
+    FROM generate_series(0, CASE family(address) WHEN 4 THEN 32 ELSE 128 END) AS bits
+$$;
+
+-- Whether the organization's rules let the address in: no blocklist rule holds it and, when there is any allowlist
+-- rule, one of those does. An address that is not known is let in by no rule.
+CREATE OR REPLACE FUNCTION ip_admits(org uuid, address inet) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER COST 1000 SET search_path = public, pg_catalog AS $$
+DECLARE
+    networks cidr[] := ip_prefixes(address);
+BEGIN
+    IF address IS NULL THEN
+        RETURN NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org);
+    END IF;
+    IF EXISTS (SELECT FROM ip_rules r
+               WHERE r.org_id = org AND r.type = 'blocklist' AND r.cidr = ANY (networks)) THEN
+        RETURN false;
+    END IF;
+    RETURN EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist' AND r.cidr = ANY (networks))
+        OR NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist');
+END
+$$;
+
+-- The same of an organization that path or query names. Whoever has no business there is told so elsewhere.
+CREATE OR REPLACE FUNCTION ip_admits_named(named uuid, address inet, who uuid, is_admin boolean) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT NOT EXISTS (
+        SELECT FROM orgs o
+        WHERE o.id = named AND o.ip_rule_count > 0
+          AND (is_admin OR EXISTS (SELECT FROM org_members m WHERE m.org_id = o.id AND m.user_id = who))
+          AND NOT ip_admits(o.id, address))
+$$;
+
+-- Raises risk.rejected for whoever looks risky (context: is_risky) and is no platform admin. For what finds out only
+-- by itself who calls: logging in, refreshing.
+CREATE OR REPLACE FUNCTION risk_check(who uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF current_request() ? 'is_risky'
+       AND NOT coalesce((SELECT u.platform_admin FROM users u WHERE u.id = who), false) THEN
+        PERFORM fail('risk.rejected');
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION ip_rule_json(rule ip_rules) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('id', rule.id, 'org_id', rule.org_id, 'type', rule.type, 'cidr', rule.cidr,
+        'note', rule.note, 'created_at', rfc3339(rule.created_at))
+$$;
+
+CREATE OR REPLACE FUNCTION ip_rule_lockout_fail() RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM fail('ip_rules.would_lock_out',
+        format('Your address %s would not be let in any more. To do it all the same, say force.',
+               host(request_ip())));
+END
+$$;
+
+-- POST /v1/ip-rules.
+CREATE OR REPLACE FUNCTION ip_rule_create(rule_type text, network cidr, rule_note text, is_forced boolean) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    made ip_rules;
+BEGIN
+    INSERT INTO ip_rules (org_id, type, cidr, note) VALUES (current_org(), rule_type, network, rule_note)
+    ON CONFLICT ON CONSTRAINT ip_rules_once DO NOTHING
+    RETURNING id, org_id, type, cidr, note, created_at INTO made;
+    IF made.id IS NULL THEN
+        PERFORM fail('ip_rules.exists', format('The %s has %s already.', rule_type, network));
+    END IF;
+    IF NOT is_forced AND NOT ip_admits(made.org_id, request_ip()) THEN
+        PERFORM ip_rule_lockout_fail();
+    END IF;
+    PERFORM audit('ip_rules.create', 'ip_rule', made.id::text, made.org_id, NULL, ip_rule_json(made)::jsonb);
+    RETURN ip_rule_json(made);
+END
+$$;
+
+-- DELETE /v1/ip-rules/{rule_id}.
+CREATE OR REPLACE FUNCTION ip_rule_delete(rule uuid, is_forced boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was ip_rules;
+BEGIN
+    DELETE FROM ip_rules r WHERE r.id = rule AND r.org_id = current_org()
+    RETURNING r.id, r.org_id, r.type, r.cidr, r.note, r.created_at INTO was;
+    IF was.id IS NULL THEN
+        PERFORM fail_missing('ip_rules.not_found', 'ip_rules', rule);
+    END IF;
+    IF NOT is_forced AND NOT ip_admits(was.org_id, request_ip()) THEN
+        PERFORM ip_rule_lockout_fail();
+    END IF;
+    PERFORM audit('ip_rules.delete', 'ip_rule', was.id::text, was.org_id, ip_rule_json(was)::jsonb);
+END
+$$;
+
+-- An organization as an operator names it: by its id, its slug, or a login for somebody's personal one.
+CREATE OR REPLACE FUNCTION org_of_operator(named text) RETURNS uuid
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    found uuid;
+BEGIN
+    SELECT o.id INTO found FROM orgs o WHERE o.slug = named OR o.id::text = named;
+    IF found IS NULL THEN
+        SELECT u.personal_org_id INTO found FROM users u WHERE u.id = user_named(named);
+    END IF;
+    IF found IS NULL THEN
+        PERFORM fail('orgs.not_found');
+    END IF;
+    RETURN found;
+END
+$$;
+
+-- hostlerctl ip-rules delete: the way out of a lock-out. rule: one of them, or null for all. Answers how many went.
+CREATE OR REPLACE FUNCTION ip_rules_remove(named text, rule uuid) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    org uuid := org_of_operator(named);
+    was ip_rules;
+    count integer := 0;
+BEGIN
+    FOR was IN DELETE FROM ip_rules r WHERE r.org_id = org AND (rule IS NULL OR r.id = rule)
+               RETURNING r.id, r.org_id, r.type, r.cidr, r.note, r.created_at LOOP
+        PERFORM audit('ip_rules.delete', 'ip_rule', was.id::text, was.org_id, ip_rule_json(was)::jsonb);
+        count := count + 1;
+    END LOOP;
+    IF rule IS NOT NULL AND count = 0 THEN
+        PERFORM fail('ip_rules.not_found');
+    END IF;
+    RETURN count;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION ip_admits_named, risk_check, ip_rule_counted, org_of_operator, ip_rules_remove
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION ip_rule_create, ip_rule_delete, ip_rule_lockout_fail FROM hostler_runner;

@@ -1,0 +1,322 @@
+-- Where models come from: providers, and models with prices, of the platform (org_id null) and of organizations.
+--
+-- Foreign keys name the organization too, so that no row can point into another one; without an organization they
+-- hold nothing, hence those of the id alone beside them. The scope is part of the request ("scope" in
+-- current_request(): platform, also when absent, or org). The functions run as their caller, so row-level security
+-- holds in them too.
+
+CREATE TABLE llm_providers (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid REFERENCES orgs,
+    name text NOT NULL,
+    provider_kind text NOT NULL CHECK (provider_kind IN ('openai', 'anthropic')),
+    base_url text,
+    secret_id uuid REFERENCES secrets ON DELETE SET NULL,
+    key_prefix text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted_at timestamptz,
+    UNIQUE (org_id, id),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id) ON DELETE SET NULL (secret_id)
+);
+CREATE UNIQUE INDEX llm_providers_name ON llm_providers (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), name)
+    WHERE deleted_at IS NULL;
+CREATE INDEX llm_providers_secret ON llm_providers (secret_id) WHERE secret_id IS NOT NULL;
+CREATE INDEX llm_providers_org ON llm_providers (org_id, id) WHERE deleted_at IS NULL;
+SELECT make_scoped_table('llm_providers');
+GRANT SELECT, INSERT, UPDATE ON llm_providers TO hostler_api;
+GRANT SELECT ON llm_providers TO hostler_runner;
+
+-- Prices are dollars per million tokens; cost is kept in integer nano-dollars. The id is the route_id.
+CREATE TABLE llm_models (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid REFERENCES orgs,
+    provider_id uuid NOT NULL REFERENCES llm_providers,
+    model text NOT NULL,
+    is_default boolean NOT NULL DEFAULT false,
+    context_tokens integer NOT NULL DEFAULT 128000 CHECK (context_tokens > 0),
+    input_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (input_usd_per_mtok >= 0),
+    output_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (output_usd_per_mtok >= 0),
+    cache_read_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_read_usd_per_mtok >= 0),
+    cache_write_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_write_usd_per_mtok >= 0),
+    multiplier numeric(10, 4) NOT NULL DEFAULT 1 CHECK (multiplier >= 0),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted_at timestamptz,
+    FOREIGN KEY (org_id, provider_id) REFERENCES llm_providers (org_id, id)
+);
+CREATE UNIQUE INDEX llm_models_name ON llm_models (provider_id, model) WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX llm_models_default ON llm_models (coalesce(org_id, '00000000-0000-0000-0000-000000000000'))
+    WHERE is_default AND deleted_at IS NULL;
+CREATE INDEX llm_models_org ON llm_models (org_id, id) WHERE deleted_at IS NULL;
+SELECT make_scoped_table('llm_models');
+GRANT SELECT, INSERT, UPDATE ON llm_models TO hostler_api;
+GRANT SELECT ON llm_models TO hostler_runner;
+
+-- What runs name stays, marked as deleted at most. That holds instead of foreign keys of runs: theirs would lock the
+-- one model and the one persona that most runs share, once for every run that begins, and those that begin at the
+-- same moment would keep a list of each other there, at more cost than all else that a new run does.
+CREATE OR REPLACE FUNCTION models_and_personas_stay() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    RAISE EXCEPTION '% keeps its rows: runs name them', TG_TABLE_NAME;
+END
+$$;
+CREATE TRIGGER llm_models_stay BEFORE DELETE OR TRUNCATE OR UPDATE OF id ON llm_models
+    FOR EACH STATEMENT EXECUTE FUNCTION models_and_personas_stay();
+CREATE TRIGGER personas_stay BEFORE DELETE OR TRUNCATE OR UPDATE OF id ON personas
+    FOR EACH STATEMENT EXECUTE FUNCTION models_and_personas_stay();
+
+-- The model of a new run: route_id, else the persona's (by id or name, own before the platform's), else
+-- the organization's default, else the platform's. Raises runs.unknown_route or runs.no_model.
+CREATE OR REPLACE FUNCTION route_resolve(route uuid, persona_model text) RETURNS llm_models
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    chosen llm_models;
+BEGIN
+    IF route IS NOT NULL THEN
+        SELECT m.* INTO chosen FROM llm_models m JOIN llm_providers p ON p.id = m.provider_id
+        WHERE m.id = route AND m.deleted_at IS NULL AND p.deleted_at IS NULL
+              AND (m.org_id = current_org() OR m.org_id IS NULL);
+        IF chosen.id IS NULL THEN
+            PERFORM fail('runs.unknown_route', 'GET /v1/models lists the routes there are.');
+        END IF;
+        RETURN chosen;
+    END IF;
+    SELECT m.* INTO chosen FROM llm_models m JOIN llm_providers p ON p.id = m.provider_id
+    WHERE m.deleted_at IS NULL AND p.deleted_at IS NULL AND (m.org_id = current_org() OR m.org_id IS NULL)
+          AND (m.is_default OR persona_model IN (m.model, m.id::text))
+    ORDER BY coalesce(persona_model IN (m.model, m.id::text), false) DESC, m.org_id IS NULL, m.id
+    LIMIT 1;
+    IF chosen.id IS NULL THEN
+        PERFORM fail('runs.no_model', 'An administrator adds one with POST /v1/llm-providers.');
+    END IF;
+    RETURN chosen;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION llm_model_json(m llm_models) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', m.id, 'provider_id', m.provider_id, 'model', m.model, 'is_default', m.is_default,
+        'context_tokens', m.context_tokens, 'input_usd_per_mtok', m.input_usd_per_mtok::double precision,
+        'output_usd_per_mtok', m.output_usd_per_mtok::double precision,
+        'cache_read_usd_per_mtok', m.cache_read_usd_per_mtok::double precision,
+        'cache_write_usd_per_mtok', m.cache_write_usd_per_mtok::double precision,
+        'multiplier', m.multiplier::double precision, 'created_at', rfc3339(m.created_at))
+$$;
+
+CREATE OR REPLACE FUNCTION llm_provider_json(p llm_providers) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('id', p.id, 'scope', CASE WHEN p.org_id IS NULL THEN 'platform' ELSE 'org' END,
+        'name', p.name, 'provider_kind', p.provider_kind, 'key_prefix', p.key_prefix, 'base_url', p.base_url,
+        'models', coalesce((SELECT json_agg(llm_model_json(m) ORDER BY m.id DESC) FROM llm_models m
+                            WHERE m.provider_id = p.id AND m.deleted_at IS NULL), '[]'),
+        'created_at', rfc3339(p.created_at))
+$$;
+
+-- A provider as the audit log keeps it.
+CREATE OR REPLACE FUNCTION llm_provider_state(p llm_providers) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT jsonb_build_object('name', p.name, 'provider_kind', p.provider_kind, 'key_prefix', p.key_prefix,
+                              'base_url', p.base_url)
+$$;
+
+-- The provider, when the scope has it. lock: hold it against changes until the transaction ends.
+CREATE OR REPLACE FUNCTION llm_provider_of_scope(provider uuid, lock boolean) RETURNS llm_providers
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    place uuid := scope_org('data.llm_providers.manage');
+    p llm_providers;
+BEGIN
+    IF lock THEN
+        PERFORM 1 FROM llm_providers WHERE id = provider FOR UPDATE;
+    END IF;
+    SELECT * INTO p FROM llm_providers
+    WHERE id = provider AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM place;
+    IF p.id IS NULL THEN
+        PERFORM fail_missing('llm_providers.not_found', 'llm_providers', CASE WHEN place IS NOT NULL THEN provider END);
+    END IF;
+    RETURN p;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION llm_model_of_scope(provider uuid, model uuid, lock boolean) RETURNS llm_models
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    p llm_providers := llm_provider_of_scope(provider, lock);
+    m llm_models;
+BEGIN
+    SELECT * INTO m FROM llm_models WHERE id = llm_model_of_scope.model AND provider_id = p.id AND deleted_at IS NULL;
+    IF m.id IS NULL THEN
+        PERFORM fail('llm_models.not_found');
+    END IF;
+    RETURN m;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION llm_provider_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    place uuid := scope_org('data.llm_providers.manage');
+BEGIN
+    RETURN QUERY SELECT p.id, llm_provider_json(p) FROM llm_providers p
+        WHERE (p.org_id = place OR (place IS NULL AND p.org_id IS NULL)) AND p.deleted_at IS NULL
+              AND (before IS NULL OR p.id < before)
+        ORDER BY p.id DESC LIMIT page_limit;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION llm_model_page(provider uuid, page_limit integer, before uuid)
+RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    p llm_providers := llm_provider_of_scope(provider, false);
+BEGIN
+    RETURN QUERY SELECT m.id, llm_model_json(m) FROM llm_models m
+        WHERE m.provider_id = p.id AND m.deleted_at IS NULL AND (before IS NULL OR m.id < before)
+        ORDER BY m.id DESC LIMIT page_limit;
+END
+$$;
+
+-- GET /v1/models: what a run of the caller may name as its route.
+CREATE OR REPLACE FUNCTION model_choice_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+LANGUAGE sql STABLE AS $$
+    SELECT m.id, json_build_object('route_id', m.id, 'model', m.model, 'provider_name', p.name,
+        'scope', CASE WHEN m.org_id IS NULL THEN 'platform' ELSE 'org' END, 'is_default', m.is_default)
+    FROM llm_models m JOIN llm_providers p ON p.id = m.provider_id
+    WHERE (m.org_id = current_org() OR m.org_id IS NULL) AND m.deleted_at IS NULL AND p.deleted_at IS NULL
+          AND (before IS NULL OR m.id < before)
+    ORDER BY m.id DESC LIMIT page_limit
+$$;
+
+-- secret: {id, key_version, wrapped_key, sealed} (bytes in base64), sealed for this scope and the kind llm_provider.
+CREATE OR REPLACE FUNCTION llm_provider_secret(place uuid, secret jsonb) RETURNS uuid
+LANGUAGE sql AS $$
+    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+    VALUES ((secret ->> 'id')::uuid, place, 'llm_provider', (secret ->> 'key_version')::integer,
+            decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'))
+    RETURNING id
+$$;
+
+-- wanted: {name, provider_kind, base_url, key_prefix}; secret: as above, or null without a key.
+CREATE OR REPLACE FUNCTION llm_provider_create(wanted jsonb, secret jsonb) RETURNS json
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    place uuid := scope_org('data.llm_providers.manage');
+    made llm_providers;
+BEGIN
+    INSERT INTO llm_providers (org_id, name, provider_kind, base_url, key_prefix, secret_id)
+    VALUES (place, wanted ->> 'name', wanted ->> 'provider_kind', wanted ->> 'base_url', wanted ->> 'key_prefix',
+            CASE WHEN secret IS NOT NULL THEN llm_provider_secret(place, secret) END)
+    ON CONFLICT DO NOTHING RETURNING * INTO made;
+    IF made.id IS NULL THEN
+        PERFORM fail('llm_providers.exists');
+    END IF;
+    PERFORM audit('llm_providers.create', 'llm_provider', made.id::text, place, NULL, llm_provider_state(made));
+    RETURN llm_provider_json(made);
+END
+$$;
+
+-- changes: what changes of {name, provider_kind, base_url, key_prefix}; with key_prefix the key changes: to `secret`,
+-- or to none.
+CREATE OR REPLACE FUNCTION llm_provider_update(provider uuid, changes jsonb, secret jsonb) RETURNS json
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    was llm_providers := llm_provider_of_scope(provider, true);
+    now_is llm_providers := jsonb_populate_record(was, changes);
+BEGIN
+    IF changes ? 'key_prefix' THEN
+        now_is.secret_id := CASE WHEN secret IS NOT NULL THEN llm_provider_secret(was.org_id, secret) END;
+    END IF;
+    UPDATE llm_providers SET name = now_is.name, provider_kind = now_is.provider_kind, base_url = now_is.base_url,
+        key_prefix = now_is.key_prefix, secret_id = now_is.secret_id
+    WHERE id = was.id;
+    IF was.secret_id IS DISTINCT FROM now_is.secret_id THEN
+        DELETE FROM secrets WHERE id = was.secret_id;
+    END IF;
+    PERFORM audit('llm_providers.update', 'llm_provider', was.id::text, was.org_id, llm_provider_state(was),
+                  llm_provider_state(now_is));
+    RETURN llm_provider_json(now_is);
+EXCEPTION WHEN unique_violation THEN
+    PERFORM fail('llm_providers.exists');
+END
+$$;
+
+-- Soft: old runs keep the names. The key is gone at once; a turn in flight has it already.
+CREATE OR REPLACE FUNCTION llm_provider_delete(provider uuid) RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    p llm_providers := llm_provider_of_scope(provider, true);
+BEGIN
+    UPDATE llm_models SET deleted_at = clock_timestamp() WHERE provider_id = p.id AND deleted_at IS NULL;
+    UPDATE llm_providers SET deleted_at = clock_timestamp(), secret_id = NULL WHERE id = p.id;
+    DELETE FROM secrets WHERE id = p.secret_id;
+    PERFORM audit('llm_providers.delete', 'llm_provider', p.id::text, p.org_id, llm_provider_state(p));
+END
+$$;
+
+-- Takes the default's mark from the scope's other models; whoever marks waits here for whoever marks first.
+CREATE OR REPLACE FUNCTION llm_default_clear(place uuid) RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('llm default ' || coalesce(place::text, ''), 0));
+    UPDATE llm_models SET is_default = false
+    WHERE coalesce(org_id, '00000000-0000-0000-0000-000000000000')
+          = coalesce(place, '00000000-0000-0000-0000-000000000000') AND is_default AND deleted_at IS NULL;
+END
+$$;
+
+-- wanted: all members of a model that a client may set.
+CREATE OR REPLACE FUNCTION llm_model_create(provider uuid, wanted jsonb) RETURNS json
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    p llm_providers := llm_provider_of_scope(provider, true);
+    made llm_models;
+BEGIN
+    IF (wanted ->> 'is_default')::boolean THEN
+        PERFORM llm_default_clear(p.org_id);
+    END IF;
+    INSERT INTO llm_models (org_id, provider_id, model, is_default, context_tokens, input_usd_per_mtok,
+        output_usd_per_mtok, cache_read_usd_per_mtok, cache_write_usd_per_mtok, multiplier)
+    SELECT p.org_id, p.id, w.model, w.is_default, w.context_tokens, w.input_usd_per_mtok, w.output_usd_per_mtok,
+        w.cache_read_usd_per_mtok, w.cache_write_usd_per_mtok, w.multiplier
+    FROM jsonb_populate_record(NULL::llm_models, wanted) AS w
+    ON CONFLICT (provider_id, model) WHERE deleted_at IS NULL DO NOTHING RETURNING * INTO made;
+    IF made.id IS NULL THEN
+        PERFORM fail('llm_models.exists');
+    END IF;
+    PERFORM audit('llm_models.create', 'llm_model', made.id::text, p.org_id, NULL, llm_model_json(made)::jsonb);
+    RETURN llm_model_json(made);
+END
+$$;
+
+-- changes: the members that change.
+CREATE OR REPLACE FUNCTION llm_model_update(provider uuid, model uuid, changes jsonb) RETURNS json
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    was llm_models := llm_model_of_scope(provider, model, true);
+    now_is llm_models := jsonb_populate_record(was, changes);
+BEGIN
+    IF now_is.is_default AND NOT was.is_default THEN
+        PERFORM llm_default_clear(was.org_id);
+    END IF;
+    UPDATE llm_models AS m SET model = now_is.model, is_default = now_is.is_default,
+        context_tokens = now_is.context_tokens, input_usd_per_mtok = now_is.input_usd_per_mtok,
+        output_usd_per_mtok = now_is.output_usd_per_mtok, cache_read_usd_per_mtok = now_is.cache_read_usd_per_mtok,
+        cache_write_usd_per_mtok = now_is.cache_write_usd_per_mtok, multiplier = now_is.multiplier
+    WHERE m.id = was.id RETURNING * INTO now_is;
+    PERFORM audit('llm_models.update', 'llm_model', was.id::text, was.org_id, llm_model_json(was)::jsonb,
+                  llm_model_json(now_is)::jsonb);
+    RETURN llm_model_json(now_is);
+EXCEPTION WHEN unique_violation THEN
+    PERFORM fail('llm_models.exists');
+END
+$$;
+
+CREATE OR REPLACE FUNCTION llm_model_delete(provider uuid, model uuid) RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    m llm_models := llm_model_of_scope(provider, model, true);
+BEGIN
+    UPDATE llm_models SET deleted_at = clock_timestamp() WHERE id = m.id;
+    PERFORM audit('llm_models.delete', 'llm_model', m.id::text, m.org_id, llm_model_json(m)::jsonb);
+END
+$$;

@@ -1,0 +1,210 @@
+-- Organizations, their members and invitations, as their members see and change them.
+--
+-- The organization that a path names is the tenant by the time these functions run (authenticate). Whoever changes
+-- members locks the organization's row first: of two owners who demote each other at once, one comes second.
+
+CREATE OR REPLACE FUNCTION org_json(o orgs, role text) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'type', o.type, 'role', role,
+        'created_at', rfc3339(o.created_at))
+$$;
+
+-- An organization as the audit log keeps it.
+CREATE OR REPLACE FUNCTION org_state(o orgs) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT jsonb_build_object('slug', o.slug, 'name', o.name, 'type', o.type)
+$$;
+
+CREATE OR REPLACE FUNCTION member_json(m org_members, u users) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('user_id', m.user_id, 'login', u.login, 'username', u.username, 'email', u.email,
+        'role', m.role, 'created_at', rfc3339(m.created_at))
+$$;
+
+-- Locks the organization until the end of the transaction, then asks anew what the caller may: the role may have
+-- changed while the lock was waited for. need: a permission, or null. Answers the caller's role.
+CREATE OR REPLACE FUNCTION org_hold(need text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own_role text;
+BEGIN
+    PERFORM 1 FROM orgs WHERE id = current_org() FOR NO KEY UPDATE;
+    SELECT role INTO own_role FROM org_members WHERE org_id = current_org() AND user_id = current_user_id();
+    IF own_role IS NULL THEN
+        PERFORM fail('orgs.not_found', 'You belong to no organization with this id.');
+    ELSIF need IS NOT NULL AND NOT need = ANY (role_permissions(own_role)) THEN
+        PERFORM fail('auth.forbidden', format('This needs the permission %s.', need),
+                     jsonb_build_object('permission', need));
+    END IF;
+    RETURN own_role;
+END
+$$;
+
+-- Raises orgs.last_owner when the organization, whose row is locked, has no other active owner than this one.
+CREATE OR REPLACE FUNCTION org_spare_owner(org uuid, who uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM org_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
+                   WHERE m.org_id = org AND m.role = 'owner' AND m.user_id <> who) THEN
+        PERFORM fail('orgs.last_owner', 'Make somebody else an owner first.');
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION only_owners() RETURNS void
+LANGUAGE sql AS $$
+    SELECT fail('auth.forbidden', 'Only owners make, change or remove owners.', '{"permission": "org.manage"}')
+$$;
+
+-- POST /v1/orgs. grant_credits: what a new workspace gets.
+CREATE OR REPLACE FUNCTION org_create(new_slug text, new_name text, grant_credits bigint) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    made orgs;
+BEGIN
+    INSERT INTO orgs (slug, name, type) VALUES (new_slug, new_name, 'workspace')
+    ON CONFLICT (slug) DO NOTHING RETURNING * INTO made;
+    IF made.id IS NULL THEN
+        PERFORM fail('orgs.slug_taken');
+    END IF;
+    INSERT INTO org_members (org_id, user_id, role) VALUES (made.id, current_user_id(), 'owner');
+    INSERT INTO credit_accounts (org_id) VALUES (made.id);
+    IF grant_credits > 0 THEN
+        PERFORM credit_post(made.id, grant_credits, 'initial_grant', 'org', made.id::text);
+    END IF;
+    PERFORM audit('orgs.create', 'org', made.id::text, made.id, NULL, org_state(made));
+    RETURN org_json(made, 'owner');
+END
+$$;
+
+-- GET /v1/orgs: those the caller belongs to.
+CREATE OR REPLACE FUNCTION org_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT o.id, org_json(o, m.role) FROM org_members m JOIN orgs o ON o.id = m.org_id
+    WHERE m.user_id = current_user_id() AND (before IS NULL OR m.org_id < before)
+    ORDER BY m.org_id DESC LIMIT page_limit;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION org_show() RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN (SELECT org_json(o, m.role) FROM orgs o
+        JOIN org_members m ON m.org_id = o.id AND m.user_id = current_user_id()
+    WHERE o.id = current_org());
+END
+$$;
+
+-- PATCH /v1/orgs/{org_id}: changes holds only what is to change.
+CREATE OR REPLACE FUNCTION org_update(changes jsonb) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own_role text := org_hold('org.manage');
+    was orgs;
+    now_is orgs;
+BEGIN
+    SELECT * INTO STRICT was FROM orgs WHERE id = current_org();
+    IF was.type = 'personal' AND changes ->> 'slug' <> was.slug THEN
+        PERFORM fail('orgs.personal', 'The slug of a personal organization is its id.');
+    END IF;
+    BEGIN
+        UPDATE orgs SET slug = coalesce(changes ->> 'slug', slug), name = coalesce(changes ->> 'name', name)
+        WHERE id = was.id RETURNING * INTO now_is;
+    EXCEPTION WHEN unique_violation THEN
+        PERFORM fail('orgs.slug_taken');
+    END;
+    PERFORM audit('orgs.update', 'org', was.id::text, was.id, org_state(was), org_state(now_is));
+    RETURN org_json(now_is, own_role);
+END
+$$;
+
+-- The cursor of a page of members is the user's id; users who came last stand first.
+CREATE OR REPLACE FUNCTION member_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT m.user_id, member_json(m, u) FROM org_members m JOIN users u ON u.id = m.user_id
+    WHERE m.org_id = current_org() AND (before IS NULL OR m.user_id < before)
+    ORDER BY m.user_id DESC LIMIT page_limit;
+END
+$$;
+
+-- The member, or its 404; the 403 of who is no owner but means one.
+CREATE OR REPLACE FUNCTION member_of_org(who uuid, own_role text) RETURNS org_members
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    m org_members;
+BEGIN
+    SELECT * INTO m FROM org_members WHERE org_id = current_org() AND user_id = who;
+    IF m.user_id IS NULL THEN
+        PERFORM fail('members.not_found', format('GET /v1/orgs/%s/members lists the members.', current_org()));
+    ELSIF m.role = 'owner' AND own_role <> 'owner' THEN
+        PERFORM only_owners();
+    END IF;
+    RETURN m;
+END
+$$;
+
+-- For dispatch: the 403 and 404 of the path's member come before a fault of the body.
+CREATE OR REPLACE FUNCTION member_check(who uuid) RETURNS void
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT member_of_org(who, (SELECT role FROM org_members
+                               WHERE org_id = current_org() AND user_id = current_user_id()))
+$$;
+
+-- PATCH …/members/{user_id}.
+CREATE OR REPLACE FUNCTION member_update(who uuid, new_role text) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own_role text := org_hold('org.members.manage');
+    was org_members := member_of_org(who, own_role);
+    now_is org_members;
+    u users;
+BEGIN
+    IF new_role = 'owner' AND own_role <> 'owner' THEN
+        PERFORM only_owners();
+    ELSIF was.role = 'owner' AND new_role <> 'owner' THEN
+        PERFORM org_spare_owner(was.org_id, who);
+    END IF;
+    UPDATE org_members SET role = new_role WHERE org_id = was.org_id AND user_id = who RETURNING * INTO now_is;
+    SELECT * INTO STRICT u FROM users WHERE id = who;
+    PERFORM audit('orgs.member_role', 'member', who::text, was.org_id, jsonb_build_object('role', was.role),
+                  jsonb_build_object('role', new_role));
+    RETURN member_json(now_is, u);
+END
+$$;
+
+-- DELETE …/members/{user_id}: of somebody else by who may manage members, of oneself by anybody. The member's keys
+-- are dead for good, also when the user comes back; the member's runs there are cancelled, and told of as above.
+CREATE OR REPLACE FUNCTION member_remove(who uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    need text := CASE WHEN who <> current_user_id() THEN 'org.members.manage' END;
+    own_role text;
+    was org_members;
+    dead_keys bigint;
+BEGIN
+    -- Users are held before organizations, but nobody whom the caller could not remove anyway.
+    IF need IS NULL OR has_permission(need) THEN
+        PERFORM member_check(who);
+        PERFORM user_hold_alone(who);
+    END IF;
+    own_role := org_hold(need);
+    was := member_of_org(who, own_role);
+    IF was.role = 'owner' THEN
+        PERFORM org_spare_owner(was.org_id, who);
+    END IF;
+    DELETE FROM org_members WHERE org_id = was.org_id AND user_id = who;
+    UPDATE api_keys SET revoked_at = clock_timestamp()
+    WHERE org_id = was.org_id AND user_id = who AND revoked_at IS NULL;
+    GET DIAGNOSTICS dead_keys = ROW_COUNT;
+    PERFORM pg_notify('hostler_control', run::text)
+    FROM unnest(user_stop_runs(who, was.org_id, 'member_removed')) AS run;
+    PERFORM audit('orgs.member_removed', 'member', who::text, was.org_id, jsonb_build_object('role', was.role),
+                  jsonb_build_object('api_keys_revoked', dead_keys));
+END
+$$;
+REVOKE EXECUTE ON FUNCTION org_hold, org_spare_owner, member_of_org FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION org_create, org_page, org_show, org_update, member_page, member_check, member_update,
+    member_remove
+    FROM hostler_runner;

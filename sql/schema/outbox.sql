@@ -1,0 +1,188 @@
+-- Mails and webhook deliveries are rows, written in the transaction of what caused them; daemons claim them and
+-- write what became of them.
+
+CREATE TABLE outbox (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid REFERENCES orgs ON DELETE CASCADE,  -- null: the platform's, as every mail to a user
+    kind text NOT NULL CHECK (kind IN ('mail', 'webhook')),
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'delivered', 'failed', 'cancelled')),
+    -- Of a mail: its template (a file's name), to whom, in which language, and what it says. What is secret in
+    -- it, a JSON object too, is a row of secrets.
+    template text,
+    recipient text,
+    locale text,
+    fields jsonb,
+    secret_id uuid,
+    -- Of a webhook: to which endpoint, what happened, the body that every attempt sends.
+    endpoint_id uuid,
+    event_type text,
+    body text,
+    trace_id text NOT NULL DEFAULT '',
+    -- The first attempts_before attempts were made before somebody asked for it to be sent again.
+    attempts integer NOT NULL DEFAULT 0,
+    attempts_before integer NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz DEFAULT clock_timestamp(),
+    -- A daemon that attempts it now, as for runs: it writes nothing once the lease went to another.
+    owner_id uuid,
+    epoch bigint NOT NULL DEFAULT 0,
+    lease_until timestamptz,
+    last_status_code integer,
+    last_error text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    delivered_at timestamptz,
+    expires_at timestamptz,  -- of a mail: until when what it says holds; null: always
+    CHECK (kind <> 'mail' OR (template IS NOT NULL AND recipient IS NOT NULL AND locale IS NOT NULL
+                              AND fields IS NOT NULL)),
+    CHECK (kind <> 'webhook' OR (org_id IS NOT NULL AND endpoint_id IS NOT NULL AND event_type IS NOT NULL
+                                 AND body IS NOT NULL)),
+    CHECK ((status = 'pending') = (next_attempt_at IS NOT NULL)),
+    CHECK ((owner_id IS NULL) = (lease_until IS NULL)),
+    CHECK (owner_id IS NULL OR status = 'pending')
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
+CREATE INDEX outbox_mails_due ON outbox (next_attempt_at) WHERE status = 'pending' AND kind = 'mail';
+CREATE INDEX outbox_webhooks_due ON outbox (endpoint_id, next_attempt_at)
+    WHERE status = 'pending' AND kind = 'webhook';
+CREATE INDEX outbox_of_endpoint ON outbox (endpoint_id, id);
+CREATE INDEX outbox_owned ON outbox (owner_id) WHERE owner_id IS NOT NULL;
+CREATE INDEX outbox_org ON outbox (org_id) WHERE org_id IS NOT NULL;
+CREATE INDEX outbox_over ON outbox (created_at) WHERE status <> 'pending';
+CREATE INDEX outbox_failed ON outbox (created_at) WHERE status = 'failed';
+CREATE INDEX outbox_codes_due ON outbox (next_attempt_at)
+    WHERE status = 'pending' AND kind = 'mail' AND template = 'login_code';
+SELECT make_tenant_table('outbox');
+GRANT SELECT, UPDATE, DELETE ON outbox TO hostler_runner;
+GRANT SELECT ON outbox TO hostler_api;
+
+CREATE SEQUENCE outbox_epochs;
+GRANT USAGE ON SEQUENCE outbox_epochs TO hostler_runner;
+
+-- Queues a mail in the caller's transaction. secret: what only the mail may say, sealed outside of the database
+-- as kind mail with no organization (lib/secret_box.h, secret_json), or null. For definer functions only.
+-- A mail whose fields say minutes or expires_at is not sent later than that.
+CREATE OR REPLACE FUNCTION mail_queue(mail_template text, mail_recipient text, mail_locale text, mail_fields jsonb,
+                                      secret jsonb DEFAULT NULL) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    queued uuid;
+BEGIN
+    IF secret IS NOT NULL THEN
+        INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+        VALUES ((secret ->> 'id')::uuid, NULL, 'mail', (secret ->> 'key_version')::integer,
+                decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
+    END IF;
+    INSERT INTO outbox (kind, template, recipient, locale, fields, secret_id, expires_at)
+    VALUES ('mail', mail_template, mail_recipient, mail_locale, mail_fields, (secret ->> 'id')::uuid,
+            mail_end(mail_fields, clock_timestamp()))
+    RETURNING id INTO queued;
+    RETURN queued;
+END
+$$;
+
+-- Seconds until the try after this many failed ones; null: there is none. Webhooks by contract section 8; mails
+-- within a day, soon at first, since people wait for them.
+CREATE OR REPLACE FUNCTION outbox_delay_seconds(kind text, failed integer) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE kind
+        WHEN 'webhook' THEN (ARRAY[5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400])[failed]
+        ELSE (ARRAY[5, 30, 120, 600, 1800, 3600, 7200, 14400, 28800, 28800])[failed] END
+$$;
+
+-- What only a mail said is gone when nobody will send it again.
+CREATE OR REPLACE FUNCTION outbox_forget_secret(message uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    said uuid;
+BEGIN
+    SELECT secret_id INTO said FROM outbox WHERE id = message AND kind = 'mail' AND secret_id IS NOT NULL;
+    IF said IS NOT NULL THEN
+        UPDATE outbox SET secret_id = NULL WHERE id = message;
+        DELETE FROM secrets WHERE id = said;
+    END IF;
+END
+$$;
+
+-- An attempt went well. False for a message that was lost to another daemon, cancelled or dropped. Endpoints are
+-- locked before their messages, here and everywhere.
+CREATE OR REPLACE FUNCTION outbox_delivered(daemon uuid, message uuid, message_epoch bigint, status_code integer)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    o outbox;
+BEGIN
+    SELECT * INTO o FROM outbox WHERE id = message AND owner_id = daemon AND epoch = message_epoch;
+    IF o.id IS NULL THEN
+        RETURN false;
+    END IF;
+    UPDATE webhook_endpoints SET failing_since = NULL WHERE id = o.endpoint_id AND failing_since IS NOT NULL;
+    UPDATE outbox SET status = 'delivered', attempts = attempts + 1, next_attempt_at = NULL, owner_id = NULL,
+        lease_until = NULL, last_status_code = status_code, last_error = NULL, delivered_at = clock_timestamp()
+    WHERE id = message AND owner_id = daemon AND epoch = message_epoch;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM outbox_forget_secret(message);
+    RETURN true;
+END
+$$;
+
+-- An attempt failed: it is made again by the schedule, not before retry_after_ms, unless is_final. is_gone: the
+-- receiver said 410. An endpoint that is gone, or that only failed for five days, is switched off.
+CREATE OR REPLACE FUNCTION outbox_failed(daemon uuid, message uuid, message_epoch bigint, status_code integer,
+    error text,
+                              retry_after_ms bigint, is_final boolean, is_gone boolean) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    o outbox;
+    e webhook_endpoints;
+    delay interval;
+BEGIN
+    SELECT * INTO o FROM outbox WHERE id = message AND owner_id = daemon AND epoch = message_epoch;
+    IF o.id IS NULL THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO e FROM webhook_endpoints WHERE id = o.endpoint_id FOR NO KEY UPDATE;
+    SELECT * INTO o FROM outbox WHERE id = message AND owner_id = daemon AND epoch = message_epoch FOR NO KEY UPDATE;
+    IF o.id IS NULL THEN
+        RETURN false;
+    END IF;
+    delay := make_interval(secs => outbox_delay_seconds(o.kind, o.attempts - o.attempts_before + 1)
+                                   * (0.8 + 0.4 * random()));
+    IF is_final OR is_gone OR (e.id IS NOT NULL AND NOT e.enabled) THEN
+        delay := NULL;
+    END IF;
+    UPDATE outbox SET status = CASE WHEN delay IS NULL THEN 'failed' ELSE 'pending' END, attempts = attempts + 1,
+        next_attempt_at = clock_timestamp()
+            + CASE WHEN delay IS NULL THEN NULL
+                   ELSE greatest(delay, make_interval(secs => coalesce(retry_after_ms, 0) / 1000.0)) END,
+        owner_id = NULL, lease_until = NULL, last_status_code = status_code, last_error = left(error, 500)
+    WHERE id = message;
+    IF delay IS NULL THEN
+        PERFORM outbox_forget_secret(message);
+    END IF;
+    IF e.id IS NOT NULL AND e.enabled THEN
+        PERFORM webhook_note_failure(e, is_gone);
+    END IF;
+    RETURN true;
+END
+$$;
+
+-- Upkeep: messages that are long over. Answers how many.
+CREATE OR REPLACE FUNCTION outbox_prune(at_most integer) RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    WITH gone AS (
+        DELETE FROM outbox WHERE id = ANY (ARRAY(
+            SELECT id FROM outbox WHERE status <> 'pending' AND created_at < now() - interval '30 days'
+            ORDER BY created_at LIMIT at_most FOR UPDATE SKIP LOCKED))
+        RETURNING secret_id),
+    closed AS (DELETE FROM secrets WHERE id = ANY (ARRAY(SELECT secret_id FROM gone WHERE secret_id IS NOT NULL)))
+    SELECT count(*) FROM gone
+$$;
+
+-- A mail says itself how long it holds: for so many minutes, or until a time.
+CREATE OR REPLACE FUNCTION mail_end(fields jsonb, queued_at timestamptz) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce((fields ->> 'expires_at')::timestamptz,
+                    queued_at + (fields ->> 'minutes')::double precision * interval '1 minute')
+$$;
+REVOKE EXECUTE ON FUNCTION mail_queue, outbox_forget_secret, mail_end FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION outbox_delay_seconds, outbox_delivered, outbox_failed, outbox_prune FROM hostler_api;

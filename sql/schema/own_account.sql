@@ -1,0 +1,191 @@
+-- Users change their password, see and end their sessions, renew their invitation code, delete themselves.
+
+-- Whether the caller's session lives and began so lately by a mailed code that it may do without the password.
+CREATE OR REPLACE FUNCTION may_forget_password(terms jsonb) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT EXISTS (SELECT 1 FROM sessions WHERE id = (current_request() ->> 'session_id')::uuid AND begun_by = 'otp'
+                   AND revoked_at IS NULL
+                   AND created_at > clock_timestamp() - make_interval(secs => (terms ->> 'forgot_seconds')::integer))
+$$;
+
+-- What the caller's own password is checked with. Guesses count as failed logins do.
+CREATE OR REPLACE FUNCTION own_password_begin(terms jsonb,
+    OUT stored_hash text, OUT login text, OUT email text, OUT may_forget boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM login_guard(current_user_id()::text, terms);
+    may_forget := may_forget_password(terms);
+    SELECT u.password_hash, u.login, u.email INTO STRICT stored_hash, login, email
+    FROM users u WHERE u.id = current_user_id();
+END
+$$;
+
+-- A wrong current password: counted, and told under the action that it was given for.
+CREATE OR REPLACE FUNCTION own_password_refused(wanted_action text, terms jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    PERFORM login_failed(current_user_id()::text, terms);
+    PERFORM audit(wanted_action, 'user', current_user_id()::text, current_org(), NULL, NULL, 'failed');
+END
+$$;
+
+-- The caller's row, locked, if the password that was checked is still theirs; without one, when they may forget it.
+CREATE OR REPLACE FUNCTION own_row_locked(checked_hash text, terms jsonb) RETURNS users
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    me users;
+BEGIN
+    SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    IF checked_hash IS NULL AND may_forget_password(terms) THEN
+        RETURN me;
+    ELSIF checked_hash IS DISTINCT FROM me.password_hash OR checked_hash IS NULL THEN
+        PERFORM fail('auth.wrong_password', 'It was changed a moment ago.');
+    END IF;
+    RETURN me;
+END
+$$;
+
+-- POST /v1/me/password: the caller's other sessions end.
+CREATE OR REPLACE FUNCTION own_password_set(checked_hash text, new_hash text, terms jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    me users := own_row_locked(checked_hash, terms);
+BEGIN
+    UPDATE users SET password_hash = new_hash WHERE id = me.id;
+    PERFORM sessions_end(me.id, (current_request() ->> 'session_id')::uuid);
+    PERFORM password_changed_mail(me);
+    PERFORM audit('auth.password_changed', 'user', me.id::text, me.personal_org_id, NULL,
+                  jsonb_build_object('forgotten', checked_hash IS NULL));
+END
+$$;
+
+-- DELETE /v1/me. Answers the runs that were stopped.
+CREATE OR REPLACE FUNCTION me_delete(checked_hash text) RETURNS uuid[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    me users;
+    stopped uuid[];
+BEGIN
+    PERFORM last_admin_guard(current_user_id());
+    me := own_row_locked(checked_hash, '{"forgot_seconds": 0}');
+    stopped := user_delete(me.id);
+    PERFORM audit('users.delete_self', 'user', me.id::text, me.personal_org_id, '{"status": "active"}',
+                  '{"status": "deleted"}');
+    RETURN stopped;
+END
+$$;
+
+-- GET /v1/me/sessions: those that live, newest first.
+CREATE OR REPLACE FUNCTION session_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN QUERY SELECT s.id, json_build_object('id', s.id, 'created_at', rfc3339(s.created_at),
+        'last_seen_at', rfc3339(s.last_seen_at), 'client_ip', coalesce(host(s.client_ip), ''),
+        'user_agent', s.user_agent,
+        'current', s.id IS NOT DISTINCT FROM (current_request() ->> 'session_id')::uuid)
+    FROM sessions s
+    WHERE s.user_id = current_user_id() AND s.revoked_at IS NULL AND (before IS NULL OR s.id < before)
+          AND EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.session_id = s.id AND r.expires_at > clock_timestamp())
+    ORDER BY s.id DESC LIMIT page_limit;
+END
+$$;
+
+-- DELETE /v1/me/sessions/{session_id}: one that lives.
+CREATE OR REPLACE FUNCTION session_revoke(session uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE sessions SET revoked_at = clock_timestamp()
+    WHERE id = session AND user_id = current_user_id() AND revoked_at IS NULL;
+    IF NOT FOUND THEN
+        PERFORM fail('sessions.not_found');
+    END IF;
+    PERFORM audit('auth.session_revoked', 'session', session::text);
+END
+$$;
+
+-- Notes that a session or an API key is in use, at most once a minute and without waiting for the disk.
+CREATE OR REPLACE FUNCTION caller_seen(session uuid, api_key uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    stale timestamptz := clock_timestamp() - interval '1 minute';
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    UPDATE users SET last_seen_at = clock_timestamp()
+    WHERE id = (SELECT user_id FROM sessions WHERE id = session AND last_seen_at < stale);
+    UPDATE sessions SET last_seen_at = clock_timestamp() WHERE id = session AND last_seen_at < stale;
+    UPDATE api_keys SET last_used_at = clock_timestamp()
+    WHERE id = api_key AND (last_used_at IS NULL OR last_used_at < stale);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION invite_code_json(code invite_codes) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('id', code.id, 'user_id', code.user_id, 'code', code.code, 'max_uses', code.max_uses,
+        'use_count', code.use_count, 'is_active', code.is_active, 'created_at', rfc3339(code.created_at))
+$$;
+
+-- GET /v1/me/invite-code: the one that is active.
+CREATE OR REPLACE FUNCTION own_invite_code() RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own invite_codes;
+BEGIN
+    SELECT * INTO own FROM invite_codes WHERE user_id = current_user_id() AND is_active ORDER BY id DESC LIMIT 1;
+    IF own.id IS NULL THEN
+        PERFORM fail('invite_codes.not_found', 'POST /v1/me/invite-code/reset makes one.');
+    END IF;
+    RETURN invite_code_json(own);
+END
+$$;
+
+-- POST /v1/me/invite-code/reset, once in so many seconds: counted from the last reset, not from registration.
+CREATE OR REPLACE FUNCTION own_invite_code_reset(uses_max integer, pause_seconds integer) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    last_reset timestamptz;
+    made_id uuid;
+    made invite_codes;
+BEGIN
+    SELECT invite_code_reset_at INTO STRICT last_reset FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    IF clock_timestamp() < last_reset + make_interval(secs => pause_seconds) THEN
+        PERFORM fail_for_now('invite_codes.reset_cooldown', last_reset + make_interval(secs => pause_seconds));
+    END IF;
+    UPDATE users SET invite_code_reset_at = clock_timestamp() WHERE id = current_user_id();
+    UPDATE invite_codes SET is_active = false WHERE user_id = current_user_id() AND is_active;
+    made_id := invite_code_make(current_user_id(), uses_max);
+    SELECT * INTO STRICT made FROM invite_codes WHERE id = made_id;
+    PERFORM audit('invite_codes.reset', 'invite_code', made.id::text);
+    RETURN invite_code_json(made);
+END
+$$;
+
+-- Tells the user that the password is another, and which API keys live on: the newest 20 by name. Not to an address
+-- that nobody proved, which may be a stranger's.
+CREATE OR REPLACE FUNCTION password_changed_mail(who users) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    named jsonb;
+    living bigint;
+BEGIN
+    IF who.email_verified_at IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT count(*), jsonb_agg(jsonb_build_object(
+        'name', CASE WHEN length(k.name) > 60 THEN left(k.name, 59) || '…' ELSE k.name END, 'prefix', k.key_prefix)
+        ORDER BY k.id DESC) FILTER (WHERE k.place <= 20)
+    INTO living, named
+    FROM (SELECT a.id, a.name, a.key_prefix, row_number() OVER (ORDER BY a.id DESC) AS place
+          FROM api_keys a JOIN org_members m ON m.org_id = a.org_id AND m.user_id = a.user_id
+          WHERE a.user_id = who.id AND a.revoked_at IS NULL
+                AND (a.expires_at IS NULL OR a.expires_at > clock_timestamp())) AS k;
+    PERFORM mail_queue('password_changed', who.email, who.locale, jsonb_strip_nulls(jsonb_build_object(
+        'username', who.username, 'keys', named, 'key_count', nullif(living, 0),
+        'more', nullif(greatest(living - 20, 0), 0))));
+END
+$$;
+REVOKE EXECUTE ON FUNCTION may_forget_password, own_row_locked, password_changed_mail
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION own_password_begin, own_password_refused, own_password_set, me_delete, session_page,
+    session_revoke, caller_seen, own_invite_code, own_invite_code_reset
+    FROM hostler_runner;

@@ -1,0 +1,176 @@
+-- Personas of the platform (org_id null) and of organizations: system prompt, tools and model of an agent.
+
+CREATE TABLE personas (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid REFERENCES orgs,
+    persona_key text NOT NULL,
+    version text NOT NULL,
+    display_name text NOT NULL,
+    description text NOT NULL DEFAULT '',
+    system_prompt text NOT NULL DEFAULT '',
+    tools text[] NOT NULL DEFAULT '{}',
+    confirm_tools text[] NOT NULL DEFAULT '{}',
+    model text,
+    max_turns integer CHECK (max_turns > 0),
+    temperature double precision CHECK (temperature BETWEEN 0 AND 2),
+    is_active boolean NOT NULL DEFAULT true,
+    built_in boolean NOT NULL DEFAULT false,  -- changed by administrators, but never gone
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted_at timestamptz,
+    CHECK (NOT built_in OR (org_id IS NULL AND deleted_at IS NULL))
+);
+CREATE UNIQUE INDEX personas_version
+    ON personas (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), persona_key, version)
+    WHERE deleted_at IS NULL;
+CREATE INDEX personas_org ON personas (org_id, id) WHERE deleted_at IS NULL;
+SELECT make_scoped_table('personas');
+GRANT SELECT, INSERT, UPDATE ON personas TO hostler_api;
+GRANT SELECT ON personas TO hostler_runner;
+INSERT INTO personas (built_in, persona_key, version, display_name, description, system_prompt, tools) VALUES
+    (true, 'normal', '1', 'Normal', 'Answers, and uses every tool there is.',
+     'You are a helpful assistant. Answer in the language of the user. Use a tool when it helps; '
+     || 'say so when something cannot be found out.',
+     ARRAY['web_search', 'web_fetch', 'ask_user']),
+    (true, 'search', '1', 'Search', 'Looks things up before it answers.',
+     'You are a research assistant. Search the web before you answer, read the best pages, and name your sources.',
+     ARRAY['web_search', 'web_fetch']);
+
+-- persona_key@version, or a bare key for the newest; own before the platform's.
+CREATE OR REPLACE FUNCTION persona_resolve(persona_id text) RETURNS personas
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    chosen personas;
+    wanted_key text := split_part(coalesce(persona_id, 'normal@1'), '@', 1);
+    wanted_version text := nullif(split_part(coalesce(persona_id, 'normal@1'), '@', 2), '');
+BEGIN
+    SELECT p.* INTO chosen FROM personas p
+    WHERE p.persona_key = wanted_key AND (wanted_version IS NULL OR p.version = wanted_version)
+          AND p.deleted_at IS NULL AND p.is_active AND (p.org_id = current_org() OR p.org_id IS NULL)
+    ORDER BY p.org_id IS NULL, p.id DESC LIMIT 1;
+    IF chosen.id IS NULL THEN
+        PERFORM fail('runs.unknown_persona', 'GET /v1/personas lists the personas there are.');
+    END IF;
+    RETURN chosen;
+END
+$$;
+
+-- Whether the caller may manage a persona, and therefore read its prompt.
+CREATE OR REPLACE FUNCTION persona_is_managed(p personas) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN p.org_id IS NULL THEN is_platform_admin() ELSE has_permission('data.personas.manage') END
+$$;
+
+CREATE OR REPLACE FUNCTION persona_json(p personas) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('id', p.id, 'scope', CASE WHEN p.org_id IS NULL THEN 'platform' ELSE 'org' END,
+        'persona_key', p.persona_key, 'version', p.version, 'display_name', p.display_name,
+        'description', p.description, 'system_prompt', CASE WHEN persona_is_managed(p) THEN p.system_prompt END,
+        'tools', p.tools, 'confirm_tools', p.confirm_tools, 'model', p.model, 'max_turns', p.max_turns,
+        'temperature', p.temperature, 'is_active', p.is_active, 'created_at', rfc3339(p.created_at))
+$$;
+
+-- A persona as the audit log keeps it; of a prompt its beginning.
+CREATE OR REPLACE FUNCTION persona_state(p personas) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT jsonb_build_object('persona_key', p.persona_key, 'version', p.version, 'display_name', p.display_name,
+        'description', p.description, 'system_prompt', left(p.system_prompt, 1000), 'tools', p.tools,
+        'confirm_tools', p.confirm_tools, 'model', p.model, 'max_turns', p.max_turns,
+        'temperature', p.temperature, 'is_active', p.is_active)
+$$;
+
+-- GET /v1/personas: of the platform or of the caller's organization.
+CREATE OR REPLACE FUNCTION persona_page(of_org boolean, page_limit integer, before uuid)
+RETURNS TABLE (id uuid, item json)
+LANGUAGE sql STABLE AS $$
+    SELECT p.id, persona_json(p) FROM personas p
+    WHERE ((of_org AND p.org_id = current_org()) OR (NOT of_org AND p.org_id IS NULL))
+          AND p.deleted_at IS NULL AND (before IS NULL OR p.id < before)
+    ORDER BY p.id DESC LIMIT page_limit
+$$;
+
+-- The persona, when the request's scope has it. lock: hold it against changes until the transaction ends.
+CREATE OR REPLACE FUNCTION persona_of_scope(persona uuid, lock boolean) RETURNS personas
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    place uuid := scope_org('data.personas.manage');
+    p personas;
+BEGIN
+    IF lock THEN
+        PERFORM 1 FROM personas WHERE id = persona AND org_id IS NOT DISTINCT FROM place FOR UPDATE;
+    END IF;
+    SELECT * INTO p FROM personas WHERE id = persona AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM place;
+    IF p.id IS NULL THEN
+        PERFORM fail_missing('personas.not_found', 'personas', CASE WHEN place IS NOT NULL THEN persona END);
+    END IF;
+    RETURN p;
+END
+$$;
+
+-- Only a tool that the persona has can wait for the user.
+CREATE OR REPLACE FUNCTION persona_check(p personas) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF NOT p.confirm_tools <@ p.tools THEN
+        PERFORM fail('validation.error', 'confirm_tools must be among tools',
+                     '{"field": "confirm_tools", "fault": "unknown"}');
+    END IF;
+END
+$$;
+
+-- wanted: all members of a persona that a client may set.
+CREATE OR REPLACE FUNCTION persona_create(wanted jsonb) RETURNS json
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    place uuid := scope_org('data.personas.manage');
+    made personas;
+BEGIN
+    PERFORM persona_check(jsonb_populate_record(NULL::personas, wanted));
+    INSERT INTO personas (org_id, persona_key, version, display_name, description, system_prompt, tools, confirm_tools,
+                          model, max_turns, temperature, is_active)
+    SELECT place, w.persona_key, w.version, w.display_name, w.description, w.system_prompt, w.tools, w.confirm_tools,
+        w.model, w.max_turns, w.temperature, w.is_active
+    FROM jsonb_populate_record(NULL::personas, wanted) AS w
+    ON CONFLICT DO NOTHING RETURNING * INTO made;
+    IF made.id IS NULL THEN
+        PERFORM fail('personas.exists', format('Give %s another version than %s, or change that one.',
+                                               wanted ->> 'persona_key', wanted ->> 'version'));
+    END IF;
+    PERFORM audit('personas.create', 'persona', made.id::text, place, NULL, persona_state(made));
+    RETURN persona_json(made);
+END
+$$;
+
+-- changes: the members that change. Key and version stay: runs name them.
+CREATE OR REPLACE FUNCTION persona_update(persona uuid, changes jsonb) RETURNS json
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    was personas := persona_of_scope(persona, true);
+    now_is personas := jsonb_populate_record(was, changes);
+BEGIN
+    PERFORM persona_check(now_is);
+    IF was.built_in AND was.persona_key = 'normal' AND NOT now_is.is_active THEN
+        PERFORM fail('personas.built_in', 'Change it, but leave it active: it is the persona of runs that name none.');
+    END IF;
+    UPDATE personas SET display_name = now_is.display_name, description = now_is.description,
+        system_prompt = now_is.system_prompt, tools = now_is.tools, confirm_tools = now_is.confirm_tools,
+        model = now_is.model, max_turns = now_is.max_turns, temperature = now_is.temperature,
+        is_active = now_is.is_active
+    WHERE id = was.id;
+    PERFORM audit('personas.update', 'persona', was.id::text, was.org_id, persona_state(was), persona_state(now_is));
+    RETURN persona_json(now_is);
+END
+$$;
+
+-- Soft: old runs keep it, and running ones go on with it.
+CREATE OR REPLACE FUNCTION persona_delete(persona uuid) RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    p personas := persona_of_scope(persona, true);
+BEGIN
+    IF p.built_in THEN
+        PERFORM fail('personas.built_in', 'PATCH changes it for everybody.');
+    END IF;
+    UPDATE personas SET deleted_at = clock_timestamp() WHERE id = p.id;
+    PERFORM audit('personas.delete', 'persona', p.id::text, p.org_id, persona_state(p));
+END
+$$;

@@ -1,0 +1,292 @@
+-- Registration with invitation codes, the first administrator, the user's own profile.
+--
+-- `terms` is what the settings say, as for sessions, and of it {registration_mode, initial_grant, invite_reward,
+-- invitee_reward, invite_max_uses}.
+
+CREATE TABLE invite_codes (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    user_id uuid NOT NULL REFERENCES users,
+    code text NOT NULL UNIQUE,
+    max_uses integer NOT NULL CHECK (max_uses >= 0),
+    use_count integer NOT NULL DEFAULT 0 CHECK (use_count <= max_uses),
+    is_active boolean NOT NULL DEFAULT true,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    search_text text NOT NULL DEFAULT ''  -- code, and login and email of its owner, as they are now
+);
+CREATE INDEX invite_codes_user ON invite_codes (user_id, id);
+CREATE INDEX invite_codes_search ON invite_codes USING gin (search_text gin_trgm_ops) WITH (fastupdate = off);
+CREATE INDEX invite_codes_search_short ON invite_codes USING gin (short_pieces(search_text)) WITH (fastupdate = off);
+
+CREATE TABLE referrals (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    inviter_user_id uuid NOT NULL REFERENCES users,
+    invitee_user_id uuid NOT NULL UNIQUE REFERENCES users,
+    invite_code_id uuid NOT NULL REFERENCES invite_codes,
+    credited boolean NOT NULL DEFAULT false,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CHECK (inviter_user_id <> invitee_user_id)
+);
+CREATE INDEX referrals_inviter ON referrals (inviter_user_id, id);
+
+-- A new invitation code of a user: 8 characters of an alphabet of 32 without 0 O 1 I, from 40 random bits.
+CREATE OR REPLACE FUNCTION invite_code_make(owner uuid, uses_max integer) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    alphabet constant text := 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+    random_bits bigint;
+    made uuid;
+BEGIN
+    LOOP
+        random_bits := ('x' || left(replace(gen_random_uuid()::text, '-', ''), 10))::bit(40)::bigint;
+        INSERT INTO invite_codes (user_id, code, max_uses)
+        SELECT owner, string_agg(substr(alphabet, (random_bits >> (5 * i) & 31)::integer + 1, 1), ''), uses_max
+        FROM generate_series(0, 7) AS i
+        ON CONFLICT (code) DO NOTHING RETURNING id INTO made;
+        EXIT WHEN made IS NOT NULL;
+    END LOOP;
+    RETURN made;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION invite_code_holds(given_code text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT EXISTS (SELECT 1 FROM invite_codes c JOIN users u ON u.id = c.user_id
+                   WHERE c.code = upper(btrim(given_code)) AND c.is_active AND c.use_count < c.max_uses
+                         AND u.status = 'active')
+$$;
+
+-- Counts a use of a code and pays both rewards; false when the code does not hold. The guard in the UPDATE is
+-- tested again after the wait for its row, so no code is used too often.
+CREATE OR REPLACE FUNCTION invite_code_use(given_code text, invitee uuid, invitee_org uuid, terms jsonb) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    invite invite_codes;
+    inviter_org uuid;
+    referral uuid;
+    inviter_reward bigint := (terms ->> 'invite_reward')::bigint;
+    invitee_reward bigint := (terms ->> 'invitee_reward')::bigint;
+BEGIN
+    UPDATE invite_codes AS c SET use_count = use_count + 1
+    FROM users u
+    WHERE c.code = upper(btrim(given_code)) AND c.is_active AND c.use_count < c.max_uses
+          AND u.id = c.user_id AND u.status = 'active'
+    RETURNING c.id, c.user_id INTO invite.id, invite.user_id;
+    IF invite.id IS NULL THEN
+        RETURN false;
+    END IF;
+    INSERT INTO referrals (inviter_user_id, invitee_user_id, invite_code_id, credited)
+    VALUES (invite.user_id, invitee, invite.id, inviter_reward > 0)
+    RETURNING id INTO referral;
+    SELECT personal_org_id INTO STRICT inviter_org FROM users WHERE id = invite.user_id;
+    IF inviter_reward > 0 THEN
+        PERFORM credit_post(inviter_org, inviter_reward, 'referral_reward', 'referral', referral::text);
+    END IF;
+    IF invitee_reward > 0 THEN
+        PERFORM credit_post(invitee_org, invitee_reward, 'invitee_reward', 'referral', referral::text);
+    END IF;
+    RETURN true;
+END
+$$;
+
+-- Refuses a name that becomes an address, or begins or ends with a blank, in the form in which names are compared.
+CREATE OR REPLACE FUNCTION name_check(name text, field text) RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF position('@' IN name_key(name)) > 0 OR name_key(name) = '' OR btrim(name_key(name)) <> name_key(name) THEN
+        PERFORM fail('validation.error', 'must have other characters than these',
+                     jsonb_build_object('field', field, 'fault', 'bad_format'));
+    END IF;
+END
+$$;
+
+-- POST /v1/auth/register, and hostlerctl (without hashes: no session; mode open; without mail: none is sent). All
+-- that an account is made of, in one transaction. code_held: false when an invitation code was given and does not
+-- hold. The count by network comes before everything that another registration may hold, and only an account that is
+-- made counts: whoever mistypes is not locked out, and what is refused mails nobody.
+CREATE OR REPLACE FUNCTION register_user(new_login text, new_email text, new_password_hash text, new_locale text,
+    given_code text, access_hash bytea, refresh_hash bytea, terms jsonb, mail jsonb DEFAULT NULL,
+    OUT new_user_id uuid, OUT new_org_id uuid, OUT code_held boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    most integer := coalesce((terms ->> 'registrations_hour')::integer, 0);
+    initial_grant bigint := (terms ->> 'initial_grant')::bigint;
+BEGIN
+    IF most > 0 THEN
+        PERFORM attempt_or_fail('auth.register', network_of(request_ip())::text, most, interval '1 hour',
+                                'auth.rate_limited');
+    END IF;
+    PERFORM registration_check(new_login, new_email, given_code, terms);
+    new_user_id := uuidv7();
+    new_org_id := uuidv7();
+    INSERT INTO users (id, login, username, email, password_hash, personal_org_id, locale)
+    VALUES (new_user_id, new_login, new_login, new_email, new_password_hash, new_org_id, new_locale)
+    ON CONFLICT (name_key(email)) WHERE status <> 'deleted' DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM fail('auth.email_exists');
+    END IF;
+    INSERT INTO user_names (name_key, user_id) VALUES (name_key(new_login), new_user_id) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM fail('auth.login_exists');
+    END IF;
+    INSERT INTO orgs (id, slug, name, type)
+    VALUES (new_org_id, new_org_id::text, new_login || '''s workspace', 'personal');
+    INSERT INTO org_members (org_id, user_id, role) VALUES (new_org_id, new_user_id, 'owner');
+    INSERT INTO credit_accounts (org_id) VALUES (new_org_id);
+    IF initial_grant > 0 THEN
+        PERFORM credit_post(new_org_id, initial_grant, 'initial_grant', 'user', new_user_id::text);
+    END IF;
+    PERFORM invite_code_make(new_user_id, (terms ->> 'invite_max_uses')::integer);
+    code_held := given_code IS NULL OR invite_code_use(given_code, new_user_id, new_org_id, terms);
+    IF terms ->> 'registration_mode' = 'invite_only' AND NOT code_held THEN
+        PERFORM fail('auth.invite_code_invalid', 'Ask whoever invited you for another one.');
+    END IF;
+    PERFORM audit('auth.register', 'user', new_user_id::text, new_org_id, NULL,
+                  jsonb_build_object('referred', given_code IS NOT NULL AND code_held), 'ok', new_user_id);
+    IF mail IS NOT NULL THEN
+        PERFORM email_verification_first(new_user_id, mail);
+    END IF;
+    IF access_hash IS NOT NULL THEN
+        PERFORM session_begin(new_user_id, 'register', access_hash, refresh_hash, terms);
+    END IF;
+END
+$$;
+
+-- hostlerctl admin promote. Nothing over HTTP makes a platform administrator.
+CREATE OR REPLACE FUNCTION user_promote(name text) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    who uuid := user_named(name);
+BEGIN
+    IF who IS NULL THEN
+        PERFORM fail('users.not_found');
+    END IF;
+    UPDATE users SET platform_admin = true WHERE id = who AND NOT platform_admin;
+    IF FOUND THEN
+        PERFORM audit('users.update', 'user', who::text, NULL, '{"platform_admin": false}', '{"platform_admin": true}');
+    END IF;
+    RETURN who;
+END
+$$;
+
+-- The caller's profile, with role and rights in the organization the request acts in.
+CREATE OR REPLACE FUNCTION me_json() RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN (SELECT json_build_object('id', u.id, 'login', u.login, 'username', u.username, 'email', u.email,
+        'email_verified', u.email_verified_at IS NOT NULL, 'locale', u.locale, 'timezone', u.timezone,
+        'avatar_url', u.avatar_url, 'created_at', rfc3339(u.created_at), 'last_login_at', rfc3339(u.last_login_at),
+        'org_id', o.id, 'org_name', o.name, 'role', m.role, 'permissions', current_request() -> 'permissions',
+        'platform_admin', is_platform_admin())
+    FROM users u
+    JOIN org_members m ON m.user_id = u.id AND m.org_id = current_org()
+    JOIN orgs o ON o.id = m.org_id
+    WHERE u.id = current_user_id());
+END
+$$;
+
+-- Gives a user, whose row is locked, another username; users.username_exists when it is somebody else's.
+CREATE OR REPLACE FUNCTION user_rename(u users, new_name text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF name_key(new_name) <> name_key(u.username) THEN
+        PERFORM name_check(new_name, 'username');
+        INSERT INTO user_names (name_key, user_id) VALUES (name_key(new_name), u.id) ON CONFLICT DO NOTHING;
+        IF NOT FOUND AND name_key(new_name) <> name_key(u.login) THEN
+            PERFORM fail('users.username_exists');
+        END IF;
+        DELETE FROM user_names WHERE user_id = u.id AND name_key NOT IN (name_key(u.login), name_key(new_name));
+    END IF;
+    UPDATE users SET username = new_name WHERE id = u.id;
+END
+$$;
+
+-- PATCH /v1/me: changes holds only what is to change.
+CREATE OR REPLACE FUNCTION me_update(changes jsonb) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    me users;
+    new_name text := changes ->> 'username';
+BEGIN
+    SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    IF new_name IS NOT NULL THEN
+        PERFORM user_rename(me, new_name);
+    END IF;
+    UPDATE users SET locale = coalesce(changes ->> 'locale', locale),
+        timezone = coalesce(changes ->> 'timezone', timezone),
+        avatar_url = CASE WHEN changes ? 'avatar_url' THEN changes ->> 'avatar_url' ELSE avatar_url END
+    WHERE id = me.id;
+    RETURN me_json();
+END
+$$;
+
+CREATE OR REPLACE FUNCTION invite_code_search_text(code text, u users) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT name_key(code) || E'\n' || name_key(u.login) || E'\n' || name_key(u.email)
+$$;
+
+CREATE OR REPLACE FUNCTION invite_codes_fill_search() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    SELECT invite_code_search_text(NEW.code, u) INTO STRICT NEW.search_text FROM users u WHERE u.id = NEW.user_id;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER invite_codes_search BEFORE INSERT ON invite_codes
+    FOR EACH ROW EXECUTE FUNCTION invite_codes_fill_search();
+
+CREATE OR REPLACE FUNCTION users_refill_code_search() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE invite_codes c SET search_text = invite_code_search_text(c.code, NEW) WHERE c.user_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER users_code_search AFTER UPDATE OF login, email ON users
+    FOR EACH ROW WHEN (OLD.login <> NEW.login OR OLD.email <> NEW.email)
+    EXECUTE FUNCTION users_refill_code_search();
+
+-- ---------------------------------------------------------------- registrations
+
+-- What refuses a registration for its names or its invitation code.
+CREATE OR REPLACE FUNCTION registration_check(new_login text, new_email text, given_code text, terms jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    needs_code boolean := coalesce(terms ->> 'registration_mode' = 'invite_only', false);
+BEGIN
+    PERFORM name_check(new_login, 'login');
+    IF needs_code AND given_code IS NULL THEN
+        PERFORM fail('auth.invite_code_required', 'Ask somebody who has an account.');
+    ELSIF needs_code AND NOT invite_code_holds(given_code) THEN
+        PERFORM fail('auth.invite_code_invalid', 'Ask whoever invited you for another one.');
+    ELSIF EXISTS (SELECT 1 FROM user_names WHERE name_key = name_key(new_login)) THEN
+        PERFORM fail('auth.login_exists');
+    ELSIF EXISTS (SELECT 1 FROM users WHERE name_key(email) = name_key(new_email) AND status <> 'deleted') THEN
+        PERFORM fail('auth.email_exists');
+    END IF;
+END
+$$;
+
+-- Before the password is hashed, which is what a registration costs: whatever can be refused by then is refused.
+-- terms has registrations_hour too: how many accounts a network makes within an hour; 0: any number.
+CREATE OR REPLACE FUNCTION registration_begin(new_login text, new_email text, given_code text, terms jsonb) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    most integer := coalesce((terms ->> 'registrations_hour')::integer, 0);
+    oldest timestamptz;
+BEGIN
+    IF most > 0 THEN
+        SELECT a.at INTO oldest FROM attempts a
+        WHERE a.kind = 'auth.register' AND a.subject = network_of(request_ip())::text
+              AND a.at > clock_timestamp() - interval '1 hour'
+        ORDER BY a.at DESC OFFSET most - 1 LIMIT 1;
+        IF oldest IS NOT NULL THEN
+            PERFORM fail_for_now('auth.rate_limited', oldest + interval '1 hour');
+        END IF;
+    END IF;
+    PERFORM registration_check(new_login, new_email, given_code, terms);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION invite_code_make, invite_code_holds, invite_code_use, user_promote, user_rename,
+    invite_code_search_text, invite_codes_fill_search, users_refill_code_search, registration_check
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION register_user, me_json, me_update, registration_begin FROM hostler_runner;

@@ -1,0 +1,268 @@
+-- Runs and their turns, and how they are shown.
+--
+-- The run row is the queue. A run is claimable while status = 'running', not queued, and without an owner or with a
+-- lapsed lease. A claim gives it an owner and an epoch from a sequence; every write of a daemon names both, so a
+-- daemon that lost the run changes no row. Whoever changes a run's state locks the thread's row first, then the
+-- run's.
+
+CREATE SEQUENCE run_epochs;
+GRANT USAGE ON SEQUENCE run_epochs TO hostler_runner;
+
+CREATE TABLE runs (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL,
+    thread_id uuid NOT NULL,
+    created_by_user_id uuid NOT NULL REFERENCES users,
+    status text NOT NULL DEFAULT 'running'
+        CHECK (status IN ('running', 'waiting_for_input', 'completed', 'failed', 'cancelled')),
+    queued boolean NOT NULL DEFAULT false,  -- behind another run of its thread
+    source text NOT NULL CHECK (source IN ('api', 'retry', 'enqueue')),
+    trace_id text NOT NULL,
+    persona_id text NOT NULL,
+    persona_row_id uuid NOT NULL,  -- of personas, as model_id of llm_models: see models_and_personas_stay()
+    model_id uuid NOT NULL,
+    model text NOT NULL,
+    provider_kind text NOT NULL,
+    credential_name text NOT NULL,
+    persona_model text NOT NULL DEFAULT '',
+    total_input_tokens bigint NOT NULL DEFAULT 0,
+    total_output_tokens bigint NOT NULL DEFAULT 0,
+    total_cached_tokens bigint NOT NULL DEFAULT 0,
+    total_cost_nano_usd bigint NOT NULL DEFAULT 0,
+    credits_used bigint NOT NULL DEFAULT 0,
+    credits_held bigint NOT NULL DEFAULT 0 CHECK (credits_held >= 0),
+    credits_exhausted boolean NOT NULL DEFAULT false,  -- the last turn took what there was
+    last_seq bigint NOT NULL DEFAULT 0,  -- exact while nobody owns the run
+    turns integer NOT NULL DEFAULT 0,
+    tool_calls integer NOT NULL DEFAULT 0,
+    worked_ms bigint NOT NULL DEFAULT 0,  -- wall time before the last wait or take-over
+    owner_id uuid,
+    epoch bigint NOT NULL DEFAULT 0,
+    lease_until timestamptz,
+    crash_count integer NOT NULL DEFAULT 0,  -- take-overs in a row without a committed step
+    take_overs integer NOT NULL DEFAULT 0,
+    cancel_requested_at timestamptz,
+    input_request jsonb,
+    input_deadline timestamptz,
+    error_code text,
+    error_message text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    started_at timestamptz,
+    ended_at timestamptz,
+    active_since timestamptz,  -- the wall clock of the run's work; null while it waits for a human
+    after_input boolean NOT NULL DEFAULT false,  -- the next claim goes on where an answer was awaited
+    cancel_reason text,
+    FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
+    CHECK ((ended_at IS NOT NULL) = (status IN ('completed', 'failed', 'cancelled'))),
+    CHECK (NOT queued OR (status = 'running' AND owner_id IS NULL)),
+    CHECK (owner_id IS NULL OR status = 'running'),
+    CHECK ((input_request IS NOT NULL) = (status = 'waiting_for_input')),
+    CHECK ((owner_id IS NULL) = (lease_until IS NULL))
+) WITH (fillfactor = 80);
+
+-- What was analyzed while nothing ran looks empty to the planner, and an empty index as good as any whose condition a
+-- statement fulfils: it would read all of it, for one claim or one ending. So a run that has not ended is told by
+-- ended_at where its status tells it to the queue, and there is one index of queued runs and one of owned ones.
+CREATE UNIQUE INDEX runs_active_of_thread ON runs (thread_id) WHERE ended_at IS NULL AND NOT queued;
+CREATE INDEX runs_active_of_org ON runs (org_id) WHERE ended_at IS NULL AND NOT queued;
+CREATE INDEX runs_claimable ON runs (id) WHERE status = 'running' AND NOT queued AND owner_id IS NULL;
+CREATE INDEX runs_queue ON runs (org_id, thread_id, id) WHERE queued;
+
+-- Without the lease, which is renewed every few seconds in place.
+CREATE INDEX runs_owner ON runs (owner_id, id) WHERE owner_id IS NOT NULL;
+CREATE INDEX runs_input_deadline ON runs (input_deadline) WHERE status = 'waiting_for_input';
+CREATE UNIQUE INDEX runs_of_org ON runs (org_id, id);
+CREATE INDEX runs_of_org_status ON runs (org_id, status, id);
+CREATE INDEX runs_of_user ON runs (org_id, created_by_user_id, id);
+CREATE INDEX runs_of_thread ON runs (thread_id, id);
+CREATE INDEX runs_active_of_user ON runs (created_by_user_id) WHERE ended_at IS NULL;
+SELECT make_tenant_table('runs');
+GRANT SELECT ON runs TO hostler_api;
+GRANT SELECT, UPDATE ON runs TO hostler_runner;
+
+-- Whoever writes: a terminal state never changes, and no run completes while it waits for a human.
+CREATE OR REPLACE FUNCTION runs_refuse_transition() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    IF OLD.status NOT IN ('running', 'waiting_for_input')
+       OR (OLD.status = 'waiting_for_input' AND NEW.status = 'completed') THEN
+        RAISE EXCEPTION 'run %: % cannot become %', OLD.id, OLD.status, NEW.status;
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER runs_transition BEFORE UPDATE OF status ON runs
+    FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION runs_refuse_transition();
+
+-- A finished model turn. A run that is taken over goes on behind its last one.
+CREATE TABLE run_turns (
+    run_id uuid NOT NULL,
+    org_id uuid NOT NULL,
+    turn integer NOT NULL CHECK (turn > 0),
+    text text NOT NULL,
+    tool_calls json NOT NULL DEFAULT '[]',
+    last_seq bigint NOT NULL,  -- the last event that belongs to it
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, turn),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
+);
+SELECT make_tenant_table('run_turns');
+GRANT SELECT, INSERT ON run_turns TO hostler_runner;
+
+CREATE OR REPLACE FUNCTION run_duration_ms(r runs) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN r.started_at IS NULL THEN 0
+        ELSE (extract(epoch FROM coalesce(r.ended_at, statement_timestamp()) - r.started_at) * 1000)::bigint END
+$$;
+
+CREATE OR REPLACE FUNCTION run_cache_hit_rate(r runs) RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN r.total_input_tokens = 0 THEN 0
+        ELSE round(r.total_cached_tokens::numeric / r.total_input_tokens, 4)::double precision END
+$$;
+
+CREATE OR REPLACE FUNCTION run_cost_usd(r runs) RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (r.total_cost_nano_usd / 1e9)::double precision
+$$;
+
+CREATE OR REPLACE FUNCTION run_last_seq(r runs) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF r.owner_id IS NULL THEN
+        RETURN r.last_seq;
+    END IF;
+    RETURN coalesce((SELECT e.seq FROM run_events e WHERE e.run_id = r.id ORDER BY e.seq DESC LIMIT 1), 0);
+END
+$$;
+
+-- The same for whoever takes the run from its owner, with the run's row locked: events whose commit the lock waited
+-- for are newer than the statement's snapshot. Numbers behind an older one would be those of events that are there.
+CREATE OR REPLACE FUNCTION run_last_seq_now(run uuid) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    RETURN coalesce((SELECT e.seq FROM run_events e WHERE e.run_id = run ORDER BY e.seq DESC LIMIT 1), 0);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION run_queue_position(org uuid, thread uuid, run uuid) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM runs q WHERE q.org_id = org AND q.thread_id = thread AND q.queued AND q.id <= run);
+END
+$$;
+
+-- The *_json functions of single rows hold no query, so that Postgres puts them into the statement that calls them;
+-- a function in SQL that it cannot put there is planned again at every call, which costs more than the rest.
+CREATE OR REPLACE FUNCTION run_json(r runs) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('run_id', r.id, 'org_id', r.org_id, 'thread_id', r.thread_id,
+        'created_by_user_id', r.created_by_user_id, 'status', r.status, 'created_at', rfc3339(r.created_at),
+        'trace_id', r.trace_id, 'model', r.model, 'persona_id', r.persona_id,
+        'total_input_tokens', r.total_input_tokens, 'total_output_tokens', r.total_output_tokens,
+        'total_cost_usd', run_cost_usd(r), 'credits_used', r.credits_used,
+        'cache_hit_rate', run_cache_hit_rate(r), 'duration_ms', run_duration_ms(r),
+        'last_seq', run_last_seq(r),
+        'queued', r.queued,
+        'queue_position', CASE WHEN r.queued THEN run_queue_position(r.org_id, r.thread_id, r.id) END,
+        'error', CASE WHEN r.status = 'failed' THEN
+            json_build_object('code', r.error_code, 'message', r.error_message) END,
+        'completed_at', CASE WHEN r.status = 'completed' THEN rfc3339(r.ended_at) END,
+        'failed_at', CASE WHEN r.status = 'failed' THEN rfc3339(r.ended_at) END)
+$$;
+
+-- A run as lists show it, under the names of its members. row_to_json() of a row takes two thirds of what
+-- json_build_object() takes, which looks at the type of every name, too.
+CREATE VIEW run_list_items WITH (security_invoker = true) AS
+    SELECT r.id AS run_id, r.org_id, r.thread_id, r.status, r.model, r.persona_id, r.total_input_tokens,
+        r.total_output_tokens, run_cost_usd(r) AS total_cost_usd, run_duration_ms(r) AS duration_ms,
+        run_cache_hit_rate(r) AS cache_hit_rate, r.credits_used, rfc3339(r.created_at) AS created_at,
+        CASE WHEN r.status = 'completed' THEN rfc3339(r.ended_at) END AS completed_at,
+        CASE WHEN r.status = 'failed' THEN rfc3339(r.ended_at) END AS failed_at,
+        r.created_by_user_id, u.username AS created_by_user_name, u.email AS created_by_email
+    FROM runs r JOIN users u ON u.id = r.created_by_user_id;
+
+CREATE OR REPLACE FUNCTION run_admin_json(r runs) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('run_id', r.id, 'org_id', r.org_id, 'thread_id', r.thread_id, 'status', r.status,
+        'model', r.model, 'persona_id', r.persona_id, 'provider_kind', r.provider_kind,
+        'credential_name', r.credential_name, 'persona_model', r.persona_model, 'duration_ms', run_duration_ms(r),
+        'total_input_tokens', r.total_input_tokens, 'total_output_tokens', r.total_output_tokens,
+        'total_cost_usd', run_cost_usd(r), 'created_at', rfc3339(r.created_at),
+        'completed_at', rfc3339(r.ended_at), 'trace_id', r.trace_id,
+        'error', CASE WHEN r.status = 'failed' THEN
+            json_build_object('code', r.error_code, 'message', r.error_message) END)
+$$;
+
+-- The run, when the caller may see it: its creator, org.runs.read_all unless the thread is private,
+-- a platform admin. SECURITY DEFINER for the sake of platform admins and of the 404's hint.
+CREATE OR REPLACE FUNCTION run_of_reader(run uuid) RETURNS runs
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs;
+    place record;
+BEGIN
+    SELECT * INTO r FROM runs WHERE id = run;
+    IF r.id IS NULL OR (r.org_id <> current_org() AND NOT is_platform_admin()) THEN
+        PERFORM fail_missing('runs.not_found', 'runs', run);
+    END IF;
+    IF r.created_by_user_id = current_user_id() OR is_platform_admin() THEN
+        RETURN r;
+    END IF;
+    SELECT t.is_private INTO place FROM threads t WHERE t.id = r.thread_id;
+    IF NOT has_permission('org.runs.read_all') OR place.is_private THEN
+        PERFORM fail('policy.denied', 'The run belongs to somebody else in the organization.');
+    END IF;
+    RETURN r;
+END
+$$;
+
+-- The runs of the current organization, newest first: all of them for org.runs.read_all (but those of other people's
+-- private threads), the caller's own otherwise. One plan serves every caller, and is made once: making it anew for
+-- each call, as Postgres may choose to, takes longer than reading the page. So that it is the same with whatever
+-- statistics, each form names the two ends of its part of an index and that index's order, which no other index has:
+-- those of id alone hold everybody's runs.
+CREATE OR REPLACE FUNCTION run_page(page_limit integer, before uuid, wanted_status text)
+RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan
+SET enable_sort = off SET enable_incremental_sort = off SET enable_bitmapscan = off AS $$
+DECLARE
+    org uuid := current_org();
+    who uuid := current_user_id();
+    upper_end uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+BEGIN
+    IF NOT has_permission('org.runs.read_all') THEN
+        RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
+            WHERE (r.org_id, r.created_by_user_id) >= (org, who)
+                  AND (r.org_id, r.created_by_user_id, r.run_id) < (org, who, upper_end)
+                  AND (wanted_status IS NULL OR r.status = wanted_status)
+            ORDER BY r.org_id DESC, r.created_by_user_id DESC, r.run_id DESC LIMIT page_limit;
+    ELSIF wanted_status IS NULL THEN
+        RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
+            WHERE r.org_id >= org AND (r.org_id, r.run_id) < (org, upper_end)
+                  AND (r.created_by_user_id = who
+                       OR NOT (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id))
+            ORDER BY r.org_id DESC, r.run_id DESC LIMIT page_limit;
+    ELSE
+        RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
+            WHERE (r.org_id, r.status) >= (org, wanted_status)
+                  AND (r.org_id, r.status, r.run_id) < (org, wanted_status, upper_end)
+                  AND (r.created_by_user_id = who
+                       OR NOT (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id))
+            ORDER BY r.org_id DESC, r.status DESC, r.run_id DESC LIMIT page_limit;
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION thread_run_page(thread uuid, page_limit integer, before uuid)
+RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM thread_of_caller(thread, false);
+    RETURN QUERY SELECT r.id, json_build_object('run_id', r.id, 'status', r.status, 'created_at', rfc3339(r.created_at))
+        FROM runs r WHERE r.thread_id = thread AND (before IS NULL OR r.id < before)
+        ORDER BY r.id DESC LIMIT page_limit;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION run_last_seq_now FROM hostler_api;

@@ -1,0 +1,336 @@
+-- Sessions and their tokens, logins and their limits. Reached through these functions only.
+--
+-- `terms` is what the settings say: {access_token_seconds, refresh_token_seconds, refresh_race_seconds,
+-- login_window_seconds, failures_per_login_and_ip, failures_per_login, failures_per_ip}; each function reads what
+-- concerns it.
+--
+-- A success forgives the failures of its login from its address; the wider limits go on counting them.
+
+CREATE TABLE sessions (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    user_id uuid NOT NULL REFERENCES users,
+    begun_by text NOT NULL CHECK (begun_by IN ('register', 'password', 'otp')),
+    client_ip inet,
+    user_agent text NOT NULL DEFAULT '',
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    revoked_at timestamptz,
+    refresh_reused boolean NOT NULL DEFAULT false  -- a token came back after its rotation: somebody copied it
+);
+CREATE INDEX sessions_user ON sessions (user_id, id);
+GRANT SELECT ON sessions TO hostler_runner;
+
+CREATE TABLE access_tokens (
+    hash bytea PRIMARY KEY CHECK (length(hash) = 32),
+    session_id uuid NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX access_tokens_session ON access_tokens (session_id);
+CREATE INDEX access_tokens_expiry ON access_tokens (expires_at);
+GRANT SELECT ON access_tokens TO hostler_runner;
+
+CREATE TABLE refresh_tokens (
+    hash bytea PRIMARY KEY CHECK (length(hash) = 32),
+    session_id uuid NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    expires_at timestamptz NOT NULL,
+    rotated_at timestamptz
+);
+CREATE INDEX refresh_tokens_session ON refresh_tokens (session_id);
+CREATE INDEX refresh_tokens_expiry ON refresh_tokens (expires_at);
+
+CREATE TABLE login_failures (
+    login_key text NOT NULL,
+    client_ip inet NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    is_forgiven boolean NOT NULL DEFAULT false  -- by a success from the same address; the wider limits count it
+);
+CREATE INDEX login_failures_login ON login_failures (login_key, at);
+CREATE INDEX login_failures_address ON login_failures (client_ip, at);
+CREATE INDEX login_failures_at ON login_failures (at);
+
+-- What is counted for a while: kind is what was done ("auth.check"), subject by whom.
+CREATE TABLE attempts (
+    kind text NOT NULL,
+    subject text NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX attempts_subject ON attempts (kind, subject, at);
+CREATE INDEX attempts_at ON attempts (at);
+
+CREATE OR REPLACE FUNCTION fail_for_now(code text, free_at timestamptz) RETURNS void
+LANGUAGE sql AS $$
+    SELECT fail(code, '', jsonb_build_object(
+        'retry_after', greatest(1, ceil(extract(epoch FROM free_at - clock_timestamp()))::integer)))
+$$;
+
+-- Counts one attempt; raises `code` when the subject had `most` of them within the time, exactly, however many
+-- come at once.
+CREATE OR REPLACE FUNCTION attempt_or_fail(what text, whose text, most integer, period interval, code text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    oldest timestamptz;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(what || ' ' || whose, 0));
+    DELETE FROM attempts WHERE kind = what AND subject = whose AND at <= clock_timestamp() - period;
+    SELECT at INTO oldest FROM attempts WHERE kind = what AND subject = whose ORDER BY at DESC OFFSET most - 1 LIMIT 1;
+    IF oldest IS NOT NULL THEN
+        PERFORM fail_for_now(code, oldest + period);
+    END IF;
+    INSERT INTO attempts (kind, subject) VALUES (what, whose);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION request_ip() RETURNS inet
+LANGUAGE sql STABLE AS $$
+    SELECT coalesce((current_request() ->> 'client_ip')::inet, '0.0.0.0')
+$$;
+
+-- The user of a login, username or email, in any case; null for none.
+CREATE OR REPLACE FUNCTION user_named(typed text) RETURNS uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT CASE WHEN position('@' IN name_key(typed)) > 0
+        THEN (SELECT u.id FROM users u WHERE name_key(u.email) = name_key(typed) AND u.status <> 'deleted')
+        ELSE (SELECT n.user_id FROM user_names n WHERE n.name_key = name_key(typed)) END
+$$;
+
+-- POST /v1/auth/check.
+CREATE OR REPLACE FUNCTION login_exists(typed text, most_per_minute integer) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);  -- a count need not survive a crash
+    PERFORM attempt_or_fail('auth.check', request_ip()::text, most_per_minute, interval '1 minute',
+                            'auth.rate_limited');
+    RETURN user_named(typed) IS NOT NULL;
+END
+$$;
+
+-- A new session with its first pair of tokens. Refused to whoever looks too risky, however they came here.
+CREATE OR REPLACE FUNCTION session_begin(who uuid, how text, access_hash bytea, refresh_hash bytea, terms jsonb)
+RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    begun uuid;
+BEGIN
+    PERFORM risk_check(who);
+    INSERT INTO sessions (user_id, begun_by, client_ip, user_agent)
+    VALUES (who, how, request_ip(), left(coalesce(current_request() ->> 'user_agent', ''), 500))
+    RETURNING id INTO begun;
+    PERFORM session_tokens(begun, access_hash, refresh_hash, terms);
+    UPDATE users SET last_login_at = clock_timestamp(), last_seen_at = clock_timestamp() WHERE id = who;
+    RETURN begun;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION session_tokens(session uuid, access_hash bytea, refresh_hash bytea, terms jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    INSERT INTO access_tokens (hash, session_id, expires_at) VALUES (access_hash, session,
+        clock_timestamp() + make_interval(secs => (terms ->> 'access_token_seconds')::integer));
+    INSERT INTO refresh_tokens (hash, session_id, expires_at) VALUES (refresh_hash, session,
+        clock_timestamp() + make_interval(secs => (terms ->> 'refresh_token_seconds')::integer));
+END
+$$;
+
+-- Raises auth.rate_limited while one of the three limits on failed logins is reached.
+CREATE OR REPLACE FUNCTION login_guard(key text, terms jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    period interval := make_interval(secs => (terms ->> 'login_window_seconds')::integer);
+    since timestamptz := clock_timestamp() - period;
+    reached timestamptz;
+BEGIN
+    SELECT max(limits.at) INTO reached FROM (
+        (SELECT f.at FROM login_failures f
+         WHERE f.login_key = key AND f.client_ip = request_ip() AND f.at > since AND NOT f.is_forgiven
+         ORDER BY f.at DESC OFFSET (terms ->> 'failures_per_login_and_ip')::integer - 1 LIMIT 1)
+        UNION ALL
+        (SELECT f.at FROM login_failures f WHERE f.login_key = key AND f.at > since
+         ORDER BY f.at DESC OFFSET (terms ->> 'failures_per_login')::integer - 1 LIMIT 1)
+        UNION ALL
+        (SELECT f.at FROM login_failures f WHERE f.client_ip = request_ip() AND f.at > since
+         ORDER BY f.at DESC OFFSET (terms ->> 'failures_per_ip')::integer - 1 LIMIT 1)) AS limits;
+    IF reached IS NOT NULL THEN
+        PERFORM fail_for_now('auth.rate_limited', reached + period);
+    END IF;
+END
+$$;
+
+-- Counts a failure, unless a limit was reached by then. Those who guess at once are counted one after the other.
+CREATE OR REPLACE FUNCTION login_failed(key text, terms jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('login ' || key, 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('login from ' || request_ip()::text, 0));
+    PERFORM login_guard(key, terms);
+    INSERT INTO login_failures (login_key, client_ip) VALUES (key, request_ip());
+END
+$$;
+
+-- The first half of a login: whom the password must be checked for. Without a user nothing of the row is set.
+-- Failures of a known user count together, whichever of the user's names was typed.
+CREATE OR REPLACE FUNCTION login_begin(typed text, terms jsonb,
+    OUT candidate_id uuid, OUT stored_hash text, OUT email_verified boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    candidate_id := user_named(typed);
+    PERFORM login_guard(coalesce(candidate_id::text, name_key(typed)), terms);
+    SELECT u.password_hash, u.email_verified_at IS NOT NULL INTO stored_hash, email_verified
+    FROM users u WHERE u.id = candidate_id;
+END
+$$;
+
+-- The second half, after the password was checked against checked_hash. Answers ok, refused, suspended or risky; what
+-- it wrote is to be committed in each case. new_hash: the same password with today's parameters, or null.
+CREATE OR REPLACE FUNCTION login_finish(typed text, candidate uuid, is_right boolean, checked_hash text, new_hash text,
+    access_hash bytea, refresh_hash bytea, terms jsonb) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    key text := coalesce(candidate::text, name_key(typed));
+    who users;
+    begun uuid;
+BEGIN
+    SELECT * INTO who FROM users WHERE id = candidate AND password_hash = checked_hash AND is_right FOR NO KEY UPDATE;
+    IF who.id IS NULL THEN
+        PERFORM set_config('synchronous_commit', 'off', true);  -- a guess need not wait for the disk
+        PERFORM login_failed(key, terms);
+        PERFORM audit_login_failed(candidate);
+        RETURN 'refused';
+    END IF;
+    PERFORM login_guard(key, terms);
+    IF who.status <> 'active' THEN
+        PERFORM audit('auth.login', 'user', who.id::text, who.personal_org_id, NULL, NULL, 'denied', who.id);
+        RETURN 'suspended';
+    END IF;
+    IF current_request() ? 'is_risky' AND NOT who.platform_admin THEN
+        PERFORM audit('auth.login', 'user', who.id::text, who.personal_org_id, NULL, NULL, 'denied', who.id);
+        RETURN 'risky';
+    END IF;
+    UPDATE login_failures SET is_forgiven = true
+    WHERE login_key = key AND client_ip = request_ip() AND NOT is_forgiven;
+    IF new_hash IS NOT NULL THEN
+        UPDATE users SET password_hash = new_hash WHERE id = who.id;
+    END IF;
+    begun := session_begin(who.id, 'password', access_hash, refresh_hash, terms);
+    PERFORM audit('auth.login', 'session', begun::text, who.personal_org_id, NULL, NULL, 'ok', who.id);
+    RETURN 'ok';
+END
+$$;
+
+-- POST /v1/auth/refresh. Answers ok (the new pair is stored), invalid, or reused (the session is over); what it wrote
+-- is to be committed in each case. Requests with the same token come one after the other.
+CREATE OR REPLACE FUNCTION session_refresh(given_hash bytea, access_hash bytea, refresh_hash bytea, terms jsonb)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    token refresh_tokens;
+    place record;
+    race interval := make_interval(secs => (terms ->> 'refresh_race_seconds')::integer);
+BEGIN
+    SELECT * INTO token FROM refresh_tokens WHERE hash = given_hash FOR UPDATE;
+    IF token.hash IS NULL OR token.expires_at <= clock_timestamp() THEN
+        RETURN 'invalid';
+    END IF;
+    -- Whoever locks both locks the user first, then the session.
+    PERFORM 1 FROM users WHERE id = (SELECT user_id FROM sessions WHERE id = token.session_id) FOR NO KEY UPDATE;
+    SELECT s.id, s.revoked_at, s.refresh_reused, u.id AS user_id, u.status, u.personal_org_id INTO STRICT place
+    FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = token.session_id FOR UPDATE OF s;
+    IF place.refresh_reused THEN
+        RETURN 'reused';
+    ELSIF place.revoked_at IS NOT NULL OR place.status <> 'active' THEN
+        RETURN 'invalid';
+    ELSIF clock_timestamp() >= token.rotated_at + race THEN
+        UPDATE sessions SET revoked_at = clock_timestamp(), refresh_reused = true WHERE id = place.id;
+        PERFORM audit('auth.refresh_reuse', 'session', place.id::text, place.personal_org_id, NULL, NULL, 'denied',
+                      place.user_id);
+        RETURN 'reused';
+    END IF;
+    PERFORM risk_check(place.user_id);
+    UPDATE refresh_tokens SET rotated_at = coalesce(rotated_at, clock_timestamp()) WHERE hash = given_hash;
+    PERFORM session_tokens(place.id, access_hash, refresh_hash, terms);
+    UPDATE sessions SET last_seen_at = clock_timestamp() WHERE id = place.id;
+    UPDATE users SET last_seen_at = clock_timestamp() WHERE id = place.user_id;
+    RETURN 'ok';
+END
+$$;
+
+-- POST /v1/auth/logout: the caller's session, or all of the user's.
+CREATE OR REPLACE FUNCTION session_end(is_all boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own uuid := (current_request() ->> 'session_id')::uuid;
+BEGIN
+    UPDATE sessions SET revoked_at = clock_timestamp()
+    WHERE user_id = current_user_id() AND revoked_at IS NULL AND (is_all OR id = own);
+    PERFORM audit('auth.logout', 'session', own::text, current_org(), NULL, jsonb_build_object('all', is_all));
+END
+$$;
+
+-- Takes away what is over, at most so many rows of each: counters, codes and tokens a day after their end, and
+-- sessions with the last of their refresh tokens. For the daemon's upkeep.
+CREATE OR REPLACE FUNCTION auth_prune(at_most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    ended timestamptz := clock_timestamp() - interval '1 day';
+    ended_sessions uuid[];
+    taken bigint;
+    most bigint := 0;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('auth prune', 0)) THEN
+        RETURN 0;
+    END IF;
+    DELETE FROM attempts WHERE ctid IN (SELECT ctid FROM attempts WHERE at < ended ORDER BY at LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    most := greatest(most, taken);
+    DELETE FROM login_failures WHERE ctid IN
+        (SELECT ctid FROM login_failures WHERE at < ended ORDER BY at LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    most := greatest(most, taken);
+    DELETE FROM email_tokens WHERE hash IN
+        (SELECT hash FROM email_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    most := greatest(most, taken);
+    DELETE FROM login_codes WHERE email_key IN
+        (SELECT email_key FROM login_codes WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    most := greatest(most, taken);
+    DELETE FROM access_tokens WHERE hash IN
+        (SELECT hash FROM access_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    most := greatest(most, taken);
+    WITH gone AS (
+        DELETE FROM refresh_tokens WHERE hash IN
+            (SELECT hash FROM refresh_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most)
+        RETURNING session_id)
+    SELECT array_agg(DISTINCT session_id), count(*) INTO ended_sessions, taken FROM gone;
+    most := greatest(most, taken);
+    DELETE FROM sessions s WHERE s.id = ANY (ended_sessions)
+        AND NOT EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.session_id = s.id);
+    RETURN most;
+END
+$$;
+
+-- Ends sessions of a user, all but one: their tokens are dead with the commit, their streams within 5 s.
+CREATE OR REPLACE FUNCTION sessions_end(who uuid, spared uuid) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    UPDATE sessions SET revoked_at = clock_timestamp()
+    WHERE user_id = who AND revoked_at IS NULL AND id IS DISTINCT FROM spared
+$$;
+
+-- Raises `code` when the subject had `most` attempts of a kind within the time; counts nothing.
+CREATE OR REPLACE FUNCTION attempt_guard(what text, whose text, most integer, period interval, code text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    oldest timestamptz;
+BEGIN
+    SELECT at INTO oldest FROM attempts WHERE kind = what AND subject = whose AND at > clock_timestamp() - period
+    ORDER BY at DESC OFFSET most - 1 LIMIT 1;
+    IF oldest IS NOT NULL THEN
+        PERFORM fail_for_now(code, oldest + period);
+    END IF;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION session_begin, session_tokens, user_named, attempt_or_fail, login_guard, login_failed,
+    sessions_end, attempt_guard
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION auth_prune FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION login_exists, login_begin, login_finish, session_refresh, session_end FROM hostler_runner;

@@ -1,0 +1,88 @@
+-- Live settings that administrators changed. Every process reads all of them, secret ones sealed.
+
+-- Live settings that an administrator changed; everything else comes from file, environment, default.
+CREATE TABLE settings (
+    key text PRIMARY KEY,
+    value jsonb,
+    secret_id uuid,
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_by_user_id uuid,
+    CHECK ((value IS NULL) <> (secret_id IS NULL)),
+    FOREIGN KEY (secret_id) REFERENCES secrets
+);
+GRANT SELECT ON settings TO hostler_api, hostler_runner;
+
+CREATE OR REPLACE FUNCTION settings_all()
+RETURNS TABLE (key text, value jsonb, secret_id uuid, secret_kind text, key_version integer,
+               wrapped_key bytea, sealed bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT t.key, t.value, s.id, s.kind, s.key_version, s.wrapped_key, s.sealed
+    FROM settings t LEFT JOIN secrets s ON s.id = t.secret_id ORDER BY t.key
+$$;
+
+-- What an audit row shows of a setting.
+CREATE OR REPLACE FUNCTION setting_state(stored settings) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN stored.secret_id IS NOT NULL THEN jsonb_build_object('secret', true)
+                WHEN stored.key IS NOT NULL THEN jsonb_build_object('value', stored.value) END
+$$;
+
+-- Takes a setting's row away, with its secret. Answers the row as it was, or nulls.
+CREATE OR REPLACE FUNCTION setting_take(setting_key text) RETURNS settings
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    was settings;
+BEGIN
+    -- Two writes of one setting come one after the other, also when there is no row yet.
+    PERFORM pg_advisory_xact_lock(hashtext('hostler setting'), hashtext(setting_key));
+    DELETE FROM settings s WHERE s.key = setting_key
+    RETURNING s.key, s.value, s.secret_id, s.updated_at, s.updated_by_user_id INTO was;
+    DELETE FROM secrets WHERE id = was.secret_id;
+    RETURN was;
+END
+$$;
+
+-- PUT. value, or for a secret setting {id, key_version, wrapped_key, sealed} (bytes in base64), sealed for the
+-- kind 'setting:' and the key. The value was checked by the caller: the bounds stand in the program.
+CREATE OR REPLACE FUNCTION setting_set(setting_key text, new_value jsonb, secret jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was settings;
+    new_row settings;
+BEGIN
+    IF NOT is_platform_admin() THEN
+        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
+    END IF;
+    was := setting_take(setting_key);
+    IF secret IS NOT NULL THEN
+        INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+        VALUES ((secret ->> 'id')::uuid, NULL, 'setting:' || setting_key, (secret ->> 'key_version')::integer,
+                decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
+    END IF;
+    INSERT INTO settings (key, value, secret_id, updated_by_user_id)
+    VALUES (setting_key, new_value, (secret ->> 'id')::uuid, current_user_id())
+    RETURNING key, value, secret_id, updated_at, updated_by_user_id INTO new_row;
+    PERFORM audit('settings.set', 'setting', setting_key, NULL, setting_state(was), setting_state(new_row));
+    PERFORM pg_notify('hostler_settings', '');
+END
+$$;
+
+-- DELETE. Nothing happens when it is not stored.
+CREATE OR REPLACE FUNCTION setting_unset(setting_key text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was settings;
+BEGIN
+    IF NOT is_platform_admin() THEN
+        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
+    END IF;
+    was := setting_take(setting_key);
+    IF was.key IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM audit('settings.unset', 'setting', setting_key, NULL, setting_state(was), NULL);
+    PERFORM pg_notify('hostler_settings', '');
+END
+$$;
+REVOKE EXECUTE ON FUNCTION setting_state, setting_take FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION setting_set, setting_unset FROM hostler_runner;

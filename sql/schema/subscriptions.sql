@@ -1,0 +1,215 @@
+-- Subscriptions of organizations to plans, and their monthly grants.
+
+-- An active subscription whose period ended is expired, whether or not a sweep has written so.
+CREATE TABLE subscriptions (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs,
+    plan_id uuid NOT NULL REFERENCES plans,
+    status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'cancelled', 'expired')),
+    current_period_start timestamptz NOT NULL,
+    current_period_end timestamptz NOT NULL,
+    cancelled_at timestamptz,
+    months_granted integer NOT NULL DEFAULT 0,
+    next_grant_at timestamptz,  -- the monthly date that is not granted yet; null: none follows
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CHECK (current_period_end > current_period_start),
+    CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL))
+);
+CREATE UNIQUE INDEX subscriptions_active ON subscriptions (org_id) WHERE status = 'active';
+CREATE UNIQUE INDEX subscriptions_org ON subscriptions (org_id, id);
+CREATE INDEX subscriptions_due ON subscriptions (next_grant_at) WHERE status = 'active';
+CREATE INDEX subscriptions_period ON subscriptions (current_period_end) WHERE status = 'active';
+SELECT make_tenant_table('subscriptions');
+GRANT SELECT ON subscriptions TO hostler_api, hostler_runner;
+
+-- Each monthly date of a subscription is granted once, however often or late the job runs.
+CREATE TABLE subscription_grants (
+    subscription_id uuid NOT NULL,
+    org_id uuid NOT NULL,
+    due_at timestamptz NOT NULL,
+    amount bigint NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (subscription_id, due_at),
+    FOREIGN KEY (org_id, subscription_id) REFERENCES subscriptions (org_id, id)
+);
+SELECT make_tenant_table('subscription_grants');
+
+CREATE OR REPLACE FUNCTION subscription_status(s subscriptions) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN s.status = 'active' AND s.current_period_end <= clock_timestamp() THEN 'expired' ELSE s.status END
+$$;
+
+CREATE OR REPLACE FUNCTION subscription_json(s subscriptions) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', s.id, 'org_id', s.org_id, 'plan_id', s.plan_id, 'status', subscription_status(s),
+        'current_period_start', rfc3339(s.current_period_start), 'current_period_end', rfc3339(s.current_period_end),
+        'cancelled_at', rfc3339(s.cancelled_at), 'created_at', rfc3339(s.created_at))
+$$;
+
+-- Grants what is due of a subscription by now: at its start, and on each monthly date inside its period, counted from
+-- the start in UTC (of January 31st that is the last day of February, then March 31st). The amount is the entitlement
+-- credits.monthly_grant; what would pass the bounds of a balance is cut. The account's row serialises the grants.
+CREATE OR REPLACE FUNCTION subscription_grant(subscription uuid) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    s subscriptions;
+    due timestamptz;
+    month integer;
+    monthly bigint;
+    fitting bigint;
+    granted integer := 0;
+BEGIN
+    SELECT * INTO STRICT s FROM subscriptions WHERE id = subscription;
+    PERFORM credit_lock(ARRAY[s.org_id]);
+    SELECT * INTO STRICT s FROM subscriptions WHERE id = subscription;
+    IF s.status <> 'active' OR s.next_grant_at IS NULL THEN
+        RETURN 0;
+    END IF;
+    monthly := coalesce(
+        (SELECT o.value::bigint FROM entitlement_overrides o WHERE o.org_id = s.org_id
+         AND o.key = 'credits.monthly_grant' AND o.value_type = 'integer'
+         AND (o.expires_at IS NULL OR o.expires_at > clock_timestamp())),
+        (SELECT e.value::bigint FROM plan_entitlements e WHERE e.plan_id = s.plan_id
+         AND e.key = 'credits.monthly_grant' AND e.value_type = 'integer'), 0);
+    month := s.months_granted;
+    LOOP
+        due := (s.current_period_start AT TIME ZONE 'UTC' + make_interval(months => month)) AT TIME ZONE 'UTC';
+        IF due >= s.current_period_end OR month > 1200 THEN
+            due := NULL;
+        END IF;
+        EXIT WHEN due IS NULL OR due > clock_timestamp();
+        INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
+        SELECT s.id, s.org_id, due, least(monthly, 9223372036854775807 - greatest(a.balance, 0))
+        FROM credit_accounts a WHERE a.org_id = s.org_id RETURNING amount INTO STRICT fitting;
+        IF fitting > 0 THEN
+            PERFORM credit_post(s.org_id, fitting, 'monthly_grant', 'subscription', s.id::text, NULL);
+            granted := granted + 1;
+        END IF;
+        month := month + 1;
+    END LOOP;
+    UPDATE subscriptions SET months_granted = month, next_grant_at = due WHERE id = s.id;
+    RETURN granted;
+END
+$$;
+
+-- The daemon's job: what is due, and what has run out; at most at_most of each. Answers how many grants were made.
+CREATE OR REPLACE FUNCTION subscription_upkeep(at_most integer, OUT granted integer, OUT more boolean, OUT fault text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET lock_timeout = '100ms' AS $$
+DECLARE
+    moment timestamptz := clock_timestamp();
+    ids uuid[] := ARRAY(
+        SELECT s.id FROM subscriptions s JOIN credit_accounts a ON a.org_id = s.org_id
+        WHERE s.status = 'active' AND s.next_grant_at <= moment
+        ORDER BY s.next_grant_at LIMIT at_most
+        FOR UPDATE OF a SKIP LOCKED FOR NO KEY UPDATE OF s SKIP LOCKED);
+    wanted uuid;
+    made integer;
+    failed integer := 0;
+BEGIN
+    ids := ids || ARRAY(
+        SELECT s.id FROM subscriptions s JOIN credit_accounts a ON a.org_id = s.org_id
+        WHERE s.status = 'active' AND s.current_period_end <= moment AND s.next_grant_at IS NULL
+        ORDER BY s.current_period_end LIMIT at_most - cardinality(ids)
+        FOR UPDATE OF a SKIP LOCKED FOR NO KEY UPDATE OF s SKIP LOCKED);
+    granted := 0;
+    FOREACH wanted IN ARRAY ids LOOP
+        BEGIN
+            made := subscription_grant(wanted);
+            UPDATE subscriptions SET status = 'expired' WHERE id = wanted AND current_period_end <= moment;
+            granted := granted + made;
+        EXCEPTION WHEN others THEN
+            failed := failed + 1;
+            fault := coalesce(fault, format('subscription %s: %s', wanted, SQLERRM));
+            BEGIN
+                UPDATE subscriptions SET next_grant_at = moment + interval '1 minute' WHERE id = wanted;
+            EXCEPTION WHEN others THEN
+                NULL;  -- the row can not be written at all, and keeps its place in the next page
+            END;
+        END;
+    END LOOP;
+    more := cardinality(ids) = at_most;
+    IF failed > 1 THEN
+        fault := format('%s subscriptions failed, the first: %s', failed, fault);
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION subscription_create(org uuid, plan uuid, period_start timestamptz, period_end timestamptz)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    made subscriptions;
+BEGIN
+    PERFORM need_platform_admin();
+    PERFORM 1 FROM credit_accounts WHERE org_id = org FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM fail('validation.error', 'there is no such organization', '{"field": "org_id", "fault": "unknown"}');
+    END IF;
+    IF NOT EXISTS (SELECT 1 FROM plans WHERE id = plan) THEN
+        PERFORM fail('validation.error', 'there is no such plan', '{"field": "plan_id", "fault": "unknown"}');
+    END IF;
+    -- The one before may have dates that no sweep has seen.
+    PERFORM subscription_grant(s.id) FROM subscriptions s
+    WHERE s.org_id = org AND s.status = 'active' AND s.current_period_end <= clock_timestamp();
+    UPDATE subscriptions SET status = 'expired'
+    WHERE org_id = org AND status = 'active' AND current_period_end <= clock_timestamp();
+    INSERT INTO subscriptions (org_id, plan_id, current_period_start, current_period_end, next_grant_at)
+    VALUES (org, plan, period_start, period_end, period_start)
+    ON CONFLICT (org_id) WHERE status = 'active' DO NOTHING RETURNING * INTO made;
+    IF made.id IS NULL THEN
+        PERFORM fail('subscriptions.active_exists', 'Cancel it first: DELETE /v1/subscriptions/{id}.');
+    END IF;
+    PERFORM subscription_grant(made.id);
+    PERFORM audit('subscriptions.create', 'subscription', made.id::text, org, NULL, subscription_json(made)::jsonb);
+    RETURN subscription_json(made);
+END
+$$;
+
+-- The subscription of the caller's organization, any for platform admins; or its 404.
+CREATE OR REPLACE FUNCTION subscription_of_caller(wanted uuid) RETURNS subscriptions
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    s subscriptions;
+BEGIN
+    SELECT * INTO s FROM subscriptions WHERE id = wanted AND (org_id = current_org() OR is_platform_admin());
+    IF s.id IS NULL THEN
+        PERFORM fail_missing('subscriptions.not_found', 'subscriptions', wanted);
+    END IF;
+    RETURN s;
+END
+$$;
+
+-- Two statements: one with OR would read everybody's subscriptions to find an organization's.
+CREATE OR REPLACE FUNCTION subscription_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF is_platform_admin() THEN
+        RETURN QUERY SELECT s.id, subscription_json(s) FROM subscriptions s
+            WHERE before IS NULL OR s.id < before ORDER BY s.id DESC LIMIT page_limit;
+    ELSE
+        RETURN QUERY SELECT s.id, subscription_json(s) FROM subscriptions s
+            WHERE s.org_id = current_org() AND (before IS NULL OR s.id < before) ORDER BY s.id DESC LIMIT page_limit;
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION subscription_cancel(wanted uuid) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was subscriptions := subscription_of_caller(wanted);
+    now_is subscriptions;
+BEGIN
+    PERFORM need_platform_admin();
+    PERFORM subscription_grant(wanted);
+    UPDATE subscriptions SET status = 'cancelled', cancelled_at = clock_timestamp()
+    WHERE id = wanted AND status = 'active' AND current_period_end > clock_timestamp() RETURNING * INTO now_is;
+    IF now_is.id IS NULL THEN
+        PERFORM fail('subscriptions.not_active', format('The subscription is %s.', subscription_status(was)));
+    END IF;
+    PERFORM audit('subscriptions.cancel', 'subscription', was.id::text, was.org_id, subscription_json(was)::jsonb,
+                  subscription_json(now_is)::jsonb);
+    RETURN subscription_json(now_is);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION subscription_grant FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION subscription_upkeep FROM hostler_api;

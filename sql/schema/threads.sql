@@ -1,0 +1,164 @@
+-- Threads and their messages, with full text search.
+
+CREATE TABLE threads (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs,
+    created_by_user_id uuid NOT NULL REFERENCES users,
+    title text,
+    is_private boolean NOT NULL DEFAULT false,
+    active_run_id uuid,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted_at timestamptz,
+    search tsvector GENERATED ALWAYS AS (search_vector(coalesce(title, ''))) STORED,
+    UNIQUE (org_id, id)
+);
+CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX threads_search ON threads USING gin (org_id, search);
+SELECT make_tenant_table('threads');
+GRANT SELECT, INSERT ON threads TO hostler_api;
+GRANT UPDATE (title, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
+GRANT SELECT, UPDATE ON threads TO hostler_runner;
+
+-- hidden_by_run_id: a run that was started by :retry took this message's place; the message comes
+-- back when that run fails.
+CREATE TABLE messages (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL,
+    thread_id uuid NOT NULL,
+    run_id uuid,
+    created_by_user_id uuid,
+    role text NOT NULL CHECK (role IN ('user', 'assistant', 'tool')),
+    content text NOT NULL,
+    incomplete boolean NOT NULL DEFAULT false,
+    hidden_by_run_id uuid,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    search tsvector GENERATED ALWAYS AS (search_vector(content)) STORED,
+    FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
+);
+CREATE INDEX messages_thread ON messages (thread_id, id);
+CREATE INDEX messages_hidden ON messages (hidden_by_run_id) WHERE hidden_by_run_id IS NOT NULL;
+CREATE INDEX messages_search ON messages USING gin (org_id, search);
+SELECT make_tenant_table('messages');
+GRANT SELECT, INSERT ON messages TO hostler_api;
+GRANT SELECT, INSERT, UPDATE ON messages TO hostler_runner;
+
+CREATE OR REPLACE FUNCTION thread_json(t threads) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', t.id, 'org_id', t.org_id, 'created_by_user_id', t.created_by_user_id,
+        'title', t.title, 'is_private', t.is_private, 'active_run_id', t.active_run_id,
+        'created_at', rfc3339(t.created_at), 'updated_at', rfc3339(t.updated_at))
+$$;
+
+CREATE OR REPLACE FUNCTION message_json(m messages) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', m.id, 'org_id', m.org_id, 'thread_id', m.thread_id, 'run_id', m.run_id,
+        'created_by_user_id', m.created_by_user_id, 'role', m.role, 'content', m.content,
+        'incomplete', m.incomplete, 'created_at', rfc3339(m.created_at))
+$$;
+
+-- Ends with a 404. When a user (not a key, which has one organization) asks for what another organization of theirs
+-- has, the detail says so: one row of `thing`, a table with org_id, by its id. own_column: it must hold the user,
+-- too. Only members of that organization can tell the answer from that of an id nobody has.
+CREATE OR REPLACE FUNCTION fail_missing(code text, thing text, thing_id uuid, own_column text DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    found_row jsonb;
+    elsewhere uuid;
+BEGIN
+    IF current_request() ->> 'api_key_id' IS NULL THEN
+        EXECUTE format('SELECT to_jsonb(t) FROM %I t WHERE t.id = $1', thing) INTO found_row USING thing_id;
+        SELECT m.org_id INTO elsewhere FROM org_members m
+        WHERE m.org_id = (found_row ->> 'org_id')::uuid AND m.user_id = current_user_id()
+              AND m.org_id <> current_org() AND found_row ->> 'deleted_at' IS NULL
+              AND (own_column IS NULL OR found_row ->> own_column = current_user_id()::text);
+    END IF;
+    PERFORM fail(code, CASE WHEN elsewhere IS NULL THEN '' ELSE
+        format('Another organization of yours has it: send X-Org-Id: %s.', elsewhere) END);
+END
+$$;
+
+-- The thread for its creator; raises the 404 or 403. lock: hold it until the end of the transaction.
+-- Everything that changes a run or a thread's runs locks the thread first.
+CREATE OR REPLACE FUNCTION thread_of_caller(thread uuid, lock boolean) RETURNS threads
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    found_thread threads;
+BEGIN
+    IF lock THEN
+        SELECT * INTO found_thread FROM threads WHERE id = thread AND deleted_at IS NULL FOR UPDATE;
+    ELSE
+        SELECT * INTO found_thread FROM threads WHERE id = thread AND deleted_at IS NULL;
+    END IF;
+    IF found_thread.id IS NULL THEN
+        PERFORM fail_missing('threads.not_found', 'threads', thread);
+    END IF;
+    IF found_thread.created_by_user_id <> current_user_id() THEN
+        PERFORM fail('policy.denied', 'Only the creator of a thread reads and writes it.');
+    END IF;
+    RETURN found_thread;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION message_create(thread uuid, content text) RETURNS json
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    place threads := thread_of_caller(thread, false);
+    made messages;
+BEGIN
+    INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)
+    VALUES (place.org_id, place.id, current_user_id(), 'user', message_create.content)
+    RETURNING * INTO made;
+    UPDATE threads SET updated_at = made.created_at WHERE id = place.id;
+    RETURN message_json(made);
+END
+$$;
+
+-- One page in ascending order: the newest, the newest before a message, or the first after one. As page_of, but
+-- messages may be megabytes, so only those that fit are read.
+CREATE OR REPLACE FUNCTION message_page(thread uuid, page_limit integer, before uuid, after uuid, OUT body text,
+    OUT next uuid)
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    ids uuid[];
+    sizes integer[];
+    fitting integer;
+BEGIN
+    PERFORM thread_of_caller(thread, false);
+    IF after IS NOT NULL AND before IS NULL THEN
+        SELECT array_agg(m.id ORDER BY m.id), array_agg(m.bytes ORDER BY m.id) INTO ids, sizes FROM (
+            SELECT id, octet_length(content) AS bytes FROM messages
+            WHERE thread_id = thread AND id > after AND hidden_by_run_id IS NULL
+            ORDER BY id LIMIT page_limit + 1) AS m;
+    ELSE
+        SELECT array_agg(m.id ORDER BY m.id DESC), array_agg(m.bytes ORDER BY m.id DESC) INTO ids, sizes FROM (
+            SELECT id, octet_length(content) AS bytes FROM messages
+            WHERE thread_id = thread AND (before IS NULL OR id < before) AND (after IS NULL OR id > after)
+                  AND hidden_by_run_id IS NULL
+            ORDER BY id DESC LIMIT page_limit + 1) AS m;
+    END IF;
+    SELECT max(n) INTO fitting
+    FROM (SELECT n, sum(bytes) OVER (ORDER BY n) AS total FROM unnest(sizes) WITH ORDINALITY AS s(bytes, n)) AS sized
+    WHERE n <= page_limit AND (n = 1 OR total <= 4194304);
+    SELECT coalesce('[' || string_agg(message_json(m)::text, ',' ORDER BY m.id) || ']', '[]') INTO body
+    FROM messages m WHERE m.id = ANY (ids[1:fitting]);
+    next := CASE WHEN cardinality(ids) > fitting THEN ids[fitting] END;
+END
+$$;
+
+-- The caller's threads whose title or messages hold every word, newest first. SECURITY DEFINER: text
+-- search cannot use an index under row-level security; the organization and user are the caller's.
+CREATE OR REPLACE FUNCTION thread_search(typed text, page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT t.id, thread_json(t)
+    FROM threads t
+    WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
+          AND (before IS NULL OR t.id < before)
+          AND t.id IN (
+              SELECT named.id FROM threads named
+              WHERE named.org_id = current_org() AND named.search @@ search_query(typed)
+              UNION
+              SELECT m.thread_id FROM messages m
+              WHERE m.org_id = current_org() AND m.search @@ search_query(typed) AND m.hidden_by_run_id IS NULL)
+    ORDER BY t.id DESC LIMIT page_limit
+$$;

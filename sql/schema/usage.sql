@@ -1,0 +1,163 @@
+-- Usage by day and model, for an organization and for the platform, so that no answer reads usage_records.
+--
+-- Written with the turn, in its transaction, and by nothing else: the sums cannot drift from the records. Days are
+-- UTC.
+
+CREATE TABLE usage_records (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    turn integer NOT NULL,
+    user_id uuid NOT NULL,
+    model text NOT NULL,
+    input_tokens bigint NOT NULL CHECK (input_tokens >= 0),
+    output_tokens bigint NOT NULL CHECK (output_tokens >= 0),
+    cache_read_tokens bigint NOT NULL CHECK (cache_read_tokens >= 0),
+    cache_write_tokens bigint NOT NULL CHECK (cache_write_tokens >= 0),
+    cost_nano_usd bigint NOT NULL CHECK (cost_nano_usd >= 0),
+    credits bigint NOT NULL DEFAULT 0 CHECK (credits >= 0),
+    measured boolean NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (run_id, turn)
+);
+CREATE INDEX usage_records_org ON usage_records (org_id, id);
+SELECT make_tenant_table('usage_records');
+GRANT SELECT ON usage_records TO hostler_api;
+GRANT SELECT ON usage_records TO hostler_runner;
+
+CREATE TABLE usage_of_org (
+    org_id uuid NOT NULL,
+    day date NOT NULL,
+    model text NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cost_nano_usd bigint NOT NULL,
+    record_count bigint NOT NULL,
+    PRIMARY KEY (org_id, day, model)
+);
+SELECT make_tenant_table('usage_of_org');
+GRANT SELECT ON usage_of_org TO hostler_api;
+
+-- Of all organizations. Each daemon adds to rows of its own: they would wait for each other otherwise.
+CREATE TABLE usage_of_platform (
+    day date NOT NULL,
+    model text NOT NULL,
+    daemon_id uuid NOT NULL,
+    input_tokens numeric NOT NULL,
+    output_tokens numeric NOT NULL,
+    cost_nano_usd numeric NOT NULL,
+    record_count bigint NOT NULL,
+    PRIMARY KEY (day, model, daemon_id)
+);
+
+-- Adds a new record to the sums. The account of its organization is locked, which orders the writers.
+CREATE OR REPLACE FUNCTION usage_add(used usage_records, daemon uuid, is_own boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    INSERT INTO usage_of_org AS o (org_id, day, model, input_tokens, output_tokens, cost_nano_usd, record_count)
+    VALUES (used.org_id, utc_day(used.created_at), used.model, used.input_tokens, used.output_tokens,
+            used.cost_nano_usd, 1)
+    ON CONFLICT (org_id, day, model) DO UPDATE SET
+        input_tokens = saturated(o.input_tokens::numeric + excluded.input_tokens),
+        output_tokens = saturated(o.output_tokens::numeric + excluded.output_tokens),
+        cost_nano_usd = saturated(o.cost_nano_usd::numeric + excluded.cost_nano_usd),
+        record_count = o.record_count + 1;
+    INSERT INTO usage_of_platform AS p (day, model, daemon_id, input_tokens, output_tokens, cost_nano_usd, record_count)
+    VALUES (utc_day(used.created_at), CASE WHEN is_own THEN 'own models' ELSE used.model END, daemon,
+            used.input_tokens, used.output_tokens, used.cost_nano_usd, 1)
+    ON CONFLICT (day, model, daemon_id) DO UPDATE SET input_tokens = p.input_tokens + excluded.input_tokens,
+        output_tokens = p.output_tokens + excluded.output_tokens,
+        cost_nano_usd = p.cost_nano_usd + excluded.cost_nano_usd, record_count = p.record_count + 1;
+END
+$$;
+
+-- The sums of some days of the current organization; org null: of the platform, for its administrators.
+CREATE OR REPLACE FUNCTION usage_rows(org uuid, first_day date, last_day date)
+RETURNS TABLE (day date, model text, input_tokens numeric, output_tokens numeric, cost_nano_usd numeric,
+               record_count bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF org IS NULL THEN
+        PERFORM need_platform_admin();
+        RETURN QUERY SELECT p.day, p.model, p.input_tokens, p.output_tokens, p.cost_nano_usd, p.record_count
+            FROM usage_of_platform p WHERE p.day BETWEEN first_day AND last_day;
+    ELSE
+        RETURN QUERY SELECT o.day, o.model, o.input_tokens::numeric, o.output_tokens::numeric,
+            o.cost_nano_usd::numeric, o.record_count
+            FROM usage_of_org o WHERE o.org_id = current_org() AND o.day BETWEEN first_day AND last_day;
+    END IF;
+END
+$$;
+
+-- A month, from numbers that may be null: the current one then.
+CREATE OR REPLACE FUNCTION usage_month(wanted_year integer, wanted_month integer, OUT first_day date, OUT last_day date)
+LANGUAGE sql STABLE AS $$
+    SELECT first, (first + interval '1 month - 1 day')::date
+    FROM (SELECT make_date(coalesce(wanted_year, extract(year FROM today)::integer),
+                           coalesce(wanted_month, extract(month FROM today)::integer), 1) AS first
+          FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS clock) AS month
+$$;
+
+-- The days from start to end, both inclusive; absent: the last 30, ending today. 422 for more than 366.
+CREATE OR REPLACE FUNCTION usage_days(wanted_start date, wanted_end date, OUT first_day date, OUT last_day date)
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+BEGIN
+    last_day := coalesce(wanted_end, (clock_timestamp() AT TIME ZONE 'UTC')::date);
+    first_day := coalesce(wanted_start, last_day - 29);
+    IF first_day > last_day THEN
+        PERFORM fail('validation.error', 'must not be after end', '{"field": "start", "fault": "out_of_range"}');
+    END IF;
+    IF last_day - first_day >= 366 THEN
+        PERFORM fail('validation.error', 'must be at most 366 days before end, both counted',
+                     '{"field": "start", "fault": "out_of_range"}');
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION usage_usd(cost_nano_usd numeric) RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (coalesce(cost_nano_usd, 0) / 1e9)::double precision
+$$;
+
+CREATE OR REPLACE FUNCTION usage_summary(org uuid, wanted_year integer, wanted_month integer) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('year', extract(year FROM m.first_day)::integer,
+        'month', extract(month FROM m.first_day)::integer,
+        'total_input_tokens', saturated(coalesce(sum(u.input_tokens), 0)),
+        'total_output_tokens', saturated(coalesce(sum(u.output_tokens), 0)),
+        'total_cost_usd', usage_usd(sum(u.cost_nano_usd)), 'record_count', coalesce(sum(u.record_count), 0))
+    FROM usage_month(wanted_year, wanted_month) AS m
+    LEFT JOIN LATERAL usage_rows(org, m.first_day, m.last_day) AS u ON true
+    GROUP BY m.first_day
+$$;
+
+-- Every day, also those without usage, the oldest first.
+CREATE OR REPLACE FUNCTION usage_daily(org uuid, wanted_start date, wanted_end date) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_agg(json_build_object('date', each_day, 'input_tokens', saturated(coalesce(u.input_tokens, 0)),
+        'output_tokens', saturated(coalesce(u.output_tokens, 0)), 'cost_usd', usage_usd(u.cost_nano_usd),
+        'record_count', coalesce(u.record_count, 0)) ORDER BY each_day)
+    FROM usage_days(wanted_start, wanted_end) AS d
+    CROSS JOIN LATERAL (SELECT d.first_day + n AS each_day
+                        FROM generate_series(0, d.last_day - d.first_day) AS n) AS days
+    LEFT JOIN (
+        SELECT r.day, sum(r.input_tokens) AS input_tokens, sum(r.output_tokens) AS output_tokens,
+               sum(r.cost_nano_usd) AS cost_nano_usd, sum(r.record_count) AS record_count
+        FROM usage_days(wanted_start, wanted_end) AS range, usage_rows(org, range.first_day, range.last_day) AS r
+        GROUP BY r.day) AS u ON u.day = each_day
+$$;
+
+-- The most expensive first.
+CREATE OR REPLACE FUNCTION usage_by_model(org uuid, wanted_year integer, wanted_month integer) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT coalesce(json_agg(json_build_object('model', s.model, 'input_tokens', saturated(s.input_tokens),
+        'output_tokens', saturated(s.output_tokens), 'cost_usd', usage_usd(s.cost_nano_usd),
+        'record_count', s.record_count)
+        ORDER BY s.cost_nano_usd DESC, s.model), '[]')
+    FROM (SELECT u.model, sum(u.input_tokens) AS input_tokens, sum(u.output_tokens) AS output_tokens,
+                 sum(u.cost_nano_usd) AS cost_nano_usd, sum(u.record_count) AS record_count
+          FROM usage_month(wanted_year, wanted_month) AS m, usage_rows(org, m.first_day, m.last_day) AS u
+          GROUP BY u.model) AS s
+$$;
+REVOKE EXECUTE ON FUNCTION usage_add FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION usage_rows, usage_summary, usage_daily, usage_by_model FROM hostler_runner;

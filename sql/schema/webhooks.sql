@@ -1,0 +1,241 @@
+-- Organizations name addresses that are told what their runs do.
+
+CREATE TABLE webhook_endpoints (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs ON DELETE CASCADE,
+    url text NOT NULL,
+    events text[] NOT NULL,
+    enabled boolean NOT NULL DEFAULT true,
+    secret_id uuid NOT NULL,
+    -- After a rotation the secret before signs too, for a while.
+    previous_secret_id uuid,
+    previous_until timestamptz,
+    failing_since timestamptz,  -- nothing but failures since then; null: the last attempt went well, or there was none
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CHECK ((previous_secret_id IS NULL) = (previous_until IS NULL)),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id),
+    FOREIGN KEY (org_id, previous_secret_id) REFERENCES secrets (org_id, id)
+);
+CREATE UNIQUE INDEX webhook_endpoints_org ON webhook_endpoints (org_id, id);
+CREATE INDEX webhook_endpoints_secret ON webhook_endpoints (secret_id);
+CREATE INDEX webhook_endpoints_previous ON webhook_endpoints (previous_secret_id)
+    WHERE previous_secret_id IS NOT NULL;
+SELECT make_tenant_table('webhook_endpoints');
+GRANT SELECT ON webhook_endpoints TO hostler_api, hostler_runner;
+ALTER TABLE outbox ADD FOREIGN KEY (org_id, endpoint_id) REFERENCES webhook_endpoints (org_id, id) ON DELETE CASCADE;
+
+CREATE OR REPLACE FUNCTION webhook_json(e webhook_endpoints) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', e.id, 'org_id', e.org_id, 'url', e.url, 'events', e.events, 'enabled', e.enabled,
+        'created_at', rfc3339(e.created_at))
+$$;
+
+CREATE OR REPLACE FUNCTION webhook_delivery_json(o outbox) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', o.id, 'event_type', o.event_type, 'status', o.status, 'attempts', o.attempts,
+        'next_attempt_at', rfc3339(o.next_attempt_at), 'last_status_code', o.last_status_code,
+        'last_error', o.last_error, 'created_at', rfc3339(o.created_at), 'delivered_at', rfc3339(o.delivered_at))
+$$;
+
+CREATE OR REPLACE FUNCTION webhook_state(e webhook_endpoints) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT jsonb_build_object('url', e.url, 'events', e.events, 'enabled', e.enabled)
+$$;
+
+-- Writes the messages of an event of a run as it is now, in the event's transaction: one for each endpoint of the
+-- organization that wants it. The key lock makes an endpoint that is being deleted none, instead of an error.
+CREATE OR REPLACE FUNCTION webhook_queue(r runs, event text, happened_at timestamptz) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    message text;
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.org_id = r.org_id AND e.enabled AND event = ANY (e.events))
+    THEN
+        RETURN;
+    END IF;
+    message := json_build_object('type', event, 'timestamp', rfc3339(happened_at), 'data', json_build_object(
+        'run_id', r.id, 'org_id', r.org_id, 'thread_id', r.thread_id, 'status', r.status, 'model', r.model,
+        'usage', json_build_object('total_input_tokens', r.total_input_tokens,
+            'total_output_tokens', r.total_output_tokens, 'cache_hit_rate', run_cache_hit_rate(r),
+            'duration_ms', run_duration_ms(r)),
+        'cost', json_build_object('total_cost_usd', run_cost_usd(r), 'credits_used', r.credits_used),
+        'error', CASE WHEN r.status = 'failed' THEN
+            json_build_object('code', r.error_code, 'message', r.error_message) END,
+        'last_seq', r.last_seq))::text;
+    INSERT INTO outbox (org_id, kind, endpoint_id, event_type, body, trace_id)
+    SELECT e.org_id, 'webhook', e.id, event, message, r.trace_id
+    FROM (SELECT id, org_id FROM webhook_endpoints
+          WHERE org_id = r.org_id AND enabled AND event = ANY (events) ORDER BY id FOR KEY SHARE) AS e;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION webhook_secret_insert(secret jsonb) RETURNS uuid
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+    VALUES ((secret ->> 'id')::uuid, current_org(), 'webhook', (secret ->> 'key_version')::integer,
+            decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'))
+    RETURNING id
+$$;
+
+-- The endpoint, when it is the organization's. lock: held against changes until the transaction ends.
+CREATE OR REPLACE FUNCTION webhook_of_org(endpoint uuid, lock boolean) RETURNS webhook_endpoints
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    e webhook_endpoints;
+BEGIN
+    IF lock THEN
+        PERFORM 1 FROM webhook_endpoints WHERE id = endpoint AND org_id = current_org() FOR NO KEY UPDATE;
+    END IF;
+    SELECT * INTO e FROM webhook_endpoints WHERE id = endpoint AND org_id = current_org();
+    IF e.id IS NULL THEN
+        PERFORM fail_missing('webhooks.not_found', 'webhook_endpoints', endpoint);
+    END IF;
+    RETURN e;
+END
+$$;
+
+-- POST /v1/webhook-endpoints. The lock makes the bound exact.
+CREATE OR REPLACE FUNCTION webhook_create(new_url text, new_events text[], secret jsonb) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    endpoints_max constant integer := 100;
+    made webhook_endpoints;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('webhook endpoints ' || current_org()::text, 0));
+    IF (SELECT count(*) FROM webhook_endpoints WHERE org_id = current_org()) >= endpoints_max THEN
+        PERFORM fail('validation.error', format('An organization has at most %s endpoints.', endpoints_max),
+                     '{"field": "url", "fault": "too_many"}');
+    END IF;
+    INSERT INTO webhook_endpoints (org_id, url, events, secret_id)
+    VALUES (current_org(), new_url, new_events, webhook_secret_insert(secret)) RETURNING * INTO made;
+    PERFORM audit('webhooks.create', 'webhook_endpoint', made.id::text, made.org_id, NULL, webhook_state(made));
+    RETURN webhook_json(made);
+END
+$$;
+
+-- What an endpoint that is switched off still had to be told is cancelled; an attempt under way ends by itself.
+CREATE OR REPLACE FUNCTION webhook_cancel_pending(endpoint uuid) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    UPDATE outbox SET status = 'cancelled', next_attempt_at = NULL, owner_id = NULL, lease_until = NULL
+    WHERE endpoint_id = endpoint AND kind = 'webhook' AND status = 'pending'
+          AND (owner_id IS NULL OR lease_until < clock_timestamp())
+$$;
+
+-- PATCH: changes holds only what is to change.
+CREATE OR REPLACE FUNCTION webhook_update(endpoint uuid, changes jsonb) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was webhook_endpoints := webhook_of_org(endpoint, true);
+    now_is webhook_endpoints := jsonb_populate_record(was, changes);
+BEGIN
+    UPDATE webhook_endpoints SET url = now_is.url, events = now_is.events, enabled = now_is.enabled,
+        failing_since = CASE WHEN was.enabled AND was.url = now_is.url THEN failing_since END
+    WHERE id = was.id;
+    IF NOT now_is.enabled THEN
+        PERFORM webhook_cancel_pending(was.id);
+    END IF;
+    PERFORM audit('webhooks.update', 'webhook_endpoint', was.id::text, was.org_id, webhook_state(was),
+                  webhook_state(now_is));
+    RETURN webhook_json(now_is);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION webhook_delete(endpoint uuid) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was webhook_endpoints := webhook_of_org(endpoint, true);
+BEGIN
+    DELETE FROM webhook_endpoints WHERE id = was.id;
+    DELETE FROM secrets WHERE id IN (was.secret_id, was.previous_secret_id);
+    PERFORM audit('webhooks.delete', 'webhook_endpoint', was.id::text, was.org_id, webhook_state(was));
+    RETURN '{"ok": true}';
+END
+$$;
+
+-- A new signing secret; the one before signs too for 24 hours, the one before that no more.
+CREATE OR REPLACE FUNCTION webhook_rotate(endpoint uuid, secret jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    was webhook_endpoints := webhook_of_org(endpoint, true);
+BEGIN
+    UPDATE webhook_endpoints SET secret_id = webhook_secret_insert(secret), previous_secret_id = was.secret_id,
+        previous_until = clock_timestamp() + interval '24 hours'
+    WHERE id = was.id;
+    DELETE FROM secrets WHERE id = was.previous_secret_id;
+    PERFORM audit('webhooks.secret_rotated', 'webhook_endpoint', was.id::text, was.org_id);
+END
+$$;
+
+-- GET …/deliveries, newest first.
+CREATE OR REPLACE FUNCTION webhook_delivery_page(endpoint uuid, page_limit integer, before uuid)
+RETURNS TABLE (id uuid, item json)
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM webhook_of_org(endpoint, false);
+    RETURN QUERY SELECT o.id, webhook_delivery_json(o) FROM outbox o
+        WHERE o.endpoint_id = endpoint AND o.org_id = current_org() AND (before IS NULL OR o.id < before)
+        ORDER BY o.id DESC LIMIT page_limit;
+END
+$$;
+
+-- :redeliver: due now, under its old id; the schedule begins anew. One that is under way stays as it is. Sent also
+-- to an endpoint that is switched off, once.
+CREATE OR REPLACE FUNCTION webhook_redeliver(endpoint uuid, delivery uuid) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    e webhook_endpoints := webhook_of_org(endpoint, true);
+    o outbox;
+BEGIN
+    SELECT * INTO o FROM outbox WHERE id = delivery AND endpoint_id = e.id FOR NO KEY UPDATE;
+    IF o.id IS NULL THEN
+        PERFORM fail('webhooks.not_found', 'The endpoint has no such delivery.');
+    END IF;
+    IF o.owner_id IS NULL OR o.lease_until < clock_timestamp() THEN
+        UPDATE outbox SET status = 'pending', next_attempt_at = clock_timestamp(), attempts_before = attempts,
+            delivered_at = NULL, owner_id = NULL, lease_until = NULL
+        WHERE id = o.id RETURNING * INTO o;
+    END IF;
+    PERFORM audit('webhooks.redeliver', 'webhook_delivery', o.id::text, e.org_id);
+    RETURN webhook_delivery_json(o);
+END
+$$;
+
+-- :test: a webhook.test event for this endpoint alone, whatever it subscribed to.
+CREATE OR REPLACE FUNCTION webhook_test(endpoint uuid) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    e webhook_endpoints := webhook_of_org(endpoint, true);
+    o outbox;
+BEGIN
+    INSERT INTO outbox (org_id, kind, endpoint_id, event_type, trace_id, body)
+    VALUES (e.org_id, 'webhook', e.id, 'webhook.test', coalesce(current_request() ->> 'trace_id', ''),
+            json_build_object('type', 'webhook.test', 'timestamp', rfc3339(clock_timestamp()),
+                'data', json_build_object('endpoint_id', e.id, 'org_id', e.org_id))::text)
+    RETURNING * INTO o;
+    PERFORM audit('webhooks.test', 'webhook_endpoint', e.id::text, e.org_id);
+    RETURN webhook_delivery_json(o);
+END
+$$;
+
+-- The endpoint is locked by the caller.
+CREATE OR REPLACE FUNCTION webhook_note_failure(e webhook_endpoints, is_gone boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    why text := CASE WHEN is_gone THEN 'the receiver answered 410'
+                     WHEN e.failing_since < clock_timestamp() - interval '5 days' THEN 'five days of failures' END;
+BEGIN
+    IF why IS NULL THEN
+        UPDATE webhook_endpoints SET failing_since = clock_timestamp() WHERE id = e.id AND failing_since IS NULL;
+        RETURN;
+    END IF;
+    UPDATE webhook_endpoints SET enabled = false, failing_since = NULL WHERE id = e.id;
+    PERFORM webhook_cancel_pending(e.id);
+    PERFORM audit('webhooks.disabled', 'webhook_endpoint', e.id::text, e.org_id, webhook_state(e),
+                  webhook_state(e) || jsonb_build_object('enabled', false, 'reason', why));
+END
+$$;
+REVOKE EXECUTE ON FUNCTION webhook_queue, webhook_cancel_pending, webhook_secret_insert, webhook_note_failure
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION webhook_of_org, webhook_create, webhook_update, webhook_delete, webhook_rotate,
+    webhook_redeliver, webhook_test
+    FROM hostler_runner;
