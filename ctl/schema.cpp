@@ -120,10 +120,10 @@ Schema schema_of_program() {
   Schema schema;
   schema.version = embedded_schema_version;
   for (const EmbeddedText& topic : embedded_topics) {
-    schema.topics.push_back({std::string(topic.name), std::string(topic.text)});
+    schema.topics.push_back({topic.name, topic.text});
   }
   for (const EmbeddedText& migration : embedded_migrations) {
-    schema.migrations.push_back(migration_of(migration.name, std::string(migration.text)));
+    schema.migrations.push_back(migration_of(migration.name, migration.text));
   }
   return schema;
 }
