@@ -175,9 +175,10 @@ Task<void> DenialLog::write(std::vector<Sent> batch) {
       // One of them, most likely: it must not keep the others back.
       log_debug("denials_refused", {{"cause", outcome.error->cause}});
       give_back(std::move(batch));
+      co_await sleep_ms(loop_, options_.retry_ms);
+      co_return;
     }
     co_await sleep_ms(loop_, options_.retry_ms);
-    if (is_refused) co_return;
   }
 }
 
