@@ -80,6 +80,15 @@ StreamSide stream_side_of(relay::Relay& relay) {
   return side;
 }
 
+void prepare_process() {
+  raise_descriptor_limit();
+  // Look-ups of names that tenants chose share libuv's threads with the reading of pages; its own
+  // four could all wait for one slow name server.
+  setenv("UV_THREADPOOL_SIZE", "16", 0);
+  signal(SIGPIPE, SIG_IGN);
+  std::set_new_handler(die_of_hunger);
+}
+
 int run_daemon(const Settings& start) {
   std::string place = start.text("stream.socket");
   // One daemon a socket: by the lock's id a successor knows whose runs nobody else writes to.
@@ -91,13 +100,7 @@ int run_daemon(const Settings& start) {
                                "or give this one another"}});
     return exit_place_taken;
   }
-  raise_descriptor_limit();
-  // Look-ups of names that tenants chose share libuv's threads with the reading of pages; its own
-  // four could all wait for one slow name server.
-  setenv("UV_THREADPOOL_SIZE", "16", 0);
-  signal(SIGPIPE, SIG_IGN);
-  std::set_new_handler(die_of_hunger);
-
+  prepare_process();
   std::variant<SecretBox, std::string> box = SecretBox::load(start.text("secrets.key_file"));
   if (const std::string* fault = std::get_if<std::string>(&box)) {
     log_error("key_file_bad", {{"cause", *fault}});
