@@ -80,7 +80,7 @@ StreamSide stream_side_of(relay::Relay& relay) {
   return side;
 }
 
-void prepare_process() {
+void set_limits_and_signals() {
   raise_descriptor_limit();
   // Look-ups of names that tenants chose share libuv's threads with the reading of pages; its own
   // four could all wait for one slow name server.
@@ -100,7 +100,7 @@ int run_daemon(const Settings& start) {
                                "or give this one another"}});
     return exit_place_taken;
   }
-  prepare_process();
+  set_limits_and_signals();
   std::variant<SecretBox, std::string> box = SecretBox::load(start.text("secrets.key_file"));
   if (const std::string* fault = std::get_if<std::string>(&box)) {
     log_error("key_file_bad", {{"cause", *fault}});
