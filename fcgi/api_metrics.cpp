@@ -48,16 +48,16 @@ std::vector<MetricRow> api_metric_rows() {
       {counter,
        "hostler_api_database_batches_total",
        "Batches sent to Postgres.",
-       {"lane=\"quick\"", "lane=\"own\""}},
+       {"connection=\"pipelined\"", "connection=\"dedicated\""}},
       {counter,
        "hostler_api_database_sessions_total",
        "Connections to Postgres that came up.",
        {""}},
       {gauge, "hostler_api_passwords_waiting", "Password hashes that wait for their turn.", {""}},
       {counter,
-       "hostler_api_aside_dropped_total",
+       "hostler_api_background_dropped_total",
        "What was not written beside the answers, because too much of it waited, or too long.",
-       {"what=\"denial\"", "what=\"bell\"", "what=\"seen\""}},
+       {"what=\"denial\"", "what=\"notification\"", "what=\"last_used\"", "what=\"rate_limit\""}},
       {counter,
        "hostler_api_peers_refused_total",
        "Connections to api.listen_tcp from addresses that are not among api.tcp_peers.",
@@ -65,9 +65,12 @@ std::vector<MetricRow> api_metric_rows() {
       {gauge, "hostler_api_loop_lag_seconds", "How late the loops were at their last beat.", {""}},
       {gauge, "hostler_api_workers", "Worker processes that serve.", {""}},
       {gauge, "hostler_api_requests_max", "Requests that all workers may answer at once.", {""}},
-      {gauge, "hostler_api_database_connections", "Connections of the own lane in use.", {""}},
-      {gauge, "hostler_api_database_connections_max", "Places of the own lane.", {""}},
-      {gauge, "hostler_api_database_waiting", "Requests that wait for such a place.", {""}},
+      {gauge, "hostler_api_database_connections", "Dedicated connections in use.", {""}},
+      {gauge, "hostler_api_database_connections_max", "Dedicated connections there may be.", {""}},
+      {gauge,
+       "hostler_api_database_waiting",
+       "Requests that wait for a dedicated connection.",
+       {""}},
       {gauge,
        "hostler_api_info",
        "1 for each worker, with the version of program and schema.",
@@ -78,15 +81,15 @@ std::vector<MetricRow> api_metric_rows() {
   return rows;
 }
 
-size_t route_series(const Request& request) {
+size_t route_series(const Route* route) {
   std::span<const Route> routes = all_routes();
-  if (request.route == nullptr) return routes.size();
-  return static_cast<size_t>(request.route - routes.data());
+  if (route == nullptr) return routes.size();
+  return static_cast<size_t>(route - routes.data());
 }
 
-size_t request_series(const Request& request, int status) {
+size_t request_series(const Route* route, int status) {
   int status_class = std::clamp(status / 100, 1, status_classes);
-  return route_series(request) * status_classes + static_cast<size_t>(status_class - 1);
+  return route_series(route) * status_classes + static_cast<size_t>(status_class - 1);
 }
 
 }  // namespace hostler

@@ -1,15 +1,31 @@
-// One request, from its parameters to its answer: route, checks in the order of contract section 1,
-// handler. Called by fcgi/worker.cpp; holds the pool's only catch.
+// One request, from what nginx said to its answer: row of the route table, client, room, caller,
+// handler, in the order of contract section 1. Each step takes what the one before made and makes a
+// value of its own: Request, Routed, Client, Admitted, Caller, Response. Called by fcgi/worker.cpp;
+// holds the pool's only catch.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "fcgi/rate_table.h"
 #include "fcgi/request.h"
 #include "fcgi/response.h"
-#include "fcgi/services.h"
+#include "fcgi/route.h"
+#include "fcgi/worker_parts.h"
+#include "lib/access_note.h"
 #include "lib/loop/task.h"
 
 namespace hostler {
 
-// Never throws: every fault becomes an answer. The request was filled by read_params.
-Task<Response> dispatch(Services& services, Request& request);
+// The answer, and what logs and metrics are told of the request.
+struct Answered {
+  Response response;
+  const Route* route = nullptr;  // null: it has none
+  std::string trace_id;
+  AccessNote note;  // who asked from where
+};
+
+// Never throws: every fault becomes an answer. request outlives the task.
+Task<Answered> dispatch(WorkerParts& parts, const Request& request);
 
 }  // namespace hostler

@@ -1,7 +1,7 @@
 // Reads what a client sent, body or query, member by member, and collects every fault before it
 // refuses (contract section 1). Used by handlers:
 //
-//   Fields fields = Fields::of_body(request);
+//   Fields fields = input.body();
 //   std::string login = fields.required_text("login", {.least = 1, .most = 64});
 //   std::optional<std::string> title = fields.optional_text("title", {.most = 200});
 //   fields.check();
@@ -21,6 +21,7 @@
 #include "fcgi/request.h"
 #include "lib/error.h"
 #include "lib/json.h"
+#include "lib/request_target.h"
 
 namespace hostler {
 
@@ -138,9 +139,10 @@ class Fields {
 };
 
 // The query parameters. One that is given twice is a fault.
-class Query {
+class QueryFields {
  public:
-  explicit Query(const Request& request);
+  // target outlives this.
+  explicit QueryFields(const Target& target);
 
   int64_t limit() { return integer("limit", {1, 200}).value_or(50); }
   std::optional<std::string> id(std::string_view name);  // cursors too
@@ -158,11 +160,11 @@ class Query {
   void check() { faults_.check(); }
 
  private:
-  const Request& request_;
+  const Target& target_;
   Faults faults_;
 };
 
 // ?scope=platform|org of a route whose access depends on it; else 422. The default is platform.
-bool is_org_scope(const Request& request);
+bool is_org_scope(const Target& target);
 
 }  // namespace hostler

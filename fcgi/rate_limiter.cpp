@@ -55,50 +55,52 @@ Error too_many(const BucketLevel& level, std::string_view whose) {
 
 }  // namespace
 
-std::optional<Error> RateLimiter::count_address(Request& request, const Settings& settings) const {
+Admission RateLimiter::count_address(const Client& client, const Settings& settings) const {
   int64_t now = now_ns();
-  std::optional<uint64_t> address = address_id(request.client_ip);
+  std::optional<uint64_t> address = address_id(client.ip);
   Bucket* bucket = address ? table_.address_bucket(*address, now) : nullptr;
-  if (bucket == nullptr) return std::nullopt;
+  if (bucket == nullptr) return {};
   int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
-  request.rate = RateCount{address_policy, take_request(*bucket, limit, now, false)};
-  if (request.rate->level.is_admitted) return std::nullopt;
-  return too_many(request.rate->level, "An address");
+  RateCount rate{address_policy, take_request(*bucket, limit, now, false)};
+  if (rate.level.is_admitted) return {rate, std::nullopt};
+  return {rate, too_many(rate.level, "An address")};
 }
 
-void RateLimiter::admit(Request& request, const Settings& settings) const {
-  if (request.route->rate == Rate::none) return;
+Admission RateLimiter::admit(const Admitted& request, const Settings& settings) const {
+  if (request.routed.route.rate == Rate::none) return {};
   if (request.credential.kind == Credential::Kind::none) {
-    std::optional<Error> refusal = count_address(request, settings);
-    if (refusal) throw *refusal;
-    return;
+    return count_address(request.client, settings);
   }
   int64_t now = now_ns();
   uint64_t org = table_.org_of_token(token_id(request));
   Bucket* bucket = org == 0 ? nullptr : table_.org_bucket(org, now);
-  if (bucket == nullptr) return;
-  int64_t limit = org_limit(*bucket, settings);
-  request.rate = RateCount{org_policy, take_request(*bucket, limit, now, false)};
-  if (!request.rate->level.is_admitted) throw too_many(request.rate->level, "The organization");
+  if (bucket == nullptr) return {};
+  RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, false)};
+  if (rate.level.is_admitted) return {rate, std::nullopt};
+  return {rate, too_many(rate.level, "The organization")};
 }
 
-std::optional<Error> RateLimiter::count_refused(Request& request, const Settings& settings) const {
+Admission RateLimiter::count_unknown(const Admitted& request, const Settings& settings) const {
   forget(request);
-  if (request.route->rate == Rate::none) return std::nullopt;
-  return count_address(request, settings);
+  if (request.routed.route.rate == Rate::none) return {};
+  return count_address(request.client, settings);
 }
 
-bool RateLimiter::learn(Request& request, const Settings& settings) const {
-  if (request.route->rate == Rate::none) return false;
+std::optional<RateCount> RateLimiter::learn(const Admitted& request, const Caller& caller,
+                                            const Settings& settings) const {
+  if (request.routed.route.rate == Rate::none) return std::nullopt;
   int64_t now = now_ns();
-  uint64_t org = spread_id(request.caller.org_id);
+  uint64_t org = spread_id(caller.org_id);
   Bucket* bucket = table_.org_bucket(org, now);
+  if (bucket == nullptr) return std::nullopt;
+  table_.remember_token(token_id(request), org);
+  return RateCount{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, true)};
+}
+
+bool RateLimiter::is_entitlement_due(std::string_view org_id) const {
+  int64_t now = now_ns();
+  Bucket* bucket = table_.org_bucket(spread_id(org_id), now);
   if (bucket == nullptr) return false;
-  if (!request.rate) {
-    table_.remember_token(token_id(request), org);
-    int64_t limit = org_limit(*bucket, settings);
-    request.rate = RateCount{org_policy, take_request(*bucket, limit, now, true)};
-  }
   int64_t asked = bucket->asked_ns.load(std::memory_order_relaxed);
   bool is_due = asked == 0 || now - asked > ask_every_ns;
   return is_due && bucket->asked_ns.compare_exchange_strong(asked, now);
@@ -110,23 +112,22 @@ void RateLimiter::set_granted(std::string_view org_id, int64_t limit_per_minute)
 }
 
 // A token acts in another organization with another organization named.
-uint64_t RateLimiter::token_id(const Request& request) const {
+uint64_t RateLimiter::token_id(const Admitted& request) const {
   uint64_t hash = 0;
   memcpy(&hash, request.credential.hash.data(), sizeof hash);
-  return spread_id(hash ^ spread_id(request.org_named()));
+  return spread_id(hash ^ spread_id(request.routed.org_named()));
 }
 
 void RateLimiter::remember(uint64_t token, std::string_view org_id) const {
   table_.remember_token(token, spread_id(org_id));
 }
 
-void RateLimiter::forget(const Request& request) const {
+void RateLimiter::forget(const Admitted& request) const {
   if (request.credential.kind != Credential::Kind::none) table_.forget_token(token_id(request));
 }
 
-void add_rate_headers(const Request& request, Response& response) {
-  if (!request.rate) return;
-  const auto& [policy, level] = *request.rate;
+void add_rate_headers(const RateCount& rate, Response& response) {
+  const auto& [policy, level] = rate;
   response.add_header("RateLimit-Policy",
                       fmt::format("\"{}\";q={};w=60", policy, level.limit_per_minute));
   response.add_header("RateLimit",

@@ -1,47 +1,56 @@
 // Who a request counts for, and whether there is room (contract section 1, rate limits): callers by
 // organization, everybody else by address, also whoever shows a token that is none. Called by
-// fcgi/dispatch.cpp before anything is done, and by fcgi/services.cpp when the database has said
-// whose a token is. Never asks, never waits.
+// fcgi/dispatch.cpp before anything is done, and when the database has said whose a token is. Never
+// asks, never waits.
 #pragma once
 
 #include <optional>
 
+#include "fcgi/admitted.h"
 #include "fcgi/rate_table.h"
-#include "fcgi/request.h"
 #include "fcgi/response.h"
+#include "lib/caller.h"
 #include "lib/error.h"
 #include "lib/settings.h"
 
 namespace hostler {
 
+// Whether there is room for a request.
+struct Admission {
+  std::optional<RateCount> rate;   // when it was counted
+  std::optional<Error> rejection;  // the 429
+};
+
 class RateLimiter {
  public:
   explicit RateLimiter(const RateTable& table) : table_(table) {}
 
-  // Counts the request; throws 429 when there is no room. A token that is not known yet passes. The
-  // credential must have been read, if there is a good one.
-  void admit(Request& request, const Settings& settings) const;
-  // The database has told the caller's organization. True when somebody should look up the
-  // organization's entitlement, and tell it to set_granted: at most one process every two seconds.
-  bool learn(Request& request, const Settings& settings) const;
+  // Counts the request. A token that is not known yet passes, uncounted.
+  Admission admit(const Admitted& request, const Settings& settings) const;
+  // The database has told the caller's organization: counts a request that was not.
+  std::optional<RateCount> learn(const Admitted& request, const Caller& caller,
+                                 const Settings& settings) const;
+  // True when somebody should look up the organization's entitlement, and tell it to set_granted: at
+  // most one process every two seconds.
+  bool is_entitlement_due(std::string_view org_id) const;
   // limit_per_minute: 0 when nothing was granted.
   void set_granted(std::string_view org_id, int64_t limit_per_minute) const;
   // For a token whose request failed after it was found good: the id, while there is a request, and
   // what is known of it later.
-  uint64_t token_id(const Request& request) const;
+  uint64_t token_id(const Admitted& request) const;
   void remember(uint64_t token, std::string_view org_id) const;
   // It counts for nobody (any more).
-  void forget(const Request& request) const;
+  void forget(const Admitted& request) const;
   // The database refused the token: the request was an anonymous one, and counts for its address.
-  // Answers the 429 that stands before the 401, when there is no room.
-  std::optional<Error> count_refused(Request& request, const Settings& settings) const;
+  // Without room, the 429 stands before the 401.
+  Admission count_unknown(const Admitted& request, const Settings& settings) const;
 
  private:
-  std::optional<Error> count_address(Request& request, const Settings& settings) const;
+  Admission count_address(const Client& client, const Settings& settings) const;
   const RateTable& table_;
 };
 
 // RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-10) of a counted request.
-void add_rate_headers(const Request& request, Response& response);
+void add_rate_headers(const RateCount& rate, Response& response);
 
 }  // namespace hostler

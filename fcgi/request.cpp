@@ -1,10 +1,10 @@
 // FastCGI parameters and request lines read; see fcgi/request.h.
 #include "fcgi/request.h"
 
-#include <algorithm>
+#include <array>
 #include <charconv>
+#include <utility>
 
-#include "fcgi/route.h"
 #include "lib/crypto.h"
 #include "lib/ids.h"
 
@@ -36,17 +36,6 @@ std::string_view method_name(Method method) {
   return "OTHER";
 }
 
-std::string_view Request::path_value(std::string_view name) const {
-  for (size_t i = 0; i < path_value_count; ++i) {
-    if (path_values[i].first == name) return path_values[i].second;
-  }
-  throw Error(ErrorCode::internal_error, {}, "the route has no {" + std::string(name) + "}");
-}
-
-std::string_view Request::org_named() const {
-  return route->access.acts_in_path_org ? path_value("org_id") : org_id_wanted;
-}
-
 std::string_view Request::header(std::string_view fcgi_name) const {
   for (const char* const* param = params; param != nullptr && *param != nullptr; ++param) {
     std::string_view pair(*param);
@@ -58,11 +47,8 @@ std::string_view Request::header(std::string_view fcgi_name) const {
   return {};
 }
 
-const std::string* Request::query_value(std::string_view name) const {
-  return target.query_value(name);
-}
-
-void read_params(const char* const* params, Request& request) {
+Request request_of(const char* const* params) {
+  Request request;
   request.params = params;
   for (; *params != nullptr; ++params) {
     std::string_view pair(*params);
@@ -93,8 +79,8 @@ void read_params(const char* const* params, Request& request) {
       if (!is_number) request.content_length = INT64_MAX;
     }
   }
-  request.client_ip = request.peer_address;
   if (request.trace_id.empty()) request.trace_id = make_trace_id();
+  return request;
 }
 
 }  // namespace hostler

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "fcgi/request.h"
 #include "lib/json.h"
 
 namespace hostler {
@@ -61,7 +60,7 @@ Response Response::no_content() { return {}; }
 
 Response Response::ok() { return json_text(200, R"({"ok":true})"); }
 
-Response page_response(const Request& request, Result page, std::string_view cursor_name) {
+Response page_response(std::string_view uri, Result page, std::string_view cursor_name) {
   Response response;
   response.status = 200;
   response.content_type = json_type;
@@ -69,18 +68,17 @@ Response page_response(const Request& request, Result page, std::string_view cur
   Row row = response.rows.front();
   response.body_view = row.text("body");
   if (!row.is_null("next")) {
-    response.add_header("Link", next_link(request, cursor_name, row.text("next")));
+    response.add_header("Link", next_link(uri, cursor_name, row.text("next")));
   }
   return response;
 }
 
-std::string next_link(const Request& request, std::string_view cursor_name,
-                      std::string_view cursor) {
-  size_t question = std::min(request.uri.find('?'), request.uri.size());
+std::string next_link(std::string_view uri, std::string_view cursor_name, std::string_view cursor) {
+  size_t question = std::min(uri.find('?'), uri.size());
   std::string link = "<";
-  append_uri(request.uri.substr(0, question), link);
+  append_uri(uri.substr(0, question), link);
   char separator = '?';
-  std::string_view rest = request.uri.substr(std::min(question + 1, request.uri.size()));
+  std::string_view rest = uri.substr(std::min(question + 1, uri.size()));
   while (!rest.empty()) {
     size_t end = std::min(rest.find('&'), rest.size());
     std::string_view pair = rest.substr(0, end);

@@ -10,8 +10,6 @@
 
 namespace hostler {
 
-struct Request;
-
 struct Response {
   int status = 204;
   std::string_view content_type;  // empty: no body
@@ -37,10 +35,10 @@ struct Response {
 // A page of a list, as page_of() makes it in SQL: a row with the columns body (a JSON array) and
 // next (the id of the last item when more exist, else null). Then Link rel="next" repeats the
 // request's query with the cursor moved there. The body is passed on without a copy.
-Response page_response(const Request& request, Result page, std::string_view cursor_name);
+// uri: as it was asked for.
+Response page_response(std::string_view uri, Result page, std::string_view cursor_name);
 
 // The value of such a Link header.
-std::string next_link(const Request& request, std::string_view cursor_name,
-                      std::string_view cursor);
+std::string next_link(std::string_view uri, std::string_view cursor_name, std::string_view cursor);
 
 }  // namespace hostler

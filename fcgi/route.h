@@ -1,5 +1,5 @@
 // What one row of the route table says, and how a request finds its row. The table itself is
-// fcgi/routes.cpp; nothing registers itself.
+// fcgi/route_table.h; nothing registers itself.
 #pragma once
 
 #include <array>
@@ -7,25 +7,25 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "fcgi/handler.h"
 #include "fcgi/request.h"
 #include "fcgi/response.h"
 #include "lib/error.h"
 #include "lib/loop/db.h"
-#include "lib/loop/task.h"
+#include "lib/request_target.h"
 
 namespace hostler {
 
-class Services;
-
-// Reads, loads, decides, writes, answers. Throws Error to end the request.
-using Handler = Task<Response> (*)(Services&, Request&);
-
-enum class Lane : uint8_t {
-  quick,
-  own,
-  once,  // own; and a caller's Idempotency-Key makes the call happen once (fcgi/once.h)
+// How the statements of a route reach Postgres.
+struct Sending {
+  bool is_pipelined;  // behind those of other requests on one connection; else on one of its own
+  bool takes_idempotency_key;
 };
+constexpr Sending pipelined{true, false};
+constexpr Sending dedicated{false, false};
+constexpr Sending idempotent{false, true};  // dedicated; with a key the call happens once
 
 // How calls are counted (contract section 1, rate limits).
 enum class Rate : uint8_t {
@@ -47,6 +47,9 @@ struct Access {
   bool before_proof = false;
   // The call may end its own caller: the path's {user_id}; without one, whoever calls.
   bool may_end_caller = false;
+  // Open, and finds out who it is: there a platform admin passes whatever the risk, so that its
+  // statement checks that (sql: risk_check).
+  bool finds_caller = false;
 };
 constexpr Access before_proof(Access access) {
   access.before_proof = true;
@@ -54,6 +57,11 @@ constexpr Access before_proof(Access access) {
 }
 constexpr Access may_end_caller(Access access) {
   access.may_end_caller = true;
+  return access;
+}
+
+constexpr Access finds_caller(Access access) {
+  access.finds_caller = true;
   return access;
 }
 
@@ -71,7 +79,7 @@ struct Route {
   Method method;
   std::string_view path;  // /v1/runs/{run_id}:cancel; {…_id} takes UUIDs only
   Access access;
-  Lane lane;
+  Sending sending;
   int64_t body_bytes_max;  // 0: no body is read; more than 1 MiB is refused all the same
   Rate rate;
   Handler handler;
@@ -85,23 +93,44 @@ struct Route {
 
 constexpr int64_t body_bytes_most = 1 << 20;
 
+constexpr bool is_open(const Route& route) { return route.access.who == Access::Who::open; }
+
 // What the call changes must not outlive the end of its caller (sql: authenticate()).
-constexpr bool writes(const Route& route) {
-  return route.method != Method::get && route.access.who != Access::Who::open;
-}
+constexpr bool writes(const Route& route) { return route.method != Method::get && !is_open(route); }
 
 std::span<const Route> all_routes();
 
-struct RouteMatch {
-  const Route* route = nullptr;  // null: no such path, or not with this method
-  bool path_is_known = false;
-  std::string allow;  // the path's methods, when it is known and the method is not
-  std::array<std::pair<std::string_view, std::string_view>, path_values_max> values;
-  size_t value_count = 0;
+constexpr size_t path_values_max = 4;
+
+// The names are views into the table, the values into the target.
+struct PathValues {
+  std::array<std::pair<std::string_view, std::string_view>, path_values_max> pairs;
+  size_t count = 0;
+
+  auto begin() const { return pairs.begin(); }
+  auto end() const { return pairs.begin() + count; }
+  std::string_view find(std::string_view name) const;  // empty: the path has none of that name
 };
 
-// HEAD finds the row of GET. The names are views into the table, the values into the target.
+// HEAD finds the row of GET. Throws 404 for an unknown path, 405 with Allow for another method.
+// Of OPTIONS on a known path: no row, but the methods that the path has.
+struct RouteMatch {
+  const Route* route = nullptr;
+  PathValues values;
+  std::string allow;
+};
 RouteMatch find_route(Method method, const Target& target);
+
+// A request that has its row. What it refers to outlives it.
+struct Routed {
+  const Request& request;
+  const Target& target;
+  const Route& route;
+  PathValues path_values;
+
+  // The organization to act in, as the client named it; empty: the caller's own.
+  std::string_view org_named() const;
+};
 
 // The code of a path value that is no UUID, for names ending in _id; count_ for other names.
 ErrorCode not_found_code(const Route& route, std::string_view path_name);

@@ -61,10 +61,14 @@ constexpr bool rows_are_whole() {
     if (route.method == head || route.method == options || route.method == other) return false;
     if (route.method == get && route.body_bytes_max != none) return false;
     // Whose call it is decides whose key it is.
-    bool takes_once = route.method == post && route.access.who != Access::Who::open;
-    if (route.lane == once && !takes_once) return false;
-    // Who writes waits for the end of the caller, and everybody on the quick lane with them.
-    if (route.lane == quick && writes(route)) return false;
+    bool may_take_key = route.method == post && !is_open(route);
+    if (route.sending.takes_idempotency_key && !may_take_key) return false;
+    // Who writes waits for the end of the caller, and everybody on the same connection with them.
+    if (route.sending.is_pipelined && writes(route)) return false;
+    // Without a caller no handler runs that asks for one.
+    Handler::Kind unfit = is_open(route) ? Handler::Kind::steps : Handler::Kind::open_steps;
+    if (route.handler.kind == unfit) return false;
+    if (route.access.finds_caller && !is_open(route)) return false;
     if (patterns[i].value_count > path_values_max) return false;
     for (size_t s = 0; s < patterns[i].count; ++s) {
       std::string_view name = patterns[i].segments[s].name;
@@ -110,19 +114,26 @@ std::string methods_of(size_t place) {
   return allow + "OPTIONS";
 }
 
-void take_values(const PathPattern& pattern, const Target& target, RouteMatch& match) {
+void take_values(const PathPattern& pattern, const Target& target, PathValues& values) {
   for (size_t i = 0; i < pattern.count; ++i) {
     const PatternSegment& segment = pattern.segments[i];
     if (!segment.is_value()) continue;
     std::string_view text = target.segments[i];
     text.remove_suffix(segment.verb.size());
-    match.values[match.value_count++] = {segment.name, text};
+    values.pairs[values.count++] = {segment.name, text};
   }
 }
 
 }  // namespace
 
 std::span<const Route> all_routes() { return routes; }
+
+std::string_view PathValues::find(std::string_view name) const {
+  for (const auto& [known, value] : *this) {
+    if (known == name) return value;
+  }
+  return {};
+}
 
 RouteMatch find_route(Method method, const Target& target) {
   RouteMatch match;
@@ -136,15 +147,21 @@ RouteMatch find_route(Method method, const Target& target) {
     if (known == routes.size()) known = i;
     if (routes[i].method != method) continue;
     match.route = &routes[i];
-    match.path_is_known = true;
-    take_values(patterns[i], target, match);
+    take_values(patterns[i], target, match.values);
     return match;
   }
-  if (known < routes.size()) {
-    match.path_is_known = true;
-    match.allow = methods_of(known);
+  if (known == routes.size()) {
+    throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
   }
-  return match;
+  match.allow = methods_of(known);
+  if (method == options) return match;
+  Error error(ErrorCode::http_method_not_allowed, "This path takes " + match.allow + ".");
+  error.headers.emplace_back("Allow", std::move(match.allow));
+  throw error;
+}
+
+std::string_view Routed::org_named() const {
+  return route.access.acts_in_path_org ? path_values.find("org_id") : request.org_id_wanted;
 }
 
 ErrorCode not_found_code(const Route& route, std::string_view path_name) {
@@ -158,12 +175,14 @@ std::string print_routes() {
     std::string access(access_name(route.access));
     if (route.access.who == Access::Who::scope)
       access += std::string(":") + route.access.permission;
-    std::string_view lane = route.lane == quick ? "quick" : route.lane == own ? "own" : "once";
+    std::string_view sending = route.sending.is_pipelined            ? "pipelined"
+                               : route.sending.takes_idempotency_key ? "idempotent"
+                                                                     : "dedicated";
     std::string_view rate = route.rate == Rate::none        ? "none"
                             : route.rate == Rate::anonymous ? "anonymous"
                                                             : "org";
     out += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\n", method_name(route.method), route.path,
-                       access, keys, lane, route.body_bytes_max, rate);
+                       access, keys, sending, route.body_bytes_max, rate);
   }
   return out;
 }

@@ -22,7 +22,7 @@
 
 #include "fcgi/dispatch.h"
 #include "fcgi/response_head.h"
-#include "fcgi/services.h"
+#include "fcgi/worker_parts.h"
 #include "lib/log.h"
 #include "lib/loop/loop.h"
 #include "lib/tcp_listener.h"
@@ -76,8 +76,8 @@ class Worker {
   void pause_accepting();
   void begin(Slot& slot);
   Task<void> serve(Slot& slot);
-  void write(Slot& slot, const Response& response);
-  void count(const Slot& slot, int status);
+  void write(Slot& slot, const Answered& answered);
+  void count(const Slot& slot, const Answered& answered);
   void finish(Slot& slot);
   void beat();
   void drain();
@@ -88,7 +88,7 @@ class Worker {
   WorkerPlace place_;
   Seat& seat_;
   Loop loop_;
-  Services services_;
+  WorkerParts parts_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
   bool is_draining_ = false;
@@ -116,8 +116,8 @@ Worker::Worker(const Settings& settings, const SecretBox& secret_box,
                const RiskyNetworks& risky_networks, SharedPool& shared, const WorkerPlace& place)
     : place_(place),
       seat_(shared.seats[place.seat_number]),
-      services_(loop_, database_options(settings, place.seat_number), settings, secret_box, shared,
-                place.seat_number, risky_networks),
+      parts_(loop_, database_options(settings, place.seat_number), settings, secret_box, shared,
+             place.seat_number, risky_networks),
       peers_(CidrList::parse(settings.strings("api.tcp_peers")).value_or(CidrList())),
       socket_(loop_, place.listen_fd, [this](bool, bool) { accept_some(socket_); }),
       drain_pipe_(loop_, place.drain_fd, [this](bool, bool) { drain(); }),
@@ -128,14 +128,14 @@ Worker::Worker(const Settings& settings, const SecretBox& secret_box,
     port_.emplace(loop_, place.tcp_fd, [this](bool, bool) { accept_some(*port_); });
   }
   // The master replaces a worker that leaves.
-  services_.passwords().hasher().on_lost = [this] { drain(); };
+  parts_.passwords.hasher().on_lost = [this] { drain(); };
   watch_doors(true);
   drain_pipe_.watch(true, false);
-  const MetricsSeat& metrics = services_.metrics();
+  const MetricsSeat& metrics = parts_.metrics;
   metrics.set(metric_workers, 0, 1);
   metrics.set(metric_build, 0, 1);
   metrics.set(metric_in_flight_max, 0, static_cast<int64_t>(in_flight_max));
-  metrics.set(metric_own_connections_max, 0, services_.database().own_max());
+  metrics.set(metric_own_connections_max, 0, parts_.database.own_max());
   beat();
   seat_.is_serving.store(true);
 }
@@ -143,13 +143,13 @@ Worker::Worker(const Settings& settings, const SecretBox& secret_box,
 void Worker::beat() {
   int64_t now_us = monotonic_us();
   seat_.beat_ms.store(now_us / 1000, std::memory_order_relaxed);
-  const MetricsSeat& metrics = services_.metrics();
+  const MetricsSeat& metrics = parts_.metrics;
   if (beat_due_us_ > 0) metrics.set(metric_loop_lag_us, 0, std::max(now_us - beat_due_us_, 0L));
   metrics.set(metric_in_flight, 0, static_cast<int64_t>(in_flight()));
-  metrics.set(metric_password_waiting, 0, services_.passwords().waiting());
-  metrics.set(metric_own_connections, 0, services_.database().own_busy());
-  metrics.set(metric_own_waiting, 0, services_.database().own_waiting());
-  int64_t sessions = services_.database().sessions_begun();
+  metrics.set(metric_password_waiting, 0, parts_.passwords.waiting());
+  metrics.set(metric_own_connections, 0, parts_.database.own_busy());
+  metrics.set(metric_own_waiting, 0, parts_.database.own_waiting());
+  int64_t sessions = parts_.database.sessions_begun();
   metrics.count(metric_database_sessions, 0, sessions - sessions_counted_);
   sessions_counted_ = sessions;
   beat_due_us_ = now_us + beat_every_ms * 1000;
@@ -225,7 +225,7 @@ int Worker::take_peer(const Door& door, FCGX_Request& fcgx) {
 }
 
 void Worker::refuse_peer(const std::optional<IpAddress>& peer) {
-  services_.metrics().count(metric_peers_refused, 0);
+  parts_.metrics.count(metric_peers_refused, 0);
   int64_t now_us = monotonic_us();
   if (now_us - refusal_told_us_ < refusal_told_every_us) return;
   refusal_told_us_ = now_us;
@@ -258,17 +258,16 @@ void read_body(FCGX_Stream* in, Request& request) {
 
 void Worker::begin(Slot& slot) {
   slot.begun_us = monotonic_us();
-  Request& request = slot.request.emplace();
-  read_params(slot.fcgx.envp, request);
+  Request& request = slot.request.emplace(request_of(slot.fcgx.envp));
   read_body(slot.fcgx.in, request);
   slot.task = serve(slot);
   slot.task.start(nullptr);
 }
 
 Task<void> Worker::serve(Slot& slot) {
-  Response response = co_await dispatch(services_, *slot.request);
-  write(slot, response);
-  count(slot, response.status);
+  Answered answered = co_await dispatch(parts_, *slot.request);
+  write(slot, answered);
+  count(slot, answered);
   finish(slot);
   free_.push_back(&slot);
   if (is_draining_) {
@@ -278,17 +277,17 @@ Task<void> Worker::serve(Slot& slot) {
   }
 }
 
-void Worker::count(const Slot& slot, int status) {
-  const MetricsSeat& metrics = services_.metrics();
+void Worker::count(const Slot& slot, const Answered& answered) {
+  const MetricsSeat& metrics = parts_.metrics;
   const Request& request = *slot.request;
   int64_t duration_us = monotonic_us() - slot.begun_us;
-  metrics.count(metric_requests, request_series(request, status));
-  metrics.observe_us(metric_request_seconds, route_series(request), duration_us);
+  metrics.count(metric_requests, request_series(answered.route, answered.response.status));
+  metrics.observe_us(metric_request_seconds, route_series(answered.route), duration_us);
   if (!log_takes(LogLevel::debug)) return;
-  log_debug("request", {{"trace_id", request.trace_id},
+  log_debug("request", {{"trace_id", answered.trace_id},
                         {"method", std::string(method_name(request.method))},
                         {"path", std::string(request.uri.substr(0, request.uri.find('?')))},
-                        {"status", std::to_string(status)},
+                        {"status", std::to_string(answered.response.status)},
                         {"duration_us", std::to_string(duration_us)}});
 }
 
@@ -297,12 +296,13 @@ void put(FCGX_Stream* out, std::string_view text) {
   FCGX_PutStr(text.data(), static_cast<int>(text.size()), out);
 }
 
-void Worker::write(Slot& slot, const Response& response) {
+void Worker::write(Slot& slot, const Answered& answered) {
   const Request& request = *slot.request;
   HeaderList cors_headers;
-  add_cors_headers(services_.settings().strings("http.cors_origins"), request.origin, cors_headers);
-  put(slot.fcgx.out, response_head(request, response, cors_headers));
-  if (request.method != Method::head) put(slot.fcgx.out, response.body());
+  add_cors_headers(parts_.settings.current()->strings("http.cors_origins"), request.origin,
+                   cors_headers);
+  put(slot.fcgx.out, response_head(request, answered, cors_headers));
+  if (request.method != Method::head) put(slot.fcgx.out, answered.response.body());
 }
 
 // Last: the request's views point into what libfcgi frees here. The connection ends with it, though
@@ -328,13 +328,13 @@ void Worker::drain() {
   }
   accept_timer_.cancel();
   drain_timer_.restart(drain_limit_ms);
-  services_.denials().finish([this] { stop_when_idle(); });
+  parts_.denials.finish([this] { stop_when_idle(); });
   stop_when_idle();
 }
 
 // Answers first, then what the audit log has to hear of them.
 void Worker::stop_when_idle() {
-  if (in_flight() == 0 && services_.denials().is_written()) loop_.stop();
+  if (in_flight() == 0 && parts_.denials.is_written()) loop_.stop();
 }
 
 void limit_descriptors() {

@@ -19,6 +19,16 @@ Batch& Batch::add(const Statement& statement, Params params) {
   return *this;
 }
 
+Batch& Batch::add(Query query) {
+  items_.push_back({query.statement, std::move(query.params)});
+  return *this;
+}
+
+Batch& Batch::add(Batch others) {
+  for (Item& item : others.items_) items_.push_back(std::move(item));
+  return *this;
+}
+
 struct Database::State {
   State(Loop& loop_, DatabaseOptions options_)
       : loop(loop_),
@@ -243,6 +253,10 @@ Task<Results> Database::own_then(Batch batch, Batch afterwards) {
   BatchOutcome outcome = co_await attempt(std::move(batch), std::move(afterwards));
   if (outcome.error) throw *outcome.error;
   co_return std::move(outcome.results);
+}
+
+Task<Result> Database::quick(Query query) {
+  return quick(*query.statement, std::move(query.params));
 }
 
 Task<Result> Database::quick(const Statement& statement, Params params) {

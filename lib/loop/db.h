@@ -63,6 +63,12 @@ class Params {
   std::vector<Value> values_;
 };
 
+// A statement with what it is asked for.
+struct Query {
+  const Statement* statement;
+  Params params;
+};
+
 class Result;
 
 // One row of a Result, which must outlive it. Columns by name; an unknown name is our own mistake.
@@ -120,6 +126,8 @@ struct BatchOutcome {
 class Batch {
  public:
   Batch& add(const Statement& statement, Params params = {});
+  Batch& add(Query query);
+  Batch& add(Batch others);
   bool empty() const { return items_.empty(); }
   struct Item {
     const Statement* statement;
@@ -194,6 +202,7 @@ class Database {
   // As own. afterwards follows in the same round trip as a transaction of its own, also when the
   // batch fails; it is not waited for, and its fault is nobody's.
   Task<Results> own_then(Batch batch, Batch afterwards);
+  Task<Result> quick(Query query);
   Task<Result> quick(const Statement& statement, Params params = {});
   Task<Result> own(const Statement& statement, Params params = {});
   // As own and quick, but the error is part of the answer.

@@ -1,0 +1,304 @@
+// See fcgi/answer_call.h.
+#include "fcgi/answer_call.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "fcgi/api_metrics.h"
+#include "fcgi/authentication.h"
+#include "fcgi/caller_database.h"
+#include "fcgi/handler.h"
+#include "fcgi/idempotency.h"
+#include "lib/ids.h"
+#include "queries/access.h"
+#include "queries/me.h"
+
+namespace hostler {
+namespace {
+
+Error out_of_memory() {
+  Error error(ErrorCode::overload_busy, "Try again in a moment.", "out of memory");
+  error.retry_after_s = 1;
+  return error;
+}
+
+// What the handler makes of its input: the statement, steps that are still to be taken, or what is
+// wrong.
+struct InputFault {
+  Error error;
+  bool is_of_body = false;   // path, scope and Idempotency-Key are good
+  bool ids_are_well = true;  // so that the route's guard can be asked of them
+};
+using Reading = std::variant<OneStatement, Handler::Steps, InputFault>;
+
+// What is not even the form of an id does not exist.
+std::optional<Error> id_fault(const Routed& routed) {
+  std::string_view org_id = routed.request.org_id_wanted;
+  if (!org_id.empty() && !is_uuid(org_id)) {
+    return Error(ErrorCode::orgs_not_found, "X-Org-Id is not an id of an organization.");
+  }
+  for (const auto& [name, value] : routed.path_values) {
+    ErrorCode code = not_found_code(routed.route, name);
+    if (code != ErrorCode::count_ && !is_uuid(value)) return Error(code);
+  }
+  return std::nullopt;
+}
+
+std::optional<InputFault> path_fault(const Input& input) {
+  std::optional<Error> fault = id_fault(input.routed);
+  if (fault) return InputFault{std::move(*fault), false, false};
+  try {
+    // A scope that is neither is nobody's; the handlers only see the two.
+    if (input.routed.route.access.who == Access::Who::scope) input.is_org_scope();
+    idempotency_key(input.routed);
+  } catch (const Error& error) {
+    return InputFault{error, false, true};
+  }
+  return std::nullopt;
+}
+
+Reading read(const Input& input) {
+  std::optional<InputFault> fault = path_fault(input);
+  if (fault) return std::move(*fault);
+  const Handler& handler = input.routed.route.handler;
+  if (handler.kind == Handler::Kind::steps) return handler.steps;
+  try {
+    return handler.reader(input);
+  } catch (const Error& error) {
+    return InputFault{error, true, true};
+  }
+}
+
+// ---------------------------------------------------------------- who calls
+
+void add_guard(const Routed& routed, Batch& batch) {
+  if (routed.route.guard.statement == nullptr) return;
+  Params params;
+  for (const auto& [name, value] : routed.path_values) params.text(value);
+  batch.add({routed.route.guard.statement, std::move(params)});
+}
+
+// What the organization may by its entitlements. When this fails, the next one asks.
+Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
+  Params params;
+  params.text(org_id);
+  Query asked{&query::requests_granted, std::move(params)};
+  Result found = co_await parts.database.quick(std::move(asked));
+  Row row = found.front();
+  bool is_granted = !row.is_null("granted");
+  int64_t limit = is_granted ? std::max<int64_t>(1, row.integer("granted")) : 0;
+  parts.limiter.set_granted(org_id, limit);
+}
+
+void write_last_used(WorkerParts& parts, const Caller& caller) {
+  const std::string& id = caller.session_id ? *caller.session_id : caller.api_key_id.value();
+  if (!parts.last_used.is_due(id, parts.loop.now_ms())) return;
+  Params params;
+  params.text_or_null(caller.session_id).text_or_null(caller.api_key_id);
+  Batch batch;
+  batch.add({&query::caller_seen, std::move(params)});
+  parts.background.send(std::move(batch), BackgroundQueue::Kind::last_used);
+}
+
+// The authenticating statement was answered: the request counts for the caller's organization.
+Caller identified(WorkerParts& parts, const Admitted& request, const Settings& settings,
+                  const Result& authenticated, Trail& trail) {
+  Caller caller = caller_from(authenticated.front());
+  trail.identity = identity_of(caller);
+  if (!trail.rate) trail.rate = parts.limiter.learn(request, caller, settings);
+  bool is_counted = request.routed.route.rate != Rate::none;
+  if (is_counted && parts.limiter.is_entitlement_due(caller.org_id)) {
+    parts.background.add(ask_entitlement(parts, caller.org_id), BackgroundQueue::Kind::rate_limit);
+  }
+  write_last_used(parts, caller);
+  return caller;
+}
+
+// The same of a batch that began with it. Whoever was authenticated is known also when the
+// statement behind failed: the log names them.
+Caller identified(WorkerParts& parts, const Admitted& request, const Settings& settings,
+                  const BatchOutcome& outcome, Trail& trail) {
+  if (outcome.results.empty()) throw *outcome.error;
+  Caller caller = identified(parts, request, settings, outcome.results.front(), trail);
+  if (outcome.error) throw *outcome.error;
+  return caller;
+}
+
+// ---------------------------------------------------------------- the handler's work
+
+Task<Response> work(CallerDatabase& database, OneStatement statement) {
+  Batch statements;
+  statements.add(statement.take_query());
+  Batch notifications = statement.take_notifications();
+  Results results = co_await database.batch(std::move(statements), std::move(notifications));
+  std::optional<Query> notification = statement.notification_of(results.front());
+  if (notification) database.notify(std::move(*notification));
+  co_return statement.render(std::move(results.front()));
+}
+
+// Of a caller, one statement at once: it travels with the one that authenticates.
+Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, const Input& input,
+                                   OneStatement statement, Trail& trail) {
+  const Route& route = request.routed.route;
+  Batch batch;
+  batch.add(authentication(request, asks_of(route))).add(statement.take_query());
+  parts.metrics.count(metric_batches, route.sending.is_pipelined ? 0 : 1);
+  Task<BatchOutcome> sent =
+      route.sending.is_pipelined
+          ? parts.database.attempt_quick(std::move(batch))
+          : parts.database.attempt(std::move(batch), statement.take_notifications());
+  BatchOutcome outcome = co_await sent;
+  identified(parts, request, input.settings, outcome, trail);
+  std::optional<Query> notification = statement.notification_of(outcome.results.back());
+  if (notification) {
+    Batch notifications;
+    notifications.add(std::move(*notification));
+    parts.background.send(std::move(notifications), BackgroundQueue::Kind::notification);
+  }
+  co_return statement.render(std::move(outcome.results.back()));
+}
+
+// The caller, and what keeps them from the path's ids: both come before a fault of the input.
+Task<Caller> authenticate(WorkerParts& parts, const Admitted& request, const Settings& settings,
+                          bool with_guard, Trail& trail) {
+  Batch batch;
+  batch.add(authentication(request, Asks::reading));
+  if (with_guard) add_guard(request.routed, batch);
+  BatchOutcome outcome = co_await parts.database.attempt_quick(std::move(batch));
+  co_return identified(parts, request, settings, outcome, trail);
+}
+
+Task<Response> answer_by_steps(WorkerParts& parts, const Admitted& request, const Input& input,
+                               Handler::Steps steps, Trail& trail) {
+  Caller caller = co_await authenticate(parts, request, input.settings, true, trail);
+  DirectDatabase database(parts.database, parts.background, parts.metrics, request, &caller);
+  Call call{{input, database, parts.loop, parts.http, parts.passwords}, caller};
+  Response response = co_await steps(call);
+  co_return response;
+}
+
+// ---------------------------------------------------------------- calls with an Idempotency-Key
+
+struct OpenedCall {
+  IdempotentCall call;
+  std::string secret_id;
+  TransactionDatabase& database;
+  const Caller& caller;
+};
+
+// The handler's answer, stored in the transaction that its work is part of.
+Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, const Input& input,
+                                OpenedCall opened, Reading reading) {
+  if (const InputFault* fault = std::get_if<InputFault>(&reading)) {
+    Batch guard;
+    add_guard(request.routed, guard);
+    Batch nothing;
+    if (!guard.empty()) co_await opened.database.batch(std::move(guard), std::move(nothing));
+    throw fault->error;
+  }
+  Task<Response> working;
+  Call call{{input, opened.database, parts.loop, parts.http, parts.passwords}, opened.caller};
+  if (OneStatement* statement = std::get_if<OneStatement>(&reading)) {
+    working = work(opened.database, std::move(*statement));
+  } else {
+    working = std::get<Handler::Steps>(reading)(call);
+  }
+  Response response = co_await working;
+  bool is_kept = response.status >= 200 && response.status < 300;
+  if (is_kept) {
+    Query storing = answer_storing(parts.secret_box, opened.caller, opened.call,
+                                   std::move(opened.secret_id), response);
+    co_await opened.database.query(std::move(storing));
+  }
+  co_return response;
+}
+
+// All of the call in one transaction.
+Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, const Input& input,
+                                 std::string_view key, Reading reading, Trail& trail) {
+  IdempotentCall call = idempotent_call(request.routed, key);
+  Batch batch;
+  batch.add(authentication(request, Asks::writing)).add(idempotency_begin(call));
+  parts.metrics.count(metric_batches, 1);
+  Transaction transaction = co_await parts.database.begin();
+  Results results = co_await transaction.run(std::move(batch));
+  Caller caller = identified(parts, request, input.settings, results.front(), trail);
+  Row begun = results.back().front();
+  std::optional<Response> first = stored_answer(parts.secret_box, caller, begun);
+  if (first) co_return std::move(*first);
+  TransactionDatabase database(parts.database, parts.background, transaction, request, caller);
+  OpenedCall opened{std::move(call), std::string(begun.text("new_secret_id")), database, caller};
+  Task<Response> answering =
+      answer_and_store(parts, request, input, std::move(opened), std::move(reading));
+  Outcome outcome = co_await caught(std::move(answering));
+  if (Error* error = std::get_if<Error>(&outcome)) {
+    // Before the answer: whoever calls again after it with the same key must not meet this call.
+    co_await transaction.roll_back();
+    throw std::move(*error);
+  }
+  co_await transaction.commit();
+  parts.background.send(database.take_notifications(), BackgroundQueue::Kind::notification);
+  co_return std::get<Response>(std::move(outcome));
+}
+
+// Rejected by their risk, but where the statement finds out who it is, and at the probes.
+void check_risk(const Admitted& request) {
+  const Route& route = request.routed.route;
+  bool is_checked = route.rate != Rate::none && !route.access.finds_caller;
+  if (request.client.is_risky && is_checked) throw Error(ErrorCode::risk_rejected);
+}
+
+}  // namespace
+
+Task<Outcome> caught(Task<Response> task) {
+  try {
+    Response response = co_await task;
+    co_return Outcome(std::move(response));
+  } catch (const Error& error) {
+    co_return Outcome(error);
+  } catch (const std::bad_alloc&) {
+    co_return Outcome(out_of_memory());
+  } catch (const std::exception& error) {
+    co_return Outcome(Error(ErrorCode::internal_error, {}, error.what()));
+  }
+}
+
+Task<Response> answer_caller(WorkerParts& parts, const Admitted& request, const Input& input,
+                             Trail& trail) {
+  Reading reading = read(input);
+  const InputFault* fault = std::get_if<InputFault>(&reading);
+  bool is_path_good = fault == nullptr || fault->is_of_body;
+  std::optional<std::string_view> key;
+  if (is_path_good) key = idempotency_key(request.routed);
+  Task<Response> answering;
+  if (key) {
+    answering = answer_idempotent(parts, request, input, *key, std::move(reading), trail);
+  } else if (fault != nullptr) {
+    co_await authenticate(parts, request, input.settings, fault->ids_are_well, trail);
+    throw fault->error;
+  } else if (OneStatement* statement = std::get_if<OneStatement>(&reading)) {
+    answering = answer_by_statement(parts, request, input, std::move(*statement), trail);
+  } else {
+    Handler::Steps steps = std::get<Handler::Steps>(reading);
+    answering = answer_by_steps(parts, request, input, steps, trail);
+  }
+  Response response = co_await answering;
+  co_return response;
+}
+
+Task<Response> answer_open(WorkerParts& parts, const Admitted& request, const Input& input) {
+  check_risk(request);
+  std::optional<Error> fault = id_fault(request.routed);
+  if (fault) throw std::move(*fault);
+  DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr);
+  OpenCall call{input, database, parts.loop, parts.http, parts.passwords};
+  const Handler& handler = request.routed.route.handler;
+  Task<Response> answering = handler.kind == Handler::Kind::open_steps
+                                 ? handler.open_steps(call)
+                                 : work(database, handler.reader(input));
+  Response response = co_await answering;
+  co_return response;
+}
+
+}  // namespace hostler

@@ -1,0 +1,72 @@
+// See fcgi/caller_database.h.
+#include "fcgi/caller_database.h"
+
+#include "fcgi/api_metrics.h"
+#include "fcgi/authentication.h"
+#include "queries/access.h"
+
+namespace hostler {
+
+Task<Result> CallerDatabase::query(Query query) {
+  Batch statements;
+  statements.add(std::move(query));
+  Batch nothing;
+  Results results = co_await batch(std::move(statements), std::move(nothing));
+  co_return std::move(results.front());
+}
+
+Task<Result> CallerDatabase::query_and_notify(Query query, Query notification) {
+  Batch statements;
+  statements.add(std::move(query));
+  Batch notifications;
+  notifications.add(std::move(notification));
+  Results results = co_await batch(std::move(statements), std::move(notifications));
+  co_return std::move(results.front());
+}
+
+Task<Result> CallerDatabase::query_apart(Query query) {
+  Batch batch;
+  batch.add(entry(request_, caller_, login_hmac_));
+  batch.add({&query::commit_lightly, {}}).add(std::move(query));
+  Results results = co_await database_.quick(std::move(batch));
+  co_return std::move(results.back());
+}
+
+Task<Results> DirectDatabase::batch(Batch statements, Batch notifications) {
+  Asks asks = asks_of(request_.routed.route);
+  bool is_new = caller_ != nullptr && asks == Asks::writing;
+  Batch batch;
+  batch.add(is_new ? authentication_again(request_, *caller_, asks, login_hmac_)
+                   : entry(request_, caller_, login_hmac_));
+  batch.add(std::move(statements));
+  bool is_pipelined = request_.routed.route.sending.is_pipelined;
+  metrics_.count(metric_batches, is_pipelined ? 0 : 1);
+  Task<BatchOutcome> sent = is_pipelined
+                                ? database_.attempt_quick(std::move(batch))
+                                : database_.attempt(std::move(batch), std::move(notifications));
+  BatchOutcome outcome = co_await sent;
+  if (outcome.error) throw *outcome.error;
+  outcome.results.erase(outcome.results.begin());
+  co_return std::move(outcome.results);
+}
+
+void DirectDatabase::notify(Query notification) {
+  Batch batch;
+  batch.add(std::move(notification));
+  background_.send(std::move(batch), BackgroundQueue::Kind::notification);
+}
+
+Task<Results> TransactionDatabase::batch(Batch statements, Batch notifications) {
+  notifications_.add(std::move(notifications));
+  Batch batch;
+  batch.add(entry(request_, caller_, login_hmac_)).add(std::move(statements));
+  Results results = co_await transaction_.run(std::move(batch));
+  results.erase(results.begin());
+  co_return results;
+}
+
+void TransactionDatabase::notify(Query notification) {
+  notifications_.add(std::move(notification));
+}
+
+}  // namespace hostler

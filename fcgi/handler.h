@@ -1,0 +1,131 @@
+// What a handler of the API is: a function that reads its input and says the one statement that
+// does the work, or, where one does not, a coroutine of several steps. fcgi/dispatch.cpp sends the
+// statement behind the one that authenticates, in the same round trip, and makes the answer of its
+// rows; steps begin when their caller is known. Handlers are defined in fcgi/<topic>.cpp, declared
+// in fcgi/handlers.h and named in fcgi/route_table.h.
+//
+//   OneStatement show_run(const Input& input) {
+//     return OneStatement::row(query::RunShow{.run_id = input.path_value("run_id")});
+//   }
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "fcgi/client.h"
+#include "fcgi/input.h"
+#include "fcgi/password_gate.h"
+#include "fcgi/response.h"
+#include "lib/caller.h"
+#include "lib/loop/db.h"
+#include "lib/loop/http_client.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/secret_box.h"
+#include "lib/settings.h"
+
+namespace hostler {
+
+class CallerDatabase;
+struct Routed;
+
+// What a page of a list is asked for by.
+struct Page {
+  int64_t limit = 50;
+  std::optional<std::string> before;  // the id of the last item that the client has
+};
+
+// All that a handler reads; not who calls. Outlives the handler.
+struct Input {
+  const Routed& routed;
+  const Client& client;
+  const Settings& settings;    // in force; the same for the whole request
+  const Settings& configured;  // by file and environment, without the stored ones
+  const SecretBox& secret_box;
+
+  const Request& request() const;
+  // The path's value of that name in the route, such as "run_id". Those ending in _id are UUIDs.
+  std::string_view path_value(std::string_view name) const;
+  // The body as an object. Throws 415, or 400 for an empty body or bad JSON.
+  Fields body() const;
+  Fields optional_body() const;  // an empty body reads as an empty object
+  QueryFields query() const;
+  // limit and cursor of a list that takes nothing else; throws the 422 of theirs.
+  Page page(std::string_view cursor_name = "before") const;
+  // The same of a list that takes more; the faults go to those of the rest.
+  static Page page_of(QueryFields& fields, std::string_view cursor_name = "before");
+  // ?scope=platform|org of a route whose access depends on it; else 422. The default is platform.
+  bool is_org_scope() const;
+};
+
+// The work of a request as one statement, and how the answer is made of what it tells.
+class OneStatement {
+ public:
+  using Render = std::function<Response(Result)>;
+  using Notice = std::function<std::optional<Query>(const Result&)>;
+
+  OneStatement(Query query, Render render) : query_(std::move(query)), render_(std::move(render)) {}
+  // The JSON that the statement makes: the first column of its first row.
+  static OneStatement row(Query query, int status = 200);
+  // 200 {"ok":true}
+  static OneStatement ok(Query query);
+  static OneStatement no_content(Query query);
+  // As page_of() makes it in SQL; Link repeats the request's query with the cursor moved.
+  static OneStatement page(const Input& input, Query query,
+                           std::string_view cursor_name = "before");
+
+  // Wakes daemons: right behind the commit, not waited for; a lost one is made good by their polls.
+  OneStatement notify(Query notification) &&;
+  // The same when what the statement told names something to notify about.
+  OneStatement notify_of(Notice notice) &&;
+
+  const Query& query() const { return query_; }
+  Query take_query() { return std::move(query_); }
+  Batch take_notifications() { return std::move(notifications_); }
+  std::optional<Query> notification_of(const Result& result) const;
+  Response render(Result result) const { return render_(std::move(result)); }
+
+ private:
+  Query query_;
+  Render render_;
+  Batch notifications_;
+  Notice notice_;
+};
+
+// What steps work with, whoever calls.
+struct OpenCall {
+  const Input& input;
+  CallerDatabase& database;  // acts as nobody, or as the caller
+  Loop& loop;
+  HttpClient& http;  // to what the operator named: never guarded
+  PasswordGate& passwords;
+};
+
+// Steps of a caller who is known.
+struct Call : OpenCall {
+  const Caller& caller;
+};
+
+// One of the three. The kind stands beside it because g++ 12 with sanitizers takes no comparison of an
+// address with null for a constant.
+struct Handler {
+  using Reader = OneStatement (*)(const Input&);
+  using Steps = Task<Response> (*)(Call&);
+  using OpenSteps = Task<Response> (*)(OpenCall&);
+  enum class Kind : uint8_t { reader, steps, open_steps };
+
+  constexpr Handler(Reader given) : kind(Kind::reader), reader(given) {}  // NOLINT: in the table
+  constexpr Handler(Steps given) : kind(Kind::steps), steps(given) {}     // NOLINT
+  constexpr Handler(OpenSteps given) : kind(Kind::open_steps), open_steps(given) {}  // NOLINT
+
+  Kind kind;
+  Reader reader = nullptr;
+  Steps steps = nullptr;
+  OpenSteps open_steps = nullptr;
+};
+
+}  // namespace hostler

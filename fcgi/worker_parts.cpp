@@ -1,0 +1,46 @@
+// See fcgi/worker_parts.h.
+#include "fcgi/worker_parts.h"
+
+#include <utility>
+
+#include "queries/access.h"
+#include "queries/settings.h"
+
+namespace hostler {
+namespace {
+
+constexpr int64_t written_every_ms = 60'000;
+constexpr size_t known_max = 4096;
+
+}  // namespace
+
+bool LastUsed::is_due(const std::string& id, int64_t now_ms) {
+  auto [written, is_new] = written_ms_.try_emplace(id, now_ms);
+  if (!is_new && now_ms - written->second < written_every_ms) return false;
+  written->second = now_ms;
+  if (written_ms_.size() > known_max) written_ms_.clear();
+  return true;
+}
+
+WorkerParts::WorkerParts(Loop& worker_loop, DatabaseOptions options, const Settings& configured,
+                         const SecretBox& box, SharedPool& shared, int seat_number,
+                         RiskyNetworks networks)
+    : loop(worker_loop),
+      database(loop, std::move(options)),
+      http(loop, {.ca_file = configured.text("outbound.ca_file"),
+                  .allow_cidrs = {},
+                  .proxy_socket = configured.text("outbound.socket")}),
+      secret_box(box),
+      metrics(shared.metrics.seat(seat_number)),
+      risky_networks(std::move(networks)),
+      settings(loop, database, query::settings_all, configured, secret_box,
+               [this] { gateway = Gateway(*settings.current(), risky_networks); }),
+      gateway(*settings.current(), risky_networks),
+      limiter(shared.rates),
+      passwords(loop, shared.passwords, seat_number),
+      background(loop, database, metrics),
+      denials(loop, database, query::audit_denials, [this](int64_t count) {
+        background.count_dropped(count, BackgroundQueue::Kind::denial);
+      }) {}
+
+}  // namespace hostler

@@ -1,0 +1,57 @@
+// What one worker consists of beside its connections: made by fcgi/worker.cpp, used by
+// fcgi/dispatch.cpp, which hands each handler what it needs of it. Only composes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "fcgi/background_queue.h"
+#include "fcgi/password_gate.h"
+#include "fcgi/rate_limiter.h"
+#include "fcgi/seat.h"
+#include "lib/gateway.h"
+#include "lib/loop/db.h"
+#include "lib/loop/denial_log.h"
+#include "lib/loop/http_client.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/stored_settings.h"
+#include "lib/metrics.h"
+#include "lib/secret_box.h"
+#include "lib/settings.h"
+
+namespace hostler {
+
+// When the use of sessions and keys was last written, so that each is at most once a minute.
+class LastUsed {
+ public:
+  bool is_due(const std::string& id, int64_t now_ms);
+
+ private:
+  std::unordered_map<std::string, int64_t> written_ms_;
+};
+
+struct WorkerParts {
+  // What they refer to outlives this.
+  WorkerParts(Loop& loop, DatabaseOptions options, const Settings& configured,
+              const SecretBox& secret_box, SharedPool& shared, int seat_number,
+              RiskyNetworks risky_networks);
+  WorkerParts(const WorkerParts&) = delete;
+  WorkerParts& operator=(const WorkerParts&) = delete;
+
+  Loop& loop;
+  Database database;
+  HttpClient http;  // to what the operator named: never guarded, the addresses are theirs
+  const SecretBox& secret_box;
+  MetricsSeat metrics;
+  RiskyNetworks risky_networks;
+  StoredSettings settings;
+  Gateway gateway;  // what the settings say of clients; another one when they change
+  RateLimiter limiter;
+  PasswordGate passwords;
+  BackgroundQueue background;
+  DenialLog denials;
+  LastUsed last_used;
+};
+
+}  // namespace hostler
