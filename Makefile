@@ -104,9 +104,9 @@ build: $(programs) $(tools) $(tests) ## everything, warnings are errors
 programs: $(programs) $(tools)
 	@:
 
-$(generated): sql/embed_queries.sh sql/VERSION $(wildcard sql/queries/*.sql)
+$(generated): sql/embed_queries.py sql/VERSION $(wildcard sql/queries/*.sql)
 	@mkdir -p $(@D)
-	$(call short,SQL)sql/embed_queries.sh $(BUILD)/generated
+	$(call short,SQL)sql/embed_queries.py $(BUILD)/generated
 
 # What else it writes, each only when it changes: make looks again at what has a recipe, be it empty.
 $(patsubst sql/%.sql,$(BUILD)/generated/%.h,$(wildcard sql/queries/*.sql)) $(BUILD)/generated/schema_version.h: $(generated) ;

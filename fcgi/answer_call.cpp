@@ -83,7 +83,7 @@ void add_guard(const Routed& routed, Batch& batch) {
 Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
   Params params;
   params.text(org_id);
-  Query asked{&query::requests_granted, std::move(params)};
+  BoundStatement asked{&query::requests_granted, std::move(params)};
   Result found = co_await parts.database.quick(std::move(asked));
   Row row = found.front();
   bool is_granted = !row.is_null("granted");
@@ -132,7 +132,7 @@ Task<Response> work(CallerDatabase& database, OneStatement statement) {
   statements.add(statement.take_query());
   Batch notifications = statement.take_notifications();
   Results results = co_await database.batch(std::move(statements), std::move(notifications));
-  std::optional<Query> notification = statement.notification_of(results.front());
+  std::optional<BoundStatement> notification = statement.notification_of(results.front());
   if (notification) database.notify(std::move(*notification));
   co_return statement.render(std::move(results.front()));
 }
@@ -150,7 +150,7 @@ Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, 
           : parts.database.attempt(std::move(batch), statement.take_notifications());
   BatchOutcome outcome = co_await sent;
   identified(parts, request, input.settings, outcome, trail);
-  std::optional<Query> notification = statement.notification_of(outcome.results.back());
+  std::optional<BoundStatement> notification = statement.notification_of(outcome.results.back());
   if (notification) {
     Batch notifications;
     notifications.add(std::move(*notification));
@@ -207,7 +207,7 @@ Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, con
   Response response = co_await working;
   bool is_kept = response.status >= 200 && response.status < 300;
   if (is_kept) {
-    Query storing = answer_storing(parts.secret_box, opened.caller, opened.call,
+    BoundStatement storing = answer_storing(parts.secret_box, opened.caller, opened.call,
                                    std::move(opened.secret_id), response);
     co_await opened.database.query(std::move(storing));
   }

@@ -88,7 +88,7 @@ const char* required_permission(const Routed& routed) {
   return *scope == "org" ? access.permission : nullptr;
 }
 
-Query authentication_with(const Admitted& request, std::string_view org_id, const char* permission,
+BoundStatement authentication_with(const Admitted& request, std::string_view org_id, const char* permission,
                           bool takes_key, const Context& context) {
   const Credential& credential = request.credential;
   Params params;
@@ -110,7 +110,7 @@ Query authentication_with(const Admitted& request, std::string_view org_id, cons
 
 }  // namespace
 
-Query authentication(const Admitted& request, Asks asks) {
+BoundStatement authentication(const Admitted& request, Asks asks) {
   Context context;
   context.asks = asks;
   return authentication_with(request, request.routed.org_named(),
@@ -118,14 +118,14 @@ Query authentication(const Admitted& request, Asks asks) {
                              request.routed.route.access.takes_key, context);
 }
 
-Query authentication_again(const Admitted& request, const Caller& caller, Asks asks,
+BoundStatement authentication_again(const Admitted& request, const Caller& caller, Asks asks,
                            std::string_view login_hmac) {
   return authentication_with(request, request.routed.org_named(),
                              required_permission(request.routed),
                              request.routed.route.access.takes_key, {&caller, login_hmac, asks});
 }
 
-Query entry(const Admitted& request, const Caller* caller, std::string_view login_hmac) {
+BoundStatement entry(const Admitted& request, const Caller* caller, std::string_view login_hmac) {
   Params params;
   if (caller != nullptr) {
     params.text(caller->org_id).text(caller->user_id);
@@ -136,7 +136,7 @@ Query entry(const Admitted& request, const Caller* caller, std::string_view logi
   return {&query::enter, std::move(params)};
 }
 
-Query identification(const Admitted& request) {
+BoundStatement identification(const Admitted& request) {
   Context context;
   context.is_retold = true;
   return authentication_with(request, {}, nullptr, true, context);

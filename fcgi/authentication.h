@@ -21,15 +21,15 @@ enum class Asks : uint8_t {
 inline Asks asks_of(const Route& route) { return writes(route) ? Asks::writing : Asks::reading; }
 
 // Finds the caller, or raises the 401, 403 or 404 of it.
-Query authentication(const Admitted& request, Asks asks);
+BoundStatement authentication(const Admitted& request, Asks asks);
 // Further batches act as the caller that was found. Those that write authenticate anew: the caller
 // may have ended since. login_hmac: see CallerDatabase::set_login_hmac.
-Query authentication_again(const Admitted& request, const Caller& caller, Asks asks,
+BoundStatement authentication_again(const Admitted& request, const Caller& caller, Asks asks,
                            std::string_view login_hmac);
 // In a transaction that holds the caller, or of an open route (null): nobody.
-Query entry(const Admitted& request, const Caller* caller, std::string_view login_hmac);
+BoundStatement entry(const Admitted& request, const Caller* caller, std::string_view login_hmac);
 // Whoever shows the token, in their own organization and without a need: for who only fails.
 // Address, proof and risk are not checked again.
-Query identification(const Admitted& request);
+BoundStatement identification(const Admitted& request);
 
 }  // namespace hostler

@@ -7,7 +7,7 @@
 
 namespace hostler {
 
-Task<Result> CallerDatabase::query(Query query) {
+Task<Result> CallerDatabase::query(BoundStatement query) {
   Batch statements;
   statements.add(std::move(query));
   Batch nothing;
@@ -15,7 +15,7 @@ Task<Result> CallerDatabase::query(Query query) {
   co_return std::move(results.front());
 }
 
-Task<Result> CallerDatabase::query_and_notify(Query query, Query notification) {
+Task<Result> CallerDatabase::query_and_notify(BoundStatement query, BoundStatement notification) {
   Batch statements;
   statements.add(std::move(query));
   Batch notifications;
@@ -24,7 +24,7 @@ Task<Result> CallerDatabase::query_and_notify(Query query, Query notification) {
   co_return std::move(results.front());
 }
 
-Task<Result> CallerDatabase::query_apart(Query query) {
+Task<Result> CallerDatabase::query_apart(BoundStatement query) {
   Batch batch;
   batch.add(entry(request_, caller_, login_hmac_));
   batch.add({&query::commit_lightly, {}}).add(std::move(query));
@@ -50,7 +50,7 @@ Task<Results> DirectDatabase::batch(Batch statements, Batch notifications) {
   co_return std::move(outcome.results);
 }
 
-void DirectDatabase::notify(Query notification) {
+void DirectDatabase::notify(BoundStatement notification) {
   Batch batch;
   batch.add(std::move(notification));
   background_.send(std::move(batch), BackgroundQueue::Kind::notification);
@@ -65,7 +65,7 @@ Task<Results> TransactionDatabase::batch(Batch statements, Batch notifications) 
   co_return results;
 }
 
-void TransactionDatabase::notify(Query notification) {
+void TransactionDatabase::notify(BoundStatement notification) {
   notifications_.add(std::move(notification));
 }
 

@@ -29,13 +29,13 @@ class CallerDatabase {
   // answered. All of it commits, or nothing. The notifications follow the commit, not waited for.
   virtual Task<Results> batch(Batch statements, Batch notifications) = 0;
   // Wakes daemons. One that is lost is made good by their polls.
-  virtual void notify(Query notification) = 0;
+  virtual void notify(BoundStatement notification) = 0;
 
-  Task<Result> query(Query query);
-  Task<Result> query_and_notify(Query query, Query notification);
+  Task<Result> query(BoundStatement query);
+  Task<Result> query_and_notify(BoundStatement query, BoundStatement notification);
   // Commits by itself whatever becomes of the call, without waiting for the disk: for counters of
   // tries, which a call with an Idempotency-Key would take back when it fails.
-  Task<Result> query_apart(Query query);
+  Task<Result> query_apart(BoundStatement query);
 
   // The login that somebody gave, so hashed that nobody without the key file can tell which it was:
   // the statements from here on write it to the audit log.
@@ -56,7 +56,7 @@ class DirectDatabase final : public CallerDatabase {
                  const Admitted& request, const Caller* caller)
       : CallerDatabase(database, background, request, caller), metrics_(metrics) {}
   Task<Results> batch(Batch statements, Batch notifications) override;
-  void notify(Query notification) override;
+  void notify(BoundStatement notification) override;
 
  private:
   MetricsSeat metrics_;
@@ -69,7 +69,7 @@ class TransactionDatabase final : public CallerDatabase {
                       const Admitted& request, const Caller& caller)
       : CallerDatabase(database, background, request, &caller), transaction_(transaction) {}
   Task<Results> batch(Batch statements, Batch notifications) override;
-  void notify(Query notification) override;
+  void notify(BoundStatement notification) override;
   // Those that were asked for, to be sent behind the commit.
   Batch take_notifications() { return std::exchange(notifications_, {}); }
 

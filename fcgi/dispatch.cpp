@@ -28,7 +28,7 @@ void check_body_size(const Routed& routed) {
 
 // ---------------------------------------------------------------- what failed
 
-Task<void> learn_later(WorkerParts& parts, Query query, uint64_t token) {
+Task<void> learn_later(WorkerParts& parts, BoundStatement query, uint64_t token) {
   Result found = co_await parts.database.quick(std::move(query));
   parts.limiter.remember(token, caller_from(found.front()).org_id);
 }

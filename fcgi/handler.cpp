@@ -40,27 +40,27 @@ Page Input::page(std::string_view cursor_name) const {
 
 bool Input::is_org_scope() const { return hostler::is_org_scope(routed.target); }
 
-OneStatement OneStatement::row(Query query, int status) {
+OneStatement OneStatement::row(BoundStatement query, int status) {
   return {std::move(query),
           [status](Result result) { return Response::json_row(status, std::move(result)); }};
 }
 
-OneStatement OneStatement::ok(Query query) {
+OneStatement OneStatement::ok(BoundStatement query) {
   return {std::move(query), [](const Result&) { return Response::ok(); }};
 }
 
-OneStatement OneStatement::no_content(Query query) {
+OneStatement OneStatement::no_content(BoundStatement query) {
   return {std::move(query), [](const Result&) { return Response::no_content(); }};
 }
 
-OneStatement OneStatement::page(const Input& input, Query query, std::string_view cursor_name) {
+OneStatement OneStatement::page(const Input& input, BoundStatement query, std::string_view cursor_name) {
   std::string_view uri = input.request().uri;
   return {std::move(query), [uri, cursor_name](Result result) {
             return page_response(uri, std::move(result), cursor_name);
           }};
 }
 
-OneStatement OneStatement::notify(Query notification) && {
+OneStatement OneStatement::notify(BoundStatement notification) && {
   notifications_.add(std::move(notification));
   return std::move(*this);
 }
@@ -70,7 +70,7 @@ OneStatement OneStatement::notify_of(Notice notice) && {
   return std::move(*this);
 }
 
-std::optional<Query> OneStatement::notification_of(const Result& result) const {
+std::optional<BoundStatement> OneStatement::notification_of(const Result& result) const {
   if (!notice_) return std::nullopt;
   return notice_(result);
 }

@@ -66,31 +66,31 @@ struct Input {
 class OneStatement {
  public:
   using Render = std::function<Response(Result)>;
-  using Notice = std::function<std::optional<Query>(const Result&)>;
+  using Notice = std::function<std::optional<BoundStatement>(const Result&)>;
 
-  OneStatement(Query query, Render render) : query_(std::move(query)), render_(std::move(render)) {}
+  OneStatement(BoundStatement query, Render render) : query_(std::move(query)), render_(std::move(render)) {}
   // The JSON that the statement makes: the first column of its first row.
-  static OneStatement row(Query query, int status = 200);
+  static OneStatement row(BoundStatement query, int status = 200);
   // 200 {"ok":true}
-  static OneStatement ok(Query query);
-  static OneStatement no_content(Query query);
+  static OneStatement ok(BoundStatement query);
+  static OneStatement no_content(BoundStatement query);
   // As page_of() makes it in SQL; Link repeats the request's query with the cursor moved.
-  static OneStatement page(const Input& input, Query query,
+  static OneStatement page(const Input& input, BoundStatement query,
                            std::string_view cursor_name = "before");
 
   // Wakes daemons: right behind the commit, not waited for; a lost one is made good by their polls.
-  OneStatement notify(Query notification) &&;
+  OneStatement notify(BoundStatement notification) &&;
   // The same when what the statement told names something to notify about.
   OneStatement notify_of(Notice notice) &&;
 
-  const Query& query() const { return query_; }
-  Query take_query() { return std::move(query_); }
+  const BoundStatement& query() const { return query_; }
+  BoundStatement take_query() { return std::move(query_); }
   Batch take_notifications() { return std::move(notifications_); }
-  std::optional<Query> notification_of(const Result& result) const;
+  std::optional<BoundStatement> notification_of(const Result& result) const;
   Response render(Result result) const { return render_(std::move(result)); }
 
  private:
-  Query query_;
+  BoundStatement query_;
   Render render_;
   Batch notifications_;
   Notice notice_;

@@ -85,7 +85,7 @@ IdempotentCall idempotent_call(const Routed& routed, std::string_view key) {
   return {call_hash(routed, key), body_hash(routed.request)};
 }
 
-Query idempotency_begin(const IdempotentCall& call) {
+BoundStatement idempotency_begin(const IdempotentCall& call) {
   Params params;
   params.bytes(call.call_hash).bytes(call.body_hash);
   return {&query::idempotency_begin, std::move(params)};
@@ -104,7 +104,7 @@ std::optional<Response> stored_answer(const SecretBox& secret_box, const Caller&
   return answer_from(*stored);
 }
 
-Query answer_storing(const SecretBox& secret_box, const Caller& caller, const IdempotentCall& call,
+BoundStatement answer_storing(const SecretBox& secret_box, const Caller& caller, const IdempotentCall& call,
                      std::string secret_id, const Response& response) {
   SecretPlace place{std::move(secret_id), caller.org_id, secret_kind};
   SealedSecret sealed = secret_box.seal(place, answer_json(response));

@@ -28,12 +28,12 @@ struct IdempotentCall {
 IdempotentCall idempotent_call(const Routed& routed, std::string_view key);
 
 // The statement that follows the authentication: raises the 409 or 422 of the key.
-Query idempotency_begin(const IdempotentCall& call);
+BoundStatement idempotency_begin(const IdempotentCall& call);
 // The answer of the first call, when its row tells one: then the handler must not run.
 std::optional<Response> stored_answer(const SecretBox& secret_box, const Caller& caller,
                                       const Row& begun);
 // Stores a 2xx answer. secret_id: the begun row's new_secret_id.
-Query answer_storing(const SecretBox& secret_box, const Caller& caller, const IdempotentCall& call,
+BoundStatement answer_storing(const SecretBox& secret_box, const Caller& caller, const IdempotentCall& call,
                      std::string secret_id, const Response& response);
 
 }  // namespace hostler

@@ -14,14 +14,12 @@ constexpr int tries_max = 3;  // of a batch that lost against a concurrent one
 
 }  // namespace
 
-Batch& Batch::add(const Statement& statement, Params params) {
-  items_.push_back({&statement, std::move(params)});
+Batch& Batch::add(BoundStatement statement) {
+  items_.push_back(std::move(statement));
   return *this;
 }
-
-Batch& Batch::add(Query query) {
-  items_.push_back({query.statement, std::move(query.params)});
-  return *this;
+Batch& Batch::add(const Statement& statement, Params params) {
+  return add({&statement, std::move(params)});
 }
 
 Batch& Batch::add(Batch others) {
@@ -153,9 +151,9 @@ BatchOutcome outcome_of(BatchCall& call) {
   return {std::move(call.results), std::move(call.error), call.refusal};
 }
 
-Batch batch_of(const Statement& statement, Params params) {
+Batch batch_of(BoundStatement statement) {
   Batch batch;
-  batch.add(statement, std::move(params));
+  batch.add(std::move(statement));
   return batch;
 }
 
@@ -255,20 +253,22 @@ Task<Results> Database::own_then(Batch batch, Batch afterwards) {
   co_return std::move(outcome.results);
 }
 
-Task<Result> Database::quick(Query query) {
-  return quick(*query.statement, std::move(query.params));
-}
-
-Task<Result> Database::quick(const Statement& statement, Params params) {
-  Batch batch = batch_of(statement, std::move(params));
+Task<Result> Database::quick(BoundStatement statement) {
+  Batch batch = batch_of(std::move(statement));
   Results results = co_await quick(std::move(batch));
   co_return std::move(results.at(0));
 }
+Task<Result> Database::quick(const Statement& statement, Params params) {
+  return quick(BoundStatement{&statement, std::move(params)});
+}
 
-Task<Result> Database::own(const Statement& statement, Params params) {
-  Batch batch = batch_of(statement, std::move(params));
+Task<Result> Database::own(BoundStatement statement) {
+  Batch batch = batch_of(std::move(statement));
   Results results = co_await own(std::move(batch));
   co_return std::move(results.at(0));
+}
+Task<Result> Database::own(const Statement& statement, Params params) {
+  return own(BoundStatement{&statement, std::move(params)});
 }
 
 Task<Transaction> Database::begin() {
@@ -326,10 +326,13 @@ Task<Results> Transaction::run(Batch batch) {
   co_return std::move(call->results);
 }
 
-Task<Result> Transaction::run(const Statement& statement, Params params) {
-  Batch batch = batch_of(statement, std::move(params));
+Task<Result> Transaction::run(BoundStatement statement) {
+  Batch batch = batch_of(std::move(statement));
   Results results = co_await run(std::move(batch));
   co_return std::move(results.at(0));
+}
+Task<Result> Transaction::run(const Statement& statement, Params params) {
+  return run(BoundStatement{&statement, std::move(params)});
 }
 
 Task<void> Transaction::commit() {

@@ -33,6 +33,7 @@ struct Statement {
 };
 
 // The parameters of one statement, in order. Text unless said otherwise; the server converts.
+// Made by the structs of sql/queries (lib/loop/db_param.h).
 class Params {
  public:
   Params& text(std::string_view value);
@@ -57,14 +58,16 @@ class Params {
     bool is_null = false;
     bool is_binary = false;
   };
+  Params& add(Value value);
+  void reserve(size_t count);
   const std::vector<Value>& values() const { return values_; }
 
  private:
   std::vector<Value> values_;
 };
 
-// A statement with what it is asked for.
-struct Query {
+// What is sent: a statement with its parameters. query::RunShow{.run_id = id} becomes one.
+struct BoundStatement {
   const Statement* statement;
   Params params;
 };
@@ -125,19 +128,16 @@ struct BatchOutcome {
 
 class Batch {
  public:
+  Batch& add(BoundStatement statement);
   Batch& add(const Statement& statement, Params params = {});
-  Batch& add(Query query);
   Batch& add(Batch others);
   bool empty() const { return items_.empty(); }
-  struct Item {
-    const Statement* statement;
-    Params params;
-  };
-  const std::vector<Item>& items() const { return items_; }
-  std::vector<Item>& items() { return items_; }
+  using Item = BoundStatement;
+  const std::vector<BoundStatement>& items() const { return items_; }
+  std::vector<BoundStatement>& items() { return items_; }
 
  private:
-  std::vector<Item> items_;
+  std::vector<BoundStatement> items_;
 };
 
 struct DatabaseOptions {
@@ -166,6 +166,7 @@ class Transaction {
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
   Task<Results> run(Batch batch);
+  Task<Result> run(BoundStatement statement);
   Task<Result> run(const Statement& statement, Params params = {});
   Task<void> commit();
   // Waits until its locks are gone, which the destructor does not. Never throws.
@@ -202,7 +203,8 @@ class Database {
   // As own. afterwards follows in the same round trip as a transaction of its own, also when the
   // batch fails; it is not waited for, and its fault is nobody's.
   Task<Results> own_then(Batch batch, Batch afterwards);
-  Task<Result> quick(Query query);
+  Task<Result> quick(BoundStatement statement);
+  Task<Result> own(BoundStatement statement);
   Task<Result> quick(const Statement& statement, Params params = {});
   Task<Result> own(const Statement& statement, Params params = {});
   // As own and quick, but the error is part of the answer.

@@ -184,7 +184,7 @@ void PgConnection::push(std::shared_ptr<BatchCall> call) {
 }
 
 void PgConnection::prepare_missing(const Batch& batch) {
-  for (const Batch::Item& item : batch.items()) {
+  for (const BoundStatement& item : batch.items()) {
     const Statement& statement = *item.statement;
     if (!prepared_.insert(statement.name).second) continue;
     PQsendPrepare(connection_, statement.name, statement.text, 0, nullptr);
@@ -202,7 +202,7 @@ std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
   std::vector<const char*> values;
   std::vector<int> lengths;
   std::vector<int> formats;
-  for (const Batch::Item& item : batch.items()) {
+  for (const BoundStatement& item : batch.items()) {
     const std::vector<Params::Value>& params = item.params.values();
     assert(static_cast<int>(params.size()) == item.statement->params);
     values.clear();
@@ -218,7 +218,7 @@ std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
   }
   PQpipelineSync(connection_);
   std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
-  for (const Batch::Item& item : batch.items()) call->names.push_back(item.statement->name);
+  for (const BoundStatement& item : batch.items()) call->names.push_back(item.statement->name);
   push(call);
   flush();
   return call;

@@ -1,10 +1,10 @@
-// The parameters of statements, arrays in Postgres's binary form; see lib/loop/db.h.
+// The parameters of statements, arrays in Postgres's binary form; see lib/loop/db_param.h.
 #include <cassert>
 
 #include <fmt/format.h>
 
 #include "lib/ids.h"
-#include "lib/loop/db.h"
+#include "lib/loop/db_param.h"
 
 namespace hostler {
 namespace {
@@ -56,69 +56,77 @@ std::string text_array(int64_t element_oid, const std::vector<std::string>& valu
 
 }  // namespace
 
-Params& Params::text(std::string_view value) {
-  values_.push_back({std::string(value), false, false});
+namespace param {
+
+Uuids::Uuids(const std::vector<std::string>& values)
+    : Params::Value{array_head(oid_uuid, values.size()), false, true} {
+  for (const std::string& value : values) {
+    assert(is_uuid(value));
+    UuidBytes uuid = uuid_bytes(value);
+    append_element(bytes, {uuid.data(), uuid.size()});
+  }
+}
+Uuids::Uuids(const std::vector<UuidBytes>& values)
+    : Params::Value{array_head(oid_uuid, values.size()), false, true} {
+  bytes.reserve(bytes.size() + values.size() * (4 + sizeof(UuidBytes)));
+  for (const UuidBytes& value : values) append_element(bytes, {value.data(), value.size()});
+}
+Uuids Uuids::as_written(std::string_view array) {
+  return Uuids(Params::Value{std::string(array), false, false});
+}
+Texts::Texts(const std::vector<std::string>& values)
+    : Params::Value{text_array(oid_text, values), false, true} {}
+Jsons::Jsons(const std::vector<std::string>& values)
+    : Params::Value{text_array(oid_json, values), false, true} {}
+Integers::Integers(const std::vector<int64_t>& values)
+    : Params::Value{array_head(oid_int8, values.size()), false, true} {
+  for (int64_t value : values) {
+    append_int32(bytes, 8);
+    append_int64(bytes, value);
+  }
+}
+
+}  // namespace param
+
+BoundStatement bound(const Statement& statement, std::initializer_list<Params::Value*> values) {
+  assert(static_cast<size_t>(statement.params) == values.size());
+  BoundStatement made{&statement, {}};
+  made.params.reserve(values.size());
+  for (Params::Value* value : values) made.params.add(std::move(*value));
+  return made;
+}
+
+Params& Params::add(Value value) {
+  values_.push_back(std::move(value));
   return *this;
 }
+void Params::reserve(size_t count) { values_.reserve(count); }
+Params& Params::text(std::string_view value) { return add(param::Text(value)); }
 Params& Params::text_or_null(const std::optional<std::string>& value) {
   return value ? text(*value) : null();
 }
-Params& Params::integer(int64_t value) { return text(fmt::format_int(value).c_str()); }
+Params& Params::integer(int64_t value) { return add(param::Integer(value)); }
 Params& Params::integer_or_null(std::optional<int64_t> value) {
   return value ? integer(*value) : null();
 }
 Params& Params::number(double value) { return text(fmt::format("{}", value)); }
-Params& Params::boolean(bool value) { return text(value ? "t" : "f"); }
+Params& Params::boolean(bool value) { return add(param::Boolean(value)); }
 Params& Params::boolean_or_null(std::optional<bool> value) {
   return value ? boolean(*value) : null();
 }
-Params& Params::bytes(std::string_view value) {
-  values_.push_back({std::string(value), false, true});
-  return *this;
-}
-Params& Params::null() {
-  values_.push_back({{}, true, false});
-  return *this;
-}
-Params& Params::uuids(const std::vector<std::string>& values) {
-  std::string out = array_head(oid_uuid, values.size());
-  for (const std::string& value : values) {
-    assert(is_uuid(value));
-    UuidBytes bytes = uuid_bytes(value);
-    append_element(out, {bytes.data(), bytes.size()});
-  }
-  values_.push_back({std::move(out), false, true});
-  return *this;
-}
-Params& Params::uuids(const std::vector<UuidBytes>& values) {
-  std::string out = array_head(oid_uuid, values.size());
-  out.reserve(out.size() + values.size() * (4 + sizeof(UuidBytes)));
-  for (const UuidBytes& value : values) append_element(out, {value.data(), value.size()});
-  values_.push_back({std::move(out), false, true});
-  return *this;
-}
-Params& Params::texts(const std::vector<std::string>& values) {
-  values_.push_back({text_array(oid_text, values), false, true});
-  return *this;
-}
-Params& Params::jsons(const std::vector<std::string>& values) {
-  values_.push_back({text_array(oid_json, values), false, true});
-  return *this;
-}
+Params& Params::bytes(std::string_view value) { return add(param::Bytes(value)); }
+Params& Params::null() { return add({{}, true, false}); }
+Params& Params::uuids(const std::vector<std::string>& values) { return add(param::Uuids(values)); }
+Params& Params::uuids(const std::vector<UuidBytes>& values) { return add(param::Uuids(values)); }
+Params& Params::texts(const std::vector<std::string>& values) { return add(param::Texts(values)); }
+Params& Params::jsons(const std::vector<std::string>& values) { return add(param::Jsons(values)); }
 Params& Params::jsonbs(const std::vector<std::string>& values) {
   std::string out = array_head(oid_jsonb, values.size());
   for (const std::string& value : values) append_element(out, "\x01" + value);
-  values_.push_back({std::move(out), false, true});
-  return *this;
+  return add({std::move(out), false, true});
 }
 Params& Params::integers(const std::vector<int64_t>& values) {
-  std::string out = array_head(oid_int8, values.size());
-  for (int64_t value : values) {
-    append_int32(out, 8);
-    append_int64(out, value);
-  }
-  values_.push_back({std::move(out), false, true});
-  return *this;
+  return add(param::Integers(values));
 }
 
 }  // namespace hostler

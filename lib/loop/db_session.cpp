@@ -151,8 +151,16 @@ pg_result* DbSession::answer_to(const Statement& statement, const Params& params
                       lengths.data(), formats.data(), 0);
 }
 
+Result DbSession::run(const BoundStatement& statement) {
+  return run(*statement.statement, statement.params);
+}
+
 Result DbSession::run(const Statement& statement, const Params& params) {
   return checked(answer_to(statement, params), statement.text);
+}
+
+std::optional<Result> DbSession::run_unless_lost(const BoundStatement& statement) {
+  return run_unless_lost(*statement.statement, statement.params);
 }
 
 std::optional<Result> DbSession::run_unless_lost(const Statement& statement, const Params& params) {

@@ -35,8 +35,10 @@ class DbSession {
   // Throws the code that a function of ours raised, overload_busy when a lock was not to be had in
   // time, database_unavailable when the connection is lost, else internal_error; cause has the
   // server's words.
+  Result run(const BoundStatement& statement);
   Result run(const Statement& statement, const Params& params = {});
   // As run, but nothing when the connection is lost; this session is of no use then.
+  std::optional<Result> run_unless_lost(const BoundStatement& statement);
   std::optional<Result> run_unless_lost(const Statement& statement, const Params& params = {});
   // As run, for text that is no statement of sql/queries: a statement that was itself an answer,
   // or several at once (a migration). In a transaction only when one is open.

@@ -2,19 +2,21 @@
 
 -- name: authenticate
 -- Identifies the caller and makes it the transaction's; raises when the caller may not pass.
--- $1 token_hash bytea, $2 is_key boolean, $3 org uuid or null, $4 need text or null, $5 takes_key boolean,
+-- $1 token_hash bytea, $2 is_key boolean, $3 org_id uuid or null, $4 permission text or null, $5 takes_key boolean,
 -- $6 context jsonb
 SELECT user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
 FROM authenticate($1, $2, $3, $4, $5, $6);
 
 -- name: enter
 -- The context of an anonymous request, or of the second batch of a caller's.
--- $1 org uuid or null, $2 user uuid or null, $3 context jsonb
+-- $1 org_id uuid or null, $2 user_id uuid or null, $3 context jsonb
 SELECT enter($1, $2, $3);
 
 -- name: audit_denials
 -- Tells of attempts that were refused, some time after their answers; of a batch that is sent again nothing is told
--- twice. $1 writer uuid, $2 number of the batch, from 1, $3 denials jsonb, $4 dropped: how many were given up before
+-- twice.
+-- $1 writer_id uuid, $2 batch bigint (its number, from 1), $3 denials jsonb,
+-- $4 dropped bigint (how many were given up before)
 SELECT audit_denials($1, $2, $3, $4);
 
 -- name: commit_lightly
@@ -22,5 +24,6 @@ SELECT audit_denials($1, $2, $3, $4);
 SELECT set_config('synchronous_commit', 'off', true);
 
 -- name: requests_granted
--- How many requests a minute an organization's entitlements grant; null: nothing is said. $1 org uuid
+-- How many requests a minute an organization's entitlements grant; null: nothing is said.
+-- $1 org_id uuid
 SELECT entitlement_integer($1, 'limit.requests_per_minute', NULL) AS granted;

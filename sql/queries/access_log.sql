@@ -7,5 +7,6 @@
 SELECT bytes_read, set_aside, bad_entry, reason FROM access_log_append($1, $2, $3, $4);
 
 -- name: access_log_page
--- Behind access.authenticate. $1 wanted jsonb
+-- Behind access.authenticate.
+-- $1 wanted jsonb
 SELECT access_log_page($1) AS page;

@@ -7,19 +7,20 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM admin_invite_code_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: admin_invite_code_show
--- Raises when there is no such code. $1 invite uuid
+-- Raises when there is no such code.
+-- $1 invite_code_id uuid
 SELECT admin_invite_code_show($1) AS item;
 
 -- name: admin_invite_code_update
--- $1 invite uuid, $2 changes jsonb: max_uses, is_active or both
+-- $1 invite_code_id uuid, $2 changes jsonb (max_uses, is_active or both)
 SELECT admin_invite_code_update($1, $2) AS item;
 
 -- name: referral_page
--- $1 inviter uuid or null, $2 limit integer, $3 before uuid or null
+-- $1 inviter_user_id uuid or null, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM referral_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: referral_tree
--- $1 user uuid, $2 nodes_max integer
+-- $1 user_id uuid, $2 nodes_max integer
 SELECT referral_tree($1, $2) AS item;

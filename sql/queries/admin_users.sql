@@ -1,23 +1,24 @@
 -- Users as platform administrators see and change them. Behind access.authenticate with platform_admin.
 
 -- name: admin_user_page
--- $1 q text or null, $2 user_status text or null, $3 limit integer, $4 before uuid or null
+-- $1 q text or null, $2 status text or null, $3 limit integer, $4 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM admin_user_page($1, $2, $3::integer + 1, $4)) AS found, page_of(found.ids, found.items, $3) AS page;
 
 -- name: admin_user_show
--- $1 user uuid
+-- $1 user_id uuid
 SELECT admin_user_show($1) AS item;
 
 -- name: admin_user_guard
--- Raises when there is no such user. $1 user uuid
+-- Raises when there is no such user.
+-- $1 user_id uuid
 SELECT (admin_user($1)).id;
 
 -- name: admin_user_update
--- $1 user uuid, $2 changes jsonb: only the members that change
+-- $1 user_id uuid, $2 changes jsonb (only the members that change)
 SELECT admin_user_update($1, $2) AS item;
 
 -- name: admin_user_delete
--- $1 user uuid
+-- $1 user_id uuid
 SELECT admin_user_delete($1) AS stopped;

@@ -11,5 +11,5 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM api_key_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: api_key_revoke
--- $1 api_key uuid
+-- $1 key_id uuid
 SELECT api_key_revoke($1);

@@ -1,6 +1,6 @@
 -- The audit log, for who may read it.
 
 -- name: audit_page
--- $1 wanted_org uuid, $2 action text, $3 actor uuid, $4 target_type text, $5 since timestamptz, $6 until timestamptz
--- (each may be null), $7 limit integer, $8 before uuid or null
+-- $1 org_id uuid or null, $2 action text or null, $3 actor_user_id uuid or null, $4 target_type text or null,
+-- $5 since timestamptz or null, $6 until timestamptz or null, $7 limit integer, $8 before uuid or null
 SELECT body, next FROM audit_page($1, $2, $3, $4, $5, $6, $7, $8);

@@ -13,14 +13,15 @@ SELECT new_user_id, code_held, email_config_is_stored() AS mail_is_stored
 FROM register_user($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: login_begin
--- Whom a password must be checked for; raises the limits on failures. $1 login text, $2 terms jsonb
+-- Whom a password must be checked for; raises the limits on failures.
+-- $1 login text, $2 terms jsonb
 SELECT candidate_id, stored_hash, coalesce(email_verified, false) AS email_verified, name_key($1) AS name_key
 FROM login_begin($1, $2);
 
 -- name: login_finish
--- Writes what became of a login and answers ok, refused, suspended or risky. $1 login text, $2 candidate uuid or null,
--- $3 is_right boolean, $4 checked_hash text, $5 new_hash text or null, $6 access_hash bytea, $7 refresh_hash bytea,
--- $8 terms jsonb
+-- Writes what became of a login and answers ok, refused, suspended or risky.
+-- $1 login text, $2 candidate_id uuid or null, $3 is_right boolean, $4 checked_hash text, $5 new_hash text or null,
+-- $6 access_hash bytea, $7 refresh_hash bytea, $8 terms jsonb
 SELECT login_finish($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;
 
 -- name: session_refresh
@@ -29,9 +30,11 @@ SELECT login_finish($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;
 SELECT session_refresh($1, $2, $3, $4) AS outcome;
 
 -- name: session_end
--- Ends the caller's session, or all of the user's. $1 is_all boolean
+-- Ends the caller's session, or all of the user's.
+-- $1 is_all boolean
 SELECT session_end($1);
 
 -- name: login_exists
--- Whether somebody has this login, username or email. $1 login text, $2 most_per_minute integer
+-- Whether somebody has this login, username or email.
+-- $1 login text, $2 limit_checks_per_minute integer
 SELECT login_exists($1, $2) AS is_taken;

@@ -1,7 +1,8 @@
 -- Credits and redemption codes.
 
 -- name: credits_show
--- An organization's account with a page of its ledger. $1 org uuid, $2 limit integer, $3 before uuid or null
+-- An organization's account with a page of its ledger.
+-- $1 org_id uuid, $2 limit integer, $3 before uuid or null
 SELECT json_build_object('org_id', account -> 'org_id', 'balance', account -> 'balance',
            'available', account -> 'available', 'transactions', page.body::json) AS body, page.next
 FROM (SELECT array_agg(id) AS ids, array_agg(item) AS items
@@ -9,7 +10,8 @@ FROM (SELECT array_agg(id) AS ids, array_agg(item) AS items
      page_of(found.ids, found.items, $2) AS page, credit_account_json($1) AS account;
 
 -- name: own_credits_show
--- As credits_show, of the caller's organization. $1 limit integer, $2 before uuid or null
+-- As credits_show, of the caller's organization.
+-- $1 limit integer, $2 before uuid or null
 SELECT json_build_object('balance', account -> 'balance', 'available', account -> 'available',
            'transactions', page.body::json) AS body, page.next
 FROM (SELECT array_agg(id) AS ids, array_agg(item) AS items
@@ -17,7 +19,7 @@ FROM (SELECT array_agg(id) AS ids, array_agg(item) AS items
      page_of(found.ids, found.items, $1) AS page, credit_account_json(current_org()) AS account;
 
 -- name: credit_adjust
--- $1 org uuid, $2 amount bigint, $3 note text or null
+-- $1 org_id uuid, $2 amount bigint, $3 note text or null
 SELECT credit_adjust($1, $2, $3) AS item;
 
 -- name: credit_bulk_adjust
@@ -33,23 +35,24 @@ SELECT credit_reset_all($1) AS item;
 SELECT redemption_code_batch($1) AS item;
 
 -- name: redemption_code_page
--- $1 part text or null, $2 type text or null, $3 limit integer, $4 before uuid or null
+-- $1 q text or null, $2 type text or null, $3 limit integer, $4 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM redemption_code_page($3::integer + 1, $4, $1, $2)) AS found, page_of(found.ids, found.items, $3) AS page;
 
 -- name: redemption_code_guard
--- $1 redemption_code uuid
+-- $1 redemption_code_id uuid
 SELECT redemption_code_guard($1);
 
 -- name: redemption_code_switch
--- $1 redemption_code uuid, $2 is_active boolean
+-- $1 redemption_code_id uuid, $2 is_active boolean
 SELECT redemption_code_switch($1, $2) AS item;
 
 -- name: redemption_try
--- Counts a try, or raises its 429. $1 most_per_minute integer
+-- Counts a try, or raises its 429.
+-- $1 limit_redeem_tries_per_minute integer
 SELECT redemption_try($1);
 
 -- name: redemption_redeem
--- $1 typed text
+-- $1 code text
 SELECT redemption_redeem($1) AS item;

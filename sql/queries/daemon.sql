@@ -7,14 +7,15 @@ SELECT daemon_start($1, $2, $3, $4) AS id;
 
 -- name: daemon_heartbeat
 -- One that was marked as stopped and lives is known again; answers whether it was marked.
--- $1 daemon uuid, $2 runs integer, $3 streams integer
+-- $1 daemon_id uuid, $2 runs integer, $3 streams integer
 UPDATE daemons AS d SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3, stopped_at = NULL
 FROM (SELECT id, stopped_at IS NOT NULL AS was_stopped FROM daemons WHERE id = $1 FOR UPDATE) AS before
 WHERE d.id = before.id
 RETURNING before.was_stopped;
 
 -- name: daemon_stop
--- Hands back every run at its last committed step. $1 daemon uuid
+-- Hands back every run at its last committed step.
+-- $1 daemon_id uuid
 WITH freed AS (
     UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
         take_overs = r.take_overs + 1
@@ -23,7 +24,8 @@ released AS (UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_i
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
 -- name: daemon_stop_free
--- daemon_stop when somebody holds a row of it: what is held lapses. $1 daemon uuid
+-- daemon_stop when somebody holds a row of it: what is held lapses.
+-- $1 daemon_id uuid
 WITH freed AS (
     UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
         take_overs = r.take_overs + 1
@@ -34,7 +36,8 @@ released AS (
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
 -- name: daemons_alive
--- How many other daemons there are to be told of events. $1 daemon uuid
+-- How many other daemons there are to be told of events.
+-- $1 daemon_id uuid
 SELECT count(*) AS others FROM daemons
 WHERE id <> $1 AND stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds';
 
@@ -44,7 +47,7 @@ SELECT true AS is_there;
 
 -- name: run_claim
 -- Takes runs that nobody owns, oldest first; need not be durable, a lost claim lapses.
--- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer
+-- $1 daemon_id uuid, $2 limit integer, $3 run_lease_seconds integer
 UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
     lease_until = clock_timestamp() + make_interval(secs => $3), started_at = coalesce(r.started_at, clock_timestamp()),
     active_since = coalesce(r.active_since, clock_timestamp()), after_input = false
@@ -58,7 +61,8 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
 
 -- name: run_take_over
 -- Takes runs whose owner's lease lapsed: every daemon asks each second, and reads what is owned (runs_owner); an index
--- on the leases would cost every renewal its HOT update. Parameters and columns as run_claim.
+-- on the leases would cost every renewal its HOT update. Columns as run_claim.
+-- $1 daemon_id uuid, $2 limit integer, $3 run_lease_seconds integer
 UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
     lease_until = clock_timestamp() + make_interval(secs => $3), last_seq = run_last_seq_now(r.id),
     crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
@@ -72,7 +76,7 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
 -- name: run_renew
 -- Renews every lease of the daemon but those of runs that it gave up, which lapse; what it does not answer is lost.
 -- Waits for no row longer than leases can bear.
--- $1 daemon uuid, $2 lease_seconds integer, $3 given_up uuid[]
+-- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 given_up uuid[]
 UPDATE runs SET lease_until = CASE WHEN id = ANY ($3::uuid[]) THEN lease_until
                               ELSE clock_timestamp() + make_interval(secs => $2) END
 FROM (SELECT set_config('lock_timeout', '200ms', true)) AS patience
@@ -80,9 +84,9 @@ WHERE owner_id = $1
 RETURNING id, epoch;
 
 -- name: run_renew_free
--- When somebody holds a run's row: renews the leases of all others. Parameters and columns as run_renew; it answers
--- all that the daemon owns. Not the rule, since a run that is being written to is skipped too.
--- $1 daemon uuid, $2 lease_seconds integer, $3 given_up uuid[]
+-- When somebody holds a run's row: renews the leases of all others. Columns as run_renew; it answers all that the
+-- daemon owns. Not the rule, since a run that is being written to is skipped too.
+-- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 given_up uuid[]
 WITH free AS (SELECT id FROM runs WHERE owner_id = $1 FOR NO KEY UPDATE SKIP LOCKED),
 renewed AS (
     UPDATE runs r SET lease_until = clock_timestamp() + make_interval(secs => $2)
@@ -92,7 +96,7 @@ SELECT id, epoch FROM runs WHERE owner_id = $1;
 -- name: run_release
 -- Gives back runs that the daemon owns and does not execute: it never heard of its claim. Counts as a crash, so that
 -- no run comes back for ever.
--- $1 daemon uuid, $2 run_ids uuid[], $3 epochs bigint[]
+-- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[]
 UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
     crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
 FROM (SELECT runs.id FROM unnest($2::uuid[], $3::bigint[]) AS stray(run_id, run_epoch)
@@ -101,13 +105,13 @@ FROM (SELECT runs.id FROM unnest($2::uuid[], $3::bigint[]) AS stray(run_id, run_
 WHERE r.id = held.id;
 
 -- name: run_cancel_requests
--- $1 daemon uuid
+-- $1 daemon_id uuid
 SELECT id, coalesce(cancel_reason, 'requested') AS cancel_reason FROM runs
 WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
 
 -- name: run_load
--- What a run is made of, and what bounds it; the settings are those of runs without entitlements. $1 run uuid,
--- $2 turns_setting bigint, $3 calls_setting bigint, $4 seconds_setting bigint
+-- What a run is made of, and what bounds it; the settings are those of runs without entitlements.
+-- $1 run_id uuid, $2 limit_agent_turns bigint, $3 limit_tool_calls bigint, $4 limit_run_seconds bigint
 SELECT p.system_prompt, to_json(p.tools) AS tools, to_json(p.confirm_tools) AS confirm_tools, p.temperature,
     p.max_turns, m.context_tokens, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
@@ -122,7 +126,8 @@ LEFT JOIN secrets s ON s.id = l.secret_id
 WHERE r.id = $1;
 
 -- name: run_history
--- The thread's newest visible messages that fit, newest first. $1 run uuid, $2 bytes_max bigint
+-- The thread's newest visible messages that fit, newest first.
+-- $1 run_id uuid, $2 bytes_max bigint
 SELECT role, content FROM (
     SELECT m.id, m.role, m.content, sum(octet_length(m.content)) OVER (ORDER BY m.id DESC) AS bytes
     FROM (SELECT m.id, m.role, m.content FROM messages m
@@ -132,15 +137,17 @@ WHERE bytes <= $2 OR bytes = octet_length(content)
 ORDER BY id DESC;
 
 -- name: run_turns
--- The finished turns of a run. $1 run uuid
+-- The finished turns of a run.
+-- $1 run_id uuid
 SELECT turn, text, tool_calls, last_seq FROM run_turns WHERE run_id = $1 ORDER BY turn;
 
 -- name: event_append
 -- The group commit: events of many runs in one statement, only of those that the daemon still owns.
 -- Answers the runs that were written, and when. The share lock holds off a take-over until the commit. LATERAL: each
 -- run is looked up by its id; as a plain join Postgres reads all that the daemon owns, or all runs, for every batch.
--- $1 daemon uuid, $2 run_ids uuid[] (each once), $3 epochs bigint[], $4 places bigint[] (of each event: the place of
--- its run in $2, from 1), $5 seqs bigint[], $6 types text[], $7 data json[]
+-- $1 daemon_id uuid, $2 run_ids uuid[] (each once), $3 epochs bigint[],
+-- $4 places bigint[] (of each event: the place of its run in run_ids, from 1), $5 seqs bigint[], $6 types text[],
+-- $7 data json[]
 WITH moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
 held AS (
     SELECT owned.id, w.place FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS w(run_id, epoch, place)
@@ -156,7 +163,7 @@ SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
 -- name: event_append_again
 -- A batch whose answer was lost is sent again: what is there already is the same. Apart from event_append, because
 -- looking for what is there costs as much as half of the insert. Columns as event_append.
--- $1 daemon uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 places bigint[], $5 seqs bigint[], $6 types text[],
+-- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 places bigint[], $5 seqs bigint[], $6 types text[],
 -- $7 data json[]
 WITH moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
 held AS (
@@ -177,7 +184,8 @@ SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
 SELECT id FROM runs_held_up($1, $2, $3);
 
 -- name: thread_lock
--- Before the runs of these threads end in this transaction. $1 thread_ids uuid[]
+-- Before the runs of these threads end in this transaction.
+-- $1 thread_ids uuid[]
 SELECT count(*) FROM (SELECT id FROM threads WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE) AS locked;
 
 -- name: account_lock
@@ -186,41 +194,47 @@ SELECT count(*) FROM (SELECT id FROM threads WHERE id = ANY ($1::uuid[]) ORDER B
 SELECT credit_lock($1::uuid[]);
 
 -- name: run_turn_commit
--- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 turn integer, $5 text, $6 tool_calls json, $7 last_seq bigint,
--- $8 input, $9 output, $10 cache_read, $11 cache_write tokens bigint, $12 measured boolean, $13 finished boolean,
--- $14 credits_per_usd bigint, $15 run_hold bigint
+-- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 turn integer, $5 text text, $6 tool_calls json,
+-- $7 last_seq bigint, $8 input_tokens bigint, $9 output_tokens bigint, $10 cache_read_tokens bigint,
+-- $11 cache_write_tokens bigint, $12 measured boolean, $13 finished boolean, $14 credit_per_usd bigint,
+-- $15 credit_run_hold bigint
 SELECT held, may_go_on FROM run_turn_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
 -- name: run_shown_text
--- What followers were shown as the answer so far. $1 run uuid
+-- What followers were shown as the answer so far.
+-- $1 run_id uuid
 SELECT run_shown_text($1);
 
 -- name: run_tool_results
--- The results of a run's tool calls so far. $1 run uuid
+-- The results of a run's tool calls so far.
+-- $1 run_id uuid
 SELECT turn, tool_call_id, tool_name, result, error_code, error_message, last_seq FROM run_tool_results
 WHERE run_id = $1 ORDER BY turn, last_seq;
 
 -- name: run_inputs
--- What humans answered to the run. $1 run uuid
+-- What humans answered to the run.
+-- $1 run_id uuid
 SELECT turn, tool_call_id, content, decision, arguments, reason FROM run_inputs WHERE run_id = $1;
 
 -- name: run_tool_commit
--- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 turn integer, $5 tool_call_id text, $6 tool_name text,
+-- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 turn integer, $5 tool_call_id text, $6 tool_name text,
 -- $7 result json or null, $8 error_code text or null, $9 error_message text or null, $10 duration_ms bigint,
 -- $11 last_seq bigint
 SELECT run_tool_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS held;
 
 -- name: run_wait
--- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 last_seq bigint, $5 request jsonb, $6 wait_seconds bigint
+-- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 last_seq bigint, $5 request jsonb,
+-- $6 run_input_seconds bigint
 SELECT run_wait($1, $2, $3, $4, $5, $6) AS held;
 
 -- name: run_finish
--- $1 daemon uuid, $2 run uuid, $3 epoch bigint, $4 status text, $5 last_seq bigint, $6 code text or null,
+-- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 status text, $5 last_seq bigint, $6 code text or null,
 -- $7 message text or null, $8 answer text, $9 incomplete boolean
 SELECT run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9) AS held;
 
 -- name: event_bell
--- Tells the other daemons which runs have new events. $1 payload text, run ids with spaces between
+-- Tells the other daemons which runs have new events.
+-- $1 run_ids text (with spaces between)
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_events', $1);
 
 -- name: new_id

@@ -9,7 +9,8 @@ SELECT feature_flag_create($1, $2, $3) AS item;
 SELECT feature_flag_json(f) AS item FROM feature_flag_named($1, false) AS f;
 
 -- name: feature_flag_guard
--- Raises when there is no such flag. $1 key text
+-- Raises when there is no such flag.
+-- $1 key text
 SELECT (feature_flag_named($1, false)).id;
 
 -- name: feature_flag_update
@@ -17,7 +18,8 @@ SELECT (feature_flag_named($1, false)).id;
 SELECT feature_flag_update($1, $2) AS item;
 
 -- name: feature_flag_delete
--- With its overrides. $1 key text
+-- With its overrides.
+-- $1 key text
 SELECT feature_flag_delete($1);
 
 -- name: feature_flag_page
@@ -27,11 +29,11 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM feature_flag_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: flag_override_set
--- $1 key text, $2 org uuid, $3 enabled boolean
+-- $1 key text, $2 org_id uuid, $3 enabled boolean
 SELECT item, is_new FROM flag_override_set($1, $2, $3);
 
 -- name: flag_override_delete
--- $1 key text, $2 org uuid
+-- $1 key text, $2 org_id uuid
 SELECT flag_override_delete($1, $2);
 
 -- name: flag_override_page
@@ -41,7 +43,8 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM flag_override_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: feature_flag_evaluate
--- What holds for an organization, and why. $1 key text, $2 org uuid
+-- What holds for an organization, and why.
+-- $1 key text, $2 org_id uuid
 SELECT feature_flag_evaluate($1, $2) AS item;
 
 -- name: feature_flags_mine

@@ -1,11 +1,12 @@
 -- From which addresses an organization may be used. Behind access.authenticate, which enforces the rules.
 
 -- name: ip_rule_create
--- $1 rule_type text, $2 network text, $3 note text or null, $4 is_forced boolean
+-- $1 type text, $2 cidr cidr, $3 note text or null, $4 is_forced boolean
 SELECT ip_rule_create($1, $2::cidr, $3, $4) AS item;
 
 -- name: ip_rule_page
--- The organization's rules, newest first. $1 limit integer, $2 before uuid or null
+-- The organization's rules, newest first.
+-- $1 limit integer, $2 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM (SELECT id, ip_rule_json(ip_rules) AS item FROM ip_rules
@@ -13,5 +14,5 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
             ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: ip_rule_delete
--- $1 rule uuid, $2 is_forced boolean
+-- $1 rule_id uuid, $2 is_forced boolean
 SELECT ip_rule_delete($1, $2);

@@ -5,7 +5,8 @@
 SELECT uuidv7() AS id;
 
 -- name: llm_provider_page
--- A page of the scope's providers with their models. $1 limit integer, $2 before uuid or null
+-- A page of the scope's providers with their models.
+-- $1 limit integer, $2 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM llm_provider_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
@@ -15,41 +16,47 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 SELECT llm_provider_create($1, $2) AS item;
 
 -- name: llm_provider_update
--- $1 provider uuid, $2 changes jsonb, $3 secret jsonb or null
+-- $1 provider_id uuid, $2 changes jsonb, $3 secret jsonb or null
 SELECT llm_provider_update($1, $2, $3) AS item;
 
 -- name: llm_provider_delete
--- Soft, with its models. $1 provider uuid
+-- Soft, with its models.
+-- $1 provider_id uuid
 SELECT llm_provider_delete($1);
 
 -- name: llm_provider_guard
--- Raises what keeps the caller from the provider. $1 provider uuid
+-- Raises what keeps the caller from the provider.
+-- $1 provider_id uuid
 SELECT (llm_provider_of_scope($1, false)).id;
 
 -- name: llm_model_page
--- A page of a provider's models. $1 provider uuid, $2 limit integer, $3 before uuid or null
+-- A page of a provider's models.
+-- $1 provider_id uuid, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM llm_model_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: llm_model_create
--- $1 provider uuid, $2 wanted jsonb
+-- $1 provider_id uuid, $2 wanted jsonb
 SELECT llm_model_create($1, $2) AS item;
 
 -- name: llm_model_update
--- $1 provider uuid, $2 model uuid, $3 changes jsonb
+-- $1 provider_id uuid, $2 model_id uuid, $3 changes jsonb
 SELECT llm_model_update($1, $2, $3) AS item;
 
 -- name: llm_model_delete
--- Soft. $1 provider uuid, $2 model uuid
+-- Soft.
+-- $1 provider_id uuid, $2 model_id uuid
 SELECT llm_model_delete($1, $2);
 
 -- name: llm_model_guard
--- Raises what keeps the caller from the model. $1 provider uuid, $2 model uuid
+-- Raises what keeps the caller from the model.
+-- $1 provider_id uuid, $2 model_id uuid
 SELECT (llm_model_of_scope($1, $2, false)).id;
 
 -- name: model_choice_page
--- A page of what a run may name as its route. $1 limit integer, $2 before uuid or null
+-- A page of what a run may name as its route.
+-- $1 limit integer, $2 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM model_choice_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;

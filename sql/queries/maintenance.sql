@@ -10,11 +10,13 @@ SELECT false AS more, NULL AS fault FROM run_events_make_partitions();
 SELECT false AS more, NULL AS fault FROM access_log_make_partitions();
 
 -- name: subscription_upkeep
--- Grants what is due, marks what has run out. $1 at_most integer
+-- Grants what is due, marks what has run out.
+-- $1 at_most integer
 SELECT granted, more, fault FROM subscription_upkeep($1);
 
 -- name: run_expire_inputs
--- Ends runs that nobody answered in time. $1 at_most integer
+-- Ends runs that nobody answered in time.
+-- $1 at_most integer
 SELECT ended, false AS more, NULL AS fault FROM run_expire_inputs($1) AS ended;
 
 -- name: platform_fold
@@ -22,27 +24,33 @@ SELECT ended, false AS more, NULL AS fault FROM run_expire_inputs($1) AS ended;
 SELECT false AS more, NULL AS fault FROM platform_fold();
 
 -- name: auth_prune
--- Counters, tokens and sessions that are long over. $1 at_most integer
+-- Counters, tokens and sessions that are long over.
+-- $1 at_most integer
 SELECT auth_prune($1) = $1 AS more, NULL AS fault;
 
 -- name: outbox_prune
--- Messages that are long over. $1 at_most integer
+-- Messages that are long over.
+-- $1 at_most integer
 SELECT outbox_prune($1) = $1 AS more, NULL AS fault;
 
 -- name: idempotency_prune
--- Answers that are older than a day. $1 at_most integer
+-- Answers that are older than a day.
+-- $1 at_most integer
 SELECT idempotency_prune($1) = $1 AS more, NULL AS fault;
 
 -- name: access_log_files_prune
--- Files of nginx that were read long ago. $1 at_most integer
+-- Files of nginx that were read long ago.
+-- $1 at_most integer
 SELECT access_log_files_prune($1) = $1 AS more, NULL AS fault;
 
 -- name: access_log_prune
--- The oldest day of the access log, when it is beyond retention. $1 retention_days integer
+-- The oldest day of the access log, when it is beyond retention.
+-- $1 access_log_retention_days integer
 SELECT access_log_prune($1) > 0 AS more, NULL AS fault;
 
 -- name: run_events_prune
--- The oldest month of events, when it is beyond retention. $1 retention_days integer
+-- The oldest month of events, when it is beyond retention.
+-- $1 run_events_retention_days integer
 SELECT dropped, dropped > 0 AS more, NULL AS fault FROM run_events_prune($1) AS dropped;
 
 -- name: audit_partitions
@@ -50,5 +58,6 @@ SELECT dropped, dropped > 0 AS more, NULL AS fault FROM run_events_prune($1) AS 
 SELECT false AS more, NULL AS fault FROM audit_logs_make_partitions();
 
 -- name: audit_prune
--- The oldest month of the audit log, when it is beyond retention. $1 retention_days integer, 0: it is kept for ever
+-- The oldest month of the audit log, when it is beyond retention.
+-- $1 audit_retention_days integer (0: it is kept for ever)
 SELECT dropped, dropped > 0 AS more, NULL AS fault FROM audit_logs_prune($1) AS dropped;

@@ -5,15 +5,17 @@
 SELECT me_json() AS item;
 
 -- name: me_update
--- $1 changes jsonb: only the members that change
+-- $1 changes jsonb (only the members that change)
 SELECT me_update($1) AS item;
 
 -- name: own_password_begin
--- What the caller's password is checked with; raises the limits on failures. $1 terms jsonb
+-- What the caller's password is checked with; raises the limits on failures.
+-- $1 terms jsonb
 SELECT stored_hash, login, email, may_forget FROM own_password_begin($1);
 
 -- name: own_password_refused
--- Counts a wrong password. $1 action text, $2 terms jsonb
+-- Counts a wrong password.
+-- $1 action text, $2 terms jsonb
 SELECT own_password_refused($1, $2);
 
 -- name: own_password_set
@@ -21,21 +23,24 @@ SELECT own_password_refused($1, $2);
 SELECT own_password_set($1, $2, $3);
 
 -- name: me_delete
--- Deletes the caller and answers the runs that were stopped. $1 own_hash text
+-- Deletes the caller and answers the runs that were stopped.
+-- $1 own_hash text
 SELECT me_delete($1) AS stopped;
 
 -- name: session_page
--- The caller's sessions that live. $1 limit integer, $2 before uuid or null
+-- The caller's sessions that live.
+-- $1 limit integer, $2 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM session_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: session_revoke
--- $1 session uuid
+-- $1 session_id uuid
 SELECT session_revoke($1);
 
 -- name: caller_seen
--- After an answer. $1 session uuid or null, $2 api_key uuid or null
+-- After an answer.
+-- $1 session_id uuid or null, $2 api_key_id uuid or null
 SELECT caller_seen($1, $2);
 
 -- name: invite_code_own
@@ -43,5 +48,5 @@ SELECT caller_seen($1, $2);
 SELECT own_invite_code() AS item;
 
 -- name: invite_code_reset
--- $1 uses_max integer, $2 pause_seconds integer
+-- $1 invite_default_max_uses integer, $2 invite_reset_seconds integer
 SELECT own_invite_code_reset($1, $2) AS item;

@@ -43,7 +43,8 @@ END
 $$;
 
 -- name: setup_operator_text
--- GRANT and CREATE ROLE take no parameters: their text, or no row when the role is an operator. $1 role text
+-- GRANT and CREATE ROLE take no parameters: their text, or no row when the role is an operator.
+-- $1 role text
 SELECT concat(CASE WHEN NOT EXISTS (SELECT FROM pg_roles WHERE rolname = $1::text)
                    THEN format('CREATE ROLE %I LOGIN; ', $1::text) END,
               format('GRANT hostler_owner TO %I', $1::text)) AS text
@@ -57,12 +58,14 @@ SELECT name FROM (VALUES ('hostler_owner'), ('hostler_api'), ('hostler_runner'))
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) ORDER BY name;
 
 -- name: database_encoding
--- Empty when there is no such database. $1 name text
+-- Empty when there is no such database.
+-- $1 name text
 SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = $1;
 
 -- name: create_database_text
--- CREATE DATABASE takes no parameters and no transaction: its text. $1 name text
--- C.UTF-8 orders by code point, so that no upgrade of the system's locales can break an index.
+-- CREATE DATABASE takes no parameters and no transaction: its text. C.UTF-8 orders by code point, so that no upgrade
+-- of the system's locales can break an index.
+-- $1 name text
 SELECT format('CREATE DATABASE %I OWNER hostler_owner TEMPLATE template0 ENCODING %L LOCALE %L',
               $1::text, 'UTF8', 'C.UTF-8');
 
@@ -105,7 +108,8 @@ SELECT to_regclass('public.schema_migrations') IS NOT NULL AS has_migrations,
 SELECT checksum FROM schema_functions;
 
 -- name: schema_functions_record
--- Told in the transaction that replaces them. $1 checksum bytea
+-- Told in the transaction that replaces them.
+-- $1 checksum bytea
 INSERT INTO schema_functions (checksum) VALUES ($1)
 ON CONFLICT (is_only) DO UPDATE SET checksum = excluded.checksum, applied_at = clock_timestamp();
 
@@ -120,8 +124,8 @@ SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '
        set_config('check_function_bodies', 'off', true);
 
 -- name: migration_record
--- Told in the transaction of the step itself. $1 version text, $2 name text, $3 checksum bytea,
--- $4 compatible_from text
+-- Told in the transaction of the step itself.
+-- $1 version text, $2 name text, $3 checksum bytea, $4 compatible_from text
 INSERT INTO schema_migrations (version, name, checksum, compatible_from) VALUES ($1, $2, $3, $4);
 
 -- name: admin_register
@@ -130,12 +134,13 @@ INSERT INTO schema_migrations (version, name, checksum, compatible_from) VALUES 
 SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, $4);
 
 -- name: admin_promote
--- Marks the user as platform administrator, and the address as proved; 404 when there is none. $1 login, username or
--- email
+-- Marks the user as platform administrator, and the address as proved; 404 when there is none.
+-- $1 login text (or username, or email)
 SELECT user_promote_proved($1);
 
 -- name: operator_api_key_revoke
--- 404 when there is none. $1 key_id uuid or null, $2 key_hash bytea or null
+-- 404 when there is none.
+-- $1 key_id uuid or null, $2 key_hash bytea or null
 SELECT id, key_prefix, login FROM api_key_revoke_found($1, $2);
 
 -- name: operator_org_list
@@ -148,17 +153,19 @@ WHERE $2::text IS NULL OR o.slug = $2 OR o.id::text = $2
 ORDER BY o.id DESC LIMIT $1;
 
 -- name: operator_member_list
--- $1 org uuid
+-- $1 org_id uuid
 SELECT m.user_id, u.login, u.email, m.role, u.status
 FROM org_members m JOIN users u ON u.id = m.user_id WHERE m.org_id = $1 ORDER BY m.created_at, m.user_id;
 
 -- name: operator_ip_rules
--- An organization's rules, the oldest first. $1 org_name text: id, slug, or somebody's login
+-- An organization's rules, the oldest first.
+-- $1 org_name text (id, slug, or somebody's login)
 SELECT r.id, r.type, r.cidr, coalesce(r.note, '') AS note, rfc3339(r.created_at) AS created_at
 FROM ip_rules r WHERE r.org_id = org_of_operator($1) ORDER BY r.id;
 
 -- name: operator_ip_rules_remove
--- How many went. $1 org_name text, $2 rule uuid or null: all of them
+-- How many went.
+-- $1 org_name text, $2 rule_id uuid or null (all of them when null)
 SELECT ip_rules_remove($1, $2) AS removed;
 
 -- name: doctor_orgs_shut
@@ -210,40 +217,46 @@ SELECT current_setting('server_version') AS server_version,
        (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
             AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed;
 -- name: admin_demote
--- Takes the mark away; raises users.last_admin. $1 login, username or email
+-- Takes the mark away; raises users.last_admin.
+-- $1 login text (or username, or email)
 SELECT user_demote($1);
 
 -- name: user_status_set
--- $1 login, username or email, $2 status text: active or suspended
+-- $1 login text (or username, or email), $2 status text (active or suspended)
 SELECT user_set_status(user_of_operator($1), $2);
 
 -- name: user_facts
--- What an operator is told of a user. $1 login, username or email
+-- What an operator is told of a user.
+-- $1 login text (or username, or email)
 SELECT u.id, u.login, u.username, u.email, u.email_verified_at IS NOT NULL AS email_verified, u.status,
        u.platform_admin, rfc3339(u.created_at) AS created_at, rfc3339(u.last_login_at) AS last_login_at
 FROM users u WHERE u.id = user_of_operator($1);
 
 -- name: user_orgs
--- Where a user is a member. $1 login, username or email
+-- Where a user is a member.
+-- $1 login text (or username, or email)
 SELECT o.id AS org_id, o.slug, o.name, m.role FROM org_members m JOIN orgs o ON o.id = m.org_id
 WHERE m.user_id = user_of_operator($1) ORDER BY o.id;
 
 -- name: user_sessions
--- The sessions of a user that are not revoked, newest first. $1 login, username or email
+-- The sessions of a user that are not revoked, newest first.
+-- $1 login text (or username, or email)
 SELECT s.id, rfc3339(s.created_at) AS created_at, rfc3339(s.last_seen_at) AS last_seen_at,
        coalesce(host(s.client_ip), '') AS client_ip, s.user_agent
 FROM sessions s WHERE s.user_id = user_of_operator($1) AND s.revoked_at IS NULL ORDER BY s.id DESC LIMIT 100;
 
 -- name: session_revoke_one
--- $1 session uuid
+-- $1 session_id uuid
 SELECT session_revoke_by_operator($1);
 
 -- name: session_revoke_all
--- Ends every session of a user and answers how many. $1 login, username or email
+-- Ends every session of a user and answers how many.
+-- $1 login text (or username, or email)
 SELECT sessions_revoke_by_operator($1);
 -- name: ledger_page
 -- The next organizations whose ledgers hold that many rows together, at least one: the last of them, or null when none
--- follows. $1 after uuid, $2 rows_max bigint
+-- follows.
+-- $1 after_org_id uuid, $2 rows_max bigint
 SELECT (array_agg(org_id ORDER BY org_id DESC))[1] AS last_org_id, count(*) AS accounts,
        coalesce(sum(entries), 0)::bigint AS transactions
 FROM (SELECT org_id, entries, sum(entries + 1) OVER (ORDER BY org_id) AS rows_until, row_number() OVER (ORDER BY org_id)
@@ -254,7 +267,7 @@ WHERE rows_until <= $2 OR row_number = 1;
 -- name: ledger_fault
 -- The first row that is wrong of a page of organizations, or none: the ledger against itself, the accounts, the holds,
 -- the charges, the usage. What it compares commits together, so one page after the other may be looked at.
--- $1 after uuid, $2 last_org_id uuid
+-- $1 after_org_id uuid, $2 last_org_id uuid
 WITH entry AS (
     SELECT t.id, t.org_id, t.number, t.amount, t.balance_after, t.type, t.reference_id,
            lag(t.number, 1, 0::bigint) OVER of_org AS number_before,
@@ -324,13 +337,14 @@ SELECT coalesce(json_agg(plan_json(plans) ORDER BY id DESC), '[]') AS item FROM 
 SELECT pg_try_advisory_lock(hashtextextended('hostler secret rotate', 0)) AS is_ours;
 
 -- name: secrets_to_rewrap
--- The next of those that are not under the newest key. $1 key_version integer, $2 after uuid, $3 limit integer
+-- The next of those that are not under the newest key.
+-- $1 key_version integer, $2 after_id uuid, $3 limit integer
 SELECT id, org_id, kind, key_version, wrapped_key FROM secrets
 WHERE key_version < $1 AND id > $2 ORDER BY id LIMIT $3;
 
 -- name: secrets_rewrap
--- Puts secrets under the newest key; one that is gone or another by now stays away. $1 key_version integer,
--- $2 wrapped jsonb: [{id, was, now}], the wrapped keys in base64
+-- Puts secrets under the newest key; one that is gone or another by now stays away.
+-- $1 key_version integer, $2 wrapped jsonb ([{id, was, now}], the wrapped keys in base64)
 WITH done AS (
     UPDATE secrets s SET key_version = $1, wrapped_key = decode(w.now, 'base64')
     FROM jsonb_to_recordset($2::jsonb) AS w(id uuid, was text, now text)
@@ -338,7 +352,8 @@ WITH done AS (
     RETURNING s.id)
 SELECT count(*) AS rewrapped FROM done;
 -- name: operator_run
--- A run as an operator follows it. $1 run uuid
+-- A run as an operator follows it.
+-- $1 run_id uuid
 SELECT r.id, r.org_id, r.thread_id, r.status, r.queued, r.trace_id, r.persona_id, r.model, r.turns, r.tool_calls,
        r.total_input_tokens, r.total_output_tokens, r.credits_used, r.ended_at IS NOT NULL AS is_ended,
        coalesce(r.error_code, '') AS error_code

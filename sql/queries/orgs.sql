@@ -1,7 +1,7 @@
 -- Organizations, members, invitations. Those of a path act in the organization that it names.
 
 -- name: org_create
--- $1 slug text, $2 name text, $3 credits bigint
+-- $1 slug text, $2 name text, $3 credit_workspace_grant bigint
 SELECT org_create($1, $2, $3) AS item;
 
 -- name: org_page
@@ -15,7 +15,7 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 SELECT org_show() AS item;
 
 -- name: org_update
--- $1 changes jsonb: only the members that change
+-- $1 changes jsonb (only the members that change)
 SELECT org_update($1) AS item;
 
 -- name: member_page
@@ -25,15 +25,16 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM member_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: member_guard
--- The 404 or 403 of the path's member. $1 org uuid (acted in already), $2 member uuid
+-- The 404 or 403 of the path's member.
+-- $1 org_id uuid (acted in already), $2 user_id uuid
 SELECT member_check($2) FROM (SELECT $1::uuid) AS path (org_id);
 
 -- name: member_update
--- $1 member uuid, $2 role text
+-- $1 user_id uuid, $2 role text
 SELECT member_update($1, $2) AS item;
 
 -- name: member_remove
--- $1 member uuid
+-- $1 user_id uuid
 SELECT member_remove($1);
 
 -- name: invitation_create
@@ -47,9 +48,9 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM invitation_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: invitation_revoke
--- $1 invitation uuid
+-- $1 invitation_id uuid
 SELECT invitation_revoke($1);
 
 -- name: invitation_accept
--- $1 invitation_hash bytea
+-- $1 token_hash bytea
 SELECT invitation_accept($1);

@@ -3,7 +3,7 @@
 -- name: outbox_claim_mails
 -- Takes mails that are due: login codes, which people wait for, before all others, then what is longest due. Need not
 -- be durable, a lost claim lapses. is_over: what it says does not hold any more.
--- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer, $4 others_limit integer
+-- $1 daemon_id uuid, $2 limit integer, $3 lease_seconds integer, $4 others_limit integer
 WITH codes AS (
     SELECT id FROM outbox
     WHERE kind = 'mail' AND status = 'pending' AND template = 'login_code' AND next_attempt_at <= statement_timestamp()
@@ -31,7 +31,7 @@ SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(hash
 -- name: outbox_claim_webhooks
 -- Behind outbox_claim_lock. Takes webhook messages that are due, at most so many under way for each endpoint and
 -- organization; of each endpoint the longest due, first those of endpoints that have least under way.
--- $1 daemon uuid, $2 limit integer, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint
+-- $1 daemon_id uuid, $2 limit integer, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint
 WITH RECURSIVE endpoints AS (  -- those with pending messages, one look into the index each
     (SELECT endpoint_id, org_id FROM outbox WHERE kind = 'webhook' AND status = 'pending'
      ORDER BY endpoint_id LIMIT 1)
@@ -79,11 +79,11 @@ LEFT JOIN secrets s ON s.id = w.secret_id
 LEFT JOIN secrets p ON p.id = w.previous_secret_id AND w.previous_until > clock_timestamp();
 
 -- name: outbox_delivered
--- $1 outbox_owner uuid, $2 message_id uuid, $3 message_epoch bigint, $4 status_code integer or null
+-- $1 daemon_id uuid, $2 message_id uuid, $3 epoch bigint, $4 status_code integer or null
 SELECT outbox_delivered($1, $2, $3, $4) AS held;
 
 -- name: outbox_failed
--- $1 outbox_owner uuid, $2 message_id uuid, $3 message_epoch bigint, $4 status_code integer or null, $5 error text,
+-- $1 daemon_id uuid, $2 message_id uuid, $3 epoch bigint, $4 status_code integer or null, $5 error text,
 -- $6 retry_after_ms bigint or null, $7 is_final boolean, $8 is_gone boolean
 SELECT outbox_failed($1, $2, $3, $4, $5, $6, $7, $8) AS held;
 
@@ -98,7 +98,8 @@ FROM email_config c LEFT JOIN secrets s ON s.id = c.secret_id;
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_outbox', '');
 
 -- name: outbox_list
--- What is not delivered, longest waiting first. $1 status text or null, $2 kind text or null, $3 limit integer
+-- What is not delivered, longest waiting first.
+-- $1 status text or null, $2 kind text or null, $3 limit integer
 SELECT o.id, o.kind, o.status, o.attempts, o.owner_id IS NOT NULL AS is_under_way, o.last_status_code, o.last_error,
     rfc3339(o.created_at) AS created_at, rfc3339(o.next_attempt_at) AS next_attempt_at,
     coalesce(o.template, o.event_type) AS what, coalesce(o.recipient, w.url) AS destination
@@ -109,7 +110,7 @@ ORDER BY o.id LIMIT $3;
 
 -- name: outbox_retry
 -- Makes one message due, or every one that failed (no id); what is under way or delivered stays. Answers how many.
--- $1 message uuid or null
+-- $1 message_id uuid or null
 WITH due AS (
     UPDATE outbox SET status = 'pending', next_attempt_at = clock_timestamp(), attempts_before = attempts,
         owner_id = NULL, lease_until = NULL
@@ -119,7 +120,8 @@ WITH due AS (
 SELECT count(*) AS retried FROM due;
 
 -- name: outbox_drop
--- Takes a message that is not delivered away, with what only it said. $1 message uuid
+-- Takes a message that is not delivered away, with what only it said.
+-- $1 message_id uuid
 WITH dropped AS (DELETE FROM outbox WHERE id = $1 AND status <> 'delivered' RETURNING id, secret_id),
 forgotten AS (DELETE FROM secrets WHERE id IN (SELECT secret_id FROM dropped))
 SELECT count(*) AS dropped FROM dropped;

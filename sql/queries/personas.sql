@@ -1,7 +1,8 @@
 -- Personas of the platform and of organizations. For writes the scope is part of the request's context.
 
 -- name: persona_page
--- A page of the personas of a scope. $1 of_org boolean, $2 limit integer, $3 before uuid or null
+-- A page of the personas of a scope.
+-- $1 of_org boolean, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM persona_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
@@ -11,13 +12,15 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
 SELECT persona_create($1) AS item;
 
 -- name: persona_update
--- $1 persona uuid, $2 changes jsonb
+-- $1 persona_id uuid, $2 changes jsonb
 SELECT persona_update($1, $2) AS item;
 
 -- name: persona_delete
--- Soft. $1 persona uuid
+-- Soft.
+-- $1 persona_id uuid
 SELECT persona_delete($1);
 
 -- name: persona_guard
--- Raises what keeps the caller from the persona. $1 persona uuid
+-- Raises what keeps the caller from the persona.
+-- $1 persona_id uuid
 SELECT (persona_of_scope($1, false)).id;

@@ -5,7 +5,7 @@
 SELECT plan_create($1) AS item;
 
 -- name: plan_show
--- $1 plan uuid
+-- $1 plan_id uuid
 SELECT plan_show($1) AS item;
 
 -- name: plan_page
@@ -16,11 +16,11 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
             ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: subscription_create
--- $1 org uuid, $2 plan uuid, $3 period_start timestamptz, $4 period_end timestamptz
+-- $1 org_id uuid, $2 plan_id uuid, $3 period_start timestamptz, $4 period_end timestamptz
 SELECT subscription_create($1, $2, $3, $4) AS item;
 
 -- name: subscription_show
--- $1 subscription uuid
+-- $1 subscription_id uuid
 SELECT subscription_json(s) AS item FROM subscription_of_caller($1) AS s;
 
 -- name: subscription_page
@@ -30,11 +30,11 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM subscription_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: subscription_cancel
--- $1 subscription uuid
+-- $1 subscription_id uuid
 SELECT subscription_cancel($1) AS item;
 
 -- name: entitlement_list
--- $1 org uuid or null, $2 known json
+-- $1 org_id uuid or null, $2 known json
 SELECT entitlement_list($1, $2) AS item;
 
 -- name: entitlement_override_set
@@ -42,11 +42,11 @@ SELECT entitlement_list($1, $2) AS item;
 SELECT item, is_new FROM entitlement_override_set($1);
 
 -- name: entitlement_override_page
--- $1 org uuid, $2 limit integer, $3 before uuid or null
+-- $1 org_id uuid, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM entitlement_override_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: entitlement_override_delete
--- $1 override uuid, $2 org uuid or null
+-- $1 override_id uuid, $2 org_id uuid or null
 SELECT entitlement_override_delete($1, $2);

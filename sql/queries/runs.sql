@@ -1,12 +1,12 @@
 -- Runs, as the API sees them.
 
 -- name: run_create
--- $1 thread uuid, $2 route uuid or null, $3 persona_id text or null, $4 strategy text,
--- $5 limits jsonb: {active_max, queued_max, run_hold}
+-- $1 thread_id uuid, $2 route_id uuid or null, $3 persona_id text or null, $4 strategy text,
+-- $5 limits jsonb ({active_max, queued_max, run_hold})
 SELECT item, stopped FROM run_create($1, $2, $3, $4, $5);
 
 -- name: run_retry
--- $1 thread uuid, $2 limits jsonb
+-- $1 thread_id uuid, $2 limits jsonb
 SELECT run_retry($1, $2) AS item;
 
 -- name: run_bell
@@ -15,39 +15,44 @@ SELECT run_retry($1, $2) AS item;
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_runs', '');
 
 -- name: run_control_bell
--- Tells the daemons that something was asked of these runs, or that they ended. $1 run_ids uuid[]
+-- Tells the daemons that something was asked of these runs, or that they ended.
+-- $1 run_ids uuid[]
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_control', run_id::text)
 FROM unnest($1::uuid[]) AS run_id;
 
 -- name: run_show
--- $1 run uuid
+-- $1 run_id uuid
 SELECT run_json(r) AS item FROM run_of_reader($1) AS r;
 
 -- name: run_admin_show
--- Any organization's. $1 run uuid
+-- Any organization's.
+-- $1 run_id uuid
 SELECT run_admin_json(r) AS item FROM run_of_reader($1) AS r;
 
 -- name: run_page
--- A page of the organization's runs. $1 status text or null, $2 limit integer, $3 before uuid or null
+-- A page of the organization's runs.
+-- $1 status text or null, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM run_page($2::integer + 1, $3, $1)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: thread_run_page
--- A page of a thread's runs. $1 thread uuid, $2 limit integer, $3 before uuid or null
+-- A page of a thread's runs.
+-- $1 thread_id uuid, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM thread_run_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: run_cancel
--- $1 run uuid
+-- $1 run_id uuid
 SELECT run_cancel($1);
 
 -- name: run_input
--- $1 run uuid, $2 content text, $3 bytes_setting bigint, $4 decision text or null, $5 arguments json or null,
+-- $1 run_id uuid, $2 content text, $3 limit_input_bytes bigint, $4 decision text or null, $5 arguments json or null,
 -- $6 reason text or null, $7 fault text
 SELECT run_input($1, $2, $3, $4, $5, $6, $7);
 
 -- name: run_guard
--- Raises what keeps the caller from answering for the run. $1 run uuid
+-- Raises what keeps the caller from answering for the run.
+-- $1 run_id uuid
 SELECT (run_of_creator($1)).id;

@@ -1,7 +1,8 @@
 -- What the relay asks. As hostler_runner; opening is behind access.authenticate in the same batch.
 
 -- name: stream_open
--- The run, for whoever may read it; its thread must still be there. $1 run uuid
+-- The run, for whoever may read it; its thread must still be there.
+-- $1 run_id uuid
 SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended, run_last_seq(r) AS last_seq
 FROM run_of_reader($1) AS r
 WHERE EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id AND t.deleted_at IS NULL);
@@ -10,7 +11,7 @@ WHERE EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id AND t.deleted_at 
 -- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128
 -- stands for what an event is on the wire besides its data. has_next: more was there, but for bytes_max. What is
 -- stored is measured first, so that large events are not unpacked only to be left out.
--- $1 run_ids uuid[], $2 afters bigint[], $3 rows_max integer and $4 bytes_max bigint of each run
+-- $1 run_ids uuid[], $2 afters bigint[], $3 rows_max integer (of each run), $4 bytes_max bigint (of each run)
 SELECT followed.number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at, page.has_next
 FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS followed(run_id, after, number)
 CROSS JOIN LATERAL (

@@ -7,7 +7,8 @@ VALUES (current_org(), current_user_id(), $1, $2)
 RETURNING thread_json(threads) AS item;
 
 -- name: thread_page
--- A page of the caller's threads, newest first. $1 limit integer, $2 before uuid or null
+-- A page of the caller's threads, newest first.
+-- $1 limit integer, $2 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM (SELECT id, thread_json(threads) AS item FROM threads
@@ -16,33 +17,37 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
             ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: thread_show
--- $1 thread uuid
+-- $1 thread_id uuid
 SELECT thread_json(t) AS item FROM thread_of_caller($1, false) AS t;
 
 -- name: thread_update
--- $1 thread uuid, $2 title text or null
+-- $1 thread_id uuid, $2 title text or null
 UPDATE threads SET title = $2, updated_at = clock_timestamp()
 WHERE id = (SELECT (thread_of_caller($1, true)).id)
 RETURNING thread_json(threads) AS item;
 
 -- name: thread_delete
--- Soft; cancels its runs. $1 thread uuid
+-- Soft; cancels its runs.
+-- $1 thread_id uuid
 SELECT thread_delete($1) AS stopped;
 
 -- name: thread_search
--- A page of the caller's threads that hold every word. $1 typed text, $2 limit integer, $3 before uuid or null
+-- A page of the caller's threads that hold every word.
+-- $1 q text, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM thread_search($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: thread_guard
--- Raises what keeps the caller from the thread. $1 thread uuid
+-- Raises what keeps the caller from the thread.
+-- $1 thread_id uuid
 SELECT (thread_of_caller($1, false)).id;
 
 -- name: message_create
--- $1 thread uuid, $2 content text
+-- $1 thread_id uuid, $2 content text
 SELECT message_create($1, $2) AS item;
 
 -- name: message_page
--- Ascending within the page. $1 thread uuid, $2 limit integer, $3 before uuid or null, $4 after uuid or null
+-- Ascending within the page.
+-- $1 thread_id uuid, $2 limit integer, $3 before uuid or null, $4 after uuid or null
 SELECT body, next FROM message_page($1, $2, $3, $4);

@@ -5,7 +5,8 @@
 SELECT tool_provider_list() AS item;
 
 -- name: tool_provider_check
--- The guard of the paths: raises for names that do not exist. $1 group text, $2 provider text
+-- The guard of the paths: raises for names that do not exist.
+-- $1 group text, $2 provider text
 SELECT tool_provider_check($1, $2);
 
 -- name: tool_provider_switch
@@ -21,6 +22,7 @@ SELECT tool_provider_credential_set($1, $2, $3, $4, $5);
 SELECT tool_provider_credential_delete($1, $2);
 
 -- name: tool_provider_resolve
--- For the runner: who serves a group for an organization. $1 org uuid, $2 group text
+-- For the runner: who serves a group for an organization.
+-- $1 org_id uuid, $2 group text
 SELECT provider_name, base_url, is_org_scope, is_configured, secret_id, secret_org_id, key_version, wrapped_key, sealed
 FROM tool_provider_resolve($1, $2);

@@ -13,35 +13,36 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
             ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: webhook_show
--- $1 endpoint uuid
+-- $1 endpoint_id uuid
 SELECT webhook_json(w) AS item FROM webhook_of_org($1, false) AS w;
 
 -- name: webhook_guard
--- Raises when the organization has no such endpoint. $1 endpoint uuid
+-- Raises when the organization has no such endpoint.
+-- $1 endpoint_id uuid
 SELECT id FROM webhook_of_org($1, false);
 
 -- name: webhook_update
--- $1 endpoint uuid, $2 changes jsonb
+-- $1 endpoint_id uuid, $2 changes jsonb
 SELECT webhook_update($1, $2) AS item;
 
 -- name: webhook_delete
--- $1 endpoint uuid
+-- $1 endpoint_id uuid
 SELECT webhook_delete($1) AS item;
 
 -- name: webhook_rotate
--- $1 endpoint uuid, $2 secret jsonb
+-- $1 endpoint_id uuid, $2 secret jsonb
 SELECT webhook_rotate($1, $2);
 
 -- name: webhook_delivery_page
--- $1 endpoint uuid, $2 limit integer, $3 before uuid or null
+-- $1 endpoint_id uuid, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM webhook_delivery_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: webhook_redeliver
--- $1 endpoint uuid, $2 delivery uuid
+-- $1 endpoint_id uuid, $2 delivery_id uuid
 SELECT webhook_redeliver($1, $2) AS item;
 
 -- name: webhook_test
--- $1 endpoint uuid
+-- $1 endpoint_id uuid
 SELECT webhook_test($1) AS item;

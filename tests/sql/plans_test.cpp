@@ -83,7 +83,7 @@ class Plans : public testing::Test {
                     use.statement->name));
     std::string arguments;
     for (int i = 0; i < types.size(); ++i) {
-      const std::string& name = use.parameter_names.at(static_cast<size_t>(i));
+      const std::string& name = use.parameters.at(static_cast<size_t>(i)).name;
       auto found = values_.by_name.find(fmt::format("{}.{}", use.statement->name, name));
       if (found == values_.by_name.end()) found = values_.by_name.find(name);
       bool is_known = found != values_.by_name.end();
@@ -194,7 +194,7 @@ TEST_F(Plans, AreFoundBadWhenTheyAre) {
   Statement inside{"test", "inside", "SELECT inside_test($1)", 1};
   Statement thrown{"test", "thrown", "SELECT max(id::text) FROM users WHERE id::text > $1", 1};
   auto faults = [](const Statement& statement) {
-    return faults_in(execute({&statement, {}, {"x"}}, "hostler_runner", "{}").plans,
+    return faults_in(execute({&statement, {}, {{"x", "text"}}}, "hostler_runner", "{}").plans,
                      empty_partitions_);
   };
   EXPECT_TRUE(faults(whole).contains("reads all of messages"));

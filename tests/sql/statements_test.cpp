@@ -1,7 +1,9 @@
 // Every named statement fits the schema and the rights of the role that sends it.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -69,14 +71,31 @@ TEST(Statements, AreRefusedToARoleWithoutTheRight) {
   EXPECT_NE(fault_of(session, of_nothing).find("does not exist"), std::string::npos);
 }
 
-TEST(Statements, SayTheNamesOfTheirParameters) {
-  for (const StatementUse& use : statement_list()) {
-    if (use.statement->name == std::string("run_take_over")) continue;  // says: as run_claim
-    for (const std::string& name : use.parameter_names) {
-      EXPECT_NE(name, "") << "sql/queries/" << use.statement->topic
-                          << ".sql: " << use.statement->name;
-    }
+std::vector<std::string> types_in(DbSession& session, const Statement& statement) {
+  Result found = session.run_text(
+      fmt::format("PREPARE t_{0} AS {1}; SELECT unnest(parameter_types)::text AS type FROM "
+                  "pg_prepared_statements WHERE name = 't_{0}'",
+                  statement.name, statement.text));
+  std::vector<std::string> types;
+  for (int i = 0; i < found.size(); ++i) {
+    std::string type(found[i].text("type"));
+    types.push_back(type == "timestamp with time zone" ? "timestamptz" : type);
   }
+  return types;
+}
+
+TEST(Statements, HaveParametersOfTheTypesThatTheirCommentsSay) {
+  TestDatabase database;
+  DbSession session = database.as_superuser();
+  for (const StatementUse& use : statement_list()) {
+    if (!is_preparable(*use.statement)) continue;
+    std::vector<std::string> said;
+    for (const StatementParameter& parameter : use.parameters) said.push_back(parameter.type);
+    EXPECT_EQ(said, types_in(session, *use.statement))
+        << "sql/queries/" << use.statement->topic << ".sql: " << use.statement->name;
+  }
+  Statement of_number{"test", "of_number", "SELECT entitlement_integer($1, 'a.b', $2)", 2};
+  EXPECT_EQ(types_in(session, of_number), (std::vector<std::string>{"uuid", "bigint"}));
 }
 
 }  // namespace

@@ -31,6 +31,17 @@ std::vector<Statement> statements_in(const SourceFile& file) {
   return statements;
 }
 
+// run_show: RunShow.
+std::string struct_name(const std::string& statement) {
+  std::string name;
+  for (size_t i = 0; i < statement.size(); ++i) {
+    bool begins = i == 0 || statement[i - 1] == '_';
+    if (statement[i] == '_') continue;
+    name += begins ? static_cast<char>(std::toupper(statement[i])) : statement[i];
+  }
+  return name;
+}
+
 std::vector<Statement> all_statements() {
   std::vector<Statement> all;
   for (const SourceFile& file : source_tree()) {
@@ -50,7 +61,8 @@ TEST(Queries, AreEachUsedByAProgram) {
   std::string idle;
   for (const Statement& statement : all_statements()) {
     std::string place = statement.path + ":" + std::to_string(statement.line);
-    if (!used.contains(statement.name)) idle += "  " + place + ": " + statement.name + "\n";
+    bool is_used = used.contains(statement.name) || used.contains(struct_name(statement.name));
+    if (!is_used) idle += "  " + place + ": " + statement.name + "\n";
   }
   EXPECT_TRUE(idle.empty()) << "no program uses these statements; take them out:\n" << idle;
 }

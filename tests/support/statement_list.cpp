@@ -1,6 +1,7 @@
 // Reads sources and comments; see tests/support/statement_list.h.
 #include "tests/support/statement_list.h"
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -29,8 +30,19 @@ const std::map<std::string, std::set<std::string>> roles_of_folder = {
     {"lib", {"hostler_api", "hostler_runner"}},
 };
 
+// Of a constant or of a struct: RunShow is run_show.
+std::string statement_name(const std::string& used) {
+  std::string name;
+  for (char c : used) {
+    bool is_upper = std::isupper(static_cast<unsigned char>(c)) != 0;
+    if (is_upper && !name.empty()) name += '_';
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
 std::map<std::string, std::set<std::string>> roles_by_statement() {
-  static const std::regex use("query::([a-z0-9_]+)");
+  static const std::regex use("query::([A-Za-z0-9_]+)");
   std::map<std::string, std::set<std::string>> roles;
   for (const auto& [folder, of_folder] : roles_of_folder) {
     if (!fs::is_directory(folder)) continue;
@@ -39,17 +51,18 @@ std::map<std::string, std::set<std::string>> roles_by_statement() {
       if (extension != ".cpp" && extension != ".h") continue;
       std::string text = text_of(entry.path());
       for (std::sregex_iterator found(text.begin(), text.end(), use), end; found != end; ++found) {
-        roles[(*found)[1]].insert(of_folder.begin(), of_folder.end());
+        roles[statement_name((*found)[1])].insert(of_folder.begin(), of_folder.end());
       }
     }
   }
   return roles;
 }
 
-// From "-- $1 thread uuid, $2 limit integer" below the name line.
-std::map<std::string, std::vector<std::string>> names_by_statement() {
-  static const std::regex parameter(R"(\$([0-9]+) ([a-z_]+))");
-  std::map<std::string, std::vector<std::string>> names;
+// From "-- $1 thread_id uuid, $2 limit integer" below the name line; sql/embed_queries.py has seen to
+// it that all are there, in their order.
+std::map<std::string, std::vector<StatementParameter>> parameters_by_statement() {
+  static const std::regex parameter(R"(\$[0-9]+ ([a-z0-9_]+) ([a-z]+(\[\])?))");
+  std::map<std::string, std::vector<StatementParameter>> parameters;
   for (const fs::directory_entry& entry : fs::directory_iterator("sql/queries")) {
     std::ifstream file(entry.path());
     std::string statement;
@@ -62,14 +75,11 @@ std::map<std::string, std::vector<std::string>> names_by_statement() {
       if (statement.empty()) continue;
       for (std::sregex_iterator found(line.begin(), line.end(), parameter), end; found != end;
            ++found) {
-        std::vector<std::string>& list = names[statement];
-        size_t number = static_cast<size_t>(std::strtol((*found)[1].str().c_str(), nullptr, 10));
-        if (list.size() < number) list.resize(number);
-        list[number - 1] = (*found)[2];
+        parameters[statement].push_back({(*found)[1], (*found)[2]});
       }
     }
   }
-  return names;
+  return parameters;
 }
 
 }  // namespace
@@ -79,12 +89,10 @@ std::vector<StatementUse> statement_list() {
     throw std::runtime_error("run this test from the root of the repository");
   }
   std::map<std::string, std::set<std::string>> roles = roles_by_statement();
-  std::map<std::string, std::vector<std::string>> names = names_by_statement();
+  std::map<std::string, std::vector<StatementParameter>> parameters = parameters_by_statement();
   std::vector<StatementUse> list;
   for (const Statement* statement : query::all) {
-    StatementUse use{statement, roles[statement->name], names[statement->name]};
-    use.parameter_names.resize(static_cast<size_t>(statement->params));
-    list.push_back(std::move(use));
+    list.push_back({statement, roles[statement->name], parameters[statement->name]});
   }
   return list;
 }
