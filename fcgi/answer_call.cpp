@@ -81,9 +81,7 @@ void add_guard(const Routed& routed, Batch& batch) {
 
 // What the organization may by its entitlements. When this fails, the next one asks.
 Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
-  Params params;
-  params.text(org_id);
-  BoundStatement asked{&query::requests_granted, std::move(params)};
+  BoundStatement asked = query::RequestsGranted{.org_id = org_id};
   Result found = co_await parts.database.quick(std::move(asked));
   Row row = found.front();
   bool is_granted = !row.is_null("granted");
@@ -94,10 +92,8 @@ Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
 void write_last_used(WorkerParts& parts, const Caller& caller) {
   const std::string& id = caller.session_id ? *caller.session_id : caller.api_key_id.value();
   if (!parts.last_used.is_due(id, parts.loop.now_ms())) return;
-  Params params;
-  params.text_or_null(caller.session_id).text_or_null(caller.api_key_id);
   Batch batch;
-  batch.add({&query::caller_seen, std::move(params)});
+  batch.add(query::CallerSeen{.session_id = caller.session_id, .api_key_id = caller.api_key_id});
   parts.background.send(std::move(batch), BackgroundQueue::Kind::last_used);
 }
 
@@ -208,7 +204,7 @@ Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, con
   bool is_kept = response.status >= 200 && response.status < 300;
   if (is_kept) {
     BoundStatement storing = answer_storing(parts.secret_box, opened.caller, opened.call,
-                                   std::move(opened.secret_id), response);
+                                            std::move(opened.secret_id), response);
     co_await opened.database.query(std::move(storing));
   }
   co_return response;

@@ -1,6 +1,7 @@
 // See fcgi/authentication.h.
 #include "fcgi/authentication.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -88,24 +89,20 @@ const char* required_permission(const Routed& routed) {
   return *scope == "org" ? access.permission : nullptr;
 }
 
-BoundStatement authentication_with(const Admitted& request, std::string_view org_id, const char* permission,
-                          bool takes_key, const Context& context) {
+BoundStatement authentication_with(const Admitted& request, std::string_view org_id,
+                                   const char* permission, bool takes_key, const Context& context) {
   const Credential& credential = request.credential;
-  Params params;
-  params.bytes(credential.hash).boolean(credential.kind == Credential::Kind::api_key);
   // What is no UUID is nobody's organization: dispatch tells so after this.
-  if (is_uuid(org_id)) {
-    params.text(org_id);
-  } else {
-    params.null();
-  }
-  if (permission == nullptr) {
-    params.null();
-  } else {
-    params.text(permission);
-  }
-  params.boolean(takes_key).text(context_json(request, context));
-  return {&query::authenticate, std::move(params)};
+  std::optional<std::string_view> org = std::nullopt;
+  if (is_uuid(org_id)) org = org_id;
+  std::optional<std::string_view> needed = std::nullopt;
+  if (permission != nullptr) needed = permission;
+  return query::Authenticate{.token_hash = credential.hash,
+                             .is_key = credential.kind == Credential::Kind::api_key,
+                             .org_id = org,
+                             .permission = needed,
+                             .takes_key = takes_key,
+                             .context = context_json(request, context)};
 }
 
 }  // namespace
@@ -119,21 +116,20 @@ BoundStatement authentication(const Admitted& request, Asks asks) {
 }
 
 BoundStatement authentication_again(const Admitted& request, const Caller& caller, Asks asks,
-                           std::string_view login_hmac) {
+                                    std::string_view login_hmac) {
   return authentication_with(request, request.routed.org_named(),
                              required_permission(request.routed),
                              request.routed.route.access.takes_key, {&caller, login_hmac, asks});
 }
 
 BoundStatement entry(const Admitted& request, const Caller* caller, std::string_view login_hmac) {
-  Params params;
-  if (caller != nullptr) {
-    params.text(caller->org_id).text(caller->user_id);
-  } else {
-    params.null().null();
+  std::string context = context_json(request, {caller, login_hmac});
+  if (caller == nullptr) {
+    return query::Enter{
+        .org_id = std::nullopt, .user_id = std::nullopt, .context = std::move(context)};
   }
-  params.text(context_json(request, {caller, login_hmac}));
-  return {&query::enter, std::move(params)};
+  return query::Enter{
+      .org_id = caller->org_id, .user_id = caller->user_id, .context = std::move(context)};
 }
 
 BoundStatement identification(const Admitted& request) {

@@ -27,7 +27,7 @@ Task<Result> CallerDatabase::query_and_notify(BoundStatement query, BoundStateme
 Task<Result> CallerDatabase::query_apart(BoundStatement query) {
   Batch batch;
   batch.add(entry(request_, caller_, login_hmac_));
-  batch.add({&query::commit_lightly, {}}).add(std::move(query));
+  batch.add(query::CommitLightly{}).add(std::move(query));
   Results results = co_await database_.quick(std::move(batch));
   co_return std::move(results.back());
 }

@@ -53,7 +53,8 @@ OneStatement OneStatement::no_content(BoundStatement query) {
   return {std::move(query), [](const Result&) { return Response::no_content(); }};
 }
 
-OneStatement OneStatement::page(const Input& input, BoundStatement query, std::string_view cursor_name) {
+OneStatement OneStatement::page(const Input& input, BoundStatement query,
+                                std::string_view cursor_name) {
   std::string_view uri = input.request().uri;
   return {std::move(query), [uri, cursor_name](Result result) {
             return page_response(uri, std::move(result), cursor_name);

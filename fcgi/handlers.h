@@ -1,10 +1,7 @@
 // Every handler of the API, by topic: fcgi/<topic>.cpp defines them, fcgi/route_table.h names them.
 #pragma once
 
-#include "fcgi/request.h"
-#include "fcgi/response.h"
-#include "lib/error.h"
-#include "lib/loop/task.h"
+#include "fcgi/handler.h"
 
 namespace hostler {
 

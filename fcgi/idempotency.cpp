@@ -86,9 +86,7 @@ IdempotentCall idempotent_call(const Routed& routed, std::string_view key) {
 }
 
 BoundStatement idempotency_begin(const IdempotentCall& call) {
-  Params params;
-  params.bytes(call.call_hash).bytes(call.body_hash);
-  return {&query::idempotency_begin, std::move(params)};
+  return query::IdempotencyBegin{.call_hash = call.call_hash, .body_hash = call.body_hash};
 }
 
 // A row that does not open is our own fault: doing the call again would double its effect.
@@ -104,13 +102,14 @@ std::optional<Response> stored_answer(const SecretBox& secret_box, const Caller&
   return answer_from(*stored);
 }
 
-BoundStatement answer_storing(const SecretBox& secret_box, const Caller& caller, const IdempotentCall& call,
-                     std::string secret_id, const Response& response) {
+BoundStatement answer_storing(const SecretBox& secret_box, const Caller& caller,
+                              const IdempotentCall& call, std::string secret_id,
+                              const Response& response) {
   SecretPlace place{std::move(secret_id), caller.org_id, secret_kind};
   SealedSecret sealed = secret_box.seal(place, answer_json(response));
-  Params params;
-  params.bytes(call.call_hash).bytes(call.body_hash).text(secret_json(place, sealed));
-  return {&query::idempotency_keep, std::move(params)};
+  return query::IdempotencyKeep{.call_hash = call.call_hash,
+                                .body_hash = call.body_hash,
+                                .secret = secret_json(place, sealed)};
 }
 
 }  // namespace hostler

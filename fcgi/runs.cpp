@@ -5,9 +5,7 @@
 #include "fcgi/confirmation.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
 #include "fcgi/persona_id.h"
-#include "fcgi/services.h"
 #include "queries/runs.h"
 
 namespace hostler {
@@ -19,8 +17,8 @@ struct NewRun {
   std::string strategy;
 };
 
-NewRun read_new_run(const Request& request) {
-  Fields fields = Fields::of_optional_body(request);
+NewRun read_new_run(const Input& input) {
+  Fields fields = input.optional_body();
   NewRun wanted;
   wanted.route_id = fields.optional_id("route_id");
   wanted.persona_id =
@@ -46,82 +44,83 @@ std::string run_limits_json(const Settings& settings) {
 
 }  // namespace
 
-Task<Response> create_run(Services& services, Request& request) {
-  NewRun wanted = read_new_run(request);
-  Params params;
-  params.text(request.path_value("thread_id"));
-  params.text_or_null(wanted.route_id).text_or_null(wanted.persona_id).text(wanted.strategy);
-  params.text(run_limits_json(services.settings()));
-  Result made = co_await services.query_then_ring(request, query::run_create, std::move(params),
-                                                  query::run_bell);
-  if (!made.front().is_null("stopped")) {
-    services.ring(request, query::run_control_bell, Params().text(made.front().text("stopped")));
-  }
-  co_return Response::json_row(201, std::move(made));
+OneStatement create_run(const Input& input) {
+  NewRun wanted = read_new_run(input);
+  return OneStatement::row(query::RunCreate{.thread_id = input.path_value("thread_id"),
+                                            .route_id = wanted.route_id,
+                                            .persona_id = wanted.persona_id,
+                                            .strategy = wanted.strategy,
+                                            .limits = run_limits_json(input.settings)},
+                           201)
+      .notify(query::RunBell{})
+      .notify_of([](const Result& made) -> std::optional<BoundStatement> {
+        if (made.front().is_null("stopped")) return std::nullopt;
+        return query::RunControlBell{.run_ids =
+                                         param::Uuids::as_written(made.front().text("stopped"))};
+      });
 }
 
-Task<Response> retry_run(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("thread_id"));
-  params.text(run_limits_json(services.settings()));
-  Result made = co_await services.query_then_ring(request, query::run_retry, std::move(params),
-                                                  query::run_bell);
-  co_return Response::json_row(201, std::move(made));
+OneStatement retry_run(const Input& input) {
+  return OneStatement::row(query::RunRetry{.thread_id = input.path_value("thread_id"),
+                                           .limits = run_limits_json(input.settings)},
+                           201)
+      .notify(query::RunBell{});
 }
 
-Task<Response> list_thread_runs(Services& services, Request& request) {
-  return list_page(services, request, query::thread_run_page,
-                   Params().text(request.path_value("thread_id")));
+OneStatement list_thread_runs(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::ThreadRunPage{.thread_id = input.path_value("thread_id"),
+                                                        .limit = page.limit,
+                                                        .before = page.before});
 }
 
-Task<Response> list_runs(Services& services, Request& request) {
-  Query query(request);
-  Params params;
-  params.text_or_null(
-      query.choice("status", {"running", "waiting_for_input", "completed", "failed", "cancelled"}));
-  return list_page(services, request, std::move(query), query::run_page, std::move(params));
+OneStatement list_runs(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> status =
+      fields.choice("status", {"running", "waiting_for_input", "completed", "failed", "cancelled"});
+  Page page = Input::page_of(fields);
+  fields.check();
+  return OneStatement::page(
+      input, query::RunPage{.status = status, .limit = page.limit, .before = page.before});
 }
 
-Task<Response> show_run(Services& services, Request& request) {
-  return one_row(services, request, query::run_show, Params().text(request.path_value("run_id")));
+OneStatement show_run(const Input& input) {
+  return OneStatement::row(query::RunShow{.run_id = input.path_value("run_id")});
 }
 
-Task<Response> show_run_to_admin(Services& services, Request& request) {
-  return one_row(services, request, query::run_admin_show,
-                 Params().text(request.path_value("run_id")));
+OneStatement show_run_to_admin(const Input& input) {
+  return OneStatement::row(query::RunAdminShow{.run_id = input.path_value("run_id")});
 }
 
 // A run that nobody owned is over now, and the next of its thread may begin; an owner is told.
-Task<Response> cancel_run(Services& services, Request& request) {
-  std::string run_id(request.path_value("run_id"));
-  Params params;
-  params.text(run_id);
-  Result cancelled = co_await services.query_then_ring(request, query::run_cancel,
-                                                       std::move(params), query::run_bell);
-  services.ring(request, query::run_control_bell, Params().uuids({run_id}));
-  co_return Response::ok();
+OneStatement cancel_run(const Input& input) {
+  std::string run_id(input.path_value("run_id"));
+  return OneStatement::ok(query::RunCancel{.run_id = run_id})
+      .notify(query::RunBell{})
+      .notify(query::RunControlBell{.run_ids = std::vector{run_id}});
 }
 
 // Whether a question or a confirmation is asked for is known behind the run's lock.
-Task<Response> answer_run(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement answer_run(const Input& input) {
+  Fields fields = input.body();
   std::string content =
       fields.required_text("content", {.bytes_most = 32 << 10, .takes_control = true});
   if (content.find_first_not_of(" \t\r\n") == std::string::npos) {
     fields.fault("content", "required", "must not be blank");
   }
   fields.check();
-  std::string run_id(request.path_value("run_id"));
+  std::string run_id(input.path_value("run_id"));
   Confirmation confirmation = read_confirmation(content);
-  Params params;
-  params.text(run_id).text(content);
-  params.integer(services.settings().integer("limit.input_bytes"));
-  params.text_or_null(confirmation.decision).text_or_null(confirmation.arguments);
-  params.text_or_null(confirmation.reason).text(confirmation.fault);
-  Result given = co_await services.query_then_ring(request, query::run_input, std::move(params),
-                                                   query::run_bell);
-  services.ring(request, query::run_control_bell, Params().uuids({run_id}));
-  co_return Response::ok();
+  return OneStatement::ok(
+             query::RunInput{.run_id = run_id,
+                             .content = content,
+                             .limit_input_bytes = input.settings.integer("limit.input_bytes"),
+                             .decision = confirmation.decision,
+                             .arguments = confirmation.arguments,
+                             .reason = confirmation.reason,
+                             .fault = confirmation.fault})
+      .notify(query::RunBell{})
+      .notify(query::RunControlBell{.run_ids = std::vector{run_id}});
 }
 
 }  // namespace hostler
