@@ -4,7 +4,6 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/services.h"
 #include "lib/client_address.h"
 #include "lib/json.h"
 #include "queries/access_log.h"
@@ -15,7 +14,7 @@ namespace {
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 // Letters only, as upper case; else a fault.
-std::optional<std::string> read_letters(Query& query, std::string_view name, size_t least,
+std::optional<std::string> read_letters(QueryFields& query, std::string_view name, size_t least,
                                         size_t most) {
   std::optional<std::string> text = query.text(name, {.least = least, .most = most});
   if (!text) return std::nullopt;
@@ -27,7 +26,7 @@ std::optional<std::string> read_letters(Query& query, std::string_view name, siz
   return text;
 }
 
-std::optional<std::string> read_address(Query& query) {
+std::optional<std::string> read_address(QueryFields& query) {
   std::optional<std::string> text = query.text("ip", {.least = 1, .most = 50, .trims = true});
   if (!text) return std::nullopt;
   std::optional<IpAddress> address = parse_hop(*text);
@@ -40,7 +39,7 @@ void member_if(JsonWriter& json, std::string_view name, const std::optional<std:
   if (text) json.member(name, *text);
 }
 
-std::string read_filters(Query& query) {
+std::string read_filters(QueryFields& query) {
   JsonWriter wanted;
   wanted.begin_object().member("limit", query.limit());
   member_if(wanted, "before", query.id("before"));
@@ -57,14 +56,11 @@ std::string read_filters(Query& query) {
 
 }  // namespace
 
-Task<Response> list_access_log(Services& services, Request& request) {
-  Query query(request);
-  std::string wanted = read_filters(query);
-  query.check();
-  Params params;
-  params.text(wanted);
-  Result page = co_await services.query(request, query::access_log_page, std::move(params));
-  co_return Response::json_row(200, std::move(page));
+OneStatement list_access_log(const Input& input) {
+  QueryFields fields = input.query();
+  std::string wanted = read_filters(fields);
+  fields.check();
+  return OneStatement::row(query::AccessLogPage{.wanted = wanted});
 }
 
 }  // namespace hostler

@@ -2,17 +2,11 @@
 // sql/queries/admin_overview.sql.
 #include "queries/admin_overview.h"
 #include "fcgi/handlers.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 
 namespace hostler {
 
-Task<Response> show_dashboard(Services& services, Request& request) {
-  return one_row(services, request, query::dashboard_show);
-}
+OneStatement show_dashboard(const Input&) { return OneStatement::row(query::DashboardShow{}); }
 
-Task<Response> list_nodes(Services& services, Request& request) {
-  return one_row(services, request, query::node_list);
-}
+OneStatement list_nodes(const Input&) { return OneStatement::row(query::NodeList{}); }
 
 }  // namespace hostler

@@ -3,8 +3,6 @@
 #include "queries/admin_referrals.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 
 namespace hostler {
 namespace {
@@ -14,21 +12,23 @@ constexpr int64_t tree_nodes_max = 10'000;  // about 2 MiB of text
 
 }  // namespace
 
-Task<Response> list_invite_codes(Services& services, Request& request) {
-  Query query(request);
-  Params params;
-  params.text_or_null(query.text("q", {.most = 254}));
-  return list_page(services, request, std::move(query), query::admin_invite_code_page,
-                   std::move(params), "cursor");
+OneStatement list_invite_codes(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> part = fields.text("q", {.most = 254});
+  Page page = Input::page_of(fields, "cursor");
+  fields.check();
+  return OneStatement::page(
+      input, query::AdminInviteCodePage{.q = part, .limit = page.limit, .before = page.before},
+      "cursor");
 }
 
-Task<Response> show_invite_code(Services& services, Request& request) {
-  return one_row(services, request, query::admin_invite_code_show,
-                 Params().text(request.path_value("invite_code_id")));
+OneStatement show_invite_code(const Input& input) {
+  return OneStatement::row(
+      query::AdminInviteCodeShow{.invite_code_id = input.path_value("invite_code_id")});
 }
 
-Task<Response> update_invite_code(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement update_invite_code(const Input& input) {
+  Fields fields = input.body();
   JsonWriter changes;
   changes.begin_object();
   std::optional<int64_t> max_uses = fields.optional_integer("max_uses", uses_bounds);
@@ -37,28 +37,26 @@ Task<Response> update_invite_code(Services& services, Request& request) {
   if (is_active) changes.member("is_active", *is_active);
   changes.end_object();
   fields.check_patch();
-  Params params;
-  params.text(request.path_value("invite_code_id")).text(changes.take());
-  Result changed =
-      co_await services.query(request, query::admin_invite_code_update, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+  return OneStatement::row(query::AdminInviteCodeUpdate{
+      .invite_code_id = input.path_value("invite_code_id"), .changes = changes.take()});
 }
 
-Task<Response> list_referrals(Services& services, Request& request) {
-  Query query(request);
-  Params params;
-  params.text_or_null(query.id("inviter_user_id"));
-  return list_page(services, request, std::move(query), query::referral_page, std::move(params),
-                   "cursor");
+OneStatement list_referrals(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> inviter = fields.id("inviter_user_id");
+  Page page = Input::page_of(fields, "cursor");
+  fields.check();
+  return OneStatement::page(
+      input,
+      query::ReferralPage{.inviter_user_id = inviter, .limit = page.limit, .before = page.before},
+      "cursor");
 }
 
-Task<Response> show_referral_tree(Services& services, Request& request) {
-  Query query(request);
-  std::string root = query.required_id("user_id");
-  query.check();
-  Params params;
-  params.text(root).integer(tree_nodes_max);
-  return one_row(services, request, query::referral_tree, std::move(params));
+OneStatement show_referral_tree(const Input& input) {
+  QueryFields fields = input.query();
+  std::string root = fields.required_id("user_id");
+  fields.check();
+  return OneStatement::row(query::ReferralTree{.user_id = root, .nodes_max = tree_nodes_max});
 }
 
 }  // namespace hostler

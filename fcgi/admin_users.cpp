@@ -5,8 +5,6 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/account_rules.h"
 #include "lib/json.h"
 #include "queries/admin_users.h"
@@ -20,7 +18,7 @@ constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
 
 struct Member {
   std::string_view name;
-  std::optional<TextFault> (*judge)(std::string_view);
+  std::optional<TextFault> (*check)(std::string_view);
 };
 constexpr std::array members{
     Member{"username", name_fault},
@@ -30,8 +28,8 @@ constexpr std::array members{
 };
 
 // What changes, as the database's function takes it.
-std::string read_changes(const Request& request) {
-  Fields fields = Fields::of_body(request);
+std::string read_changes(const Input& input) {
+  Fields fields = input.body();
   JsonWriter changes;
   changes.begin_object();
   std::optional<std::string> status = fields.optional_choice("status", {"active", "suspended"});
@@ -40,7 +38,7 @@ std::string read_changes(const Request& request) {
     std::optional<std::string> value = fields.optional_text(member.name, any_text);
     if (!value) continue;
     if (member.name == "username") value = trimmed_name(*value);
-    std::optional<TextFault> fault = member.judge(*value);
+    std::optional<TextFault> fault = member.check(*value);
     if (fault) fields.fault(member.name, std::move(fault->code), std::move(fault->message));
     changes.member(member.name, *value);
   }
@@ -52,36 +50,31 @@ std::string read_changes(const Request& request) {
 
 }  // namespace
 
-Task<Response> list_users(Services& services, Request& request) {
-  Query query(request);
-  Params params;
-  params.text_or_null(query.text("q", {.most = 254}));
-  params.text_or_null(query.choice("status", {"active", "suspended", "deleted"}));
-  return list_page(services, request, std::move(query), query::admin_user_page, std::move(params),
-                   "cursor");
+OneStatement list_users(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> part = fields.text("q", {.most = 254});
+  std::optional<std::string> status = fields.choice("status", {"active", "suspended", "deleted"});
+  Page page = Input::page_of(fields, "cursor");
+  fields.check();
+  return OneStatement::page(
+      input,
+      query::AdminUserPage{.q = part, .status = status, .limit = page.limit, .before = page.before},
+      "cursor");
 }
 
-Task<Response> show_user(Services& services, Request& request) {
-  return one_row(services, request, query::admin_user_show,
-                 Params().text(request.path_value("user_id")));
+OneStatement show_user(const Input& input) {
+  return OneStatement::row(query::AdminUserShow{.user_id = input.path_value("user_id")});
 }
 
-Task<Response> update_user(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("user_id")).text(read_changes(request));
-  Result changed = co_await services.query(request, query::admin_user_update, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+OneStatement update_user(const Input& input) {
+  return OneStatement::row(query::AdminUserUpdate{.user_id = input.path_value("user_id"),
+                                                  .changes = read_changes(input)});
 }
 
-// Daemons and followers of the user's runs are told.
-Task<Response> delete_user(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("user_id"));
-  Result deleted = co_await services.query(request, query::admin_user_delete, std::move(params));
-  Params stopped;
-  stopped.text(deleted.front().text("stopped"));
-  services.ring(request, query::run_control_bell, std::move(stopped));
-  co_return Response::no_content();
+// Daemons and subscribers of the user's runs are told.
+OneStatement delete_user(const Input& input) {
+  return OneStatement::no_content(query::AdminUserDelete{.user_id = input.path_value("user_id")})
+      .notify_of(runs_that_stopped);
 }
 
 }  // namespace hostler

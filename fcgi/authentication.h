@@ -25,7 +25,7 @@ BoundStatement authentication(const Admitted& request, Asks asks);
 // Further batches act as the caller that was found. Those that write authenticate anew: the caller
 // may have ended since. login_hmac: see CallerDatabase::set_login_hmac.
 BoundStatement authentication_again(const Admitted& request, const Caller& caller, Asks asks,
-                           std::string_view login_hmac);
+                                    std::string_view login_hmac);
 // In a transaction that holds the caller, or of an open route (null): nobody.
 BoundStatement entry(const Admitted& request, const Caller* caller, std::string_view login_hmac);
 // Whoever shows the token, in their own organization and without a need: for who only fails.

@@ -33,20 +33,25 @@ Task<Result> CallerDatabase::query_apart(BoundStatement query) {
 }
 
 Task<Results> DirectDatabase::batch(Batch statements, Batch notifications) {
-  Asks asks = asks_of(request_.routed.route);
-  bool is_new = caller_ != nullptr && asks == Asks::writing;
+  const Route& route = request_.routed.route;
+  Asks asks = asks_of(route);
   Batch batch;
-  batch.add(is_new ? authentication_again(request_, *caller_, asks, login_hmac_)
-                   : entry(request_, caller_, login_hmac_));
+  size_t preface = route.sending.tells_who_acts ? 1 : 0;
+  if (caller_ != nullptr && asks == Asks::writing) {
+    batch.add(authentication_again(request_, *caller_, asks, login_hmac_));
+  } else if (preface > 0) {
+    batch.add(entry(request_, caller_, login_hmac_));
+  }
   batch.add(std::move(statements));
-  bool is_pipelined = request_.routed.route.sending.is_pipelined;
+  bool is_pipelined = route.sending.is_pipelined;
   metrics_.count(metric_batches, is_pipelined ? 0 : 1);
   Task<BatchOutcome> sent = is_pipelined
                                 ? database_.attempt_quick(std::move(batch))
                                 : database_.attempt(std::move(batch), std::move(notifications));
   BatchOutcome outcome = co_await sent;
   if (outcome.error) throw *outcome.error;
-  outcome.results.erase(outcome.results.begin());
+  auto first = outcome.results.begin();
+  outcome.results.erase(first, first + static_cast<std::ptrdiff_t>(preface));
   co_return std::move(outcome.results);
 }
 

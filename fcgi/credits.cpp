@@ -3,8 +3,6 @@
 #include "queries/credits.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 
 namespace hostler {
 namespace {
@@ -21,49 +19,44 @@ int64_t read_amount(Fields& fields) {
 
 }  // namespace
 
-Task<Response> show_own_credits(Services& services, Request& request) {
-  return list_page(services, request, query::own_credits_show, {}, "cursor");
+OneStatement show_own_credits(const Input& input) {
+  Page page = input.page("cursor");
+  return OneStatement::page(
+      input, query::OwnCreditsShow{.limit = page.limit, .before = page.before}, "cursor");
 }
 
-Task<Response> show_credits(Services& services, Request& request) {
-  Query query(request);
-  Params params;
-  params.text(query.required_id("org_id"));
-  return list_page(services, request, std::move(query), query::credits_show, std::move(params),
-                   "cursor");
+OneStatement show_credits(const Input& input) {
+  QueryFields fields = input.query();
+  std::string org_id = fields.required_id("org_id");
+  Page page = Input::page_of(fields, "cursor");
+  fields.check();
+  return OneStatement::page(
+      input, query::CreditsShow{.org_id = org_id, .limit = page.limit, .before = page.before},
+      "cursor");
 }
 
-Task<Response> adjust_credits(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement adjust_credits(const Input& input) {
+  Fields fields = input.body();
   std::string org_id = fields.required_id("org_id");
   int64_t amount = read_amount(fields);
   std::optional<std::string> note = fields.optional_text("note", note_text);
   fields.check();
-  Params params;
-  params.text(org_id).integer(amount).text_or_null(note);
-  Result adjusted = co_await services.query(request, query::credit_adjust, std::move(params));
-  co_return Response::json_row(200, std::move(adjusted));
+  return OneStatement::row(query::CreditAdjust{.org_id = org_id, .amount = amount, .note = note});
 }
 
-Task<Response> bulk_adjust_credits(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement bulk_adjust_credits(const Input& input) {
+  Fields fields = input.body();
   int64_t amount = read_amount(fields);
   std::optional<std::string> note = fields.optional_text("note", note_text);
   fields.check();
-  Params params;
-  params.integer(amount).text_or_null(note);
-  Result adjusted = co_await services.query(request, query::credit_bulk_adjust, std::move(params));
-  co_return Response::json_row(200, std::move(adjusted));
+  return OneStatement::row(query::CreditBulkAdjust{.amount = amount, .note = note});
 }
 
-Task<Response> reset_all_credits(Services& services, Request& request) {
-  Fields fields = Fields::of_optional_body(request);
+OneStatement reset_all_credits(const Input& input) {
+  Fields fields = input.optional_body();
   std::optional<std::string> note = fields.optional_text("note", note_text);
   fields.check();
-  Params params;
-  params.text_or_null(note);
-  Result reset = co_await services.query(request, query::credit_reset_all, std::move(params));
-  co_return Response::json_row(200, std::move(reset));
+  return OneStatement::row(query::CreditResetAll{.note = note});
 }
 
 }  // namespace hostler

@@ -5,8 +5,6 @@
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "queries/plans.h"
 
 namespace hostler {
@@ -37,18 +35,16 @@ std::string known_entitlements(const Settings& settings) {
 
 }  // namespace
 
-Task<Response> list_entitlements(Services& services, Request& request) {
-  Query query(request);
-  std::optional<std::string> org_id = query.id("org_id");
-  query.check();
-  Params params;
-  params.text_or_null(org_id).text(known_entitlements(services.settings()));
-  Result list = co_await services.query(request, query::entitlement_list, std::move(params));
-  co_return Response::json_row(200, std::move(list));
+OneStatement list_entitlements(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> org_id = fields.id("org_id");
+  fields.check();
+  return OneStatement::row(
+      query::EntitlementList{.org_id = org_id, .known = known_entitlements(input.settings)});
 }
 
-Task<Response> set_entitlement_override(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement set_entitlement_override(const Input& input) {
+  Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object().member("org_id", fields.required_id("org_id"));
   read_entitlement(fields, wanted);
@@ -59,29 +55,25 @@ Task<Response> set_entitlement_override(Services& services, Request& request) {
   if (expires_at) wanted.member("expires_at", *expires_at);
   wanted.end_object();
   fields.check();
-  Params params;
-  params.text(wanted.take());
-  Result set = co_await services.query(request, query::entitlement_override_set, std::move(params));
-  int status = set.front().boolean("is_new") ? 201 : 200;
-  co_return Response::json_row(status, std::move(set));
+  return OneStatement::new_or_changed(query::EntitlementOverrideSet{.wanted = wanted.take()});
 }
 
-Task<Response> list_entitlement_overrides(Services& services, Request& request) {
-  Query query(request);
-  Params params;
-  params.text(query.required_id("org_id"));
-  return list_page(services, request, std::move(query), query::entitlement_override_page,
-                   std::move(params));
+OneStatement list_entitlement_overrides(const Input& input) {
+  QueryFields fields = input.query();
+  std::string org_id = fields.required_id("org_id");
+  Page page = Input::page_of(fields);
+  fields.check();
+  return OneStatement::page(
+      input,
+      query::EntitlementOverridePage{.org_id = org_id, .limit = page.limit, .before = page.before});
 }
 
-Task<Response> delete_entitlement_override(Services& services, Request& request) {
-  Query query(request);
-  std::optional<std::string> org_id = query.id("org_id");
-  query.check();
-  Params params;
-  params.text(request.path_value("override_id")).text_or_null(org_id);
-  co_await services.query(request, query::entitlement_override_delete, std::move(params));
-  co_return Response::ok();
+OneStatement delete_entitlement_override(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> org_id = fields.id("org_id");
+  fields.check();
+  return OneStatement::ok(query::EntitlementOverrideDelete{
+      .override_id = input.path_value("override_id"), .org_id = org_id});
 }
 
 }  // namespace hostler

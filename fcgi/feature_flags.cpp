@@ -2,8 +2,6 @@
 #include "queries/feature_flags.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 
 namespace hostler {
 namespace {
@@ -22,8 +20,8 @@ bool is_flag_key(std::string_view key) {
 
 }  // namespace
 
-Task<Response> create_feature_flag(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement create_feature_flag(const Input& input) {
+  Fields fields = input.body();
   std::string key = fields.required_text("key", {.least = 1, .most = 128});
   std::optional<std::string> description =
       fields.optional_text("description", {.most = 2000, .takes_control = true});
@@ -32,72 +30,63 @@ Task<Response> create_feature_flag(Services& services, Request& request) {
     fields.fault("key", "bad_format", "must be lower-case words parted by dots");
   }
   fields.check();
-  Params params;
-  params.text(key).text(description.value_or("")).boolean(default_value);
-  Result made = co_await services.query(request, query::feature_flag_create, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+  return OneStatement::row(
+      query::FeatureFlagCreate{
+          .key = key, .description = description.value_or(""), .default_value = default_value},
+      201);
 }
 
-Task<Response> list_feature_flags(Services& services, Request& request) {
-  return list_page(services, request, query::feature_flag_page);
+OneStatement list_feature_flags(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input,
+                            query::FeatureFlagPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> show_feature_flag(Services& services, Request& request) {
-  return one_row(services, request, query::feature_flag_show,
-                 Params().text(request.path_value("key")));
+OneStatement show_feature_flag(const Input& input) {
+  return OneStatement::row(query::FeatureFlagShow{.key = input.path_value("key")});
 }
 
-Task<Response> update_feature_flag(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement update_feature_flag(const Input& input) {
+  Fields fields = input.body();
   bool default_value = fields.required_boolean("default_value");
   fields.check_patch();
-  Params params;
-  params.text(request.path_value("key")).boolean(default_value);
-  Result changed = co_await services.query(request, query::feature_flag_update, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+  return OneStatement::row(
+      query::FeatureFlagUpdate{.key = input.path_value("key"), .default_value = default_value});
 }
 
-Task<Response> delete_feature_flag(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("key"));
-  co_await services.query(request, query::feature_flag_delete, std::move(params));
-  co_return Response::ok();
+OneStatement delete_feature_flag(const Input& input) {
+  return OneStatement::ok(query::FeatureFlagDelete{.key = input.path_value("key")});
 }
 
-Task<Response> set_flag_override(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement set_flag_override(const Input& input) {
+  Fields fields = input.body();
   std::string org_id = fields.required_id("org_id");
   bool enabled = fields.required_boolean("enabled");
   fields.check();
-  Params params;
-  params.text(request.path_value("key")).text(org_id).boolean(enabled);
-  Result set = co_await services.query(request, query::flag_override_set, std::move(params));
-  int status = set.front().boolean("is_new") ? 201 : 200;
-  co_return Response::json_row(status, std::move(set));
+  return OneStatement::new_or_changed(
+      query::FlagOverrideSet{.key = input.path_value("key"), .org_id = org_id, .enabled = enabled});
 }
 
-Task<Response> list_flag_overrides(Services& services, Request& request) {
-  return list_page(services, request, query::flag_override_page,
-                   Params().text(request.path_value("key")));
+OneStatement list_flag_overrides(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(
+      input, query::FlagOverridePage{
+                 .key = input.path_value("key"), .limit = page.limit, .before = page.before});
 }
 
-Task<Response> delete_flag_override(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("key")).text(request.path_value("org_id"));
-  co_await services.query(request, query::flag_override_delete, std::move(params));
-  co_return Response::ok();
+OneStatement delete_flag_override(const Input& input) {
+  return OneStatement::ok(query::FlagOverrideDelete{.key = input.path_value("key"),
+                                                    .org_id = input.path_value("org_id")});
 }
 
-Task<Response> evaluate_feature_flag(Services& services, Request& request) {
-  Query query(request);
-  std::string org_id = query.required_id("org_id");
-  query.check();
-  return one_row(services, request, query::feature_flag_evaluate,
-                 Params().text(request.path_value("key")).text(org_id));
+OneStatement evaluate_feature_flag(const Input& input) {
+  QueryFields fields = input.query();
+  std::string org_id = fields.required_id("org_id");
+  fields.check();
+  return OneStatement::row(
+      query::FeatureFlagEvaluate{.key = input.path_value("key"), .org_id = org_id});
 }
 
-Task<Response> list_own_flags(Services& services, Request& request) {
-  return one_row(services, request, query::feature_flags_mine);
-}
+OneStatement list_own_flags(const Input&) { return OneStatement::row(query::FeatureFlagsMine{}); }
 
 }  // namespace hostler

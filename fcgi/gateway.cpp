@@ -6,7 +6,6 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/services.h"
 #include "lib/json.h"
 #include "lib/loop/live_settings.h"
 #include "queries/gateway.h"
@@ -51,16 +50,16 @@ void read_trusted(Fields& fields, JsonWriter& wanted) {
 
 }  // namespace
 
-Task<Response> show_gateway_config(Services& services, Request& request) {
+OneStatement show_gateway_config(const Input& input) {
   // Not this worker's snapshot: whoever just changed it sees that.
-  Result stored = co_await services.query(request, query::settings_all);
-  Settings settings =
-      settings_with_stored(services.configured_settings(), stored, &services.secret_box());
-  co_return Response::json_text(200, gateway_json(settings));
+  return {query::SettingsAll{}, [&input](const Result& stored) {
+            Settings settings = settings_with_stored(input.configured, stored, &input.secret_box);
+            return Response::json_text(200, gateway_json(settings));
+          }};
 }
 
-Task<Response> set_gateway_config(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> set_gateway_config(Call& call) {
+  Fields fields = call.input.body();
   JsonWriter wanted;
   wanted.begin_object();
   std::optional<std::string> mode = fields.optional_choice("ip_mode", {"direct", "proxy", "cdn"});
@@ -70,13 +69,12 @@ Task<Response> set_gateway_config(Services& services, Request& request) {
   if (threshold) wanted.member("gateway.risk_reject_threshold", *threshold);
   wanted.end_object();
   fields.check();
-  Params params;
-  params.text(wanted.take());
   Batch batch;
-  batch.add(query::gateway_config_set, std::move(params)).add(query::settings_all);
-  Results results = co_await services.batch(request, std::move(batch));
+  batch.add(query::GatewayConfigSet{.wanted = wanted.take()}).add(query::SettingsAll{});
+  Batch nothing;
+  Results results = co_await call.database.batch(std::move(batch), std::move(nothing));
   Settings settings =
-      settings_with_stored(services.configured_settings(), results[1], &services.secret_box());
+      settings_with_stored(call.input.configured, results.back(), &call.input.secret_box);
   co_return Response::json_text(200, gateway_json(settings));
 }
 

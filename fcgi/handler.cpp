@@ -45,6 +45,13 @@ OneStatement OneStatement::row(BoundStatement query, int status) {
           [status](Result result) { return Response::json_row(status, std::move(result)); }};
 }
 
+OneStatement OneStatement::new_or_changed(BoundStatement query) {
+  return {std::move(query), [](Result result) {
+            int status = result.front().boolean("is_new") ? 201 : 200;
+            return Response::json_row(status, std::move(result));
+          }};
+}
+
 OneStatement OneStatement::ok(BoundStatement query) {
   return {std::move(query), [](const Result&) { return Response::ok(); }};
 }

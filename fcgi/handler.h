@@ -68,12 +68,15 @@ class OneStatement {
   using Render = std::function<Response(Result)>;
   using Notice = std::function<std::optional<BoundStatement>(const Result&)>;
 
-  OneStatement(BoundStatement query, Render render) : query_(std::move(query)), render_(std::move(render)) {}
+  OneStatement(BoundStatement query, Render render)
+      : query_(std::move(query)), render_(std::move(render)) {}
   // The JSON that the statement makes: the first column of its first row.
   static OneStatement row(BoundStatement query, int status = 200);
   // 200 {"ok":true}
   static OneStatement ok(BoundStatement query);
   static OneStatement no_content(BoundStatement query);
+  // As row: 201 when its column is_new says so, else 200.
+  static OneStatement new_or_changed(BoundStatement query);
   // As page_of() makes it in SQL; Link repeats the request's query with the cursor moved.
   static OneStatement page(const Input& input, BoundStatement query,
                            std::string_view cursor_name = "before");

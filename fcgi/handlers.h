@@ -1,9 +1,13 @@
 // Every handler of the API, by topic: fcgi/<topic>.cpp defines them, fcgi/route_table.h names them.
 #pragma once
 
+#include "fcgi/caller_database.h"
 #include "fcgi/handler.h"
 
 namespace hostler {
+
+// For what ends runs: the runs in the column `stopped` of its row, of whom daemons are to hear.
+std::optional<BoundStatement> runs_that_stopped(const Result& result);
 
 class Services;
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "fcgi/handlers.h"
-#include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/health.h"
 #include "schema_version.h"
@@ -27,22 +26,19 @@ Error other_schema(const std::string& found) {
 
 }  // namespace
 
-Task<Response> show_health(Services&, Request&) {
-  co_return Response::json_text(200, R"({"status":"ok"})");
-}
+Task<Response> show_health(OpenCall&) { co_return Response::json_text(200, R"({"status":"ok"})"); }
 
-// Without the context that other statements are given: an older schema may not know it.
-Task<Response> show_readiness(Services& services, Request&) {
-  Params expected = Params().text(schema_version_expected);
-  Result found = co_await services.database().quick(query::schema_version, expected);
-  std::string version(found.front().text("version"));
-  if (!found.front().boolean("fits")) throw other_schema(version);
-  JsonWriter body;
-  body.begin_object();
-  body.member("status", "ok");
-  body.member("schema_version", version);
-  body.end_object();
-  co_return Response::json_text(200, body.take());
+OneStatement show_readiness(const Input&) {
+  return {query::SchemaVersion{.version = schema_version_expected}, [](const Result& found) {
+            std::string version(found.front().text("version"));
+            if (!found.front().boolean("fits")) throw other_schema(version);
+            JsonWriter body;
+            body.begin_object();
+            body.member("status", "ok");
+            body.member("schema_version", version);
+            body.end_object();
+            return Response::json_text(200, body.take());
+          }};
 }
 
 Response render_unavailable(const Error& error) {

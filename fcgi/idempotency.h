@@ -33,7 +33,8 @@ BoundStatement idempotency_begin(const IdempotentCall& call);
 std::optional<Response> stored_answer(const SecretBox& secret_box, const Caller& caller,
                                       const Row& begun);
 // Stores a 2xx answer. secret_id: the begun row's new_secret_id.
-BoundStatement answer_storing(const SecretBox& secret_box, const Caller& caller, const IdempotentCall& call,
-                     std::string secret_id, const Response& response);
+BoundStatement answer_storing(const SecretBox& secret_box, const Caller& caller,
+                              const IdempotentCall& call, std::string secret_id,
+                              const Response& response);
 
 }  // namespace hostler

@@ -4,7 +4,7 @@
 
 namespace hostler {
 
-Task<Response> show_openapi(Services&, Request&) {
+Task<Response> show_openapi(OpenCall&) {
   Response response;
   response.status = 200;
   response.content_type = "application/json";

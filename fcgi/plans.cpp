@@ -3,8 +3,6 @@
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/time_text.h"
 
 namespace hostler {
@@ -32,8 +30,8 @@ void read_entitlements(Fields& fields, JsonWriter& json) {
 
 }  // namespace
 
-Task<Response> create_plan(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement create_plan(const Input& input) {
+  Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object();
   wanted.member("name", fields.required_text("name", {.least = 1, .most = 200, .trims = true}));
@@ -42,22 +40,20 @@ Task<Response> create_plan(Services& services, Request& request) {
   read_entitlements(fields, wanted);
   wanted.end_object();
   fields.check();
-  Params params;
-  params.text(wanted.take());
-  Result made = co_await services.query(request, query::plan_create, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+  return OneStatement::row(query::PlanCreate{.wanted = wanted.take()}, 201);
 }
 
-Task<Response> list_plans(Services& services, Request& request) {
-  return list_page(services, request, query::plan_page);
+OneStatement list_plans(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::PlanPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> show_plan(Services& services, Request& request) {
-  return one_row(services, request, query::plan_show, Params().text(request.path_value("plan_id")));
+OneStatement show_plan(const Input& input) {
+  return OneStatement::row(query::PlanShow{.plan_id = input.path_value("plan_id")});
 }
 
-Task<Response> create_subscription(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement create_subscription(const Input& input) {
+  Fields fields = input.body();
   std::string org_id = fields.required_id("org_id");
   std::string plan_id = fields.required_id("plan_id");
   std::string start = fields.required_time("current_period_start");
@@ -68,24 +64,26 @@ Task<Response> create_subscription(Services& services, Request& request) {
     fields.fault("current_period_end", "out_of_range", "must be after current_period_start");
   }
   fields.check();
-  Params params;
-  params.text(org_id).text(plan_id).text(start).text(end);
-  Result made = co_await services.query(request, query::subscription_create, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+  return OneStatement::row(
+      query::SubscriptionCreate{
+          .org_id = org_id, .plan_id = plan_id, .period_start = start, .period_end = end},
+      201);
 }
 
-Task<Response> list_subscriptions(Services& services, Request& request) {
-  return list_page(services, request, query::subscription_page);
+OneStatement list_subscriptions(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input,
+                            query::SubscriptionPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> show_subscription(Services& services, Request& request) {
-  return one_row(services, request, query::subscription_show,
-                 Params().text(request.path_value("subscription_id")));
+OneStatement show_subscription(const Input& input) {
+  return OneStatement::row(
+      query::SubscriptionShow{.subscription_id = input.path_value("subscription_id")});
 }
 
-Task<Response> cancel_subscription(Services& services, Request& request) {
-  return one_row(services, request, query::subscription_cancel,
-                 Params().text(request.path_value("subscription_id")));
+OneStatement cancel_subscription(const Input& input) {
+  return OneStatement::row(
+      query::SubscriptionCancel{.subscription_id = input.path_value("subscription_id")});
 }
 
 }  // namespace hostler

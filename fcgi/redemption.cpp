@@ -6,8 +6,6 @@
 #include "fcgi/entitlement_input.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/credits.h"
 
@@ -49,8 +47,8 @@ std::string read_value_type(Fields& fields, const std::string& type, const std::
   return value_type.value_or("");
 }
 
-std::string read_batch(const Request& request) {
-  Fields fields = Fields::of_body(request);
+std::string read_batch(const Input& input) {
+  Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object().member("count", fields.required_integer("count", {1, codes_max}));
   std::string type = fields.required_choice("type", {"credits", "entitlement"});
@@ -69,45 +67,44 @@ std::string read_batch(const Request& request) {
 
 }  // namespace
 
-Task<Response> create_redemption_codes(Services& services, Request& request) {
-  Params params;
-  params.text(read_batch(request));
-  Result made = co_await services.query(request, query::redemption_code_batch, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+OneStatement create_redemption_codes(const Input& input) {
+  return OneStatement::row(query::RedemptionCodeBatch{.wanted = read_batch(input)}, 201);
 }
 
-Task<Response> list_redemption_codes(Services& services, Request& request) {
-  Query query(request);
-  std::optional<std::string> part = query.text("q", {.most = 254});
+OneStatement list_redemption_codes(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> part = fields.text("q", {.most = 254});
   if (part == "") part.reset();
-  Params params;
-  params.text_or_null(part).text_or_null(query.choice("type", {"credits", "entitlement"}));
-  return list_page(services, request, std::move(query), query::redemption_code_page,
-                   std::move(params), "cursor");
+  std::optional<std::string> type = fields.choice("type", {"credits", "entitlement"});
+  Page page = Input::page_of(fields, "cursor");
+  fields.check();
+  return OneStatement::page(
+      input,
+      query::RedemptionCodePage{
+          .q = part, .type = type, .limit = page.limit, .before = page.before},
+      "cursor");
 }
 
-Task<Response> update_redemption_code(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement update_redemption_code(const Input& input) {
+  Fields fields = input.body();
   std::optional<bool> is_active = fields.optional_boolean("is_active");
   fields.check_patch();
-  Params params;
-  params.text(request.path_value("redemption_code_id")).boolean(is_active.value_or(false));
-  Result changed =
-      co_await services.query(request, query::redemption_code_switch, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+  return OneStatement::row(
+      query::RedemptionCodeSwitch{.redemption_code_id = input.path_value("redemption_code_id"),
+                                  .is_active = is_active.value_or(false)});
 }
 
 // The try is counted first and by itself: a wrong code is a try too.
-Task<Response> redeem_code(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> redeem_code(Call& call) {
+  Fields fields = call.input.body();
   std::string code = fields.required_text("code", {.least = 1, .most = 64});
   fields.check();
-  Params limit;
-  limit.integer(services.settings().integer("limit.redeem_tries_per_minute"));
-  co_await services.query_apart(request, query::redemption_try, std::move(limit));
-  Params params;
-  params.text(code);
-  Result redeemed = co_await services.query(request, query::redemption_redeem, std::move(params));
+  BoundStatement counted =
+      query::RedemptionTry{.limit_redeem_tries_per_minute =
+                               call.input.settings.integer("limit.redeem_tries_per_minute")};
+  co_await call.database.query_apart(std::move(counted));
+  BoundStatement redemption = query::RedemptionRedeem{.code = std::move(code)};
+  Result redeemed = co_await call.database.query(std::move(redemption));
   co_return Response::json_row(200, std::move(redeemed));
 }
 

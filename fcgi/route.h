@@ -21,10 +21,13 @@ namespace hostler {
 // How the statements of a route reach Postgres.
 struct Sending {
   bool is_pipelined;  // behind those of other requests on one connection; else on one of its own
-  bool takes_idempotency_key;
+  bool takes_idempotency_key = false;
+  bool tells_who_acts = true;
 };
-constexpr Sending pipelined{true, false};
-constexpr Sending dedicated{false, false};
+constexpr Sending pipelined{true};
+constexpr Sending dedicated{false};
+// An older schema may not know how to tell who acts.
+constexpr Sending probe{true, false, false};
 constexpr Sending idempotent{false, true};  // dedicated; with a key the call happens once
 
 // How calls are counted (contract section 1, rate limits).

@@ -57,7 +57,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/healthz",                       open,
             pipelined, none, uncounted, show_health},
     {get,   "/readyz",                        open,
-            pipelined, none, uncounted, show_readiness, nullptr, render_unavailable},
+            probe, none, uncounted, show_readiness, nullptr, render_unavailable},
     {get,   "/v1/openapi.json",               open,
             pipelined, none, by_address, show_openapi},
 

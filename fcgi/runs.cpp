@@ -44,6 +44,11 @@ std::string run_limits_json(const Settings& settings) {
 
 }  // namespace
 
+std::optional<BoundStatement> runs_that_stopped(const Result& result) {
+  if (result.front().is_null("stopped")) return std::nullopt;
+  return query::RunControlBell{.run_ids = param::Uuids::as_written(result.front().text("stopped"))};
+}
+
 OneStatement create_run(const Input& input) {
   NewRun wanted = read_new_run(input);
   return OneStatement::row(query::RunCreate{.thread_id = input.path_value("thread_id"),
@@ -53,11 +58,7 @@ OneStatement create_run(const Input& input) {
                                             .limits = run_limits_json(input.settings)},
                            201)
       .notify(query::RunBell{})
-      .notify_of([](const Result& made) -> std::optional<BoundStatement> {
-        if (made.front().is_null("stopped")) return std::nullopt;
-        return query::RunControlBell{.run_ids =
-                                         param::Uuids::as_written(made.front().text("stopped"))};
-      });
+      .notify_of(runs_that_stopped);
 }
 
 OneStatement retry_run(const Input& input) {

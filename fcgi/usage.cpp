@@ -3,58 +3,68 @@
 #include "queries/usage.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 
 namespace hostler {
 namespace {
 
-// ?year= and ?month=, each null when absent.
-Task<Response> usage_of_month(Services& services, Request& request, const Statement& statement) {
-  Query query(request);
-  std::optional<int64_t> year = query.integer("year", {2000, 9999});
-  std::optional<int64_t> month = query.integer("month", {1, 12});
-  query.check();
-  Params params;
-  params.integer_or_null(year).integer_or_null(month);
-  return one_row(services, request, statement, std::move(params));
+struct Month {
+  std::optional<int64_t> year;
+  std::optional<int64_t> month;
+};
+
+Month read_month(const Input& input) {
+  QueryFields fields = input.query();
+  Month wanted;
+  wanted.year = fields.integer("year", {2000, 9999});
+  wanted.month = fields.integer("month", {1, 12});
+  fields.check();
+  return wanted;
 }
 
-// ?start= and ?end=, each null when absent.
-Task<Response> usage_of_days(Services& services, Request& request, const Statement& statement) {
-  Query query(request);
-  std::optional<std::string> start = query.date("start");
-  std::optional<std::string> end = query.date("end");
-  query.check();
-  Params params;
-  params.text_or_null(start).text_or_null(end);
-  return one_row(services, request, statement, std::move(params));
+struct Days {
+  std::optional<std::string> start;
+  std::optional<std::string> end;
+};
+
+Days read_days(const Input& input) {
+  QueryFields fields = input.query();
+  Days wanted;
+  wanted.start = fields.date("start");
+  wanted.end = fields.date("end");
+  fields.check();
+  return wanted;
 }
 
 }  // namespace
 
-Task<Response> show_usage(Services& services, Request& request) {
-  return usage_of_month(services, request, query::usage_summary);
+OneStatement show_usage(const Input& input) {
+  Month of = read_month(input);
+  return OneStatement::row(query::UsageSummary{.year = of.year, .month = of.month});
 }
 
-Task<Response> list_usage_daily(Services& services, Request& request) {
-  return usage_of_days(services, request, query::usage_daily);
+OneStatement list_usage_daily(const Input& input) {
+  Days of = read_days(input);
+  return OneStatement::row(query::UsageDaily{.start = of.start, .end = of.end});
 }
 
-Task<Response> list_usage_by_model(Services& services, Request& request) {
-  return usage_of_month(services, request, query::usage_by_model);
+OneStatement list_usage_by_model(const Input& input) {
+  Month of = read_month(input);
+  return OneStatement::row(query::UsageByModel{.year = of.year, .month = of.month});
 }
 
-Task<Response> show_platform_usage(Services& services, Request& request) {
-  return usage_of_month(services, request, query::platform_usage_summary);
+OneStatement show_platform_usage(const Input& input) {
+  Month of = read_month(input);
+  return OneStatement::row(query::PlatformUsageSummary{.year = of.year, .month = of.month});
 }
 
-Task<Response> list_platform_usage_daily(Services& services, Request& request) {
-  return usage_of_days(services, request, query::platform_usage_daily);
+OneStatement list_platform_usage_daily(const Input& input) {
+  Days of = read_days(input);
+  return OneStatement::row(query::PlatformUsageDaily{.start = of.start, .end = of.end});
 }
 
-Task<Response> list_platform_usage_by_model(Services& services, Request& request) {
-  return usage_of_month(services, request, query::platform_usage_by_model);
+OneStatement list_platform_usage_by_model(const Input& input) {
+  Month of = read_month(input);
+  return OneStatement::row(query::PlatformUsageByModel{.year = of.year, .month = of.month});
 }
 
 }  // namespace hostler

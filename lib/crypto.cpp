@@ -1,6 +1,8 @@
 // The only includer of OpenSSL. See lib/crypto.h.
 #include "lib/crypto.h"
 
+#include "lib/time_text.h"
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -207,6 +209,17 @@ std::string make_trace_id() {
   std::string bytes = random_bytes(16);
   if (bytes.find_first_not_of('\0') == std::string::npos) bytes[15] = '\1';
   return to_hex(bytes);
+}
+
+std::string make_id() {
+  std::string bytes = random_bytes(16);
+  auto now_ms = static_cast<uint64_t>(unix_now_ms());
+  for (size_t i = 0; i < 6; ++i) bytes[i] = static_cast<char>(now_ms >> (40 - 8 * i));
+  bytes[6] = static_cast<char>(0x70 | (bytes[6] & 0x0F));
+  bytes[8] = static_cast<char>(0x80 | (bytes[8] & 0x3F));
+  std::string text = to_hex(bytes);
+  for (size_t at : {8, 13, 18, 23}) text.insert(at, 1, '-');
+  return text;
 }
 
 }  // namespace hostler

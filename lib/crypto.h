@@ -38,4 +38,7 @@ Token make_token(std::string_view prefix);
 // 32 lower-case hex characters, not all zero (W3C trace-id).
 std::string make_trace_id();
 
+// A UUIDv7 (RFC 9562, section 5.7) as text, as those that the database makes.
+std::string make_id();
+
 }  // namespace hostler
