@@ -12,8 +12,7 @@ namespace {
 std::string token_in(const std::string& field) {
   std::string param = "HTTP_COOKIE=" + field;
   const char* params[] = {param.c_str(), nullptr};
-  Request request;
-  read_params(params, request);
+  Request request = request_of(params);
   return std::string(refresh_cookie_of(request));
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fcgi/request.h"
+#include "lib/caller.h"
 #include "lib/client_address.h"
 #include "lib/gateway.h"
 #include "lib/ids.h"
@@ -46,8 +47,7 @@ void fastcgi(std::string_view input) {
   std::vector<const char*> params;
   for (const std::string& line : lines) params.push_back(line.c_str());
   params.push_back(nullptr);
-  Request request;
-  read_params(params.data(), request);
+  Request request = request_of(params.data());
   require(request.content_length >= 0, "a length is not negative");
   require(is_trace_id(request.trace_id), "every request has a trace id");
   require(request.uri.empty() || is_value_of(lines, "REQUEST_URI", request.uri), "the address");

@@ -41,8 +41,8 @@ void check_same(const Target& a, const Target& b) {
   require(a.query == b.query, "encoded again the query is the same");
 }
 
-void read_query(const Request& request) {
-  Query query(request);
+void read_query(const Target& read) {
+  QueryFields query(read);
   int64_t limit = query.limit();
   std::optional<std::string> id = query.id("cursor");
   std::optional<int64_t> offset = query.integer("offset", {0, 1000});
@@ -57,21 +57,20 @@ void read_query(const Request& request) {
   require(!offset || (*offset >= 0 && *offset <= 1000), "an integer keeps its bounds");
   require(!number || (*number >= 0 && *number <= 1), "a number keeps its bounds");
   require(!choice || *choice == "a" || *choice == "b", "a choice is one of them");
-  for (const auto& [name, value] : request.target.query) {
-    require(request.query_value(name) == &value, "a query without doubles gives each its value");
+  for (const auto& [name, value] : read.query) {
+    require(read.query_value(name) == &value, "a query without doubles gives each its value");
   }
 }
 
 }  // namespace
 
 void target(std::string_view input) {
-  Request request;
-  std::optional<Error> refusal = refusal_of([&] { parse_target(input, request.target); });
+  Target read;
+  std::optional<Error> refusal = refusal_of([&] { parse_target(input, read); });
   if (refusal) {
     require(refusal->status() == 400, "a bad address is 400");
     return;
   }
-  const Target& read = request.target;
   require(input.starts_with('/'), "a path begins with a slash");
   require(read.segment_count >= 1 && read.segment_count <= path_segments_max, "segments in bounds");
   for (size_t i = 0; i < read.segment_count; ++i) check_text(read.segments[i]);
@@ -86,7 +85,7 @@ void target(std::string_view input) {
   Target again;
   parse_target(written, again);
   if (!read.is_too_deep) check_same(read, again);
-  std::optional<Error> faults = refusal_of([&] { read_query(request); });
+  std::optional<Error> faults = refusal_of([&] { read_query(read); });
   require(!faults || faults->status() == 422, "a bad query is 422");
 }
 

@@ -23,7 +23,7 @@ class TestRequest {
     for (const auto& [name, value] : fields) lines_.push_back(name + "=" + value);
     for (const std::string& line : lines_) params_.push_back(line.c_str());
     params_.push_back(nullptr);
-    read_params(params_.data(), request_);
+    request_ = request_of(params_.data());
     request_.body = std::move(body);
   }
 

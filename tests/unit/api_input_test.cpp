@@ -53,9 +53,10 @@ Outcome of_body(std::string body, Read read) {
 template <class Read>
 Outcome of_query(const std::string& query, Read read) {
   TestRequest request("GET", "/v1/runs?" + query);
-  parse_target(request->uri, request->target);
+  Target target;
+  parse_target(request->uri, target);
   return outcome_of([&] {
-    Query parameters(*request);
+    QueryFields parameters(target);
     read(parameters);
     parameters.check();
   });
@@ -238,9 +239,9 @@ TEST(Fields, TakeTimesWithAnyOffsetAndNoOtherForm) {
 }
 
 TEST(QueryOf, HasADefaultLimitAndItsBounds) {
-  of_query("", [](Query& query) { EXPECT_EQ(query.limit(), 50); });
-  of_query("limit=200", [](Query& query) { EXPECT_EQ(query.limit(), 200); });
-  auto read = [](Query& query) { query.limit(); };
+  of_query("", [](QueryFields& query) { EXPECT_EQ(query.limit(), 50); });
+  of_query("limit=200", [](QueryFields& query) { EXPECT_EQ(query.limit(), 200); });
+  auto read = [](QueryFields& query) { query.limit(); };
   for (const char* text : {"limit=0", "limit=201", "limit=-1"}) {
     EXPECT_THAT(of_query(text, read).faults(), ElementsAre("limit out_of_range")) << text;
   }
@@ -251,14 +252,14 @@ TEST(QueryOf, HasADefaultLimitAndItsBounds) {
 }
 
 TEST(QueryOf, RefusesParametersThatAreGivenTwice) {
-  auto read = [](Query& query) { query.limit(); };
+  auto read = [](QueryFields& query) { query.limit(); };
   EXPECT_THAT(of_query("limit=5&limit=6", read).faults(), ElementsAre("limit doubled"));
   EXPECT_THAT(of_query("x=1&x=1&x=1", read).faults(), ElementsAre("x doubled"));
   EXPECT_TRUE(of_query("unknown=1", read).ok());
 }
 
 TEST(QueryOf, TakesCursorsThatAreIdsOnly) {
-  auto read = [](Query& query) { query.id("before"); };
+  auto read = [](QueryFields& query) { query.id("before"); };
   EXPECT_TRUE(of_query("before=019ac3a2-0000-7000-8000-000000000001", read).ok());
   for (const char* text : {"before=", "before=1", "before=019AC3A2-0000-7000-8000-000000000001"}) {
     EXPECT_THAT(of_query(text, read).faults(), ElementsAre("before bad_format")) << text;
@@ -266,13 +267,13 @@ TEST(QueryOf, TakesCursorsThatAreIdsOnly) {
 }
 
 TEST(QueryOf, ReadsBooleansDatesAndChoices) {
-  of_query("all=true&start=2024-02-29&scope=org", [](Query& query) {
+  of_query("all=true&start=2024-02-29&scope=org", [](QueryFields& query) {
     EXPECT_EQ(query.boolean("all"), true);
     EXPECT_EQ(query.date("start"), "2024-02-29");
     EXPECT_EQ(query.choice("scope", {"platform", "org"}), "org");
   });
   EXPECT_THAT(of_query("all=1&start=2023-02-29&scope=x&at=x",
-                       [](Query& query) {
+                       [](QueryFields& query) {
                          query.boolean("all");
                          query.date("start");
                          query.choice("scope", {"platform", "org"});
@@ -283,7 +284,7 @@ TEST(QueryOf, ReadsBooleansDatesAndChoices) {
 }
 
 TEST(QueryOf, IsEmptyWithoutAQuery) {
-  EXPECT_THAT(of_query("&&", [](Query& query) { EXPECT_FALSE(query.text("q", {})); }).faults(),
+  EXPECT_THAT(of_query("&&", [](QueryFields& query) { EXPECT_FALSE(query.text("q", {})); }).faults(),
               IsEmpty());
 }
 

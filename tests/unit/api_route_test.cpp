@@ -63,9 +63,9 @@ TEST(Routes, AreFoundWithTheirValues) {
   auto found = find(Method::get, "/v1/threads/" + std::string(some_id));
   ASSERT_NE(found->match.route, nullptr);
   EXPECT_EQ(found->match.route->path, "/v1/threads/{thread_id}");
-  ASSERT_EQ(found->match.value_count, 1u);
-  EXPECT_EQ(found->match.values[0].first, "thread_id");
-  EXPECT_EQ(found->match.values[0].second, some_id);
+  ASSERT_EQ(found->match.values.count, 1u);
+  EXPECT_EQ(found->match.values.pairs[0].first, "thread_id");
+  EXPECT_EQ(found->match.values.pairs[0].second, some_id);
 }
 
 TEST(Routes, ServeHeadByTheRowOfGet) {
@@ -74,18 +74,30 @@ TEST(Routes, ServeHeadByTheRowOfGet) {
   EXPECT_NE(find(Method::get, "/healthz")->match.route, nullptr);
 }
 
+// The status, and the methods in Allow.
+std::string refusal_of(Method method, const std::string& path) {
+  try {
+    find(method, path);
+  } catch (const Error& error) {
+    std::string allow;
+    for (const auto& [name, value] : error.headers) allow += " " + name + ": " + value;
+    return std::to_string(error.status()) + allow;
+  }
+  return "found";
+}
+
 TEST(Routes, TellTheMethodsOfAKnownPath) {
-  auto found = find(Method::del, "/healthz");
-  EXPECT_TRUE(found->match.path_is_known);
+  EXPECT_EQ(refusal_of(Method::del, "/healthz"), "405 Allow: GET, HEAD, OPTIONS");
+  EXPECT_EQ(refusal_of(Method::other, "/v1/threads"), "405 Allow: GET, HEAD, POST, OPTIONS");
+  auto found = find(Method::options, "/v1/threads");
   EXPECT_EQ(found->match.route, nullptr);
-  EXPECT_EQ(found->match.allow, "GET, HEAD, OPTIONS");
-  EXPECT_EQ(find(Method::other, "/v1/threads")->match.allow, "GET, HEAD, POST, OPTIONS");
+  EXPECT_EQ(found->match.allow, "GET, HEAD, POST, OPTIONS");
 }
 
 TEST(Routes, KnowNoOtherPaths) {
   for (const char* path : {"/", "/v1", "/v1/", "/healthz/", "//healthz", "/v1/threads/x:explode",
                            "/v2/threads", "/HEALTHZ", "/healthz;x", "/v1/threads//messages"}) {
-    EXPECT_FALSE(find(Method::get, path)->match.path_is_known) << path;
+    EXPECT_EQ(refusal_of(Method::get, path), "404") << path;
   }
 }
 

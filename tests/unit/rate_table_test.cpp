@@ -119,11 +119,13 @@ class AnonymousLimit : public testing::Test {
   // How many requests the client's bucket still has; -1 when it was not counted.
   int64_t left_for(std::string_view client_ip) {
     TestRequest request("GET", "/v1/auth/registration-mode");
-    parse_target(request->uri, request->target);
-    request->route = find_route(request->method, request->target).route;
-    request->client_ip = client_ip;
-    limiter_.admit(*request, settings_);
-    return request->rate ? request->rate->level.left : -1;
+    Target target;
+    parse_target(request->uri, target);
+    Routed routed{*request, target, *find_route(request->method, target).route, {}};
+    Client client;
+    client.ip = client_ip;
+    Admission admission = limiter_.admit({routed, client, {}}, settings_);
+    return admission.rate ? admission.rate->level.left : -1;
   }
   RateTable table_;
   RateLimiter limiter_{table_};
