@@ -39,8 +39,9 @@ SELECT f.number
 FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[]) WITH ORDINALITY
     AS f(session_id, api_key_id, org_id, run_id, address, number)
 WHERE NOT coalesce((
-    SELECT (r.created_by_user_id = u.id OR (u.platform_admin AND s.id IS NOT NULL)
-            OR (m.role IN ('owner', 'admin') AND NOT t.is_private AND r.org_id = f.org_id))
+    SELECT ((u.platform_admin AND s.id IS NOT NULL)
+            OR may_read_run(r.created_by_user_id, t.is_private, u.id,
+                            r.org_id = f.org_id AND 'org.runs.read_all' = ANY (role_permissions(m.role))))
         AND (o.ip_rule_count = 0 OR ip_admits(o.id, f.address::inet))
     FROM runs r
     JOIN threads t ON t.id = r.thread_id AND t.deleted_at IS NULL

@@ -194,23 +194,26 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
             json_build_object('code', r.error_code, 'message', r.error_message) END)
 $$;
 
--- The run, when the caller may see it: its creator, org.runs.read_all unless the thread is private,
--- a platform admin. SECURITY DEFINER for the sake of platform admins and of the 404's hint.
+-- Who of an organization may read a run: its creator; with org.runs.read_all everybody's but those of private threads.
+-- Platform admins may besides. Inlined into the queries that ask it.
+CREATE OR REPLACE FUNCTION may_read_run(creator uuid, is_private boolean, reader uuid, reads_all boolean)
+RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT creator = reader OR (reads_all AND NOT is_private)
+$$;
+
+-- The run, when the caller may read it. SECURITY DEFINER for the sake of platform admins and of the 404's hint.
 CREATE OR REPLACE FUNCTION run_of_reader(run uuid) RETURNS runs
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs;
-    place record;
 BEGIN
     SELECT * INTO r FROM runs WHERE id = run;
     IF r.id IS NULL OR (r.org_id <> current_org() AND NOT is_platform_admin()) THEN
         PERFORM fail_missing('runs.not_found', 'runs', run);
     END IF;
-    IF r.created_by_user_id = current_user_id() OR is_platform_admin() THEN
-        RETURN r;
-    END IF;
-    SELECT t.is_private INTO place FROM threads t WHERE t.id = r.thread_id;
-    IF NOT has_permission('org.runs.read_all') OR place.is_private THEN
+    IF NOT is_platform_admin()
+       AND NOT may_read_run(r.created_by_user_id, (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id),
+                            current_user_id(), has_permission('org.runs.read_all')) THEN
         PERFORM fail('policy.denied', 'The run belongs to somebody else in the organization.');
     END IF;
     RETURN r;
@@ -241,15 +244,15 @@ BEGIN
     ELSIF wanted_status IS NULL THEN
         RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
             WHERE r.org_id >= org AND (r.org_id, r.run_id) < (org, upper_end)
-                  AND (r.created_by_user_id = who
-                       OR NOT (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id))
+                  AND may_read_run(r.created_by_user_id,
+                                   (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), who, true)
             ORDER BY r.org_id DESC, r.run_id DESC LIMIT page_limit;
     ELSE
         RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
             WHERE (r.org_id, r.status) >= (org, wanted_status)
                   AND (r.org_id, r.status, r.run_id) < (org, wanted_status, upper_end)
-                  AND (r.created_by_user_id = who
-                       OR NOT (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id))
+                  AND may_read_run(r.created_by_user_id,
+                                   (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), who, true)
             ORDER BY r.org_id DESC, r.status DESC, r.run_id DESC LIMIT page_limit;
     END IF;
 END
