@@ -3,8 +3,6 @@
 #include "queries/audit.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 
 namespace hostler {
 namespace {
@@ -13,16 +11,18 @@ constexpr TextBounds word_bounds{.least = 1, .most = 100};
 
 }  // namespace
 
-Task<Response> list_audit_logs(Services& services, Request& request) {
-  Query query(request);
-  Params params;
-  params.text_or_null(query.id("org_id"));
-  params.text_or_null(query.text("action", word_bounds));
-  params.text_or_null(query.id("actor_user_id"));
-  params.text_or_null(query.text("target_type", word_bounds));
-  params.text_or_null(query.time("since"));
-  params.text_or_null(query.time("until"));
-  return list_page(services, request, std::move(query), query::audit_page, std::move(params));
+OneStatement list_audit_logs(const Input& input) {
+  QueryFields fields = input.query();
+  query::AuditPage wanted{.org_id = fields.id("org_id"),
+                          .action = fields.text("action", word_bounds),
+                          .actor_user_id = fields.id("actor_user_id"),
+                          .target_type = fields.text("target_type", word_bounds),
+                          .since = fields.time("since"),
+                          .until = fields.time("until"),
+                          .limit = fields.limit(),
+                          .before = fields.id("before")};
+  fields.check();
+  return OneStatement::page(input, std::move(wanted));
 }
 
 }  // namespace hostler

@@ -1,15 +1,16 @@
 // How mail is sent, for platform administrators, and a mail to try it. Statements:
 // sql/queries/email_config.sql. Every other mail is the daemon's to send (runner/delivery).
 #include "queries/email_config.h"
+#include "fcgi/caller_database.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/services.h"
+#include "fcgi/sealed_secret.h"
+#include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/send_mail.h"
 #include "lib/mail_settings.h"
 #include "lib/mail_text.h"
-#include "queries/llm_catalog.h"
 
 namespace hostler {
 namespace {
@@ -18,11 +19,6 @@ constexpr int not_configured_retry_s = 60;
 constexpr TextBounds password_bounds{.most = 1000};
 // Within what nginx and a waiting administrator bear.
 constexpr MailLimits test_limits{.connect_timeout_ms = 10'000, .total_timeout_ms = 20'000};
-
-Task<MailSettings> settings_in_force(Services& services, Request& request) {
-  Result stored = co_await services.query(request, query::email_config_show);
-  co_return mail_settings(services.configured_settings(), stored, services.secret_box());
-}
 
 bool is_host(std::string_view host) {
   constexpr std::string_view others = ".-_:";
@@ -38,34 +34,43 @@ std::string_view tls_mode(MailTls tls) {
   return tls == MailTls::tls ? "tls" : "starttls";
 }
 
-Task<std::string> seal_password(Services& services, Request& request, std::string password) {
-  Result made = co_await services.query(request, query::secret_id_new);
-  SecretPlace place{std::string(made.text()), "", mail_password_kind};
-  co_return secret_json(place, services.secret_box().seal(place, password));
+// Answers of what is stored, and of file and environment where nothing is.
+OneStatement::Render of_settings_in_force(const Input& input,
+                                          std::string (*write)(const MailSettings& mail)) {
+  return [&input, write](const Result& stored) {
+    return Response::json_text(200,
+                               write(mail_settings(input.configured, stored, input.secret_box)));
+  };
 }
 
-}  // namespace
-
-Task<Response> show_email_status(Services& services, Request& request) {
-  MailSettings mail = co_await settings_in_force(services, request);
+std::string status_json(const MailSettings& mail) {
   JsonWriter json;
   json.begin_object().member("configured", mail.is_configured()).member("from", mail.from);
   json.member("source", mail_source_name(mail.source)).end_object();
-  co_return Response::json_text(200, json.take());
+  return json.take();
 }
 
-Task<Response> show_email_config(Services& services, Request& request) {
-  MailSettings mail = co_await settings_in_force(services, request);
+std::string config_json(const MailSettings& mail) {
   JsonWriter json;
   json.begin_object().member("from", mail.from).member("smtp_host", mail.server.host);
   json.member("smtp_port", mail.server.port).member("smtp_user", mail.server.user);
   json.member("smtp_pass_set", mail.has_password);
   json.member("smtp_tls_mode", tls_mode(mail.server.tls)).end_object();
-  co_return Response::json_text(200, json.take());
+  return json.take();
 }
 
-Task<Response> set_email_config(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+}  // namespace
+
+OneStatement show_email_status(const Input& input) {
+  return {query::EmailConfigShow{}, of_settings_in_force(input, status_json)};
+}
+
+OneStatement show_email_config(const Input& input) {
+  return {query::EmailConfigShow{}, of_settings_in_force(input, config_json)};
+}
+
+OneStatement set_email_config(const Input& input) {
+  Fields fields = input.body();
   std::string from = fields.required_text("from", {.least = 1, .most = 320, .trims = true});
   if (!from.empty() && !parse_mailbox(from)) {
     fields.fault("from", "bad_format", "must be a mail address, or Name <address>");
@@ -82,47 +87,37 @@ Task<Response> set_email_config(Services& services, Request& request) {
   wanted.begin_object().member("from", from).member("smtp_host", host);
   wanted.member("smtp_port", port).member("smtp_user", user);
   wanted.member("smtp_tls_mode", tls).end_object();
-  Params params;
-  params.text(wanted.take());
-  if (password) {
-    std::string secret = co_await seal_password(services, request, *password);
-    params.text(secret);
-  } else {
-    params.null();
-  }
-  co_await services.query(request, query::email_config_set, std::move(params));
-  co_return Response::no_content();
+  std::optional<std::string> secret;
+  if (password) secret = seal_secret(input.secret_box, "", mail_password_kind, *password).json;
+  return OneStatement::no_content(query::EmailConfigSet{.wanted = wanted.take(), .secret = secret});
 }
 
-Task<Response> test_email(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> test_email(Call& call) {
+  Fields fields = call.input.body();
   std::string to = fields.required_text("to", {.least = 1, .most = 254, .trims = true});
   if (!to.empty() && !is_mail_address(to)) {
     fields.fault("to", "bad_format", "must be a mail address");
   }
   fields.check();
-  MailSettings mail = co_await settings_in_force(services, request);
+  BoundStatement asked = query::EmailConfigShow{};
+  Result stored = co_await call.database.query(std::move(asked));
+  MailSettings mail = mail_settings(call.input.configured, stored, call.input.secret_box);
   if (!mail.is_configured()) {
     Error error(ErrorCode::email_not_configured, "PUT /v1/admin/email/config first.");
     error.retry_after_s = not_configured_retry_s;
     throw error;
   }
-  Result made = co_await services.query(request, query::secret_id_new);
-  std::string id(made.text());
+  std::string id = make_id();
   MailText text = mail_text("test", "en", {}).value();
-  MailOutcome outcome = co_await send_mail(services.loop(), services.http(), std::move(mail), id,
-                                           to, std::move(text), test_limits);
-  Params params;
-  params.text(to);
-  if (outcome.is_sent) {
-    params.null();
-  } else {
-    params.text(outcome.words);
-  }
-  co_await services.query(request, query::email_test_audit, std::move(params));
-  if (!outcome.is_sent) {
-    log_warning("test_mail_failed", {{"trace_id", request.trace_id}, {"cause", outcome.words}});
-    throw Error(ErrorCode::email_delivery_failed, outcome.words);
+  MailOutcome outcome = co_await send_mail(call.loop, call.http, std::move(mail), id, to,
+                                           std::move(text), test_limits);
+  std::optional<std::string> fault;
+  if (!outcome.is_sent) fault = outcome.words;
+  BoundStatement audit = query::EmailTestAudit{.recipient = to, .error = fault};
+  co_await call.database.query(std::move(audit));
+  if (fault) {
+    log_warning("test_mail_failed", {{"trace_id", call.input.client.trace_id}, {"cause", *fault}});
+    throw Error(ErrorCode::email_delivery_failed, *fault);
   }
   co_return Response::no_content();
 }

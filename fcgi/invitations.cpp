@@ -3,12 +3,9 @@
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
 #include "fcgi/mailed_secret.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/account_rules.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
-#include "queries/llm_catalog.h"
 #include "queries/orgs.h"
 #include "queries/outbox.h"
 
@@ -29,40 +26,39 @@ std::string invitation_terms(const Settings& settings) {
 
 }  // namespace
 
-Task<Response> create_invitation(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement create_invitation(const Input& input) {
+  Fields fields = input.body();
   std::string email = fields.required_text("email", {.least = 1, .most = 1000, .trims = true});
   std::string role = fields.required_choice("role", {"member", "admin"});
   std::optional<TextFault> fault = email.empty() ? std::nullopt : email_fault(email);
   if (fault) fields.fault("email", std::move(fault->code), std::move(fault->message));
   fields.check();
-  Result secret_id = co_await services.query(request, query::secret_id_new);
   Token token = make_token(token_prefix);
-  Params params;
-  params.text(email).text(role).bytes(token.hash);
-  params.text(mailed_secret(services, secret_id.text(), "token", token.text));
-  params.text(invitation_terms(services.settings()));
-  Result made = co_await services.query_then_ring(request, query::invitation_create,
-                                                  std::move(params), query::outbox_bell);
-  co_return Response::json_row_with(201, made, "token", token.text);
+  query::InvitationCreate wanted{.email = email,
+                                 .role = role,
+                                 .token_hash = token.hash,
+                                 .secret = mailed_secret(input.secret_box, "token", token.text),
+                                 .invitation_terms = invitation_terms(input.settings)};
+  return OneStatement(std::move(wanted),
+                      [text = token.text](const Result& made) {
+                        return Response::json_row_with(201, made, "token", text);
+                      })
+      .notify(query::OutboxBell{});
 }
 
-Task<Response> list_invitations(Services& services, Request& request) {
-  return list_page(services, request, query::invitation_page);
+OneStatement list_invitations(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input,
+                            query::InvitationPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> revoke_invitation(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("invitation_id"));
-  co_await services.query(request, query::invitation_revoke, std::move(params));
-  co_return Response::no_content();
+OneStatement revoke_invitation(const Input& input) {
+  return OneStatement::no_content(
+      query::InvitationRevoke{.invitation_id = input.path_value("invitation_id")});
 }
 
-Task<Response> accept_invitation(Services& services, Request& request) {
-  Params params;
-  params.bytes(sha256(request.path_value("token")));
-  co_await services.query(request, query::invitation_accept, std::move(params));
-  co_return Response::ok();
+OneStatement accept_invitation(const Input& input) {
+  return OneStatement::ok(query::InvitationAccept{.token_hash = sha256(input.path_value("token"))});
 }
 
 }  // namespace hostler

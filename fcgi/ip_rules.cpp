@@ -3,8 +3,6 @@
 #include "queries/ip_rules.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/client_address.h"
 
 namespace hostler {
@@ -23,31 +21,27 @@ std::string read_cidr(Fields& fields) {
 
 }  // namespace
 
-Task<Response> create_ip_rule(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
-  std::string type = fields.required_choice("type", {"allowlist", "blocklist"});
-  std::string cidr = read_cidr(fields);
-  std::optional<std::string> note = fields.optional_text("note", {.most = 1000});
-  bool is_forced = fields.optional_boolean("force").value_or(false);
+OneStatement create_ip_rule(const Input& input) {
+  Fields fields = input.body();
+  query::IpRuleCreate wanted{.type = fields.required_choice("type", {"allowlist", "blocklist"}),
+                             .cidr = read_cidr(fields),
+                             .note = fields.optional_text("note", {.most = 1000}),
+                             .is_forced = fields.optional_boolean("force").value_or(false)};
   fields.check();
-  Params params;
-  params.text(type).text(cidr).text_or_null(note).boolean(is_forced);
-  Result made = co_await services.query(request, query::ip_rule_create, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+  return OneStatement::row(std::move(wanted), 201);
 }
 
-Task<Response> list_ip_rules(Services& services, Request& request) {
-  return list_page(services, request, query::ip_rule_page);
+OneStatement list_ip_rules(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::IpRulePage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> delete_ip_rule(Services& services, Request& request) {
-  Query query(request);
-  bool is_forced = query.boolean("force").value_or(false);
-  query.check();
-  Params params;
-  params.text(request.path_value("rule_id")).boolean(is_forced);
-  co_await services.query(request, query::ip_rule_delete, std::move(params));
-  co_return Response::no_content();
+OneStatement delete_ip_rule(const Input& input) {
+  QueryFields fields = input.query();
+  bool is_forced = fields.boolean("force").value_or(false);
+  fields.check();
+  return OneStatement::no_content(
+      query::IpRuleDelete{.rule_id = input.path_value("rule_id"), .is_forced = is_forced});
 }
 
 }  // namespace hostler

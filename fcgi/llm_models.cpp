@@ -2,8 +2,6 @@
 // sql/queries/llm_catalog.sql.
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/llm_catalog.h"
 
@@ -37,26 +35,28 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
 
 }  // namespace
 
-Task<Response> list_llm_models(Services& services, Request& request) {
-  return list_page(services, request, query::llm_model_page,
-                   Params().text(request.path_value("provider_id")));
+OneStatement list_llm_models(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input,
+                            query::LlmModelPage{.provider_id = input.path_value("provider_id"),
+                                                .limit = page.limit,
+                                                .before = page.before});
 }
 
-Task<Response> create_llm_model(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement create_llm_model(const Input& input) {
+  Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object().member("model", fields.required_text("model", name_bounds));
   read_members(fields, true, wanted);
   wanted.end_object();
   fields.check();
-  Params params;
-  params.text(request.path_value("provider_id")).text(wanted.take());
-  Result made = co_await services.query(request, query::llm_model_create, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+  return OneStatement::row(query::LlmModelCreate{.provider_id = input.path_value("provider_id"),
+                                                 .wanted = wanted.take()},
+                           201);
 }
 
-Task<Response> update_llm_model(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement update_llm_model(const Input& input) {
+  Fields fields = input.body();
   JsonWriter changes;
   changes.begin_object();
   std::optional<std::string> name = fields.optional_text("model", name_bounds);
@@ -64,22 +64,20 @@ Task<Response> update_llm_model(Services& services, Request& request) {
   read_members(fields, false, changes);
   changes.end_object();
   fields.check_patch();
-  Params params;
-  params.text(request.path_value("provider_id")).text(request.path_value("model_id"));
-  params.text(changes.take());
-  Result changed = co_await services.query(request, query::llm_model_update, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+  return OneStatement::row(query::LlmModelUpdate{.provider_id = input.path_value("provider_id"),
+                                                 .model_id = input.path_value("model_id"),
+                                                 .changes = changes.take()});
 }
 
-Task<Response> delete_llm_model(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("provider_id")).text(request.path_value("model_id"));
-  co_await services.query(request, query::llm_model_delete, std::move(params));
-  co_return Response::no_content();
+OneStatement delete_llm_model(const Input& input) {
+  return OneStatement::no_content(query::LlmModelDelete{
+      .provider_id = input.path_value("provider_id"), .model_id = input.path_value("model_id")});
 }
 
-Task<Response> list_models(Services& services, Request& request) {
-  return list_page(services, request, query::model_choice_page);
+OneStatement list_models(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input,
+                            query::ModelChoicePage{.limit = page.limit, .before = page.before});
 }
 
 }  // namespace hostler

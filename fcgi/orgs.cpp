@@ -3,8 +3,6 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/json.h"
 #include "queries/orgs.h"
 
@@ -28,28 +26,26 @@ void check_slug(Fields& fields, std::string_view slug) {
 
 }  // namespace
 
-Task<Response> create_org(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement create_org(const Input& input) {
+  Fields fields = input.body();
   std::string slug = fields.required_text("slug", slug_bounds);
   std::string name = fields.required_text("name", name_bounds);
   check_slug(fields, slug);
   fields.check();
-  Params params;
-  params.text(slug).text(name).integer(services.settings().integer("credit.workspace_grant"));
-  Result made = co_await services.query(request, query::org_create, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+  int64_t grant = input.settings.integer("credit.workspace_grant");
+  return OneStatement::row(
+      query::OrgCreate{.slug = slug, .name = name, .credit_workspace_grant = grant}, 201);
 }
 
-Task<Response> list_orgs(Services& services, Request& request) {
-  return list_page(services, request, query::org_page);
+OneStatement list_orgs(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::OrgPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> show_org(Services& services, Request& request) {
-  return one_row(services, request, query::org_show);
-}
+OneStatement show_org(const Input&) { return OneStatement::row(query::OrgShow{}); }
 
-Task<Response> update_org(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement update_org(const Input& input) {
+  Fields fields = input.body();
   std::optional<std::string> slug = fields.optional_text("slug", slug_bounds);
   std::optional<std::string> name = fields.optional_text("name", name_bounds);
   if (slug) check_slug(fields, *slug);
@@ -59,31 +55,24 @@ Task<Response> update_org(Services& services, Request& request) {
   if (slug) changes.member("slug", *slug);
   if (name) changes.member("name", *name);
   changes.end_object();
-  Params params;
-  params.text(changes.take());
-  Result changed = co_await services.query(request, query::org_update, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+  return OneStatement::row(query::OrgUpdate{.changes = changes.take()});
 }
 
-Task<Response> list_members(Services& services, Request& request) {
-  return list_page(services, request, query::member_page);
+OneStatement list_members(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::MemberPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> update_member(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement update_member(const Input& input) {
+  Fields fields = input.body();
   std::optional<std::string> role = fields.optional_choice("role", {"owner", "admin", "member"});
   fields.check_patch();
-  Params params;
-  params.text(request.path_value("user_id")).text(*role);
-  Result changed = co_await services.query(request, query::member_update, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+  return OneStatement::row(
+      query::MemberUpdate{.user_id = input.path_value("user_id"), .role = *role});
 }
 
-Task<Response> remove_member(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("user_id"));
-  co_await services.query(request, query::member_remove, std::move(params));
-  co_return Response::no_content();
+OneStatement remove_member(const Input& input) {
+  return OneStatement::no_content(query::MemberRemove{.user_id = input.path_value("user_id")});
 }
 
 }  // namespace hostler

@@ -6,9 +6,7 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
 #include "fcgi/persona_id.h"
-#include "fcgi/services.h"
 #include "lib/json.h"
 #include "lib/tool_names.h"
 #include "queries/personas.h"
@@ -94,15 +92,17 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
 
 }  // namespace
 
-Task<Response> list_personas(Services& services, Request& request) {
-  Query query(request);
-  Params params;
-  params.boolean(query.choice("scope", {"platform", "org"}) == "org");
-  return list_page(services, request, std::move(query), query::persona_page, std::move(params));
+OneStatement list_personas(const Input& input) {
+  QueryFields fields = input.query();
+  bool is_of_org = fields.choice("scope", {"platform", "org"}) == "org";
+  Page page = Input::page_of(fields);
+  fields.check();
+  return OneStatement::page(
+      input, query::PersonaPage{.of_org = is_of_org, .limit = page.limit, .before = page.before});
 }
 
-Task<Response> create_persona(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement create_persona(const Input& input) {
+  Fields fields = input.body();
   std::string key = fields.required_text("persona_key", {.least = 1, .most = persona_key_most});
   std::string version = fields.required_text("version", {.least = 1, .most = persona_version_most});
   if (!key.empty() && !is_persona_key(key)) {
@@ -120,14 +120,11 @@ Task<Response> create_persona(Services& services, Request& request) {
   read_members(fields, true, wanted);
   wanted.end_object();
   fields.check();
-  Params params;
-  params.text(wanted.take());
-  Result made = co_await services.query(request, query::persona_create, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+  return OneStatement::row(query::PersonaCreate{.wanted = wanted.take()}, 201);
 }
 
-Task<Response> update_persona(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement update_persona(const Input& input) {
+  Fields fields = input.body();
   JsonWriter changes;
   changes.begin_object();
   std::optional<std::string> display_name = fields.optional_text("display_name", name_bounds);
@@ -135,17 +132,13 @@ Task<Response> update_persona(Services& services, Request& request) {
   read_members(fields, false, changes);
   changes.end_object();
   fields.check_patch();
-  Params params;
-  params.text(request.path_value("persona_id")).text(changes.take());
-  Result changed = co_await services.query(request, query::persona_update, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+  return OneStatement::row(query::PersonaUpdate{.persona_id = input.path_value("persona_id"),
+                                                .changes = changes.take()});
 }
 
-Task<Response> delete_persona(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("persona_id"));
-  co_await services.query(request, query::persona_delete, std::move(params));
-  co_return Response::no_content();
+OneStatement delete_persona(const Input& input) {
+  return OneStatement::no_content(
+      query::PersonaDelete{.persona_id = input.path_value("persona_id")});
 }
 
 }  // namespace hostler

@@ -5,24 +5,25 @@
 #include <optional>
 #include <string>
 
+#include "fcgi/handler.h"
 #include "fcgi/input.h"
-#include "fcgi/services.h"
+#include "lib/loop/task.h"
 
 namespace hostler {
 
 // http(s) without user info, query or fragment; trailing slashes are cut. For an organization https
 // to a public address only; a host name is looked up, and refused when it leads to none (contract
 // section 5). A fault is added to fields as "base_url".
-Task<std::optional<std::string>> read_base_url(Services& services, Request& request, Fields& fields,
+Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
                                                std::optional<std::string> written);
 
-struct NewSecret {
-  std::string json;  // {id, key_version, wrapped_key, sealed}, bytes in base64
-  std::string key_prefix;
+// What is stored of a provider's key; without a key nothing.
+struct ProviderKey {
+  std::optional<std::string> prefix;  // as it is shown
+  std::optional<std::string> secret;  // sealed, for the statement
 };
 
-// Seals the key for the request's scope under a new id of the database. kind: llm_provider or
-// tool_provider. The caller is known by then.
-Task<NewSecret> seal_key(Services& services, Request& request, std::string kind, std::string key);
+// Seals the key for the request's scope. kind: llm_provider or tool_provider.
+ProviderKey seal_key(const Call& call, std::string kind, const std::optional<std::string>& key);
 
 }  // namespace hostler

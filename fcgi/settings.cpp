@@ -7,10 +7,9 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/services.h"
+#include "fcgi/sealed_secret.h"
 #include "lib/json.h"
 #include "lib/loop/live_settings.h"
-#include "queries/llm_catalog.h"
 #include "queries/settings.h"
 
 namespace hostler {
@@ -27,8 +26,8 @@ constexpr std::array<size_t, setting_count> by_name = [] {
 
 bool is_live(size_t index) { return setting_rows[index].kind == SettingKind::live; }
 
-size_t live_setting(const Request& request) {
-  size_t index = find_setting(request.path_value("key"));
+size_t live_setting(const Input& input) {
+  size_t index = find_setting(input.path_value("key"));
   if (index == setting_count || !is_live(index)) {
     throw Error(ErrorCode::settings_not_found, "GET /v1/admin/settings lists those there are.");
   }
@@ -71,61 +70,52 @@ SettingValue read_value(const SettingRow& row, Fields& fields) {
   return std::get<SettingValue>(std::move(reading));
 }
 
-// The secret setting's value, sealed under a new id for this setting alone.
-Task<std::string> seal_value(Services& services, Request& request, const SettingRow& row,
-                             std::string plain) {
-  Result made = co_await services.query(request, query::secret_id_new);
-  SecretPlace place{std::string(made.front().text("id")), "", setting_secret_kind(row)};
-  co_return secret_json(place, services.secret_box().seal(place, plain));
+// What is stored of the setting: its value, or of a secret one the value sealed for it alone.
+query::SettingSet setting_stored(const Input& input, const SettingRow& row,
+                                 const SettingValue& value) {
+  if (!row.is_secret) {
+    return {.key = row.name, .value = setting_json(value), .secret = std::nullopt};
+  }
+  NewSecret secret =
+      seal_secret(input.secret_box, "", setting_secret_kind(row), std::get<std::string>(value));
+  return {.key = row.name, .value = std::nullopt, .secret = secret.json};
 }
 
 }  // namespace
 
-Task<Response> list_settings(Services& services, Request& request) {
+OneStatement list_settings(const Input& input) {
   // Not this worker's snapshot: whoever just changed a setting sees it.
-  Result stored = co_await services.query(request, query::settings_all);
-  Settings settings =
-      settings_with_stored(services.configured_settings(), stored, &services.secret_box());
-  JsonWriter json;
-  json.begin_array();
-  for (size_t index : by_name) {
-    if (is_live(index)) write_setting(json, index, settings);
-  }
-  json.end_array();
-  co_return Response::json_text(200, json.take());
+  return {query::SettingsAll{}, [&input](const Result& stored) {
+            Settings settings = settings_with_stored(input.configured, stored, &input.secret_box);
+            JsonWriter json;
+            json.begin_array();
+            for (size_t index : by_name) {
+              if (is_live(index)) write_setting(json, index, settings);
+            }
+            json.end_array();
+            return Response::json_text(200, json.take());
+          }};
 }
 
-Task<Response> set_setting(Services& services, Request& request) {
-  size_t index = live_setting(request);
+OneStatement set_setting(const Input& input) {
+  size_t index = live_setting(input);
   const SettingRow& row = setting_rows[index];
-  Fields fields = Fields::of_body(request);
+  Fields fields = input.body();
   SettingValue value = read_value(row, fields);
   fields.check();
 
-  Params params;
-  params.text(row.name);
-  if (row.is_secret) {
-    std::string plain = std::get<std::string>(value);
-    std::string secret = co_await seal_value(services, request, row, std::move(plain));
-    params.null().text(secret);
-  } else {
-    params.text(setting_json(value)).null();
-  }
-  co_await services.query(request, query::setting_set, std::move(params));
-
+  query::SettingSet storing = setting_stored(input, row, value);
   Settings settings;
   settings.set(index, std::move(value), SettingSource::database);
   JsonWriter json;
   write_setting(json, index, settings);
-  co_return Response::json_text(200, json.take());
+  return {std::move(storing),
+          [answer = json.take()](const Result&) { return Response::json_text(200, answer); }};
 }
 
-Task<Response> unset_setting(Services& services, Request& request) {
-  size_t index = live_setting(request);
-  Params params;
-  params.text(setting_rows[index].name);
-  co_await services.query(request, query::setting_unset, std::move(params));
-  co_return Response::no_content();
+OneStatement unset_setting(const Input& input) {
+  size_t index = live_setting(input);
+  return OneStatement::no_content(query::SettingUnset{.key = setting_rows[index].name});
 }
 
 }  // namespace hostler

@@ -2,16 +2,14 @@
 // when, is the daemon's (runner/delivery).
 #include <algorithm>
 
+#include "fcgi/address_check.h"
+#include "fcgi/caller_database.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
-#include "lib/address_guard.h"
+#include "fcgi/sealed_secret.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/loop/http_client_url.h"
-#include "lib/loop/name_lookup.h"
-#include "queries/llm_catalog.h"
 #include "queries/outbox.h"
 #include "queries/webhooks.h"
 
@@ -21,7 +19,6 @@ namespace {
 constexpr size_t url_chars_max = 2048;
 constexpr TextBounds url_bounds{.least = 1, .most = url_chars_max};
 constexpr size_t events_max = 16;  // given; doubles are merged
-constexpr int64_t lookup_limit_ms = 2000;
 constexpr std::string_view event_names[] = {"run.completed", "run.failed", "run.cancelled",
                                             "run.waiting_for_input"};
 
@@ -52,27 +49,10 @@ std::optional<HttpUrl> read_url(Fields& fields, const std::string& written) {
   return std::nullopt;
 }
 
-// A literal, or a name all of whose addresses are refused; one that does not resolve is judged
-// when it is dialled, as all are.
-Task<void> judge_address(Services& services, Request& request, HttpUrl url) {
-  std::vector<IpAddress> addresses;
-  std::optional<IpAddress> literal = IpAddress::parse(url.host);
-  if (literal) {
-    addresses.push_back(*literal);
-  } else {
-    // Nobody makes us ask for names who may not set them.
-    if (!request.caller.is_known) co_await services.authenticate(request, true);
-    addresses = co_await look_up_name(services.loop(), url.host, lookup_limit_ms);
-  }
-  CidrList allowed =
-      CidrList::parse(services.settings().strings("outbound.allow_cidrs")).value_or(CidrList());
-  bool is_denied = std::all_of(addresses.begin(), addresses.end(), [&](const IpAddress& address) {
-    if (allowed.contains(address)) return false;
-    return refused_address(address, allowed).has_value() || is_service_port(url.port);
-  });
-  if (is_denied && !addresses.empty()) {
-    throw Error(ErrorCode::webhooks_url_denied, "url must lead to a public address.");
-  }
+// A name that does not resolve is judged when it is dialled, as all are.
+Task<void> check_address(const Call& call, HttpUrl url) {
+  bool is_denied = co_await is_denied_to_tenants(call, std::move(url), PortsDenied::of_services);
+  if (is_denied) throw Error(ErrorCode::webhooks_url_denied, "url must lead to a public address.");
 }
 
 struct SigningSecret {
@@ -80,19 +60,17 @@ struct SigningSecret {
   std::string json;  // sealed, for the statement
 };
 
-Task<SigningSecret> make_secret(Services& services, Request& request) {
-  Result made = co_await services.query(request, query::secret_id_new);
-  SecretPlace place{std::string(made.text()), request.caller.org_id, "webhook"};
+SigningSecret make_secret(const Call& call) {
   SigningSecret secret;
   secret.text = "whsec_" + to_base64(random_bytes(32));
-  secret.json = secret_json(place, services.secret_box().seal(place, secret.text));
-  co_return secret;
+  secret.json = seal_secret(call.input.secret_box, call.caller.org_id, "webhook", secret.text).json;
+  return secret;
 }
 
 }  // namespace
 
-Task<Response> create_webhook(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> create_webhook(Call& call) {
+  Fields fields = call.input.body();
   std::string written = fields.required_text("url", url_bounds);
   std::optional<HttpUrl> url;
   if (!written.empty()) url = read_url(fields, written);
@@ -103,27 +81,25 @@ Task<Response> create_webhook(Services& services, Request& request) {
     fields.fault("events", "required", "is required");
   }
   fields.check();
-  co_await judge_address(services, request, *url);
-  SigningSecret secret = co_await make_secret(services, request);
-  Params params;
-  params.text(written).texts(events).text(secret.json);
-  Result made = co_await services.query(request, query::webhook_create, std::move(params));
-  std::string body(made.text());
-  body.pop_back();
-  co_return Response::json_text(201, body + ",\"signing_secret\":" + json_quote(secret.text) + "}");
+  co_await check_address(call, *url);
+  SigningSecret secret = make_secret(call);
+  BoundStatement adding =
+      query::WebhookCreate{.url = written, .events = events, .secret = secret.json};
+  Result made = co_await call.database.query(std::move(adding));
+  co_return Response::json_row_with(201, made, "signing_secret", secret.text);
 }
 
-Task<Response> list_webhooks(Services& services, Request& request) {
-  return list_page(services, request, query::webhook_page);
+OneStatement list_webhooks(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::WebhookPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> show_webhook(Services& services, Request& request) {
-  return one_row(services, request, query::webhook_show,
-                 Params().text(request.path_value("endpoint_id")));
+OneStatement show_webhook(const Input& input) {
+  return OneStatement::row(query::WebhookShow{.endpoint_id = input.path_value("endpoint_id")});
 }
 
-Task<Response> update_webhook(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> update_webhook(Call& call) {
+  Fields fields = call.input.body();
   std::optional<bool> enabled = fields.optional_boolean("enabled");
   std::optional<std::string> written = fields.optional_text("url", url_bounds);
   std::optional<std::vector<std::string>> given =
@@ -143,47 +119,44 @@ Task<Response> update_webhook(Services& services, Request& request) {
   }
   changes.end_object();
   fields.check_patch();
-  if (url) co_await judge_address(services, request, *url);
-  Params params;
-  params.text(request.path_value("endpoint_id")).text(changes.take());
-  Result changed = co_await services.query(request, query::webhook_update, std::move(params));
+  if (url) co_await check_address(call, *url);
+  BoundStatement changing = query::WebhookUpdate{
+      .endpoint_id = call.input.path_value("endpoint_id"), .changes = changes.take()};
+  Result changed = co_await call.database.query(std::move(changing));
   co_return Response::json_row(200, std::move(changed));
 }
 
-Task<Response> delete_webhook(Services& services, Request& request) {
-  return one_row(services, request, query::webhook_delete,
-                 Params().text(request.path_value("endpoint_id")));
+OneStatement delete_webhook(const Input& input) {
+  return OneStatement::row(query::WebhookDelete{.endpoint_id = input.path_value("endpoint_id")});
 }
 
-Task<Response> rotate_webhook_secret(Services& services, Request& request) {
-  SigningSecret secret = co_await make_secret(services, request);
-  Params params;
-  params.text(request.path_value("endpoint_id")).text(secret.json);
-  co_await services.query(request, query::webhook_rotate, std::move(params));
+Task<Response> rotate_webhook_secret(Call& call) {
+  SigningSecret secret = make_secret(call);
+  BoundStatement rotating = query::WebhookRotate{
+      .endpoint_id = call.input.path_value("endpoint_id"), .secret = secret.json};
+  co_await call.database.query(std::move(rotating));
   JsonWriter json;
   json.begin_object().member("signing_secret", secret.text).end_object();
   co_return Response::json_text(200, json.take());
 }
 
-Task<Response> list_deliveries(Services& services, Request& request) {
-  return list_page(services, request, query::webhook_delivery_page,
-                   Params().text(request.path_value("endpoint_id")));
+OneStatement list_deliveries(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(
+      input, query::WebhookDeliveryPage{.endpoint_id = input.path_value("endpoint_id"),
+                                        .limit = page.limit,
+                                        .before = page.before});
 }
 
-Task<Response> redeliver_webhook(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("endpoint_id")).text(request.path_value("delivery_id"));
-  Result due = co_await services.query_then_ring(request, query::webhook_redeliver,
-                                                 std::move(params), query::outbox_bell);
-  co_return Response::json_row(200, std::move(due));
+OneStatement redeliver_webhook(const Input& input) {
+  return OneStatement::row(query::WebhookRedeliver{.endpoint_id = input.path_value("endpoint_id"),
+                                                   .delivery_id = input.path_value("delivery_id")})
+      .notify(query::OutboxBell{});
 }
 
-Task<Response> test_webhook(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("endpoint_id"));
-  Result made = co_await services.query_then_ring(request, query::webhook_test, std::move(params),
-                                                  query::outbox_bell);
-  co_return Response::json_row(201, std::move(made));
+OneStatement test_webhook(const Input& input) {
+  return OneStatement::row(query::WebhookTest{.endpoint_id = input.path_value("endpoint_id")}, 201)
+      .notify(query::OutboxBell{});
 }
 
 }  // namespace hostler

@@ -1,9 +1,5 @@
 -- Model providers and models, at the request's scope; and what a caller may choose from.
 
--- name: secret_id_new
--- An id for a secret, which is sealed for it before it is stored.
-SELECT uuidv7() AS id;
-
 -- name: llm_provider_page
 -- A page of the scope's providers with their models.
 -- $1 limit integer, $2 before uuid or null

@@ -7,7 +7,6 @@
 
 #include "lib/crypto.h"
 #include "queries/access.h"
-#include "queries/llm_catalog.h"
 #include "queries/settings.h"
 #include "tests/support/database.h"
 
@@ -38,8 +37,7 @@ class StoredSettings : public testing::Test {
     as_admin(query::setting_set, Params().text(key).text(value).null());
   }
   void set_secret(const std::string& key, const std::string& plain) {
-    SecretPlace place{std::string(session_.run(query::secret_id_new).text()), "",
-                      setting_secret_kind(setting_rows[find_setting(key)])};
+    SecretPlace place{make_id(), "", setting_secret_kind(setting_rows[find_setting(key)])};
     as_admin(query::setting_set,
              Params().text(key).null().text(secret_json(place, box_.seal(place, plain))));
   }
