@@ -1,14 +1,17 @@
 // API keys of the caller, in the organization acted in. Statements: sql/queries/api_keys.sql. A key
 // is shown once, when it is made; the database keeps its hash.
-#include "queries/api_keys.h"
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/permissions.h"
 #include "lib/time_text.h"
+#include "queries/api_keys.h"
 
 namespace hostler {
 namespace {
@@ -40,8 +43,8 @@ std::optional<std::string> read_expiry(Fields& fields) {
 
 }  // namespace
 
-Task<Response> create_api_key(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement create_api_key(const Input& input) {
+  Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object();
   wanted.member("name", fields.required_text("name", {.least = 1, .most = 200, .trims = true}));
@@ -55,21 +58,19 @@ Task<Response> create_api_key(Services& services, Request& request) {
   wanted.end_array();
   if (expires_at) wanted.member("expires_at", *expires_at);
   wanted.end_object();
-  Params params;
-  params.text(wanted.take()).bytes(key.hash);
-  Result made = co_await services.query(request, query::api_key_create, std::move(params));
-  co_return Response::json_row_with(201, made, "key", key.text);
+  return {query::ApiKeyCreate{.wanted = wanted.take(), .key_hash = key.hash},
+          [text = std::move(key.text)](const Result& made) {
+            return Response::json_row_with(201, made, "key", text);
+          }};
 }
 
-Task<Response> list_api_keys(Services& services, Request& request) {
-  return list_page(services, request, query::api_key_page);
+OneStatement list_api_keys(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::ApiKeyPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> revoke_api_key(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("key_id"));
-  co_await services.query(request, query::api_key_revoke, std::move(params));
-  co_return Response::no_content();
+OneStatement revoke_api_key(const Input& input) {
+  return OneStatement::no_content(query::ApiKeyRevoke{.key_id = input.path_value("key_id")});
 }
 
 }  // namespace hostler

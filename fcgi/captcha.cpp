@@ -20,22 +20,22 @@ void add_form_field(std::string& form, std::string_view name, std::string_view v
   form += percent_encoded(value);
 }
 
-HttpRequest verification(const Settings& settings, const Request& request, std::string_view token) {
-  HttpRequest call;
-  call.method = "POST";
-  call.url = settings.text("captcha.verify_url");
-  call.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
-  add_form_field(call.body, "secret", settings.text("captcha.secret_key"));
-  add_form_field(call.body, "response", token);
-  add_form_field(call.body, "remoteip", request.client_ip);
-  call.guarded = false;  // the operator chose the address
-  call.total_timeout_ms = settings.integer("captcha.timeout_ms");
-  call.response_bytes_max = answer_bytes_max;
-  return call;
+HttpRequest verification(const Settings& settings, const Client& client, std::string_view token) {
+  HttpRequest asked;
+  asked.method = "POST";
+  asked.url = settings.text("captcha.verify_url");
+  asked.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
+  add_form_field(asked.body, "secret", settings.text("captcha.secret_key"));
+  add_form_field(asked.body, "response", token);
+  add_form_field(asked.body, "remoteip", client.ip);
+  asked.guarded = false;  // the operator chose the address
+  asked.total_timeout_ms = settings.integer("captcha.timeout_ms");
+  asked.response_bytes_max = answer_bytes_max;
+  return asked;
 }
 
-Error unavailable(const Request& request, std::string cause) {
-  log_warning("captcha_unavailable", {{"trace_id", request.trace_id}, {"cause", cause}});
+Error unavailable(const Client& client, std::string cause) {
+  log_warning("captcha_unavailable", {{"trace_id", client.trace_id}, {"cause", cause}});
   Error error(ErrorCode::auth_captcha_unavailable, "Try again in a moment.", std::move(cause));
   error.retry_after_s = 5;
   return error;
@@ -65,25 +65,26 @@ std::optional<std::string> read_captcha_token(Fields& fields) {
   return fields.optional_text("cf_turnstile_token", {.most = 2048});
 }
 
-Task<void> check_captcha(Services& services, const Request& request,
-                         std::optional<std::string> token) {
-  if (!captcha_is_on(services.settings())) co_return;
+Task<void> check_captcha(OpenCall& call, std::optional<std::string> token) {
+  const Settings& settings = call.input.settings;
+  const Client& client = call.input.client;
+  if (!captcha_is_on(settings)) co_return;
   if (!token || token->empty()) {
     throw Error(ErrorCode::auth_captcha_required, "Send its token as cf_turnstile_token.");
   }
-  HttpRequest call = verification(services.settings(), request, *token);
-  HttpAnswer answer = co_await services.http().fetch(std::move(call));
-  if (answer.failure) throw unavailable(request, answer.failure->message);
+  HttpRequest asked = verification(settings, client, *token);
+  HttpAnswer answer = co_await call.http.fetch(std::move(asked));
+  if (answer.failure) throw unavailable(client, answer.failure->message);
   if (answer.head.status != 200) {
-    throw unavailable(request, "status " + std::to_string(answer.head.status));
+    throw unavailable(client, "status " + std::to_string(answer.head.status));
   }
   std::optional<Json> verdict = parse_json_or_nothing(answer.body);
   const Json* success = verdict ? verdict->find("success") : nullptr;
   if (success == nullptr || !success->as_boolean())
-    throw unavailable(request, "no verdict in the answer");
+    throw unavailable(client, "no verdict in the answer");
   if (*success->as_boolean()) co_return;
   std::string_view fault = fault_of_service(*verdict);
-  if (!fault.empty()) throw unavailable(request, std::string(fault));
+  if (!fault.empty()) throw unavailable(client, std::string(fault));
   throw Error(ErrorCode::auth_captcha_invalid, "Solve it again: a token serves once.");
 }
 

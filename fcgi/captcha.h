@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "fcgi/handler.h"
 #include "fcgi/input.h"
-#include "fcgi/services.h"
 #include "lib/loop/task.h"
 #include "lib/settings.h"
 
@@ -20,7 +20,6 @@ std::optional<std::string> read_captcha_token(Fields& fields);
 
 // Returns when the captcha is off or the token is good. Throws auth.captcha_required,
 // auth.captcha_invalid, or auth.captcha_unavailable when the server says neither in time.
-Task<void> check_captcha(Services& services, const Request& request,
-                         std::optional<std::string> token);
+Task<void> check_captcha(OpenCall& call, std::optional<std::string> token);
 
 }  // namespace hostler

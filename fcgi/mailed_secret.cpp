@@ -1,41 +1,41 @@
 // See fcgi/mailed_secret.h.
 #include "fcgi/mailed_secret.h"
 
+#include <cstdint>
+
+#include "fcgi/sealed_secret.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
-#include "queries/llm_catalog.h"
 
 namespace hostler {
 
-std::string mailed_secret(const Services& services, std::string_view secret_id,
-                          std::string_view name, std::string_view value) {
-  SecretPlace place{std::string(secret_id), "", "mail"};
+std::string mailed_secret(const SecretBox& secret_box, std::string_view name,
+                          std::string_view value) {
   JsonWriter plain;
   plain.begin_object().member(name, value).end_object();
-  return secret_json(place, services.secret_box().seal(place, plain.take()));
+  return seal_secret(secret_box, "", "mail", plain.take()).json;
 }
 
 namespace {
 
-Task<std::string> new_token(Services& services, Request& request, int64_t seconds) {
-  Result made = co_await services.query(request, query::secret_id_new);
+std::string new_token(const SecretBox& secret_box, int64_t seconds) {
   Token token = make_token("");
   JsonWriter mail;
   mail.begin_object().member("token_hash", to_hex(token.hash));
   mail.member("seconds", seconds);
-  mail.member_raw("secret", mailed_secret(services, made.text(), "token", token.text));
+  mail.member_raw("secret", mailed_secret(secret_box, "token", token.text));
   mail.end_object();
-  co_return mail.take();
+  return mail.take();
 }
 
 }  // namespace
 
-Task<std::string> new_email_token(Services& services, Request& request) {
-  return new_token(services, request, services.settings().integer("auth.email_token_seconds"));
+std::string new_email_token(const Input& input) {
+  return new_token(input.secret_box, input.settings.integer("auth.email_token_seconds"));
 }
 
-Task<std::string> new_revert_token(Services& services, Request& request) {
-  return new_token(services, request, services.settings().integer("auth.email_revert_seconds"));
+std::string new_revert_token(const Input& input) {
+  return new_token(input.secret_box, input.settings.integer("auth.email_revert_seconds"));
 }
 
 }  // namespace hostler

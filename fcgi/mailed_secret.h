@@ -5,20 +5,19 @@
 #include <string>
 #include <string_view>
 
-#include "fcgi/request.h"
-#include "fcgi/services.h"
-#include "lib/loop/task.h"
+#include "fcgi/handler.h"
+#include "lib/secret_box.h"
 
 namespace hostler {
 
-// A JSON object for mail_queue(): {name: value} sealed under this id.
-std::string mailed_secret(const Services& services, std::string_view secret_id,
-                          std::string_view name, std::string_view value);
+// A JSON object for mail_queue(): {name: value}, sealed.
+std::string mailed_secret(const SecretBox& secret_box, std::string_view name,
+                          std::string_view value);
 
 // A new token for an address, as the SQL functions about addresses take it: {token_hash, seconds,
-// secret}. Asks the database for an id.
-Task<std::string> new_email_token(Services& services, Request& request);
+// secret}.
+std::string new_email_token(const Input& input);
 // The same for the link that takes a changed address back.
-Task<std::string> new_revert_token(Services& services, Request& request);
+std::string new_revert_token(const Input& input);
 
 }  // namespace hostler

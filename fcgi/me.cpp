@@ -3,8 +3,6 @@
 
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
-#include "fcgi/services.h"
 #include "lib/account_rules.h"
 #include "lib/json.h"
 #include "lib/loop/http_client_url.h"
@@ -33,8 +31,8 @@ std::optional<std::string> read_change(Fields& fields, std::string_view name,
 }
 
 // What changes, as the database's function takes it.
-std::string read_profile_changes(const Request& request) {
-  Fields fields = Fields::of_body(request);
+std::string read_profile_changes(const Input& input) {
+  Fields fields = input.body();
   JsonWriter changes;
   changes.begin_object();
   struct Member {
@@ -61,15 +59,10 @@ std::string read_profile_changes(const Request& request) {
 
 }  // namespace
 
-Task<Response> show_me(Services& services, Request& request) {
-  return one_row(services, request, query::me_show);
-}
+OneStatement show_me(const Input&) { return OneStatement::row(query::MeShow{}); }
 
-Task<Response> update_me(Services& services, Request& request) {
-  Params params;
-  params.text(read_profile_changes(request));
-  Result changed = co_await services.query(request, query::me_update, std::move(params));
-  co_return Response::json_row(200, std::move(changed));
+OneStatement update_me(const Input& input) {
+  return OneStatement::row(query::MeUpdate{.changes = read_profile_changes(input)});
 }
 
 }  // namespace hostler
