@@ -186,13 +186,13 @@ struct OpenedCall {
 // The handler's answer, stored in the transaction that its work is part of.
 Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, const Input& input,
                                 OpenedCall opened, Reading reading) {
-  if (const InputFault* fault = std::get_if<InputFault>(&reading)) {
+  if (!std::holds_alternative<OneStatement>(reading)) {
     Batch guard;
     add_guard(request.routed, guard);
     Batch nothing;
     if (!guard.empty()) co_await opened.database.batch(std::move(guard), std::move(nothing));
-    throw fault->error;
   }
+  if (const InputFault* fault = std::get_if<InputFault>(&reading)) throw fault->error;
   Task<Response> working;
   Call call{{input, opened.database, parts.loop, parts.http, parts.passwords}, opened.caller};
   if (OneStatement* statement = std::get_if<OneStatement>(&reading)) {
