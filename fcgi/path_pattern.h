@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "fcgi/request.h"
+#include "lib/request_target.h"
 
 namespace hostler {
 
