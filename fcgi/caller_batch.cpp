@@ -6,7 +6,7 @@
 
 #include "fcgi/route.h"
 #include "lib/ids.h"
-#include "lib/json.h"
+#include "lib/request_context.h"
 #include "queries/access.h"
 
 namespace hostler {
@@ -29,45 +29,34 @@ std::string_view org_with_rules(const Request& request) {
   return is_uuid(named) ? named : std::string_view();
 }
 
-void add_hold(const Request& request, JsonWriter& context) {
-  context.member("writes", true);
-  if (!request.route->access.may_end_caller) return;
+// Whom the write may end, if anybody.
+std::string_view user_ended(const Request& request) {
+  if (!request.route->access.may_end_caller) return {};
   std::string_view user_id = value_in_path(request, "user_id");
-  context.member("ends", user_id.empty() ? "self" : user_id);
+  return user_id.empty() ? "self" : user_id;
 }
 
 // What a write tells the audit log about the request (sql: current_request()), and what
 // authenticate() is to judge.
 std::string context_json(const Request& request, Asks asks) {
   const Access& access = request.route->access;
-  JsonWriter context;
-  context.begin_object();
-  context.member("trace_id", request.trace_id);
-  context.member("client_ip", request.client_ip);
-  context.member("user_agent", request.user_agent);
-  if (asks == Asks::retold) context.member("is_retold", true);
-  if (asks == Asks::writing) add_hold(request, context);
-  if (request.needs_proof && !access.before_proof) context.member("needs_proof", true);
-  if (request.is_risky) context.member("is_risky", true);
-  if (!request.login_hmac.empty()) context.member("login_hmac", request.login_hmac);
-  if (std::string_view org = org_with_rules(request); !org.empty()) {
-    context.member("org_named", org);
-  }
+  RequestContext context;
+  context.trace_id = request.trace_id;
+  context.client_ip = request.client_ip;
+  context.user_agent = request.user_agent;
+  context.is_retold = asks == Asks::retold;
+  context.writes = asks == Asks::writing;
+  if (context.writes) context.ends = user_ended(request);
+  context.needs_proof = request.needs_proof && !access.before_proof;
+  context.is_risky = request.is_risky;
+  context.login_hmac = request.login_hmac;
+  context.org_named = org_with_rules(request);
   if (access.who == Access::Who::scope) {
     const std::string* scope = request.query_value("scope");
-    context.member("scope", scope == nullptr ? std::string_view("platform") : *scope);
+    context.scope = scope == nullptr ? std::string_view("platform") : *scope;
   }
-  const Caller& caller = request.caller;
-  if (caller.is_known) {
-    if (caller.session_id) context.member("session_id", *caller.session_id);
-    if (caller.api_key_id) context.member("api_key_id", *caller.api_key_id);
-    context.member("platform_admin", caller.platform_admin);
-    context.key("permissions").begin_array();
-    for (std::string_view name : caller.permission_names()) context.text(name);
-    context.end_array();
-  }
-  context.end_object();
-  return context.take();
+  if (request.caller.is_known) context.caller = &request.caller;
+  return request_context_json(context);
 }
 
 // The permission that the database asks for; of a scoped route by the scope. With a scope that is
