@@ -16,6 +16,14 @@
 namespace hostler {
 namespace {
 
+constexpr int64_t settings_wait_ms = 2500;
+
+Error settings_unread() {
+  Error error(ErrorCode::database_unavailable, "Try again in a moment.", "settings were not read");
+  error.retry_after_s = 1;
+  return error;
+}
+
 void check_body_size(const Routed& routed) {
   int64_t limit = routed.route.body_bytes_max;
   if (routed.request.content_length > (limit == 0 ? body_bytes_most : limit)) {
@@ -129,7 +137,7 @@ Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, const Cli
   trail.rate = admission.rate;
   if (admission.rejection) throw std::move(*admission.rejection);
   if (credential_fault) throw std::move(*credential_fault);
-  Input input{routed, client, *settings, parts.settings.configured(), parts.secret_box};
+  Input input{routed, client, *settings, parts.settings.start(), parts.secret_box};
   Task<Response> answering = is_open(routed.route) ? answer_open(parts, request, input)
                                                    : answer_caller(parts, request, input, trail);
   Outcome outcome = co_await caught(std::move(answering));
@@ -160,7 +168,8 @@ Task<Response> answer(WorkerParts& parts, const Request& request, Client& client
   Routed routed{request, target, *match.route, match.values};
   check_body_size(routed);
   if (routed.route.rate != Rate::none && !parts.settings.are_read()) {
-    co_await parts.settings.until_read();
+    bool are_read = co_await parts.settings.until_read(settings_wait_ms);
+    if (!are_read) throw settings_unread();
     client = client_of(parts.gateway, request);
   }
   Response response = co_await answer_routed(parts, routed, client, trail);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "queries/access.h"
-#include "queries/settings.h"
 
 namespace hostler {
 namespace {
@@ -33,14 +32,16 @@ WorkerParts::WorkerParts(Loop& worker_loop, DatabaseOptions options, const Setti
       secret_box(box),
       metrics(shared.metrics.seat(seat_number)),
       risky_networks(std::move(networks)),
-      settings(loop, database, query::settings_all, configured, secret_box,
-               [this] { gateway = Gateway(*settings.current(), risky_networks); }),
+      settings(loop, database, configured, secret_box,
+               [this](const Settings& read) { gateway = Gateway(read, risky_networks); }),
       gateway(*settings.current(), risky_networks),
       limiter(shared.rates),
       passwords(loop, shared.passwords, seat_number),
       background(loop, database, metrics),
       denials(loop, database, query::audit_denials, [this](int64_t count) {
         background.count_dropped(count, BackgroundQueue::Kind::denial);
-      }) {}
+      }) {
+  settings.listen();
+}
 
 }  // namespace hostler

@@ -11,21 +11,21 @@ void EventFeed::announce() {
   ring_();
 }
 
-void EventFeed::publish(std::vector<CommittedEvents> batch) noexcept {
-  std::vector<CommittedEvents> dropped;  // freed after the lock
+void EventFeed::publish(std::vector<SharedBatch> batches) noexcept {
+  std::vector<SharedBatch> dropped;  // freed after the lock
   std::lock_guard<std::mutex> held(lock_);
   if (!ring_) return;
-  for (CommittedEvents& events : batch) {
-    if (!followed_.contains(events.run_id)) continue;
-    waiting_bytes_ += events.frames.size();
-    news_.batch.push_back(std::move(events));
+  for (SharedBatch& batch : batches) {
+    if (!followed_.contains(batch->run_id())) continue;
+    waiting_bytes_ += batch->frames().size();
+    news_.batches.push_back(std::move(batch));
   }
   if (waiting_bytes_ > waiting_bytes_max) {
-    dropped = std::exchange(news_.batch, {});
+    dropped = std::exchange(news_.batches, {});
     waiting_bytes_ = 0;
     news_.must_resync = true;
   }
-  if (!news_.batch.empty() || news_.must_resync) announce();
+  if (!news_.batches.empty() || news_.must_resync) announce();
 }
 
 void EventFeed::changed_elsewhere(std::vector<std::string> run_ids) noexcept {

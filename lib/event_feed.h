@@ -12,16 +12,9 @@
 #include <unordered_set>
 #include <vector>
 
-namespace hostler {
+#include "lib/event_batch.h"
 
-// Events of one run, consecutive, already committed.
-struct CommittedEvents {
-  std::string run_id;
-  int64_t first_seq = 0;
-  int64_t last_seq = 0;
-  std::string frames;     // ready SSE frames, joined, exactly as on the wire (lib/sse_frame.h)
-  bool is_final = false;  // the last one is the run's terminal event
-};
+namespace hostler {
 
 class EventFeed {
  public:
@@ -32,7 +25,7 @@ class EventFeed {
   // The agents' half. None of these blocks for long or throws.
 
   // After the commit; batches of one run in the order of their seq. One wake-up for all.
-  void publish(std::vector<CommittedEvents> batch) noexcept;
+  void publish(std::vector<SharedBatch> batches) noexcept;
   // Events of runs that other daemons or the API wrote: the ids of a notification.
   void changed_elsewhere(std::vector<std::string> run_ids) noexcept;
   // Anything may have changed: notifications may have been missed.
@@ -54,8 +47,8 @@ class EventFeed {
   bool is_listening() const { return is_listening_.load(); }
 
   struct News {
-    std::vector<CommittedEvents> batch;  // of followed runs, in the order of publishing
-    std::vector<std::string> changed;    // followed runs, may hold doubles
+    std::vector<SharedBatch> batches;  // of followed runs, in the order of publishing
+    std::vector<std::string> changed;  // followed runs, may hold doubles
     bool must_resync = false;
   };
   // All that came since the last call.

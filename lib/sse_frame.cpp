@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 namespace hostler {
 
 void append_frame(std::string& out, int64_t seq, std::string_view type, std::string_view data_json,
@@ -24,19 +22,6 @@ void append_frame(std::string& out, int64_t seq, std::string_view type, std::str
   }
   out.append(",\"created_at\":\"").append(created_at);
   out.append("\"}\n\n");
-}
-
-std::string_view frames_after(std::string_view frames, int64_t after) {
-  constexpr std::string_view begin = "id: ";
-  while (frames.starts_with(begin)) {
-    int64_t seq = 0;
-    std::from_chars(frames.data() + begin.size(), frames.data() + frames.size(), seq);
-    if (seq > after) return frames;
-    size_t end = frames.find("\n\n");
-    if (end == std::string_view::npos) return {};
-    frames.remove_prefix(end + 2);
-  }
-  return {};
 }
 
 }  // namespace hostler

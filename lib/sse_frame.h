@@ -5,7 +5,7 @@
 //   data: {"seq":17,"type":"message.delta","data":{"content":"Hi"},"created_at":"2026-…Z"}\n
 //   \n
 //
-// frames := frame*    as they stand one behind the other; no frame holds an empty line inside
+// No frame holds an empty line inside. Frames one behind the other: lib/event_batch.h.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,6 @@ namespace hostler {
 // members only, becomes a space: it would break the frame apart (HTML standard, section 9.2.6).
 void append_frame(std::string& out, int64_t seq, std::string_view type, std::string_view data_json,
                   std::string_view created_at);
-
-// The rest of consecutive frames behind the event `after`; empty when none is newer.
-std::string_view frames_after(std::string_view frames, int64_t after);
 
 // An event of this type is the last of its run (contract section 4).
 constexpr bool is_terminal_event(std::string_view type) {

@@ -6,6 +6,7 @@
 #include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
 #include "lib/secret_box.h"
+#include "runner/active_run.h"
 #include "runner/event_log.h"
 
 namespace hostler::runner {

@@ -5,9 +5,6 @@
 
 #include "lib/log.h"
 #include "lib/service_notify.h"
-#include "queries/daemon.h"
-#include "queries/health.h"
-#include "queries/settings.h"
 #include "schema_version.h"
 
 namespace hostler::runner {
@@ -15,12 +12,6 @@ namespace {
 
 // Whatever the quick lane is asked is short: when it says nothing for so long, it is replaced.
 constexpr int64_t silence_most_ms = 3'000;
-// The connection that LISTENs is asked every listening_check_ms and must answer so soon. Together
-// less than a sweep's second: notifications that get lost in silence cost no more than a sweep.
-constexpr int64_t listening_silence_most_ms = 600;
-constexpr int64_t registration_retry_ms = 250;
-constexpr int64_t listening_check_ms = 250;
-constexpr int64_t metrics_ms = 15 * 1000;
 constexpr int64_t drain_limit_ms = 15'000;
 constexpr int64_t outbound_limit_ms = 5'000;  // the longest that a captcha's server may take
 
@@ -39,15 +30,6 @@ DatabaseOptions database_options(const Settings& start, std::string application_
 DatabaseOptions events_options(const Settings& start) {
   DatabaseOptions options = database_options(start, "hostler-runner events", 2);
   options.lock_timeout_ms = EventLog::lock_timeout_ms;
-  return options;
-}
-
-// A LISTEN that the server itself gave up would leave a connection that hears nothing: its patience
-// stays longer than ours.
-DatabaseOptions listening_options(const Settings& start) {
-  DatabaseOptions options = database_options(start, "hostler-runner listening", 1);
-  options.answer_timeout_ms = listening_silence_most_ms;
-  options.quick_timeout_ms = 0;
   return options;
 }
 
@@ -72,10 +54,11 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
       db_(loop, database_options(start, "hostler-runner",
                                  static_cast<int>(start.integer("runner.database_connections")))),
       events_db_(loop, events_options(start)),
-      listening_db_(loop, listening_options(start)),
+      notifications_(loop, database_options(start, "hostler-runner listening", 1)),
+      registration_(loop, db_, options_.identity),
       http_(loop, http_options(start)),
       secrets_(std::move(secrets)),
-      settings_(start),
+      settings_(loop, db_, start, secrets_, [this](const Settings& now) { apply(now); }),
       gateway_(std::make_shared<const Gateway>(start, options_.risky_networks)),
       tasks_(loop, log_failure) {}
 
@@ -113,49 +96,62 @@ int Daemon::streams() const {
 }
 
 void Daemon::start() {
-  listening_db_.listen(
-      {"hostler_runs", "hostler_control", "hostler_events", "hostler_settings", "hostler_outbox"},
-      [this](std::string_view channel, std::string_view payload) { on_notify(channel, payload); },
-      [this] { on_listening(); });
+  listen();
   tasks_.add_essential("begin", begin());
 }
 
 Task<void> Daemon::begin() {
-  co_await register_daemon();
+  co_await registration_.until_schema_fits();
+  co_await settings_.read();
+  std::string id = co_await registration_.enter();
+  id_ = std::move(id);
   begin_outbound();
-  events_ = std::make_unique<EventLog>(loop_, events_db_, feed_, id_, [this](const RunPtr& run) {
-    if (queue_) queue_->on_lost(run);
-  });
-  events_->metrics = &metrics_;
-  tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings_);
+  make_parts();
+  begin_tasks();
+  log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.identity.place}});
+  notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}", options_.slots,
+                             schema_version_expected));
+}
+
+void Daemon::make_parts() {
+  auto on_lost = [this](const RunWriterPtr& writer) {
+    if (queue_) queue_->on_lost(writer);
+  };
+  events_ = std::make_unique<EventLog>(loop_, events_db_, feed_, metrics_, id_, on_lost);
+  const LiveSettings& settings = settings_.live();
+  tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings);
   agent_services_ = std::make_unique<AgentServices>(
-      AgentServices{loop_, db_, http_, *events_, secrets_, settings_, *tools_});
-  outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings_}, id_);
+      AgentServices{loop_, db_, http_, *events_, secrets_, settings, *tools_});
+  outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings}, id_);
   RunQueueOptions queue_options{options_.slots, [this] { outbox_->look(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
+  maintenance_ = std::make_unique<Maintenance>(loop_, db_, settings, metrics_);
+}
+
+void Daemon::begin_tasks() {
   tasks_.add_forever("event_log", events_->write_events());
   tasks_.add_forever("step_log", events_->write_steps());
   tasks_.add_forever("claims", queue_->claim_forever());
   tasks_.add_forever("leases", queue_->renew_forever());
   tasks_.add_forever("cancels", queue_->watch_cancels_forever());
-  tasks_.add_forever("listening", watch_listening_forever());
-  maintenance_ = std::make_unique<Maintenance>(loop_, db_, settings_, metrics_);
+  // While notifications do not arrive the stream server looks for itself.
+  auto told = [this](bool is_listening) {
+    feed_.set_listening(is_listening && queue_->is_known_to_others());
+  };
+  tasks_.add_forever("listening", notifications_.check_forever(told));
   maintenance_->begin(tasks_);
-  tasks_.add_forever("metrics", ask_for_metrics_forever());
+  tasks_.add_forever("metrics", metrics_.ask_forever(loop_, db_));
   begin_access_log();
   tasks_.add_forever("mails", outbox_->mails_forever());
   tasks_.add_forever("webhooks", outbox_->webhooks_forever());
-  log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.place}});
-  notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}", options_.slots,
-                             schema_version_expected));
 }
 
 void Daemon::begin_access_log() {
   const Settings& start = settings_.start();
   if (start.text("access_log.dir").empty()) return;
   AccessLogOptions options;
-  options.host = options_.host;
+  options.host = options_.identity.host;
   options.folder = start.text("access_log.dir");
   options.geoip_database = start.text("geoip.database");
   options.gateway = [this] { return gateway_; };
@@ -164,84 +160,41 @@ void Daemon::begin_access_log() {
 }
 
 void Daemon::begin_outbound() {
-  OutboundServices services{loop_,
-                            db_,
-                            secrets_,
-                            settings_,
-                            [this] { return reload_settings(); },
+  OutboundServices services{loop_, db_, secrets_, settings_,
                             [this](OutboundResult result) { metrics_.count_outbound(result); }};
   outbound_ = std::make_unique<OutboundDoor>(std::move(services),
                                              settings_.start().text("outbound.socket"));
   tasks_.add_essential("outbound", outbound_->open_when_free());
 }
 
-// A daemon that is started before Postgres, or before the migration, waits for them.
-Task<void> Daemon::register_daemon() {
-  std::string told;
-  for (;;) {
-    Batch look;
-    look.add(query::schema_version, Params().text(schema_version_expected));
-    BatchOutcome version = co_await db_.attempt_quick(std::move(look));
-    if (!version.error && version.results.at(0).front().boolean("fits")) break;
-    std::string found = version.error ? "" : std::string(version.results.at(0).text());
-    std::string why = version.error ? "database: " + version.error->cause
-                                    : fmt::format("schema version: expected {}, found {}",
-                                                  schema_version_expected, found);
-    if (why != told) {
-      log_warning("daemon_waits", {{"why", why}});
-      notify_service("STATUS=waiting: " + why);
-    }
-    told = why;
-    co_await sleep_ms(loop_, registration_retry_ms);
-  }
-  co_await reload_settings();
-  while (id_.empty()) {
-    Batch batch;
-    batch.add(query::daemon_start, Params()
-                                       .text(options_.host)
-                                       .text(options_.place)
-                                       .text(HOSTLER_VERSION)
-                                       .text(options_.lock_id));
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-    if (!outcome.error) {
-      id_ = outcome.results.at(0).text();
-    } else if (!outcome.is_unknown()) {
-      throw *outcome.error;
-    } else {
-      co_await sleep_ms(loop_, registration_retry_ms);
-    }
-  }
-}
-
-void Daemon::on_notify(std::string_view channel, std::string_view payload) {
-  if (channel == "hostler_runs") {
+void Daemon::listen() {
+  notifications_.on("hostler_runs", [this](std::string_view) {
     if (queue_) queue_->look_for_runs();
-  } else if (channel == "hostler_control") {
+  });
+  notifications_.on("hostler_control", [this](std::string_view run_id) {
     if (queue_) queue_->look_for_cancels();
     if (outbox_) outbox_->look();
     // A run that nobody owned was ended by the API: its followers read that from the table.
-    feed_.changed_elsewhere({std::string(payload)});
-  } else if (channel == "hostler_settings") {
+    feed_.changed_elsewhere({std::string(run_id)});
+  });
+  notifications_.on(StoredSettings::channel, [this](std::string_view) {
     if (outbox_) outbox_->look_at_settings();
     if (outbox_) outbox_->look();
     if (outbound_) outbound_->look_at_settings();
-    tasks_.add(reload_settings());
-  } else if (channel == "hostler_outbox") {
+    settings_.reload();
+  });
+  notifications_.on("hostler_outbox", [this](std::string_view) {
     if (outbox_) outbox_->look();
-  } else if (channel == "hostler_events") {
-    std::vector<std::string> run_ids;
-    while (!payload.empty()) {
-      size_t end = payload.find(' ');
-      run_ids.emplace_back(payload.substr(0, end));
-      payload.remove_prefix(end == std::string_view::npos ? payload.size() : end + 1);
-    }
-    feed_.changed_elsewhere(std::move(run_ids));
-  }
+  });
+  notifications_.on("hostler_events", [this](std::string_view payload) {
+    feed_.changed_elsewhere(EventLog::announced_runs(payload));
+  });
+  notifications_.listen([this] { on_listening(); });
 }
 
 // What was notified while nobody listened is looked up.
 void Daemon::on_listening() {
-  tasks_.add(reload_settings());
+  settings_.reload();
   if (outbound_) outbound_->look_at_settings();
   if (!queue_) return;
   feed_.set_listening(queue_->is_known_to_others());
@@ -252,45 +205,14 @@ void Daemon::on_listening() {
   outbox_->look();
 }
 
-Task<void> Daemon::reload_settings() {
-  Batch batch;
-  batch.add(query::settings_all);
-  BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
-  if (outcome.error) co_return;  // the next connection asks again
-  settings_.apply(outcome.results.at(0), secrets_);
-  std::shared_ptr<const Settings> now = settings_.current();
-  std::optional<CidrList> allowed = CidrList::parse(now->strings("outbound.allow_cidrs"));
+// The settings in force, for those that are told of them; others ask.
+void Daemon::apply(const Settings& now) {
+  std::optional<CidrList> allowed = CidrList::parse(now.strings("outbound.allow_cidrs"));
   if (!allowed) log_error("setting_bad", {{"key", "outbound.allow_cidrs"}});
   http_.allow_cidrs(allowed.value_or(CidrList()));
-  stream_side_.allow_origins(now->strings("http.cors_origins"));
-  gateway_ = std::make_shared<const Gateway>(*now, options_.risky_networks);
+  stream_side_.allow_origins(now.strings("http.cors_origins"));
+  gateway_ = std::make_shared<const Gateway>(now, options_.risky_networks);
   stream_side_.use_gateway(*gateway_);
-}
-
-// A connection that only LISTENs may be dead for hours before anybody knows. Once it is lost it is
-// made anew, and on_listening() looks up what was missed; until then the relay looks for itself.
-Task<void> Daemon::watch_listening_forever() {
-  for (;;) {
-    feed_.set_listening(listening_db_.connected() && queue_->is_known_to_others());
-    if (listening_db_.connected()) {
-      Batch question;
-      question.add(query::listening_check);
-      BatchOutcome outcome = co_await listening_db_.attempt_quick(std::move(question));
-      if (outcome.error) feed_.set_listening(false);
-    }
-    co_await sleep_ms(loop_, listening_check_ms);
-  }
-}
-
-// What no daemon knows by itself. While the database is away the old numbers stay, with their time.
-Task<void> Daemon::ask_for_metrics_forever() {
-  for (;;) {
-    Batch batch;
-    batch.add(query::metrics_facts);
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-    if (!outcome.error) metrics_.take_facts(outcome.results.at(0).front());
-    co_await sleep_ms(loop_, metrics_ms);
-  }
 }
 
 void Daemon::drain(std::function<void()> done) {
@@ -316,15 +238,8 @@ Task<void> Daemon::leave(std::function<void()> done) {
 Task<bool> Daemon::hand_back() {
   co_await queue_->stop();
   co_await outbox_->claims_ended();
-  Batch batch;
-  batch.add(query::daemon_stop, Params().text(id_));
-  BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-  if (outcome.refusal == Refusal::held_up) {
-    Batch rest;
-    rest.add(query::daemon_stop_free, Params().text(id_));
-    outcome = co_await db_.attempt(std::move(rest));
-  }
-  co_return !outcome.error;
+  bool is_left = co_await registration_.leave(id_);
+  co_return is_left;
 }
 
 }  // namespace hostler::runner

@@ -1,5 +1,5 @@
-// The daemon as a whole: its database connections, the run queue, the event log, its duties that
-// come round by themselves. Built by main(), which also owns the relay and the feed.
+// The daemon as a whole: makes its parts, joins them, begins and ends them in their order. Built by
+// main(), which also owns the stream server and the feed.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,17 @@
 #include "lib/gateway.h"
 #include "lib/loop/db.h"
 #include "lib/loop/http_client.h"
-#include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
+#include "lib/loop/stored_settings.h"
 #include "lib/loop/task_set.h"
 #include "lib/secret_box.h"
 #include "runner/access_log/tailer.h"
 #include "runner/delivery/outbox.h"
 #include "runner/event_log.h"
 #include "runner/maintenance/maintenance.h"
+#include "runner/notifications.h"
 #include "runner/outbound/outbound_door.h"
+#include "runner/registration.h"
 #include "runner/run_queue.h"
 #include "runner/runner_metrics.h"
 #include "runner/tools/tool_box.h"
@@ -25,9 +27,7 @@
 namespace hostler::runner {
 
 struct DaemonOptions {
-  std::string host;     // this machine's name; others may have the same
-  std::string place;    // the stream socket's path; held by a file lock,
-  std::string lock_id;  // by which a successor knows who is dead
+  DaemonIdentity identity;
   int slots = 2000;
   RiskyNetworks risky_networks;
 };
@@ -55,28 +55,28 @@ class Daemon {
 
  private:
   Task<void> begin();
-  Task<void> register_daemon();
-  Task<void> watch_listening_forever();
-  Task<void> ask_for_metrics_forever();
-  Task<void> reload_settings();
+  void make_parts();
+  void begin_tasks();
+  void apply(const Settings& now);
   int streams() const;
   void begin_access_log();
   void begin_outbound();
+  void listen();
   Task<void> leave(std::function<void()> done);
   Task<bool> hand_back();
-  void on_notify(std::string_view channel, std::string_view payload);
   void on_listening();
 
   Loop& loop_;
   DaemonOptions options_;
   EventFeed& feed_;
   StreamSide stream_side_;
-  Database db_;            // claims, leases, look-ups
-  Database events_db_;     // the event log's own
-  Database listening_db_;  // LISTENs, and carries nothing else
+  Database db_;         // claims, leases, look-ups
+  Database events_db_;  // the event log's own
+  Notifications notifications_;
+  Registration registration_;
   HttpClient http_;
   SecretBox secrets_;
-  LiveSettings settings_;
+  StoredSettings settings_;
   std::shared_ptr<const Gateway> gateway_;
   RunnerMetrics metrics_;
   std::string id_;

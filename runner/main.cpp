@@ -25,7 +25,7 @@
 #include "lib/unix_listener.h"
 #include "runner/daemon.h"
 #include "runner/lock_file.h"
-#include "sse-relay/relay.h"
+#include "sse-relay/stream_server.h"
 
 namespace hostler::runner {
 namespace {
@@ -62,10 +62,10 @@ std::unique_ptr<MetricsServer> serve_metrics(Loop& loop, const Settings& start, 
   return std::make_unique<MetricsServer>(loop, fd, [&daemon] { return daemon.metrics_text(); });
 }
 
-StreamSide stream_side_of(relay::Relay& relay) {
+StreamSide stream_side_of(relay::StreamServer& relay) {
   StreamSide side;
   side.count = [&relay](RunnerCounts& counts) {
-    relay::RelayCounts now = relay.counts();
+    relay::StreamCounts now = relay.counts();
     counts.streams = now.streams;
     counts.streams_opened = now.opened;
     counts.streams_refused = now.refused;
@@ -109,15 +109,13 @@ int run_daemon(const Settings& start) {
   SecretBox& secrets = std::get<SecretBox>(box);
   RiskyNetworks risky_networks = load_risky_networks(start);
   EventFeed feed;
-  relay::Relay relay(relay::relay_options(start), feed);
+  relay::StreamServer relay(relay::stream_options(start), feed);
   std::thread streams([&relay] { relay.run(); });
 
   {
     Loop loop;
     DaemonOptions options;
-    options.host = host_name();
-    options.place = place;
-    options.lock_id = place_lock.id();
+    options.identity = {host_name(), place, place_lock.id()};
     options.slots = static_cast<int>(start.integer("run.slots"));
     options.risky_networks = std::move(risky_networks);
     Daemon daemon(loop, start, std::move(secrets), feed, options, stream_side_of(relay));

@@ -31,8 +31,8 @@ ModelRequest request_of(AgentServices& services, const RunPtr& run, const Row& r
   bool is_anthropic = row.text("provider_kind") == "anthropic";
   request.endpoint.provider_kind = is_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
   request.endpoint.base_url = row.text("base_url");
-  request.endpoint.model = run->model;
-  request.trace_id = run->trace_id;
+  request.endpoint.model = run->claim.model;
+  request.trace_id = run->claim.trace_id;
   request.endpoint.guarded = row.boolean("is_org_scope");
   request.endpoint.api_key = api_key_of(services, row);
   if (!row.is_null("temperature")) request.temperature = row.number("temperature");
@@ -150,13 +150,13 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   Batch load;
   Params bounded;
   std::shared_ptr<const Settings> settings = services.settings.current();
-  bounded.text(run->id).integer(settings->integer("limit.agent_turns"));
+  bounded.text(run->claim.id).integer(settings->integer("limit.agent_turns"));
   bounded.integer(settings->integer("limit.tool_calls"));
   bounded.integer(settings->integer("limit.run_seconds"));
   load.add(query::run_load, std::move(bounded));
-  load.add(query::run_turns, Params().text(run->id));
-  load.add(query::run_tool_results, Params().text(run->id));
-  load.add(query::run_inputs, Params().text(run->id));
+  load.add(query::run_turns, Params().text(run->claim.id));
+  load.add(query::run_tool_results, Params().text(run->claim.id));
+  load.add(query::run_inputs, Params().text(run->claim.id));
   Results loaded = co_await read_patiently(services, std::move(load));
   Row row = loaded.at(0).front();
 
@@ -166,12 +166,12 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   parts.tools = texts_of(row.text("tools"));
   parts.confirm_tools = texts_of(row.text("confirm_tools"));
   parts.limits = limits_of(row);
-  run->credits_exhausted = row.boolean("credits_exhausted");
+  parts.credits_exhausted = row.boolean("credits_exhausted");
   add_steps(parts, loaded.at(1), loaded.at(2), loaded.at(3));
 
   Batch read_history;
   parts.history_bytes = history_bytes_max(row.integer("context_tokens"));
-  read_history.add(query::run_history, Params().text(run->id).integer(parts.history_bytes));
+  read_history.add(query::run_history, Params().text(run->claim.id).integer(parts.history_bytes));
   Results history = co_await read_patiently(services, std::move(read_history));
   parts.history = history_of(history.at(0));
   co_return parts;

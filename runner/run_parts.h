@@ -55,7 +55,8 @@ struct RunParts {
   std::vector<FinishedTurn> turns;
   std::map<CallKey, ToolResult> results;
   std::map<CallKey, HumanInput> inputs;
-  int64_t last_step_seq = 1;  // events behind it belong to a step that is done again
+  int64_t last_step_seq = 1;       // events behind it belong to a step that is done again
+  bool credits_exhausted = false;  // when it was begun
 
   bool has_result(int turn, const std::string& call_id) const {
     return results.contains({turn, call_id});

@@ -27,6 +27,24 @@ void log_refused(const char* event, const BatchOutcome& outcome) {
   log_error(event, {{"cause", outcome.error->cause}});
 }
 
+Claim claim_of(const Row& row) {
+  Claim claim;
+  claim.id = row.text("id");
+  claim.org_id = row.text("org_id");
+  claim.thread_id = row.text("thread_id");
+  claim.persona_id = row.text("persona_id");
+  claim.model = row.text("model");
+  claim.source = row.text("source");
+  claim.trace_id = row.text("trace_id");
+  claim.epoch = row.integer("epoch");
+  claim.crash_count = static_cast<int>(row.integer("crash_count"));
+  claim.take_overs = static_cast<int>(row.integer("take_overs"));
+  claim.worked_ms = row.integer("worked_ms");
+  claim.after_input = row.boolean("after_input");
+  claim.last_seq = row.integer("last_seq");
+  return claim;
+}
+
 }  // namespace
 
 RunQueue::RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id,
@@ -49,11 +67,6 @@ void RunQueue::look_for_cancels() {
   cancels_bell_.notify();
 }
 
-Task<bool> RunQueue::next_bell(Signal& bell) {
-  co_await bell.wait();
-  co_return true;
-}
-
 // Bells come as fast as the platform starts runs: they bring claims, and never put off the sweep.
 Task<void> RunQueue::claim_forever() {
   int64_t sweep_due_ms = services_.loop.now_ms() + sweep_ms;
@@ -61,8 +74,7 @@ Task<void> RunQueue::claim_forever() {
     // Without a free slot nothing can be taken; a run that ends rings.
     int64_t wait_ms = free_slots() > 0 ? sweep_due_ms - services_.loop.now_ms() : sweep_ms;
     if (!claim_again_ && wait_ms > 0) {
-      Task<bool> bell = next_bell(runs_bell_);
-      co_await with_timeout(services_.loop, std::move(bell), wait_ms);
+      co_await runs_bell_.wait_for(services_.loop, wait_ms);
     }
     claim_again_ = false;
     if (free_slots() > 0 && services_.loop.now_ms() >= sweep_due_ms) {
@@ -97,35 +109,21 @@ Task<bool> RunQueue::start_claimed(const Statement& statement) {
 }
 
 void RunQueue::start(const Row& row) {
-  RunPtr run = std::make_shared<ActiveRun>();
-  run->id = row.text("id");
-  run->org_id = row.text("org_id");
-  run->thread_id = row.text("thread_id");
-  run->persona_id = row.text("persona_id");
-  run->model = row.text("model");
-  run->source = row.text("source");
-  run->trace_id = row.text("trace_id");
-  run->epoch = row.integer("epoch");
-  run->crash_count = static_cast<int>(row.integer("crash_count"));
-  run->take_overs = static_cast<int>(row.integer("take_overs"));
-  run->worked_ms = row.integer("worked_ms");
-  run->cancel_requested = row.boolean("is_cancelled");
-  run->cancel_reason = row.text("cancel_reason");
-  run->after_input = row.boolean("after_input");
-  run->last_seq = row.integer("last_seq");
-  run->committed_seq = run->last_seq;
+  RunPtr run = std::make_shared<ActiveRun>(services_.events.open(claim_of(row)));
+  if (row.boolean("is_cancelled")) run->cancel_reason = row.text("cancel_reason");
+  const std::string& run_id = run->claim.id;
   // A run that is claimed anew while its old coroutine still lives: the old one is lost. One that
   // ended in this turn of the loop still has its name.
-  auto place = active_.find(run->id);
+  auto place = active_.find(run_id);
   if (place != active_.end()) {
-    place->second->is_lost = true;
+    place->second->writer->abandon();
     active_.erase(place);
   }
-  tasks_.erase(run->id);
-  given_up_.erase(run->id);
-  active_.emplace(run->id, run);
+  tasks_.erase(run_id);
+  given_up_.erase(run_id);
+  active_.emplace(run_id, run);
   ++claimed_;
-  tasks_.add(run->id, supervise(run));
+  tasks_.add(run_id, supervise(run));
 }
 
 Task<void> RunQueue::supervise(RunPtr run) {
@@ -137,24 +135,25 @@ Task<void> RunQueue::supervise(RunPtr run) {
 // given up: on_lost() hears of it, its lease lapses, and crash_count decides how often it may.
 void RunQueue::conclude(const RunPtr& run, bool has_ended) {
   if (!has_ended) {
-    services_.events.lose(run);
+    services_.events.lose(run->writer);
     return;
   }
-  auto place = active_.find(run->id);
+  auto place = active_.find(run->claim.id);
   if (place != active_.end() && place->second == run) active_.erase(place);
   options_.on_ended();
   look_for_runs();
 }
 
-void RunQueue::on_lost(const RunPtr& run) {
-  auto place = active_.find(run->id);
-  if (place != active_.end() && place->second != run) return;
+void RunQueue::on_lost(const RunWriterPtr& writer) {
+  const Claim& lost = writer->claim();
+  auto place = active_.find(lost.id);
+  if (place != active_.end() && place->second->writer != writer) return;
   // Ours still when what it wrote was refused: nobody works at it, so its lease is to lapse.
-  given_up_.insert(run->id);
+  given_up_.insert(lost.id);
   if (place == active_.end()) return;
   ++lost_;
-  log_warning("run_lost", {{"run_id", run->id}, {"trace_id", run->trace_id}});
-  tasks_.erase(run->id);
+  log_warning("run_lost", {{"run_id", lost.id}, {"trace_id", lost.trace_id}});
+  tasks_.erase(lost.id);
   active_.erase(place);
   look_for_runs();
 }
@@ -210,7 +209,7 @@ Task<void> RunQueue::renew_once() {
                      now_ms - heartbeat_at_ms_ > silence_most_ms;
   if (was_unknown) known_from_ms_ = now_ms + others_notice_ms;
   heartbeat_at_ms_ = now_ms;
-  services_.events.others_alive = outcome.results.at(2).front().integer("others") > 0;
+  services_.events.set_others_alive(outcome.results.at(2).front().integer("others") > 0);
   std::unordered_map<std::string, int64_t> strays =
       take_renewed(outcome.results.at(0), std::move(before), given_up);
   co_await release_strays(std::move(strays));
@@ -227,7 +226,7 @@ std::unordered_map<std::string, int64_t> RunQueue::take_renewed(
     int64_t epoch = renewed[i].integer("epoch");
     if (!given_up.empty()) owned.insert(run_id);
     auto place = before.find(run_id);
-    bool is_ours = place != before.end() && place->second->epoch == epoch;
+    bool is_ours = place != before.end() && place->second->claim.epoch == epoch;
     bool is_known = is_ours || active_.contains(run_id) || given_up_.contains(run_id);
     if (!is_known) strays.emplace(run_id, epoch);
     if (is_ours) before.erase(place);
@@ -237,11 +236,12 @@ std::unordered_map<std::string, int64_t> RunQueue::take_renewed(
   }
   for (auto& [run_id, run] : before) {
     // A run whose ending is being written is no loss.
-    if (run->is_ending || run->is_lost) continue;
+    RunWriterPtr writer = run->writer;
+    if (writer->is_ending() || writer->is_lost()) continue;
     auto place = active_.find(run_id);
     if (place == active_.end() || place->second != run) continue;
-    run->is_lost = true;
-    on_lost(run);
+    writer->abandon();
+    on_lost(writer);
   }
   return strays;
 }
@@ -274,8 +274,7 @@ bool RunQueue::is_known_to_others() const {
 Task<void> RunQueue::watch_cancels_forever() {
   while (!is_stopping_) {
     if (!cancels_again_) {
-      Task<bool> bell = next_bell(cancels_bell_);
-      co_await with_timeout(services_.loop, std::move(bell), sweep_ms);
+      co_await cancels_bell_.wait_for(services_.loop, sweep_ms);
     }
     cancels_again_ = false;
     if (!active_.empty()) co_await cancel_requested();
@@ -292,12 +291,11 @@ Task<void> RunQueue::cancel_requested() {
     auto place = active_.find(std::string(asked[i].text("id")));
     if (place == active_.end()) continue;
     RunPtr run = place->second;
-    if (run->cancel_requested || run->is_ending) continue;
-    run->cancel_requested = true;
+    if (run->cancel_reason || run->writer->is_ending()) continue;
     run->cancel_reason = asked[i].text("cancel_reason");
     // Destroying the task closes the model's connection; what was streamed is in the run.
-    tasks_.erase(run->id);
-    tasks_.add(run->id, cancel(run));
+    tasks_.erase(run->claim.id);
+    tasks_.add(run->claim.id, cancel(run));
   }
 }
 

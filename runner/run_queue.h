@@ -32,7 +32,7 @@ class RunQueue {
   // From LISTEN: new runs, control requests; and after each (re)connection, everything.
   void look_for_runs();
   void look_for_cancels();
-  void on_lost(const RunPtr& run);
+  void on_lost(const RunWriterPtr& writer);
 
   // Ends every coroutine, flushes what they had appended, waits for what is on its way.
   // The runs are handed back with the daemon's registration.
@@ -61,7 +61,6 @@ class RunQueue {
       const std::vector<std::string>& given_up);
   Task<void> release_strays(std::unordered_map<std::string, int64_t> strays);
   Task<void> cancel_requested();
-  Task<bool> next_bell(Signal& bell);
 
   AgentServices& services_;
   TaskSet& tasks_;

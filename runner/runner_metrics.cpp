@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/loop/wait.h"
+#include "queries/daemon.h"
 #include "runner/maintenance/jobs.h"
 #include "schema_version.h"
 
@@ -15,6 +17,8 @@ namespace hostler::runner {
 namespace {
 
 using enum MetricType;
+
+constexpr int64_t ask_every_ms = 15 * 1000;
 
 // Rows of one name stand together; the last member says where the value is read.
 template <class Source>
@@ -244,6 +248,16 @@ void RunnerMetrics::count_outbound(OutboundResult result) {
 
 void RunnerMetrics::count_maintenance_failure(size_t job) {
   metrics_.seat(0).count(maintenance_failures, job);
+}
+
+Task<void> RunnerMetrics::ask_forever(Loop& loop, Database& db) {
+  for (;;) {
+    Batch batch;
+    batch.add(query::metrics_facts);
+    BatchOutcome outcome = co_await db.attempt(std::move(batch));
+    if (!outcome.error) take_facts(outcome.results.at(0).front());
+    co_await sleep_ms(loop, ask_every_ms);
+  }
 }
 
 void RunnerMetrics::take_facts(const Row& facts) {

@@ -6,9 +6,11 @@
 #include <string>
 
 #include "lib/loop/db.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
 #include "lib/metrics.h"
-#include "runner/active_run.h"
 #include "runner/outbound/tunnel.h"
+#include "runner/run_steps.h"
 
 namespace hostler::runner {
 
@@ -47,11 +49,15 @@ class RunnerMetrics {
   void count_outbound(OutboundResult result);
   // job: its place in maintenance_jobs().
   void count_maintenance_failure(size_t job);
-  // Of the whole installation, as query::metrics_facts answers: every daemon says the same.
-  void take_facts(const Row& facts);
+  // Asks for what no daemon knows by itself, for ever. While the database is away the old numbers
+  // stay, with their time.
+  Task<void> ask_forever(Loop& loop, Database& db);
   std::string prometheus_text(const RunnerCounts& counts);
 
  private:
+  // Of the whole installation, as query::metrics_facts answers: every daemon says the same.
+  void take_facts(const Row& facts);
+
   Metrics metrics_;
 };
 

@@ -12,8 +12,7 @@
 namespace hostler::runner {
 namespace {
 
-void commit_outcome(AgentServices& services, const RunPtr& run, RunParts& parts,
-                    ToolRecord record) {
+void commit_outcome(const RunPtr& run, RunParts& parts, ToolRecord record) {
   JsonWriter data;
   data.begin_object();
   data.member("tool_call_id", record.call.id).member("tool_name", record.call.name);
@@ -29,7 +28,7 @@ void commit_outcome(AgentServices& services, const RunPtr& run, RunParts& parts,
   }
   data.member("duration_ms", record.duration_ms).end_object();
   parts.results.emplace(CallKey{record.turn, record.call.id}, std::move(result));
-  services.events.commit_tool(run, std::move(record), data.take());
+  run->writer->commit_tool(std::move(record), data.take());
 }
 
 ToolRecord record_of(int turn, const ToolCall& call, ToolOutcome outcome, int64_t duration_ms) {
@@ -44,11 +43,11 @@ ToolRecord record_of(int turn, const ToolCall& call, ToolOutcome outcome, int64_
 }
 
 Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int turn, ToolCall call) {
-  ToolContext context{run->id, run->org_id, run->trace_id};
+  ToolContext context{run->claim.id, run->claim.org_id, run->claim.trace_id};
   int64_t start_ms = services.loop.now_ms();
   ToolOutcome outcome = co_await services.tools.call(context, call);
   int64_t duration_ms = services.loop.now_ms() - start_ms;
-  commit_outcome(services, run, parts, record_of(turn, call, std::move(outcome), duration_ms));
+  commit_outcome(run, parts, record_of(turn, call, std::move(outcome), duration_ms));
 }
 
 Task<void> run_side_by_side(AgentServices& services, RunPtr run, RunParts& parts, int turn,
@@ -63,7 +62,7 @@ Task<void> run_side_by_side(AgentServices& services, RunPtr run, RunParts& parts
   }
   co_await tasks.ended();
   if (broke) std::rethrow_exception(broke);
-  co_await services.events.committed(run);
+  co_await run->writer->committed();
 }
 
 bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall& call) {
@@ -93,8 +92,8 @@ Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   WaitRecord record;
   record.request_json = data.take();
   record.wait_seconds = services.settings.current()->integer("run.input_seconds");
-  services.events.wait(run, std::move(shown), std::move(record));
-  co_await services.events.committed(run);
+  run->writer->wait(std::move(shown), std::move(record));
+  co_await run->writer->committed();
 }
 
 // What a human's answer makes of the call: its outcome, or nothing when it is to be made, with the
@@ -143,7 +142,7 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
       if (!outcome) outcome = services.tools.refuse(call, parts.tools);
     }
     if (outcome) {
-      commit_outcome(services, run, parts, record_of(turn.turn, call, std::move(*outcome), 0));
+      commit_outcome(run, parts, record_of(turn.turn, call, std::move(*outcome), 0));
     } else if (!is_answered && needs_human(services, parts, call)) {
       unanswered.push_back(std::move(call));
     } else {

@@ -2,10 +2,7 @@
 #include "sse-relay/event_pages.h"
 
 #include <memory>
-#include <string>
 #include <utility>
-
-#include "lib/sse_frame.h"
 
 namespace hostler::relay {
 namespace {
@@ -22,28 +19,21 @@ Params page_params(const std::vector<UuidBytes>& run_ids, const std::vector<int6
   return params;
 }
 
-std::vector<EventPage> pages_of(const Result& rows, size_t runs) {
-  std::vector<EventPage> pages(runs);
+std::vector<EventPage> pages_of(const Result& rows, const std::vector<std::string>& run_ids) {
+  std::vector<EventPage> pages;
   int at = 0;
-  for (size_t number = 0; number < runs; ++number) {
-    EventPage& page = pages[number];
-    std::string frames;
+  for (const std::string& run_id : run_ids) {
+    auto events = std::make_shared<EventBatch>(run_id);
     bool has_next = false;
     int begin = at;
-    for (; at < rows.size(); ++at) {
+    auto number = static_cast<int64_t>(pages.size()) + 1;
+    for (; at < rows.size() && rows[at].integer("number") == number; ++at) {
       Row row = rows[at];
-      if (row.integer("number") != static_cast<int64_t>(number) + 1) break;
-      int64_t seq = row.integer("seq");
-      std::string_view data = row.text("data");
-      std::string_view type = row.text("type");
-      append_frame(frames, seq, type, data, row.text("created_at"));
-      if (at == begin) page.events.first_seq = seq;
-      page.events.last_seq = seq;
-      page.events.is_final = is_terminal_event(type);
+      events->append(row.integer("seq"), row.text("type"), row.text("data"),
+                     row.text("created_at"));
       has_next = row.boolean("has_next");
     }
-    page.is_full = has_next || at - begin >= rows_max;
-    page.events.frames = std::make_shared<const std::string>(std::move(frames));
+    pages.push_back({std::move(events), has_next || at - begin >= rows_max});
   }
   return pages;
 }

@@ -3,16 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "lib/event_batch.h"
 #include "lib/ids.h"
 #include "lib/loop/db.h"
-#include "sse-relay/run_channel.h"
 
 namespace hostler::relay {
 
 struct EventPage {
-  Chunk events;          // none: last_seq is 0
+  SharedBatch events;    // may be empty
   bool is_full = false;  // there may be more behind it
 };
 
@@ -20,6 +21,6 @@ struct EventPage {
 Params page_params(const std::vector<UuidBytes>& run_ids, const std::vector<int64_t>& afters);
 
 // The pages of its answer, one for each run that was asked for, in that order.
-std::vector<EventPage> pages_of(const Result& rows, size_t runs);
+std::vector<EventPage> pages_of(const Result& rows, const std::vector<std::string>& run_ids);
 
 }  // namespace hostler::relay

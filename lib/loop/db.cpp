@@ -73,20 +73,11 @@ struct Database::State {
     while (!connection.ready()) {
       connection.connect();
       if (connection.ready()) break;
-      Task<bool> change = changed(connection);
       int64_t rest_ms = deadline_ms - loop.now_ms();
       if (rest_ms <= 0) co_return false;
-      std::optional<bool> happened = co_await with_timeout(loop, std::move(change), rest_ms);
+      bool happened = co_await connection.changed().wait_for(loop, rest_ms);
       if (!happened) co_return false;
     }
-    co_return true;
-  }
-  Task<bool> changed(PgConnection& connection) {
-    co_await connection.changed().wait();
-    co_return true;
-  }
-  Task<bool> next_freed() {
-    co_await freed.wait();
     co_return true;
   }
 
@@ -101,11 +92,10 @@ struct Database::State {
 
   Task<Wait<PgConnection*>> acquire(int64_t deadline_ms) {
     while (free.empty() && own.size() >= static_cast<size_t>(options.own_connections_max)) {
-      Task<bool> change = next_freed();
       int64_t rest_ms = deadline_ms - loop.now_ms();
       if (rest_ms <= 0) co_return std::nullopt;
       Waiting counted(waiting);
-      std::optional<bool> happened = co_await with_timeout(loop, std::move(change), rest_ms);
+      bool happened = co_await freed.wait_for(loop, rest_ms);
       if (!happened) co_return std::nullopt;
     }
     if (free.empty()) {

@@ -126,11 +126,23 @@ struct BatchOutcome {
   bool is_unknown() const { return error && error->code == ErrorCode::database_unavailable; }
 };
 
+// Where the result of one statement will be among those of its batch.
+class Answer {
+ public:
+  const Result& in(const Results& results) const { return results.at(index_); }
+
+ private:
+  friend class Batch;
+  explicit Answer(size_t index) : index_(index) {}
+  size_t index_;
+};
+
 class Batch {
  public:
   Batch& add(BoundStatement statement);
   Batch& add(const Statement& statement, Params params = {});
   Batch& add(Batch others);
+  Answer last_answer() const { return Answer(items_.size() - 1); }  // of what was added last
   bool empty() const { return items_.empty(); }
   using Item = BoundStatement;
   const std::vector<BoundStatement>& items() const { return items_; }

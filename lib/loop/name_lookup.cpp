@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <uv.h>
 
-#include <coroutine>
 #include <memory>
 
 #include "lib/loop/wait.h"
@@ -16,23 +15,8 @@ namespace {
 struct Lookup {
   uv_getaddrinfo_t request;
   std::vector<IpAddress> addresses;
-  std::coroutine_handle<> caller;         // null once nobody waits
   std::shared_ptr<Lookup> while_it_runs;  // keeps itself
-  bool is_done = false;
-};
-
-class LookupAwaiter {
- public:
-  explicit LookupAwaiter(std::shared_ptr<Lookup> lookup) : lookup_(std::move(lookup)) {}
-  ~LookupAwaiter() { lookup_->caller = nullptr; }
-  LookupAwaiter(const LookupAwaiter&) = delete;
-  LookupAwaiter& operator=(const LookupAwaiter&) = delete;
-  bool await_ready() const noexcept { return lookup_->is_done; }
-  void await_suspend(std::coroutine_handle<> caller) { lookup_->caller = caller; }
-  void await_resume() const noexcept {}
-
- private:
-  std::shared_ptr<Lookup> lookup_;
+  Signal answered;
 };
 
 void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) {
@@ -42,14 +26,7 @@ void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) {
     if (address) lookup->addresses.push_back(*address);
   }
   uv_freeaddrinfo(found);
-  lookup->is_done = true;
-  if (lookup->caller) lookup->caller.resume();
-}
-
-Task<bool> answered(std::shared_ptr<Lookup> lookup) {
-  LookupAwaiter awaiter(lookup);
-  co_await awaiter;
-  co_return true;
+  lookup->answered.notify();
 }
 
 }  // namespace
@@ -65,8 +42,7 @@ Task<std::vector<IpAddress>> look_up_name(Loop& loop, std::string host, int64_t 
     lookup->while_it_runs.reset();
     co_return std::vector<IpAddress>();
   }
-  Task<bool> answer = answered(lookup);
-  std::optional<bool> in_time = co_await with_timeout(loop, std::move(answer), limit_ms);
+  bool in_time = co_await lookup->answered.wait_for(loop, limit_ms);
   if (!in_time) co_return std::vector<IpAddress>();
   co_return lookup->addresses;
 }

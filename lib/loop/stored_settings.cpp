@@ -1,67 +1,76 @@
 // See lib/loop/stored_settings.h.
 #include "lib/loop/stored_settings.h"
 
-#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "lib/log.h"
+#include "queries/settings.h"
 
 namespace hostler {
 namespace {
 
-constexpr int64_t wait_ms = 2500;
 constexpr int64_t retry_ms = 1000;
-constexpr const char* task_name = "settings";
+constexpr const char* reading = "settings";
+
+void log_failure(const std::string&, const std::exception_ptr& failure) {
+  log_error("settings_not_read", {{"cause", cause_of(failure)}});
+}
 
 }  // namespace
 
-StoredSettings::StoredSettings(Loop& loop, Database& database, const Statement& read,
-                               const Settings& configured, const SecretBox& secret_box,
-                               std::function<void()> on_change)
+StoredSettings::StoredSettings(Loop& loop, Database& db, const Settings& start,
+                               const SecretBox& secrets,
+                               std::function<void(const Settings&)> on_read)
     : loop_(loop),
-      database_(database),
-      read_(read),
-      secret_box_(secret_box),
-      on_change_(std::move(on_change)),
-      live_(configured),
-      again_(loop, [this] { begin_reading(); }),
-      reading_(loop, [this](const std::string&, const std::exception_ptr& failure) {
-        // While Postgres is away the connection tells. Else the schema is older than this program,
-        // most likely, and about to be migrated.
-        if (database_.connected()) log_error("settings_not_read", {{"cause", cause_of(failure)}});
-        again_.restart(retry_ms);
-      }) {
-  auto reload = [this] { begin_reading(); };
-  database_.listen(
-      {"hostler_settings"}, [reload](std::string_view, std::string_view) { reload(); }, reload);
+      db_(db),
+      secrets_(secrets),
+      on_read_(std::move(on_read)),
+      live_(start),
+      tasks_(loop, log_failure) {}
+
+void StoredSettings::listen() {
+  db_.listen(
+      {channel}, [this](std::string_view, std::string_view) { reload(); }, [this] { reload(); });
 }
 
-void StoredSettings::begin_reading() {
-  reading_.erase(task_name);  // what it reads may be older than the change
-  reading_.add(task_name, read_all());
+void StoredSettings::reload() {
+  tasks_.erase(reading);  // what it reads may be older than the news
+  tasks_.add(reading, read_until_it_succeeds());
 }
 
-Task<void> StoredSettings::read_all() {
-  Result stored = co_await database_.quick(read_);
-  live_.apply(stored, secret_box_);
+// Those of before would stay for ever.
+Task<void> StoredSettings::read_until_it_succeeds() {
+  for (;;) {
+    bool is_done = co_await read();
+    if (is_done) co_return;
+    co_await sleep_ms(loop_, retry_ms);
+  }
+}
+
+Task<bool> StoredSettings::read() {
+  Batch batch;
+  batch.add(query::settings_all);
+  BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
+  if (outcome.error) {
+    // While Postgres is away the connection tells. Else the schema is older than this program, most
+    // likely, and about to be migrated.
+    if (db_.connected()) log_error("settings_not_read", {{"cause", outcome.error->cause}});
+    co_return false;
+  }
+  live_.apply(outcome.results.at(0), secrets_);
+  on_read_(*live_.current());
   are_read_ = true;
-  on_change_();
-  were_read_.notify();
-}
-
-Task<bool> StoredSettings::next_reading() {
-  co_await were_read_.wait();
+  read_.notify();
   co_return true;
 }
 
-Task<void> StoredSettings::until_read() {
-  if (are_read_) co_return;
-  Task<bool> next = next_reading();
-  std::optional<bool> read = co_await with_timeout(loop_, std::move(next), wait_ms);
-  if (read) co_return;
-  Error error(ErrorCode::database_unavailable, "Try again in a moment.", "settings were not read");
-  error.retry_after_s = 1;
-  throw error;
+Task<bool> StoredSettings::until_read(int64_t limit_ms) {
+  int64_t due_ms = loop_.now_ms() + limit_ms;
+  while (!are_read_ && loop_.now_ms() < due_ms) {
+    co_await read_.wait_for(loop_, due_ms - loop_.now_ms());
+  }
+  co_return are_read_;
 }
 
 }  // namespace hostler

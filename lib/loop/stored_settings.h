@@ -1,8 +1,8 @@
-// The stored settings of a process: read when the connection comes up and whenever an administrator
-// changes one (NOTIFY hostler_settings), again and again until that succeeds. One for each worker of
-// the pool, and for the daemon.
+// The settings in force while a program runs, kept as the database has them: read when it connects
+// and whenever one is changed, again and again until that succeeds. One a program or worker.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -12,42 +12,51 @@
 #include "lib/loop/task.h"
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
+#include "lib/secret_box.h"
+#include "lib/settings.h"
 
 namespace hostler {
 
 class StoredSettings {
  public:
-  // read: query::settings_all. on_change is called after each reading. What it refers to outlives
-  // this.
-  StoredSettings(Loop& loop, Database& database, const Statement& read, const Settings& configured,
-                 const SecretBox& secret_box, std::function<void()> on_change);
+  // What is notified when a setting was changed.
+  static constexpr const char* channel = "hostler_settings";
+
+  // on_read hears of what is in force from now on, after each reading; it calls nothing here. All
+  // outlive this.
+  StoredSettings(Loop& loop, Database& db, const Settings& start, const SecretBox& secrets,
+                 std::function<void(const Settings&)> on_read);
   StoredSettings(const StoredSettings&) = delete;
   StoredSettings& operator=(const StoredSettings&) = delete;
 
-  // In force now; whoever works keeps it for one piece of work.
-  std::shared_ptr<const Settings> current() const { return live_.current(); }
-  // What file and environment say, without the stored ones.
-  const Settings& configured() const { return live_.start(); }
-  // Whether they were read since the process began: before that nobody may rely on them.
+  // Has the database listen for changes, and nothing else. Before its first batch. Who listens to
+  // more calls reload() after each notification and each new connection.
+  void listen();
+  void reload();
+  // Reads them once, now. False, and nothing changed, when the database does not answer.
+  Task<bool> read();
+
+  // Whether they were read since the program began; before that nobody may rely on them.
   bool are_read() const { return are_read_; }
-  // Throws database_unavailable after 2.5 s.
-  Task<void> until_read();
+  // False when they are not within the limit.
+  Task<bool> until_read(int64_t limit_ms);
+
+  std::shared_ptr<const Settings> current() const { return live_.current(); }
+  // What holds without the database.
+  const Settings& start() const { return live_.start(); }
+  const LiveSettings& live() const { return live_; }
 
  private:
-  void begin_reading();
-  Task<void> read_all();
-  Task<bool> next_reading();
+  Task<void> read_until_it_succeeds();
 
   Loop& loop_;
-  Database& database_;
-  const Statement& read_;
-  const SecretBox& secret_box_;
-  std::function<void()> on_change_;
+  Database& db_;
+  const SecretBox& secrets_;
+  std::function<void(const Settings&)> on_read_;
   LiveSettings live_;
   bool are_read_ = false;
-  Signal were_read_;
-  Timer again_;
-  TaskSet reading_;
+  Signal read_;
+  TaskSet tasks_;  // first to go: looks at everything above
 };
 
 }  // namespace hostler

@@ -73,6 +73,12 @@ class Signal {
       next = previous = nullptr;
     }
   };
+  void add(Link& last, std::coroutine_handle<> caller) {
+    last.caller = caller;
+    last.previous = ring_.previous;
+    last.next = &ring_;
+    last.previous->next = last.next->previous = &last;
+  }
   class Waiter : Link {
    public:
     explicit Waiter(Signal& signal) : signal_(signal) {}
@@ -80,23 +86,50 @@ class Signal {
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
     bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<> waiting) {
-      caller = waiting;
-      previous = signal_.ring_.previous;
-      next = &signal_.ring_;
-      previous->next = this;
-      next->previous = this;
-    }
+    void await_suspend(std::coroutine_handle<> waiting) { signal_.add(*this, waiting); }
     void await_resume() const noexcept {}
 
    private:
     Signal& signal_;
   };
-  friend class Waiter;
+  class TimedWaiter : Link {
+   public:
+    TimedWaiter(Signal& signal, Loop& loop, int64_t limit_ms)
+        : signal_(signal), limit_ms_(limit_ms), timer_(loop, [this] { expire(); }) {}
+    ~TimedWaiter() { unlink(); }
+    TimedWaiter(const TimedWaiter&) = delete;
+    TimedWaiter& operator=(const TimedWaiter&) = delete;
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> waiting) {
+      signal_.add(*this, waiting);
+      timer_.restart(limit_ms_);
+    }
+    bool await_resume() {
+      timer_.cancel();
+      return !is_late_;
+    }
+
+   private:
+    void expire() {
+      is_late_ = true;
+      unlink();
+      caller.resume();
+    }
+    Signal& signal_;
+    int64_t limit_ms_;
+    bool is_late_ = false;
+    Timer timer_;
+  };
   Link ring_;
 
  public:
   Waiter wait() { return Waiter(*this); }  // co_await signal.wait();
+  // False: the limit passed first. bool came = co_await signal.wait_for(loop, 2000);
+  Task<bool> wait_for(Loop& loop, int64_t limit_ms) {
+    TimedWaiter waiter(*this, loop, limit_ms);
+    bool came = co_await waiter;
+    co_return came;
+  }
 };
 
 // The task's result, or nothing when the limit passed first: then the task is cancelled.

@@ -53,16 +53,8 @@ Task<void> Outbox::claims_ended() {
   while (claims_ > 0) co_await claim_ended_.wait();
 }
 
-Task<bool> Outbox::next_bell(Signal& bell) {
-  co_await bell.wait();
-  co_return true;
-}
-
 Task<void> Outbox::wait_for(Signal& bell, bool& again) {
-  if (!again) {
-    Task<bool> rung = next_bell(bell);
-    co_await with_timeout(services_.loop, std::move(rung), sweep_ms);
-  }
+  if (!again) co_await bell.wait_for(services_.loop, sweep_ms);
   again = false;
 }
 

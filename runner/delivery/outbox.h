@@ -47,7 +47,6 @@ class Outbox {
   }
 
  private:
-  Task<bool> next_bell(Signal& bell);
   Task<void> wait_for(Signal& bell, bool& again);
   Task<void> read_mail_settings();
   Task<BatchOutcome> claim(Batch batch);

@@ -8,19 +8,19 @@
 
 #include <cerrno>
 #include <cstring>
-#include <optional>
 
 #include "lib/loop/wait.h"
 
 namespace hostler::runner {
 namespace {
 
-Task<bool> until_writable(Loop& loop, int fd) {
+// False: the limit passed first.
+Task<bool> until_writable(Loop& loop, int fd, int64_t limit_ms) {
   Signal ready;
   FdWatch watch(loop, fd, [&ready](bool, bool) { ready.notify(); });
   watch.watch(false, true);
-  co_await ready.wait();
-  co_return true;
+  bool is_writable = co_await ready.wait_for(loop, limit_ms);
+  co_return is_writable;
 }
 
 int begin_connect(int fd, const IpAddress& address, int port) {
@@ -58,8 +58,7 @@ Task<Dialled> dial(Loop& loop, IpAddress address, int port, int64_t limit_ms) {
   }
   dialled.cause = begin_connect(fd.get(), address, port);
   if (dialled.cause == EINPROGRESS) {
-    Task<bool> waiting = until_writable(loop, fd.get());
-    std::optional<bool> in_time = co_await with_timeout(loop, std::move(waiting), limit_ms);
+    bool in_time = co_await until_writable(loop, fd.get(), limit_ms);
     socklen_t length = sizeof dialled.cause;
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &dialled.cause, &length);
     if (!in_time) dialled.cause = ETIMEDOUT;

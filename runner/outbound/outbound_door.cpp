@@ -109,7 +109,7 @@ Task<Admission> OutboundDoor::judge(SocksTarget target) {
 // False, and nothing changed, when the database does not answer.
 Task<bool> OutboundDoor::read_destinations() {
   destinations_known_ = true;  // a change while they are read makes it false again
-  co_await services_.reload_settings();
+  co_await services_.settings.read();
   Batch batch;
   batch.add(query::email_config_load);
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "lib/loop/db.h"
-#include "lib/loop/live_settings.h"
 #include "lib/loop/loop.h"
+#include "lib/loop/stored_settings.h"
 #include "lib/loop/task.h"
 #include "lib/secret_box.h"
 #include "runner/outbound/socks_request.h"
@@ -23,8 +23,7 @@ struct OutboundServices {
   Loop& loop;
   Database& db;
   const SecretBox& secrets;
-  LiveSettings& settings;
-  std::function<Task<void>()> reload_settings;  // from the database, when it answers
+  StoredSettings& settings;
   std::function<void(OutboundResult)> count;
 };
 

@@ -48,7 +48,7 @@ std::vector<Sample> samples() {
       {"sql_in_string", "fcgi/a.cpp", "run(\"BEGIN\");", "say(\"beginning\");"},
       {"wrong_arrow", "fcgi/a.cpp", "#include \"runner/run_queue.h\"\n",
        "#include \"lib/loop/db.h\"\n"},
-      {"wrong_arrow", "runner/a.cpp", "#include \"sse-relay/relay.h\"\n",
+      {"wrong_arrow", "runner/a.cpp", "#include \"sse-relay/stream_server.h\"\n",
        "#include \"queries/runs.h\"\n"},
       {"wrong_arrow", "lib/a.cpp", "#include \"fcgi/request.h\"\n",
        "#include \"lib/loop/task.h\"\n"},

@@ -20,8 +20,7 @@
 
 #include "lib/crypto.h"
 #include "lib/event_feed.h"
-#include "lib/sse_frame.h"
-#include "sse-relay/relay.h"
+#include "sse-relay/stream_server.h"
 #include "tests/support/database.h"
 #include "tests/support/run_world.h"
 #include "tests/support/stream_client.h"
@@ -31,7 +30,7 @@ namespace hostler::testing_support {
 class StreamStage {
  public:
   // The options' moments are short ones already; change may lengthen them.
-  explicit StreamStage(const std::function<void(relay::RelayOptions&)>& change = {});
+  explicit StreamStage(const std::function<void(relay::StreamOptions&)>& change = {});
   ~StreamStage();
   StreamStage(const StreamStage&) = delete;
   StreamStage& operator=(const StreamStage&) = delete;
@@ -44,8 +43,8 @@ class StreamStage {
 
   // Commits events from..to of the run; the last of all is terminal when it ends the run.
   enum class Last { delta, completed };
-  CommittedEvents write(const std::string& run_id, int64_t from, int64_t to,
-                        Last last = Last::delta, const std::string& filling = "");
+  SharedBatch write(const std::string& run_id, int64_t from, int64_t to, Last last = Last::delta,
+                    const std::string& filling = "");
   // write, then tells the feed as the runner does.
   void publish(const std::string& run_id, int64_t from, int64_t to, Last last = Last::delta,
                const std::string& filling = "");
@@ -59,7 +58,7 @@ class StreamStage {
   RunWorld world;
   EventFeed feed;
   std::string token;
-  std::unique_ptr<relay::Relay> relay;
+  std::unique_ptr<relay::StreamServer> relay;
   const std::string& socket_path() const { return socket_path_; }
   void stop();  // and waits for the thread
 
@@ -76,9 +75,9 @@ inline std::string new_socket_path() {
                      ++number);
 }
 
-inline relay::RelayOptions short_options(const std::string& socket_path,
+inline relay::StreamOptions short_options(const std::string& socket_path,
                                          const std::string& conninfo) {
-  relay::RelayOptions options;
+  relay::StreamOptions options;
   options.socket_path = socket_path;
   options.conninfo = conninfo;
   options.tick_ms = 20;
@@ -93,13 +92,13 @@ inline std::vector<int64_t> one_to(int64_t count) {
   return numbers;
 }
 
-inline StreamStage::StreamStage(const std::function<void(relay::RelayOptions&)>& change)
+inline StreamStage::StreamStage(const std::function<void(relay::StreamOptions&)>& change)
     : world(database), session_(database.as_superuser()), socket_path_(new_socket_path()) {
   token = new_token();
-  relay::RelayOptions options = short_options(socket_path_, database.runner_url());
+  relay::StreamOptions options = short_options(socket_path_, database.runner_url());
   if (change) change(options);
   feed.set_listening(true);
-  relay = std::make_unique<relay::Relay>(options, feed);
+  relay = std::make_unique<relay::StreamServer>(options, feed);
   relay->use_gateway(Gateway(Settings()));
   thread_ = std::thread([this] { relay->run(); });
 }
@@ -128,8 +127,8 @@ inline std::string StreamStage::new_token(const std::string& user_id) {
 
 inline std::string StreamStage::new_run() { return world.new_run(world.new_thread()); }
 
-inline CommittedEvents StreamStage::write(const std::string& run_id, int64_t from, int64_t to,
-                                          Last last, const std::string& filling) {
+inline SharedBatch StreamStage::write(const std::string& run_id, int64_t from, int64_t to,
+                                      Last last, const std::string& filling) {
   std::string values;
   for (int64_t seq = from; seq <= to; ++seq) {
     bool is_last = seq == to && last == Last::completed;
@@ -149,23 +148,17 @@ inline CommittedEvents StreamStage::write(const std::string& run_id, int64_t fro
       fmt::format("WITH ending AS ({}) INSERT INTO run_events (run_id, seq, type, data) VALUES {} "
                   "RETURNING seq, type, data, rfc3339(created_at) AS created_at",
                   ending, values));
-  CommittedEvents committed;
-  committed.run_id = run_id;
-  committed.first_seq = from;
-  committed.last_seq = to;
-  committed.is_final = last == Last::completed;
+  auto committed = std::make_shared<EventBatch>(run_id);
   for (int i = 0; i < rows.size(); ++i) {
-    append_frame(committed.frames, rows[i].integer("seq"), rows[i].text("type"),
-                 rows[i].text("data"), rows[i].text("created_at"));
+    committed->append(rows[i].integer("seq"), rows[i].text("type"), rows[i].text("data"),
+                      rows[i].text("created_at"));
   }
   return committed;
 }
 
 inline void StreamStage::publish(const std::string& run_id, int64_t from, int64_t to, Last last,
                                  const std::string& filling) {
-  std::vector<CommittedEvents> batch;
-  batch.push_back(write(run_id, from, to, last, filling));
-  feed.publish(std::move(batch));
+  feed.publish({write(run_id, from, to, last, filling)});
 }
 
 inline StreamClient StreamStage::follow(const std::string& run_id, const std::string& query,

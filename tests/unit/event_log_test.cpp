@@ -22,9 +22,9 @@ class EventLogTest : public ::testing::Test {
   EventLogTest()
       : db_(loop_, options(database_)),
         daemon_id_(world_.new_daemon("here")),
-        log_(loop_, db_, feed_, daemon_id_, [](const RunPtr&) {}),
+        log_(loop_, db_, feed_, metrics_, daemon_id_, [](const RunWriterPtr&) {}),
         tasks_(loop_, [](const std::string&, std::exception_ptr) { FAIL() << "the log broke"; }) {
-    log_.others_alive = false;
+    log_.set_others_alive(false);
     tasks_.add("events", log_.write_events());
     tasks_.add("steps", log_.write_steps());
   }
@@ -33,13 +33,13 @@ class EventLogTest : public ::testing::Test {
     options.conninfo = database.runner_url();
     return options;
   }
-  RunPtr owned_run() {
-    RunPtr run = std::make_shared<ActiveRun>();
-    run->thread_id = world_.new_thread();
-    run->id = world_.new_run(run->thread_id);
-    run->org_id = world_.org_id;
-    run->epoch = world_.claim(daemon_id_, run->id);
-    return run;
+  RunWriterPtr owned_run() {
+    Claim claim;
+    claim.thread_id = world_.new_thread();
+    claim.id = world_.new_run(claim.thread_id);
+    claim.org_id = world_.org_id;
+    claim.epoch = world_.claim(daemon_id_, claim.id);
+    return log_.open(std::move(claim));
   }
   Ending failure() {
     Ending ending;
@@ -53,30 +53,32 @@ class EventLogTest : public ::testing::Test {
   void hold_an_ending(DbSession& session) {
     session.begin();
     session.run_text(
-        fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run_->thread_id));
-    log_.end(run_, "run.failed", "{}", failure());
+        fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run_->claim().thread_id));
+    run_->end("run.failed", "{}", failure());
   }
-  static Task<bool> stored(RunPtr run, int64_t seq) {
-    while (run->committed_seq < seq) co_await run->written.wait();
+  static Task<bool> stored(RunWriterPtr run, int64_t seq) {
+    while (run->committed_seq() < seq) co_await run->written().wait();
     co_return true;
   }
-  std::string types_of(const RunPtr& run) {
-    return world_.column(fmt::format(
-        "SELECT string_agg(type, ' ' ORDER BY seq) FROM run_events WHERE run_id = '{}'", run->id));
+  std::string types_of(const RunWriterPtr& run) {
+    return world_.column(
+        fmt::format("SELECT string_agg(type, ' ' ORDER BY seq) FROM run_events WHERE run_id = '{}'",
+                    run->claim().id));
   }
   // In the log's own loop, when it has nothing to do.
   void commit(const std::function<void()>& append) {
     append();
-    EXPECT_TRUE(run_task(loop_, log_.committed(run_)));
+    EXPECT_TRUE(run_task(loop_, run_->committed()));
   }
   // The transaction that wrote the row.
   std::string writer(const std::string& table, const std::string& condition) {
     return world_.column(fmt::format("SELECT xmin FROM {} WHERE {}", table, condition));
   }
   std::string writer_of_event(const std::string& type) {
-    return writer("run_events", fmt::format("run_id = '{}' AND type = '{}'", run_->id, type));
+    return writer("run_events",
+                  fmt::format("run_id = '{}' AND type = '{}'", run_->claim().id, type));
   }
-  std::string writer_of_run() { return writer("runs", fmt::format("id = '{}'", run_->id)); }
+  std::string writer_of_run() { return writer("runs", fmt::format("id = '{}'", run_->claim().id)); }
   ToolCall call(const std::string& id) { return {id, "web_search", "{}"}; }
   TurnRecord turn() {
     TurnRecord record;
@@ -92,52 +94,53 @@ class EventLogTest : public ::testing::Test {
   Loop loop_;
   Database db_;
   EventFeed feed_;
+  RunnerMetrics metrics_;
   std::string daemon_id_;
   EventLog log_;
-  RunPtr run_ = owned_run();
+  RunWriterPtr run_ = owned_run();
   TaskSet tasks_;
 };
 
 TEST_F(EventLogTest, EndsARunInTheTransactionOfItsTerminalEvent) {
-  commit([&] { log_.append(run_, "run.started", "{}"); });
-  commit([&] { log_.end(run_, "run.failed", "{}", failure()); });
+  commit([&] { run_->append("run.started", "{}"); });
+  commit([&] { run_->end("run.failed", "{}", failure()); });
   EXPECT_NE(writer_of_event("run.failed"), "");
   EXPECT_EQ(writer_of_event("run.failed"), writer_of_run());
   EXPECT_NE(writer_of_event("run.started"), writer_of_run());
 }
 
 TEST_F(EventLogTest, CommitsATurnWithTheCallsItTellsOf) {
-  commit([&] { log_.append(run_, "run.started", "{}"); });
+  commit([&] { run_->append("run.started", "{}"); });
   commit([&] {
-    log_.append(run_, "tool.call", "{}");
-    log_.commit_turn(run_, turn());
+    run_->append("tool.call", "{}");
+    run_->commit_turn(turn());
   });
-  std::string turns = writer("run_turns", fmt::format("run_id = '{}'", run_->id));
+  std::string turns = writer("run_turns", fmt::format("run_id = '{}'", run_->claim().id));
   EXPECT_NE(turns, "");
   EXPECT_EQ(writer_of_event("tool.call"), turns);
 }
 
 TEST_F(EventLogTest, CommitsAToolsResultWithItsEvent) {
-  commit([&] { log_.commit_turn(run_, turn()); });
+  commit([&] { run_->commit_turn(turn()); });
   commit([&] {
     ToolRecord record;
     record.turn = 1;
     record.call = call("a");
     record.result = "{}";
-    log_.commit_tool(run_, std::move(record), "{}");
+    run_->commit_tool(std::move(record), "{}");
   });
-  std::string results = writer("run_tool_results", fmt::format("run_id = '{}'", run_->id));
+  std::string results = writer("run_tool_results", fmt::format("run_id = '{}'", run_->claim().id));
   EXPECT_NE(results, "");
   EXPECT_EQ(writer_of_event("tool.result"), results);
 }
 
 TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
-  commit([&] { log_.append(run_, "run.started", "{}"); });
+  commit([&] { run_->append("run.started", "{}"); });
   commit([&] {
     WaitRecord record;
     record.request_json = R"({"request_id":"01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"})";
     record.wait_seconds = 60;
-    log_.wait(run_, "{}", std::move(record));
+    run_->wait("{}", std::move(record));
   });
   EXPECT_NE(writer_of_event("run.waiting_for_input"), "");
   EXPECT_EQ(writer_of_event("run.waiting_for_input"), writer_of_run());
@@ -145,30 +148,30 @@ TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
 }
 
 TEST_F(EventLogTest, WritesEventsWhileTheStepOfAnotherRunWaits) {
-  RunPtr other = owned_run();
+  RunWriterPtr other = owned_run();
   DbSession session = database_.as_superuser();
   hold_an_ending(session);
-  log_.append(other, "run.started", "{}");
-  EXPECT_TRUE(run_task(loop_, log_.committed(other)));
+  other->append("run.started", "{}");
+  EXPECT_TRUE(run_task(loop_, other->committed()));
   EXPECT_EQ(writer_of_event("run.failed"), "");
   session.commit();
-  EXPECT_TRUE(run_task(loop_, log_.committed(run_)));
+  EXPECT_TRUE(run_task(loop_, run_->committed()));
   EXPECT_EQ(writer_of_event("run.failed"), writer_of_run());
 }
 
 TEST_F(EventLogTest, LetsDeltasGoAheadOfAStepThatMustWait) {
-  RunPtr other = owned_run();
+  RunWriterPtr other = owned_run();
   DbSession session = database_.as_superuser();
   hold_an_ending(session);
-  log_.append_delta(other, "", "hel");
-  log_.end(other, "run.failed", "{}", failure());
+  other->append_delta("", "hel");
+  other->end("run.failed", "{}", failure());
   EXPECT_TRUE(run_task(loop_, stored(other, 1)));
   EXPECT_EQ(types_of(other), "message.delta");
-  EXPECT_FALSE(other->has_ended);
+  EXPECT_FALSE(other->has_ended());
   session.commit();
-  EXPECT_TRUE(run_task(loop_, log_.committed(other)));
+  EXPECT_TRUE(run_task(loop_, other->committed()));
   EXPECT_EQ(types_of(other), "message.delta run.failed");
-  EXPECT_TRUE(run_task(loop_, log_.committed(run_)));
+  EXPECT_TRUE(run_task(loop_, run_->committed()));
   EXPECT_EQ(types_of(run_), "run.failed");
 }
 

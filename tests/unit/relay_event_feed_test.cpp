@@ -15,33 +15,25 @@
 namespace hostler {
 namespace {
 
-CommittedEvents events(const std::string& run_id, int64_t seq, size_t bytes = 10) {
-  CommittedEvents made;
-  made.run_id = run_id;
-  made.first_seq = made.last_seq = seq;
-  made.frames.assign(bytes, 'x');
+SharedBatch events(const std::string& run_id, int64_t seq, size_t data_bytes = 10) {
+  auto made = std::make_shared<EventBatch>(run_id);
+  made->append(seq, "message.delta", std::string(data_bytes, 'x'), "now");
   return made;
-}
-
-std::vector<CommittedEvents> one(CommittedEvents first) {
-  std::vector<CommittedEvents> batch;
-  batch.push_back(std::move(first));
-  return batch;
 }
 
 TEST(EventFeed, KeepsOnlyEventsOfFollowedRuns) {
   EventFeed feed;
   feed.on_news([] {});
   feed.follow("a");
-  feed.publish(one(events("a", 1)));
-  feed.publish(one(events("b", 1)));
+  feed.publish({events("a", 1)});
+  feed.publish({events("b", 1)});
   feed.changed_elsewhere({"b", "a"});
   EventFeed::News news = feed.take();
-  ASSERT_EQ(news.batch.size(), 1U);
-  EXPECT_EQ(news.batch[0].run_id, "a");
+  ASSERT_EQ(news.batches.size(), 1U);
+  EXPECT_EQ(news.batches[0]->run_id(), "a");
   EXPECT_EQ(news.changed, std::vector<std::string>{"a"});
   EXPECT_FALSE(news.must_resync);
-  EXPECT_TRUE(feed.take().batch.empty());
+  EXPECT_TRUE(feed.take().batches.empty());
 }
 
 TEST(EventFeed, RingsOnceUntilTheNewsIsTaken) {
@@ -49,10 +41,10 @@ TEST(EventFeed, RingsOnceUntilTheNewsIsTaken) {
   int rings = 0;
   feed.on_news([&rings] { ++rings; });
   feed.follow("a");
-  feed.publish(one(events("b", 1)));
+  feed.publish({events("b", 1)});
   EXPECT_EQ(rings, 0);
-  feed.publish(one(events("a", 1)));
-  feed.publish(one(events("a", 2)));
+  feed.publish({events("a", 1)});
+  feed.publish({events("a", 2)});
   feed.resync();
   EXPECT_EQ(rings, 1);
   feed.take();
@@ -74,17 +66,18 @@ TEST(EventFeed, DropsWhatIsTooMuchAndSaysSo) {
   EventFeed feed;
   feed.on_news([] {});
   feed.follow("a");
-  size_t big = EventFeed::waiting_bytes_max / 2;
-  feed.publish(one(events("a", 1, big)));
-  feed.publish(one(events("a", 2, big)));
+  size_t beside_data = events("a", 1, 0)->frames().size();
+  size_t big = EventFeed::waiting_bytes_max / 2 - beside_data;
+  feed.publish({events("a", 1, big)});
+  feed.publish({events("a", 2, big)});
   EXPECT_FALSE(feed.take().must_resync);
-  feed.publish(one(events("a", 3, big)));
-  feed.publish(one(events("a", 4, big + 1)));
-  feed.publish(one(events("a", 5)));
+  feed.publish({events("a", 3, big)});
+  feed.publish({events("a", 4, big + 1)});
+  feed.publish({events("a", 5)});
   EventFeed::News news = feed.take();
   EXPECT_TRUE(news.must_resync);
-  ASSERT_EQ(news.batch.size(), 1U);
-  EXPECT_EQ(news.batch[0].first_seq, 5);
+  ASSERT_EQ(news.batches.size(), 1U);
+  EXPECT_EQ(news.batches[0]->first_seq(), 5);
 }
 
 TEST(EventFeed, AsksForAResyncWhenNotificationsComeBack) {
@@ -104,12 +97,12 @@ TEST(EventFeed, KeepsNothingWhenNobodyTakes) {
   EventFeed feed;
   feed.on_news([] {});
   feed.follow("a");
-  feed.publish(one(events("a", 1)));
+  feed.publish({events("a", 1)});
   feed.on_news({});
-  feed.publish(one(events("a", 2)));
+  feed.publish({events("a", 2)});
   feed.resync();
   EventFeed::News news = feed.take();
-  EXPECT_TRUE(news.batch.empty());
+  EXPECT_TRUE(news.batches.empty());
   EXPECT_FALSE(news.must_resync);
 }
 
@@ -132,8 +125,8 @@ TEST(EventFeed, LosesNothingBetweenThreads) {
   for (int i = 0; i < publishers; ++i) {
     threads.emplace_back([&feed, i] {
       for (int64_t seq = 1; seq <= events_each; ++seq) {
-        feed.publish(one(events("run " + std::to_string(i), seq)));
-        feed.publish(one(events("fleeting", seq)));
+        feed.publish({events("run " + std::to_string(i), seq)});
+        feed.publish({events("fleeting", seq)});
         feed.has_followers("fleeting");
       }
     });
@@ -150,11 +143,11 @@ TEST(EventFeed, LosesNothingBetweenThreads) {
     EventFeed::News news = feed.take();
     feed.unfollow("fleeting");
     ASSERT_FALSE(news.must_resync);
-    for (const CommittedEvents& came : news.batch) {
-      if (came.run_id == "fleeting") continue;
-      int64_t& before = last.at(static_cast<size_t>(came.run_id.back() - '0'));
-      ASSERT_EQ(came.first_seq, before + 1);
-      before = came.last_seq;
+    for (const SharedBatch& came : news.batches) {
+      if (came->run_id() == "fleeting") continue;
+      int64_t& before = last.at(static_cast<size_t>(came->run_id().back() - '0'));
+      ASSERT_EQ(came->first_seq(), before + 1);
+      before = came->last_seq();
       ++taken;
     }
   }

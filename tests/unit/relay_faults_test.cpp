@@ -62,7 +62,7 @@ TEST(SlowReader, GetsEventsThatAreLargerThanItsBuffer) {
 }
 
 TEST(SlowReader, IsCutOffWhenItStandsStill) {
-  StreamStage stage([](relay::RelayOptions& options) { options.standstill_max_ms = 300; });
+  StreamStage stage([](relay::StreamOptions& options) { options.standstill_max_ms = 300; });
   std::string run_id = stage.new_run();
   StreamClient stuck = stage.follow(run_id);
   StreamClient reading = stage.follow(run_id);
@@ -86,7 +86,7 @@ TEST(SlowReader, IsCutOffWhenItStandsStill) {
 }
 
 TEST(StreamLimits, EndARequestThatDoesNotArrive) {
-  StreamStage stage([](relay::RelayOptions& options) { options.head_limit_ms = 100; });
+  StreamStage stage([](relay::StreamOptions& options) { options.head_limit_ms = 100; });
   StreamClient silent(stage.socket_path());
   StreamClient half(stage.socket_path());
   half.send("70:CONTENT_LENGTH");
@@ -96,7 +96,7 @@ TEST(StreamLimits, EndARequestThatDoesNotArrive) {
 }
 
 TEST(StreamLimits, TellTheOneTooManyToComeAgain) {
-  StreamStage stage([](relay::RelayOptions& options) { options.clients_max = 2; });
+  StreamStage stage([](relay::StreamOptions& options) { options.clients_max = 2; });
   std::string run_id = stage.new_run();
   StreamClient first = stage.follow(run_id);
   ASSERT_TRUE(first.read_until("retry:"));
@@ -146,7 +146,7 @@ void bring_database_back(StreamStage& stage) {
 }
 
 TEST(StreamsWithoutPostgres, StayAndPingAndGoOn) {
-  StreamStage stage([](relay::RelayOptions& options) { options.ping_after_ms = 100; });
+  StreamStage stage([](relay::StreamOptions& options) { options.ping_after_ms = 100; });
   std::string run_id = stage.new_run();
   stage.write(run_id, 1, 2);
   StreamClient open = stage.follow(run_id);
@@ -173,7 +173,7 @@ TEST(StreamsWithoutPostgres, StayAndPingAndGoOn) {
 
 TEST(StreamsWithoutPostgres, ThatAreBehindCatchUpLater) {
   // So many ticks that one comes right after the fault, before its task is freed.
-  StreamStage stage([](relay::RelayOptions& options) { options.tick_ms = 1; });
+  StreamStage stage([](relay::StreamOptions& options) { options.tick_ms = 1; });
   std::string run_id = stage.new_run();
   StreamClient slow = stage.follow(run_id);
   ASSERT_TRUE(slow.read_until("retry:"));
@@ -212,7 +212,7 @@ TEST(StoppedRelay, GivesEachStreamARetryLineAndItsLastChunk) {
 }
 
 TEST(StoppedRelay, WaitsForAReaderThatIsSlowButNotForEver) {
-  StreamStage stage([](relay::RelayOptions& options) { options.drain_limit_ms = 300; });
+  StreamStage stage([](relay::StreamOptions& options) { options.drain_limit_ms = 300; });
   std::string run_id = stage.new_run();
   StreamClient stuck = stage.follow(run_id);
   ASSERT_TRUE(stuck.read_until("retry:"));
@@ -231,10 +231,10 @@ TEST(StoppedRelay, WaitsForAReaderThatIsSlowButNotForEver) {
 TEST(StoppedRelay, MayBeStoppedBeforeItRuns) {
   testing_support::TestDatabase database;
   EventFeed feed;
-  relay::RelayOptions options;
+  relay::StreamOptions options;
   options.socket_path = fmt::format("/tmp/relay-{}-unused.sock", getpid());
   options.conninfo = database.runner_url();
-  relay::Relay relay(options, feed);
+  relay::StreamServer relay(options, feed);
   relay.stop();
   relay.stop();
   relay.run();

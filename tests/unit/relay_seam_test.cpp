@@ -49,12 +49,11 @@ void write_run(StreamStage& stage, const std::string& run_id, unsigned seed,
   for (int64_t from = 1; from <= events_of_a_run;) {
     int64_t to = std::min<int64_t>(events_of_a_run, from + static_cast<int64_t>(random() % 3));
     Last last = to == events_of_a_run ? Last::completed : Last::delta;
-    std::vector<CommittedEvents> batch;
-    batch.push_back(stage.write(run_id, from, to, last));
+    SharedBatch batch = stage.write(run_id, from, to, last);
     written = to;
     unsigned way = static_cast<unsigned>(random() % 6);
     if (way == 0) stage.feed.changed_elsewhere({run_id});
-    if (way > 1) stage.feed.publish(std::move(batch));  // 1: it is not told
+    if (way > 1) stage.feed.publish({batch});  // 1: it is not told
     from = to + 1;
   }
 }
@@ -82,7 +81,7 @@ void follow_run(StreamStage& stage, const std::string& run_id, unsigned seed,
 TEST(Seam, HoldsForFiveThousandSubscriptionsWhileEventsCommit) {
   unsigned seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
-  StreamStage stage([](relay::RelayOptions& options) { options.look_anyway_ms = 200; });
+  StreamStage stage([](relay::StreamOptions& options) { options.look_anyway_ms = 200; });
   std::atomic<int> whole = 0;
   for (unsigned number = 0; number < runs; ++number) {
     std::string run_id = stage.new_run();
@@ -117,10 +116,10 @@ class NaiveFollower {
   void first_step() { mutant_ == Mutant::reads_then_subscribes ? read() : feed.follow(run_id_); }
   void second_step() { mutant_ == Mutant::reads_then_subscribes ? feed.follow(run_id_) : read(); }
   void take_news() {
-    for (const CommittedEvents& events : feed.take().batch) {
-      bool has_gap = events.first_seq > cursor_ + 1;
+    for (const SharedBatch& events : feed.take().batches) {
+      bool has_gap = events->first_seq() > cursor_ + 1;
       if (has_gap && mutant_ != Mutant::trusts_notifications) read();
-      for (int64_t seq = events.first_seq; seq <= events.last_seq; ++seq) {
+      for (int64_t seq = events->first_seq(); seq <= events->last_seq(); ++seq) {
         if (seq > cursor_ || mutant_ == Mutant::keeps_what_comes_twice) deliver(seq);
       }
     }
@@ -155,9 +154,8 @@ std::string fault_of(Mutant mutant) {
   int64_t last = 0;
   auto commit = [&](bool is_told = true) {
     ++last;
-    std::vector<CommittedEvents> batch;
-    batch.push_back(stage.write(run_id, last, last));
-    if (is_told) follower.feed.publish(std::move(batch));
+    SharedBatch batch = stage.write(run_id, last, last);
+    if (is_told) follower.feed.publish({batch});
   };
   for (int i = 0; i < 3; ++i) commit();
   follower.first_step();

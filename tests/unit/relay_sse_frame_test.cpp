@@ -1,4 +1,4 @@
-// The bytes of one event on the wire, and finding the newer ones among them.
+// The bytes of one event on the wire.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -46,16 +46,6 @@ TEST(SseFrame, KeepsStoredLineEndsFromBreakingTheFrame) {
 TEST(SseFrame, WritesTheLargestSequenceNumber) {
   std::string out = frame(std::numeric_limits<int64_t>::max(), "{}");
   EXPECT_TRUE(out.starts_with("id: 9223372036854775807\n"));
-}
-
-TEST(FramesAfter, AnswersTheNewerRest) {
-  std::string all = frame(9, "{}") + frame(10, R"({"content":"id: 99"})") + frame(11, "{}");
-  EXPECT_EQ(frames_after(all, 0), all);
-  EXPECT_EQ(frames_after(all, 8), all);
-  EXPECT_EQ(frames_after(all, 9), frame(10, R"({"content":"id: 99"})") + frame(11, "{}"));
-  EXPECT_EQ(frames_after(all, 10), frame(11, "{}"));
-  EXPECT_EQ(frames_after(all, 11), "");
-  EXPECT_EQ(frames_after("", 0), "");
 }
 
 TEST(TerminalEvent, IsOneOfThree) {

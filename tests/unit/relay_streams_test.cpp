@@ -18,16 +18,10 @@ using testing_support::StreamClient;
 using testing_support::StreamStage;
 using Last = StreamStage::Last;
 
-std::vector<CommittedEvents> batch_of(CommittedEvents events) {
-  std::vector<CommittedEvents> batch;
-  batch.push_back(std::move(events));
-  return batch;
-}
-
 TEST(RunStream, ReplaysAnEndedRunAndCloses) {
   StreamStage stage;
   std::string run_id = stage.new_run();
-  CommittedEvents committed = stage.write(run_id, 1, 1200, Last::completed);
+  SharedBatch committed = stage.write(run_id, 1, 1200, Last::completed);
   StreamClient client = stage.follow(run_id);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.status(), 200);
@@ -36,7 +30,7 @@ TEST(RunStream, ReplaysAnEndedRunAndCloses) {
   EXPECT_EQ(client.field("X-Accel-Buffering"), "no");
   EXPECT_EQ(client.field("X-Trace-Id"), "00000000000000000000000000000abc");
   EXPECT_TRUE(client.body().starts_with(": ok\nretry: ")) << client.body().substr(0, 40);
-  EXPECT_EQ(client.frames(), committed.frames);
+  EXPECT_EQ(client.frames(), committed->frames());
 }
 
 TEST(RunStream, GivesLiveFollowersTheBytesThatAreReplayedLater) {
@@ -80,9 +74,9 @@ TEST(RunStream, ReadsFromTheTableWhatTheFeedLost) {
   stage.write(run_id, 3, 700);  // nobody is told
   stage.publish(run_id, 701, 702);
   ASSERT_TRUE(client.read_until("id: 702\n"));
-  CommittedEvents late = stage.write(run_id, 703, 703);
+  SharedBatch late = stage.write(run_id, 703, 703);
   stage.publish(run_id, 704, 704, Last::completed);
-  stage.feed.publish(batch_of(late));
+  stage.feed.publish({late});
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), one_to(704));
 }
@@ -92,17 +86,16 @@ TEST(RunStream, DropsWhatComesTwiceOrOverlaps) {
   std::string run_id = stage.new_run();
   StreamClient client = stage.follow(run_id);
   ASSERT_TRUE(client.read_until("retry:"));
-  CommittedEvents first = stage.write(run_id, 1, 3);
-  CommittedEvents second = stage.write(run_id, 4, 6);
-  CommittedEvents both = first;
-  both.last_seq = 6;
-  both.frames += second.frames;
-  stage.feed.publish(batch_of(first));
+  SharedBatch first = stage.write(run_id, 1, 3);
+  SharedBatch second = stage.write(run_id, 4, 6);
+  auto both = std::make_shared<EventBatch>(*first);
+  both->append(*second);
+  stage.feed.publish({first});
   ASSERT_TRUE(client.read_until("id: 3\n"));
-  stage.feed.publish(batch_of(first));
-  stage.feed.publish(batch_of(both));
+  stage.feed.publish({first});
+  stage.feed.publish({both});
   stage.feed.changed_elsewhere({run_id});
-  stage.feed.publish(batch_of(second));
+  stage.feed.publish({second});
   stage.publish(run_id, 7, 7, Last::completed);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), one_to(7));
@@ -129,7 +122,7 @@ TEST(RunStream, FollowsRunsThatOthersExecute) {
 }
 
 TEST(RunStream, LooksForItselfWhileNothingNotifies) {
-  StreamStage stage([](relay::RelayOptions& options) { options.look_alone_ms = 40; });
+  StreamStage stage([](relay::StreamOptions& options) { options.look_alone_ms = 40; });
   std::string run_id = stage.new_run();
   stage.feed.set_listening(false);
   StreamClient client = stage.follow(run_id);
@@ -142,7 +135,7 @@ TEST(RunStream, LooksForItselfWhileNothingNotifies) {
 }
 
 TEST(RunStream, LooksAnywayNowAndThenSinceANotificationMayBeLost) {
-  StreamStage stage([](relay::RelayOptions& options) { options.look_anyway_ms = 100; });
+  StreamStage stage([](relay::StreamOptions& options) { options.look_anyway_ms = 100; });
   std::string run_id = stage.new_run();
   StreamClient client = stage.follow(run_id);
   ASSERT_TRUE(client.read_until("retry:"));
@@ -152,7 +145,7 @@ TEST(RunStream, LooksAnywayNowAndThenSinceANotificationMayBeLost) {
 }
 
 TEST(RunStream, PingsWhenNothingHappens) {
-  StreamStage stage([](relay::RelayOptions& options) { options.ping_after_ms = 60; });
+  StreamStage stage([](relay::StreamOptions& options) { options.ping_after_ms = 60; });
   std::string run_id = stage.new_run();
   StreamClient client = stage.follow(run_id);
   ASSERT_TRUE(client.read_until(": ping\n\n: ping\n\n: ping\n\n"));
@@ -173,7 +166,7 @@ TEST(RunStream, DoesNotPingWhileThereAreEvents) {
 // One writer, followers that come at any moment with any cursor, cut off at any moment; what is
 // written is told at once, twice, late, by name only, or not at all.
 void storm(unsigned seed, int64_t events, int followers) {
-  StreamStage stage([](relay::RelayOptions& options) { options.look_anyway_ms = 200; });
+  StreamStage stage([](relay::StreamOptions& options) { options.look_anyway_ms = 200; });
   std::string run_id = stage.new_run();
   std::atomic<bool> is_written = false;
   std::thread writer([&] {
@@ -181,12 +174,12 @@ void storm(unsigned seed, int64_t events, int followers) {
     for (int64_t seq = 1; seq <= events;) {
       int64_t to = std::min<int64_t>(events, seq + static_cast<int64_t>(random() % 40));
       Last last = to == events ? Last::completed : Last::delta;
-      CommittedEvents committed = stage.write(run_id, seq, to, last);
+      SharedBatch committed = stage.write(run_id, seq, to, last);
       unsigned way = static_cast<unsigned>(random() % 8);
       if (way == 6) stage.feed.changed_elsewhere({run_id});
-      if (way == 5) stage.feed.publish(batch_of(committed));
+      if (way == 5) stage.feed.publish({committed});
       if (way == 4) stage.feed.resync();
-      if (way <= 5) stage.feed.publish(batch_of(committed));
+      if (way <= 5) stage.feed.publish({committed});
       seq = to + 1;
     }
     is_written = true;

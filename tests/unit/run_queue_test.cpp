@@ -31,8 +31,8 @@ class Queue {
         http_(loop_, {}),
         secrets_(std::get<SecretBox>(SecretBox::parse(random_bytes(32)))),
         settings_(Settings()),
-        events_(loop_, events_db_, feed_, daemon_id,
-                [this](const RunPtr& run) { queue_.on_lost(run); }),
+        events_(loop_, events_db_, feed_, metrics_, daemon_id,
+                [this](const RunWriterPtr& writer) { queue_.on_lost(writer); }),
         tools_(loop_, db_, http_, secrets_, settings_),
         services_{loop_, db_, http_, events_, secrets_, settings_, tools_},
         queue_(services_, tasks_, daemon_id, {}, std::move(streams)),
@@ -64,6 +64,7 @@ class Queue {
   SecretBox secrets_;
   LiveSettings settings_;
   EventFeed feed_;
+  RunnerMetrics metrics_;
   EventLog events_;
   ToolBox tools_;
   AgentServices services_;

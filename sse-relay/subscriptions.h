@@ -1,5 +1,5 @@
 // All followed runs of this relay, and what came for them. Tells the feed which runs are followed:
-// before a follower's backlog is read, so that nothing falls between backlog and feed.
+// before a subscriber's backlog is read, so that nothing falls between backlog and feed.
 #pragma once
 
 #include <functional>
@@ -10,44 +10,44 @@
 
 #include "lib/event_feed.h"
 #include "lib/loop/loop.h"
-#include "sse-relay/run_channel.h"
+#include "sse-relay/subscription.h"
 
 namespace hostler::relay {
 
-class Channels {
+class Subscriptions {
  public:
   // on_read_due is called when runs have to be read from the table: see take_read_due.
-  Channels(Loop& loop, EventFeed& feed, std::function<void()> on_read_due);
-  ~Channels();
-  Channels(const Channels&) = delete;
-  Channels& operator=(const Channels&) = delete;
+  Subscriptions(Loop& loop, EventFeed& feed, std::function<void()> on_read_due);
+  ~Subscriptions();
+  Subscriptions(const Subscriptions&) = delete;
+  Subscriptions& operator=(const Subscriptions&) = delete;
 
-  RunChannel& join(Client& client, const std::string& run_id);
-  void leave(Client& client);  // also one that follows nothing
+  Subscription& join(Subscriber& subscriber, const std::string& run_id);
+  void leave(Subscriber& subscriber);  // also one that follows nothing
 
   // Delivers what came by the feed: one write a stream.
   void publish(EventFeed::News news);
   // Delivers what was read from the table, when somebody still follows the run.
-  void publish_read(const std::string& run_id, const Chunk& chunk);
+  void publish_read(const SharedBatch& batch);
   // There may be something new in the table.
-  void hint(RunChannel& channel);
+  void hint(Subscription& subscription);
   void hint_silent(int64_t silent_ms);  // each run of which nothing was heard for so long
 
-  // The runs with live followers whose new events are to be read: at most that many.
-  std::vector<RunChannel*> take_read_due(size_t most);
+  // The runs with live subscribers whose new events are to be read: at most that many.
+  std::vector<Subscription*> take_read_due(size_t most);
   // What was taken has to be read later, or again. Calls nobody.
   void postpone(const std::string& run_id);
   bool is_read_due() const { return !read_due_.empty(); }
 
-  size_t size() const { return channels_.size(); }
+  size_t size() const { return subscriptions_.size(); }
 
  private:
-  void flush(RunChannel& channel);
+  void flush(Subscription& subscription);
 
   Loop& loop_;
   EventFeed& feed_;
   std::function<void()> on_read_due_;
-  std::unordered_map<std::string, std::unique_ptr<RunChannel>> channels_;
+  std::unordered_map<std::string, std::unique_ptr<Subscription>> subscriptions_;
   std::vector<std::string> read_due_;
 };
 

@@ -8,33 +8,29 @@
 
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
-#include "sse-relay/due_wheel.h"
 #include "sse-relay/gate.h"
+#include "sse-relay/timer_wheel.h"
 
 namespace hostler::relay {
 namespace {
 
-struct NoEvents final : ClientEvents {
-  void arrived(Client&, std::string_view) override {}
-  void drained(Client&) override {}
-  void closed(Client&) override {}
-};
+struct Client : TimerWheel::Entry {};
 
 class Wheel : public ::testing::Test {
  protected:
   Client& new_client() {
-    clients.push_back(std::make_unique<Client>(nullptr, events));
+    clients.push_back(std::make_unique<Client>());
     return *clients.back();
   }
   std::vector<Client*> visited(int64_t now_ms) {
     std::vector<Client*> out;
-    wheel.advance(now_ms, [&out](Client& client) { out.push_back(&client); });
+    wheel.advance(
+        now_ms, [&out](TimerWheel::Entry& entry) { out.push_back(static_cast<Client*>(&entry)); });
     return out;
   }
 
-  NoEvents events;
   std::vector<std::unique_ptr<Client>> clients;
-  DueWheel wheel{10, 1000};
+  TimerWheel wheel{10, 1000};
 };
 
 TEST_F(Wheel, VisitsEachClientOnceWhenItIsDue) {
@@ -97,12 +93,12 @@ TEST_F(Wheel, LetsAVisitPlaceOrDestroyItsClient) {
   wheel.place(again, 1050);
   wheel.place(gone, 1050);
   int visits = 0;
-  auto visit = [&](Client& client) {
+  auto visit = [&](TimerWheel::Entry& entry) {
     ++visits;
-    if (&client == &again) {
-      if (visits < 3) wheel.place(client, 1100);
+    if (&entry == &again) {
+      if (visits < 3) wheel.place(entry, 1100);
     } else {
-      wheel.remove(client);
+      wheel.remove(entry);
       clients[1].reset();
     }
   };

@@ -1,5 +1,5 @@
-// Questions for many clients at once; see sse-relay/rounds.h.
-#include "sse-relay/rounds.h"
+// See sse-relay/poller.h.
+#include "sse-relay/poller.h"
 
 #include <algorithm>
 #include <array>
@@ -42,16 +42,13 @@ uint64_t order_of(const std::array<UuidBytes, 4>& ids, const IpAddress& address)
   return order;
 }
 
-Following row_of(const Client& client) {
-  Following row{{client.session_id, client.api_key_id, client.org_id, client.channel->id()},
-                client.address,
+Following row_of(const StreamClient& client) {
+  const StreamReader& reader = client.reader();
+  Following row{{reader.session_id, reader.api_key_id, reader.org_id, client.subscription()->id()},
+                reader.address,
                 0};
   row.order = order_of(row.ids, row.address);
   return row;
-}
-
-bool is_checked(const Client& client) {
-  return client.phase == Phase::behind || client.phase == Phase::live;
 }
 
 bool is_before(const Following& a, const Following& b) {
@@ -63,11 +60,11 @@ bool is_same(const Following& a, const Following& b) {
   return a.order == b.order && a.ids == b.ids && a.address == b.address;
 }
 
-std::vector<Following> distinct_rows(const std::vector<std::unique_ptr<Client>>& clients) {
+std::vector<Following> distinct_rows(const StreamClients& clients) {
   std::vector<Following> rows;
   rows.reserve(clients.size());
-  for (const std::unique_ptr<Client>& client : clients) {
-    if (is_checked(*client)) rows.push_back(row_of(*client));
+  for (const std::unique_ptr<StreamClient>& client : clients) {
+    if (client->is_open()) rows.push_back(row_of(*client));
   }
   std::sort(rows.begin(), rows.end(), is_before);
   rows.erase(std::unique(rows.begin(), rows.end(), is_same), rows.end());
@@ -90,47 +87,91 @@ Batch recheck_batch(const std::vector<Following>& rows, size_t from, size_t to) 
   return batch;
 }
 
+void log_task_failure(const std::string& name, const std::exception_ptr& failure) {
+  log_error("relay_task_failed", {{"task", name}, {"cause", cause_of(failure)}});
+}
+
 }  // namespace
 
-Task<void> read_due_runs(FollowServices& services, Signal& is_due) {
+Poller::Poller(const StreamOptions& options, Loop& loop, Database& db, const EventFeed& feed,
+               Subscriptions& subscriptions, const StreamClients& clients)
+    : options_(options),
+      loop_(loop),
+      db_(db),
+      feed_(feed),
+      subscriptions_(subscriptions),
+      clients_(clients),
+      tasks_(loop, log_task_failure) {}
+
+void Poller::start() { tasks_.add_forever("read", read_due_forever()); }
+
+void Poller::read_soon() {
+  if (is_read_announced_) return;
+  is_read_announced_ = true;
+  loop_.defer([this] {
+    is_read_announced_ = false;
+    read_due_.notify();
+  });
+}
+
+void Poller::tick() {
+  look_at_silent_runs();
+  if (subscriptions_.is_read_due()) read_soon();
+  int64_t now_ms = loop_.now_ms();
+  if (now_ms - rechecked_ms_ >= options_.recheck_every_ms && !tasks_.contains("recheck")) {
+    rechecked_ms_ = now_ms;
+    tasks_.add("recheck", recheck());
+  }
+}
+
+// A notification may be lost, and whoever should have sent it may be dead.
+void Poller::look_at_silent_runs() {
+  int64_t silent_ms = feed_.is_listening() ? options_.look_anyway_ms : options_.look_alone_ms;
+  if (loop_.now_ms() - looked_ms_ < silent_ms / 4) return;
+  looked_ms_ = loop_.now_ms();
+  subscriptions_.hint_silent(silent_ms);
+}
+
+// Reads and delivers while runs are due, then waits for the signal. While Postgres is away they
+// stay due, and each signal is a try.
+Task<void> Poller::read_due_forever() {
   for (;;) {
     std::vector<UuidBytes> ids;
     std::vector<int64_t> afters;
-    std::vector<std::string> names;  // channels may go while Postgres answers
-    for (RunChannel* channel : services.channels.take_read_due(runs_at_once_max)) {
-      ids.push_back(channel->id());
-      afters.push_back(channel->live_seq());
-      names.push_back(channel->run_id());
+    std::vector<std::string> run_ids;  // subscriptions may go while Postgres answers
+    for (Subscription* subscription : subscriptions_.take_read_due(runs_at_once_max)) {
+      ids.push_back(subscription->id());
+      afters.push_back(subscription->live_seq());
+      run_ids.push_back(subscription->run_id());
     }
     if (ids.empty()) {
-      co_await is_due.wait();
+      co_await read_due_.wait();
       continue;
     }
     Batch batch;
     batch.add(query::event_pages, page_params(ids, afters));
-    BatchOutcome outcome = co_await services.db.attempt(std::move(batch));
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_fault(*outcome.error);
-      for (const std::string& name : names) services.channels.postpone(name);
-      co_await is_due.wait();
+      for (const std::string& run_id : run_ids) subscriptions_.postpone(run_id);
+      co_await read_due_.wait();
       continue;
     }
-    std::vector<EventPage> pages = pages_of(outcome.results.at(0), names.size());
-    for (size_t i = 0; i < pages.size(); ++i) {
-      if (pages[i].events.last_seq > 0) services.channels.publish_read(names[i], pages[i].events);
-      if (pages[i].is_full) services.channels.postpone(names[i]);
+    for (const EventPage& page : pages_of(outcome.results.at(0), run_ids)) {
+      if (!page.events->is_empty()) subscriptions_.publish_read(page.events);
+      if (page.is_full) subscriptions_.postpone(page.events->run_id());
     }
   }
 }
 
-Task<void> recheck(FollowServices& services, const std::vector<std::unique_ptr<Client>>& clients,
-                   std::function<void(Client&)> on_denied) {
-  std::vector<Following> rows = distinct_rows(clients);
+// Asks for every open stream; equal ones share a row. The list may change while Postgres is asked.
+Task<void> Poller::recheck() {
+  std::vector<Following> rows = distinct_rows(clients_);
   std::vector<Following> denied;
   for (size_t from = 0; from < rows.size(); from += rows_at_once_max) {
     size_t to = std::min(from + rows_at_once_max, rows.size());
     Batch batch = recheck_batch(rows, from, to);
-    BatchOutcome outcome = co_await services.db.attempt(std::move(batch));
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_fault(*outcome.error);
       co_return;
@@ -142,10 +183,10 @@ Task<void> recheck(FollowServices& services, const std::vector<std::unique_ptr<C
   }
   if (denied.empty()) co_return;
   std::sort(denied.begin(), denied.end(), is_before);
-  for (const std::unique_ptr<Client>& client : clients) {
-    if (!is_checked(*client)) continue;
+  for (const std::unique_ptr<StreamClient>& client : clients_) {
+    if (!client->is_open()) continue;
     Following row = row_of(*client);
-    if (std::binary_search(denied.begin(), denied.end(), row, is_before)) on_denied(*client);
+    if (std::binary_search(denied.begin(), denied.end(), row, is_before)) client->end_early();
   }
 }
 

@@ -1,0 +1,26 @@
+// What a daemon was told of a run when it claimed it. Nothing of it changes while the daemon has
+// the run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hostler::runner {
+
+struct Claim {
+  std::string id;
+  std::string org_id;
+  std::string thread_id;
+  std::string persona_id;
+  std::string model;
+  std::string source;
+  std::string trace_id;
+  int64_t epoch = 0;
+  int crash_count = 0;
+  int take_overs = 0;
+  int64_t worked_ms = 0;
+  bool after_input = false;  // goes on behind a human's answer: nothing is taken over
+  int64_t last_seq = 0;      // of its events so far; 0: it is new
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,36 @@
+// What the database notifies this daemon of: a connection that LISTENs and carries nothing else, is
+// asked again and again whether it is there, and is made anew when it is not. A notification is a
+// hint, and may be lost: whoever acts on one also looks by itself.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "lib/loop/db.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+
+namespace hostler::runner {
+
+class Notifications {
+ public:
+  using Action = std::function<void(std::string_view payload)>;
+
+  Notifications(Loop& loop, DatabaseOptions options);
+
+  // Before listen().
+  void on(std::string channel, Action action);
+  // on_listening is called after each new connection: what was notified before must be looked up.
+  void listen(std::function<void()> on_listening);
+  // For ever; told hears whether notifications arrive.
+  Task<void> check_forever(std::function<void(bool is_listening)> told);
+
+ private:
+  Loop& loop_;
+  Database db_;
+  std::unordered_map<std::string, Action> actions_;
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,71 @@
+// See runner/registration.h.
+#include "runner/registration.h"
+
+#include <fmt/format.h>
+
+#include "lib/log.h"
+#include "lib/loop/wait.h"
+#include "lib/service_notify.h"
+#include "queries/daemon.h"
+#include "queries/health.h"
+#include "schema_version.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t retry_ms = 250;
+
+// Why the schema is not the one that this program needs; empty: it is.
+std::string misfit(const BatchOutcome& version) {
+  if (version.error) return "database: " + version.error->cause;
+  if (version.results.at(0).front().boolean("fits")) return {};
+  return fmt::format("schema version: expected {}, found {}", schema_version_expected,
+                     version.results.at(0).text());
+}
+
+}  // namespace
+
+Task<void> Registration::until_schema_fits() {
+  std::string told;
+  for (;;) {
+    Batch question;
+    question.add(query::schema_version, Params().text(schema_version_expected));
+    BatchOutcome version = co_await db_.attempt_quick(std::move(question));
+    std::string why = misfit(version);
+    if (why.empty()) co_return;
+    if (why != told) {
+      log_warning("daemon_waits", {{"why", why}});
+      notify_service("STATUS=waiting: " + why);
+    }
+    told = why;
+    co_await sleep_ms(loop_, retry_ms);
+  }
+}
+
+Task<std::string> Registration::enter() {
+  for (;;) {
+    Params params;
+    params.text(identity_.host).text(identity_.place);
+    params.text(HOSTLER_VERSION).text(identity_.lock_id);
+    Batch batch;
+    batch.add(query::daemon_start, std::move(params));
+    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    if (!outcome.error) co_return std::string(outcome.results.at(0).text());
+    if (!outcome.is_unknown()) throw *outcome.error;
+    co_await sleep_ms(loop_, retry_ms);
+  }
+}
+
+Task<bool> Registration::leave(std::string daemon_id) {
+  Batch batch;
+  batch.add(query::daemon_stop, Params().text(daemon_id));
+  BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+  if (outcome.refusal == Refusal::held_up) {
+    Batch rest;
+    rest.add(query::daemon_stop_free, Params().text(daemon_id));
+    outcome = co_await db_.attempt(std::move(rest));
+  }
+  co_return !outcome.error;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,62 @@
+// What a run does step by step, as it is stored in one transaction with the events that tell of it.
+// Plain values from the agent loop and the supervisor to the event log.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/models/model.h"
+
+namespace hostler::runner {
+
+struct TurnRecord {
+  int turn = 0;
+  std::string text;
+  std::string tool_calls_json;  // an array
+  ModelUsage usage;
+  int64_t duration_ms = 0;      // of the model call, with its tries
+  int64_t credits_per_usd = 0;  // as the settings say when it ends
+  int64_t run_hold = 0;
+  bool is_finished = true;  // false: broken off; paid for, but no step to go on from
+};
+
+struct ToolRecord {
+  int turn = 0;
+  ToolCall call;
+  std::string result;  // JSON text; empty when it failed
+  std::string error_code;
+  std::string error_message;
+  int64_t duration_ms = 0;
+  int64_t seq = 0;  // of its tool.result
+};
+
+// The run gives itself up until a human answers.
+struct WaitRecord {
+  std::string request_json;
+  int64_t wait_seconds = 0;
+};
+
+struct Ending {
+  std::string status;  // completed, failed, cancelled
+  std::string code;    // of a failure
+  std::string message;
+  std::string answer;  // the text of all turns
+  bool is_incomplete = false;
+};
+
+// Those of one run that commit together. They cost more than events do.
+struct RunSteps {
+  std::vector<TurnRecord> turns;
+  std::vector<ToolRecord> tools;
+  std::optional<WaitRecord> wait;
+  std::optional<Ending> ending;
+
+  size_t size() const { return turns.size() + tools.size() + (wait ? 1 : 0) + (ending ? 1 : 0); }
+  bool empty() const { return size() == 0; }
+  bool ends_work() const { return wait || ending; }  // the thread's next run may begin
+  bool is_paid() const { return ends_work() || !turns.empty(); }
+};
+
+}  // namespace hostler::runner

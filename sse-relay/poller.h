@@ -1,0 +1,56 @@
+// What the relay asks of Postgres for many clients at once, again and again: the new events of runs
+// that others execute, and whether everybody may still follow. Nothing here throws when Postgres is
+// away.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lib/event_feed.h"
+#include "lib/loop/db.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/loop/task_set.h"
+#include "lib/loop/wait.h"
+#include "sse-relay/stream_client.h"
+#include "sse-relay/stream_options.h"
+#include "sse-relay/subscriptions.h"
+
+namespace hostler::relay {
+
+using StreamClients = std::vector<std::unique_ptr<StreamClient>>;
+
+class Poller {
+ public:
+  // All outlive it. The list may change at any time.
+  Poller(const StreamOptions& options, Loop& loop, Database& db, const EventFeed& feed,
+         Subscriptions& subscriptions, const StreamClients& clients);
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+  void start();
+  // Runs are due to be read: once for all of this turn.
+  void read_soon();
+  // What has its time is begun.
+  void tick();
+
+ private:
+  Task<void> read_due_forever();
+  Task<void> recheck();
+  void look_at_silent_runs();
+
+  const StreamOptions& options_;
+  Loop& loop_;
+  Database& db_;
+  const EventFeed& feed_;
+  Subscriptions& subscriptions_;
+  const StreamClients& clients_;
+  Signal read_due_;
+  bool is_read_announced_ = false;
+  int64_t rechecked_ms_ = 0;
+  int64_t looked_ms_ = 0;  // at runs nothing was heard of
+  TaskSet tasks_;          // first to go: looks at everything above
+};
+
+}  // namespace hostler::relay

@@ -1,0 +1,313 @@
+// See sse-relay/stream_client.h. Here is the relay's only catch.
+#include "sse-relay/stream_client.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/log.h"
+#include "queries/stream.h"
+#include "sse-relay/stream_answer.h"
+#include "sse-relay/stream_opening.h"
+
+namespace hostler::relay {
+namespace {
+
+constexpr const char* route = "GET /v1/runs/{run_id}/events";
+constexpr int64_t standstill_look_ms = 5000;
+
+Error crowded() {
+  Error error(ErrorCode::overload_busy, "This host has as many open streams as it takes.");
+  error.retry_after_s = 2;
+  return error;
+}
+
+// While Postgres is away nobody waits in line for its absence.
+void refuse_while_away(const Database& db) {
+  if (db.connected()) return;
+  Error error(ErrorCode::database_unavailable, "Try again in a moment.",
+              "in line when it was lost");
+  error.retry_after_s = 1;
+  throw error;
+}
+
+Error not_now(const char* why) {
+  Error error(ErrorCode::http_unavailable, why);
+  error.retry_after_s = 1;
+  return error;
+}
+
+}  // namespace
+
+StreamClient::~StreamClient() {
+  task_.cancel();
+  services_.wheel.remove(*this);
+  services_.subscriptions.leave(*this);
+}
+
+void StreamClient::start() {
+  services_.wheel.place(*this, now_ms() + services_.options.head_limit_ms);
+  begin_reading(*this, now_ms());
+}
+
+void StreamClient::on_bytes(std::string_view bytes) {
+  if (phase() != Phase::reading) return;  // nothing more is expected
+  Arrival& arrival = *arrival_;
+  ScgiReader::State state = arrival.reader.take(bytes);
+  if (state == ScgiReader::State::more) return;
+  begin_opening();
+  std::shared_ptr<const Gateway> gateway = services_.host.gateway();
+  arrival.context =
+      answer_context(arrival.reader.request(), gateway ? *gateway : Gateway(Settings()));
+  if (!gateway) {
+    refuse(not_now("The service is being started."));
+  } else if (state == ScgiReader::State::broken) {
+    refuse(Error(ErrorCode::http_bad_request, arrival.reader.fault()));
+  } else {
+    begin_task();
+  }
+}
+
+void StreamClient::on_drained() {
+  if (phase() == Phase::behind && is_resting()) begin_task();
+}
+
+// ---------------------------------------------------------------- into the stream
+
+void StreamClient::begin_task() {
+  task_ = advance();
+  task_.start(nullptr);
+}
+
+void StreamClient::free_task() {
+  is_to_be_freed_ = false;
+  if (task_.done()) task_.cancel();
+}
+
+// From the request to a live stream, or from where a stream fell behind to where it is live again.
+// It ends there: a live stream has no coroutine.
+Task<void> StreamClient::advance() {
+  std::optional<Error> fault;
+  try {
+    if (phase() == Phase::opening) co_await open();
+    if (phase() == Phase::behind) co_await catch_up();
+  } catch (const Error& error) {
+    fault = error;
+  } catch (const std::exception& error) {
+    fault = Error(ErrorCode::internal_error, {}, error.what());
+  }
+  if (fault) take_fault(*fault);
+  if (!std::exchange(is_to_be_freed_, true)) services_.host.rested(*this);
+}
+
+// From the request, which has arrived, to the head and the first events. Then the client is live,
+// behind or ending. Throws the answer's Error, before anything was sent.
+Task<void> StreamClient::open() {
+  if (services_.host.is_crowded()) throw crowded();
+  StreamRequest& wanted = arrival_->request;
+  wanted = read_stream_request(arrival_->reader.request());
+  bool was_full = services_.gate.is_full();
+  Gate::Place place(services_.gate);
+  co_await place;
+  if (was_full) refuse_while_away(services_.db);
+  if (asks_for_events(wanted)) services_.subscriptions.join(*this, wanted.run_id);
+  Batch batch = opening_batch(wanted, arrival_->context);
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  if (!outcome.results.empty()) take_caller(outcome.results[0].front());
+  if (outcome.error) throw *outcome.error;
+  StreamOpening opening = read_opening(wanted, outcome.results);
+
+  follows_ = wanted.follow;
+  subscription()->saw(opening.last_seq);
+  begin_stream(wanted.after);
+  is_counted_ = true;
+  services_.host.opened();
+  if (opening.is_ended && opening.last_seq <= wanted.after) {
+    answer_no_more();
+  } else {
+    send_head(opening.page.events);
+    settle_page(opening.page);
+  }
+  arrival_.reset();
+}
+
+void StreamClient::take_caller(const Row& row) {
+  if (!row.is_null("session_id")) reader_.session_id = uuid_bytes(row.text("session_id"));
+  if (!row.is_null("api_key_id")) reader_.api_key_id = uuid_bytes(row.text("api_key_id"));
+  reader_.org_id = uuid_bytes(row.text("org_id"));
+  AccessNote& note = arrival_->context.note;
+  reader_.address = IpAddress::parse(note.client_ip).value_or(IpAddress());
+  note.identity = identity_of(caller_from(row));
+}
+
+// Head and first events in one write.
+void StreamClient::send_head(const SharedBatch& events) {
+  Origins origins = services_.host.cors_origins();
+  std::string head = stream_head(arrival_->context, *origins, services_.host.retry_ms());
+  std::vector<SharedBytes> buffers{std::make_shared<const std::string>(std::move(head))};
+  if (!events->is_empty()) buffers.push_back(frames_of(events));
+  send(buffers, now_ms());
+}
+
+// The run has ended and there is nothing behind the cursor: nothing will ever come.
+void StreamClient::answer_no_more() {
+  const AnswerContext& context = arrival_->context;
+  Origins origins = services_.host.cors_origins();
+  bool comes_again = arrival_->request.has_last_event_id;
+  send(comes_again ? no_more_answer(context, *origins)
+                   : stream_head(context, *origins, services_.host.retry_ms()),
+       now_ms());
+  subscription()->finish(*this);
+}
+
+// After the page was sent: what it means for the client, and how far the run is.
+void StreamClient::settle_page(const EventPage& page) {
+  is_page_due_ = page.is_full;
+  if (!page.events->is_empty()) {
+    set_cursor(page.events->last_seq());
+    subscription()->saw(page.events->last_seq());
+  }
+  bool is_last = page.events->is_final() || (!follows_ && !page.is_full);
+  if (is_last) subscription()->finish(*this);
+}
+
+// Until the client is live or ending, or has to drain first. Throws database_unavailable when the
+// table is out of reach: then nothing is lost, and it is called again later.
+Task<void> StreamClient::catch_up() {
+  Subscription& followed = *subscription();
+  while (phase() == Phase::behind) {
+    // Called again when it has drained.
+    if (pending_bytes() > 0) co_return;
+    if (!is_page_due_) {
+      Subscription::Served served = followed.serve(*this, now_ms());
+      if (phase() == Phase::live && followed.has_unheard_hint()) {
+        services_.subscriptions.hint(followed);
+      }
+      if (served == Subscription::Served::settled) co_return;
+    }
+    Gate::Place place(services_.gate);
+    co_await place;
+    std::vector<UuidBytes> run_ids{followed.id()};
+    std::vector<int64_t> afters{cursor()};
+    Params params = page_params(run_ids, afters);
+    Result rows = co_await services_.db.quick(query::event_pages, std::move(params));
+    EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
+    if (!page.events->is_empty()) send(frames_of(page.events), now_ms());
+    bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();
+    if (is_pruned) {
+      // While it was read. Whoever comes back is told so.
+      followed.finish(*this);
+      co_return;
+    }
+    settle_page(page);
+  }
+}
+
+// While Postgres is away a stream stays where it is.
+bool StreamClient::resume() {
+  bool is_stalled = phase() == Phase::behind && is_resting() && pending_bytes() == 0;
+  if (is_stalled) begin_task();
+  return is_stalled;
+}
+
+// ---------------------------------------------------------------- faults and ends
+
+void StreamClient::take_fault(const Error& fault) {
+  if (phase() == Phase::opening) {
+    refuse(fault);
+    return;
+  }
+  // An open stream outlives the absence of Postgres: the tick goes on with it.
+  if (fault.code == ErrorCode::database_unavailable) {
+    services_.host.stalled();
+    return;
+  }
+  log_error("stream_failed", {{"cause", fault.cause}});
+  subscription()->finish(*this);
+}
+
+// Answers before anything was sent.
+void StreamClient::refuse(Error error) {
+  AnswerContext& context = arrival_->context;
+  if (std::optional<Identity> denied = take_identity(error)) context.note.identity = *denied;
+  services_.host.refused();
+  if (error.code == ErrorCode::internal_error) {
+    log_error("stream_refused", {{"trace_id", context.trace_id}, {"cause", error.cause}});
+  }
+  if (error_row(error.code).status == 403) audit_denied(error);
+  services_.subscriptions.leave(*this);
+  send(problem_answer(context, *services_.host.cors_origins(), error), now_ms());
+  end();
+}
+
+// Every denied attempt is in the audit log (contract section 2); nobody waits for that.
+void StreamClient::audit_denied(const Error& error) {
+  const StreamRequest& wanted = arrival_->request;
+  const AnswerContext& context = arrival_->context;
+  Denial denial;
+  denial.org_id = context.note.identity.org_id;
+  denial.user_id = context.note.identity.user_id;
+  bool is_key = wanted.credential.kind == Credential::Kind::api_key;
+  if (is_key) denial.api_key_hash = wanted.credential.hash;
+  denial.route = route;
+  denial.code = error_row(error.code).name;
+  // What is no id may be anything: it is not told.
+  denial.target =
+      is_uuid(wanted.run_id) ? fmt::format("GET /v1/runs/{}/events", wanted.run_id) : route;
+  denial.trace_id = context.trace_id;
+  denial.client_ip = context.note.client_ip;
+  denial.user_agent = wanted.user_agent;
+  services_.denials.add(std::move(denial));
+}
+
+void StreamClient::end_early() {
+  task_.cancel();
+  subscription()->finish(*this);
+}
+
+// What was committed and told before the stop has been sent; the rest is read after the reconnect.
+void StreamClient::drain() {
+  switch (phase()) {
+    case Phase::reading:
+      services_.host.gone(*this);
+      break;
+    case Phase::opening:
+      task_.cancel();
+      refuse(not_now("The service is being restarted."));
+      break;
+    case Phase::behind:
+    case Phase::live:
+      send(retry_block(services_.host.retry_ms()), now_ms());
+      end_early();
+      break;
+    case Phase::ending:
+      break;
+  }
+}
+
+void StreamClient::look() {
+  const StreamOptions& options = services_.options;
+  int64_t now = now_ms();
+  if (phase() == Phase::reading) {
+    int64_t limit_ms = sent_ms() + options.head_limit_ms;
+    if (now >= limit_ms) return services_.host.gone(*this);
+    services_.wheel.place(*this, limit_ms);
+    return;
+  }
+  if (pending_bytes() > 0) {
+    int64_t limit_ms = stands_since(now) + options.standstill_max_ms;
+    if (now >= limit_ms) {
+      services_.host.cut_off();
+      services_.host.gone(*this);
+      return;
+    }
+    services_.wheel.place(*this, std::min(limit_ms, now + standstill_look_ms));
+    return;
+  }
+  if (is_open() && now - sent_ms() >= options.ping_after_ms) send(services_.ping, now);
+  services_.wheel.place(*this, (is_open() ? sent_ms() : now) + options.ping_after_ms);
+}
+
+}  // namespace hostler::relay

@@ -1,0 +1,145 @@
+// One client of the stream server, from its connection to its end: its request, the way into its
+// stream and back into it after it fell behind; stored events first, then live ones, none missing,
+// none twice.
+//
+// The rule that makes it simple: the table is the truth, the feed is a hint. Subscribe, then read
+// what is stored, then go on with what came meanwhile, dropping what is not newer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/address_guard.h"
+#include "lib/error.h"
+#include "lib/ids.h"
+#include "lib/loop/db.h"
+#include "lib/loop/denial_log.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/stream.h"
+#include "lib/loop/task.h"
+#include "sse-relay/event_pages.h"
+#include "sse-relay/gate.h"
+#include "sse-relay/scgi_request.h"
+#include "sse-relay/stream_options.h"
+#include "sse-relay/stream_request.h"
+#include "sse-relay/subscriber.h"
+#include "sse-relay/subscriptions.h"
+#include "sse-relay/timer_wheel.h"
+
+namespace hostler::relay {
+
+class StreamClient;
+
+using Origins = std::shared_ptr<const std::vector<std::string>>;
+
+// The server that a client is of: what it says, and what it is told.
+class StreamHost {
+ public:
+  virtual bool is_crowded() const = 0;  // no further stream has a place
+  virtual Origins cors_origins() const = 0;
+  virtual std::shared_ptr<const Gateway> gateway() const = 0;  // null: nobody said yet
+  virtual int64_t retry_ms() = 0;                              // with jitter
+
+  virtual void opened() = 0;   // may read the run, the head is next
+  virtual void refused() = 0;  // answered with a problem document
+  virtual void cut_off() = 0;  // it did not read
+  virtual void stalled() = 0;  // its next page is out of reach: resume() is called later
+  // Its task has ended: free_task() is called from outside of it. Told once until then.
+  virtual void rested(StreamClient& client) = 0;
+  virtual void gone(StreamClient& client) = 0;  // destroys it
+
+ protected:
+  ~StreamHost() = default;
+};
+
+// What all clients share.
+struct StreamServices {
+  const StreamOptions& options;
+  Loop& loop;
+  Database& db;
+  Subscriptions& subscriptions;
+  Gate& gate;  // before questions for one client
+  TimerWheel& wheel;
+  DenialLog& denials;
+  StreamHost& host;
+  SharedBytes ping = std::make_shared<const std::string>(": ping\n\n");
+};
+
+// Who follows, for the check that they still may: a session's or a key's id, the other all zero.
+struct StreamReader {
+  UuidBytes session_id{};
+  UuidBytes api_key_id{};
+  UuidBytes org_id{};
+  IpAddress address;
+};
+
+class StreamClient final : public Subscriber, public TimerWheel::Entry, StreamOwner {
+ public:
+  StreamClient(std::unique_ptr<Stream> accepted, StreamServices& services)
+      : Subscriber(std::move(accepted)),
+        services_(services),
+        arrival_(std::make_unique<Arrival>()) {}
+  ~StreamClient();
+
+  void start();
+  // Its moment on the wheel has come: a ping, or the end of what stands still. May be the end of
+  // it.
+  void look();
+  // Goes on after it stalled. False: it did not.
+  bool resume();
+  // Its session, membership or thread is gone.
+  void end_early();
+  // The server leaves: a retry line is the last of it. May be the end of it.
+  void drain();
+  void free_task();
+  bool is_to_be_freed() const { return is_to_be_freed_; }
+
+  const StreamReader& reader() const { return reader_; }
+  bool is_counted() const { return is_counted_; }  // among the open streams
+
+  // Its place in the server's list.
+  uint32_t place() const { return place_; }
+  void set_place(uint32_t place) { place_ = place; }
+
+ private:
+  // What is only needed until the stream is open.
+  struct Arrival {
+    ScgiReader reader;
+    AnswerContext context;
+    StreamRequest request;
+  };
+
+  void on_bytes(std::string_view bytes) override;
+  void on_drained() override;
+  void on_closed() override { services_.host.gone(*this); }
+
+  void begin_task();
+  // No task brings it on. One that has ended is freed a turn later.
+  bool is_resting() const { return !task_ || task_.done(); }
+  Task<void> advance();
+  Task<void> open();
+  Task<void> catch_up();
+  void take_fault(const Error& fault);
+  void refuse(Error error);
+  void audit_denied(const Error& error);
+  void take_caller(const Row& row);
+  void send_head(const SharedBatch& events);
+  void answer_no_more();
+  void settle_page(const EventPage& page);
+  int64_t now_ms() const { return services_.loop.now_ms(); }
+
+  StreamServices& services_;
+  std::unique_ptr<Arrival> arrival_;
+  StreamReader reader_;
+  uint32_t place_ = 0;
+  bool follows_ = true;      // false: wants what is there, then the end
+  bool is_page_due_ = true;  // the table may hold more than what was read
+  bool is_counted_ = false;
+  bool is_to_be_freed_ = false;
+  Task<void> task_;  // what brings it on; destroyed first, since it looks at the rest
+};
+
+}  // namespace hostler::relay

@@ -1,0 +1,81 @@
+// See sse-relay/stream_opening.h.
+#include "sse-relay/stream_opening.h"
+
+#include <string>
+#include <vector>
+
+#include "lib/ids.h"
+#include "lib/request_context.h"
+#include "queries/access.h"
+#include "queries/stream.h"
+
+namespace hostler::relay {
+namespace {
+
+bool has_form(const StreamRequest& wanted) {
+  return is_uuid(wanted.run_id) && (wanted.org_id.empty() || is_uuid(wanted.org_id));
+}
+
+// In the contract's order: who asks (told by the statement itself), ids, values.
+void check_form(const StreamRequest& wanted) {
+  if (!wanted.org_id.empty() && !is_uuid(wanted.org_id)) {
+    throw Error(ErrorCode::orgs_not_found, "X-Org-Id is not an id of an organization.");
+  }
+  if (!is_uuid(wanted.run_id)) throw Error(ErrorCode::runs_not_found);
+}
+
+// Of query::authenticate, for whoever sent the request.
+Params authentication_params(const StreamRequest& wanted, const AnswerContext& answer) {
+  RequestContext context;
+  context.trace_id = answer.trace_id;
+  context.client_ip = answer.note.client_ip;
+  context.user_agent = wanted.user_agent;
+  context.is_risky = answer.is_risky;
+  context.needs_proof = answer.needs_proof;
+  Params params;
+  params.bytes(wanted.credential.hash);
+  params.boolean(wanted.credential.kind == Credential::Kind::api_key);
+  if (is_uuid(wanted.org_id)) {
+    params.text(wanted.org_id);
+  } else {
+    params.null();  // an X-Org-Id that is no UUID is told after who asks
+  }
+  params.text("data.runs.read").boolean(true).text(request_context_json(context));
+  return params;
+}
+
+}  // namespace
+
+bool asks_for_events(const StreamRequest& wanted) {
+  return has_form(wanted) && wanted.faults.empty();
+}
+
+Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
+  Batch batch;
+  batch.add(query::authenticate, authentication_params(wanted, context));
+  if (!has_form(wanted)) return batch;
+  batch.add(query::stream_open, Params().text(wanted.run_id));
+  if (!asks_for_events(wanted)) return batch;
+  std::vector<UuidBytes> run_ids{uuid_bytes(wanted.run_id)};
+  std::vector<int64_t> afters{wanted.after};
+  batch.add(query::event_pages, page_params(run_ids, afters));
+  return batch;
+}
+
+StreamOpening read_opening(const StreamRequest& wanted, const Results& results) {
+  check_form(wanted);
+  if (results.at(1).empty()) throw Error(ErrorCode::runs_not_found);
+  if (!wanted.faults.empty()) throw Error::validation(wanted.faults);
+  Row run = results[1].front();
+  StreamOpening opening;
+  opening.last_seq = run.integer("last_seq");
+  opening.is_ended = run.boolean("is_ended");
+  opening.page = std::move(pages_of(results.at(2), {wanted.run_id}).front());
+  // Events go by whole months, with their partition.
+  bool is_pruned =
+      opening.is_ended && opening.last_seq > wanted.after && opening.page.events->is_empty();
+  if (is_pruned) throw Error(ErrorCode::runs_events_expired);
+  return opening;
+}
+
+}  // namespace hostler::relay

@@ -1,0 +1,28 @@
+// What Postgres is asked, in one round trip, before a stream opens: who this is, whether they may
+// read the run, its first events; and what the answer means.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/loop/db.h"
+#include "sse-relay/event_pages.h"
+#include "sse-relay/stream_request.h"
+
+namespace hostler::relay {
+
+// Whether the request is such that events are read for it: its ids and values have their form.
+bool asks_for_events(const StreamRequest& wanted);
+
+// The first result is that of query::authenticate.
+Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context);
+
+struct StreamOpening {
+  int64_t last_seq = 0;  // of the run
+  bool is_ended = false;
+  EventPage page;  // behind the cursor
+};
+
+// Throws 404, 422 and 410, in the contract's order.
+StreamOpening read_opening(const StreamRequest& wanted, const Results& results);
+
+}  // namespace hostler::relay

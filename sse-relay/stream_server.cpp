@@ -1,0 +1,230 @@
+// What happens to all clients: accepting, news, ticks, draining; see sse-relay/stream_server.h.
+#include "sse-relay/stream_server.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "lib/service_notify.h"
+#include "lib/tcp_listener.h"
+#include "lib/unix_listener.h"
+#include "queries/access.h"
+
+namespace hostler::relay {
+namespace {
+
+// Batches for single clients that are on their way to Postgres at once.
+constexpr size_t questions_max = 256;
+// Connections above the open streams: requests that arrive, answers that leave.
+constexpr size_t guests_max = 1024;
+// How soon to come back: never all at once.
+constexpr int64_t retry_least_ms = 1000;
+constexpr int64_t retry_spread_ms = 2000;
+
+// The daemon's runs need descriptors too: the last eighth of what the process may have is theirs.
+// The lowest that is free tells how many there are, holes aside.
+bool are_descriptors_scarce() {
+  int lowest_free = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (lowest_free < 0) return errno == EMFILE || errno == ENFILE;
+  close(lowest_free);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  return static_cast<rlim_t>(lowest_free) >= limit.rlim_cur - limit.rlim_cur / 8;
+}
+
+DatabaseOptions database_options(const StreamOptions& options) {
+  DatabaseOptions made;
+  made.conninfo = options.conninfo;
+  made.application_name = "hostler-runner streams";
+  made.own_connections_max = 2;  // one for each task of the poller; denials take one when they come
+  made.plans_once = true;
+  return made;
+}
+
+}  // namespace
+
+StreamServer::StreamServer(StreamOptions options, EventFeed& feed)
+    : options_(std::move(options)),
+      feed_(feed),
+      db_(loop_, database_options(options_)),
+      subscriptions_(loop_, feed, [this] { poller_.read_soon(); }),
+      gate_(loop_, questions_max),
+      wheel_(options_.tick_ms, loop_.now_ms()),
+      denials_(loop_, db_, query::audit_denials,
+               [this](int64_t count) { counts_.denials_dropped += count; }),
+      services_{options_, loop_, db_, subscriptions_, gate_, wheel_, denials_, *this},
+      news_(loop_, [this] { take_news(); }),
+      stop_(loop_, [this] { drain(); }),
+      ticks_(loop_, [this] { tick(); }),
+      drain_limit_(loop_, [this] { loop_.stop(); }),
+      random_(std::random_device{}()),
+      poller_(options_, loop_, db_, feed, subscriptions_, clients_) {
+  allow_origins(options_.cors_origins);
+  int fd = handed_listener("stream");
+  if (fd < 0) fd = listen_unix(options_.socket_path, 0660);
+  listener_ = std::make_unique<StreamListener>(
+      loop_, fd, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); });
+  open_port();
+  feed_.on_news([this] { news_.ring(); });
+}
+
+StreamServer::~StreamServer() {
+  feed_.on_news({});
+  // Tasks and subscriptions look at clients, and clients at tasks: all end while the loop still
+  // stands.
+  while (!clients_.empty()) gone(*clients_.back());
+}
+
+void StreamServer::run() {
+  poller_.start();
+  // A peer that went away is an error of the write, not the end of the program.
+  sigset_t broken_pipe;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+  loop_.run();
+  feed_.on_news({});
+}
+
+// ---------------------------------------------------------------- clients come and go
+
+void StreamServer::open_port() {
+  std::optional<TcpPlace> place = TcpPlace::parse(options_.listen_tcp);
+  if (!place) return;
+  peers_.emplace(CidrList::parse(options_.tcp_peers).value_or(CidrList()), "stream.tcp_peers");
+  std::string fault;
+  int fd = listen_tcp(*place, fault);
+  if (fd < 0) throw Error(ErrorCode::internal_error, {}, "stream.listen_tcp: " + fault);
+  port_ = std::make_unique<StreamListener>(
+      loop_, fd, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); },
+      [this](int accepted_fd) { return admits_peer(accepted_fd); });
+}
+
+bool StreamServer::admits_peer(int fd) {
+  bool is_admitted = peers_->admits(fd, loop_.now_ms());
+  if (!is_admitted) ++counts_.peers_refused;
+  return is_admitted;
+}
+
+void StreamServer::accept(std::unique_ptr<Stream> stream) {
+  // nginx tells its client 502; nothing of ours could be heard before the request was.
+  if (clients_.size() >= static_cast<size_t>(options_.clients_max) + guests_max) return;
+  if (!ticks_.pending()) {
+    wheel_.advance(loop_.now_ms(), [](TimerWheel::Entry&) {});  // it stood still, and is empty
+    ticks_.restart(options_.tick_ms);
+  }
+  clients_.push_back(std::make_unique<StreamClient>(std::move(stream), services_));
+  StreamClient& client = *clients_.back();
+  client.set_place(static_cast<uint32_t>(clients_.size() - 1));
+  client.start();
+}
+
+void StreamServer::gone(StreamClient& client) {
+  if (client.is_counted()) --streams_;
+  if (client.is_to_be_freed()) std::erase(rested_, &client);
+  uint32_t place = client.place();
+  std::unique_ptr<StreamClient> leaving = std::move(clients_[place]);
+  clients_[place] = std::move(clients_.back());
+  if (clients_[place]) clients_[place]->set_place(place);
+  clients_.pop_back();
+  leaving.reset();
+  if (is_draining_) stop_when_done();
+}
+
+// A task that has ended is freed on the loop's next turn, not from inside its own frame.
+void StreamServer::rested(StreamClient& client) {
+  if (rested_.empty()) {
+    loop_.defer([this] {
+      for (StreamClient* rested : std::exchange(rested_, {})) rested->free_task();
+    });
+  }
+  rested_.push_back(&client);
+}
+
+void StreamServer::opened() {
+  ++streams_;
+  ++counts_.opened;
+}
+
+// ---------------------------------------------------------------- all clients
+
+void StreamServer::take_news() { subscriptions_.publish(feed_.take()); }
+
+void StreamServer::tick() {
+  wheel_.advance(loop_.now_ms(),
+                 [](TimerWheel::Entry& entry) { static_cast<StreamClient&>(entry).look(); });
+  if (clients_.empty()) return;  // the next client starts the ticks again
+  ticks_.restart(options_.tick_ms);
+  poller_.tick();
+  if (has_stalled_) resume_stalled();
+}
+
+// While Postgres is away only one asks.
+void StreamServer::resume_stalled() {
+  has_stalled_ = false;
+  for (size_t i = 0; i < clients_.size(); ++i) {
+    if (!clients_[i]->resume() || db_.connected()) continue;
+    has_stalled_ = true;
+    return;
+  }
+}
+
+void StreamServer::drain() {
+  if (is_draining_) return;
+  is_draining_ = true;
+  listener_.reset();
+  port_.reset();
+  take_news();
+  drain_limit_.restart(options_.drain_limit_ms);
+  denials_.finish([this] { stop_when_done(); });
+  stop_when_done();
+  for (size_t i = clients_.size(); i-- > 0;) clients_[i]->drain();
+}
+
+void StreamServer::stop_when_done() {
+  if (clients_.empty() && denials_.is_written()) loop_.stop();
+}
+
+// ---------------------------------------------------------------- what clients ask
+
+bool StreamServer::is_crowded() const {
+  return streams_.load() >= options_.clients_max || are_descriptors_scarce();
+}
+
+int64_t StreamServer::retry_ms() {
+  return retry_least_ms + static_cast<int64_t>(random_() % retry_spread_ms);
+}
+
+Origins StreamServer::cors_origins() const {
+  std::lock_guard<std::mutex> held(settings_lock_);
+  return origins_;
+}
+
+void StreamServer::allow_origins(std::vector<std::string> origins) {
+  Origins fresh = std::make_shared<const std::vector<std::string>>(std::move(origins));
+  std::lock_guard<std::mutex> held(settings_lock_);
+  origins_ = std::move(fresh);
+}
+
+std::shared_ptr<const Gateway> StreamServer::gateway() const {
+  std::lock_guard<std::mutex> held(settings_lock_);
+  return gateway_;
+}
+
+void StreamServer::use_gateway(Gateway gateway) {
+  std::shared_ptr<const Gateway> fresh = std::make_shared<const Gateway>(std::move(gateway));
+  std::lock_guard<std::mutex> held(settings_lock_);
+  gateway_ = std::move(fresh);
+}
+
+StreamCounts StreamServer::counts() const {
+  return {streams_.load(),        counts_.opened.load(),        counts_.refused.load(),
+          counts_.cut_off.load(), counts_.peers_refused.load(), counts_.denials_dropped.load()};
+}
+
+}  // namespace hostler::relay

@@ -1,0 +1,119 @@
+// Serves the event streams: nginx's SCGI connections on a Unix socket, with a loop and a database
+// connection of its own, on a thread of its own. Joined to the daemon in runner/main.cpp; shares
+// the event feed with it and nothing else. It never executes a run and never writes an event.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lib/event_feed.h"
+#include "lib/gateway.h"
+#include "lib/loop/db.h"
+#include "lib/loop/denial_log.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/stream.h"
+#include "lib/peer_admission.h"
+#include "sse-relay/gate.h"
+#include "sse-relay/poller.h"
+#include "sse-relay/stream_client.h"
+#include "sse-relay/stream_options.h"
+#include "sse-relay/subscriptions.h"
+#include "sse-relay/timer_wheel.h"
+
+namespace hostler::relay {
+
+// Since the start, but for streams.
+struct StreamCounts {
+  int streams;              // open now
+  int64_t opened;           // streams
+  int64_t refused;          // requests answered with a problem document
+  int64_t cut_off;          // streams whose client did not read
+  int64_t peers_refused;    // connections to the port
+  int64_t denials_dropped;  // that the audit log does not name
+};
+
+class StreamServer final : StreamHost {
+ public:
+  // Opens the socket. Throws internal_error when that fails.
+  StreamServer(StreamOptions options, EventFeed& feed);
+  ~StreamServer();
+  StreamServer(const StreamServer&) = delete;
+  StreamServer& operator=(const StreamServer&) = delete;
+
+  // The thread's function: serves until stop() and the draining after it.
+  void run();
+
+  // From any thread, from here on.
+  void stop() { stop_.ring(); }  // each stream gets a retry line and ends; may be called again
+  int streams() const { return streams_.load(); }
+  StreamCounts counts() const;
+  void allow_origins(std::vector<std::string> cors_origins);
+  // Who clients are. Until it is told, every request is refused with 503: the stored settings may
+  // make another client of it than the file's.
+  void use_gateway(Gateway gateway);
+
+ private:
+  bool is_crowded() const override;
+  Origins cors_origins() const override;
+  std::shared_ptr<const Gateway> gateway() const override;
+  int64_t retry_ms() override;
+  void opened() override;
+  void refused() override { ++counts_.refused; }
+  void cut_off() override { ++counts_.cut_off; }
+  void stalled() override { has_stalled_ = true; }
+  void rested(StreamClient& client) override;
+  void gone(StreamClient& client) override;
+
+  void open_port();
+  bool admits_peer(int fd);
+  void accept(std::unique_ptr<Stream> stream);
+  void take_news();
+  void tick();
+  void resume_stalled();
+  void drain();
+  void stop_when_done();
+
+  const StreamOptions options_;
+  EventFeed& feed_;
+  Loop loop_;
+  Database db_;
+  Subscriptions subscriptions_;
+  Gate gate_;
+  TimerWheel wheel_;
+  struct {
+    std::atomic<int64_t> opened = 0;
+    std::atomic<int64_t> refused = 0;
+    std::atomic<int64_t> cut_off = 0;
+    std::atomic<int64_t> peers_refused = 0;
+    std::atomic<int64_t> denials_dropped = 0;
+  } counts_;
+  DenialLog denials_;
+  StreamServices services_;
+  Wakeup news_;
+  Wakeup stop_;
+  Timer ticks_;
+  Timer drain_limit_;
+  std::minstd_rand random_;
+  std::unique_ptr<StreamListener> listener_;
+  std::unique_ptr<StreamListener> port_;
+  std::optional<PeerAdmission> peers_;  // of the port
+  bool has_stalled_ = false;            // a stream could not read its next page
+  bool is_draining_ = false;
+
+  mutable std::mutex settings_lock_;  // of these two
+  Origins origins_;
+  std::shared_ptr<const Gateway> gateway_;
+
+  std::vector<StreamClient*> rested_;  // their tasks have ended and can be freed
+  StreamClients clients_;
+  std::atomic<int> streams_ = 0;
+  Poller poller_;  // first to go: looks at everything above
+};
+
+}  // namespace hostler::relay

@@ -1,0 +1,93 @@
+// An event stream as its subscription sees it: how far it is, and the writing to it. While it is
+// live there is no coroutine: this is all it costs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lib/loop/stream.h"
+
+namespace hostler::relay {
+
+class Subscription;
+
+//   reading ──► opening ──► behind ◄──► live
+//      └───────────┴──────────┴──────────┴──► ending
+enum class Phase : uint8_t {
+  reading,  // the request is on its way
+  opening,  // the database is asked who this is, and for the first events
+  behind,   // the stream is open, newer events have to be read or written
+  live,     // has everything; gets new events as they come
+  ending,   // what is written is the last of it
+};
+
+class Subscriber {
+ public:
+  explicit Subscriber(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  Subscriber(const Subscriber&) = delete;
+  Subscriber& operator=(const Subscriber&) = delete;
+
+  Phase phase() const { return phase_; }
+  bool is_open() const { return phase_ == Phase::behind || phase_ == Phase::live; }
+  // The last event that was sent, or that the client said it has.
+  int64_t cursor() const { return cursor_; }
+  Subscription* subscription() const { return subscription_; }
+
+  // Everything goes through here, so that silence and standstill can be told.
+  void send(std::span<const SharedBytes> buffers, int64_t now_ms) {
+    bool was_clear = stream_->pending_bytes() == 0;
+    for (const SharedBytes& buffer : buffers) sent_bytes_ += buffer->size();
+    stream_->send(buffers);
+    sent_ms_ = now_ms;
+    if (was_clear) stands_since_ms_ = now_ms;
+  }
+  void send(const SharedBytes& bytes, int64_t now_ms) { send({&bytes, 1}, now_ms); }
+  void send(std::string text, int64_t now_ms) {
+    send(std::make_shared<const std::string>(std::move(text)), now_ms);
+  }
+  size_t pending_bytes() const { return stream_->pending_bytes(); }
+
+ protected:
+  ~Subscriber() = default;
+
+  void begin_reading(StreamOwner& owner, int64_t now_ms) {
+    sent_ms_ = now_ms;
+    stream_->start(owner);
+  }
+  void begin_opening() { phase_ = Phase::opening; }
+  void begin_stream(int64_t cursor) {
+    phase_ = Phase::behind;
+    cursor_ = cursor;
+  }
+  void set_cursor(int64_t cursor) { cursor_ = cursor; }
+  // Nothing follows. Of one with a subscription only that calls this: Subscription::finish.
+  void end() {
+    phase_ = Phase::ending;
+    stream_->end();
+  }
+  int64_t sent_ms() const { return sent_ms_; }
+  // Since when nothing of what is pending was written; notes how much is by now.
+  int64_t stands_since(int64_t now_ms) {
+    uint64_t written = sent_bytes_ - pending_bytes();
+    if (std::exchange(written_bytes_, written) != written) stands_since_ms_ = now_ms;
+    return stands_since_ms_;
+  }
+
+ private:
+  friend class Subscription;
+
+  std::unique_ptr<Stream> stream_;
+  Subscription* subscription_ = nullptr;
+  int64_t cursor_ = 0;
+  int64_t sent_ms_ = 0;  // when something was last sent; at first, when it came
+  uint64_t sent_bytes_ = 0;
+  uint64_t written_bytes_ = 0;   // of these, as of the last look
+  int64_t stands_since_ms_ = 0;  // when that last grew
+  uint32_t slot_ = 0;            // in the subscription's list
+  Phase phase_ = Phase::reading;
+};
+
+}  // namespace hostler::relay

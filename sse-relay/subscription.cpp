@@ -1,0 +1,189 @@
+// Live delivery and what is kept for those behind; see sse-relay/subscription.h.
+#include "sse-relay/subscription.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace hostler::relay {
+
+SharedBytes frames_of(const SharedBatch& batch) { return {batch, &batch->frames()}; }
+
+Subscription::Subscription(std::string run_id, int64_t now_ms)
+    : run_id_(std::move(run_id)), id_(uuid_bytes(run_id_)), news_ms_(now_ms) {}
+
+void Subscription::add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber) {
+  subscriber.slot_ = static_cast<uint32_t>(subscribers.size());
+  subscribers.push_back(&subscriber);
+}
+
+void Subscription::remove(std::vector<Subscriber*>& subscribers, Subscriber& subscriber) {
+  assert(subscribers[subscriber.slot_] == &subscriber);
+  subscribers[subscriber.slot_] = subscribers.back();
+  subscribers[subscriber.slot_]->slot_ = subscriber.slot_;
+  subscribers.pop_back();
+}
+
+void Subscription::join(Subscriber& subscriber) {
+  assert(subscriber.subscription_ == nullptr);
+  subscriber.subscription_ = this;
+  ++members_;
+  add(behind_, subscriber);
+}
+
+void Subscription::leave(Subscriber& subscriber) {
+  assert(subscriber.subscription_ == this);
+  if (subscriber.phase_ == Phase::live) {
+    remove(live_, subscriber);
+  } else if (subscriber.phase_ != Phase::ending) {
+    remove(behind_, subscriber);
+    forget_if_unneeded();
+  }
+  subscriber.subscription_ = nullptr;
+  --members_;
+}
+
+void Subscription::finish(Subscriber& subscriber) {
+  if (subscriber.phase_ == Phase::live) {
+    remove(live_, subscriber);
+  } else {
+    remove(behind_, subscriber);
+    forget_if_unneeded();
+  }
+  subscriber.end();
+}
+
+void Subscription::set_behind(Subscriber& subscriber) {
+  remove(live_, subscriber);
+  add(behind_, subscriber);
+  subscriber.phase_ = Phase::behind;
+}
+
+void Subscription::set_live(Subscriber& subscriber) {
+  assert(subscriber.cursor_ >= newest_seq_);
+  remove(behind_, subscriber);
+  forget_if_unneeded();
+  if (live_.empty()) live_seq_ = newest_seq_;
+  add(live_, subscriber);
+  subscriber.phase_ = Phase::live;
+}
+
+void Subscription::saw(int64_t seq) { newest_seq_ = std::max(newest_seq_, seq); }
+
+void Subscription::forget_if_unneeded() {
+  if (!behind_.empty()) return;
+  recent_.clear();
+  recent_bytes_ = 0;
+}
+
+void Subscription::keep(const SharedBatch& batch) {
+  if (behind_.empty()) return;
+  if (!recent_.empty() && batch->last_seq() <= recent_.back()->last_seq()) return;
+  if (!recent_.empty() && batch->first_seq() != recent_.back()->last_seq() + 1) {
+    recent_.clear();
+    recent_bytes_ = 0;
+  }
+  recent_.push_back(batch);
+  recent_bytes_ += batch->frames().size();
+  while (recent_bytes_ > pending_bytes_max) {
+    recent_bytes_ -= recent_.front()->frames().size();
+    recent_.pop_front();
+  }
+}
+
+// Sends the batch, or the part of it that is new to the subscriber. Nothing: there is no room.
+Subscription::Given Subscription::give(Subscriber& subscriber, const SharedBatch& batch,
+                                       int64_t now_ms) {
+  if (batch->last_seq() > subscriber.cursor_) {
+    SharedBytes frames =
+        subscriber.cursor_ < batch->first_seq()
+            ? frames_of(batch)
+            : std::make_shared<const std::string>(batch->frames_after(subscriber.cursor_));
+    size_t pending = subscriber.pending_bytes();
+    if (pending > 0 && pending + frames->size() > pending_bytes_max) return Given::nothing;
+    subscriber.send(frames, now_ms);
+    subscriber.cursor_ = batch->last_seq();
+  }
+  if (batch->is_final()) finish(subscriber);
+  return Given::all;
+}
+
+bool Subscription::gather(SharedBatch batch) {
+  gathered_.push_back(std::move(batch));
+  return gathered_.size() == 1;
+}
+
+// Consecutive batches are joined, so that each subscriber is written to once.
+std::vector<SharedBatch> Subscription::take_gathered() {
+  std::vector<SharedBatch> batches = std::exchange(gathered_, {});
+  if (batches.size() == 1) return batches;
+  std::vector<SharedBatch> out;
+  for (size_t begin = 0; begin < batches.size();) {
+    size_t bytes = batches[begin]->frames().size();
+    size_t end = begin + 1;
+    for (; end < batches.size(); ++end) {
+      if (batches[end]->first_seq() != batches[end - 1]->last_seq() + 1) break;
+      if (bytes + batches[end]->frames().size() > pending_bytes_max) break;
+      bytes += batches[end]->frames().size();
+    }
+    if (end == begin + 1) {
+      out.push_back(std::move(batches[begin]));
+    } else {
+      auto whole = std::make_shared<EventBatch>(run_id_);
+      whole->reserve(bytes);
+      for (size_t i = begin; i < end; ++i) whole->append(*batches[i]);
+      out.push_back(std::move(whole));
+    }
+    begin = end;
+  }
+  return out;
+}
+
+bool Subscription::hint(int64_t now_ms) {
+  news_ms_ = now_ms;
+  has_unheard_hint_ = !has_live();
+  return !has_unheard_hint_ && set_read_due();
+}
+
+bool Subscription::set_read_due() { return !std::exchange(is_read_due_, true); }
+
+bool Subscription::begin_read() {
+  is_read_due_ = false;
+  return has_live();
+}
+
+bool Subscription::deliver(const SharedBatch& batch, Source source, int64_t now_ms) {
+  news_ms_ = now_ms;
+  saw(batch->last_seq());
+  bool is_new = !live_.empty() && batch->last_seq() > live_seq_;
+  bool has_gap = is_new && source == Source::feed && batch->first_seq() > live_seq_ + 1;
+  if (is_new && !has_gap) {
+    live_seq_ = batch->last_seq();
+    // Backwards: whoever leaves the list is replaced by one that was served already.
+    for (size_t i = live_.size(); i-- > 0;) {
+      Subscriber& subscriber = *live_[i];
+      if (give(subscriber, batch, now_ms) == Given::nothing) set_behind(subscriber);
+    }
+  }
+  keep(batch);
+  return !has_gap;
+}
+
+Subscription::Served Subscription::serve(Subscriber& subscriber, int64_t now_ms) {
+  if (subscriber.cursor_ < newest_seq_) {
+    if (recent_.empty() || recent_.front()->first_seq() > subscriber.cursor_ + 1) {
+      return Served::needs_table;
+    }
+    // Ending the last one that is behind forgets what is kept.
+    std::deque<SharedBatch> batches = recent_;
+    for (const SharedBatch& batch : batches) {
+      if (give(subscriber, batch, now_ms) == Given::nothing) return Served::settled;
+      if (subscriber.phase_ == Phase::ending) return Served::settled;
+    }
+    if (subscriber.cursor_ < newest_seq_) return Served::needs_table;
+  }
+  set_live(subscriber);
+  return Served::settled;
+}
+
+}  // namespace hostler::relay

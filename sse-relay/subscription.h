@@ -1,0 +1,101 @@
+// One followed run: who follows it, and what is on its way to them. Live subscribers get the shared
+// bytes of new events at once, without a coroutine; those that are behind find what they missed
+// here, if it is still kept, or in the table.
+//
+//   live_seq_    every live subscriber has all up to here (or said that it has)
+//   newest_seq_  all up to here is committed, as far as this side knows; never below live_seq_
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "lib/event_batch.h"
+#include "lib/ids.h"
+#include "lib/loop/stream.h"
+#include "sse-relay/subscriber.h"
+
+namespace hostler::relay {
+
+// The batch's frames as they are sent: not copied, the batch lives as long as they do.
+SharedBytes frames_of(const SharedBatch& batch);
+
+class Subscription {
+ public:
+  Subscription(std::string run_id, int64_t now_ms);
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+  const std::string& run_id() const { return run_id_; }
+  const UuidBytes& id() const { return id_; }
+  bool is_empty() const { return members_ == 0; }
+  bool has_live() const { return !live_.empty(); }
+  int64_t live_seq() const { return live_seq_; }
+  int64_t newest_seq() const { return newest_seq_; }
+
+  // A new subscriber is behind.
+  void join(Subscriber& subscriber);
+  void leave(Subscriber& subscriber);
+
+  // What comes in one turn is gathered, then delivered together. True: it is the first.
+  bool gather(SharedBatch batch);
+  std::vector<SharedBatch> take_gathered();
+  // New events, in the order of their coming. From the feed there may be a gap, when something was
+  // lost on the way: then nothing is sent, and false says that the table must be read.
+  enum class Source { feed, table };
+  bool deliver(const SharedBatch& batch, Source source, int64_t now_ms);
+
+  // All up to seq is known to be committed.
+  void saw(int64_t seq);
+
+  // There may be something new in the table. True: it has to be read, and was not due before.
+  // While nobody is live there is nobody to read it for: whoever gets live next looks for it.
+  bool hint(int64_t now_ms);
+  bool has_unheard_hint() const { return has_unheard_hint_; }
+  bool has_been_silent(int64_t silent_ms, int64_t now_ms) const {
+    return now_ms - news_ms_ >= silent_ms;
+  }
+  // True: it was not due before.
+  bool set_read_due();
+  // It is being read. False: nobody is live any more.
+  bool begin_read();
+
+  // Gives a subscriber that is behind what is kept here. needs_table: something in between is not.
+  // Otherwise it is live now, or ending, or goes on when it has drained.
+  enum class Served { settled, needs_table };
+  Served serve(Subscriber& subscriber, int64_t now_ms);
+
+  // What was sent is the last of it for this subscriber.
+  void finish(Subscriber& subscriber);
+
+  // At most this much waits for a subscriber that does not read; more is dropped and read again.
+  static constexpr size_t pending_bytes_max = 64 << 10;
+
+ private:
+  enum class Given { all, nothing };
+  Given give(Subscriber& subscriber, const SharedBatch& batch, int64_t now_ms);
+  void keep(const SharedBatch& batch);
+  void forget_if_unneeded();
+  void set_behind(Subscriber& subscriber);
+  void set_live(Subscriber& subscriber);
+  static void remove(std::vector<Subscriber*>& subscribers, Subscriber& subscriber);
+  static void add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber);
+
+  std::string run_id_;
+  UuidBytes id_;
+  std::vector<Subscriber*> live_;
+  std::vector<Subscriber*> behind_;
+  size_t members_ = 0;  // with those that are ending
+  int64_t live_seq_ = 0;
+  int64_t newest_seq_ = 0;
+  std::vector<SharedBatch> gathered_;
+  std::deque<SharedBatch> recent_;  // consecutive; kept while somebody is behind
+  size_t recent_bytes_ = 0;
+  int64_t news_ms_;           // when something was last heard of the run, or looked for
+  bool is_read_due_ = false;  // among the runs whose new events are to be read
+  bool has_unheard_hint_ = false;
+};
+
+}  // namespace hostler::relay

@@ -1,0 +1,92 @@
+// The followed runs; see sse-relay/subscriptions.h.
+#include "sse-relay/subscriptions.h"
+
+#include <utility>
+
+namespace hostler::relay {
+
+Subscriptions::Subscriptions(Loop& loop, EventFeed& feed, std::function<void()> on_read_due)
+    : loop_(loop), feed_(feed), on_read_due_(std::move(on_read_due)) {}
+
+Subscriptions::~Subscriptions() = default;
+
+Subscription& Subscriptions::join(Subscriber& subscriber, const std::string& run_id) {
+  std::unique_ptr<Subscription>& subscription = subscriptions_[run_id];
+  if (!subscription) {
+    subscription = std::make_unique<Subscription>(run_id, loop_.now_ms());
+    feed_.follow(run_id);
+  }
+  subscription->join(subscriber);
+  return *subscription;
+}
+
+void Subscriptions::leave(Subscriber& subscriber) {
+  if (subscriber.subscription() == nullptr) return;
+  Subscription& subscription = *subscriber.subscription();
+  subscription.leave(subscriber);
+  if (!subscription.is_empty()) return;
+  feed_.unfollow(subscription.run_id());
+  subscriptions_.erase(std::string(subscription.run_id()));
+}
+
+void Subscriptions::publish(EventFeed::News news) {
+  std::vector<Subscription*> touched;
+  for (SharedBatch& batch : news.batches) {
+    auto found = subscriptions_.find(batch->run_id());
+    if (found == subscriptions_.end()) continue;
+    Subscription& subscription = *found->second;
+    if (subscription.gather(std::move(batch))) touched.push_back(&subscription);
+  }
+  for (Subscription* subscription : touched) flush(*subscription);
+  for (const std::string& run_id : news.changed) {
+    auto found = subscriptions_.find(run_id);
+    if (found != subscriptions_.end()) hint(*found->second);
+  }
+  if (!news.must_resync) return;
+  for (auto& [run_id, subscription] : subscriptions_) hint(*subscription);
+}
+
+void Subscriptions::flush(Subscription& subscription) {
+  for (const SharedBatch& batch : subscription.take_gathered()) {
+    bool is_whole = subscription.deliver(batch, Subscription::Source::feed, loop_.now_ms());
+    if (!is_whole) hint(subscription);
+  }
+}
+
+void Subscriptions::publish_read(const SharedBatch& batch) {
+  auto found = subscriptions_.find(batch->run_id());
+  if (found == subscriptions_.end()) return;
+  found->second->deliver(batch, Subscription::Source::table, loop_.now_ms());
+}
+
+void Subscriptions::hint(Subscription& subscription) {
+  if (!subscription.hint(loop_.now_ms())) return;
+  read_due_.push_back(subscription.run_id());
+  on_read_due_();
+}
+
+void Subscriptions::hint_silent(int64_t silent_ms) {
+  int64_t now_ms = loop_.now_ms();
+  for (auto& [run_id, subscription] : subscriptions_) {
+    if (subscription->has_been_silent(silent_ms, now_ms)) hint(*subscription);
+  }
+}
+
+void Subscriptions::postpone(const std::string& run_id) {
+  auto found = subscriptions_.find(run_id);
+  if (found == subscriptions_.end() || !found->second->set_read_due()) return;
+  read_due_.push_back(run_id);
+}
+
+std::vector<Subscription*> Subscriptions::take_read_due(size_t most) {
+  std::vector<Subscription*> taken;
+  while (!read_due_.empty() && taken.size() < most) {
+    auto found = subscriptions_.find(read_due_.back());
+    read_due_.pop_back();
+    if (found == subscriptions_.end()) continue;
+    if (found->second->begin_read()) taken.push_back(found->second.get());
+  }
+  return taken;
+}
+
+}  // namespace hostler::relay
