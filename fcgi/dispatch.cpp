@@ -216,7 +216,7 @@ Task<Response> dispatch(Services& services, Request& request) {
     }
   }
   if (fault) {
-    request.denied = take_identity(*fault);
+    request.denied = fault->refused;
     settle_count(services, request, *fault);
     bool is_denial =
         error_row(fault->code).status == 403 && request.credential.kind != Credential::Kind::none;

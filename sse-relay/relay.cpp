@@ -50,9 +50,9 @@ void Relay::State::take_fault(Client& client, const Error& fault) {
 }
 
 // Answers before anything was sent.
-void Relay::State::refuse(Client& client, Error error) {
+void Relay::State::refuse(Client& client, const Error& error) {
   AnswerContext& context = client.arrival->context;
-  if (std::optional<Identity> denied = take_identity(error)) context.note.identity = *denied;
+  if (error.refused) context.note.identity = *error.refused;
   ++counts_.refused;
   if (error.code == ErrorCode::internal_error) {
     log_error("stream_refused", {{"trace_id", context.trace_id}, {"cause", error.cause}});

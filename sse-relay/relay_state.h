@@ -44,7 +44,7 @@ class Relay::State final : public ClientEvents {
   // relay.cpp: one client's way.
   Task<void> advance(Client& client);
   void take_fault(Client& client, const Error& fault);
-  void refuse(Client& client, Error error);
+  void refuse(Client& client, const Error& error);
   void audit_denied(const Client& client, const Error& error);
   void arrived(Client& client, std::string_view bytes) override;
   void drained(Client& client) override;

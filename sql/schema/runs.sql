@@ -211,7 +211,7 @@ BEGIN
     END IF;
     SELECT t.is_private INTO place FROM threads t WHERE t.id = r.thread_id;
     IF NOT has_permission('org.runs.read_all') OR place.is_private THEN
-        PERFORM fail('policy.denied', 'The run belongs to somebody else in the organization.');
+        PERFORM fail('policy.denied', 'run_of_another');
     END IF;
     RETURN r;
 END
