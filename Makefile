@@ -65,7 +65,7 @@ model_sources   := $(wildcard tests/support/model/*.cpp)
 support_sources := $(wildcard tests/support/*.cpp)
 # What reads bytes from outside, the sources it needs beside lib, and the targets that try it.
 parsers := $(addprefix lib/,json.cpp request_target.cpp address_guard.cpp client_address.cpp network_set.cpp \
-	time_text.cpp caller.cpp trace.cpp access_note.cpp settings.cpp settings_load.cpp mail_message.cpp) \
+	time_text.cpp caller.cpp trace.cpp identity.cpp access_note.cpp settings.cpp settings_load.cpp mail_message.cpp) \
 	$(addprefix lib/loop/http_client_,url.cpp head.cpp smtp_reply.cpp) \
 	$(addprefix fcgi/,confirmation.cpp input.cpp input_query.cpp input_value.cpp request.cpp refresh_cookie.cpp) \
 	$(addprefix runner/models/,openai.cpp anthropic.cpp turn_reader.cpp sse_reader.cpp provider_error.cpp) \

@@ -89,7 +89,7 @@ Denial denial_of(const Admitted& request, const Identity& who, const Error& faul
 Error settled(WorkerParts& parts, const Admitted& request, const Settings& settings, Error fault,
               Trail& trail) {
   if (request.credential.kind == Credential::Kind::none) return fault;
-  if (std::optional<Identity> refused = take_identity(fault)) trail.identity = *refused;
+  if (fault.refused) trail.identity = *fault.refused;
   std::optional<Error> limited = count_failure(parts, request, settings, fault, trail);
   if (limited) return std::move(*limited);
   if (error_row(fault.code).status == 403) {

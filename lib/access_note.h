@@ -7,23 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include "lib/error.h"
+#include "lib/identity.h"
 
 namespace hostler {
 
 struct Caller;
 
-// Who a request acted as.
-struct Identity {
-  std::string_view type = "anonymous";  // or user, api_key
-  std::string org_id;
-  std::string user_id;
-};
-
 Identity identity_of(const Caller& caller);
-// Takes the member out of an error by which authenticate() tells whom it refused; it is for the
-// log, not for the client.
-std::optional<Identity> take_identity(Error& error);
 
 struct AccessNote {
   std::string client_ip;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/identity.h"
+
 namespace hostler {
 
 enum class ErrorCode : uint16_t {
@@ -166,6 +168,8 @@ struct Error : std::exception {
   std::vector<std::pair<std::string, std::string>> members;
   // Further header fields of the answer (a cleared cookie, Allow).
   std::vector<std::pair<std::string, std::string>> headers;
+  // Whom the database refused, for the access log and the audit log; no answer tells it.
+  std::optional<Identity> refused;
 };
 
 }  // namespace hostler

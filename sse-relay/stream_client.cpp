@@ -231,7 +231,7 @@ void StreamClient::take_fault(const Error& fault) {
 // Answers before anything was sent.
 void StreamClient::refuse(Error error) {
   AnswerContext& context = arrival_->context;
-  if (std::optional<Identity> denied = take_identity(error)) context.note.identity = *denied;
+  if (error.refused) context.note.identity = *error.refused;
   services_.host.refused();
   if (error.code == ErrorCode::internal_error) {
     log_error("stream_refused", {{"trace_id", context.trace_id}, {"cause", error.cause}});

@@ -5,34 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "lib/json.h"
+#include "lib/error_reasons.h"
 
 namespace hostler {
 namespace {
 
-// SQLSTATE of the errors that our own SQL functions raise; the message is the wire code.
+// SQLSTATE of the errors that our own SQL function fail() raises: the message is code and reason,
+// the hint facts, the detail whom authenticate() refused.
 constexpr std::string_view raised_by_us = "HS000";
-
-// The members that a function of ours gave with its error, as a JSON object in the hint.
-void add_members(Error& error, std::string_view hint) {
-  std::optional<Json> members = parse_json_or_nothing(hint);
-  if (!members || !members->is_object()) return;
-  for (const Json::Member& member : *members->as_object()) {
-    if (member.first == "retry_after" && member.second.is_integer()) {
-      error.retry_after_s = static_cast<int>(*member.second.as_integer());
-    } else if (member.first == "status" && member.second.is_integer()) {
-      error.other_status = static_cast<int>(*member.second.as_integer());
-    } else if (member.first == "field") {
-      FieldFault fault;
-      fault.field = member.second.as_text() == nullptr ? "" : *member.second.as_text();
-      fault.code = std::string(members->text_or("fault", "invalid"));
-      fault.message = error.detail;
-      error.faults.push_back(std::move(fault));
-    } else if (member.first != "fault") {
-      error.members.emplace_back(member.first, member.second.dump());
-    }
-  }
-}
 
 }  // namespace
 
@@ -60,10 +40,8 @@ Error error_from(const PGresult* result) {
   std::string_view message = result_field(result, PG_DIAG_MESSAGE_PRIMARY);
   std::string_view detail = result_field(result, PG_DIAG_MESSAGE_DETAIL);
   if (state == raised_by_us) {
-    std::optional<ErrorCode> code = error_code_named(message);
-    if (!code) return Error(ErrorCode::internal_error, {}, fmt::format("unknown code {}", message));
-    Error error(*code, std::string(detail));
-    add_members(error, result_field(result, PG_DIAG_MESSAGE_HINT));
+    Error error = error_of_reason(message, result_field(result, PG_DIAG_MESSAGE_HINT));
+    error.refused = read_identity(detail);
     return error;
   }
   std::string cause =

@@ -30,6 +30,8 @@ DROP FUNCTION email_change_begin(text, jsonb, integer);
 DROP FUNCTION email_change_finish(users, text);
 DROP FUNCTION email_confirm(bytea);
 DROP FUNCTION login_code_verify(text, bytea, integer, bytea, bytea, jsonb);
+DROP FUNCTION fail(text, text, jsonb);
+DROP FUNCTION refused_caller(boolean, uuid, uuid);
 
 -- ---------------------------------------------------------------- runs
 

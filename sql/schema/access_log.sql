@@ -149,9 +149,7 @@ DECLARE
     last_id uuid;
     data json;
 BEGIN
-    IF NOT is_platform_admin() THEN
-        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
-    END IF;
+    PERFORM need_platform_admin();
     EXECUTE 'SELECT array_agg(ROW(e.*)::access_log) FROM (SELECT * FROM (SELECT * ' || walk || ' LIMIT $4) AS walked '
         'WHERE ($5 IS NULL OR method = $5) AND ($6 IS NULL OR starts_with(path, $6)) AND ($7 IS NULL OR country = $7) '
         'AND ($8 IS NULL OR ua_type = $8) AND ($9 IS NULL OR risk_score >= $9) LIMIT $10) AS e'

@@ -9,7 +9,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('platform admins', 0));
     IF EXISTS (SELECT 1 FROM users WHERE id = who AND platform_admin AND status = 'active')
        AND NOT EXISTS (SELECT 1 FROM users WHERE platform_admin AND status = 'active' AND id <> who) THEN
-        PERFORM fail('users.last_admin', 'Make somebody else an administrator first: hostlerctl admin promote.');
+        PERFORM fail('users.last_admin', 'nobody_else');
     END IF;
 END
 $$;
@@ -31,7 +31,7 @@ BEGIN
         WHERE other.org_id = m.org_id AND other.role = 'owner' AND other.user_id <> who)
     ORDER BY o.id LIMIT 1;
     IF alone IS NOT NULL THEN
-        PERFORM fail('orgs.last_owner', format('Give the organization %s another owner first.', alone));
+        PERFORM fail('orgs.last_owner', 'user_owns_alone', jsonb_build_object('slug', alone));
     END IF;
 END
 $$;

@@ -101,14 +101,14 @@ DECLARE
     named_anew jsonb;
 BEGIN
     IF who = current_user_id() AND changes ->> 'status' = 'suspended' THEN
-        PERFORM fail('users.self', 'Another administrator may suspend you.');
+        PERFORM fail('users.self', 'suspends_self');
     END IF;
     IF changes ? 'status' THEN
         PERFORM user_set_status(who, changes ->> 'status');
     END IF;
     SELECT * INTO was FROM users WHERE id = who AND status <> 'deleted' FOR NO KEY UPDATE;
     IF was.id IS NULL THEN
-        PERFORM fail('users.not_found', 'The user is deleted.');
+        PERFORM fail('users.not_found', 'user_deleted');
     END IF;
     IF changes ? 'username' THEN
         PERFORM user_rename(was, changes ->> 'username');
@@ -170,7 +170,7 @@ DECLARE
     stopped uuid[];
 BEGIN
     IF who = current_user_id() THEN
-        PERFORM fail('users.self', 'DELETE /v1/me is for oneself.');
+        PERFORM fail('users.self', 'deletes_self');
     END IF;
     PERFORM last_admin_guard(who);  -- first, as everywhere: its lock stands before those of organizations
     PERFORM workspaces_hand_over(who);

@@ -52,12 +52,11 @@ BEGIN
     END IF;
     SELECT revoked_at INTO ended FROM sessions WHERE id = (current_request() ->> 'session_id')::uuid FOR SHARE;
     IF ended IS NOT NULL THEN
-        PERFORM fail('auth.invalid_token', 'Log in again.');
+        PERFORM fail('auth.invalid_token', 'session_ended');
     END IF;
     FOREACH scope IN ARRAY wanted_scopes LOOP
         IF NOT has_permission(scope) THEN
-            PERFORM fail('api_keys.scope_forbidden', format('You do not have %s yourself here.', scope),
-                         jsonb_build_object('permission', scope));
+            PERFORM fail('api_keys.scope_forbidden', 'beyond_maker', jsonb_build_object('permission', scope));
         END IF;
     END LOOP;
     INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash, scopes, expires_at)

@@ -76,8 +76,7 @@ BEGIN
     IF own_role IS NULL THEN
         PERFORM fail('orgs.not_found');
     ELSIF NOT 'org.audit.read' = ANY (role_permissions(own_role)) THEN
-        PERFORM fail('auth.forbidden', 'This needs the permission org.audit.read.',
-                     '{"permission": "org.audit.read"}');
+        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'org.audit.read'));
     END IF;
     RETURN place;
 END

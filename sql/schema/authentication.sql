@@ -38,11 +38,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     ELSE ARRAY[]::text[] END
 $$;
 
--- Whom authenticate() refuses: for the access log, taken out before the client sees the error (lib/access_note.h).
-CREATE OR REPLACE FUNCTION refused_caller(is_key boolean, org uuid, who uuid) RETURNS jsonb
+-- Whom authenticate() refuses, for the access log and the audit log (lib/identity.h).
+CREATE OR REPLACE FUNCTION refused_caller(is_key boolean, org uuid, who uuid) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT jsonb_build_object('caller', jsonb_build_object(
-        'type', CASE WHEN is_key THEN 'api_key' ELSE 'user' END, 'org_id', org, 'user_id', who))
+    SELECT CASE WHEN is_key THEN 'api_key' ELSE 'user' END || ' ' || org || ' ' || who
 $$;
 
 -- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
@@ -72,14 +71,14 @@ BEGIN
         LEFT JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
         WHERE k.hash = token_hash;
         IF NOT FOUND OR NOT who.alive THEN
-            PERFORM fail('auth.invalid_api_key', 'The key is unknown, revoked or expired.');
+            PERFORM fail('auth.invalid_api_key', 'key_is_dead');
         END IF;
         IF NOT takes_key THEN
-            PERFORM fail('auth.user_token_required', 'Use the access token of a login.',
-                         refused_caller(is_key, who.org_id, who.user_id));
+            PERFORM fail('auth.user_token_required', 'key_used',
+                         refused => refused_caller(is_key, who.org_id, who.user_id));
         END IF;
         IF org IS NOT NULL AND org <> who.org_id THEN
-            PERFORM fail('orgs.not_found', 'The key belongs to another organization.');
+            PERFORM fail('orgs.not_found', 'key_of_another_org');
         END IF;
         api_key_id := who.key_id;
         platform_admin := false;
@@ -97,13 +96,13 @@ BEGIN
         LEFT JOIN org_members m ON m.org_id = coalesce(org, u.personal_org_id) AND m.user_id = u.id
         WHERE t.hash = token_hash;
         IF NOT FOUND OR NOT who.alive THEN
-            PERFORM fail('auth.invalid_token', 'Log in again.');
+            PERFORM fail('auth.invalid_token', 'session_ended');
         END IF;
         IF who.expired THEN
-            PERFORM fail('auth.token_expired', 'POST /v1/auth/refresh gives a new one.');
+            PERFORM fail('auth.token_expired', 'access_token_expired');
         END IF;
         IF who.role IS NULL THEN
-            PERFORM fail('orgs.not_found', 'You belong to no organization with this id.');
+            PERFORM fail('orgs.not_found', 'not_a_member');
         END IF;
         session_id := who.session_id;
         platform_admin := who.platform_admin;
@@ -114,27 +113,26 @@ BEGIN
     role := who.role;
     IF NOT context ? 'is_retold' THEN
         IF who.email_verified_at IS NULL AND context ? 'needs_proof' THEN
-            PERFORM fail('auth.email_unverified', 'Verify your address first: POST /v1/auth/email/verify/send.',
-                         refused_caller(is_key, org_id, user_id));
+            PERFORM fail('auth.email_unverified', 'address_not_verified',
+                         refused => refused_caller(is_key, org_id, user_id));
         END IF;
         IF (who.ip_rule_count > 0 AND NOT ip_admits(org_id, (context ->> 'client_ip')::inet))
            OR (context ? 'org_named' AND NOT ip_admits_named((context ->> 'org_named')::uuid,
                    (context ->> 'client_ip')::inet, user_id, platform_admin)) THEN
-            PERFORM fail('ip.blocked', 'The IP rules of the organization do not let this address in.',
-                         refused_caller(is_key, org_id, user_id));
+            PERFORM fail('ip.blocked', 'ip_rules_deny', refused => refused_caller(is_key, org_id, user_id));
         END IF;
         IF context ? 'is_risky' AND NOT platform_admin THEN
-            PERFORM fail('risk.rejected', '', refused_caller(is_key, org_id, user_id));
+            PERFORM fail('risk.rejected', refused => refused_caller(is_key, org_id, user_id));
         END IF;
     END IF;
     IF need = 'platform_admin' THEN
         IF NOT platform_admin THEN
-            PERFORM fail('auth.forbidden', 'This needs platform_admin.',
-                         refused_caller(is_key, org_id, user_id) || jsonb_build_object('permission', need));
+            PERFORM fail('auth.forbidden', 'platform_admin_missing', jsonb_build_object('permission', need),
+                         refused => refused_caller(is_key, org_id, user_id));
         END IF;
     ELSIF need IS NOT NULL AND NOT need = ANY (permissions) THEN
-        PERFORM fail('auth.forbidden', format('This needs the permission %s.', need),
-                     refused_caller(is_key, org_id, user_id) || jsonb_build_object('permission', need));
+        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', need),
+                     refused => refused_caller(is_key, org_id, user_id));
     END IF;
     PERFORM set_config('hostler.org_id', org_id::text, true),
             set_config('hostler.user_id', user_id::text, true),
@@ -154,6 +152,17 @@ BEGIN
 END
 $$;
 
+-- For functions that only platform administrators may call: whoever reaches one by another way is refused all the
+-- same.
+CREATE OR REPLACE FUNCTION need_platform_admin() RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF NOT is_platform_admin() THEN
+        PERFORM fail('auth.forbidden', 'platform_admin_missing', jsonb_build_object('permission', 'platform_admin'));
+    END IF;
+END
+$$;
+
 -- The organization that the request's scope means: null for the platform. Raises the 403 of who may not act there.
 CREATE OR REPLACE FUNCTION scope_org(permission text) RETURNS uuid
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
@@ -161,9 +170,9 @@ DECLARE
     is_org boolean := coalesce(current_request() ->> 'scope' = 'org', false);
 BEGIN
     IF is_org AND NOT has_permission(permission) THEN
-        PERFORM fail('auth.forbidden', format('This needs the permission %s.', permission));
+        PERFORM fail('auth.forbidden', 'org_scope_denied', jsonb_build_object('permission', permission));
     ELSIF NOT is_org AND NOT is_platform_admin() THEN
-        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
+        PERFORM fail('auth.forbidden', 'platform_scope_denied');
     END IF;
     RETURN CASE WHEN is_org THEN current_org() END;
 END

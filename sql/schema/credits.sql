@@ -44,8 +44,7 @@ BEGIN
           AND balance::numeric + credit_post.amount BETWEEN -9223372036854775808 AND 9223372036854775807
     RETURNING * INTO account;
     IF NOT FOUND THEN
-        PERFORM fail('validation.error', 'would pass the bounds of a balance',
-                     '{"field": "amount", "fault": "out_of_range"}');
+        PERFORM fail('validation.error', 'balance_out_of_bounds');
     END IF;
     INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id, note)
     VALUES (org, account.entries, amount, account.balance, kind, credit_post.reference_type, credit_post.reference_id,
@@ -101,7 +100,8 @@ DECLARE
     available bigint := (SELECT balance - held FROM credit_accounts WHERE org_id = org);
 BEGIN
     IF available < hold THEN
-        PERFORM fail('credits.insufficient', format('A run reserves %s credits; %s are available.', hold, available));
+        PERFORM fail('credits.insufficient', 'run_not_covered',
+                     jsonb_build_object('hold', hold, 'available', available));
     END IF;
     UPDATE credit_accounts SET held = held + hold WHERE org_id = org AND hold > 0;
 END
@@ -191,10 +191,10 @@ BEGIN
     PERFORM need_platform_admin();
     SELECT balance INTO was FROM credit_accounts WHERE org_id = org FOR UPDATE;
     IF NOT FOUND THEN
-        PERFORM fail('orgs.not_found', 'There is no organization with this org_id.');
+        PERFORM fail('orgs.not_found', 'no_such_org');
     END IF;
     IF amount < 0 AND was::numeric + amount < 0 THEN
-        PERFORM fail('credits.insufficient', format('The balance is %s.', was), '{"status": 409}');
+        PERFORM fail('credits.insufficient', 'below_zero', jsonb_build_object('balance', was));
     END IF;
     now_is := credit_post(org, amount, 'admin_adjustment', 'user', current_user_id()::text, credit_adjust.note);
     PERFORM audit('credits.adjust', 'org', org::text, org, jsonb_build_object('balance', was),
@@ -212,8 +212,7 @@ DECLARE
 BEGIN
     PERFORM 1 FROM credit_accounts ORDER BY org_id FOR UPDATE;
     IF amount > 0 AND EXISTS (SELECT 1 FROM credit_accounts WHERE balance > 9223372036854775807 - amount) THEN
-        PERFORM fail('validation.error', 'would pass the bounds of a balance',
-                     '{"field": "amount", "fault": "out_of_range"}');
+        PERFORM fail('validation.error', 'balance_out_of_bounds');
     END IF;
     WITH changes AS (
         SELECT org_id, CASE WHEN amount IS NULL THEN -balance WHEN amount > 0 THEN amount

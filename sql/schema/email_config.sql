@@ -32,9 +32,7 @@ RETURNS TABLE (sender text, smtp_host text, smtp_port integer, smtp_user text,
     smtp_tls_mode text, secret_id uuid, key_version integer, wrapped_key bytea, sealed bytea)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    IF NOT is_platform_admin() THEN
-        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
-    END IF;
+    PERFORM need_platform_admin();
     RETURN QUERY SELECT c.sender, c.smtp_host, c.smtp_port, c.smtp_user, c.smtp_tls_mode, s.id, s.key_version,
         s.wrapped_key, s.sealed FROM email_config c LEFT JOIN secrets s ON s.id = c.secret_id;
 END
@@ -48,9 +46,7 @@ DECLARE
     was email_config;
     now_is email_config;
 BEGIN
-    IF NOT is_platform_admin() THEN
-        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
-    END IF;
+    PERFORM need_platform_admin();
     PERFORM pg_advisory_xact_lock(hashtextextended('hostler email config', 0));
     SELECT * INTO was FROM email_config;
     IF secret IS NOT NULL THEN

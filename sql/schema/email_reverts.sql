@@ -90,7 +90,7 @@ BEGIN
     SELECT * INTO back FROM email_reverts
     WHERE hash = given_hash AND user_id = who.id AND expires_at > clock_timestamp();
     IF back.hash IS NULL THEN
-        PERFORM fail('email.token_invalid', 'The link serves once; ask an administrator when it is too old.');
+        PERFORM fail('email.token_invalid', 'revert_link_dead');
     END IF;
     DELETE FROM email_reverts WHERE user_id = who.id AND asked_at >= back.asked_at;
     UPDATE users SET email = back.email, email_verified_at = clock_timestamp() WHERE id = who.id;

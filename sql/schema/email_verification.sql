@@ -129,7 +129,7 @@ BEGIN
     WHERE t.hash = given_hash AND t.user_id = who.id AND t.expires_at > clock_timestamp()
     RETURNING t.hash, t.user_id, t.email, t.is_change, t.expires_at INTO token;
     IF token.hash IS NULL OR (NOT token.is_change AND who.email <> token.email) THEN
-        PERFORM fail('email.token_invalid', 'POST /v1/auth/email/verify/send mails another one.');
+        PERFORM fail('email.token_invalid', 'verification_link_dead');
     ELSIF token.is_change THEN
         PERFORM email_change_finish(who, token.email, token.expires_at - make_interval(secs => token_seconds), mail);
     ELSE

@@ -81,7 +81,7 @@ BEGIN
     PERFORM need_platform_admin();
     PERFORM 1 FROM credit_accounts WHERE org_id = org FOR UPDATE;
     IF NOT FOUND THEN
-        PERFORM fail('validation.error', 'there is no such organization', '{"field": "org_id", "fault": "unknown"}');
+        PERFORM fail('validation.error', 'org_unknown');
     END IF;
     SELECT * INTO was FROM entitlement_overrides WHERE org_id = org AND key = wanted ->> 'key';
     INSERT INTO entitlement_overrides (org_id, key, value, value_type, reason, expires_at, created_by_user_id)

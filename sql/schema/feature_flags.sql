@@ -33,16 +33,6 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
                              'created_at', rfc3339(o.created_at))
 $$;
 
--- Whoever reaches these functions directly must be a platform administrator all the same.
-CREATE OR REPLACE FUNCTION need_platform_admin() RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
-BEGIN
-    IF NOT is_platform_admin() THEN
-        PERFORM fail('auth.forbidden', 'This needs platform_admin.', '{"permission": "platform_admin"}');
-    END IF;
-END
-$$;
-
 -- The flag, or its 404. lock: hold it against changes until the transaction ends.
 CREATE OR REPLACE FUNCTION feature_flag_named(wanted_key text, lock boolean) RETURNS feature_flags
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -56,7 +46,7 @@ BEGIN
         SELECT * INTO f FROM feature_flags WHERE key = wanted_key;
     END IF;
     IF f.id IS NULL THEN
-        PERFORM fail('feature_flags.not_found', 'GET /v1/feature-flags lists the flags there are.');
+        PERFORM fail('feature_flags.not_found', 'flag_unknown');
     END IF;
     RETURN f;
 END
@@ -120,7 +110,7 @@ DECLARE
     now_is feature_flag_overrides;
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM orgs WHERE id = org) THEN
-        PERFORM fail('validation.error', 'there is no such organization', '{"field": "org_id", "fault": "unknown"}');
+        PERFORM fail('validation.error', 'org_unknown');
     END IF;
     SELECT * INTO was FROM feature_flag_overrides WHERE flag_id = f.id AND org_id = org;
     INSERT INTO feature_flag_overrides (flag_id, org_id, enabled) VALUES (f.id, org, new_enabled)
@@ -140,7 +130,7 @@ DECLARE
 BEGIN
     DELETE FROM feature_flag_overrides WHERE flag_id = f.id AND org_id = org RETURNING * INTO was;
     IF was.id IS NULL THEN
-        PERFORM fail('feature_flags.not_found', 'The flag has no override for this organization.');
+        PERFORM fail('feature_flags.not_found', 'no_override');
     END IF;
     PERFORM audit('feature_flags.override_deleted', 'feature_flag', f.key, org, flag_override_json(was, f.key)::jsonb);
 END

@@ -48,13 +48,15 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 
--- Ends the transaction with an error of the API: code as on the wire, detail for the client, members
--- for the problem document ("retry_after" becomes the header, "field" and "fault" a fault of the input, "status" the
--- status where a code has two).
-CREATE OR REPLACE FUNCTION fail(code text, detail text DEFAULT '', members jsonb DEFAULT '{}') RETURNS void
+-- Ends the transaction with an error of the API: code as on the wire; reason, which occurrence of it, where there are
+-- several or a client is told more than the code's title; facts for its words, which stand in lib/error_reasons.cpp,
+-- a row each. refused: whom authenticate() refused, apart from all that a client may see.
+CREATE OR REPLACE FUNCTION fail(code text, reason text DEFAULT NULL, facts jsonb DEFAULT '{}', refused text DEFAULT '')
+RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
-    RAISE EXCEPTION USING ERRCODE = 'HS000', MESSAGE = code, DETAIL = detail, HINT = members::text;
+    RAISE EXCEPTION USING ERRCODE = 'HS000', MESSAGE = concat_ws(' ', code, reason), HINT = facts::text,
+        DETAIL = refused;
 END
 $$;
 

@@ -9,9 +9,7 @@ DECLARE
     was settings;
     before_state jsonb := '{}';
 BEGIN
-    IF NOT is_platform_admin() THEN
-        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
-    END IF;
+    PERFORM need_platform_admin();
     FOR setting_key IN SELECT name FROM jsonb_object_keys(wanted) AS name ORDER BY name LOOP
         was := setting_take(setting_key);
         before_state := before_state || jsonb_build_object(setting_key, was.value);

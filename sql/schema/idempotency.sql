@@ -32,8 +32,7 @@ DECLARE
     first_body_hash bytea;
 BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('idempotency ' || encode(own_slot, 'hex'), 0)) THEN
-        PERFORM fail('idempotency.in_progress', 'The first call with this Idempotency-Key is still running.',
-                     '{"retry_after": 1}');
+        PERFORM fail('idempotency.in_progress', 'first_call_runs');
     END IF;
     -- A statement of its own, so that it sees what the last holder of the lock committed.
     SELECT r.body_hash, s.id, s.key_version, s.wrapped_key, s.sealed
@@ -41,7 +40,7 @@ BEGIN
     FROM idempotency_records r JOIN secrets s ON s.id = r.secret_id
     WHERE r.slot = own_slot AND r.created_at > clock_timestamp() - idempotency_age_max();
     IF first_body_hash <> wanted_body_hash THEN
-        PERFORM fail('idempotency.key_reused', 'This Idempotency-Key belongs to another body; take a new one.');
+        PERFORM fail('idempotency.key_reused', 'another_body');
     END IF;
     new_secret_id := uuidv7();
 END

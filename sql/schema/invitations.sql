@@ -44,7 +44,7 @@ DECLARE
 BEGIN
     SELECT * INTO STRICT place FROM orgs WHERE id = current_org();
     IF place.type = 'personal' THEN
-        PERFORM fail('orgs.personal', 'POST /v1/orgs makes a workspace, which takes members.');
+        PERFORM fail('orgs.personal', 'takes_no_members');
     END IF;
     SELECT * INTO STRICT inviter FROM users WHERE id = current_user_id();
     SELECT * INTO invitee FROM users u WHERE name_key(u.email) = name_key(new_email) AND u.status <> 'deleted';
@@ -60,7 +60,7 @@ BEGIN
     IF is_member THEN
         PERFORM fail('invitations.already_member');
     ELSIF is_open THEN
-        PERFORM fail('invitations.exists', 'DELETE it first to send another one.');
+        PERFORM fail('invitations.exists', 'invitation_is_open');
     END IF;
     PERFORM invitation_count(inviter.id, new_email, terms);
     INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash, expires_at)
@@ -115,13 +115,13 @@ BEGIN
     END IF;
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id();
     IF name_key(me.email) <> name_key(i.email) THEN
-        PERFORM fail('invitations.email_mismatch', 'Log in as the user who has that address.');
+        PERFORM fail('invitations.email_mismatch', 'address_of_another');
     ELSIF me.email_verified_at IS NULL THEN
-        PERFORM fail('invitations.email_mismatch', 'Verify your address first: POST /v1/auth/email/verify/send.');
+        PERFORM fail('invitations.email_mismatch', 'address_not_verified');
     ELSIF i.accepted_at IS NOT NULL THEN
         PERFORM fail('invitations.already_accepted');
     ELSIF NOT invitation_serves(i) THEN
-        PERFORM fail('invitations.expired', 'Ask for another one.');
+        PERFORM fail('invitations.expired', 'invitation_too_old');
     END IF;
     INSERT INTO org_members (org_id, user_id, role) VALUES (i.org_id, me.id, i.role) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
@@ -164,7 +164,7 @@ BEGIN
                                     'invitations.rate_limited');
         EXCEPTION WHEN SQLSTATE 'HS000' THEN
             -- When others invited the address is not this inviter's to know: a whole day suffices in any case.
-            PERFORM fail('invitations.rate_limited', '', '{"retry_after": 86400}');
+            PERFORM fail('invitations.rate_limited', 'recipient_has_enough');
         END;
     END IF;
 END

@@ -83,9 +83,7 @@ $$;
 CREATE OR REPLACE FUNCTION ip_rule_lockout_fail() RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN
-    PERFORM fail('ip_rules.would_lock_out',
-        format('Your address %s would not be let in any more. To do it all the same, say force.',
-               host(request_ip())));
+    PERFORM fail('ip_rules.would_lock_out', 'address_left_out', jsonb_build_object('address', host(request_ip())));
 END
 $$;
 
@@ -99,7 +97,7 @@ BEGIN
     ON CONFLICT ON CONSTRAINT ip_rules_once DO NOTHING
     RETURNING id, org_id, type, cidr, note, created_at INTO made;
     IF made.id IS NULL THEN
-        PERFORM fail('ip_rules.exists', format('The %s has %s already.', rule_type, network));
+        PERFORM fail('ip_rules.exists', 'network_listed', jsonb_build_object('type', rule_type, 'cidr', network));
     END IF;
     IF NOT is_forced AND NOT ip_admits(made.org_id, request_ip()) THEN
         PERFORM ip_rule_lockout_fail();

@@ -77,7 +77,7 @@ BEGIN
         WHERE m.id = route AND m.deleted_at IS NULL AND p.deleted_at IS NULL
               AND (m.org_id = current_org() OR m.org_id IS NULL);
         IF chosen.id IS NULL THEN
-            PERFORM fail('runs.unknown_route', 'GET /v1/models lists the routes there are.');
+            PERFORM fail('runs.unknown_route', 'route_unknown');
         END IF;
         RETURN chosen;
     END IF;
@@ -87,7 +87,7 @@ BEGIN
     ORDER BY coalesce(persona_model IN (m.model, m.id::text), false) DESC, m.org_id IS NULL, m.id
     LIMIT 1;
     IF chosen.id IS NULL THEN
-        PERFORM fail('runs.no_model', 'An administrator adds one with POST /v1/llm-providers.');
+        PERFORM fail('runs.no_model', 'none_configured');
     END IF;
     RETURN chosen;
 END

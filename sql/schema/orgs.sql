@@ -31,10 +31,9 @@ BEGIN
     PERFORM 1 FROM orgs WHERE id = current_org() FOR NO KEY UPDATE;
     SELECT role INTO own_role FROM org_members WHERE org_id = current_org() AND user_id = current_user_id();
     IF own_role IS NULL THEN
-        PERFORM fail('orgs.not_found', 'You belong to no organization with this id.');
+        PERFORM fail('orgs.not_found', 'not_a_member');
     ELSIF need IS NOT NULL AND NOT need = ANY (role_permissions(own_role)) THEN
-        PERFORM fail('auth.forbidden', format('This needs the permission %s.', need),
-                     jsonb_build_object('permission', need));
+        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', need));
     END IF;
     RETURN own_role;
 END
@@ -46,14 +45,14 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM org_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
                    WHERE m.org_id = org AND m.role = 'owner' AND m.user_id <> who) THEN
-        PERFORM fail('orgs.last_owner', 'Make somebody else an owner first.');
+        PERFORM fail('orgs.last_owner', 'nobody_else');
     END IF;
 END
 $$;
 
 CREATE OR REPLACE FUNCTION only_owners() RETURNS void
 LANGUAGE sql AS $$
-    SELECT fail('auth.forbidden', 'Only owners make, change or remove owners.', '{"permission": "org.manage"}')
+    SELECT fail('auth.forbidden', 'touches_owners', jsonb_build_object('permission', 'org.manage'))
 $$;
 
 -- POST /v1/orgs. grant_credits: what a new workspace gets.
@@ -106,7 +105,7 @@ DECLARE
 BEGIN
     SELECT * INTO STRICT was FROM orgs WHERE id = current_org();
     IF was.type = 'personal' AND changes ->> 'slug' <> was.slug THEN
-        PERFORM fail('orgs.personal', 'The slug of a personal organization is its id.');
+        PERFORM fail('orgs.personal', 'slug_is_fixed');
     END IF;
     BEGIN
         UPDATE orgs SET slug = coalesce(changes ->> 'slug', slug), name = coalesce(changes ->> 'name', name)
@@ -137,7 +136,7 @@ DECLARE
 BEGIN
     SELECT * INTO m FROM org_members WHERE org_id = current_org() AND user_id = who;
     IF m.user_id IS NULL THEN
-        PERFORM fail('members.not_found', format('GET /v1/orgs/%s/members lists the members.', current_org()));
+        PERFORM fail('members.not_found', 'user_not_in_org', jsonb_build_object('org_id', current_org()));
     ELSIF m.role = 'owner' AND own_role <> 'owner' THEN
         PERFORM only_owners();
     END IF;

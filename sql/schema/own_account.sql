@@ -40,7 +40,7 @@ BEGIN
     IF checked_hash IS NULL AND may_forget_password(terms) THEN
         RETURN me;
     ELSIF checked_hash IS DISTINCT FROM me.password_hash OR checked_hash IS NULL THEN
-        PERFORM fail('auth.wrong_password', 'It was changed a moment ago.');
+        PERFORM fail('auth.wrong_password', 'password_just_changed');
     END IF;
     RETURN me;
 END
@@ -133,7 +133,7 @@ DECLARE
 BEGIN
     SELECT * INTO own FROM invite_codes WHERE user_id = current_user_id() AND is_active ORDER BY id DESC LIMIT 1;
     IF own.id IS NULL THEN
-        PERFORM fail('invite_codes.not_found', 'POST /v1/me/invite-code/reset makes one.');
+        PERFORM fail('invite_codes.not_found', 'user_has_none');
     END IF;
     RETURN invite_code_json(own);
 END

@@ -48,7 +48,7 @@ BEGIN
           AND p.deleted_at IS NULL AND p.is_active AND (p.org_id = current_org() OR p.org_id IS NULL)
     ORDER BY p.org_id IS NULL, p.id DESC LIMIT 1;
     IF chosen.id IS NULL THEN
-        PERFORM fail('runs.unknown_persona', 'GET /v1/personas lists the personas there are.');
+        PERFORM fail('runs.unknown_persona', 'persona_unknown');
     END IF;
     RETURN chosen;
 END
@@ -111,8 +111,7 @@ CREATE OR REPLACE FUNCTION persona_check(p personas) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 BEGIN
     IF NOT p.confirm_tools <@ p.tools THEN
-        PERFORM fail('validation.error', 'confirm_tools must be among tools',
-                     '{"field": "confirm_tools", "fault": "unknown"}');
+        PERFORM fail('validation.error', 'confirms_other_tools');
     END IF;
 END
 $$;
@@ -132,8 +131,8 @@ BEGIN
     FROM jsonb_populate_record(NULL::personas, wanted) AS w
     ON CONFLICT DO NOTHING RETURNING * INTO made;
     IF made.id IS NULL THEN
-        PERFORM fail('personas.exists', format('Give %s another version than %s, or change that one.',
-                                               wanted ->> 'persona_key', wanted ->> 'version'));
+        PERFORM fail('personas.exists', 'version_taken',
+                     jsonb_build_object('persona_key', wanted ->> 'persona_key', 'version', wanted ->> 'version'));
     END IF;
     PERFORM audit('personas.create', 'persona', made.id::text, place, NULL, persona_state(made));
     RETURN persona_json(made);
@@ -149,7 +148,7 @@ DECLARE
 BEGIN
     PERFORM persona_check(now_is);
     IF was.built_in AND was.persona_key = 'normal' AND NOT now_is.is_active THEN
-        PERFORM fail('personas.built_in', 'Change it, but leave it active: it is the persona of runs that name none.');
+        PERFORM fail('personas.built_in', 'default_stays_active');
     END IF;
     UPDATE personas SET display_name = now_is.display_name, description = now_is.description,
         system_prompt = now_is.system_prompt, tools = now_is.tools, confirm_tools = now_is.confirm_tools,
@@ -168,7 +167,7 @@ DECLARE
     p personas := persona_of_scope(persona, true);
 BEGIN
     IF p.built_in THEN
-        PERFORM fail('personas.built_in', 'PATCH changes it for everybody.');
+        PERFORM fail('personas.built_in', 'stays');
     END IF;
     UPDATE personas SET deleted_at = clock_timestamp() WHERE id = p.id;
     PERFORM audit('personas.delete', 'persona', p.id::text, p.org_id, persona_state(p));

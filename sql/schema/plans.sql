@@ -67,7 +67,7 @@ DECLARE
 BEGIN
     SELECT * INTO p FROM plans WHERE id = wanted;
     IF p.id IS NULL THEN
-        PERFORM fail('plans.not_found', 'GET /v1/plans lists the plans there are.');
+        PERFORM fail('plans.not_found', 'plan_unknown');
     END IF;
     RETURN plan_json(p);
 END

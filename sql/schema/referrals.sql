@@ -54,8 +54,7 @@ BEGIN
     IF was.id IS NULL THEN
         PERFORM fail('invite_codes.not_found');
     ELSIF (changes ->> 'max_uses')::integer < was.use_count THEN
-        PERFORM fail('validation.error', format('must not be below the %s uses there were', was.use_count),
-                     '{"field": "max_uses", "fault": "out_of_range"}');
+        PERFORM fail('validation.error', 'below_use_count', jsonb_build_object('use_count', was.use_count));
     END IF;
     UPDATE invite_codes SET max_uses = coalesce((changes ->> 'max_uses')::integer, max_uses),
         is_active = coalesce((changes ->> 'is_active')::boolean, is_active)

@@ -93,8 +93,7 @@ CREATE OR REPLACE FUNCTION name_check(name text, field text) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN
     IF position('@' IN name_key(name)) > 0 OR name_key(name) = '' OR btrim(name_key(name)) <> name_key(name) THEN
-        PERFORM fail('validation.error', 'must have other characters than these',
-                     jsonb_build_object('field', field, 'fault', 'bad_format'));
+        PERFORM fail('validation.error', 'name_not_comparable', jsonb_build_object('field', field));
     END IF;
 END
 $$;
@@ -138,7 +137,7 @@ BEGIN
     PERFORM invite_code_make(new_user_id, (terms ->> 'invite_max_uses')::integer);
     code_held := given_code IS NULL OR invite_code_use(given_code, new_user_id, new_org_id, terms);
     IF terms ->> 'registration_mode' = 'invite_only' AND NOT code_held THEN
-        PERFORM fail('auth.invite_code_invalid', 'Ask whoever invited you for another one.');
+        PERFORM fail('auth.invite_code_invalid', 'code_does_not_hold');
     END IF;
     PERFORM audit('auth.register', 'user', new_user_id::text, new_org_id, NULL,
                   jsonb_build_object('referred', given_code IS NOT NULL AND code_held), 'ok', new_user_id);
@@ -255,9 +254,9 @@ DECLARE
 BEGIN
     PERFORM name_check(new_login, 'login');
     IF needs_code AND given_code IS NULL THEN
-        PERFORM fail('auth.invite_code_required', 'Ask somebody who has an account.');
+        PERFORM fail('auth.invite_code_required', 'none_given');
     ELSIF needs_code AND NOT invite_code_holds(given_code) THEN
-        PERFORM fail('auth.invite_code_invalid', 'Ask whoever invited you for another one.');
+        PERFORM fail('auth.invite_code_invalid', 'code_does_not_hold');
     ELSIF EXISTS (SELECT 1 FROM user_names WHERE name_key = name_key(new_login)) THEN
         PERFORM fail('auth.login_exists');
     ELSIF EXISTS (SELECT 1 FROM users WHERE name_key(email) = name_key(new_email) AND status <> 'deleted') THEN

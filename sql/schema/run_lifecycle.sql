@@ -113,17 +113,15 @@ DECLARE
 BEGIN
     SELECT * INTO STRICT provider FROM llm_providers WHERE id = chosen.provider_id;
     IF NOT EXISTS (SELECT 1 FROM messages WHERE thread_id = place.id AND hidden_by_run_id IS NULL) THEN
-        PERFORM fail('runs.no_messages', format('POST /v1/threads/%s/messages first.', place.id));
+        PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', place.id));
     END IF;
     PERFORM credit_lock(ARRAY[place.org_id]);
     IF is_queued THEN
         IF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND queued) >= count_max THEN
-            PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be queued.', count_max),
-                         '{"retry_after": 5}');
+            PERFORM fail('runs.limit_exceeded', 'queue_is_full', jsonb_build_object('count_max', count_max));
         END IF;
     ELSIF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND ended_at IS NULL AND NOT queued) >= count_max THEN
-        PERFORM fail('runs.limit_exceeded', format('At most %s runs of an organization may be active.', count_max),
-                     '{"retry_after": 5}');
+        PERFORM fail('runs.limit_exceeded', 'too_many_active', jsonb_build_object('count_max', count_max));
     END IF;
     IF NOT model_is_free(chosen) THEN
         PERFORM credit_hold(place.org_id, hold);
@@ -143,8 +141,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION run_busy(active uuid) RETURNS void
 LANGUAGE sql AS $$
-    SELECT fail('runs.thread_busy', 'Wait for it, cancel it, or choose a multitask_strategy.',
-                jsonb_build_object('active_run_id', active))
+    SELECT fail('runs.thread_busy', 'run_is_active', jsonb_build_object('active_run_id', active))
 $$;
 
 -- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4).
@@ -220,7 +217,7 @@ BEGIN
     END IF;
     SELECT * INTO last_run FROM runs WHERE thread_id = place.id ORDER BY id DESC LIMIT 1;
     IF last_run.id IS NULL THEN
-        PERFORM fail('runs.nothing_to_retry', format('POST /v1/threads/%s/runs starts the first run.', place.id));
+        PERFORM fail('runs.nothing_to_retry', 'thread_has_no_run', jsonb_build_object('thread_id', place.id));
     END IF;
     SELECT id INTO answer FROM messages
     WHERE thread_id = place.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
@@ -245,7 +242,7 @@ BEGIN
         PERFORM fail_missing('threads.not_found', 'threads', thread);
     END IF;
     IF place.created_by_user_id <> current_user_id() THEN
-        PERFORM fail('policy.denied', 'Only the creator of a thread reads and writes it.');
+        PERFORM fail('policy.denied', 'thread_of_another');
     END IF;
     RETURN place;
 END

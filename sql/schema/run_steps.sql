@@ -102,7 +102,7 @@ DECLARE
     r runs := run_of_reader(run);
 BEGIN
     IF r.created_by_user_id <> current_user_id() THEN
-        PERFORM fail('policy.denied', 'Only the creator of a run answers for it.');
+        PERFORM fail('policy.denied', 'only_creator_answers');
     END IF;
     RETURN r;
 END
@@ -121,18 +121,15 @@ DECLARE
     decides boolean;
 BEGIN
     IF octet_length(content) > bytes_max THEN
-        PERFORM fail('validation.error', format('must have at most %s bytes', bytes_max),
-                     '{"field": "content", "fault": "too_long"}');
+        PERFORM fail('validation.error', 'content_too_long', jsonb_build_object('bytes_max', bytes_max));
     END IF;
     SELECT * INTO STRICT r FROM runs WHERE id = run FOR NO KEY UPDATE;
     IF r.status <> 'waiting_for_input' THEN
-        PERFORM fail('runs.not_waiting', format('The run is %s.', r.status));
+        PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
     END IF;
     decides := r.input_request ->> 'kind' = 'tool_confirmation';
     IF decides AND decision IS NULL THEN
-        PERFORM fail('validation.error', format(
-            '%s; answer approve, deny, or {"decision": "approve" or "deny", "arguments": {…}, "reason": "…"}', fault),
-            '{"field": "content", "fault": "bad_format"}');
+        PERFORM fail('validation.error', 'content_decides_nothing', jsonb_build_object('fault', fault));
     END IF;
     INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content, decision, arguments, reason)
     SELECT run, (r.input_request ->> 'request_id')::uuid, r.org_id, (r.input_request ->> 'turn')::integer,

@@ -214,7 +214,7 @@ BEGIN
     IF NOT is_platform_admin()
        AND NOT may_read_run(r.created_by_user_id, (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id),
                             current_user_id(), has_permission('org.runs.read_all')) THEN
-        PERFORM fail('policy.denied', 'The run belongs to somebody else in the organization.');
+        PERFORM fail('policy.denied', 'run_of_another');
     END IF;
     RETURN r;
 END

@@ -59,8 +59,8 @@ CREATE INDEX attempts_at ON attempts (at);
 
 CREATE OR REPLACE FUNCTION fail_for_now(code text, free_at timestamptz) RETURNS void
 LANGUAGE sql AS $$
-    SELECT fail(code, '', jsonb_build_object(
-        'retry_after', greatest(1, ceil(extract(epoch FROM free_at - clock_timestamp()))::integer)))
+    SELECT fail(code, 'not_yet', jsonb_build_object(
+        'retry_after_s', greatest(1, ceil(extract(epoch FROM free_at - clock_timestamp()))::integer)))
 $$;
 
 -- Counts one attempt; raises `code` when the subject had `most` of them within the time, exactly, however many

@@ -50,9 +50,7 @@ DECLARE
     was settings;
     new_row settings;
 BEGIN
-    IF NOT is_platform_admin() THEN
-        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
-    END IF;
+    PERFORM need_platform_admin();
     was := setting_take(setting_key);
     IF secret IS NOT NULL THEN
         INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
@@ -73,9 +71,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     was settings;
 BEGIN
-    IF NOT is_platform_admin() THEN
-        PERFORM fail('auth.forbidden', 'This needs platform_admin.');
-    END IF;
+    PERFORM need_platform_admin();
     was := setting_take(setting_key);
     IF was.key IS NULL THEN
         RETURN;

@@ -143,10 +143,10 @@ BEGIN
     PERFORM need_platform_admin();
     PERFORM 1 FROM credit_accounts WHERE org_id = org FOR UPDATE;
     IF NOT FOUND THEN
-        PERFORM fail('validation.error', 'there is no such organization', '{"field": "org_id", "fault": "unknown"}');
+        PERFORM fail('validation.error', 'org_unknown');
     END IF;
     IF NOT EXISTS (SELECT 1 FROM plans WHERE id = plan) THEN
-        PERFORM fail('validation.error', 'there is no such plan', '{"field": "plan_id", "fault": "unknown"}');
+        PERFORM fail('validation.error', 'plan_unknown');
     END IF;
     -- The one before may have dates that no sweep has seen.
     PERFORM subscription_grant(s.id) FROM subscriptions s
@@ -157,7 +157,7 @@ BEGIN
     VALUES (org, plan, period_start, period_end, period_start)
     ON CONFLICT (org_id) WHERE status = 'active' DO NOTHING RETURNING * INTO made;
     IF made.id IS NULL THEN
-        PERFORM fail('subscriptions.active_exists', 'Cancel it first: DELETE /v1/subscriptions/{id}.');
+        PERFORM fail('subscriptions.active_exists', 'one_is_active');
     END IF;
     PERFORM subscription_grant(made.id);
     PERFORM audit('subscriptions.create', 'subscription', made.id::text, org, NULL, subscription_json(made)::jsonb);
@@ -204,7 +204,8 @@ BEGIN
     UPDATE subscriptions SET status = 'cancelled', cancelled_at = clock_timestamp()
     WHERE id = wanted AND status = 'active' AND current_period_end > clock_timestamp() RETURNING * INTO now_is;
     IF now_is.id IS NULL THEN
-        PERFORM fail('subscriptions.not_active', format('The subscription is %s.', subscription_status(was)));
+        PERFORM fail('subscriptions.not_active', 'subscription_has_status',
+                     jsonb_build_object('status', subscription_status(was)));
     END IF;
     PERFORM audit('subscriptions.cancel', 'subscription', was.id::text, was.org_id, subscription_json(was)::jsonb,
                   subscription_json(now_is)::jsonb);

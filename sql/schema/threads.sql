@@ -58,7 +58,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
 $$;
 
 -- Ends with a 404. When a user (not a key, which has one organization) asks for what another organization of theirs
--- has, the detail says so: one row of `thing`, a table with org_id, by its id. own_column: it must hold the user,
+-- has, the error says so: one row of `thing`, a table with org_id, by its id. own_column: it must hold the user,
 -- too. Only members of that organization can tell the answer from that of an id nobody has.
 CREATE OR REPLACE FUNCTION fail_missing(code text, thing text, thing_id uuid, own_column text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -73,8 +73,10 @@ BEGIN
               AND m.org_id <> current_org() AND found_row ->> 'deleted_at' IS NULL
               AND (own_column IS NULL OR found_row ->> own_column = current_user_id()::text);
     END IF;
-    PERFORM fail(code, CASE WHEN elsewhere IS NULL THEN '' ELSE
-        format('Another organization of yours has it: send X-Org-Id: %s.', elsewhere) END);
+    IF elsewhere IS NULL THEN
+        PERFORM fail(code);
+    END IF;
+    PERFORM fail(code, 'in_another_org', jsonb_build_object('org_id', elsewhere));
 END
 $$;
 
@@ -94,7 +96,7 @@ BEGIN
         PERFORM fail_missing('threads.not_found', 'threads', thread);
     END IF;
     IF found_thread.created_by_user_id <> current_user_id() THEN
-        PERFORM fail('policy.denied', 'Only the creator of a thread reads and writes it.');
+        PERFORM fail('policy.denied', 'thread_of_another');
     END IF;
     RETURN found_thread;
 END

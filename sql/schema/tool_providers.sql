@@ -65,7 +65,7 @@ DECLARE
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM tool_provider_kinds() k
                    WHERE k.group_name = wanted_group AND k.provider_name = wanted_provider) THEN
-        PERFORM fail('tool_providers.not_found', 'GET /v1/tool-providers lists the groups and providers there are.');
+        PERFORM fail('tool_providers.not_found', 'group_or_provider_unknown');
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('tool group ' || wanted_group || coalesce(place::text, ''), 0));
     SELECT * INTO held FROM tool_providers
@@ -85,7 +85,7 @@ BEGIN
     PERFORM scope_org('data.secrets');
     IF NOT EXISTS (SELECT 1 FROM tool_provider_kinds() k
                    WHERE k.group_name = wanted_group AND k.provider_name = wanted_provider) THEN
-        PERFORM fail('tool_providers.not_found', 'GET /v1/tool-providers lists the groups and providers there are.');
+        PERFORM fail('tool_providers.not_found', 'group_or_provider_unknown');
     END IF;
 END
 $$;
@@ -129,12 +129,12 @@ BEGIN
     SELECT * INTO STRICT kind FROM tool_provider_kinds() k WHERE k.provider_name = wanted_provider;
     now_is.base_url := coalesce(new_base_url, was.base_url);
     IF kind.requires_api_key AND was.secret_id IS NULL AND secret IS NULL THEN
-        PERFORM fail('validation.error', format('%s needs an api_key', wanted_provider),
-                     '{"field": "api_key", "fault": "required"}');
+        PERFORM fail('validation.error', 'provider_needs_api_key',
+                     jsonb_build_object('provider_name', wanted_provider));
     END IF;
     IF kind.requires_base_url AND now_is.base_url IS NULL THEN
-        PERFORM fail('validation.error', format('%s needs a base_url', wanted_provider),
-                     '{"field": "base_url", "fault": "required"}');
+        PERFORM fail('validation.error', 'provider_needs_base_url',
+                     jsonb_build_object('provider_name', wanted_provider));
     END IF;
     IF secret IS NOT NULL THEN
         INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)

@@ -105,11 +105,10 @@ BEGIN
     last_day := coalesce(wanted_end, (clock_timestamp() AT TIME ZONE 'UTC')::date);
     first_day := coalesce(wanted_start, last_day - 29);
     IF first_day > last_day THEN
-        PERFORM fail('validation.error', 'must not be after end', '{"field": "start", "fault": "out_of_range"}');
+        PERFORM fail('validation.error', 'start_after_end');
     END IF;
     IF last_day - first_day >= 366 THEN
-        PERFORM fail('validation.error', 'must be at most 366 days before end, both counted',
-                     '{"field": "start", "fault": "out_of_range"}');
+        PERFORM fail('validation.error', 'period_too_long');
     END IF;
 END
 $$;

@@ -103,8 +103,7 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('webhook endpoints ' || current_org()::text, 0));
     IF (SELECT count(*) FROM webhook_endpoints WHERE org_id = current_org()) >= endpoints_max THEN
-        PERFORM fail('validation.error', format('An organization has at most %s endpoints.', endpoints_max),
-                     '{"field": "url", "fault": "too_many"}');
+        PERFORM fail('validation.error', 'too_many_endpoints', jsonb_build_object('endpoints_max', endpoints_max));
     END IF;
     INSERT INTO webhook_endpoints (org_id, url, events, secret_id)
     VALUES (current_org(), new_url, new_events, webhook_secret_insert(secret)) RETURNING * INTO made;
@@ -188,7 +187,7 @@ DECLARE
 BEGIN
     SELECT * INTO o FROM outbox WHERE id = delivery AND endpoint_id = e.id FOR NO KEY UPDATE;
     IF o.id IS NULL THEN
-        PERFORM fail('webhooks.not_found', 'The endpoint has no such delivery.');
+        PERFORM fail('webhooks.not_found', 'delivery_unknown');
     END IF;
     IF o.owner_id IS NULL OR o.lease_until < clock_timestamp() THEN
         UPDATE outbox SET status = 'pending', next_attempt_at = clock_timestamp(), attempts_before = attempts,

@@ -37,8 +37,9 @@ constexpr Statement arrays{
     5};
 constexpr Statement raised{
     "test", "raised",
-    "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'HS000', MESSAGE = 'runs.thread_busy', "
-    "DETAIL = 'Wait.', HINT = '{\"active_run_id\": \"x\", \"retry_after\": 7}'; END $$",
+    "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'HS000', "
+    "MESSAGE = 'runs.thread_busy run_is_active', HINT = '{\"active_run_id\": \"x\"}', "
+    "DETAIL = 'api_key 01a1fa43-8dcd-7506-ab81-ef7a33b2be1a -'; END $$",
     0};
 
 class DbTest : public ::testing::Test {
@@ -153,10 +154,11 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
     FAIL() << "no error came";
   } catch (const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::runs_thread_busy);
-    EXPECT_EQ(error.detail, "Wait.");
-    EXPECT_EQ(error.retry_after_s, 7);
+    EXPECT_EQ(error.detail, "Wait for it, cancel it, or choose a multitask_strategy.");
     ASSERT_EQ(error.members.size(), 1U);
     EXPECT_EQ(error.members[0].second, "\"x\"");
+    ASSERT_TRUE(error.refused);
+    EXPECT_EQ(identity_text(*error.refused), "api_key 01a1fa43-8dcd-7506-ab81-ef7a33b2be1a -");
   }
 }
 

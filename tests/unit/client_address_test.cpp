@@ -261,16 +261,5 @@ TEST(AccessNote, IsReadAsItWasWritten) {
   }
 }
 
-TEST(AccessNote, TellsWhomTheDatabaseRefusedAndKeepsItFromTheClient) {
-  Error error(ErrorCode::auth_forbidden);
-  error.members = {{"permission", "\"org.manage\""},
-                   {"caller", R"({"type":"api_key","org_id":"o","user_id":"u"})"}};
-  std::optional<Identity> identity = take_identity(error);
-  ASSERT_TRUE(identity);
-  EXPECT_EQ(identity->type, "api_key");
-  EXPECT_EQ(error.members.size(), 1u);
-  EXPECT_FALSE(take_identity(error));
-}
-
 }  // namespace
 }  // namespace hostler

@@ -50,6 +50,22 @@ TEST(Problem, NeverShowsTheCause) {
   EXPECT_EQ(problem_text(error, trace_id()).find("hunter2"), std::string::npos);
 }
 
+TEST(Problem, NeverShowsWhomItRefuses) {
+  const std::string org_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
+  const std::string user_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1b";
+  for (size_t i = 0; i < static_cast<size_t>(ErrorCode::count_); ++i) {
+    Error error = Error::validation("a", "required", "is required");
+    error.code = static_cast<ErrorCode>(i);
+    error.members.emplace_back("permission", "\"org.manage\"");
+    error.retry_after_s = 1;
+    const std::string told_of_nobody = problem_text(error, trace_id());
+    const HeaderList headers_of_nobody = problem_headers(error);
+    error.refused = Identity{"api_key", org_id, user_id};
+    EXPECT_EQ(problem_text(error, trace_id()), told_of_nobody);
+    EXPECT_EQ(problem_headers(error), headers_of_nobody);
+  }
+}
+
 TEST(Problem, HasItsOwnFurtherMembers) {
   Error error(ErrorCode::runs_thread_busy);
   error.members.emplace_back("active_run_id", "\"7\"");

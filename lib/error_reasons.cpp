@@ -1,0 +1,221 @@
+// The one table of reasons, and how they become errors; see lib/error_reasons.h.
+#include "lib/error_reasons.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+
+namespace hostler {
+namespace {
+
+using enum ErrorCode;
+
+constexpr std::string_view elsewhere =
+    "Another organization of yours has it: send X-Org-Id: {org_id}.";
+constexpr std::string_view verify_first =
+    "Verify your address first: POST /v1/auth/email/verify/send.";
+constexpr ErrorReason::Further later{.retry_after = "{retry_after_s}"};
+
+// In the order of ErrorCode.
+// clang-format off
+constexpr auto table = std::to_array<ErrorReason>({
+    {rate_limit_exceeded, "not_yet", "", later},
+    {validation_error, "balance_out_of_bounds", "would pass the bounds of a balance", {.field = "amount", .fault = "out_of_range"}},
+    {validation_error, "below_use_count", "must not be below the {use_count} uses there were", {.field = "max_uses", .fault = "out_of_range"}},
+    {validation_error, "confirms_other_tools", "confirm_tools must be among tools", {.field = "confirm_tools", .fault = "unknown"}},
+    {validation_error, "content_decides_nothing",
+     R"({fault}; answer approve, deny, or {{"decision": "approve" or "deny", "arguments": {{…}}, "reason": "…"}})",
+     {.field = "content", .fault = "bad_format"}},
+    {validation_error, "content_too_long", "must have at most {bytes_max} bytes", {.field = "content", .fault = "too_long"}},
+    {validation_error, "name_not_comparable", "must have other characters than these", {.field = "{field}", .fault = "bad_format"}},
+    {validation_error, "org_unknown", "there is no such organization", {.field = "org_id", .fault = "unknown"}},
+    {validation_error, "period_too_long", "must be at most 366 days before end, both counted", {.field = "start", .fault = "out_of_range"}},
+    {validation_error, "plan_unknown", "there is no such plan", {.field = "plan_id", .fault = "unknown"}},
+    {validation_error, "provider_needs_api_key", "{provider_name} needs an api_key", {.field = "api_key", .fault = "required"}},
+    {validation_error, "provider_needs_base_url", "{provider_name} needs a base_url", {.field = "base_url", .fault = "required"}},
+    {validation_error, "start_after_end", "must not be after end", {.field = "start", .fault = "out_of_range"}},
+    {validation_error, "too_many_endpoints", "An organization has at most {endpoints_max} endpoints.", {.field = "url", .fault = "too_many"}},
+    {idempotency_key_reused, "another_body", "This Idempotency-Key belongs to another body; take a new one."},
+    {idempotency_in_progress, "first_call_runs", "The first call with this Idempotency-Key is still running.", {.retry_after = "1"}},
+    {auth_invalid_token, "session_ended", "Log in again."},
+    {auth_token_expired, "access_token_expired", "POST /v1/auth/refresh gives a new one."},
+    {auth_invalid_api_key, "key_is_dead", "The key is unknown, revoked or expired."},
+    {auth_user_token_required, "key_used", "Use the access token of a login."},
+    // Two pairs that differ in the member: a scope's refusal has never told it.
+    {auth_forbidden, "org_scope_denied", "This needs the permission {permission}."},
+    {auth_forbidden, "permission_missing", "This needs the permission {permission}.", {.shown = "permission"}},
+    {auth_forbidden, "platform_scope_denied", "This needs platform_admin."},
+    {auth_forbidden, "platform_admin_missing", "This needs {permission}.", {.shown = "permission"}},
+    {auth_forbidden, "touches_owners", "Only owners make, change or remove owners.", {.shown = "permission"}},
+    {auth_invite_code_required, "none_given", "Ask somebody who has an account."},
+    {auth_invite_code_invalid, "code_does_not_hold", "Ask whoever invited you for another one."},
+    {auth_rate_limited, "not_yet", "", later},
+    {auth_otp_locked, "not_yet", "", later},
+    {auth_otp_rate_limited, "not_yet", "", later},
+    {auth_wrong_password, "password_just_changed", "It was changed a moment ago."},
+    {auth_email_unverified, "address_not_verified", verify_first},
+    {ip_blocked, "ip_rules_deny", "The IP rules of the organization do not let this address in."},
+    {policy_denied, "only_creator_answers", "Only the creator of a run answers for it."},
+    {policy_denied, "run_of_another", "The run belongs to somebody else in the organization."},
+    {policy_denied, "thread_of_another", "Only the creator of a thread reads and writes it."},
+    {users_not_found, "user_deleted", "The user is deleted."},
+    {users_last_admin, "nobody_else", "Make somebody else an administrator first: hostlerctl admin promote."},
+    {users_self, "deletes_self", "DELETE /v1/me is for oneself."},
+    {users_self, "suspends_self", "Another administrator may suspend you."},
+    {orgs_not_found, "key_of_another_org", "The key belongs to another organization."},
+    {orgs_not_found, "no_such_org", "There is no organization with this org_id."},
+    {orgs_not_found, "not_a_member", "You belong to no organization with this id."},
+    {orgs_last_owner, "nobody_else", "Make somebody else an owner first."},
+    {orgs_last_owner, "user_owns_alone", "Give the organization {slug} another owner first."},
+    {orgs_personal, "slug_is_fixed", "The slug of a personal organization is its id."},
+    {orgs_personal, "takes_no_members", "POST /v1/orgs makes a workspace, which takes members."},
+    {members_not_found, "user_not_in_org", "GET /v1/orgs/{org_id}/members lists the members."},
+    {invitations_expired, "invitation_too_old", "Ask for another one."},
+    {invitations_email_mismatch, "address_not_verified", verify_first},
+    {invitations_email_mismatch, "address_of_another", "Log in as the user who has that address."},
+    {invitations_exists, "invitation_is_open", "DELETE it first to send another one."},
+    {invitations_rate_limited, "not_yet", "", later},
+    {invitations_rate_limited, "recipient_has_enough", "", {.retry_after = "86400"}},
+    {invite_codes_not_found, "user_has_none", "POST /v1/me/invite-code/reset makes one."},
+    {invite_codes_reset_cooldown, "not_yet", "", later},
+    {api_keys_not_found, "in_another_org", elsewhere},
+    {api_keys_scope_forbidden, "beyond_maker", "You do not have {permission} yourself here.", {.shown = "permission"}},
+    {email_token_invalid, "revert_link_dead", "The link serves once; ask an administrator when it is too old."},
+    {email_token_invalid, "verification_link_dead", "POST /v1/auth/email/verify/send mails another one."},
+    {email_rate_limited, "not_yet", "", later},
+    {threads_not_found, "in_another_org", elsewhere},
+    {runs_not_found, "in_another_org", elsewhere},
+    {runs_unknown_route, "route_unknown", "GET /v1/models lists the routes there are."},
+    {runs_unknown_persona, "persona_unknown", "GET /v1/personas lists the personas there are."},
+    {runs_no_model, "none_configured", "An administrator adds one with POST /v1/llm-providers."},
+    {runs_no_messages, "thread_is_empty", "POST /v1/threads/{thread_id}/messages first."},
+    {runs_thread_busy, "run_is_active", "Wait for it, cancel it, or choose a multitask_strategy.", {.shown = "active_run_id"}},
+    {runs_limit_exceeded, "queue_is_full", "At most {count_max} runs of an organization may be queued.", {.retry_after = "5"}},
+    {runs_limit_exceeded, "too_many_active", "At most {count_max} runs of an organization may be active.", {.retry_after = "5"}},
+    {runs_not_waiting, "run_has_status", "The run is {status}."},
+    {runs_nothing_to_retry, "thread_has_no_run", "POST /v1/threads/{thread_id}/runs starts the first run."},
+    {credits_insufficient, "below_zero", "The balance is {balance}.", {.status = 409}},
+    {credits_insufficient, "run_not_covered", "A run reserves {hold} credits; {available} are available."},
+    {llm_providers_not_found, "in_another_org", elsewhere},
+    {personas_not_found, "in_another_org", elsewhere},
+    {personas_exists, "version_taken", "Give {persona_key} another version than {version}, or change that one."},
+    {personas_built_in, "default_stays_active", "Change it, but leave it active: it is the persona of runs that name none."},
+    {personas_built_in, "stays", "PATCH changes it for everybody."},
+    {tool_providers_not_found, "group_or_provider_unknown", "GET /v1/tool-providers lists the groups and providers there are."},
+    {feature_flags_not_found, "flag_unknown", "GET /v1/feature-flags lists the flags there are."},
+    {feature_flags_not_found, "no_override", "The flag has no override for this organization."},
+    {plans_not_found, "plan_unknown", "GET /v1/plans lists the plans there are."},
+    {subscriptions_not_found, "in_another_org", elsewhere},
+    {subscriptions_active_exists, "one_is_active", "Cancel it first: DELETE /v1/subscriptions/{{id}}."},
+    {subscriptions_not_active, "subscription_has_status", "The subscription is {status}."},
+    {ip_rules_not_found, "in_another_org", elsewhere},
+    {ip_rules_exists, "network_listed", "The {type} has {cidr} already."},
+    {ip_rules_would_lock_out, "address_left_out",
+     "Your address {address} would not be let in any more. To do it all the same, say force."},
+    {webhooks_not_found, "delivery_unknown", "The endpoint has no such delivery."},
+    {webhooks_not_found, "in_another_org", elsewhere},
+});
+// clang-format on
+
+// A pattern piece by piece: what stands in it, and the names of facts.
+template <class OnText, class OnFact>
+void walk(std::string_view pattern, const OnText& on_text, const OnFact& on_fact) {
+  while (!pattern.empty()) {
+    size_t length = std::min(pattern.find_first_of("{}"), pattern.size());
+    bool is_brace =
+        pattern.substr(length).starts_with("{{") || pattern.substr(length).starts_with("}}");
+    on_text(pattern.substr(0, length + (is_brace ? 1 : 0)));
+    pattern.remove_prefix(std::min(length + (is_brace ? 2 : 1), pattern.size()));
+    if (is_brace || pattern.empty()) continue;
+    size_t end = std::min(pattern.find('}'), pattern.size());
+    on_fact(pattern.substr(0, end));
+    pattern.remove_prefix(std::min(end + 1, pattern.size()));
+  }
+}
+
+// As psql would show it: texts as they are, nothing for null.
+std::string shown_text(const Json& fact) {
+  if (fact.is_null()) return {};
+  const std::string* text = fact.as_text();
+  return text == nullptr ? fact.dump() : *text;
+}
+
+// The facts of an error being made; has_all becomes false when a pattern names one that is not there.
+struct Filler {
+  const Json& facts;
+  bool has_all = true;
+
+  std::string operator()(std::string_view pattern) {
+    std::string filled;
+    walk(
+        pattern, [&](std::string_view text) { filled += text; },
+        [&](std::string_view name) {
+          const Json* fact = facts.find(name);
+          if (fact == nullptr) has_all = false;
+          if (fact != nullptr) filled += shown_text(*fact);
+        });
+    return filled;
+  }
+};
+
+const ErrorReason* reason_named(ErrorCode code, std::string_view name) {
+  for (const ErrorReason& reason : table) {
+    if (reason.code == code && reason.name == name) return &reason;
+  }
+  return nullptr;
+}
+
+Error own_mistake(std::string_view raised, std::string_view what) {
+  return Error(internal_error, {}, fmt::format("the database raised {}, {}", raised, what));
+}
+
+}  // namespace
+
+std::span<const ErrorReason> error_reasons() { return table; }
+
+std::vector<std::string_view> facts_of(const ErrorReason& reason) {
+  std::vector<std::string_view> names;
+  const ErrorReason::Further& further = reason.further;
+  for (std::string_view pattern : {reason.sentence, further.field, further.retry_after}) {
+    walk(
+        pattern, [](std::string_view) {}, [&](std::string_view name) { names.push_back(name); });
+  }
+  if (!further.shown.empty()) names.push_back(further.shown);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Error error_of_reason(std::string_view raised, std::string_view facts_text) {
+  size_t end = std::min(raised.find(' '), raised.size());
+  std::optional<ErrorCode> code = error_code_named(raised.substr(0, end));
+  if (!code) return own_mistake(raised, "which is no code");
+  if (end == raised.size()) return Error(*code);
+  const ErrorReason* reason = reason_named(*code, raised.substr(end + 1));
+  if (reason == nullptr) return own_mistake(raised, "a reason without words");
+  const Json facts = parse_json_or_nothing(facts_text).value_or(Json());
+  Filler filled{facts};
+  const ErrorReason::Further& further = reason->further;
+  Error error(*code, filled(reason->sentence));
+  error.other_status = further.status;
+  std::string wait = filled(further.retry_after);
+  std::from_chars(wait.data(), wait.data() + wait.size(), error.retry_after_s);
+  if (!further.field.empty()) {
+    error.faults.push_back({filled(further.field), std::string(further.fault), error.detail});
+  }
+  if (!further.shown.empty()) {
+    const Json* shown = facts.find(further.shown);
+    if (shown == nullptr) filled.has_all = false;
+    if (shown != nullptr) error.members.emplace_back(further.shown, shown->dump());
+  }
+  if (!filled.has_all) return own_mistake(raised, "without a fact that its words need");
+  return error;
+}
+
+}  // namespace hostler
