@@ -61,7 +61,7 @@ lib_sources     := $(wildcard lib/*.cpp lib/loop/*.cpp)
 api_sources     := $(wildcard fcgi/*.cpp)
 runner_sources  := $(wildcard runner/*.cpp runner/*/*.cpp sse-relay/*.cpp)
 ctl_sources     := $(wildcard ctl/*.cpp)
-model_sources   := $(wildcard tests/support/model/*.cpp)
+model_sources   := $(wildcard dev/fake-model/*.cpp)
 support_sources := $(wildcard tests/support/*.cpp)
 # What reads bytes from outside, the sources it needs beside lib, and the targets that try it.
 parsers := $(addprefix lib/,json.cpp request_target.cpp address_guard.cpp client_address.cpp network_set.cpp \
@@ -79,7 +79,7 @@ objects = $(patsubst %.cpp,$(BUILD)/%.o,$(1))
 
 lib_archive := $(BUILD)/libhostler.a
 programs := $(BUILD)/hostler-api $(BUILD)/hostler-runner $(BUILD)/hostlerctl
-tools    := $(BUILD)/stand-in-model
+tools    := $(BUILD)/fake-model
 test_kinds := unit style sql api system
 tests    := $(foreach kind,$(test_kinds),$(if $(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp),$(BUILD)/$(kind)_test))
 
@@ -142,7 +142,7 @@ $(BUILD)/hostler-runner: $(call objects,$(runner_sources)) $(lib_archive)
 $(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/stand-in-model: $(call objects,$(model_sources)) $(lib_archive)
+$(BUILD)/fake-model: $(call objects,$(model_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # clang 14 cannot assemble coroutines with any of these, so the loop goes without.
@@ -184,7 +184,7 @@ $(BUILD)/%_test:
 
 # ---------------------------------------------------------------- the private stack
 
-stack := tests/support/stack
+stack := dev/stack
 # What a target on a bare machine needs exists only after install-packages: the rest is a make of its own.
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 on_stack = $(if $(NODES),NODES='$(NODES)') PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR='$(CURDIR)/$(BUILD)'

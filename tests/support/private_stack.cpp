@@ -100,7 +100,7 @@ PrivateStack::PrivateStack(int nodes) : port_(free_port()), nodes_(nodes) {
 }
 
 PrivateStack::~PrivateStack() {
-  run_program({"tests/support/stack/down"}, environment());
+  run_program({"dev/stack/down"}, environment());
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
@@ -111,7 +111,7 @@ PrivateStack& PrivateStack::shared() {
 }
 
 void PrivateStack::up() {
-  ProgramRun run = run_program({"tests/support/stack/up"}, environment());
+  ProgramRun run = run_program({"dev/stack/up"}, environment());
   if (run.status != 0) throw std::runtime_error("make up failed: " + run.out + run.err);
   read_env();
 }

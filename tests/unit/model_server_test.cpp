@@ -14,12 +14,12 @@
 #include <thread>
 #include <vector>
 
+#include "dev/fake-model/http_server.h"
+#include "dev/fake-model/service.h"
+#include "dev/fake-model/wheel.h"
 #include "lib/json.h"
-#include "tests/support/model/http_server.h"
-#include "tests/support/model/service.h"
-#include "tests/support/model/wheel.h"
 
-namespace hostler::stand_in {
+namespace hostler::fake_model {
 namespace {
 
 // A blocking client: it lives on the test's own thread, the server on the loop's.
@@ -369,4 +369,4 @@ TEST(ModelWheel, ForgetsAnEntryThatIsDestroyedByAnotherInTheSameTurn) {
 }
 
 }  // namespace
-}  // namespace hostler::stand_in
+}  // namespace hostler::fake_model
