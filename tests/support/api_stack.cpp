@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 
 namespace hostler::testing_support {
@@ -216,19 +217,19 @@ void ApiStack::kill_runner() {
 }
 
 void ApiStack::wait_until_ready() {
-  int64_t deadline_ms = monotonic_ms() + ready_limit_ms;
-  while (line_.quiet_status("/readyz") != 200) {
+  bool is_ready = false;
+  auto is_over = [&] {
+    is_ready = line_.quiet_status("/readyz") == 200;
     bool is_alive =
         api_->is_running() && nginx_->is_running() && (runner_ == nullptr || runner_->is_running());
-    if (!is_alive || monotonic_ms() > deadline_ms) {
-      std::string log;
-      for (const char* name : {"/api.log", "/runner.log", "/nginx.log", "/nginx-errors.log"}) {
-        log += read_text_file(folder_.path + name);
-      }
-      throw std::runtime_error("the stack does not become ready:\n" + log);
-    }
-    pause_ms(5);
+    return is_ready || !is_alive;
+  };
+  if (eventually(ready_limit_ms, is_over) && is_ready) return;
+  std::string log;
+  for (const char* name : {"/api.log", "/runner.log", "/nginx.log", "/nginx-errors.log"}) {
+    log += read_text_file(folder_.path + name);
   }
+  throw std::runtime_error("the stack does not become ready:\n" + log);
 }
 
 }  // namespace hostler::testing_support

@@ -23,6 +23,7 @@
 #include "lib/sse_frame.h"
 #include "sse-relay/relay.h"
 #include "tests/support/database.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_world.h"
 #include "tests/support/stream_client.h"
 
@@ -179,11 +180,9 @@ inline StreamClient StreamStage::follow(const std::string& run_id, const std::st
 }
 
 inline void StreamStage::wait_for_streams(int count) {
-  auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(StreamClient::limit_ms);
-  while (relay->streams() != count && std::chrono::steady_clock::now() < limit) {
-    std::this_thread::yield();
-  }
-  EXPECT_EQ(relay->streams(), count);
+  EXPECT_TRUE(testing_support::eventually(StreamClient::limit_ms, [&] {
+    return relay->streams() == count;
+  })) << relay->streams();
 }
 
 }  // namespace hostler::testing_support

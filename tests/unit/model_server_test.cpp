@@ -18,6 +18,7 @@
 #include "dev/fake-model/service.h"
 #include "dev/fake-model/wheel.h"
 #include "lib/json.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::fake_model {
 namespace {
@@ -180,8 +181,8 @@ TEST_F(ModelServer, NoticesThatAClientLeftDuringSilence) {
   serve([](uint16_t port) {
     Client client(port);
     client.send(post("[silence]"));
-    while (ledger(port).integer_or("open", 0) == 0) {
-    }
+    EXPECT_TRUE(testing_support::eventually(
+        10'000, [port] { return ledger(port).integer_or("open", 0) > 0; }));
     client.leave();
     EXPECT_EQ(ledger_at_rest(port).integer_or("aborted_by_client", -1), 1);
   });
