@@ -205,7 +205,7 @@ down: ## stop that stack, all of it
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: test long asan tsan bench check
+.PHONY: test long asan tsan bench check check-long
 test: ## install what is missing, build, run every test except the long ones
 	+@VARIANT=$(VARIANT) tests/run
 
@@ -250,14 +250,36 @@ valgrind: ## the tests of the API with the pool under memcheck
 
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
 
-check: ## format, style, shell scripts, clang-tidy, cppcheck, and a build with clang
+# Short enough to be run by itself behind `make test` (.ci/run).
+check: ## format, style, shell scripts, cppcheck, what clang says; clang-tidy over what changed since TIDY_SINCE
 	@$(stack)/install-packages build test check
 	clang-format-14 --dry-run -Werror $$(git ls-files '*.cpp' '*.h')
 	shellcheck -x $(shell_scripts)
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release build/release/style_test
 	build/release/style_test --gtest_brief=1
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy cppcheck
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release cppcheck tidy-changed
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang syntax
+
+check-long: check ## the same, with clang-tidy over everything and a whole build with clang; half an hour more
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang build
+
+# What clang says of every source, without making anything of it: all it warns of it knows before. What nearly all
+# include is read once.
+every_source := $(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources) $(model_sources) $(support_sources) \
+	$(wildcard tests/*/*_test.cpp tests/*/*/*_test.cpp) $(fuzz_targets)
+read_once := algorithm array charconv chrono coroutine functional map memory optional set string string_view variant \
+	vector filesystem fstream thread fmt/format.h gtest/gtest.h
+clang_syntax = $(CXX_clang) $(CPPFLAGS) -std=c++20 -pthread $(WARNINGS)
+.PHONY: syntax
+syntax: $(patsubst %.cpp,$(BUILD)/syntax/%.ok,$(every_source))
+$(BUILD)/read_once.pch: Makefile
+	@mkdir -p $(@D)
+	$(call short,READ)printf '#include <%s>\n' $(read_once) > $(@:.pch=.h) && $(clang_syntax) -x c++-header -o $@ $(@:.pch=.h)
+$(BUILD)/syntax/%.ok: %.cpp $(BUILD)/read_once.pch | $(generated) $(schema) $(openapi) $(mail_templates)
+	@mkdir -p $(@D)
+	$(call short,READ)$(clang_syntax) -include-pch $(BUILD)/read_once.pch -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $<
+	@touch $@
 
 # Findings that are none are listed with their reasons in the file of suppressions.
 .PHONY: cppcheck
@@ -266,10 +288,18 @@ cppcheck: | $(generated) $(openapi) $(mail_templates)
 	  --suppressions-list=tests/style/cppcheck_suppressions.txt --suppress=missingIncludeSystem \
 	  -j$(shell nproc) -I. -I$(BUILD)/generated '-DHOSTLER_VERSION="$(VERSION)"' lib fcgi runner sse-relay ctl
 
-# clang-tidy over the programs' sources, each once until it changes.
-tidied := $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources))
-.PHONY: tidy
-tidy: $(tidied)
+# clang-tidy over the programs' sources, each once until it changes. Ten seconds a file, so `make check` looks at what
+# the newest commits changed, and at so many of that at most.
+TIDY_SINCE ?= HEAD~1
+TIDY_MAX   ?= 30
+programs_sources := $(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources)
+changed_sources := $(if $(filter tidy-changed,$(MAKECMDGOALS)),$(filter $(programs_sources),\
+	$(shell git diff --name-only --diff-filter=d $(TIDY_SINCE) 2>/dev/null)))
+tidied = $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(1))
+.PHONY: tidy tidy-changed
+tidy: $(call tidied,$(programs_sources))
+tidy-changed: $(call tidied,$(wordlist 1,$(TIDY_MAX),$(changed_sources)))
+	@echo "  TIDY $(words $^) of $(words $(changed_sources)) sources changed since $(TIDY_SINCE); make check-long: all"
 $(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(schema) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
 	$(call short,TIDY)clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
