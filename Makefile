@@ -61,7 +61,7 @@ lib_sources     := $(wildcard lib/*.cpp lib/loop/*.cpp)
 api_sources     := $(wildcard fcgi/*.cpp)
 runner_sources  := $(wildcard runner/*.cpp runner/*/*.cpp sse-relay/*.cpp)
 ctl_sources     := $(wildcard ctl/*.cpp)
-model_sources   := $(wildcard tests/support/model/*.cpp)
+model_sources   := $(wildcard dev/fake-model/*.cpp)
 support_sources := $(wildcard tests/support/*.cpp)
 # What reads bytes from outside, the sources it needs beside lib, and the targets that try it.
 parsers := $(addprefix lib/,json.cpp request_target.cpp address_guard.cpp client_address.cpp network_set.cpp \
@@ -79,7 +79,7 @@ objects = $(patsubst %.cpp,$(BUILD)/%.o,$(1))
 
 lib_archive := $(BUILD)/libhostler.a
 programs := $(BUILD)/hostler-api $(BUILD)/hostler-runner $(BUILD)/hostlerctl
-tools    := $(BUILD)/stand-in-model
+tools    := $(BUILD)/fake-model
 test_kinds := unit style sql api system
 tests    := $(foreach kind,$(test_kinds),$(if $(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp),$(BUILD)/$(kind)_test))
 
@@ -142,7 +142,7 @@ $(BUILD)/hostler-runner: $(call objects,$(runner_sources)) $(lib_archive)
 $(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/stand-in-model: $(call objects,$(model_sources)) $(lib_archive)
+$(BUILD)/fake-model: $(call objects,$(model_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # clang 14 cannot assemble coroutines with any of these, so the loop goes without.
@@ -184,7 +184,7 @@ $(BUILD)/%_test:
 
 # ---------------------------------------------------------------- the private stack
 
-stack := tests/support/stack
+stack := dev/stack
 # What a target on a bare machine needs exists only after install-packages: the rest is a make of its own.
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 on_stack = $(if $(NODES),NODES='$(NODES)') PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR='$(CURDIR)/$(BUILD)'
@@ -205,7 +205,7 @@ down: ## stop that stack, all of it
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: test long asan tsan bench check
+.PHONY: test long asan tsan bench check check-long
 test: ## install what is missing, build, run every test except the long ones
 	+@VARIANT=$(VARIANT) tests/run
 
@@ -250,14 +250,36 @@ valgrind: ## the tests of the API with the pool under memcheck
 
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
 
-check: ## format, style, shell scripts, clang-tidy, cppcheck, and a build with clang
+# Short enough to be run by itself behind `make test` (.ci/run).
+check: ## format, style, shell scripts, cppcheck, what clang says; clang-tidy over what changed since TIDY_SINCE
 	@$(stack)/install-packages build test check
 	clang-format-14 --dry-run -Werror $$(git ls-files '*.cpp' '*.h')
 	shellcheck -x $(shell_scripts)
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release build/release/style_test
 	build/release/style_test --gtest_brief=1
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy cppcheck
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release cppcheck tidy-changed
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang syntax
+
+check-long: check ## the same, with clang-tidy over everything and a whole build with clang; half an hour more
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang build
+
+# What clang says of every source, without making anything of it: all it warns of it knows before. What nearly all
+# include is read once.
+every_source := $(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources) $(model_sources) $(support_sources) \
+	$(wildcard tests/*/*_test.cpp tests/*/*/*_test.cpp) $(fuzz_targets)
+read_once := algorithm array charconv chrono coroutine functional map memory optional set string string_view variant \
+	vector filesystem fstream thread fmt/format.h gtest/gtest.h
+clang_syntax = $(CXX_clang) $(CPPFLAGS) -std=c++20 -pthread $(WARNINGS)
+.PHONY: syntax
+syntax: $(patsubst %.cpp,$(BUILD)/syntax/%.ok,$(every_source))
+$(BUILD)/read_once.pch: Makefile
+	@mkdir -p $(@D)
+	$(call short,READ)printf '#include <%s>\n' $(read_once) > $(@:.pch=.h) && $(clang_syntax) -x c++-header -o $@ $(@:.pch=.h)
+$(BUILD)/syntax/%.ok: %.cpp $(BUILD)/read_once.pch | $(generated) $(schema) $(openapi) $(mail_templates)
+	@mkdir -p $(@D)
+	$(call short,READ)$(clang_syntax) -include-pch $(BUILD)/read_once.pch -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $<
+	@touch $@
 
 # Findings that are none are listed with their reasons in the file of suppressions.
 .PHONY: cppcheck
@@ -266,10 +288,18 @@ cppcheck: | $(generated) $(openapi) $(mail_templates)
 	  --suppressions-list=tests/style/cppcheck_suppressions.txt --suppress=missingIncludeSystem \
 	  -j$(shell nproc) -I. -I$(BUILD)/generated '-DHOSTLER_VERSION="$(VERSION)"' lib fcgi runner sse-relay ctl
 
-# clang-tidy over the programs' sources, each once until it changes.
-tidied := $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources))
-.PHONY: tidy
-tidy: $(tidied)
+# clang-tidy over the programs' sources, each once until it changes. Ten seconds a file, so `make check` looks at what
+# the newest commits changed, and at so many of that at most.
+TIDY_SINCE ?= HEAD~1
+TIDY_MAX   ?= 30
+programs_sources := $(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources)
+changed_sources := $(if $(filter tidy-changed,$(MAKECMDGOALS)),$(filter $(programs_sources),\
+	$(shell git diff --name-only --diff-filter=d $(TIDY_SINCE) 2>/dev/null)))
+tidied = $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(1))
+.PHONY: tidy tidy-changed
+tidy: $(call tidied,$(programs_sources))
+tidy-changed: $(call tidied,$(wordlist 1,$(TIDY_MAX),$(changed_sources)))
+	@echo "  TIDY $(words $^) of $(words $(changed_sources)) sources changed since $(TIDY_SINCE); make check-long: all"
 $(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(schema) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
 	$(call short,TIDY)clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null

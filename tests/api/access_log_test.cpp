@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 #include "tests/support/threads.h"
 
@@ -28,17 +29,18 @@ Answer list(const std::string& query) {
   return admin().client.get("/v1/admin/access-log?" + query);
 }
 
-// The rows of a path; waits until there are as many, three seconds at most.
+// The rows of a path, once there are as many.
 std::vector<Json> rows_of(const std::string& path, size_t count = 1) {
-  int64_t deadline_ms = monotonic_ms() + 3000;
-  for (;;) {
+  std::vector<Json> rows;
+  EXPECT_TRUE(eventually(3000, [&] {
     Answer answer = list("limit=200&path=" + path);
     EXPECT_EQ(answer.status, 200) << answer.body;
     Json body = answer.json();
     const Json::Array& data = *body.find("data")->as_array();
-    if (data.size() >= count || monotonic_ms() > deadline_ms) return {data.begin(), data.end()};
-    pause_ms(20);
-  }
+    rows.assign(data.begin(), data.end());
+    return rows.size() >= count;
+  })) << path;
+  return rows;
 }
 
 // A path that nobody else asks for.

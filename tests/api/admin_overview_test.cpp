@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/threads.h"
 
@@ -76,16 +76,14 @@ TEST(Nodes, ARunningDaemonIsListedWithItsRuns) {
   TestUser admin = register_admin(running);
   TestUser user = register_user(running);
   std::string run_id = start_said(user.client, "[say a] [pause 60000]");
-  int64_t deadline_ms = monotonic_ms() + 20'000;
   Json list;
-  int64_t runs = 0;
-  while (runs == 0 && monotonic_ms() < deadline_ms) {
-    list = admin.client.get("/v1/admin/nodes").json();
-    ASSERT_EQ(list.as_array()->size(), 1u);
-    runs = list.as_array()->at(0).integer_or("runs", 0);
-    pause_ms(50);
-  }
-  EXPECT_GE(runs, 1) << "the heartbeat tells how many";
+  ASSERT_TRUE(eventually(20'000,
+                         [&] {
+                           list = admin.client.get("/v1/admin/nodes").json();
+                           return list.as_array()->size() == 1 &&
+                                  list.as_array()->at(0).integer_or("runs", 0) >= 1;
+                         }))
+      << "the heartbeat tells how many: " << list.dump();
   EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
   const Json& node = list.as_array()->at(0);
   EXPECT_NE(node.text_or("host"), "");

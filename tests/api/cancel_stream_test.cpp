@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/threads.h"
@@ -34,19 +34,17 @@ TEST(CancelRun, InTheMiddleOfAStreamClosesItAndKeepsWhatCame) {
   std::string thread_id = make_thread(user.client);
   post_message(user.client, thread_id, "[words 40] [stall]");
   std::string run_id = start_run(user.client, thread_id);
-  int64_t deadline_ms = monotonic_ms() + 15'000;
-  while (shown_text(story_of(user.client, run_id)).size() < 100) {
-    ASSERT_LT(monotonic_ms(), deadline_ms);
-    pause_ms(10);
-  }
+  ASSERT_TRUE(
+      eventually(15'000, [&] { return shown_text(story_of(user.client, run_id)).size() >= 100; }));
   EXPECT_EQ(model_count("open_streams"), open_before + 1);
 
   int64_t begin_ms = monotonic_ms();
   EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
   EXPECT_EQ(wait_for_status(user.client, run_id, "cancelled"), "cancelled");
   EXPECT_LE(monotonic_ms() - begin_ms, 1000);
-  while (model_count("open_streams") > open_before && monotonic_ms() - begin_ms < 1000) pause_ms(5);
-  EXPECT_EQ(model_count("open_streams"), open_before) << "the model's connection is still open";
+  EXPECT_TRUE(eventually(begin_ms + 1000 - monotonic_ms(), [&] {
+    return model_count("open_streams") == open_before;
+  })) << "the model's connection is still open";
   EXPECT_EQ(model_count("aborted_by_client"), aborted_before + 1);
 
   RunStory story = story_of(user.client, run_id);

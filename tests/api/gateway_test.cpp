@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
-#include "tests/support/settles.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -24,9 +24,8 @@ const TestUser& admin() {
 Answer put(const std::string& body) { return admin().client.put("/v1/admin/gateway-config", body); }
 
 // Every worker says so; a second at most is promised.
-template <class Condition>
-bool is_so_within_a_second(Condition condition) {
-  return settles_within(1000, condition);
+testing::AssertionResult is_so_within_a_second(const std::function<bool()>& condition) {
+  return eventually(1000, condition, 10);
 }
 
 class GatewayConfig : public testing::Test {

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "tests/support/accounts.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -195,8 +196,8 @@ TEST(Denials, AreAuditedWithWhatWasAskedFor) {
       "SELECT count(*) FROM audit_logs WHERE action = 'access.denied' AND actor_user_id = '{}' AND "
       "target_id = 'GET /v1/llm-providers' AND result = 'denied'",
       user.id);
-  int64_t deadline_ms = monotonic_ms() + 10'000;  // it is written after the answer
-  while (sql_number(stack(), wanted) == 0 && monotonic_ms() < deadline_ms) pause_ms(5);
+  EXPECT_TRUE(eventually(10'000, [&] { return sql_number(stack(), wanted) > 0; }))
+      << "it is written after the answer";
   EXPECT_EQ(sql_number(stack(), wanted), 1);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/bells.h"
+#include "tests/support/eventually.h"
 #include "tests/support/threads.h"
 
 namespace hostler::testing_support {
@@ -197,7 +198,10 @@ class ThreadsHeld {
         "WHERE d.datname = current_database() AND l.relation = 'threads'::regclass AND NOT "
         "l.granted";
     std::string pid = "0";
-    while (pid == "0") pid = sql_value(stack(), question);
+    EXPECT_TRUE(eventually(10'000, [&] {
+      pid = sql_value(stack(), question);
+      return pid != "0";
+    })) << "nobody waits";
     return pid;
   }
 

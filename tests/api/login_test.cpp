@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 namespace {

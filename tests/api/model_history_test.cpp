@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/threads.h"
 #include "tests/support/tool_stage.h"
 
@@ -42,13 +42,11 @@ class ModelHistory : public ::testing::TestWithParam<const char*> {
   }
   // The run has come so far.
   void wait_for_event(const std::string& run_id, std::string_view type) {
-    int64_t deadline_ms = monotonic_ms() + 15'000;
-    while (story_of(user_.client, run_id).all(type).empty()) {
-      ASSERT_LT(monotonic_ms(), deadline_ms) << type << " did not come";
-      pause_ms(10);
-    }
+    ASSERT_TRUE(eventually(15'000, [&] {
+      return !story_of(user_.client, run_id).all(type).empty();
+    })) << type;
   }
-  void completes(const std::string& run_id) {
+  void expect_completed(const std::string& run_id) {
     EXPECT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed")
         << story_of(user_.client, run_id).text();
   }
@@ -63,7 +61,7 @@ TEST_P(ModelHistory, IsTakenAfterRunsThatEndedBetweenACallAndItsResult) {
   std::string cancelled = start(slow, body);
   wait_for_event(cancelled, "tool.call");
   cancel(cancelled);
-  completes(start("[tool no_tool {}][say well]", body));
+  expect_completed(start("[tool no_tool {}][say well]", body));
 
   // Cancelled while it waits for a human, behind a result that is there already.
   std::string waiting = start(R"([say so][tool no_tool {}][ask Which?])", body);
@@ -72,33 +70,33 @@ TEST_P(ModelHistory, IsTakenAfterRunsThatEndedBetweenACallAndItsResult) {
   // Failed in the turn behind a result.
   std::string failed = start("[tool no_tool {}][say half][cut]", body);
   EXPECT_EQ(wait_for_status(user_.client, failed, "failed"), "failed");
-  completes(start(R"([tool web_search {"query":"x"}][say well])", body));
+  expect_completed(start(R"([tool web_search {"query":"x"}][say well])", body));
 
   // Retried: the answer with its calls is gone, and what replaces it calls again.
   Answer again = user_.client.post("/v1/threads/" + thread_id_ + ":retry");
   ASSERT_EQ(again.status, 201) << again.body;
-  completes(again.member("run_id"));
-  completes(start("[say end]", body));
+  expect_completed(again.member("run_id"));
+  expect_completed(start("[say end]", body));
 }
 
 TEST_P(ModelHistory, IsTakenWhenNothingWasAskedSinceTheLastAnswer) {
   std::string body = route(100'000);
-  completes(start("[say one]", body));
-  completes(start_run(user_.client, thread_id_, body));
+  expect_completed(start("[say one]", body));
+  expect_completed(start_run(user_.client, thread_id_, body));
 }
 
 // Five results of four thousand characters, and as many small ones, for a model that takes two
 // thousand tokens: three bytes each, less a quarter for the answer.
 TEST_P(ModelHistory, StaysInsideTheModelsBudget) {
   std::string body = route(2'000);
-  for (int i = 0; i < 3; ++i) completes(start("[words 2000]", body));
+  for (int i = 0; i < 3; ++i) expect_completed(start("[words 2000]", body));
   std::string many;
   for (int i = 0; i < 5; ++i) {
     many += fmt::format(
         R"([tools web_search {{"query":"huge {0}"}} | web_search {{"query":"{0}"}}])", i);
   }
   std::string run_id = start(many + "[say found] [echo-history]", body);
-  completes(run_id);
+  expect_completed(run_id);
   RunStory story = story_of(user_.client, run_id);
   EXPECT_EQ(story.all("tool.result").size(), 10u);
   std::string told;
@@ -110,7 +108,8 @@ TEST_P(ModelHistory, StaysInsideTheModelsBudget) {
 
 TEST_P(ModelHistory, IsTakenWithCallsThatWereNone) {
   std::string body = route(100'000);
-  completes(start("[bad-tool-json web_search][say \\n][tool no-such_tool {}][say ok]", body));
+  expect_completed(
+      start("[bad-tool-json web_search][say \\n][tool no-such_tool {}][say ok]", body));
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, ModelHistory, ::testing::Values("openai", "anthropic"));

@@ -15,6 +15,7 @@
 
 #include "lib/unix_listener.h"
 #include "tests/support/accounts.h"
+#include "tests/support/eventually.h"
 #include "tests/support/outside_peers.h"
 #include "tests/support/run_program.h"
 #include "tests/support/scripted_server.h"
@@ -42,8 +43,7 @@ class Outbound : public testing::Test {
 
   static std::string socket_path() { return stack_->folder() + "/outbound.sock"; }
   static void until_open() {
-    int64_t deadline_ms = monotonic_ms() + 20'000;
-    while (access(socket_path().c_str(), F_OK) != 0 && monotonic_ms() < deadline_ms) pause_ms(5);
+    EXPECT_TRUE(eventually(20'000, [] { return access(socket_path().c_str(), F_OK) == 0; }));
   }
   static void set(std::string_view name, std::string_view value) {
     Answer answer = admin_->client.put(fmt::format("/v1/admin/settings/{}", name),
@@ -60,9 +60,11 @@ class Outbound : public testing::Test {
   }
   // A worker hears of a setting within a second.
   static Answer login_until(int status) {
-    Answer answer = login();
-    int64_t deadline_ms = monotonic_ms() + 10'000;
-    while (answer.status != status && monotonic_ms() < deadline_ms) answer = login();
+    Answer answer;
+    EXPECT_TRUE(eventually(10'000, [&] {
+      answer = login();
+      return answer.status == status;
+    })) << answer.status;
     return answer;
   }
   static void use_mail(int port, std::string_view tls) {
@@ -140,11 +142,10 @@ TEST_F(Outbound, CarriesTheCaptchaToItsServer) {
   });
   use_captcha(server.url("/siteverify"));
   // A worker that has not heard of the captcha yet answers 401 too, without asking anybody.
-  int64_t deadline_ms = monotonic_ms() + 10'000;
-  do {
+  EXPECT_TRUE(eventually(10'000, [&] {
     EXPECT_EQ(login_until(401).status, 401);
-  } while (server.connections() == 0 && monotonic_ms() < deadline_ms);
-  EXPECT_GT(server.connections(), 0);
+    return server.connections() > 0;
+  }));
 }
 
 TEST_F(Outbound, CarriesTheTestMailOverEachKindOfConnection) {

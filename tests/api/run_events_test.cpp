@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/event_stream.h"
 #include "tests/support/threads.h"
 
 namespace hostler::testing_support {
@@ -35,13 +36,7 @@ struct EndedRun {
   }
 };
 
-int events_in(const Answer& answer) {
-  int count = 0;
-  for (size_t at = answer.body.find("\nid: "); at != std::string::npos; ++count) {
-    at = answer.body.find("\nid: ", at + 1);
-  }
-  return count;
-}
+int64_t events_in(const Answer& answer) { return std::ssize(EventStream{answer.body}.seqs()); }
 
 TEST(RunEvents, AreAStreamThatNobodyHoldsBack) {
   EndedRun run;

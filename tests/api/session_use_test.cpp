@@ -5,21 +5,15 @@
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 namespace {
 
 ApiStack& stack() { return ApiStack::shared(); }
 
-// Asks until it is so, 10 s at most.
-bool becomes_true(const std::string& condition) {
-  int64_t deadline_ms = monotonic_ms() + 10'000;
-  while (sql_value(stack(), "SELECT " + condition) != "t") {
-    if (monotonic_ms() > deadline_ms) return false;
-    pause_ms(5);
-  }
-  return true;
+testing::AssertionResult becomes_true(const std::string& condition) {
+  return eventually(10'000, [&] { return sql_value(stack(), "SELECT " + condition) == "t"; });
 }
 
 TEST(SessionUse, IsNotedBehindTheAnswer) {

@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/settings.h"
 #include "tests/support/accounts.h"
-#include "tests/support/settles.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -39,10 +39,14 @@ std::string listed(const std::string& key) {
 }
 
 // The anonymous answer says so; a second at most is promised.
-bool is_mode_within_a_second(const std::string& mode) {
-  return settles_within(1000, [&mode] {
+testing::AssertionResult is_mode_within(int64_t limit_ms, const std::string& mode) {
+  auto is_mode = [&mode] {
     return stack().client().get("/v1/auth/registration-mode").member("mode") == mode;
-  });
+  };
+  return eventually(limit_ms, is_mode, 10);
+}
+testing::AssertionResult is_mode_within_a_second(const std::string& mode) {
+  return is_mode_within(1000, mode);
 }
 
 TEST(ListSettings, ShowsEveryLiveSettingByKeyWithItsSource) {
@@ -181,10 +185,7 @@ TEST(Settings, AreReadAgainWhenTheyCouldNotBeRead) {
   stack().sql().run_text("NOTIFY hostler_settings");
   holder.run_text("SELECT pg_sleep(3)");  // longer than a statement waits for a lock
   holder.commit();
-  bool is_read = settles_within(5000, [] {
-    return stack().client().get("/v1/auth/registration-mode").member("mode") == "disabled";
-  });
-  EXPECT_TRUE(is_read);
+  EXPECT_TRUE(is_mode_within(5000, "disabled"));
   EXPECT_EQ(unset("auth.registration_mode").status, 204);
 }
 

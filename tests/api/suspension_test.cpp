@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/stream_client.h"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/threads.h"
 #include "tests/support/tool_stage.h"
 
@@ -214,13 +214,11 @@ TEST(ToolQuestions, AreAskedOneAfterTheOther) {
   Asked asked =
       ask_a_question(R"([tools ask_user {"message":"First?"} | ask_user {"message":"Second?"}])");
   EXPECT_EQ(asked.answer("one").status, 200);
-  int64_t deadline_ms = monotonic_ms() + 15'000;
   std::vector<Json> requests;
-  while (requests.size() < 2 && monotonic_ms() < deadline_ms) {
+  ASSERT_TRUE(eventually(15'000, [&] {
     requests = story_of(asked.user.client, asked.run_id).all("run.waiting_for_input");
-    pause_ms(5);
-  }
-  ASSERT_EQ(requests.size(), 2u);
+    return requests.size() == 2;
+  }));
   EXPECT_EQ(requests[0].text_or("message"), "First?");
   EXPECT_EQ(requests[1].text_or("message"), "Second?");
   EXPECT_EQ(asked.answer("two").status, 200);

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_money.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/threads.h"
@@ -112,7 +112,7 @@ TEST(Charges, OfACancelledRunAreWhatItUsedByEstimate) {
   TestUser user = register_user(stack());
   std::string run_id = start_said(user.client, "[delay 20] [words 2000]",
                                   by_route(priced_model("slow", R"(,"output_usd_per_mtok":1000)")));
-  for (int i = 0; i < 1000 && events_of(user.client, run_id).size() < 3; ++i) pause_ms(5);
+  ASSERT_TRUE(eventually(15'000, [&] { return events_of(user.client, run_id).size() >= 3; }));
   EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
   EXPECT_EQ(wait_for_status(user.client, run_id, "cancelled"), "cancelled");
   int64_t used = user.client.get("/v1/runs/" + run_id).json().integer_or("credits_used", 0);
@@ -161,10 +161,8 @@ TEST(Charges, AreRightBehindTwoHundredParallelOperations) {
   for (const Answer& answer : stack().client().send_all(calls)) {
     EXPECT_TRUE(answer.status < 300 || answer.status == 429) << answer.body;
   }
-  int64_t deadline_ms = monotonic_ms() + 20'000;
-  auto held = [] { return sql_number(stack(), "SELECT sum(held)::bigint FROM credit_accounts"); };
-  while (held() != 0 && monotonic_ms() < deadline_ms) pause_ms(20);
-  EXPECT_EQ(held(), 0);
+  const char* held = "SELECT sum(held)::bigint FROM credit_accounts";
+  EXPECT_TRUE(eventually(20'000, [&] { return sql_number(stack(), held) == 0; }));
   EXPECT_EQ(ledger_fault(stack().sql()), "");
 }
 

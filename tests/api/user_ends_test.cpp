@@ -7,11 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/outside_peers.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/scripted_server.h"
-#include "tests/support/settles.h"
 #include "tests/support/threads.h"
 
 namespace hostler::testing_support {
@@ -23,29 +22,23 @@ constexpr const char* question = "[ask What colour?] [say ok]";
 // Reads past the rights of callers, who may have none any more.
 std::string told_reason(const std::string& run_id) {
   std::string reason;
-  for (int64_t until_ms = monotonic_ms() + 15'000; monotonic_ms() < until_ms; pause_ms(10)) {
+  EXPECT_TRUE(eventually(15'000, [&] {
     reason = sql_value(
         runner_stack(),
         fmt::format("SELECT coalesce(max(data ->> 'reason'), '') FROM run_events WHERE run_id = "
                     "'{}' AND type = 'run.cancelled'",
                     run_id));
-    if (!reason.empty()) break;
-  }
+    return !reason.empty();
+  }));
   return reason;
 }
 
 // Begins to stream, so that a daemon owns it until it is told to stop.
 std::string start_streaming(const Client& client) {
   std::string run_id = start_said(client, long_answer);
-  for (int64_t until_ms = monotonic_ms() + 15'000; monotonic_ms() < until_ms; pause_ms(10)) {
-    if (sql_number(runner_stack(),
-                   fmt::format("SELECT count(*) FROM run_events WHERE run_id = '{}' AND type = "
-                               "'message.delta'",
-                               run_id)) > 0) {
-      return run_id;
-    }
-  }
-  ADD_FAILURE() << "nothing was streamed";
+  std::string streamed = fmt::format(
+      "SELECT count(*) FROM run_events WHERE run_id = '{}' AND type = 'message.delta'", run_id);
+  EXPECT_TRUE(eventually(15'000, [&] { return sql_number(runner_stack(), streamed) > 0; }));
   return run_id;
 }
 
@@ -118,7 +111,7 @@ TEST(UserEnds, OnceOfTwoDeletionsAtOnceAndWithoutWaiting) {
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
       "AND application_name LIKE 'hostler-api/%'");
   auto is_ready = [&] { return stack.client().get("/readyz").status == 200; };
-  ASSERT_TRUE(settles_within(10'000, is_ready));
+  ASSERT_TRUE(eventually(10'000, is_ready, 10));
   for (int round = 0; round < 5; ++round) {
     TestUser user = register_user(stack);
     std::vector<Answer> answers =
@@ -176,18 +169,13 @@ TEST(UserEnds, AlsoWhileAMailToTheUserIsOnItsWay) {
                                         columns, to.email));
   };
   for (const TestUser* one : {&user, &other}) {
-    for (int64_t until_ms = monotonic_ms() + 15'000; monotonic_ms() < until_ms; pause_ms(10)) {
-      if (mail(*one, "owner_id IS NOT NULL") == "t") break;
-    }
-    ASSERT_EQ(mail(*one, "owner_id IS NOT NULL"), "t") << "no daemon sends it";
+    ASSERT_TRUE(eventually(15'000, [&] { return mail(*one, "owner_id IS NOT NULL") == "t"; }))
+        << "no daemon sends it";
   }
   EXPECT_EQ(admin.client.del("/v1/admin/users/" + user.id).status, 204);
   EXPECT_EQ(other.client.send(deletion_of_me(other)).status, 204);
   server.reset();  // the attempts fail
-  for (int64_t until_ms = monotonic_ms() + 15'000; monotonic_ms() < until_ms; pause_ms(10)) {
-    if (mail(admin, "attempts > 0") == "t") break;
-  }
-  EXPECT_EQ(mail(admin, "attempts > 0"), "t");
+  EXPECT_TRUE(eventually(15'000, [&] { return mail(admin, "attempts > 0") == "t"; }));
   for (const TestUser* one : {&user, &other}) {
     EXPECT_EQ(mail(*one, "status, attempts, owner_id, lease_until, next_attempt_at, last_error"),
               "cancelled 0");

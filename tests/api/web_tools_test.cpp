@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/time_text.h"
+#include "tests/support/eventually.h"
 #include "tests/support/scripted_server.h"
 #include "tests/support/tool_stage.h"
 
@@ -164,9 +165,8 @@ TEST_F(WebTools, LeaveAddressesOfTheInsideUntouched) {
                 .status,
             200);
   // The daemon hears of a setting within a second: until then nothing is configured.
-  int64_t tries = 0;
-  while (said(fetch_call(urls[0])).result() == "tool.not_configured" && ++tries < 50) {
-  }
+  EXPECT_TRUE(eventually(
+      10'000, [&] { return said(fetch_call(urls[0])).result() != "tool.not_configured"; }));
   refused();
   EXPECT_EQ(tool_admin().client.del("/v1/admin/settings/web_fetch.provider").status, 204);
   use_tool_provider("web_fetch.gamma");

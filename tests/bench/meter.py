@@ -60,7 +60,7 @@ class Meter:
         with open(env["PG_DATA"] + "/postmaster.pid", encoding="utf-8") as file:
             postmaster = file.readline().strip()
         run_dir = os.path.dirname(env["METRICS_API"])
-        with open(os.path.join(run_dir, "stand-in-model.pid"), encoding="utf-8") as file:
+        with open(os.path.join(run_dir, "fake-model.pid"), encoding="utf-8") as file:
             model = file.read().split()[0]
         self.masters = {
             "pool": env["API_PID"].split(), "nginx": env["NGINX_PID"].split(),

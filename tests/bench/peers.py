@@ -69,7 +69,7 @@ class Peers:
     def install_debian(self):
         if os.geteuid() == 0 and os.environ.get("BENCH_INSTALL") == "1":
             subprocess.run([os.path.join(self.world.source,
-                                         "tests/support/stack/install-packages"), "peers"],
+                                         "dev/stack/install-packages"), "peers"],
                            check=False)
 
     def npm(self):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 
+STACK = pathlib.Path(__file__).resolve().parents[2] / "dev/stack"
 PG_BIN = pathlib.Path("/usr/lib/postgresql/15/bin")
 USER = "postgres"  # neither Postgres nor the programs want root
 NETWORK = "10.77.0."
@@ -111,28 +112,30 @@ class Postgres:
     def __init__(self, host):
         self.host, self.data = host, host.folder / "pg"
 
-    def settings(self):
-        return ["-c", f"listen_addresses={self.host.address}",
-                "-c", f"unix_socket_directories={self.host.folder}", "-c", "max_connections=400",
-                "-c", "wal_level=replica", "-c", "hot_standby=on"]
+    def cluster(self, *words):
+        """A command of dev/stack/cluster.sh, on this host."""
+        script = (f". {STACK}/places.sh; . {STACK}/cluster.sh; log_dir=$1 stack_user=$2; "
+                  'mapfile -t run_as <<<"$3"; "${@:4}"')
+        sh("bash", "-euo", "pipefail", "-c", script, "cluster", self.host.folder, USER,
+           "\n".join(self.host.words()), *words)
 
     def make_primary(self):
-        self.host.run(PG_BIN / "initdb", "-D", self.data, "-U", "postgres", "--auth=trust",
-                      "--locale=C.UTF-8", "--encoding=UTF8", "--no-sync")
+        self.cluster("make_cluster", self.data, "--no-sync")
         with open(self.data / "pg_hba.conf", "a") as rules:
             rules.write(f"host all all {NETWORK}0/24 trust\n")
             rules.write(f"host replication all {NETWORK}0/24 trust\n")
         self.start()
 
     def make_standby_of(self, primary):
-        self.host.run(PG_BIN / "pg_basebackup", "-h", primary.host.address, "-U", "postgres", "-D",
-                      self.data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
-        self.start("-c", f"primary_conninfo=host={primary.host.address} user=postgres "
-                         "application_name=standby")
+        source = f"host={primary.host.address} user=postgres application_name=standby"
+        self.host.run(PG_BIN / "pg_basebackup", "-d", source, "-D", self.data, "-R", "-X", "stream",
+                      "-c", "fast", "--no-sync")
+        self.start()
 
-    def start(self, *more):
-        self.host.start("postgres", PG_BIN / "postgres", "-D", self.data, *self.settings(), *more)
-        until(30, "Postgres answers", lambda: self.ask("SELECT 1", check=False) == "1")
+    def start(self):
+        self.cluster("start_cluster", self.data, self.host.folder, self.host.folder / "postgres.log",
+                     f"listen_addresses = '{self.host.address}'", "max_connections = 400",
+                     "wal_level = replica", "hot_standby = on")
 
     def ask(self, text, database="postgres", check=True):
         return self.host.run("psql", "-h", self.host.folder, "-U", "postgres", "-d", database,
@@ -146,6 +149,7 @@ def copy_programs(build, folder):
     """Where the user that runs them may enter."""
     target = pathlib.Path(folder) / "bin"
     target.mkdir()
-    for name in ("hostler-api", "hostler-runner", "hostlerctl", "stand-in-model"):
+    for name in ("hostler-api", "hostler-runner", "hostlerctl", "fake-model"):
         shutil.copy(pathlib.Path(build) / name, target)
+    shutil.copy(STACK / "nginx", target)
     return target

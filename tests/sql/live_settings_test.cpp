@@ -9,6 +9,7 @@
 #include "queries/access.h"
 #include "queries/settings.h"
 #include "tests/support/database.h"
+#include "tests/support/eventually.h"
 
 namespace hostler {
 namespace {
@@ -139,12 +140,17 @@ TEST_F(StoredSettings, RingOnTheChannelWhenTheyChange) {
   listener.listen(
       {"hostler_settings"}, [&rings](std::string_view, std::string_view) { ++rings; },
       [&is_listening] { is_listening = true; });
-  while (!is_listening) loop.run_once();
+  auto turns_until = [&loop](const std::function<bool()>& is_so) {
+    return testing_support::eventually(10'000, [&] {
+      loop.run_once();
+      return is_so();
+    });
+  };
+  ASSERT_TRUE(turns_until([&] { return is_listening; }));
   set("run.input_seconds", "5");
-  while (rings == 0) loop.run_once();
+  EXPECT_TRUE(turns_until([&] { return rings == 1; })) << rings;
   as_admin(query::setting_unset, Params().text("run.input_seconds"));
-  while (rings == 1) loop.run_once();
-  EXPECT_EQ(rings, 2);
+  EXPECT_TRUE(turns_until([&] { return rings == 2; })) << rings;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "queries/access.h"
 #include "queries/orgs.h"
 #include "queries/outbox.h"
+#include "tests/support/eventually.h"
 #include "tests/support/older_schema.h"
 #include "tests/support/run_world.h"
 
@@ -107,9 +108,10 @@ TEST_F(MailLimits, LetOneOfTwoInvitationsAtOnceWaitForTheOther) {
       second_code = invite(second, first_is_kept ? "A@Example.org" : "B@Example.org");
       if (second_code == ErrorCode::count_) second.commit();
     });
-    while (value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
-                 "datname = current_database()") == "0") {
-    }
+    const char* waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
+        "current_database()";
+    EXPECT_TRUE(eventually(10'000, [&] { return value(waiting) != "0"; }));
     first_is_kept ? first.commit() : first.rollback();
     other.join();
     EXPECT_EQ(second_code, first_is_kept ? ErrorCode::invitations_exists : ErrorCode::count_);

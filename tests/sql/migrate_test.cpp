@@ -15,6 +15,7 @@
 #include "queries/health.h"
 #include "schema_version.h"
 #include "tests/support/database.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 
 namespace hostler {
@@ -303,11 +304,10 @@ TEST_F(Migrate, WaitsForAnotherMigrateOfTheSameDatabase) {
   other.run_text("SELECT pg_advisory_lock(hashtext('hostler migrate'))");
   ProgramRun run;
   std::thread waiting([this, &run] { run = migrate_folder(); });
-  // Until it waits for the lock.
-  while (ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND "
-             "database = (SELECT oid FROM pg_database WHERE datname = current_database())") ==
-         "0") {
-  }
+  const char* refused =
+      "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = "
+      "(SELECT oid FROM pg_database WHERE datname = current_database())";
+  EXPECT_TRUE(testing_support::eventually(10'000, [&] { return ask(refused) != "0"; }));
   EXPECT_EQ(ask("SELECT to_regclass('schema_migrations') IS NULL"), "t");
   other.run_text("SELECT pg_advisory_unlock_all()");
   waiting.join();

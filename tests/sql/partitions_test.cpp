@@ -9,7 +9,7 @@
 #include "lib/error.h"
 #include "queries/daemon.h"
 #include "queries/maintenance.h"
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_world.h"
 
 namespace hostler::testing_support {

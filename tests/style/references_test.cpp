@@ -54,7 +54,7 @@ TEST(References, NamePathsThatExist) {
   // What has a word of a pattern in it (<topic>, {a,b}) or is made while building names no file.
   const std::regex path(
       R"((^|[\s`("'])()"
-      R"((lib|fcgi|runner|sse-relay|ctl|sql|nginx|tests|docs|systemd|templates|debian)/)"
+      R"((lib|fcgi|runner|sse-relay|ctl|sql|nginx|dev|tests|docs|systemd|templates|debian)/)"
       R"([A-Za-z0-9_./*-]*)([^A-Za-z0-9_./*<{$-]|$))");
   for (const SourceFile& file : source_tree()) {
     if (!is_read(file)) continue;

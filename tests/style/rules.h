@@ -12,6 +12,7 @@
 #include "tests/style/name_rules.h"
 #include "tests/style/source_text.h"
 #include "tests/style/text_rules.h"
+#include "tests/style/wait_rules.h"
 
 namespace hostler::style {
 
@@ -21,7 +22,7 @@ struct Rule {
   std::string_view reason;
 };
 
-constexpr std::array<Rule, 14> rules = {{
+constexpr std::array<Rule, 17> rules = {{
     {"long_file", long_file,
      "a file is read at one sitting; find the two things in it and part them"},
     {"long_line", long_line,
@@ -45,6 +46,11 @@ constexpr std::array<Rule, 14> rules = {{
      "the captures die with the lambda, the coroutine goes on"},
     {"empty_name", empty_name,
      "manager, helper, util, common, base, impl, data, info, process, handle say nothing"},
+    {"own_wait", own_wait,
+     "eventually() waits in tests: it has a limit, asks soon, and says how long it asked"},
+    {"blind_pause", blind_pause,
+     "wait for the signal; a pause is too short on a busy machine and too long on any other"},
+    {"no_claim", no_claim, "a test that claims nothing cannot fail"},
     {"name_form", name_form, "types are PascalCase, files snake_case: a name tells what it names"},
 }};
 

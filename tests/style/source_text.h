@@ -189,7 +189,10 @@ inline size_t closing_of(std::string_view code, size_t open) {
 inline bool is_cpp(const std::string& path) {
   return path.ends_with(".cpp") || path.ends_with(".h");
 }
-inline bool is_test(const std::string& path) { return path.starts_with("tests/"); }
+// Tests and what runs beside them: no part of the product.
+inline bool is_test(const std::string& path) {
+  return path.starts_with("tests/") || path.starts_with("dev/");
+}
 
 inline SourceFile read_source(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -201,9 +204,9 @@ inline SourceFile read_source(const std::filesystem::path& path) {
 // Every file that people write. The tests run from the root of the repository.
 inline std::vector<SourceFile> source_tree() {
   namespace fs = std::filesystem;
-  const std::vector<std::string> folders = {"lib",   "fcgi", "runner", "sse-relay",
-                                            "ctl",   "sql",  "nginx",  "systemd",
-                                            "tests", "docs", "debian", ".ci"};
+  const std::vector<std::string> folders = {"lib",  "fcgi",   "runner",  "sse-relay", "ctl",
+                                            "sql",  "nginx",  "systemd", "dev",       "tests",
+                                            "docs", "debian", ".ci"};
   std::vector<SourceFile> files;
   for (const std::string& folder : folders) {
     if (!fs::is_directory(folder)) continue;

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 
 namespace hostler::testing_support {
@@ -26,12 +27,6 @@ void write_file(const std::string& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   if (!file.flush()) throw std::runtime_error("cannot write " + path);
-}
-
-void replace_all(std::string& text, std::string_view word, std::string_view value) {
-  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + value.size())) {
-    text.replace(at, word.size(), value);
-  }
 }
 
 // TEST_API_UNDER: a program that runs the pool, such as valgrind with its options.
@@ -79,7 +74,6 @@ const std::string& certificate_folder() {
 ApiStack::Folder::Folder() {
   path = std::filesystem::temp_directory_path().string() + "/api-XXXXXX";
   if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
-  std::filesystem::create_directories(path + "/nginx/temp");
   std::filesystem::create_directories(path + "/mail");
   std::filesystem::create_directories(path + "/access-log");
 }
@@ -109,11 +103,7 @@ ApiStack::ApiStack(ApiStackOptions options)
                 folder_.path + "/api.log", false};
   api_ = std::make_unique<Child>(api);
   if (options_.has_runner) start_runner();
-  ChildPlan nginx{{"/usr/sbin/nginx", "-e", folder_.path + "/nginx-errors.log", "-c",
-                   folder_.path + "/nginx/nginx.conf", "-g", "daemon off;"},
-                  {},
-                  folder_.path + "/nginx.log",
-                  false};
+  ChildPlan nginx{{"dev/stack/nginx", "run", folder_.path}, {}, folder_.path + "/nginx.log", false};
   nginx_ = std::make_unique<Child>(nginx);
   wait_until_ready();
   if (const char* prism = std::getenv("TEST_PRISM")) start_prism(prism);
@@ -169,43 +159,30 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
 }
 
 void ApiStack::write_nginx() {
-  std::string conf_dir = folder_.path + "/nginx";
   auto way = [this](const char* socket) {
     std::string path = folder_.path + socket;
     return options_.nginx_way ? options_.nginx_way(path) : path;
   };
   must_end_well(
-      run_program({"nginx/render", conf_dir, "CONF_DIR=" + conf_dir,
-                   fmt::format("LISTEN=127.0.0.1:{}", port_), "LISTEN6=", "SERVER_NAME=localhost",
-                   "API_SOCKET=" + way("/api.sock"), "STREAM_SOCKET=" + way("/stream.sock"),
+      run_program({"dev/stack/nginx", "write", folder_.path, "WORKERS=1", "FILES_MAX=4096",
+                   "WORKER_CONNECTIONS=2048", fmt::format("LISTEN=127.0.0.1:{}", port_),
+                   "LISTEN6=", "SERVER_NAME=localhost", "API_SOCKET=" + way("/api.sock"),
+                   "STREAM_SOCKET=" + way("/stream.sock"),
                    "CERTIFICATE=" + certificate_folder() + "/ca.pem",
                    "CERTIFICATE_KEY=" + certificate_folder() + "/key.pem",
                    "ACCESS_LOG_DIR=" + folder_.path + "/access-log", "CONNECTIONS_MAX=4096",
                    "REQUESTS_PER_SECOND=100000", "REQUESTS_BURST=50000"}),
-      "nginx/render");
-  std::string conf = read_text_file("tests/support/stack/nginx.conf");
-  replace_all(conf, "worker_processes auto", "worker_processes 1");
-  replace_all(conf, "@FILES_MAX@", "4096");
-  replace_all(conf, "worker_connections 16384", "worker_connections 2048");
-  replace_all(conf, "@RUN_DIR@", folder_.path);
-  replace_all(conf, "@LOG_DIR@", folder_.path);
-  replace_all(conf, "@TEMP_DIR@", conf_dir + "/temp");
-  replace_all(conf, "@CONF_DIR@", conf_dir);
-  // As root nginx would run its worker as somebody who cannot reach the sockets.
-  if (geteuid() == 0) conf = "user root;\n" + conf;
-  write_file(conf_dir + "/nginx.conf", conf);
+      "dev/stack/nginx");
 }
 
 void ApiStack::start_model() {
   std::string programs = build_folder();
-  ChildPlan model{{programs + "/stand-in-model", "--word-delay-ms", "0"},
-                  {},
-                  folder_.path + "/model.log",
-                  true};
+  ChildPlan model{
+      {programs + "/fake-model", "--word-delay-ms", "0"}, {}, folder_.path + "/model.log", true};
   model_ = std::make_unique<Child>(model);
   constexpr std::string_view said = "listening on ";
   std::string line = model_->read_line();
-  if (!line.starts_with(said)) throw std::runtime_error("stand-in-model says: " + line);
+  if (!line.starts_with(said)) throw std::runtime_error("fake-model says: " + line);
   model_url_ = line.substr(said.size());
 }
 
@@ -240,19 +217,19 @@ void ApiStack::kill_runner() {
 }
 
 void ApiStack::wait_until_ready() {
-  int64_t deadline_ms = monotonic_ms() + ready_limit_ms;
-  while (line_.quiet_status("/readyz") != 200) {
+  bool is_ready = false;
+  auto is_over = [&] {
+    is_ready = line_.quiet_status("/readyz") == 200;
     bool is_alive =
         api_->is_running() && nginx_->is_running() && (runner_ == nullptr || runner_->is_running());
-    if (!is_alive || monotonic_ms() > deadline_ms) {
-      std::string log;
-      for (const char* name : {"/api.log", "/runner.log", "/nginx.log", "/nginx-errors.log"}) {
-        log += read_text_file(folder_.path + name);
-      }
-      throw std::runtime_error("the stack does not become ready:\n" + log);
-    }
-    pause_ms(5);
+    return is_ready || !is_alive;
+  };
+  if (eventually(ready_limit_ms, is_over) && is_ready) return;
+  std::string log;
+  for (const char* name : {"/api.log", "/runner.log", "/nginx.log", "/nginx-errors.log"}) {
+    log += read_text_file(folder_.path + name);
   }
+  throw std::runtime_error("the stack does not become ready:\n" + log);
 }
 
 }  // namespace hostler::testing_support

@@ -6,7 +6,7 @@
 #include "lib/loop/db.h"
 #include "lib/loop/loop.h"
 #include "tests/support/api_stack.h"
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 
@@ -30,10 +30,9 @@ class Bells {
     loop_.run();
     return count_;
   }
-  // Bells are not waited for by answers: asks until there were so many, 10 s at most.
+  // Bells are not waited for by answers: how many there are once there were so many.
   int wait_for(int least) {
-    int64_t deadline_ms = monotonic_ms() + 10'000;
-    while (count() < least && monotonic_ms() < deadline_ms) pause_ms(5);
+    EXPECT_TRUE(eventually(10'000, [&] { return count() >= least; }));
     return count_;
   }
 

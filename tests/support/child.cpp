@@ -12,9 +12,10 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <sstream>
+
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -78,7 +79,7 @@ Child::Child(const ChildPlan& plan) {
 
 Child::~Child() {
   send_signal(SIGTERM);
-  if (!wait_until(monotonic_ms() + stop_limit_ms)) {
+  if (!eventually(stop_limit_ms, [this] { return has_ended_by_now(); })) {
     ADD_FAILURE() << "pid " << pid_ << " does not end on SIGTERM";
     send_signal(SIGKILL);
     wait();
@@ -101,7 +102,7 @@ std::string Child::read_line() {
   return line;
 }
 
-bool Child::is_running() { return !wait_until(0); }
+bool Child::is_running() { return !has_ended_by_now(); }
 
 int Child::wait() {
   if (!has_ended_) {
@@ -115,13 +116,8 @@ void Child::send_signal(int number) const {
   if (!has_ended_ && pid_ > 0) kill(pid_, number);
 }
 
-// True when it has ended by then.
-bool Child::wait_until(int64_t deadline_ms) {
-  while (!has_ended_) {
-    has_ended_ = pid_ <= 0 || waitpid(pid_, &status_, WNOHANG) == pid_;
-    if (has_ended_ || monotonic_ms() >= deadline_ms) break;
-    pause_ms(2);
-  }
+bool Child::has_ended_by_now() {
+  has_ended_ = has_ended_ || pid_ <= 0 || waitpid(pid_, &status_, WNOHANG) == pid_;
   return has_ended_;
 }
 
@@ -135,14 +131,6 @@ int free_port() {
   getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
   close(fd);
   return ntohs(address.sin_port);
-}
-
-void pause_ms(int milliseconds) { poll(nullptr, 0, milliseconds); }
-
-int64_t monotonic_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 std::string read_text_file(const std::string& path) {

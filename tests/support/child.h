@@ -33,7 +33,7 @@ class Child {
   pid_t pid() const { return pid_; }
 
  private:
-  bool wait_until(int64_t deadline_ms);
+  bool has_ended_by_now();
 
   pid_t pid_ = -1;
   int stdout_fd_ = -1;
@@ -43,9 +43,6 @@ class Child {
 
 // A port of 127.0.0.1 that nobody listens on now.
 int free_port();
-// Waits a moment: for loops that ask something of another program until it is so.
-void pause_ms(int milliseconds);
-int64_t monotonic_ms();
 std::string read_text_file(const std::string& path);
 
 }  // namespace hostler::testing_support

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 
@@ -42,7 +42,7 @@ void CountingSearch::answer_all(Peer& peer) {
       std::lock_guard<std::mutex> lock(mutex_);
       n = ++asked_[query];
     }
-    pause_ms(answer_ms_);
+    let_pass(answer_ms_);
     std::string found = fmt::format(
         R"({{"results":[{{"title":"{}","url":"https://example.org/","content":"made up"}}]}})",
         title(query, n));

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 

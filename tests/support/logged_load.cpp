@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 
 namespace hostler::testing_support {
 
 std::string comes_to(DbSession& session, const std::string& question, const std::string& wanted) {
   std::string said;
-  for (int64_t deadline_ms = monotonic_ms() + 60'000; monotonic_ms() < deadline_ms; pause_ms(50)) {
+  EXPECT_TRUE(eventually(60'000, [&] {
     said = session.run_text(question).text();
-    if (said == wanted) break;
-  }
+    return said == wanted;
+  }));
   return said;
 }
 
@@ -31,7 +31,7 @@ LoggedLoad::~LoggedLoad() { end(); }
 
 void LoggedLoad::wait_for_more(int answers) const {
   int before = answered_;
-  while (answered_ < before + answers) pause_ms(1);
+  EXPECT_TRUE(eventually(60'000, [&] { return answered_ >= before + answers; })) << answered_;
 }
 
 void LoggedLoad::end() {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 
 namespace hostler::testing_support {
@@ -79,12 +80,12 @@ std::vector<Json> OutsidePeer::records() const {
 }
 
 std::vector<Json> OutsidePeer::wait_for_records(size_t count) const {
-  int64_t deadline_ms = monotonic_ms() + records_limit_ms;
-  for (;;) {
-    std::vector<Json> list = records();
-    if (list.size() >= count || monotonic_ms() > deadline_ms) return list;
-    pause_ms(10);
-  }
+  std::vector<Json> list;
+  EXPECT_TRUE(eventually(records_limit_ms, [&] {
+    list = records();
+    return list.size() >= count;
+  })) << count;
+  return list;
 }
 
 }  // namespace hostler::testing_support

@@ -15,6 +15,7 @@
 #include "lib/loop/task_set.h"
 #include "tests/support/accounts.h"
 #include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_task.h"
 
@@ -31,7 +32,7 @@ std::string value_of(const std::string& written) {
   return value;
 }
 
-Task<StreamReading> read_on(HttpClient& http, std::string url, std::string token, int events_max) {
+Task<EventStream> read_on(HttpClient& http, std::string url, std::string token, int events_max) {
   HttpRequest request;
   request.url = std::move(url);
   request.guarded = false;
@@ -39,7 +40,7 @@ Task<StreamReading> read_on(HttpClient& http, std::string url, std::string token
   request.connect_timeout_ms = stream_limit_ms;  // fifty TLS handshakes on a loaded machine
   request.response_bytes_max = size_t{64} << 20;
   request.headers = {{"Accept", "text/event-stream"}, {"Authorization", "Bearer " + token}};
-  StreamReading reading;
+  EventStream reading;
   HttpExchange exchange(http, std::move(request));
   const HttpHead* head = co_await exchange.head();
   if (head == nullptr) {
@@ -59,17 +60,17 @@ Task<StreamReading> read_on(HttpClient& http, std::string url, std::string token
   co_return reading;
 }
 
-Task<void> read_into(HttpClient& http, std::string url, std::string token, StreamReading& reading) {
-  StreamReading read = co_await read_on(http, std::move(url), std::move(token), 0);
+Task<void> read_into(HttpClient& http, std::string url, std::string token, EventStream& reading) {
+  EventStream read = co_await read_on(http, std::move(url), std::move(token), 0);
   reading = std::move(read);
 }
 
 Task<void> read_all(Loop& loop, HttpClient& http, std::string url, std::string token,
-                    std::vector<StreamReading>& readings) {
+                    std::vector<EventStream>& readings) {
   TaskSet followers(loop, [](const std::string&, std::exception_ptr failure) {
     ADD_FAILURE() << cause_of(failure);
   });
-  for (StreamReading& reading : readings) followers.add(read_into(http, url, token, reading));
+  for (EventStream& reading : readings) followers.add(read_into(http, url, token, reading));
   co_await followers.ended();
 }
 
@@ -100,7 +101,7 @@ PrivateStack::PrivateStack(int nodes) : port_(free_port()), nodes_(nodes) {
 }
 
 PrivateStack::~PrivateStack() {
-  run_program({"tests/support/stack/down"}, environment());
+  run_program({"dev/stack/down"}, environment());
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
@@ -111,7 +112,7 @@ PrivateStack& PrivateStack::shared() {
 }
 
 void PrivateStack::up() {
-  ProgramRun run = run_program({"tests/support/stack/up"}, environment());
+  ProgramRun run = run_program({"dev/stack/up"}, environment());
   if (run.status != 0) throw std::runtime_error("make up failed: " + run.out + run.err);
   read_env();
 }
@@ -178,69 +179,31 @@ std::string PrivateStack::start_run(const User& user) {
   return made.member("run_id");
 }
 
-std::vector<std::string> StreamReading::event_lines() const {
-  std::vector<std::string> lines;
-  for (size_t at = 0; (at = text.find("data: ", at)) != std::string::npos;) {
-    size_t end = text.find('\n', at);
-    if (end == std::string::npos) break;  // half a line: the connection broke
-    lines.push_back(text.substr(at + 6, end - at - 6));
-    at = end;
-  }
-  return lines;
-}
-
-std::vector<int64_t> StreamReading::seqs() const {
-  std::vector<int64_t> numbers;
-  for (const std::string& line : event_lines()) {
-    std::optional<Json> event = parse_json_or_nothing(line);
-    numbers.push_back(event ? event->integer_or("seq", -1) : -1);
-  }
-  return numbers;
-}
-
-std::string StreamReading::types() const {
-  std::string types;
-  for (const std::string& line : event_lines()) {
-    std::optional<Json> event = parse_json_or_nothing(line);
-    std::string_view type = event ? event->text_or("type") : "broken";
-    if (type == "message.delta") continue;
-    types += (types.empty() ? "" : " ") + std::string(type);
-  }
-  return types;
-}
-
-StreamReading read_stream(const PrivateStack& stack, const std::string& run_id,
-                          const std::string& token, int64_t after_seq, int events_max) {
+EventStream read_stream(const PrivateStack& stack, const std::string& run_id,
+                        const std::string& token, int64_t after_seq, int events_max) {
   Loop loop;
   HttpClient http(loop, trusting(stack));
   return run_task(loop, read_on(http, stream_url(stack, run_id, after_seq), token, events_max));
 }
 
-std::vector<StreamReading> read_streams(const PrivateStack& stack, const std::string& run_id,
-                                        const std::string& token, size_t followers) {
+std::vector<EventStream> read_streams(const PrivateStack& stack, const std::string& run_id,
+                                      const std::string& token, size_t followers) {
   Loop loop;
   HttpClient http(loop, trusting(stack));
-  std::vector<StreamReading> readings(followers);
+  std::vector<EventStream> readings(followers);
   run_task(loop, read_all(loop, http, stream_url(stack, run_id, 0), token, readings));
   return readings;
 }
 
-StreamReading read_whole_stream(const PrivateStack& stack, const std::string& run_id,
-                                const std::string& token, int events_per_connection) {
-  StreamReading whole;
-  int64_t deadline_ms = monotonic_ms() + stream_limit_ms;
-  while (monotonic_ms() < deadline_ms) {
-    std::vector<int64_t> seen = whole.seqs();
-    StreamReading part =
-        read_stream(stack, run_id, token, seen.empty() ? 0 : seen.back(), events_per_connection);
+EventStream read_whole_stream(const PrivateStack& stack, const std::string& run_id,
+                              const std::string& token, int events_per_connection) {
+  EventStream whole;
+  EXPECT_TRUE(eventually(stream_limit_ms, [&] {
+    EventStream part = read_stream(stack, run_id, token, whole.last_seq(), events_per_connection);
     whole.status = part.status;
-    for (const std::string& line : part.event_lines()) whole.text += "data: " + line + "\n\n";
-    std::string types = whole.types();
-    bool is_over = types.ends_with("run.completed") || types.ends_with("run.failed") ||
-                   types.ends_with("run.cancelled");
-    if (is_over) return whole;
-    if (part.text.empty()) pause_ms(50);
-  }
+    whole.add(part);
+    return whole.has_ended();
+  })) << whole.types();
   return whole;
 }
 

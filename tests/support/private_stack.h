@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/client.h"
+#include "tests/support/event_stream.h"
 
 namespace hostler::testing_support {
 
@@ -47,28 +48,16 @@ class PrivateStack {
   std::unique_ptr<Line> line_;
 };
 
-// What a follower read: the stream's bytes, and how the connection ended.
-struct StreamReading {
-  int status = 0;
-  std::string text;
-  bool has_ended_cleanly = false;
-  std::string failure;  // what broke the connection, or kept it from being made
-
-  std::vector<std::string> event_lines() const;  // the JSON of each event
-  std::vector<int64_t> seqs() const;
-  std::string types() const;  // without deltas, parted by spaces
-};
-
 // Follows a run on a connection of its own until the server ends it, or until events_max came.
 // Blocks; may be called from several threads.
-StreamReading read_stream(const PrivateStack& stack, const std::string& run_id,
-                          const std::string& token, int64_t after_seq = 0, int events_max = 0);
+EventStream read_stream(const PrivateStack& stack, const std::string& run_id,
+                        const std::string& token, int64_t after_seq = 0, int events_max = 0);
 // The same by that many followers at once, on connections of their own, from the first event on.
-std::vector<StreamReading> read_streams(const PrivateStack& stack, const std::string& run_id,
-                                        const std::string& token, size_t followers);
+std::vector<EventStream> read_streams(const PrivateStack& stack, const std::string& run_id,
+                                      const std::string& token, size_t followers);
 
 // Reads until the terminal event, coming back after every break with the last number seen.
-StreamReading read_whole_stream(const PrivateStack& stack, const std::string& run_id,
-                                const std::string& token, int events_per_connection = 0);
+EventStream read_whole_stream(const PrivateStack& stack, const std::string& run_id,
+                              const std::string& token, int events_per_connection = 0);
 
 }  // namespace hostler::testing_support

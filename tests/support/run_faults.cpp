@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 
 namespace hostler::testing_support {
@@ -70,13 +71,12 @@ std::string money_faults(ApiStack& stack) {
   return faults;
 }
 
-bool all_runs_end(ApiStack& stack, int64_t most_ms) {
-  int64_t deadline_ms = monotonic_ms() + most_ms;
-  while (sql_number(stack, "SELECT count(*) FROM runs WHERE ended_at IS NULL") > 0) {
-    if (monotonic_ms() > deadline_ms) return false;
-    pause_ms(20);
-  }
-  return true;
+int64_t open_runs(ApiStack& stack) {
+  return sql_number(stack, "SELECT count(*) FROM runs WHERE ended_at IS NULL");
+}
+
+testing::AssertionResult all_runs_end(ApiStack& stack, int64_t most_ms) {
+  return eventually(most_ms, [&] { return open_runs(stack) == 0; });
 }
 
 }  // namespace hostler::testing_support

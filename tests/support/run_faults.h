@@ -16,6 +16,7 @@ std::string run_faults(ApiStack& stack);
 // turns that cost something and were not paid for once. Empty: nothing.
 std::string money_faults(ApiStack& stack);
 // Until no run is open: false when some are after so long.
-bool all_runs_end(ApiStack& stack, int64_t most_ms = 60'000);
+int64_t open_runs(ApiStack& stack);
+testing::AssertionResult all_runs_end(ApiStack& stack, int64_t most_ms = 60'000);
 
 }  // namespace hostler::testing_support

@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
+#include "tests/support/event_stream.h"
+#include "tests/support/eventually.h"
 #include "tests/support/threads.h"
 
 namespace hostler::testing_support {
@@ -51,32 +52,23 @@ std::string start_said(const Client& client, std::string_view message, std::stri
 
 std::string wait_for_status(const Client& client, const std::string& run_id,
                             std::string_view status) {
-  int64_t deadline_ms = monotonic_ms() + 15'000;
-  for (;;) {
-    std::string now_is = client.get("/v1/runs/" + run_id).member("status");
-    bool is_over = now_is != "running" && now_is != "waiting_for_input";
-    if (now_is == status || is_over || monotonic_ms() > deadline_ms) return now_is;
-    pause_ms(5);
-  }
+  std::string now_is;
+  EXPECT_TRUE(eventually(15'000,
+                         [&] {
+                           now_is = client.get("/v1/runs/" + run_id).member("status");
+                           bool is_over = now_is != "running" && now_is != "waiting_for_input";
+                           return now_is == status || is_over;
+                         }))
+      << run_id << " is " << now_is;
+  return now_is;
 }
 
 std::vector<Json> events_of(const Client& client, const std::string& run_id) {
   Answer answer = client.get("/v1/runs/" + run_id + "/events?follow=false");
   EXPECT_EQ(answer.status, 200) << answer.body;
-  std::vector<Json> events;
-  std::string_view left = answer.body;
-  while (!left.empty()) {
-    std::string_view line = left.substr(0, left.find('\n'));
-    left.remove_prefix(std::min(left.size(), line.size() + 1));
-    if (!line.starts_with("data: ")) continue;
-    std::optional<Json> event = parse_json_or_nothing(line.substr(6));
-    EXPECT_TRUE(event) << line.substr(0, 500);
-    if (event) events.push_back(std::move(*event));
-  }
-  for (size_t i = 0; i < events.size(); ++i) {
-    EXPECT_EQ(events[i].integer_or("seq", -1), static_cast<int64_t>(i) + 1);
-  }
-  return events;
+  EventStream stream{answer.body, answer.status};
+  for (int64_t wanted = 0; int64_t seq : stream.seqs()) EXPECT_EQ(seq, ++wanted);
+  return stream.events();
 }
 
 std::vector<Json> RunStory::all(std::string_view type) const {

@@ -9,21 +9,14 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstring>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
+
 namespace hostler::testing_support {
-namespace {
-
-int64_t now_ms() {
-  auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-}
-
-}  // namespace
 
 std::string scgi_text(const ScgiPairs& pairs) {
   std::string text;
@@ -94,19 +87,19 @@ void StreamClient::read_some(int wait_ms) {
 }
 
 bool StreamClient::read_until(const std::string& text) {
-  int64_t limit = now_ms() + limit_ms;
+  int64_t limit = monotonic_ms() + limit_ms;
   size_t looked = 0;
   for (;;) {
     if (received_.find(text, looked) != std::string::npos) return true;
     looked = received_.size() < text.size() ? 0 : received_.size() - text.size();
-    if (is_ended_ || now_ms() >= limit) return false;
-    read_some(static_cast<int>(limit - now_ms()));
+    if (is_ended_ || monotonic_ms() >= limit) return false;
+    read_some(static_cast<int>(limit - monotonic_ms()));
   }
 }
 
 bool StreamClient::read_to_end() {
-  int64_t limit = now_ms() + limit_ms;
-  while (!is_ended_ && now_ms() < limit) read_some(static_cast<int>(limit - now_ms()));
+  int64_t limit = monotonic_ms() + limit_ms;
+  while (!is_ended_ && monotonic_ms() < limit) read_some(static_cast<int>(limit - monotonic_ms()));
   return is_ended_;
 }
 
@@ -130,29 +123,6 @@ int StreamClient::status() const {
   int status = 0;
   std::from_chars(text.data(), text.data() + text.size(), status);
   return status;
-}
-
-std::string StreamClient::frames() const {
-  std::string all = body();
-  std::string out;
-  size_t at = 0;
-  for (size_t end = all.find("\n\n"); end != std::string::npos; end = all.find("\n\n", at)) {
-    std::string block = all.substr(at, end + 2 - at);
-    if (block.starts_with("id: ")) out += block;
-    at = end + 2;
-  }
-  return out;
-}
-
-std::vector<int64_t> StreamClient::seqs() const {
-  std::vector<int64_t> found;
-  std::string all = frames();
-  for (size_t at = 0; at < all.size(); at = all.find("\n\n", at) + 2) {
-    int64_t seq = 0;
-    std::from_chars(all.data() + at + 4, all.data() + all.size(), seq);
-    found.push_back(seq);
-  }
-  return found;
 }
 
 }  // namespace hostler::testing_support

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/event_stream.h"
+
 namespace hostler::testing_support {
 
 using ScgiPairs = std::vector<std::pair<std::string, std::string>>;
@@ -46,10 +48,9 @@ class StreamClient {
   int status() const;
   // What follows the name and a colon in the head; "" for none.
   std::string field(const std::string& name) const;
-  // The sequence numbers of the whole frames so far, in order.
-  std::vector<int64_t> seqs() const;
-  // All whole data lines, with their id lines.
-  std::string frames() const;
+  EventStream stream() const { return {body(), status()}; }
+  std::vector<int64_t> seqs() const { return stream().seqs(); }
+  std::string frames() const { return stream().frames(); }
 
   static constexpr int limit_ms = 20'000;
 

@@ -22,6 +22,7 @@
 #include "lib/event_feed.h"
 #include "sse-relay/stream_server.h"
 #include "tests/support/database.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_world.h"
 #include "tests/support/stream_client.h"
 
@@ -172,11 +173,9 @@ inline StreamClient StreamStage::follow(const std::string& run_id, const std::st
 }
 
 inline void StreamStage::wait_for_streams(int count) {
-  auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(StreamClient::limit_ms);
-  while (relay->streams() != count && std::chrono::steady_clock::now() < limit) {
-    std::this_thread::yield();
-  }
-  EXPECT_EQ(relay->streams(), count);
+  EXPECT_TRUE(testing_support::eventually(StreamClient::limit_ms, [&] {
+    return relay->streams() == count;
+  })) << relay->streams();
 }
 
 }  // namespace hostler::testing_support

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 
 namespace hostler::testing_support {
@@ -47,14 +48,13 @@ Json delivery_of(const TestUser& user, const std::string& endpoint_id) {
 
 Json wait_for_delivery(const TestUser& user, const std::string& endpoint_id,
                        std::string_view status, int64_t attempts_least) {
-  int64_t deadline_ms = monotonic_ms() + 20'000;
-  for (;;) {
-    Json delivery = delivery_of(user, endpoint_id);
-    bool is_so = delivery.text_or("status") == status &&
-                 delivery.integer_or("attempts", -1) >= attempts_least;
-    if (is_so || monotonic_ms() > deadline_ms) return delivery;
-    pause_ms(10);
-  }
+  Json delivery;
+  EXPECT_TRUE(eventually(20'000, [&] {
+    delivery = delivery_of(user, endpoint_id);
+    return delivery.text_or("status") == status &&
+           delivery.integer_or("attempts", -1) >= attempts_least;
+  })) << delivery.dump();
+  return delivery;
 }
 
 std::vector<Json> received_at(const std::string& path) {

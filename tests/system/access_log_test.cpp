@@ -12,7 +12,7 @@
 
 #include "lib/crypto.h"
 #include "lib/loop/db_session.h"
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/logged_load.h"
 #include "tests/support/private_stack.h"
 #include "tests/support/run_program.h"

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
 #include "tests/support/run_program.h"
@@ -34,22 +35,13 @@ class CancelStorm : public testing::Test {
       run_ids.push_back(start_said(user_.client, "[delay 15] [words 20]"));
     }
     for (size_t i = 0; i < at_once; ++i) {
-      pause_ms(static_cast<int>(random() % 60));
+      at_some_moment(random, 60);
       std::vector<Call> calls(1 + random() % 2,
                               Call{"POST", "/v1/runs/" + run_ids[i] + ":cancel", {}, {}, {}});
       for (const Answer& answer : user_.client.send_all(std::move(calls))) {
         EXPECT_TRUE(answer.status >= 200 && answer.status < 300) << answer.status << answer.body;
       }
     }
-  }
-
-  bool all_over() {
-    int64_t deadline_ms = monotonic_ms() + patience_ms;
-    while (sql_number(stack_, "SELECT count(*) FROM runs WHERE ended_at IS NULL") > 0) {
-      if (monotonic_ms() > deadline_ms) return false;
-      pause_ms(20);
-    }
-    return true;
   }
 
   ApiStack stack_;
@@ -62,7 +54,7 @@ TEST_F(CancelStorm, EndsEachRunOnceAndSaysNothingBehindItsEnd) {
   std::minstd_rand random(seed);
   int64_t runs = figure("CANCEL_STORM_RUNS", 120);
   for (int64_t begun = 0; begun < runs; begun += at_once) round(random);
-  EXPECT_TRUE(all_over());
+  EXPECT_TRUE(all_runs_end(stack_, patience_ms));
   EXPECT_EQ(run_faults(stack_), "");
   EXPECT_EQ(sql_number(stack_, "SELECT sum(held)::bigint FROM credit_accounts"), 0);
   ProgramRun verified =

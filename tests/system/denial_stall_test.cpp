@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
+#include "tests/support/eventually.h"
 #include "tests/support/faulty_line.h"
 #include "tests/support/figures.h"
 
@@ -35,8 +36,7 @@ class DenialStall : public testing::Test {
                                           what, user_.id));
   }
   void expect_told(int64_t denied) {
-    int64_t deadline_ms = monotonic_ms() + patience_ms;
-    while (told("sum(count)") < denied && monotonic_ms() < deadline_ms) pause_ms(20);
+    EXPECT_TRUE(eventually(patience_ms, [&] { return told("sum(count)") >= denied; }));
     EXPECT_EQ(told("sum(count)"), denied);
     EXPECT_EQ(sql_number(stack_,
                          "SELECT count(*) FROM audit_logs WHERE action = "
@@ -55,7 +55,7 @@ TEST_F(DenialStall, OfTheAuditLogLosesNoneAndMakesARowOrTwo) {
   other.run_text("BEGIN; LOCK TABLE audit_logs IN EXCLUSIVE MODE");
   int64_t denied = deny(calls_at_once);
   EXPECT_EQ(denied, calls_at_once) << "nobody waits for the audit log";
-  pause_ms(stall_ms());
+  let_pass(stall_ms());
   other.run_text("COMMIT");
   expect_told(denied);
   EXPECT_LE(told("count(*)"), 2);
@@ -66,10 +66,9 @@ TEST_F(DenialStall, OfPostgresLosesNoneThatWasAnswered) {
   line_.refuse(true);
   line_.cut_all();
   denied += deny(50);
-  pause_ms(stall_ms());
+  let_pass(stall_ms());
   line_.refuse(false);
-  int64_t deadline_ms = monotonic_ms() + patience_ms;
-  while (user_.client.get("/v1/me").status != 200 && monotonic_ms() < deadline_ms) pause_ms(20);
+  EXPECT_TRUE(eventually(patience_ms, [&] { return user_.client.get("/v1/me").status == 200; }));
   denied += deny(100);
   expect_told(denied);
   // Three bursts, the last of them in another minute perhaps.

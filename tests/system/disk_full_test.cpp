@@ -18,6 +18,7 @@
 
 #include "lib/loop/db_session.h"
 #include "tests/support/bare_caller.h"
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/private_stack.h"
 #include "tests/support/run_faults.h"
@@ -73,17 +74,15 @@ TEST_F(DiskFull, OfPostgresIsA503AndRunsWait) {
         user_.client, "[delay 20] [words 60] [tool no_such_tool {}] [delay 20] [words 20]"));
   }
   const char* begun = "SELECT count(DISTINCT run_id) FROM run_events WHERE type = 'message.delta'";
-  int64_t deadline_ms = monotonic_ms() + 20'000;
-  while (sql_number(stack_, begun) < 6 && monotonic_ms() < deadline_ms) pause_ms(5);
+  EXPECT_TRUE(eventually(20'000, [&] { return sql_number(stack_, begun) == 6; }));
   fill();
-  int64_t begin_ms = monotonic_ms();
-  while (monotonic_ms() < begin_ms + full_ms) {
+  keep_doing(full_ms, [&] {
     EXPECT_FALSE(makes_thread());
     EXPECT_EQ(user_.client.get("/v1/runs?limit=3").status, 200) << "reading needs no room";
     EXPECT_EQ(user_.client.get("/v1/runs/" + run_ids[0]).member("status"), "running");
-  }
+  });
   empty();
-  begin_ms = monotonic_ms();
+  int64_t begin_ms = monotonic_ms();
   EXPECT_TRUE(makes_thread());
   for (const std::string& run_id : run_ids) {
     EXPECT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed");
@@ -190,14 +189,11 @@ TEST(WholeDiskFull, CostsNothingThatWasAcknowledged) {
   for (int64_t i = 0; i < figure("DISKS_FULL", 1); ++i) {
     std::string run_id = stack->start_run(user);
     disk.fill();
-    int64_t begin_ms = monotonic_ms();
-    while (monotonic_ms() < begin_ms + 2 * full_ms) make_thread();
+    keep_doing(2 * full_ms, make_thread);
     disk.empty();
     stack->up();  // Postgres ends when it has no room for its log; somebody starts it again
-    begin_ms = monotonic_ms();
-    while (!make_thread() && monotonic_ms() < begin_ms + 2 * recovery_ms_max) pause_ms(20);
-    EXPECT_LE(monotonic_ms() - begin_ms, recovery_ms_max) << "no service again";
-    StreamReading reading = read_whole_stream(*stack, run_id, user.client.token);
+    EXPECT_TRUE(eventually(recovery_ms_max, make_thread)) << "no service again";
+    EventStream reading = read_whole_stream(*stack, run_id, user.client.token);
     EXPECT_TRUE(reading.types().ends_with("run.completed")) << reading.types();
     DbSession sql(stack->env("DATABASE_URL"), "test");
     EXPECT_EQ(sql.run_text("SELECT count(*) FROM threads").text(), std::to_string(acknowledged));

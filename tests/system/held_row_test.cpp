@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
 #include "tests/support/run_stage.h"
@@ -47,23 +48,20 @@ class HeldRowStorm : public testing::Test {
   }
   std::string a_run_that_is_claimed() {
     std::string run_id = start_said(victim_.client, "[delay 20] [words 50]");
-    int64_t deadline_ms = monotonic_ms() + 10'000;
     std::string claimed =
         "SELECT count(*) FROM runs WHERE owner_id IS NOT NULL AND id = '" + run_id + "'";
-    while (sql_number(stack_, claimed) == 0) {
-      if (monotonic_ms() > deadline_ms) return "";
-      pause_ms(2);
-    }
+    EXPECT_TRUE(eventually(10'000, [&] { return sql_number(stack_, claimed) > 0; }));
     return run_id;
   }
   // Runs of the others, one a user at a time.
-  void load(int64_t until_ms) {
-    for (size_t next = 0; monotonic_ms() < until_ms; next = (next + 1) % users_.size()) {
+  void load(int64_t for_ms) {
+    keep_doing(for_ms, [&, next = size_t{0}]() mutable {
       Answer answer = users_[next].client.post(runs_of(threads_[next]), "{}");
       EXPECT_TRUE(answer.status == 201 || answer.status == 202) << answer.status << answer.body;
       begun_ += 1;
-      pause_ms(40);
-    }
+      next = (next + 1) % users_.size();
+      let_pass(40);
+    });
   }
   // Seconds that runs of the others took from their claim to their end, the longest last.
   std::vector<double> times_of_others() {
@@ -92,11 +90,10 @@ TEST_F(HeldRowStorm, OfOneOrganizationDelaysNobodyElse) {
   for (int number = 0; number < rows; ++number) {
     SCOPED_TRACE(number);
     std::string run_id = a_run_that_is_claimed();
-    ASSERT_NE(run_id, "");
     DbSession session = stack_.database().as_superuser();
     session.begin();
     ASSERT_EQ(session.run_text("SELECT FROM " + row_of(number, run_id) + " FOR UPDATE").size(), 1);
-    load(monotonic_ms() + held_ms);
+    load(held_ms);
     EXPECT_EQ(sql_value(stack_, "SELECT status FROM runs WHERE id = '" + run_id + "'"), "running");
     session.commit();
     EXPECT_EQ(wait_for_status(victim_.client, run_id, "completed"), "completed");
@@ -118,11 +115,14 @@ TEST_F(HeldRowStorm, OfOneOrganizationDelaysNobodyElse) {
 
 TEST_F(HeldRowStorm, KeepsNoDaemonFromItsEnd) {
   std::string run_id = a_run_that_is_claimed();
-  ASSERT_NE(run_id, "");
   DbSession session = stack_.database().as_superuser();
   session.begin();
   session.run_text("SELECT FROM " + row_of(0, run_id) + " FOR UPDATE");
-  pause_ms(2000);
+  std::string waiting =
+      fmt::format("SELECT count(*) FROM pg_stat_activity WHERE {} = ANY (pg_blocking_pids(pid))",
+                  session.run_text("SELECT pg_backend_pid()").text());
+  ASSERT_TRUE(eventually(10'000, [&] { return sql_number(stack_, waiting) > 0; }))
+      << "the daemon does not want the row";
   int64_t told_ms = monotonic_ms();
   stack_.runner().send_signal(SIGTERM);
   EXPECT_EQ(stack_.runner().wait(), 0);

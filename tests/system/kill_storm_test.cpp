@@ -16,8 +16,8 @@
 #include <set>
 
 #include "tests/support/accounts.h"
-#include "tests/support/child.h"
 #include "tests/support/counting_search.h"
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/outside_peers.h"
 #include "tests/support/run_faults.h"
@@ -89,15 +89,9 @@ class Storm {
 
   // Until every run is over and every message told.
   void wait_for_end() {
-    int64_t deadline_ms = monotonic_ms() + 30'000;
-    while (open_runs() > 0 && monotonic_ms() < deadline_ms) pause_ms(50);
-    EXPECT_EQ(open_runs(), 0) << "not over within 30 s of the last kill";
+    EXPECT_TRUE(all_runs_end(stack_, 30'000)) << "of the last kill";
     const char* open = "SELECT count(*) FROM outbox WHERE status = 'pending'";
-    while (sql_number(stack_, open) > 0 && monotonic_ms() < deadline_ms) pause_ms(50);
-  }
-
-  int64_t open_runs() {
-    return sql_number(stack_, "SELECT count(*) FROM runs WHERE ended_at IS NULL");
+    EXPECT_TRUE(eventually(30'000, [&] { return sql_number(stack_, open) == 0; }));
   }
 
   // What is wrong with the tool calls, one line a fault; empty: nothing. An answer that a committed
@@ -223,7 +217,7 @@ TEST(KillStorm, LosesNothingAndDoublesNothing) {
   std::minstd_rand random(seed);
   for (int64_t i = 0; i < figure("KILL_STORM_KILLS", 50); ++i) {
     for (int j = 0; j < runs_a_kill; ++j) storm.start_run(3 + static_cast<int>(random() % 10));
-    pause_ms(300 + static_cast<int>(random() % 500));
+    at_some_moment(random, 500, 300);
     storm.kill();
   }
   storm.wait_for_end();
@@ -266,10 +260,7 @@ TEST(KillStorm, SeesFinishedCallsThatAreMadeAgain) {
   storm.forgets_results();
   for (int i = 0; i < 4; ++i) storm.start_run(6);
   const char* finished = "SELECT count(DISTINCT run_id) FROM run_tool_results";
-  for (int64_t end_ms = monotonic_ms() + 20'000;
-       sql_number(storm.stack(), finished) < 4 && monotonic_ms() < end_ms;) {
-    pause_ms(5);
-  }
+  EXPECT_TRUE(eventually(20'000, [&] { return sql_number(storm.stack(), finished) == 4; }));
   storm.kill();
   storm.wait_for_end();
   EXPECT_NE(storm.call_faults().find("asked again"), std::string::npos) << storm.call_faults();

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/faulty_line.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
@@ -27,15 +28,6 @@ std::string ledger_says(ApiStack& stack) {
   ProgramRun verified =
       run_ctl({"ledger", "verify"}, {"HOSTLER_DATABASE_URL=" + stack.database().superuser_url()});
   return verified.status == 0 ? "" : verified.out + verified.err;
-}
-
-bool all_over(ApiStack& stack) {
-  int64_t deadline_ms = monotonic_ms() + patience_ms;
-  while (sql_number(stack, "SELECT count(*) FROM runs WHERE ended_at IS NULL") > 0) {
-    if (monotonic_ms() > deadline_ms) return false;
-    pause_ms(20);
-  }
-  return true;
 }
 
 TEST(LineStorm, OfTheDaemonLeavesEveryRunWhole) {
@@ -65,11 +57,11 @@ TEST(LineStorm, OfTheDaemonLeavesEveryRunWhole) {
     fault.passing = random() % 20;
     fault.delay_ms = 200;
     line.arm(fault);
-    pause_ms(static_cast<int>(random() % 300));
+    at_some_moment(random, 300);
   }
   line.disarm();
   EXPECT_GE(line.faults(), faults / 5) << "the faults met nobody";
-  EXPECT_TRUE(all_over(stack)) << "runs are stuck";
+  EXPECT_TRUE(all_runs_end(stack, patience_ms)) << "runs are stuck";
   EXPECT_EQ(run_faults(stack), "");
   EXPECT_EQ(ledger_says(stack), "");
   EXPECT_EQ(sql_number(stack, "SELECT count(*) FROM runs WHERE status = 'completed'"), runs);
@@ -94,14 +86,11 @@ class CommitStorm : public testing::Test {
   void add_one(const std::function<std::string()>& key, bool is_swallowed) {
     FaultKind kind = is_swallowed ? FaultKind::swallow : FaultKind::cut;
     line_.arm({kind, LineEnd::server, committed_answer()});
-    int64_t deadline_ms = monotonic_ms() + patience_ms;
-    for (;;) {
+    EXPECT_TRUE(eventually(patience_ms, [&] {
       Call call{"POST", adjust_path, {}, "application/json", {{"Idempotency-Key", key()}}};
       call.body = fmt::format(R"({{"org_id":"{}","amount":1,"note":"storm"}})", user_.org_id);
-      if (admin_.client.send(call).status == 200) return;
-      ASSERT_LT(monotonic_ms(), deadline_ms) << "the call is never answered";
-      pause_ms(5);
-    }
+      return admin_.client.send(call).status == 200;
+    })) << "the call is never answered";
   }
 
   int64_t balance() {

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "queries/runs.h"
+#include "tests/support/eventually.h"
 #include "tests/support/faulty_line.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/run_world.h"
-#include "tests/support/settles.h"
 #include "tests/support/threads.h"
 
 namespace hostler::testing_support {
@@ -36,12 +36,9 @@ class ListenHole : public testing::Test {
 
   // Seconds from a run's creation to its claim; a failure when nobody takes it.
   double wait_of(const std::string& run_id) {
-    int64_t deadline_ms = monotonic_ms() + patience_ms;
-    std::string started = "SELECT count(*) FROM runs WHERE started_at IS NOT NULL AND id = '{}'";
-    while (sql_number(stack_, fmt::format(fmt::runtime(started), run_id)) == 0) {
-      if (monotonic_ms() > deadline_ms) return double(patience_ms) / 1000;
-      pause_ms(5);
-    }
+    std::string started =
+        fmt::format("SELECT count(*) FROM runs WHERE started_at IS NOT NULL AND id = '{}'", run_id);
+    EXPECT_TRUE(eventually(patience_ms, [&] { return sql_number(stack_, started) > 0; }));
     std::string microseconds =
         "SELECT (extract(epoch FROM started_at - created_at) * 1e6)::bigint FROM runs "
         "WHERE id = '{}'";
@@ -83,11 +80,8 @@ TEST_F(ListenHole, IsFoundOutAndMended) {
     std::string run_id = start_said(user.client, "[words 1]");
     EXPECT_LE(wait_of(run_id), sweep_s_max);
     // A sweep may have come before the silence was found out.
-    auto is_new = [&] {
-      pause_ms(5);
-      return line_.connections() > connections;
-    };
-    EXPECT_TRUE(settles_within(patience_ms, is_new, 1)) << "nobody connected anew";
+    EXPECT_TRUE(eventually(patience_ms, [&] { return line_.connections() > connections; }))
+        << "nobody connected anew";
     EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
     // It hears again: no sweep is that quick for three in a row.
     std::vector<double> heard;

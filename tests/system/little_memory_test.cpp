@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/bare_caller.h"
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
 #include "tests/support/run_stage.h"
@@ -34,13 +35,13 @@ size_t writable_bytes(pid_t pid) {
 }
 
 pid_t worker_of(ApiStack& stack) {
-  int64_t deadline_ms = monotonic_ms() + recovery_ms_max;
   pid_t worker = 0;
-  while (worker == 0 && monotonic_ms() < deadline_ms) {
+  EXPECT_TRUE(eventually(recovery_ms_max, [&] {
     std::istringstream children(
         read_text_file(fmt::format("/proc/{0}/task/{0}/children", stack.api().pid())));
     children >> worker;
-  }
+    return worker != 0;
+  }));
   return worker;
 }
 
@@ -99,12 +100,9 @@ TEST(LittleMemoryTest, OfTheDaemonLosesNoRun) {
       for (int i = 0; i < 4; ++i) {
         start_said(user.client, "[delay 5] [words 20] [long-line 1000000] [words 20]");
       }
-      int64_t deadline_ms = monotonic_ms() + recovery_ms_max;
-      const char* open = "SELECT count(*) FROM runs WHERE ended_at IS NULL";
-      while (stack.runner().is_running() && sql_number(stack, open) > 0) {
-        ASSERT_LT(monotonic_ms(), deadline_ms) << "it lives and does nothing";
-        pause_ms(10);
-      }
+      ASSERT_TRUE(eventually(recovery_ms_max, [&] {
+        return !stack.runner().is_running() || open_runs(stack) == 0;
+      })) << "it lives and does nothing";
     }
     if (stack.runner().is_running()) continue;
     EXPECT_EQ(WTERMSIG(stack.runner().wait()), SIGABRT);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/threads.h"
@@ -46,14 +47,8 @@ class MaintenanceTest : public testing::Test {
     return sql_number(stack_,
                       "SELECT count(*) FROM pg_inherits WHERE inhparent = 'run_events'::regclass");
   }
-  template <class Condition>
-  bool becomes_true(Condition condition) {
-    int64_t deadline_ms = monotonic_ms() + patience_ms;
-    while (!condition()) {
-      if (monotonic_ms() > deadline_ms) return false;
-      pause_ms(20);
-    }
-    return true;
+  static testing::AssertionResult becomes_true(const std::function<bool()>& condition) {
+    return eventually(patience_ms, condition);
   }
   std::string metrics_of_other() {
     return run_program({"/usr/bin/curl", "-sS", "--unix-socket",

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/faulty_line.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
@@ -168,7 +169,7 @@ TEST_F(ModelLine, ThatBreaksAgainAndAgainLeavesNoRunOpen) {
     line.arm(fault);
     if (random() % 10 == 0) line.cut_all();
     for (int j = 0; j < 2; ++j) start_said(user_.client, turns);
-    pause_ms(static_cast<int>(random() % 100));
+    at_some_moment(random, 100);
   }
   line.disarm();
   EXPECT_GE(line.faults(), faults / 2) << "the faults met nobody";

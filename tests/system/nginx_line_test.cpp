@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/bare_caller.h"
+#include "tests/support/eventually.h"
 #include "tests/support/faulty_line.h"
 #include "tests/support/figures.h"
 #include "tests/support/private_stack.h"
@@ -98,14 +99,13 @@ TEST_F(NginxLine, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
   int unheard = 0;
   for (int64_t i = 0; i < calls; ++i) {
     pool_line_->arm(any_fault());
-    int64_t deadline_ms = monotonic_ms() + patience_ms;
-    for (;;) {
+    ASSERT_TRUE(eventually(patience_ms, [&] {
       Heard heard = adjust(admin, user, fmt::format("broken-{}", i));
       EXPECT_EQ(dishonesty(heard), "");
-      if (heard.is_whole() && heard.answer.status == 200) break;
-      ++unheard;
-      ASSERT_LT(monotonic_ms(), deadline_ms) << "the call is never answered";
-    }
+      bool is_answered = heard.is_whole() && heard.answer.status == 200;
+      if (!is_answered) ++unheard;
+      return is_answered;
+    })) << "the call is never answered";
     pool_line_->disarm();
   }
   EXPECT_GE(unheard, calls / 4) << "the line did not break";
@@ -148,20 +148,19 @@ TEST_F(NginxLine, ToTheRelayThatBreaksLeavesStreamsContiguous) {
   TestUser user = register_user(stack_);
   int64_t returns = figure("NGINX_LINE_RETURNS", 40);
   std::string run_id;
-  StreamReading whole;
+  EventStream whole;
   for (int64_t back = 0; back < returns || !run_id.empty(); ++back) {
     ASSERT_LT(back, 20 * returns + 100) << "the log never ends";
     if (run_id.empty()) {
       run_id = start_said(user.client, "[delay 1] [words 400]");
-      whole = StreamReading();
+      whole = EventStream();
     }
     if (back < returns) {
       relay_line_->arm(
           {FaultKind::cut, LineEnd::server, back % 5 == 0 ? "" : "id: ", random_() % 12'000});
     }
-    std::vector<int64_t> seen = whole.seqs();
     Call call{"GET", "/v1/runs/" + run_id + "/events", {}, {}, {}};
-    if (!seen.empty()) call.headers = {{"Last-Event-ID", std::to_string(seen.back())}};
+    call.headers = {{"Last-Event-ID", std::to_string(whole.last_seq())}};
     Heard heard = caller_.ask(call, user.client.token);
     relay_line_->disarm();
     bool is_problem_of_nginx =
@@ -169,13 +168,11 @@ TEST_F(NginxLine, ToTheRelayThatBreaksLeavesStreamsContiguous) {
     EXPECT_TRUE(heard.answer.status == 200 || heard.answer.status == 0 || is_problem_of_nginx)
         << heard.answer.status << " " << heard.answer.body;
     if (heard.answer.status != 200) continue;
-    StreamReading part;
-    part.text = heard.answer.body;
-    for (const std::string& line : part.event_lines()) whole.text += "data: " + line + "\n\n";
-    if (!whole.types().ends_with("run.completed")) continue;
-    StreamReading late;
-    late.text = user.client.get("/v1/runs/" + run_id + "/events?follow=false").body;
-    EXPECT_EQ(whole.event_lines(), late.event_lines());
+    whole.add({heard.answer.body});
+    if (!whole.has_ended()) continue;
+    EXPECT_TRUE(whole.types().ends_with("run.completed")) << whole.types();
+    EventStream late{user.client.get("/v1/runs/" + run_id + "/events?follow=false").body};
+    EXPECT_EQ(whole.frames(), late.frames());
     EXPECT_EQ(late.seqs().back(), static_cast<int64_t>(late.seqs().size()));
     run_id.clear();
   }

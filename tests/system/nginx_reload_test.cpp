@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/private_stack.h"
 
 namespace hostler {
@@ -49,7 +50,7 @@ TEST(NginxReload, FailsNoRequestAndBreaksNoStream) {
   pid_t master = stack.pid("NGINX_PID");
   PrivateStack::User user = stack.new_user("[delay 20] [words 300]");
   std::string run_id = stack.start_run(user);
-  StreamReading reading;
+  EventStream reading;
   std::thread follower([&] { reading = read_stream(stack, run_id, user.client.token); });
 
   std::atomic<bool> is_over = false;
@@ -69,13 +70,11 @@ TEST(NginxReload, FailsNoRequestAndBreaksNoStream) {
   }
   for (int i = 0; i < reloads; ++i) {
     int before = answered;
-    while (answered < before + 200) pause_ms(1);
+    EXPECT_TRUE(eventually(60'000, [&] { return answered >= before + 200; })) << answered;
     std::vector<pid_t> old = serving_workers(master);
     ASSERT_FALSE(old.empty());
     kill(master, SIGHUP);
-    int64_t deadline_ms = monotonic_ms() + 20'000;
-    while (!has_new_workers(master, old) && monotonic_ms() < deadline_ms) pause_ms(5);
-    EXPECT_TRUE(has_new_workers(master, old)) << "reload " << i;
+    EXPECT_TRUE(eventually(20'000, [&] { return has_new_workers(master, old); })) << "reload " << i;
   }
   is_over = true;
   for (std::thread& asker : askers) asker.join();

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/logged_load.h"
 #include "tests/support/private_stack.h"
 
@@ -33,11 +33,11 @@ TEST_F(NodesTest, FollowersOnEveryDaemonReadTheSameLines) {
   for (size_t i = 0; i < runs; ++i) {
     PrivateStack::User user = stack_->new_user("[words 20]");
     std::string run_id = stack_->start_run(user);
-    std::vector<StreamReading> readings =
+    std::vector<EventStream> readings =
         read_streams(*stack_, run_id, user.client.token, followers_of_each);
     EXPECT_EQ(readings[0].types(), "run.started run.completed");
-    for (const StreamReading& reading : readings) {
-      EXPECT_EQ(reading.event_lines(), readings[0].event_lines()) << reading.failure;
+    for (const EventStream& reading : readings) {
+      EXPECT_EQ(reading.frames(), readings[0].frames()) << reading.failure;
     }
   }
 }
@@ -55,7 +55,7 @@ TEST_F(NodesTest, TheRunsOfADaemonThatDiesGoOnElsewhere) {
   int64_t begin_ms = monotonic_ms();
   kill(daemons[1], SIGKILL);
   for (size_t i = 0; i < runs; ++i) {
-    StreamReading reading = read_whole_stream(*stack_, run_ids[i], users[i].client.token);
+    EventStream reading = read_whole_stream(*stack_, run_ids[i], users[i].client.token);
     EXPECT_TRUE(reading.types().ends_with("run.completed")) << reading.types();
     std::vector<int64_t> seqs = reading.seqs();
     for (size_t at = 0; at < seqs.size(); ++at) {
@@ -89,10 +89,10 @@ TEST_F(NodesTest, AnotherDaemonGoesOnWithTheAccessLogWhenItsReaderDies) {
   LoggedLoad load(*stack_);
   for (int i = 0; i < 3; ++i) {
     pid_t reader = 0;
-    for (int64_t end_ms = monotonic_ms() + 20'000; reader == 0 && monotonic_ms() < end_ms;) {
-      pause_ms(10);
+    EXPECT_TRUE(eventually(20'000, [&] {
       reader = tailing_daemon(*stack_);
-    }
+      return reader != 0;
+    }));
     std::vector<pid_t> daemons = stack_->pids("RUNNER_PIDS");
     ASSERT_EQ(std::count(daemons.begin(), daemons.end(), reader), 1) << reader;
     load.wait_for_more(200);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/accounts.h"
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 
 namespace hostler::testing_support {
@@ -25,14 +26,8 @@ std::vector<pid_t> workers_of(pid_t master) {
   return workers;
 }
 
-template <class Condition>
-bool comes_true(Condition condition) {
-  int64_t deadline_ms = monotonic_ms() + patience_ms;
-  while (!condition()) {
-    if (monotonic_ms() > deadline_ms) return false;
-    pause_ms(20);
-  }
-  return true;
+testing::AssertionResult comes_true(const std::function<bool()>& condition) {
+  return eventually(patience_ms, condition);
 }
 
 size_t sockets_of(pid_t pid) {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/bare_caller.h"
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/private_stack.h"
 #include "tests/support/run_faults.h"
@@ -26,7 +27,7 @@ constexpr int64_t stop_ms_max = 25'000;
 constexpr int64_t patience_ms = 60'000;
 constexpr size_t followers_count = 2;
 
-std::string gap_in(const StreamReading& reading) {
+std::string gap_in(const EventStream& reading) {
   int64_t wanted = 0;
   for (int64_t seq : reading.seqs()) {
     if (seq != ++wanted) return fmt::format("{} where {} should be", seq, wanted);
@@ -76,7 +77,7 @@ class RestartStorm : public testing::Test {
         ask("POST", path + "/messages", body);
         ask("POST", path + "/runs", "{}");
         for (int i = 0; i < 5; ++i) ask("GET", "/v1/runs?limit=5", "");
-        pause_ms(50);
+        let_pass(50);
       }
     });
     for (size_t i = 0; i < followers_count; ++i) threads_.emplace_back([this] { follow(); });
@@ -90,20 +91,17 @@ class RestartStorm : public testing::Test {
       made(caller, "/v1/threads/" + thread_id + "/messages",
            R"({"content":"[delay 15] [words 80]"})", "id");
       std::string run_id = made(caller, "/v1/threads/" + thread_id + "/runs", "{}", "run_id");
-      StreamReading whole;
-      int64_t deadline_ms = monotonic_ms() + patience_ms;
-      while (!run_id.empty() && gap_in(whole) != "" && monotonic_ms() < deadline_ms) {
+      EventStream whole;
+      auto is_whole = [&] {
         Call call{"GET", "/v1/runs/" + run_id + "/events", {}, {}, {}};
-        std::vector<int64_t> seen = whole.seqs();
-        if (!seen.empty()) call.headers = {{"Last-Event-ID", std::to_string(seen.back())}};
+        call.headers = {{"Last-Event-ID", std::to_string(whole.last_seq())}};
         Heard heard = caller.ask(call, user_.client.token);
-        StreamReading part;
-        if (heard.answer.status == 200) part.text = heard.answer.body;
-        for (const std::string& line : part.event_lines()) whole.text += "data: " + line + "\n\n";
-        if (heard.answer.status != 200) pause_ms(20);  // no relay at this moment
+        if (heard.answer.status == 200) whole.add({heard.answer.body});
+        return gap_in(whole).empty();  // else there is no relay at this moment
+      };
+      if (!run_id.empty() && !eventually(patience_ms, is_whole)) {
+        fail("stream of " + run_id + ": " + gap_in(whole));
       }
-      std::string gap = gap_in(whole);
-      if (!run_id.empty() && gap != "") fail("stream of " + run_id + ": " + gap);
       ++followed_;
     }
   }
@@ -132,14 +130,9 @@ class RestartStorm : public testing::Test {
   }
 
   // Until the daemon works at some runs.
-  bool has_work() {
-    int64_t deadline_ms = monotonic_ms() + patience_ms;
+  testing::AssertionResult has_work(int64_t runs = 4) {
     const char* owned = "SELECT count(*) FROM runs WHERE owner_id IS NOT NULL";
-    while (sql_number(stack_, owned) < 4) {
-      if (monotonic_ms() > deadline_ms) return false;
-      pause_ms(5);
-    }
-    return true;
+    return eventually(patience_ms, [&] { return sql_number(stack_, owned) >= runs; });
   }
 
   int64_t crashes() { return sql_number(stack_, "SELECT count(*) FROM crashes"); }
@@ -181,9 +174,7 @@ TEST_F(RestartStorm, OfTheDaemonCostsNoRequestNoEventAndNoRun) {
 
   // A daemon that hands nothing back is seen.
   start_said(user_.client, "[delay 20] [words 200]");
-  while (sql_number(stack_, "SELECT count(*) FROM runs WHERE owner_id IS NOT NULL") == 0) {
-    pause_ms(5);
-  }
+  ASSERT_TRUE(has_work(1));
   stack_.kill_runner();
   stack_.start_runner();
   ASSERT_TRUE(all_runs_end(stack_));

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/run_stage.h"
-#include "tests/support/settles.h"
 #include "tests/support/stream_client.h"
 #include "tests/support/threads.h"
 
@@ -24,11 +24,8 @@ class RunFaults : public ::testing::Test {
   int64_t wait_for(const std::string& run_id, const std::string& what, const std::string& value,
                    int64_t most_ms = 25'000) {
     int64_t begin_ms = monotonic_ms();
-    while (column(what, run_id) != value) {
-      if (monotonic_ms() - begin_ms > most_ms) return -1;
-      pause_ms(10);
-    }
-    return monotonic_ms() - begin_ms;
+    bool is_so(eventually(most_ms, [&] { return column(what, run_id) == value; }));
+    return is_so ? monotonic_ms() - begin_ms : -1;
   }
   int64_t wait_for_end(const std::string& run_id, int64_t most_ms = 25'000) {
     return wait_for(run_id, "ended_at IS NOT NULL", "t", most_ms);
@@ -162,14 +159,14 @@ class SilentConnection {
  public:
   // Whose application is so named, and whose last statement was like this: found while it is.
   SilentConnection(ApiStack& stack, const std::string& application, const std::string& statement) {
-    for (int64_t end_ms = monotonic_ms() + 10'000; pid_ == 0 && monotonic_ms() < end_ms;) {
+    auto is_found = [&] {
       pid_ = static_cast<pid_t>(sql_number(
           stack, fmt::format("SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE datname = "
                              "current_database() AND application_name = '{}' AND query LIKE '{}'",
                              application, statement)));
-      if (pid_ == 0) pause_ms(20);
-    }
-    if (pid_ == 0) throw std::runtime_error("no connection of " + application);
+      return pid_ != 0;
+    };
+    if (!eventually(10'000, is_found)) throw std::runtime_error("no connection of " + application);
     is_silent_ = kill(pid_, SIGSTOP) == 0;
   }
   ~SilentConnection() { kill(pid_, SIGCONT); }
@@ -227,11 +224,11 @@ TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysFollowersByASweep) {
   };
   // While it does not count on notifications it looks every second; from then on it hears.
   auto hears = [&] { return write_event(true) <= 100; };
-  ASSERT_TRUE(settles_within(20'000, hears, 3)) << "it never hears";
+  ASSERT_TRUE(eventually(20'000, hears, 3)) << "it never hears";
   SilentConnection silent(stack_, listening, "%");
   if (!silent.is_silent()) GTEST_SKIP() << "Postgres belongs to somebody else";
   EXPECT_LE(write_event(true), sweep_ms_max);
-  EXPECT_TRUE(settles_within(5'000, hears, 3)) << "no connection in its place";
+  EXPECT_TRUE(eventually(5'000, hears, 3)) << "no connection in its place";
 }
 
 // The connection that claims: nothing is claimed until it is replaced.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 #include "tests/support/run_stage.h"
 
@@ -68,12 +69,11 @@ TEST(Searx, AnswersTheSearchesOfARun) {
                stack.folder() + "/searx.log",
                false});
   std::string url = fmt::format("http://127.0.0.1:{}", port);
-  int64_t deadline_ms = monotonic_ms() + 30'000;
-  while (run_program({"/usr/bin/curl", "-s", "-f", "-o", "/dev/null", url}).status != 0) {
-    ASSERT_TRUE(searx.is_running()) << read_text_file(stack.folder() + "/searx.log");
-    ASSERT_LT(monotonic_ms(), deadline_ms) << read_text_file(stack.folder() + "/searx.log");
-    pause_ms(100);
-  }
+  auto answers = [&url] {
+    return run_program({"/usr/bin/curl", "-s", "-f", "-o", "/dev/null", url}).status == 0;
+  };
+  EXPECT_TRUE(eventually(30'000, [&] { return answers() || !searx.is_running(); }));
+  ASSERT_TRUE(searx.is_running()) << read_text_file(stack.folder() + "/searx.log");
   TestUser admin = register_admin(stack);
   const std::string beta = "/v1/tool-providers/web_search/web_search.beta/";
   std::string place = fmt::format(R"({{"base_url":"{}"}})", url);

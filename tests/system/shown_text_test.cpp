@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/threads.h"
 
@@ -249,19 +250,18 @@ TEST_F(ShownText, OfEveryRunIsItsStoredMessage) {
   SCOPED_TRACE(fmt::format("HOSTLER_TEST_SEED={}", seed));
   add_stand_in(stack_);
   Scripts scripts(seed);
+  std::minstd_rand moments(seed);
   start_runs(scripts);
   for (int i = 0; i < faults; ++i) {
-    pause_ms(static_cast<int>(scripts.pick(500)));
+    at_some_moment(moments, 500);
     answer_questions();
     if (scripts.pick(2) == 0) cancel_one(scripts);
     strike(scripts);
   }
-  int64_t deadline_ms = monotonic_ms() + 60'000;
-  while (open_runs() > 0 && monotonic_ms() < deadline_ms) {
+  ASSERT_TRUE(eventually(60'000, [&] {
     answer_questions();
-    pause_ms(50);
-  }
-  ASSERT_EQ(open_runs(), 0);
+    return open_runs() == 0;
+  }));
   std::vector<Story> all = stories();
   ASSERT_EQ(all.size(), static_cast<size_t>(users * runs_each));
   std::map<std::string, int> by_status;

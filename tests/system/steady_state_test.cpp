@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/figures.h"
+#include "tests/support/run_faults.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/threads.h"
 
@@ -97,11 +98,7 @@ class SteadyState : public testing::Test {
   int64_t execute(const TestUser& user, int64_t runs) {
     for (int64_t begun = 0; begun < runs; begun += runs_at_once) {
       for (int i = 0; i < runs_at_once; ++i) start_said(user.client, "[words 12]");
-      int64_t deadline_ms = monotonic_ms() + patience_ms;
-      while (sql_number(stack_, "SELECT count(*) FROM runs WHERE ended_at IS NULL") > 0) {
-        if (monotonic_ms() > deadline_ms) return 0;
-        pause_ms(5);
-      }
+      EXPECT_TRUE(all_runs_end(stack_, patience_ms));
     }
     return sql_number(stack_, "SELECT count(*) FROM runs WHERE status = 'completed'");
   }

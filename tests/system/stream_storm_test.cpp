@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/faulty_line.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
@@ -43,13 +44,6 @@ size_t fullest_tenth(const std::vector<int64_t>& moments_ms, int64_t from_ms, in
   return most;
 }
 
-bool has_ended(const std::string& frames) {
-  for (const char* type : {"completed", "failed", "cancelled"}) {
-    if (frames.find(fmt::format("\"type\":\"run.{}\"", type)) != std::string::npos) return true;
-  }
-  return false;
-}
-
 class StreamStorm : public testing::Test {
  protected:
   StreamStorm() : user_(register_user(stack_)) {
@@ -68,15 +62,14 @@ class StreamStorm : public testing::Test {
   }
   void start_runner() {
     stack_.start_runner();
-    int64_t deadline_ms = monotonic_ms() + 20'000;
-    while (monotonic_ms() < deadline_ms) {
+    EXPECT_TRUE(eventually(20'000, [this] {
       try {
         StreamClient listening(socket());
-        return;
+        return true;
       } catch (const std::runtime_error&) {
-        pause_ms(5);
+        return false;
       }
-    }
+    }));
   }
   std::string socket() const { return stack_.folder() + "/stream.sock"; }
   StreamAsk ask(const std::string& run_id, int64_t after_seq) const {
@@ -86,15 +79,16 @@ class StreamStorm : public testing::Test {
   }
   // Every line of the run, as one who comes late reads it; a relay that has just begun may refuse.
   std::string whole_log(const std::string& run_id) {
-    int64_t deadline_ms = monotonic_ms() + 20'000;
-    for (;;) {
+    std::string frames;
+    EXPECT_TRUE(eventually(20'000, [&] {
       StreamClient late(socket(), ask(run_id, 0));
       EXPECT_TRUE(late.read_to_end());
       EXPECT_EQ(break_in(0, late.seqs()), "");
-      if (late.status() == 200 || monotonic_ms() > deadline_ms) return late.frames();
-      EXPECT_EQ(late.status(), 503) << late.received();
-      pause_ms(20);
-    }
+      EXPECT_TRUE(late.status() == 200 || late.status() == 503) << late.received();
+      frames = late.frames();
+      return late.status() == 200;
+    }));
+    return frames;
   }
 
   ApiStack stack_{options()};
@@ -103,15 +97,13 @@ class StreamStorm : public testing::Test {
 
 struct Follower {
   std::string run_id;
-  std::string frames;
-  int64_t seen = 0;
+  EventStream stream;
 
+  int64_t seen() const { return stream.last_seq(); }
   // What one connection brought.
   void take(const StreamClient& client) {
-    std::vector<int64_t> seqs = client.seqs();
-    EXPECT_EQ(break_in(seen, seqs), "") << "of " << run_id;
-    if (!seqs.empty()) seen = seqs.back();
-    frames += client.frames();
+    EXPECT_EQ(break_in(seen(), client.seqs()), "") << "of " << run_id;
+    stream.add(client.stream());
   }
 };
 
@@ -158,10 +150,9 @@ TEST_F(StreamStorm, ClientsCutAtOnceComeBackOneByOne) {
 
   std::sort(due.begin(), due.end());
   for (const auto& [after_ms, i] : due) {
-    int64_t wait_ms = cut_ms + after_ms - monotonic_ms();
-    if (wait_ms > 0) pause_ms(static_cast<int>(wait_ms));
+    let_pass(cut_ms + after_ms - monotonic_ms());
     streams[i] =
-        std::make_unique<StreamClient>(socket(), ask(followers[i].run_id, followers[i].seen));
+        std::make_unique<StreamClient>(socket(), ask(followers[i].run_id, followers[i].seen()));
   }
   for (auto& stream : streams) EXPECT_TRUE(stream->read_until("retry: ")) << stream->received();
   EXPECT_LE(monotonic_ms() - cut_ms, return_ms_max) << "not all are back";
@@ -171,7 +162,8 @@ TEST_F(StreamStorm, ClientsCutAtOnceComeBackOneByOne) {
   }
   std::map<std::string, std::string> logs;
   for (const std::string& run_id : run_ids) logs[run_id] = whole_log(run_id);
-  for (const Follower& follower : followers) EXPECT_EQ(follower.frames, logs[follower.run_id]);
+  for (const Follower& follower : followers)
+    EXPECT_EQ(follower.stream.frames(), logs[follower.run_id]);
   EXPECT_EQ(run_faults(stack_), "");
 }
 
@@ -185,9 +177,9 @@ TEST_F(StreamStorm, ClientsThatComeBackAnywhereReadTheContiguousLog) {
   int64_t kills = 0;
   for (int64_t trial = 0; trial < returns; ++trial) {
     Follower& follower = followers[random() % followers.size()];
-    if (has_ended(follower.frames) || follower.run_id.empty()) {
+    if (follower.stream.has_ended() || follower.run_id.empty()) {
       if (!follower.run_id.empty()) {
-        EXPECT_EQ(follower.frames, whole_log(follower.run_id));
+        EXPECT_EQ(follower.stream.frames(), whole_log(follower.run_id));
       }
       follower = Follower();
       follower.run_id = start_said(user_.client, "[delay 2] [words 200]");
@@ -195,27 +187,27 @@ TEST_F(StreamStorm, ClientsThatComeBackAnywhereReadTheContiguousLog) {
     // Its line is cut inside whatever the relay says, or it is the client that goes.
     bool is_cut = random() % 2 == 0;
     if (is_cut) line.arm({FaultKind::cut, LineEnd::server, "id: ", random() % 4000});
-    StreamClient client(line.folder() + "/stream.sock", ask(follower.run_id, follower.seen));
+    StreamClient client(line.folder() + "/stream.sock", ask(follower.run_id, follower.seen()));
     if (trial % 100 == 99) {
       ++kills;
       stack_.kill_runner();
       start_runner();
     }
     client.read_until(
-        fmt::format("\nid: {}\n", follower.seen + 1 + static_cast<int64_t>(random() % 40)));
+        fmt::format("\nid: {}\n", follower.seen() + 1 + static_cast<int64_t>(random() % 40)));
     follower.take(client);
     line.disarm();
   }
   for (Follower& follower : followers) {
-    int64_t deadline_ms = monotonic_ms() + 60'000;
-    while (!follower.run_id.empty() && !has_ended(follower.frames)) {
-      ASSERT_LT(monotonic_ms(), deadline_ms) << "its log never ends";
-      StreamClient client(line.folder() + "/stream.sock", ask(follower.run_id, follower.seen));
-      client.read_to_end();
-      follower.take(client);
-    }
     if (!follower.run_id.empty()) {
-      EXPECT_EQ(follower.frames, whole_log(follower.run_id));
+      ASSERT_TRUE(eventually(60'000, [&] {
+        if (follower.stream.has_ended()) return true;
+        StreamClient client(line.folder() + "/stream.sock", ask(follower.run_id, follower.seen()));
+        client.read_to_end();
+        follower.take(client);
+        return follower.stream.has_ended();
+      })) << "its log never ends";
+      EXPECT_EQ(follower.stream.frames(), whole_log(follower.run_id));
     }
   }
   EXPECT_EQ(run_faults(stack_), "");

@@ -14,10 +14,10 @@
 
 #include "lib/loop/task_set.h"
 #include "tests/support/bare_caller.h"
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
 #include "tests/support/run_stage.h"
-#include "tests/support/settles.h"
 #include "tests/support/threads.h"
 
 namespace hostler::testing_support {
@@ -56,8 +56,7 @@ class Load {
     int64_t begin_ms = monotonic_ms();
     for (int64_t done = 0; !is_over_; ++done) {
       int64_t due_ms = begin_ms + done * 1000 / times_a_second;
-      int64_t wait_ms = due_ms - monotonic_ms();
-      if (wait_ms > 0) pause_ms(static_cast<int>(wait_ms));
+      let_pass(due_ms - monotonic_ms());
       act(done);
     }
   }
@@ -99,11 +98,8 @@ class TakeOver : public testing::Test {
   // Until it is so; how long that took, -1 when it never was.
   int64_t wait_for(const std::string& condition, int64_t most_ms = 25'000) {
     int64_t begin_ms = monotonic_ms();
-    while (value("SELECT " + condition) != "t") {
-      if (monotonic_ms() - begin_ms > most_ms) return -1;
-      pause_ms(20);
-    }
-    return monotonic_ms() - begin_ms;
+    bool is_so(eventually(most_ms, [&] { return value("SELECT " + condition) == "t"; }));
+    return is_so ? monotonic_ms() - begin_ms : -1;
   }
   int64_t wait_for_run(const std::string& what, const std::string& run_id,
                        int64_t most_ms = 25'000) {
@@ -127,15 +123,13 @@ class TakeOver : public testing::Test {
         daemon_id);
     std::vector<std::string> run_ids;
     std::string all;
-    for (int64_t end_ms = monotonic_ms() + 20'000; monotonic_ms() < end_ms;) {
+    EXPECT_TRUE(eventually(20'000, [&] {
       if (run_ids.size() < 80) {
         run_ids.push_back(start_said(user_.client, script));
         all += (all.empty() ? "" : " ") + run_ids.back();
       }
-      pause_ms(20);
-      if (number(fmt::format(fmt::runtime(writes), all)) >= count) return run_ids;
-    }
-    ADD_FAILURE() << "the daemon claims no runs";
+      return number(fmt::format(fmt::runtime(writes), all)) >= count;
+    })) << "the daemon claims no runs";
     return run_ids;
   }
   std::string runner_log(const char* name = "/runner.log") {
@@ -234,7 +228,7 @@ TEST_F(TakeOver, IsNotNeededForAStatementThatFailsForAWhile) {
   std::string run_id = runs_until(first, 1, "[delay 100] [words 80]").front();
   stack_.sql().run_text("ALTER TABLE daemons RENAME TO daemons_away");
   auto is_told = [this] { return runner_log().find("leases_not_renewed") != std::string::npos; };
-  EXPECT_TRUE(settles_within(6'000, is_told, 1));
+  EXPECT_TRUE(eventually(6'000, is_told));
   stack_.sql().run_text("ALTER TABLE daemons_away RENAME TO daemons");
   ASSERT_GE(wait_for_run("ended_at IS NOT NULL", run_id), 0);
   EXPECT_EQ(column("status || ' ' || take_overs", run_id), "completed 0");
@@ -245,8 +239,7 @@ TEST_F(TakeOver, BeginsWithADaemonThatEndsWhenItCannotBegin) {
   stack_.sql().run_text(
       "ALTER FUNCTION daemon_start(text, text, text, uuid) RENAME TO daemon_start_away");
   Child& broken = stack_.start_other_runner();
-  ASSERT_TRUE(settles_within(
-      10'000, [&broken] { return !broken.is_running(); }, 1));
+  ASSERT_TRUE(eventually(10'000, [&broken] { return !broken.is_running(); }));
   int status = broken.wait();
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), exit_task_ended);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/outside_peers.h"
 #include "tests/support/run_stage.h"
 #include "tests/support/threads.h"
@@ -49,14 +50,8 @@ bool log_has(const std::string& path, std::string_view event, std::string_view t
   return false;
 }
 
-template <class Question>
-bool becomes_true(Question question) {
-  int64_t deadline_ms = monotonic_ms() + 20'000;
-  while (!question()) {
-    if (monotonic_ms() > deadline_ms) return false;
-    pause_ms(10);
-  }
-  return true;
+testing::AssertionResult becomes_true(const std::function<bool()>& question) {
+  return eventually(20'000, question);
 }
 
 TEST(Trace, IsTheSameInAnswerRunModelCallLogsAndWebhook) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/run_program.h"
 #include "tests/support/webhook_stage.h"
 
@@ -24,12 +25,12 @@ int64_t messages(const Endpoint& endpoint, std::string_view status = "%", int at
 
 int64_t wait_for_messages(const Endpoint& endpoint, int64_t count, std::string_view status,
                           int attempts_least = 0) {
-  int64_t deadline_ms = monotonic_ms() + 20'000;
-  for (;;) {
-    int64_t now_are = messages(endpoint, status, attempts_least);
-    if (now_are >= count || monotonic_ms() > deadline_ms) return now_are;
-    pause_ms(10);
-  }
+  int64_t now_are = 0;
+  EXPECT_TRUE(eventually(20'000, [&] {
+    now_are = messages(endpoint, status, attempts_least);
+    return now_are >= count;
+  }));
+  return now_are;
 }
 
 Json body_of(const Json& record) {

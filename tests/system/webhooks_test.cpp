@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "lib/time_text.h"
+#include "tests/support/eventually.h"
 #include "tests/support/webhook_stage.h"
 
 namespace hostler::testing_support {

@@ -12,6 +12,7 @@
 
 #include "lib/json.h"
 #include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/private_stack.h"
 #include "tests/support/run_program.h"
@@ -20,14 +21,14 @@ namespace hostler {
 namespace {
 
 using testing_support::Answer;
+using testing_support::EventStream;
+using testing_support::eventually;
 using testing_support::figure;
 using testing_support::monotonic_ms;
-using testing_support::pause_ms;
 using testing_support::PrivateStack;
 using testing_support::read_stream;
 using testing_support::read_whole_stream;
 using testing_support::run_program;
-using testing_support::StreamReading;
 
 std::vector<int64_t> one_to(size_t count) {
   std::vector<int64_t> numbers(count);
@@ -36,10 +37,9 @@ std::vector<int64_t> one_to(size_t count) {
 }
 
 // The text that a reader has when it honours run.resumed.
-std::string shown_text(const StreamReading& reading) {
+std::string shown_text(const EventStream& reading) {
   std::vector<std::pair<int64_t, std::string>> pieces;
-  for (const std::string& line : reading.event_lines()) {
-    Json event = parse_json_or_nothing(line).value();
+  for (const Json& event : reading.events()) {
     const Json* data = event.find("data");
     if (event.text_or("type") == "message.delta") {
       pieces.emplace_back(event.integer_or("seq", 0), data->text_or("content"));
@@ -67,7 +67,7 @@ class WholeStackTest : public ::testing::Test {
 TEST_F(WholeStackTest, ARunStreamsToItsEndAndItsAnswerIsStored) {
   PrivateStack::User user = stack_.new_user("[words 20]");
   std::string run_id = stack_.start_run(user);
-  StreamReading reading = read_stream(stack_, run_id, user.client.token);
+  EventStream reading = read_stream(stack_, run_id, user.client.token);
   EXPECT_EQ(reading.status, 200);
   EXPECT_TRUE(reading.has_ended_cleanly);
   EXPECT_EQ(reading.types(), "run.started run.completed");
@@ -94,18 +94,18 @@ TEST_F(WholeStackTest, BothProgramsAnswerWithTheirMetrics) {
 TEST_F(WholeStackTest, FiftyFollowersReadTheSameLines) {
   PrivateStack::User user = stack_.new_user("[words 60]");
   std::string run_id = stack_.start_run(user);
-  std::vector<StreamReading> readings = read_streams(stack_, run_id, user.client.token, 50);
-  StreamReading late = read_stream(stack_, run_id, user.client.token);
+  std::vector<EventStream> readings = read_streams(stack_, run_id, user.client.token, 50);
+  EventStream late = read_stream(stack_, run_id, user.client.token);
   ASSERT_EQ(late.types(), "run.started run.completed");
-  for (const StreamReading& reading : readings) {
-    EXPECT_EQ(reading.event_lines(), late.event_lines()) << reading.failure;
+  for (const EventStream& reading : readings) {
+    EXPECT_EQ(reading.frames(), late.frames()) << reading.failure;
   }
 }
 
 TEST_F(WholeStackTest, AFollowerThatComesBackAfterEachEventMissesAndRepeatsNothing) {
   PrivateStack::User user = stack_.new_user("[words 25]");
   std::string run_id = stack_.start_run(user);
-  StreamReading reading = read_whole_stream(stack_, run_id, user.client.token, 1);
+  EventStream reading = read_whole_stream(stack_, run_id, user.client.token, 1);
   EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
   EXPECT_EQ(shown_text(reading), stored_answer(user));
 }
@@ -113,19 +113,19 @@ TEST_F(WholeStackTest, AFollowerThatComesBackAfterEachEventMissesAndRepeatsNothi
 TEST_F(WholeStackTest, AFollowerThatReadsSlowlyDelaysNobodyAndMissesNothing) {
   PrivateStack::User user = stack_.new_user("[delay 0] [words 20000]");
   std::string run_id = stack_.start_run(user);
-  StreamReading quick = read_whole_stream(stack_, run_id, user.client.token);
+  EventStream quick = read_whole_stream(stack_, run_id, user.client.token);
   ASSERT_EQ(quick.types(), "run.started run.completed");
-  StreamReading slow = read_whole_stream(stack_, run_id, user.client.token, 40);
-  EXPECT_EQ(slow.event_lines(), quick.event_lines());
+  EventStream slow = read_whole_stream(stack_, run_id, user.client.token, 40);
+  EXPECT_EQ(slow.frames(), quick.frames());
 }
 
 TEST_F(WholeStackTest, ACancelledRunEndsWithinASecondAndKeepsItsText) {
   PrivateStack::User user = stack_.new_user("[words 500]");
   std::string run_id = stack_.start_run(user);
-  StreamReading begun = read_stream(stack_, run_id, user.client.token, 0, 5);
+  EventStream begun = read_stream(stack_, run_id, user.client.token, 0, 5);
   int64_t start_ms = monotonic_ms();
   EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
-  StreamReading reading = read_whole_stream(stack_, run_id, user.client.token);
+  EventStream reading = read_whole_stream(stack_, run_id, user.client.token);
   EXPECT_LE(monotonic_ms() - start_ms, 1000);
   EXPECT_EQ(reading.types(), "run.started run.cancelled");
   EXPECT_EQ(shown_text(reading), stored_answer(user));
@@ -134,11 +134,11 @@ TEST_F(WholeStackTest, ACancelledRunEndsWithinASecondAndKeepsItsText) {
 TEST_F(WholeStackTest, ADaemonKilledInTheMiddleOfARunLosesNothing) {
   PrivateStack::User user = stack_.new_user("[words 80]");
   std::string run_id = stack_.start_run(user);
-  StreamReading begun = read_stream(stack_, run_id, user.client.token, 0, 10);
+  EventStream begun = read_stream(stack_, run_id, user.client.token, 0, 10);
   ASSERT_GE(begun.seqs().size(), 10U);
   kill(stack_.pid("RUNNER_PIDS"), SIGKILL);
   stack_.up();
-  StreamReading reading = read_whole_stream(stack_, run_id, user.client.token);
+  EventStream reading = read_whole_stream(stack_, run_id, user.client.token);
   EXPECT_EQ(reading.types(), "run.started run.resumed run.completed");
   EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
   EXPECT_EQ(shown_text(reading), stored_answer(user));
@@ -147,7 +147,7 @@ TEST_F(WholeStackTest, ADaemonKilledInTheMiddleOfARunLosesNothing) {
 TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
   PrivateStack::User user = stack_.new_user("[words 80]");
   std::string run_id = stack_.start_run(user);
-  StreamReading begun = read_stream(stack_, run_id, user.client.token, 0, 10);
+  EventStream begun = read_stream(stack_, run_id, user.client.token, 0, 10);
   auto streams_opened = [&] {
     std::string told = run_program({"/usr/bin/curl", "-s", "--unix-socket",
                                     stack_.env("METRICS_RUNNER"), "http://localhost/metrics"})
@@ -158,23 +158,20 @@ TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
   };
   int64_t opened_before = streams_opened();
   ASSERT_GT(opened_before, 0);
-  StreamReading cut_off;
+  EventStream cut_off;
   std::thread follower(
       [&] { cut_off = read_stream(stack_, run_id, user.client.token, begun.seqs().back()); });
-  while (streams_opened() == opened_before) pause_ms(5);
+  EXPECT_TRUE(eventually(20'000, [&] { return streams_opened() > opened_before; }));
   pid_t daemon = stack_.pid("RUNNER_PIDS");
-  int64_t begin_ms = monotonic_ms();
   kill(daemon, SIGTERM);
   std::string program = fmt::format("/proc/{}/exe", daemon);  // nothing, of a zombie
-  auto is_running = [&] { return std::filesystem::is_regular_file(program); };
-  while (is_running() && monotonic_ms() - begin_ms < 25'000) pause_ms(5);
-  EXPECT_FALSE(is_running()) << "it takes longer than 25 s";
+  EXPECT_TRUE(eventually(25'000, [&] { return !std::filesystem::is_regular_file(program); }));
   follower.join();
   // Told when to come back, not just cut.
   EXPECT_TRUE(cut_off.has_ended_cleanly) << cut_off.failure;
   EXPECT_NE(cut_off.text.rfind("\nretry: "), cut_off.text.find("\nretry: ")) << cut_off.text;
   stack_.up();
-  StreamReading reading = read_whole_stream(stack_, run_id, user.client.token);
+  EventStream reading = read_whole_stream(stack_, run_id, user.client.token);
   EXPECT_EQ(reading.types(), "run.started run.resumed run.completed");
   EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
   EXPECT_EQ(shown_text(reading), stored_answer(user));
@@ -182,11 +179,11 @@ TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
 
 class PostgresCrash : public WholeStackTest {
  protected:
-  void crash_under_load() {
+  void expect_service_after_a_crash() {
     PrivateStack::User user = stack_.new_user("[words 250]");
     std::string run_id = stack_.start_run(user);
     std::thread follower_thread;
-    StreamReading reading;
+    EventStream reading;
     follower_thread =
         std::thread([&] { reading = read_whole_stream(stack_, run_id, user.client.token); });
     std::atomic<bool> stops = false;
@@ -208,16 +205,16 @@ class PostgresCrash : public WholeStackTest {
         }
       }
     });
-    while (served < 20) pause_ms(1);
+    EXPECT_TRUE(eventually(20'000, [&] { return served >= 20; }));
     stack_.restart_postgres();
     int64_t back_ms = monotonic_ms();
     int64_t served_before = served;
-    while (served < served_before + 200 && monotonic_ms() < back_ms + 20'000) pause_ms(5);
+    EXPECT_TRUE(eventually(20'000, [&] { return served >= served_before + 200; }))
+        << "no service again";
     stops = true;
     load.join();
     follower_thread.join();
     EXPECT_EQ(strange, "");
-    EXPECT_GE(served, served_before + 200) << "no service again";
     EXPECT_LE(last_refused_ms - back_ms, 5000) << "refused too long after Postgres was back";
     // The run waited for its database and went on; its follower saw all of it.
     EXPECT_EQ(reading.types(), "run.started run.completed");
@@ -228,7 +225,7 @@ class PostgresCrash : public WholeStackTest {
 
 // POSTGRES_CRASHES (1; `make soak`: 30).
 TEST_F(PostgresCrash, UnderLoadCostsAtMostSomeSecondsOf503) {
-  for (int64_t i = 0; i < figure("POSTGRES_CRASHES", 1); ++i) crash_under_load();
+  for (int64_t i = 0; i < figure("POSTGRES_CRASHES", 1); ++i) expect_service_after_a_crash();
 }
 
 TEST_F(WholeStackTest, AWorkerThatIsKilledIsReplaced) {
@@ -243,12 +240,7 @@ TEST_F(WholeStackTest, AWorkerThatIsKilledIsReplaced) {
     if (end == at) break;
     at = end;
   }
-  int64_t deadline_ms = monotonic_ms() + 10'000;
-  int status = 0;
-  while (status != 200 && monotonic_ms() < deadline_ms) {
-    status = user.client.get("/v1/me").status;
-  }
-  EXPECT_EQ(status, 200);
+  EXPECT_TRUE(eventually(10'000, [&] { return user.client.get("/v1/me").status == 200; }));
 }
 
 }  // namespace

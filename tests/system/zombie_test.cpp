@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/faulty_line.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_faults.h"
@@ -36,13 +37,14 @@ class Zombie : public testing::Test {
  protected:
   Zombie() : line_(TestDatabase::socket()), stack_(behind(line_)), user_(register_user(stack_)) {
     add_stand_in(stack_, R"("output_usd_per_mtok":20)");
-    int64_t deadline_ms = monotonic_ms() + 20'000;
     std::string first = "SELECT coalesce(min(id::text), '') FROM daemons WHERE stopped_at IS NULL";
-    while (zombie_id_.empty() && monotonic_ms() < deadline_ms)
+    EXPECT_TRUE(eventually(20'000, [&] {
       zombie_id_ = sql_value(stack_, first);
+      return !zombie_id_.empty();
+    }));
     stack_.start_other_runner();
     other_socket_ = stack_.folder() + "/stream-other.sock";
-    while (access(other_socket_.c_str(), R_OK) != 0 && monotonic_ms() < deadline_ms) pause_ms(5);
+    EXPECT_TRUE(eventually(20'000, [&] { return access(other_socket_.c_str(), R_OK) == 0; }));
   }
   ~Zombie() override { stack_.runner().send_signal(SIGCONT); }
 
@@ -67,20 +69,16 @@ class Zombie : public testing::Test {
         "SELECT count(*) FROM runs WHERE owner_id = '{}' AND EXISTS (SELECT 1 FROM run_events e "
         "WHERE e.run_id = runs.id AND e.type = 'message.delta')",
         zombie_id_);
-    int64_t deadline_ms = monotonic_ms() + 20'000;
-    while (sql_number(stack_, writes) < runs_of_the_zombie) {
-      ASSERT_LT(monotonic_ms(), deadline_ms) << "the daemon claims no runs";
+    ASSERT_TRUE(eventually(20'000, [&] {
       if (run_ids_.size() < 60) run_ids_.push_back(start_said(user_.client, script));
-      pause_ms(50);
-    }
+      return sql_number(stack_, writes) >= runs_of_the_zombie;
+    })) << "the daemon claims no runs";
   }
 
   // Until another has every run of the daemon, which stands still.
   void stand_still() {
     stack_.runner().send_signal(SIGSTOP);
-    int64_t begin_ms = monotonic_ms();
-    while (owned() > 0 && monotonic_ms() < begin_ms + 20'000) pause_ms(5);
-    EXPECT_LE(monotonic_ms() - begin_ms, take_over_ms_max) << "taken over late";
+    EXPECT_TRUE(eventually(take_over_ms_max, [&] { return owned() == 0; })) << "taken over late";
   }
 
   // Whether it wrote events of a run that it lost.
@@ -88,10 +86,9 @@ class Zombie : public testing::Test {
     int before = line_.faults();
     line_.arm({FaultKind::delay, LineEnd::client, "message.delta"});
     stack_.runner().send_signal(SIGCONT);
-    int64_t deadline_ms = monotonic_ms() + 3000;
-    while (line_.faults() == before && monotonic_ms() < deadline_ms) pause_ms(5);
+    bool wrote(eventually(3000, [&] { return line_.faults() > before; }));
     line_.disarm();
-    return line_.faults() > before;
+    return wrote;
   }
 
   FaultyLine line_;
@@ -115,7 +112,7 @@ TEST_F(Zombie, ThatWakesUpChangesNoRow) {
     StreamClient at_the_zombie(stack_.folder() + "/stream.sock", asked);
     StreamClient at_the_other(other_socket_, asked);
     ASSERT_TRUE(at_the_zombie.read_until("message.delta"));
-    pause_ms(static_cast<int>(random() % 400));
+    at_some_moment(random, 400);
     stand_still();
     if (wakes_and_writes()) ++wrote;
     ASSERT_TRUE(all_runs_end(stack_)) << "runs are stuck";
@@ -147,15 +144,14 @@ TEST_F(Zombie, WhoseWritesNobodyRefusesIsSeen) {
   stand_still();
   std::string resumed = fmt::format(
       "SELECT count(*) FROM run_events WHERE run_id = '{}' AND type = 'run.resumed'", run_id);
-  int64_t deadline_ms = monotonic_ms() + 20'000;
-  while (sql_number(stack_, resumed) == 0 && monotonic_ms() < deadline_ms) pause_ms(2);
+  EXPECT_TRUE(eventually(20'000, [&] { return sql_number(stack_, resumed) > 0; }));
   // As event_append and run_turn_commit, without the fence.
   std::string naive = fmt::format(
       "INSERT INTO run_events (run_id, seq, type, data) SELECT run_id, max(seq) + 1, "
       "'message.delta', '{{\"content\":\"zombie\"}}' FROM run_events WHERE run_id = '{}' "
       "GROUP BY run_id ON CONFLICT DO NOTHING RETURNING seq",
       run_id);
-  while (stack_.sql().run_text(naive).size() == 0) ASSERT_LT(monotonic_ms(), deadline_ms);
+  ASSERT_TRUE(eventually(20'000, [&] { return stack_.sql().run_text(naive).size() > 0; }));
   stack_.runner().send_signal(SIGCONT);
   ASSERT_TRUE(all_runs_end(stack_));
   EXPECT_EQ(run_faults(stack_), "");

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "dev/fake-model/chat.h"
 #include "runner/models/anthropic.h"
 #include "runner/models/openai.h"
 #include "runner/run_parts.h"
-#include "tests/support/model/chat.h"
 
 namespace hostler::runner {
 namespace {
@@ -25,12 +25,12 @@ std::string refusal_of(const std::vector<ChatMessage>& messages, ProviderKind ki
   request.tools = std::move(tools);
   bool is_openai = kind == ProviderKind::openai;
   std::string body = is_openai ? openai_request(request).body : anthropic_request(request).body;
-  std::unique_ptr<stand_in::WireForm> form =
-      is_openai ? stand_in::make_openai_form() : stand_in::make_anthropic_form();
+  std::unique_ptr<fake_model::WireForm> form =
+      is_openai ? fake_model::make_openai_form() : fake_model::make_anthropic_form();
   std::optional<Json> parsed = parse_json_or_nothing(body);
   if (!parsed) return "no JSON";
-  std::variant<stand_in::ChatRequest, stand_in::Refusal> read = form->read(*parsed);
-  const stand_in::Refusal* refusal = std::get_if<stand_in::Refusal>(&read);
+  std::variant<fake_model::ChatRequest, fake_model::Refusal> read = form->read(*parsed);
+  const fake_model::Refusal* refusal = std::get_if<fake_model::Refusal>(&read);
   return refusal == nullptr ? "" : refusal->message;
 }
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "queries/access.h"
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/faulty_line.h"
 #include "tests/support/run_world.h"
 
@@ -49,17 +49,14 @@ class DenialLogTest : public ::testing::Test {
     made.client_ip = "192.0.2.1";
     return made;
   }
-  template <class Condition>
-  bool runs_until(Condition condition, int64_t limit_ms = 15'000) {
-    int64_t deadline_ms = monotonic_ms() + limit_ms;
-    while (!condition()) {
-      if (monotonic_ms() > deadline_ms) return false;
+  testing::AssertionResult runs_until(const std::function<bool()>& condition,
+                                      int64_t limit_ms = 15'000) {
+    return eventually(limit_ms, [&] {
       loop_.run_once();
-      pause_ms(1);
-    }
-    return true;
+      return condition();
+    });
   }
-  bool gets_written() {
+  testing::AssertionResult gets_written() {
     return runs_until([this] { return log_->is_written(); });
   }
   // Denies once, then seven times for each answer that is lost.

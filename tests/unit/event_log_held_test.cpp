@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "lib/loop/task_set.h"
-#include "tests/support/child.h"
+#include "tests/support/eventually.h"
 #include "tests/support/figures.h"
 #include "tests/support/run_task.h"
 #include "tests/support/run_world.h"
@@ -289,9 +289,13 @@ TEST_F(EventFlight, GivesWayInADeadlock) {
                                run->claim().org_id));
   std::thread locker([&] {
     // The wrong way round: the flight has the thread by then, and wants the account.
-    testing_support::pause_ms(50);
-    session.run_text(
-        fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run->claim().thread_id));
+    DbSession watcher = database_.as_superuser();
+    const char* waiting =
+        "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND "
+        "wait_event_type = 'Lock'";
+    EXPECT_TRUE(testing_support::eventually(
+        10'000, [&] { return watcher.run_text(waiting).text() == "t"; }));
+    session.run_text(fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run->claim().thread_id));
     session.commit();
   });
   append_end(run);

@@ -1,5 +1,6 @@
 // The line of the fault tests breaks where it is told to, once, and passes on everything else.
 #include "tests/support/faulty_line.h"
+#include "tests/support/eventually.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -11,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/child.h"
 #include "tests/support/scripted_server.h"
 
 namespace hostler {

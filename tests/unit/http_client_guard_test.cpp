@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "lib/loop/http_client.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fake_names.h"
 #include "tests/support/run_task.h"
 #include "tests/support/scripted_server.h"
@@ -312,7 +313,10 @@ TEST_F(HttpGuardTest, WaitsForASlowLookUpWithoutStallingOthers) {
   slow[0].cancel();
   may_answer = true;
   may_answer.notify_all();
-  while (slow_ended == 0) loop_.run_once();
+  EXPECT_TRUE(testing_support::eventually(20'000, [&] {
+    loop_.run_once();
+    return slow_ended != 0;
+  }));
   EXPECT_TRUE(slow[1].done());
 }
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "tests/support/model/http_message.h"
+#include "dev/fake-model/http_message.h"
 
-namespace hostler::stand_in {
+namespace hostler::fake_model {
 namespace {
 
 using State = RequestReader::State;
@@ -102,4 +102,4 @@ TEST(ModelQuery, DecodesNamesAndValues) {
 }
 
 }  // namespace
-}  // namespace hostler::stand_in
+}  // namespace hostler::fake_model

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <variant>
 
-#include "tests/support/model/anthropic_request.h"
-#include "tests/support/model/openai_request.h"
-#include "tests/support/model/planner.h"
+#include "dev/fake-model/anthropic_request.h"
+#include "dev/fake-model/openai_request.h"
+#include "dev/fake-model/planner.h"
 
-namespace hostler::stand_in {
+namespace hostler::fake_model {
 namespace {
 
 using Read = std::variant<ChatRequest, Refusal>;
@@ -207,4 +207,4 @@ TEST(ModelPlanner, LeavesOutAStreamFailureThatHasWornOff) {
 }
 
 }  // namespace
-}  // namespace hostler::stand_in
+}  // namespace hostler::fake_model

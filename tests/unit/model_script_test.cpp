@@ -1,6 +1,6 @@
 // The stand-in model's little language: what its commands mean, and that a command written wrongly
 // is refused instead of being read as something else.
-#include "tests/support/model/script.h"
+#include "dev/fake-model/script.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-namespace hostler::stand_in {
+namespace hostler::fake_model {
 namespace {
 
 std::vector<Turn> turns_of(std::string_view text) {
@@ -158,4 +158,4 @@ TEST(ModelScript, ExplainsEveryCommandInItsHelp) {
 }
 
 }  // namespace
-}  // namespace hostler::stand_in
+}  // namespace hostler::fake_model

@@ -14,12 +14,13 @@
 #include <thread>
 #include <vector>
 
+#include "dev/fake-model/http_server.h"
+#include "dev/fake-model/service.h"
+#include "dev/fake-model/wheel.h"
 #include "lib/json.h"
-#include "tests/support/model/http_server.h"
-#include "tests/support/model/service.h"
-#include "tests/support/model/wheel.h"
+#include "tests/support/eventually.h"
 
-namespace hostler::stand_in {
+namespace hostler::fake_model {
 namespace {
 
 // A blocking client: it lives on the test's own thread, the server on the loop's.
@@ -180,8 +181,8 @@ TEST_F(ModelServer, NoticesThatAClientLeftDuringSilence) {
   serve([](uint16_t port) {
     Client client(port);
     client.send(post("[silence]"));
-    while (ledger(port).integer_or("open", 0) == 0) {
-    }
+    EXPECT_TRUE(testing_support::eventually(
+        10'000, [port] { return ledger(port).integer_or("open", 0) > 0; }));
     client.leave();
     EXPECT_EQ(ledger_at_rest(port).integer_or("aborted_by_client", -1), 1);
   });
@@ -369,4 +370,4 @@ TEST(ModelWheel, ForgetsAnEntryThatIsDestroyedByAnotherInTheSameTurn) {
 }
 
 }  // namespace
-}  // namespace hostler::stand_in
+}  // namespace hostler::fake_model

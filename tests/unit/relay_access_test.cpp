@@ -124,8 +124,8 @@ TEST_F(StreamAccess, IsGivenToWhoMayReadAllRunsUnlessTheThreadIsPrivate) {
 
 TEST_F(StreamAccess, IsGivenToPlatformAdminsAndKeys) {
   stage.sql("UPDATE users SET platform_admin = true WHERE id = '" + stage.world.other_id + "'");
-  open_stream(stage.new_token(stage.world.other_id));
-  open_stream(new_key(stage.world.owner_id));
+  EXPECT_EQ(open_stream(stage.new_token(stage.world.other_id)).status(), 200);
+  EXPECT_EQ(open_stream(new_key(stage.world.owner_id)).status(), 200);
 }
 
 TEST_F(StreamAccess, HonoursTheOrganizationThatIsNamed) {

@@ -165,7 +165,7 @@ TEST(RunStream, DoesNotPingWhileThereAreEvents) {
 
 // One writer, followers that come at any moment with any cursor, cut off at any moment; what is
 // written is told at once, twice, late, by name only, or not at all.
-void storm(unsigned seed, int64_t events, int followers) {
+void expect_whole_logs(unsigned seed, int64_t events, int followers) {
   StreamStage stage([](relay::StreamOptions& options) { options.look_anyway_ms = 200; });
   std::string run_id = stage.new_run();
   std::atomic<bool> is_written = false;
@@ -208,9 +208,9 @@ void storm(unsigned seed, int64_t events, int followers) {
   EXPECT_TRUE(is_written);
 }
 
-TEST(RunStream, HasNoGapAndNoRepeatInAStorm) { storm(1, 4000, 8); }
+TEST(RunStream, HasNoGapAndNoRepeatInAStorm) { expect_whole_logs(1, 4000, 8); }
 
-TEST(RunStream, HasNoGapAndNoRepeatForManyFollowers) { storm(2, 1000, 40); }
+TEST(RunStream, HasNoGapAndNoRepeatForManyFollowers) { expect_whole_logs(2, 1000, 40); }
 
 }  // namespace
 }  // namespace hostler

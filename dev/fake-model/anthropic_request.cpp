@@ -1,0 +1,258 @@
+// Reads and checks a Messages body. Tool uses must be answered by the very next message, and a
+// result must belong to the message before: both are kept in one set while the messages pass by.
+#include "dev/fake-model/anthropic_request.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "dev/fake-model/chat_checks.h"
+
+namespace hostler::fake_model {
+namespace {
+
+using Fault = std::optional<Refusal>;
+
+struct Reading {
+  ChatRequest chat;
+  std::set<std::string> uses_open;
+  bool uses_tools = false;
+  bool thinks = false;             // extended thinking is switched on
+  std::string unthinking_message;  // of this user message's turns: calls tools without thinking
+};
+
+std::string at(size_t index) { return "messages." + std::to_string(index); }
+
+Fault check_text(const Json& block, const std::string& where) {
+  const Json* text = block.find("text");
+  if (text == nullptr || !text->is_text()) return refused(where + ".text: Field required");
+  if (text->as_text()->find_first_not_of(" \t\r\n\f\v") == std::string::npos) {
+    return refused("messages: text content blocks must contain non-whitespace text (" + where +
+                   ")");
+  }
+  return std::nullopt;
+}
+
+Fault read_tool_use(const Json& block, const std::string& where, Reading& reading) {
+  const Json* input = block.find("input");
+  if (!is_tool_name(block.text_or("name"))) return refused(where + ".name: bad tool name");
+  if (input == nullptr || !input->is_object()) {
+    return refused(where + ".input: Input should be a valid dictionary");
+  }
+  std::string id(block.text_or("id"));
+  reading.uses_tools = true;
+  if (!is_tool_name(id)) return refused(where + ".id: String should match '^[a-zA-Z0-9_-]+$'");
+  if (!reading.uses_open.insert(std::move(id)).second) {
+    return refused(where + ".id: `tool_use` ids must be unique");
+  }
+  return std::nullopt;
+}
+
+Fault read_assistant_blocks(const Json::Array& blocks, const std::string& where, Reading& reading) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Json& block = blocks[i];
+    std::string place = where + ".content." + std::to_string(i);
+    std::string_view type = block.text_or("type");
+    if (type == "text") {
+      if (Fault fault = check_text(block, place)) return fault;
+    } else if (type == "tool_use") {
+      bool thought = blocks[0].text_or("type").ends_with("thinking");
+      if (!thought && reading.unthinking_message.empty()) reading.unthinking_message = where;
+      if (Fault fault = read_tool_use(block, place, reading)) return fault;
+    } else if (type == "thinking") {
+      if (block.text_or("signature").empty()) {
+        return refused(place + ".signature: Field required");
+      }
+    } else if (type != "redacted_thinking") {
+      return refused(place + ".type: unknown or not allowed here: '" + std::string(type) + "'");
+    }
+  }
+  return std::nullopt;
+}
+
+Fault read_tool_result(const Json& block, const std::string& where, Reading& reading) {
+  std::string id(block.text_or("tool_use_id"));
+  if (id.empty()) return refused(where + ".tool_use_id: Field required");
+  if (reading.uses_open.erase(id) == 0) {
+    return refused(where + ": unexpected `tool_use_id` found in `tool_result` blocks: " + id +
+                   ". Each `tool_result` block must have a corresponding `tool_use` block in the "
+                   "previous message.");
+  }
+  const Json* content = block.find("content");
+  if (content != nullptr && !content->is_text() && !content->is_array()) {
+    return refused(where + ".content: must be a string or an array of blocks");
+  }
+  reading.chat.tool_results.push_back(content_text(content));
+  return std::nullopt;
+}
+
+Fault read_user_blocks(const Json::Array& blocks, const std::string& where, Reading& reading) {
+  bool has_other = false;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const Json& block = blocks[i];
+    std::string place = where + ".content." + std::to_string(i);
+    std::string_view type = block.text_or("type");
+    if (type == "tool_result") {
+      if (has_other) return refused(place + ": `tool_result` blocks must come first");
+      if (Fault fault = read_tool_result(block, place, reading)) return fault;
+      continue;
+    }
+    has_other = true;
+    if (type == "text") {
+      if (Fault fault = check_text(block, place)) return fault;
+    } else if (type != "image" && type != "document") {
+      return refused(place + ".type: unknown or not allowed here: '" + std::string(type) + "'");
+    }
+  }
+  return std::nullopt;
+}
+
+// Counts turns anew when the user said something; a message of tool results alone does not.
+Fault read_user(const Json& content, const std::string& where, Reading& reading) {
+  reading.chat.tool_results.clear();
+  if (const Json::Array* blocks = content.as_array()) {
+    if (Fault fault = read_user_blocks(*blocks, where, reading)) return fault;
+  }
+  if (!reading.uses_open.empty()) {
+    return refused(where +
+                   ": `tool_use` ids were found without `tool_result` blocks immediately "
+                   "after: " +
+                   *reading.uses_open.begin());
+  }
+  std::string text = content_text(&content);
+  if (text.empty()) return std::nullopt;
+  reading.chat.last_user_text = std::move(text);
+  reading.chat.turn = 0;
+  reading.unthinking_message.clear();
+  return std::nullopt;
+}
+
+Fault read_messages(const Json& body, Reading& reading) {
+  const Json* messages = body.find("messages");
+  const Json::Array* list = messages == nullptr ? nullptr : messages->as_array();
+  if (list == nullptr) return refused("messages: Field required");
+  if (list->empty()) return refused("messages: at least one message is required");
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Json& message = (*list)[i];
+    std::string_view role = message.text_or("role");
+    if (role == "system") {
+      return refused(at(i) +
+                     ": use the top-level 'system' parameter for the initial system prompt");
+    }
+    if (role != (i % 2 == 0 ? "user" : "assistant")) {
+      return refused(
+          "messages: roles must alternate between \"user\" and \"assistant\", and the "
+          "first must be \"user\" (" +
+          at(i) + ".role)");
+    }
+    const Json* content = message.find("content");
+    bool is_empty = content == nullptr || (content->is_text() && content->as_text()->empty()) ||
+                    (content->is_array() && content->as_array()->empty());
+    if (is_empty || (!content->is_text() && !content->is_array())) {
+      return refused(at(i) + ".content: all messages must have non-empty content");
+    }
+    if (role == "user") {
+      if (Fault fault = read_user(*content, at(i), reading)) return fault;
+      continue;
+    }
+    reading.chat.turn += 1;
+    if (content->is_text()) continue;
+    if (Fault fault = read_assistant_blocks(*content->as_array(), at(i), reading)) return fault;
+  }
+  if (!reading.uses_open.empty()) return refused("messages: the last `tool_use` has no result");
+  if (list->back().text_or("role") != "user") {
+    return refused(
+        "This model does not support assistant message prefill. The conversation must "
+        "end with a user message.");
+  }
+  return std::nullopt;
+}
+
+Fault check_tools(const Json& body) {
+  const Json* tools = body.find("tools");
+  if (tools == nullptr) return std::nullopt;
+  if (!tools->is_array()) return refused("tools: Input should be a valid list");
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < tools->as_array()->size(); ++i) {
+    const Json& tool = (*tools->as_array())[i];
+    std::string where = "tools." + std::to_string(i);
+    std::string_view name = tool.text_or("name");
+    if (!is_tool_name(name)) {
+      return refused(where + ".name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'");
+    }
+    if (!names.insert(name).second) return refused("tools: Tool names must be unique.");
+    Fault fault = check_tool_schema(tool.find("input_schema"), where + ".input_schema");
+    if (fault) return fault;
+  }
+  return std::nullopt;
+}
+
+Fault read_options(const Json& body, Reading& reading) {
+  const Json* stream = body.find("stream");
+  reading.chat.stream =
+      stream != nullptr && stream->as_boolean() != nullptr && *stream->as_boolean();
+  const Json* limit = body.find("max_tokens");
+  if (limit == nullptr) return refused("max_tokens: Field required");
+  if (limit->as_integer() == nullptr || *limit->as_integer() < 1) {
+    return refused("max_tokens: Input should be greater than or equal to 1");
+  }
+  reading.chat.output_tokens_max = *limit->as_integer();
+  const Json* system = body.find("system");
+  if (system != nullptr && !system->is_text() && !system->is_array()) {
+    return refused("system: must be a string or an array of text blocks");
+  }
+  const Json* thinking = body.find("thinking");
+  reading.thinks = thinking != nullptr && thinking->text_or("type") == "enabled";
+  if (reading.thinks) {
+    int64_t budget = thinking->integer_or("budget_tokens", 0);
+    if (budget < 1024) return refused("thinking.enabled.budget_tokens: must be at least 1024");
+    if (budget >= *limit->as_integer()) {
+      return refused("`max_tokens` must be greater than `thinking.budget_tokens`.");
+    }
+  }
+  return std::nullopt;
+}
+
+std::string history_of(const Json& body) {
+  JsonWriter writer;
+  writer.begin_object().member("model", body.text_or("model"));
+  if (const Json* system = body.find("system")) writer.key("system").value(*system);
+  writer.key("tools").begin_array();
+  if (const Json* tools = body.find("tools")) {
+    for (const Json& tool : *tools->as_array()) writer.text(tool.text_or("name"));
+  }
+  writer.end_array().key("messages").value(*body.find("messages")).end_object();
+  return writer.take();
+}
+
+}  // namespace
+
+std::variant<ChatRequest, Refusal> read_anthropic_request(const Json& body) {
+  if (!body.is_object()) return refused("the body must be a JSON object");
+  Reading reading;
+  if (Fault fault = check_settings(body, 1)) return *fault;
+  if (Fault fault = read_options(body, reading)) return *fault;
+  if (Fault fault = read_messages(body, reading)) return *fault;
+  if (Fault fault = check_tools(body)) return *fault;
+  if (reading.uses_tools && body.find("tools") == nullptr) {
+    return refused("Requests which have `tool_use` or `tool_result` blocks must define tools.");
+  }
+  if (reading.thinks && !reading.unthinking_message.empty()) {
+    return refused(reading.unthinking_message +
+                   ".content.0.type: Expected `thinking` or `redacted_thinking`. When `thinking` "
+                   "is enabled, an assistant message with `tool_use` must start with it.");
+  }
+  reading.chat.model = body.text_or("model");
+  reading.chat.history = history_of(body);
+  std::string messages = body.find("messages")->dump();
+  reading.chat.conversation = hash_of(messages);
+  size_t bytes = messages.size();
+  for (std::string_view name : {"tools", "system"}) {
+    if (const Json* part = body.find(name)) bytes += part->dump().size();
+  }
+  reading.chat.input_tokens = guess_tokens(bytes);
+  return std::move(reading.chat);
+}
+
+}  // namespace hostler::fake_model

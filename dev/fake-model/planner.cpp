@@ -1,0 +1,85 @@
+// The decisions of planner.h.
+#include "dev/fake-model/planner.h"
+
+#include <string>
+#include <utility>
+
+#include "dev/fake-model/answer_text.h"
+#include "dev/fake-model/chat_checks.h"
+
+namespace hostler::fake_model {
+namespace {
+
+constexpr size_t conversations_max = 4096;
+
+Refusal failure(int64_t status, int64_t retry_after_s) {
+  Refusal refusal;
+  refusal.status = static_cast<int>(status);
+  refusal.retry_after_s = retry_after_s;
+  refusal.message = "The script asks for status " + std::to_string(status) + ".";
+  return refusal;
+}
+
+Step say(std::string text) {
+  Step step;
+  step.text = std::move(text);
+  return step;
+}
+
+}  // namespace
+
+std::variant<Turn, Refusal> Planner::plan(const ChatRequest& request) {
+  std::variant<std::vector<Turn>, ScriptFault> parsed = parse_script(request.last_user_text);
+  if (const ScriptFault* fault = std::get_if<ScriptFault>(&parsed)) {
+    return refused("fake model script: " + fault->message);
+  }
+  std::vector<Turn>& turns = std::get<std::vector<Turn>>(parsed);
+  size_t number = static_cast<size_t>(request.turn);
+  bool is_first = request.turn == 0;
+  std::string own_words = is_first ? friendly_answer(request) : answer_after_tools(request);
+  if (number >= turns.size()) return Turn{say(std::move(own_words))};
+  Turn turn = std::move(turns[number]);
+  if (!says_something(turn)) turn.push_back(say(std::move(own_words)));
+  return with_failures(std::move(turn), request);
+}
+
+// Takes failures that have worn off out of the turn; a status that still applies is the answer.
+std::variant<Turn, Refusal> Planner::with_failures(Turn turn, const ChatRequest& request) {
+  Turn left;
+  for (size_t i = 0; i < turn.size(); ++i) {
+    Step& step = turn[i];
+    uint64_t place = hash_of(std::to_string(request.conversation) + "/" + std::to_string(i));
+    if (step.times > 0 && !fails_still(step, place)) continue;
+    if (step.kind == StepKind::status) return failure(step.number, step.retry_after_s);
+    bool is_last = step.times > 0;
+    // An answer in one piece has no stream to put the error into.
+    if (step.kind == StepKind::error_in_stream && !request.stream) return failure(500, 0);
+    left.push_back(std::move(step));
+    if (is_last) break;
+  }
+  if (!says_something(left)) {
+    left.push_back(say(request.turn == 0 ? friendly_answer(request) : answer_after_tools(request)));
+  }
+  return left;
+}
+
+bool Planner::fails_still(const Step& step, uint64_t place) {
+  auto [entry, is_new] = failures_.try_emplace(place, 0);
+  if (is_new) {
+    oldest_first_.push_back(place);
+    if (oldest_first_.size() > conversations_max) {
+      failures_.erase(oldest_first_.front());
+      oldest_first_.pop_front();
+    }
+  }
+  if (entry->second >= step.times) return false;
+  ++entry->second;
+  return true;
+}
+
+void Planner::reset() {
+  failures_.clear();
+  oldest_first_.clear();
+}
+
+}  // namespace hostler::fake_model

@@ -1,0 +1,29 @@
+// Decides what one request is answered: which turn of the script, which failures still apply. The
+// only state beside the request is a bounded count of failures already shown to a conversation.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <variant>
+
+#include "dev/fake-model/chat.h"
+#include "dev/fake-model/script.h"
+
+namespace hostler::fake_model {
+
+class Planner {
+ public:
+  std::variant<Turn, Refusal> plan(const ChatRequest& request);
+  // Every failure counts from its beginning again.
+  void reset();
+
+ private:
+  std::variant<Turn, Refusal> with_failures(Turn turn, const ChatRequest& request);
+  bool fails_still(const Step& step, uint64_t place);
+
+  std::unordered_map<uint64_t, int64_t> failures_;  // by conversation and place in its script
+  std::deque<uint64_t> oldest_first_;
+};
+
+}  // namespace hostler::fake_model

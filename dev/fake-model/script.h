@@ -1,0 +1,74 @@
+// The little language: what the last user message tells the fake model to do. Parsed anew for
+// every request, so the position in a script comes from the conversation alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "dev/fake-model/chat.h"
+
+namespace hostler::fake_model {
+
+enum class StepKind {
+  say,     // text
+  stamps,  // number: words
+  think,   // text
+  echo_history,
+  pause,   // number: milliseconds
+  delay,   // number: milliseconds a word
+  tools,   // calls
+  finish,  // reason
+  usage,   // usage
+  no_usage,
+  long_line,  // number: bytes
+  split_utf8,
+  status,  // number: HTTP status
+  cut,     // text: "", "reset"
+  cut_json,
+  error_in_stream,
+  silence,
+  stall,
+  garbage,  // text: "", "http", "html"
+};
+
+// What [usage …] sets; the rest is counted.
+struct UsageWish {
+  std::optional<int64_t> input_tokens;
+  std::optional<int64_t> output_tokens;
+  std::optional<int64_t> cached_tokens;
+  std::optional<int64_t> written_tokens;
+};
+
+struct Step {
+  StepKind kind = StepKind::say;
+  std::string text;
+  int64_t number = 0;
+  int64_t times = 0;  // a failure that happens only so often to one conversation; 0: always
+  int64_t retry_after_s = 0;
+  FinishReason reason = FinishReason::stop;
+  UsageWish usage;
+  std::vector<ToolCall> calls;  // without ids
+};
+
+// The steps of one model turn; a step of tool calls is always the last.
+using Turn = std::vector<Step>;
+
+struct ScriptFault {
+  std::string message;
+};
+
+// No turns: the text holds no command.
+std::variant<std::vector<Turn>, ScriptFault> parse_script(std::string_view text);
+
+// False when the turn only sets things up: then the fake model speaks its own words at the end.
+bool says_something(const Turn& turn);
+
+std::vector<std::string_view> command_names();
+// For --help: every command with what it does.
+std::string_view script_help();
+
+}  // namespace hostler::fake_model

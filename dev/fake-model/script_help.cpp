@@ -1,0 +1,51 @@
+// The little language as --help prints it. A test compares it with the table of commands.
+#include "dev/fake-model/script.h"
+
+namespace hostler::fake_model {
+
+std::string_view script_help() {
+  return R"(The little language
+  Commands stand in brackets in the last user message; the text around them is ignored. Without
+  any, the answer is a few friendly words. They are carried out in order. A tool call ends the
+  model's turn: the script goes on when the tool's result has come back (the position is the number
+  of assistant messages since the last user message). A command that is written wrongly is refused
+  with 400; brackets whose first word is no command are ordinary text. When a turn says nothing by
+  itself, the friendly words follow; when the script has ended, a few words about the tool results.
+
+  Saying
+    [say TEXT]             the text, word by word; \n is a new line, \] \[ \\ the character itself
+    [words N]              N words
+    [stamps N]             N words, each the time at which it was written, in microseconds
+    [think TEXT]           the same, as reasoning
+    [echo-history]         the request's model, tools and messages as JSON
+    [long-line BYTES]      one delta of so many bytes
+    [split-utf8]           characters of several bytes; from here on cut in two between writes
+    [pause MS]             a pause; before anything is said, the head of the answer waits too
+    [delay MS]             from here on so long after each word
+  Calling tools (each ends the turn; settings for the turn come before)
+    [tool NAME {JSON}]     one call; without JSON its arguments are {}
+    [tools NAME {JSON} | NAME {JSON}]   several at once
+    [ask QUESTION]         a call of ask_user with this message
+    [bad-tool-json NAME]   a call (of web_search without NAME) whose arguments are not JSON
+    [repeat N]             the turn of the tool call before is played N times in all
+  Settings of a turn
+    [usage in=N out=N cached=N written=N]   instead of the counted usage; in includes cached
+    [no-usage]             none is told
+    [finish REASON]        stop, length, content_filter or tool_calls
+  Failures (times=N: only for the first N requests of this very conversation, then it goes on)
+    [status CODE retry_after=S times=N]     an error answer, 400 to 599
+    [cut times=N]          the connection is closed in the middle; [cut reset]: with a TCP reset
+    [cut-json times=N]     the stream ends properly, but inside an event's JSON
+    [error-in-stream times=N]   an error object inside the stream
+    [silence times=N]      nothing more, not even a head, until the client leaves
+    [stall times=N]        some words, then silence
+    [garbage times=N]      an event that is no JSON; [garbage html], [garbage http]: a page, no HTTP
+
+Looking back
+  GET /_requests           counts (count, finished, aborted_by_client, cut_by_server, open,
+                           open_streams, open_most, counts by kind) and the last 100 requests
+  DELETE /_requests        begins anew, also for times=N
+)";
+}
+
+}  // namespace hostler::fake_model
