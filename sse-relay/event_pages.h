@@ -1,4 +1,4 @@
-// Stored events, read page by page and made into the bytes that live followers got. A page is small
+// Stored events, read page by page and made into the bytes that live subscribers got. A page is small
 // enough to wait for a slow reader; only a single event may be larger.
 #pragma once
 

@@ -77,7 +77,7 @@ inline std::string new_socket_path() {
 }
 
 inline relay::StreamOptions short_options(const std::string& socket_path,
-                                         const std::string& conninfo) {
+                                          const std::string& conninfo) {
   relay::StreamOptions options;
   options.socket_path = socket_path;
   options.conninfo = conninfo;

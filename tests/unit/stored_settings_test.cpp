@@ -4,9 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "lib/crypto.h"
 #include "tests/support/database.h"
@@ -18,15 +19,13 @@ namespace {
 using testing_support::run_task;
 using testing_support::TestDatabase;
 
-constexpr const char* key = "auth.registration_mode";
-
 class SettingsKept : public ::testing::Test {
  protected:
-  explicit SettingsKept(const std::string& url = {})
-      : db_(loop_, options(url.empty() ? database_.api_url() : url)),
+  SettingsKept()
+      : db_(loop_, options(database_.api_url())),
         secrets_(std::get<SecretBox>(SecretBox::parse(random_bytes(32)))),
         settings_(loop_, db_, Settings(), secrets_, [this](const Settings& now) {
-          told_.push_back(now.text(key));
+          told_.push_back(now.text("auth.registration_mode"));
           heard_.notify();
         }) {}
   static DatabaseOptions options(const std::string& url) {
@@ -36,8 +35,9 @@ class SettingsKept : public ::testing::Test {
   }
   void store(const std::string& value) {
     database_.as_superuser().run_text(
-        "INSERT INTO settings (key, value) VALUES ('" + std::string(key) + "', '\"" + value +
-        "\"') ON CONFLICT (key) DO UPDATE SET value = excluded.value");
+        fmt::format("INSERT INTO settings (key, value) VALUES ('auth.registration_mode', '\"{}\"') "
+                    "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                    value));
   }
   Task<bool> until_told(std::string value) {
     while (told_.empty() || told_.back() != value) {
@@ -63,8 +63,9 @@ TEST_F(SettingsKept, AreReadWhenTheDatabaseConnects) {
   settings_.reload();
   EXPECT_TRUE(run_task(loop_, settings_.until_read(5000)));
   EXPECT_TRUE(settings_.are_read());
-  EXPECT_EQ(settings_.current()->text(key), "disabled");
-  EXPECT_EQ(settings_.start().text(key), Settings().text(key));
+  EXPECT_EQ(settings_.current()->text("auth.registration_mode"), "disabled");
+  EXPECT_EQ(settings_.start().text("auth.registration_mode"),
+            Settings().text("auth.registration_mode"));
 }
 
 TEST_F(SettingsKept, AreReadAgainWhenOneIsChanged) {
