@@ -2,11 +2,12 @@
 #include <optional>
 #include <utility>
 
+#include "fcgi/caller_database.h"
 #include "fcgi/captcha.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/login_hmac.h"
 #include "fcgi/mailed_secret.h"
-#include "fcgi/services.h"
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
 #include "lib/json.h"
@@ -30,8 +31,8 @@ struct NewAccount {
   std::optional<std::string> captcha_token;
 };
 
-NewAccount read_new_account(const Request& request) {
-  Fields fields = Fields::of_body(request);
+NewAccount read_new_account(const Input& input) {
+  Fields fields = input.body();
   NewAccount account;
   account.login = trimmed_name(fields.required_text("login", any_text));
   account.password = fields.required_text("password", any_text);
@@ -90,8 +91,8 @@ struct Attempt {
   std::optional<std::string> new_hash;  // today's parameters, when the stored ones are older
 };
 
-Attempt read_attempt(const Request& request) {
-  Fields fields = Fields::of_body(request);
+Attempt read_attempt(const Input& input) {
+  Fields fields = input.body();
   Attempt attempt;
   attempt.login = fields.required_text("login", login_text);
   attempt.password =
@@ -102,27 +103,30 @@ Attempt read_attempt(const Request& request) {
 }
 
 // An unknown user costs the same time as a known one.
-Task<void> judge(Services& services, Row candidate, Attempt& attempt) {
+Task<void> judge(OpenCall& call, Row candidate, Attempt& attempt) {
   attempt.candidate_id = candidate.text_or_null("candidate_id");
   attempt.checked_hash = candidate.text("stored_hash");
   bool may_log_in = candidate.boolean("email_verified") ||
-                    !services.settings().boolean("auth.require_email_verification");
+                    !call.input.settings.boolean("auth.require_email_verification");
   const std::string& stored =
       attempt.checked_hash.empty() ? nobodys_password_hash() : attempt.checked_hash;
-  PasswordCheck check = co_await services.passwords().check(attempt.password, stored);
+  PasswordCheck check = co_await call.passwords.check(attempt.password, stored);
   attempt.is_right = check.matches && may_log_in && !attempt.checked_hash.empty();
   if (!attempt.is_right || !check.needs_rehash) co_return;
-  std::string new_hash = co_await services.passwords().hash(attempt.password);
+  std::string new_hash = co_await call.passwords.hash(attempt.password);
   attempt.new_hash = std::move(new_hash);
 }
 
-Params finish_params(const Attempt& attempt, const SessionTokens& tokens,
-                     const Settings& settings) {
-  Params params;
-  params.text(attempt.login).text_or_null(attempt.candidate_id).boolean(attempt.is_right);
-  params.text(attempt.checked_hash).text_or_null(attempt.new_hash);
-  params.bytes(tokens.access.hash).bytes(tokens.refresh.hash).text(account_terms(settings));
-  return params;
+BoundStatement login_end(const Attempt& attempt, const SessionTokens& tokens,
+                         const Settings& settings) {
+  return query::LoginFinish{.login = attempt.login,
+                            .candidate_id = attempt.candidate_id,
+                            .is_right = attempt.is_right,
+                            .checked_hash = attempt.checked_hash,
+                            .new_hash = attempt.new_hash,
+                            .access_hash = tokens.access.hash,
+                            .refresh_hash = tokens.refresh.hash,
+                            .terms = account_terms(settings)};
 }
 
 // A 401 after which the client may forget its cookie.
@@ -134,27 +138,32 @@ Error refresh_denied(ErrorCode code) {
 
 }  // namespace
 
-Task<Response> register_account(Services& services, Request& request) {
-  if (services.settings().text("auth.registration_mode") == "disabled") {
+Task<Response> register_account(OpenCall& call) {
+  const Settings& settings = call.input.settings;
+  if (settings.text("auth.registration_mode") == "disabled") {
     throw Error(ErrorCode::auth_registration_disabled);
   }
-  NewAccount account = read_new_account(request);
-  co_await check_captcha(services, request, account.captcha_token);
-  std::string terms = account_terms(services.settings());
-  Params asked;
-  asked.text(account.login).text(account.email).text_or_null(account.invite_code).text(terms);
-  co_await services.query(request, query::registration_begin, std::move(asked));
-  std::string password_hash = co_await services.passwords().hash(account.password);
-  std::string mail = co_await new_email_token(services, request);
+  NewAccount account = read_new_account(call.input);
+  co_await check_captcha(call, account.captcha_token);
+  BoundStatement asked = query::RegistrationBegin{.login = account.login,
+                                                  .email = account.email,
+                                                  .invite_code = account.invite_code,
+                                                  .terms = account_terms(settings)};
+  co_await call.database.query(std::move(asked));
+  std::string password_hash = co_await call.passwords.hash(account.password);
   SessionTokens tokens;
-  Params params;
-  params.text(account.login).text(account.email).text(password_hash).text(account.locale);
-  params.text_or_null(account.invite_code).bytes(tokens.access.hash).bytes(tokens.refresh.hash);
-  params.text(terms).text(mail);
-  Result made = co_await services.query_then_ring(request, query::register_user, std::move(params),
-                                                  query::outbox_bell);
+  BoundStatement registration = query::RegisterUser{.login = account.login,
+                                                    .email = account.email,
+                                                    .password_hash = std::move(password_hash),
+                                                    .locale = account.locale,
+                                                    .invite_code = account.invite_code,
+                                                    .access_hash = tokens.access.hash,
+                                                    .refresh_hash = tokens.refresh.hash,
+                                                    .terms = account_terms(settings),
+                                                    .mail = new_email_token(call.input)};
+  BoundStatement bell = query::OutboxBell{};
+  Result made = co_await call.database.query_and_notify(std::move(registration), std::move(bell));
   Row row = made.front();
-  const Settings& settings = services.settings();
   std::string warning = registration_warning(row, settings);
   Response response = session_response(tokens, settings);
   response.status = 201;
@@ -162,74 +171,79 @@ Task<Response> register_account(Services& services, Request& request) {
   co_return response;
 }
 
-Task<Response> log_in(Services& services, Request& request) {
-  Attempt attempt = read_attempt(request);
+Task<Response> log_in(OpenCall& call) {
+  const Settings& settings = call.input.settings;
+  Attempt attempt = read_attempt(call.input);
   // What is shed in a storm costs neither a question to the captcha's server nor one to Postgres.
-  services.passwords().refuse_when_full(PasswordQueue::brief);
-  co_await check_captcha(services, request, attempt.captcha_token);
-  Params asked;
-  asked.text(attempt.login).text(account_terms(services.settings()));
-  Result found = co_await services.query(request, query::login_begin, std::move(asked));
+  call.passwords.refuse_when_full(PasswordQueue::brief);
+  co_await check_captcha(call, attempt.captcha_token);
+  BoundStatement asked =
+      query::LoginBegin{.login = attempt.login, .terms = account_terms(settings)};
+  Result found = co_await call.database.query(std::move(asked));
   Row candidate = found.front();
-  co_await judge(services, candidate, attempt);
-  services.hash_login(request, candidate.text("name_key"));
+  co_await judge(call, candidate, attempt);
+  call.database.set_login_hmac(login_hmac(call.input.secret_box, candidate.text("name_key")));
   SessionTokens tokens;
-  Params params = finish_params(attempt, tokens, services.settings());
-  Result finished = co_await services.query(request, query::login_finish, std::move(params));
+  BoundStatement ending = login_end(attempt, tokens, settings);
+  Result finished = co_await call.database.query(std::move(ending));
   std::string_view outcome = finished.front().text("outcome");
   if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
   if (outcome == "risky") throw Error(ErrorCode::risk_rejected);
   if (outcome != "ok") throw Error(ErrorCode::auth_invalid_credentials);
-  co_return session_response(tokens, services.settings());
+  co_return session_response(tokens, settings);
 }
 
-Task<Response> refresh_session(Services& services, Request& request) {
-  std::string_view given = refresh_cookie_of(request);
+OneStatement refresh_session(const Input& input) {
+  std::string_view given = refresh_cookie_of(input.request());
   if (given.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
   SessionTokens tokens;
-  Params params;
-  params.bytes(sha256(given)).bytes(tokens.access.hash).bytes(tokens.refresh.hash);
-  params.text(account_terms(services.settings()));
-  Result rotated = co_await services.query(request, query::session_refresh, std::move(params));
-  std::string_view outcome = rotated.front().text("outcome");
-  if (outcome == "reused") throw refresh_denied(ErrorCode::auth_refresh_reused);
-  if (outcome != "ok") throw refresh_denied(ErrorCode::auth_invalid_token);
-  co_return session_response(tokens, services.settings());
+  const Settings& settings = input.settings;
+  return {query::SessionRefresh{.given_hash = sha256(given),
+                                .access_hash = tokens.access.hash,
+                                .refresh_hash = tokens.refresh.hash,
+                                .terms = account_terms(settings)},
+          [renewed = session_response(tokens, settings)](const Result& rotated) {
+            std::string_view outcome = rotated.front().text("outcome");
+            if (outcome == "reused") throw refresh_denied(ErrorCode::auth_refresh_reused);
+            if (outcome != "ok") throw refresh_denied(ErrorCode::auth_invalid_token);
+            return renewed;
+          }};
 }
 
-Task<Response> log_out(Services& services, Request& request) {
-  Query query(request);
-  bool is_all = query.boolean("all").value_or(false);
-  query.check();
-  Params params;
-  params.boolean(is_all);
-  Result ended = co_await services.query(request, query::session_end, std::move(params));
-  Response response = Response::ok();
-  response.add_header("Set-Cookie", cleared_refresh_cookie());
-  co_return response;
+OneStatement log_out(const Input& input) {
+  QueryFields fields = input.query();
+  bool is_all = fields.boolean("all").value_or(false);
+  fields.check();
+  return {query::SessionEnd{.is_all = is_all}, [](const Result&) {
+            Response response = Response::ok();
+            response.add_header("Set-Cookie", cleared_refresh_cookie());
+            return response;
+          }};
 }
 
-Task<Response> check_login(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+OneStatement check_login(const Input& input) {
+  Fields fields = input.body();
   std::string login = fields.required_text("login", login_text);
   fields.check();
-  Params params;
-  params.text(login).integer(services.settings().integer("limit.checks_per_minute"));
-  Result found = co_await services.query(request, query::login_exists, std::move(params));
-  bool exists = found.front().boolean("is_taken");
-  co_return Response::json_text(200, exists ? R"({"exists":true})" : R"({"exists":false})");
+  int64_t per_minute = input.settings.integer("limit.checks_per_minute");
+  return {query::LoginExists{.login = std::move(login), .limit_checks_per_minute = per_minute},
+          [](const Result& found) {
+            JsonWriter body;
+            body.begin_object().member("exists", found.front().boolean("is_taken")).end_object();
+            return Response::json_text(200, body.take());
+          }};
 }
 
-Task<Response> show_registration_mode(Services& services, Request&) {
+Task<Response> show_registration_mode(OpenCall& call) {
   JsonWriter body;
   body.begin_object();
-  body.member("mode", services.settings().text("auth.registration_mode"));
+  body.member("mode", call.input.settings.text("auth.registration_mode"));
   body.end_object();
   co_return Response::json_text(200, body.take());
 }
 
-Task<Response> show_captcha_config(Services& services, Request&) {
-  const Settings& settings = services.settings();
+Task<Response> show_captcha_config(OpenCall& call) {
+  const Settings& settings = call.input.settings;
   bool is_enabled = captcha_is_on(settings);
   JsonWriter body;
   body.begin_object();

@@ -5,11 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "fcgi/caller_database.h"
 #include "fcgi/captcha.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
+#include "fcgi/login_hmac.h"
 #include "fcgi/mailed_secret.h"
-#include "fcgi/services.h"
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
 #include "lib/crypto.h"
@@ -27,8 +28,9 @@ std::string new_code() {
   return fmt::format("{:06}", number % 1'000'000);
 }
 
-std::string code_hmac(const Services& services, std::string_view user_id, std::string_view code) {
-  std::string key = services.secret_box().derived_key("login code");
+std::string code_hmac(const SecretBox& secret_box, std::string_view user_id,
+                      std::string_view code) {
+  std::string key = secret_box.derived_key("login code");
   return hmac_sha256(key, fmt::format("{}|{}", user_id, code));
 }
 
@@ -71,56 +73,68 @@ std::string guess_limits(const Settings& settings) {
 }
 
 // A new code of this user, or of nobody, as the SQL function takes it.
-std::string new_code_json(const Services& services, const Row& subject) {
+std::string new_code_json(const Input& input, std::string_view user_id) {
   std::string code = new_code();
-  std::string hmac = code_hmac(services, subject.text("subject_id"), code);
   JsonWriter json;
-  json.begin_object().member("hmac", to_hex(hmac));
-  json.member("seconds", services.settings().integer("auth.otp_seconds"));
-  json.member_raw("secret", mailed_secret(services, subject.text("secret_id"), "code", code));
+  json.begin_object().member("hmac", to_hex(code_hmac(input.secret_box, user_id, code)));
+  json.member("seconds", input.settings.integer("auth.otp_seconds"));
+  json.member_raw("secret", mailed_secret(input.secret_box, "code", code));
   return json.end_object().take();
+}
+
+BoundStatement new_code_sending(const Input& input, std::string email, std::string_view user_id) {
+  return query::LoginCodeSend{.email = std::move(email),
+                              .subject_id = user_id,
+                              .otp = new_code_json(input, user_id),
+                              .limits = send_limits(input.settings)};
+}
+
+BoundStatement code_verification(const Settings& settings, std::string email, std::string hmac,
+                                 const SessionTokens& tokens) {
+  return query::LoginCodeVerify{.email = std::move(email),
+                                .hmac = std::move(hmac),
+                                .limits = guess_limits(settings),
+                                .access_hash = tokens.access.hash,
+                                .refresh_hash = tokens.refresh.hash,
+                                .terms = account_terms(settings)};
 }
 
 }  // namespace
 
-Task<Response> send_login_code(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> send_login_code(OpenCall& call) {
+  Fields fields = call.input.body();
   std::string email = read_email(fields);
   std::optional<std::string> captcha_token = read_captcha_token(fields);
   fields.check();
-  co_await check_captcha(services, request, std::move(captcha_token));
-  Params asked;
-  asked.text(email);
-  Result found = co_await services.query(request, query::login_code_subject, std::move(asked));
-  Row subject = found.front();
-  Params params;
-  params.text(email).text(subject.text("subject_id")).text(new_code_json(services, subject));
-  params.text(send_limits(services.settings()));
-  co_await services.query_then_ring(request, query::login_code_send, std::move(params),
-                                    query::outbox_bell);
+  co_await check_captcha(call, std::move(captcha_token));
+  BoundStatement asked = query::LoginCodeSubject{.email = email};
+  Result found = co_await call.database.query(std::move(asked));
+  BoundStatement sending =
+      new_code_sending(call.input, std::move(email), found.front().text("subject_id"));
+  BoundStatement bell = query::OutboxBell{};
+  co_await call.database.query_and_notify(std::move(sending), std::move(bell));
   co_return Response::no_content();
 }
 
-Task<Response> verify_login_code(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> verify_login_code(OpenCall& call) {
+  Fields fields = call.input.body();
   std::string email = read_email(fields);
   std::string code = read_code(fields);
   fields.check();
-  Params asked;
-  asked.text(email);
-  Result found = co_await services.query(request, query::login_code_subject, std::move(asked));
-  services.hash_login(request, found.front().text("name_key"));
+  BoundStatement asked = query::LoginCodeSubject{.email = email};
+  Result found = co_await call.database.query(std::move(asked));
+  Row subject = found.front();
+  const SecretBox& secret_box = call.input.secret_box;
+  call.database.set_login_hmac(login_hmac(secret_box, subject.text("name_key")));
   SessionTokens tokens;
-  const Settings& settings = services.settings();
-  Params params;
-  params.text(email).bytes(code_hmac(services, found.front().text("subject_id"), code));
-  params.text(guess_limits(settings));
-  params.bytes(tokens.access.hash).bytes(tokens.refresh.hash).text(account_terms(settings));
-  Result verified = co_await services.query(request, query::login_code_verify, std::move(params));
+  std::string hmac = code_hmac(secret_box, subject.text("subject_id"), code);
+  BoundStatement verification =
+      code_verification(call.input.settings, std::move(email), std::move(hmac), tokens);
+  Result verified = co_await call.database.query(std::move(verification));
   std::string_view outcome = verified.front().text("outcome");
   if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
   if (outcome != "ok") throw Error(ErrorCode::auth_otp_invalid);
-  co_return session_response(tokens, services.settings());
+  co_return session_response(tokens, call.input.settings);
 }
 
 }  // namespace hostler

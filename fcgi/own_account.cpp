@@ -3,11 +3,10 @@
 #include <optional>
 #include <utility>
 
+#include "fcgi/caller_database.h"
 #include "fcgi/handlers.h"
 #include "fcgi/input.h"
-#include "fcgi/one_statement.h"
 #include "fcgi/own_password.h"
-#include "fcgi/services.h"
 #include "fcgi/session_answer.h"
 #include "lib/account_rules.h"
 #include "queries/me.h"
@@ -18,13 +17,14 @@ namespace hostler {
 namespace {
 
 constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
+
 }  // namespace
 
-Task<Response> change_password(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> change_password(Call& call) {
+  Fields fields = call.input.body();
   std::optional<std::string> current = fields.optional_text("current_password", given_password);
   std::string wanted = fields.required_text("new_password", any_text);
-  OwnAccount account = co_await load_own_account(services, request);
+  OwnAccount account = co_await load_own_account(call);
   if (!current && !account.may_forget) {
     fields.fault("current_password", "required",
                  "is required, unless a mailed code began this session a moment ago");
@@ -36,55 +36,53 @@ Task<Response> change_password(Services& services, Request& request) {
   fields.check();
   std::optional<std::string> checked_hash;
   if (current) {
-    co_await check_own_password(services, request, *current, account.stored_hash,
-                                "auth.password_changed");
+    co_await check_own_password(call, *current, account.stored_hash, "auth.password_changed");
     checked_hash = account.stored_hash;
   }
-  std::string new_hash = co_await services.passwords().hash(std::move(wanted));
-  Params params;
-  params.text_or_null(checked_hash).text(new_hash).text(account_terms(services.settings()));
-  co_await services.query_then_ring(request, query::own_password_set, std::move(params),
-                                    query::outbox_bell);
+  std::string new_hash = co_await call.passwords.hash(std::move(wanted));
+  BoundStatement change = query::OwnPasswordSet{.own_hash = checked_hash,
+                                                .new_hash = std::move(new_hash),
+                                                .terms = account_terms(call.input.settings)};
+  BoundStatement bell = query::OutboxBell{};
+  co_await call.database.query_and_notify(std::move(change), std::move(bell));
   co_return Response::no_content();
 }
 
-Task<Response> delete_me(Services& services, Request& request) {
-  Fields fields = Fields::of_body(request);
+Task<Response> delete_me(Call& call) {
+  Fields fields = call.input.body();
   std::string current = fields.required_text("current_password", given_password);
   fields.check();
-  OwnAccount account = co_await load_own_account(services, request);
-  co_await check_own_password(services, request, std::move(current), account.stored_hash,
-                              "users.delete_self");
-  Params params;
-  params.text(account.stored_hash);
-  Result gone = co_await services.query(request, query::me_delete, std::move(params));
-  services.ring(request, query::run_control_bell, Params().text(gone.front().text("stopped")));
+  OwnAccount account = co_await load_own_account(call);
+  co_await check_own_password(call, std::move(current), account.stored_hash, "users.delete_self");
+  BoundStatement deletion = query::MeDelete{.own_hash = account.stored_hash};
+  Result gone = co_await call.database.query(std::move(deletion));
+  param::Uuids stopped = param::Uuids::as_written(gone.front().text("stopped"));
+  call.database.notify(query::RunControlBell{.run_ids = std::move(stopped)});
   Response response = Response::no_content();
   response.add_header("Set-Cookie", cleared_refresh_cookie());
   co_return response;
 }
 
-Task<Response> list_sessions(Services& services, Request& request) {
-  return list_page(services, request, query::session_page);
+OneStatement list_sessions(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::SessionPage{.limit = page.limit, .before = page.before});
 }
 
-Task<Response> revoke_session(Services& services, Request& request) {
-  Params params;
-  params.text(request.path_value("session_id"));
-  co_await services.query(request, query::session_revoke, std::move(params));
-  co_return Response::no_content();
+OneStatement revoke_session(const Input& input) {
+  return OneStatement::no_content(
+      query::SessionRevoke{.session_id = input.path_value("session_id")});
 }
 
-Task<Response> show_own_invite_code(Services& services, Request& request) {
-  return one_row(services, request, query::invite_code_own);
+OneStatement show_own_invite_code(const Input&) {
+  return OneStatement::row(query::InviteCodeOwn{});
 }
 
-Task<Response> reset_own_invite_code(Services& services, Request& request) {
-  Params params;
-  params.integer(services.settings().integer("invite.default_max_uses"));
-  params.integer(services.settings().integer("invite.reset_seconds"));
-  Result made = co_await services.query(request, query::invite_code_reset, std::move(params));
-  co_return Response::json_row(201, std::move(made));
+OneStatement reset_own_invite_code(const Input& input) {
+  const Settings& settings = input.settings;
+  return OneStatement::row(
+      query::InviteCodeReset{.invite_default_max_uses = settings.integer("invite.default_max_uses"),
+                             .invite_reset_seconds = settings.integer("invite.reset_seconds")},
+      201);
 }
 
 }  // namespace hostler

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "fcgi/caller_database.h"
 #include "fcgi/session_answer.h"
 #include "lib/error.h"
 #include "lib/password.h"
@@ -10,10 +11,9 @@
 
 namespace hostler {
 
-Task<OwnAccount> load_own_account(Services& services, Request& request) {
-  Params params;
-  params.text(account_terms(services.settings()));
-  Result found = co_await services.query(request, query::own_password_begin, std::move(params));
+Task<OwnAccount> load_own_account(Call& call) {
+  BoundStatement asked = query::OwnPasswordBegin{.terms = account_terms(call.input.settings)};
+  Result found = co_await call.database.query(std::move(asked));
   Row row = found.front();
   OwnAccount account;
   account.stored_hash = row.text("stored_hash");
@@ -23,14 +23,14 @@ Task<OwnAccount> load_own_account(Services& services, Request& request) {
   co_return account;
 }
 
-Task<void> check_own_password(Services& services, Request& request, std::string given,
-                              std::string stored_hash, std::string_view action) {
-  PasswordCheck check = co_await services.passwords().check(
-      std::move(given), std::move(stored_hash), PasswordQueue::patient);
+Task<void> check_own_password(Call& call, std::string given, std::string stored_hash,
+                              std::string_view action) {
+  PasswordCheck check = co_await call.passwords.check(std::move(given), std::move(stored_hash),
+                                                      PasswordQueue::patient);
   if (check.matches) co_return;
-  Params params;
-  params.text(action).text(account_terms(services.settings()));
-  co_await services.query(request, query::own_password_refused, std::move(params));
+  BoundStatement refusal =
+      query::OwnPasswordRefused{.action = action, .terms = account_terms(call.input.settings)};
+  co_await call.database.query(std::move(refusal));
   throw Error(ErrorCode::auth_wrong_password);
 }
 

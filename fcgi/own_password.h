@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "fcgi/handler.h"
 #include "fcgi/input.h"
-#include "fcgi/services.h"
 #include "lib/loop/task.h"
 
 namespace hostler {
@@ -22,11 +22,11 @@ struct OwnAccount {
 };
 
 // Throws auth.rate_limited after too many wrong passwords.
-Task<OwnAccount> load_own_account(Services& services, Request& request);
+Task<OwnAccount> load_own_account(Call& call);
 
 // Throws auth.wrong_password; each such guess counts as a failed login does, and is told to the
 // audit log under the action.
-Task<void> check_own_password(Services& services, Request& request, std::string given,
-                              std::string stored_hash, std::string_view action);
+Task<void> check_own_password(Call& call, std::string given, std::string stored_hash,
+                              std::string_view action);
 
 }  // namespace hostler
