@@ -73,15 +73,6 @@ std::optional<std::string> read_password(bool from_stdin) {
   return password;
 }
 
-// What registration gives; no mode and no code stop an operator.
-std::string registration_terms(const Settings& settings) {
-  JsonWriter terms;
-  terms.begin_object().member("registration_mode", "open");
-  terms.member("initial_grant", settings.integer("credit.initial_grant"));
-  terms.member("invite_max_uses", settings.integer("invite.default_max_uses")).end_object();
-  return terms.take();
-}
-
 int print_user(const std::string& user_id, const std::string& login, std::string_view what_now,
                bool as_json) {
   JsonWriter json;
@@ -92,21 +83,22 @@ int print_user(const std::string& user_id, const std::string& login, std::string
 constexpr std::string_view administrator = "a platform administrator";
 
 // login: a login, username or mail address. Throws users_not_found, users_last_admin.
-int change_admin(const CommandCall& call, const Statement& change, const std::string& login,
+int change_admin(const CommandCall& call, const BoundStatement& change, const std::string& login,
                  std::string_view what_now) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl admin");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result changed = owner.session->run(change, Params().text(login));
+  Result changed = owner.session->run(change);
   return print_user(std::string(changed.text()), login, what_now, call.as_json);
 }
 
+// Change: query::AdminPromote or query::AdminDemote.
+template <class Change>
 void add_change_command(CommandLine& line, CLI::App& topic, const std::string& name,
-                        const std::string& sentence, const Statement& change,
-                        std::string_view what_now) {
+                        const std::string& sentence, std::string_view what_now) {
   auto login = std::make_shared<std::string>();
   CLI::App& command =
-      line.command(topic, name, sentence, [login, &change, what_now](const CommandCall& call) {
-        return change_admin(call, change, *login, what_now);
+      line.command(topic, name, sentence, [login, what_now](const CommandCall& call) {
+        return change_admin(call, Change{.login = *login}, *login, what_now);
       });
   command.add_option("LOGIN", *login, "login, username or mail address")->required();
 }
@@ -126,14 +118,17 @@ int create_user(const Settings& settings, const NewUser& user) {
   if (!hashed) return fail(exit_try_again, "no memory to hash the password");
   OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl user");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result stored = owner.session->run(query::settings_all);
+  Result stored = owner.session->run(query::SettingsAll{});
   Settings in_force = settings_with_stored(settings, stored, nullptr);
   owner.session->begin();
   Result made = owner.session->run(
-      query::admin_register,
-      Params().text(login).text(user.email).text(*hashed).text(registration_terms(in_force)));
+      query::AdminRegister{.login = login,
+                           .email = user.email,
+                           .password_hash = *hashed,
+                           .credit_initial_grant = in_force.integer("credit.initial_grant"),
+                           .invite_default_max_uses = in_force.integer("invite.default_max_uses")});
   std::string user_id(made.text());
-  if (user.is_admin) owner.session->run(query::admin_promote, Params().text(login));
+  if (user.is_admin) owner.session->run(query::AdminPromote{.login = login});
   owner.session->commit();
   return print_user(user_id, login, user.is_admin ? administrator : "a user", user.as_json);
 }
@@ -155,10 +150,11 @@ void add_create_command(CommandLine& line, CLI::App& topic, const std::string& s
 void add_admin_commands(CommandLine& line) {
   CLI::App& admin = line.topic("admin", "make platform administrators");
   add_create_command(line, admin, "a new user, who is administrator", true);
-  add_change_command(line, admin, "promote", "make a user administrator", query::admin_promote,
-                     administrator);
-  add_change_command(line, admin, "demote", "make an administrator a user like others",
-                     query::admin_demote, "no platform administrator");
+  add_change_command<query::AdminPromote>(line, admin, "promote", "make a user administrator",
+                                          administrator);
+  add_change_command<query::AdminDemote>(line, admin, "demote",
+                                         "make an administrator a user like others",
+                                         "no platform administrator");
 }
 
 }  // namespace hostler

@@ -72,7 +72,7 @@ int back_up(const CommandCall& call, const std::string& file) {
   umask(077);  // it holds everybody's data
   DbSession& session = *owner.session;
   session.begin();
-  Result facts = session.run(query::backup_facts);
+  Result facts = session.run(query::BackupFacts{});
   std::string snapshot(facts.front().text("snapshot"));
   std::string unfinished = file + ".part";
   ToolRun run = run_tool({"pg_dump", "--dbname=" + url, "--role=hostler_owner", "--format=custom",
@@ -112,7 +112,7 @@ int restore(const CommandCall& call, const std::string& file) {
   {
     OwnerSession owner = open_as_owner(url, "hostlerctl restore");
     if (!owner.session) return fail(exit_bad_input, owner.refusal);
-    if (owner.session->run(query::table_count).front().integer("count") != 0) {
+    if (owner.session->run(query::TableCount{}).front().integer("count") != 0) {
       return fail(exit_bad_input,
                   "the database is not empty; make another one with hostlerctl setup-database "
                   "--database NAME and name it in database.url");
@@ -126,7 +126,7 @@ int restore(const CommandCall& call, const std::string& file) {
   OwnerSession owner = open_as_owner(url, "hostlerctl restore");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
-  Result facts = owner.session->run(query::backup_facts);
+  Result facts = owner.session->run(query::BackupFacts{});
   owner.session->rollback();
   for (const char* name : counted) {
     int64_t found = facts.front().integer(name);

@@ -61,7 +61,7 @@ std::optional<SecretBox> look_at_key_file(const Settings& settings, Rounds& roun
 }
 
 void look_at_gateway(const Settings& in_force, DbSession& session, Rounds& rounds) {
-  Result shut = session.run(query::doctor_orgs_shut);
+  Result shut = session.run(query::DoctorOrgsShut{});
   std::vector<std::string> doubts = gateway_doubts(in_force, shut.front().integer("orgs"));
   for (std::string& doubt : doubts) rounds.warn("gateway", std::move(doubt));
   if (doubts.empty()) rounds.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
@@ -131,14 +131,14 @@ void look_at_database(const Settings& settings, const std::optional<SecretBox>& 
     return;
   }
   DbSession& session = *owner.session;
-  Result facts = session.run(query::doctor_database);
+  Result facts = session.run(query::DoctorDatabase{});
   const Row& row = facts.front();
   look_at_postgres(row, rounds);
   if (box && row.integer("key_version") > box->newest_version()) {
     rounds.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
                                         row.integer("key_version"), box->newest_version()));
   }
-  Settings in_force = settings_with_stored(settings, session.run(query::settings_all), nullptr);
+  Settings in_force = settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
   look_at_gateway(in_force, session, rounds);
   look_at_work(row, rounds);
   look_at_mail(in_force, box ? &*box : nullptr, session, rounds);

@@ -39,7 +39,7 @@ MailOutcome outcome_of(const MailServer& server, const std::string& ca_file) {
 
 void look_at_mail(const Settings& in_force, const SecretBox* box, DbSession& session,
                   Rounds& rounds) {
-  Result stored = session.run(query::email_config_load);
+  Result stored = session.run(query::EmailConfigLoad{});
   if (box == nullptr && !stored.empty()) return;  // the key file is a finding already
   MailSettings mail =
       box == nullptr ? mail_settings(in_force) : mail_settings(in_force, stored, *box);

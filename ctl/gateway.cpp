@@ -62,7 +62,7 @@ struct IpRulesOrder {
 int list_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result rules = owner.session->run(query::operator_ip_rules, Params().text(order.org));
+  Result rules = owner.session->run(query::OperatorIpRules{.org_name = order.org});
   std::string lines;
   JsonWriter json;
   json.begin_array();
@@ -85,10 +85,10 @@ int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   }
   OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Params params;
-  params.text(order.org);
-  order.is_all ? params.null() : params.text(order.rule_id);
-  Result removed = owner.session->run(query::operator_ip_rules_remove, params);
+  std::optional<std::string> rule_id;
+  if (!order.is_all) rule_id = order.rule_id;
+  Result removed =
+      owner.session->run(query::OperatorIpRulesRemove{.org_name = order.org, .rule_id = rule_id});
   std::string count(removed.text());
   return answer(call.as_json, fmt::format("{{\"removed\":{}}}", count),
                 fmt::format("{} of the organization's rules removed\n", count));
@@ -97,14 +97,14 @@ int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
 int show_gateway(const CommandCall& call) {
   OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result stored = owner.session->run(query::settings_all);
+  Result stored = owner.session->run(query::SettingsAll{});
   return print_gateway(settings_with_stored(call.settings(), stored, nullptr), call.as_json);
 }
 
 int reset_gateway(const CommandCall& call) {
   OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  owner.session->run(query::operator_gateway_reset);
+  owner.session->run(query::OperatorGatewayReset{});
   return print_gateway(call.settings(), call.as_json);
 }
 

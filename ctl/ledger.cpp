@@ -44,11 +44,13 @@ int verify_ledger(const CommandCall& call) {
   int64_t accounts = 0;
   std::string after = first_id;
   while (after != last_id) {
-    Result page = owner.session->run(query::ledger_page, Params().text(after).integer(page_rows));
+    Result page =
+        owner.session->run(query::LedgerPage{.after_org_id = after, .rows_max = page_rows});
     const Row& found = page.front();
     // The last look goes past the last account: nothing may be there.
     std::string last(found.is_null("last_org_id") ? last_id : found.text("last_org_id"));
-    Result fault = owner.session->run(query::ledger_fault, Params().text(after).text(last));
+    Result fault =
+        owner.session->run(query::LedgerFault{.after_org_id = after, .last_org_id = last});
     if (!fault.empty()) return print_fault(fault.front(), call.as_json);
     transactions += found.integer("transactions");
     accounts += found.integer("accounts");
@@ -74,10 +76,9 @@ int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) 
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl credits");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
-  owner.session->run(query::operator_enter);
-  Params params;
-  params.text(adjustment.org_id).integer(adjustment.amount).text_or_null(adjustment.note);
-  Result adjusted = owner.session->run(query::credit_adjust, params);
+  owner.session->run(query::OperatorEnter{});
+  Result adjusted = owner.session->run(query::CreditAdjust{
+      .org_id = adjustment.org_id, .amount = adjustment.amount, .note = adjustment.note});
   std::string account(adjusted.text());
   owner.session->commit();
   std::optional<Json> shown = parse_json_or_nothing(account);

@@ -47,16 +47,16 @@ struct Plan {
 };
 
 void wait_for_turn(DbSession& session) {
-  if (session.run(query::migrate_try_lock).front().boolean("is_mine")) return;
+  if (session.run(query::MigrateTryLock{}).front().boolean("is_mine")) return;
   tell("Waiting for another hostlerctl migrate of this database to end.");
-  session.run(query::migrate_lock);
+  session.run(query::MigrateLock{});
 }
 
 Found look(DbSession& session) {
   Found found;
-  Result tables = session.run(query::schema_tables);
+  Result tables = session.run(query::SchemaTables{});
   if (!tables.front().boolean("has_migrations")) return found;
-  Result rows = session.run(query::migrations_applied);
+  Result rows = session.run(query::MigrationsApplied{});
   for (int i = 0; i < rows.size(); ++i) {
     found.applied.push_back({std::string(rows[i].text("version")),
                              std::string(rows[i].text("name")), rows[i].bytes("checksum"),
@@ -64,7 +64,7 @@ Found look(DbSession& session) {
   }
   found.is_preview = !tables.front().boolean("has_functions");
   if (!found.is_preview) {
-    Result functions = session.run(query::schema_functions_checksum);
+    Result functions = session.run(query::SchemaFunctionsChecksum{});
     if (!functions.empty()) found.functions_checksum = functions.front().bytes("checksum");
   }
   return found;
@@ -166,17 +166,16 @@ int print_missing(const Schema& schema, const Plan& plan, bool as_json) {
 }
 
 void record(DbSession& session, const Migration& migration) {
-  session.run(query::migration_record, Params()
-                                           .text(migration.version)
-                                           .text(migration.name)
-                                           .bytes(migration.checksum)
-                                           .text(migration.compatible_from));
+  session.run(query::MigrationRecord{.version = migration.version,
+                                     .name = migration.name,
+                                     .checksum = migration.checksum,
+                                     .compatible_from = migration.compatible_from});
 }
 
 void replace_functions(DbSession& session, const std::string& functions,
                        const std::string& checksum) {
   session.run_text(functions);
-  session.run(query::schema_functions_record, Params().bytes(checksum));
+  session.run(query::SchemaFunctionsRecord{.checksum = checksum});
 }
 
 // Says each step before it begins: a failure is then told under its name. The transaction of one
@@ -188,7 +187,7 @@ class Steps {
     fmt::print(out_, "{}  {} … ", version, name);
     std::fflush(stdout);
     session_.begin();
-    session_.run(query::migration_limits);
+    session_.run(query::MigrationLimits{});
   }
   void commit() {
     session_.commit();
@@ -211,7 +210,7 @@ int apply(DbSession& session, const Schema& schema, const Plan& plan, const std:
     session.run_text(whole_schema(schema));
     // What led here is part of it: later programs ask which versions this one is compatible with.
     for (const Migration& migration : schema.migrations) record(session, migration);
-    session.run(query::schema_functions_record, Params().bytes(checksum));
+    session.run(query::SchemaFunctionsRecord{.checksum = checksum});
     steps.commit();
     json.text(schema.version);
   }

@@ -30,7 +30,7 @@ std::string plan_text(const Json& plan) {
 int list_plans(const CommandCall& call) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl plan");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result found = owner.session->run(query::operator_plans);
+  Result found = owner.session->run(query::OperatorPlans{});
   std::string list(found.text());
   if (call.as_json) return answer(true, list, "");
   std::optional<Json> plans = parse_json_or_nothing(list);
@@ -43,8 +43,8 @@ int set_flag(const CommandCall& call, const std::string& key, bool value) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl flag");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
-  owner.session->run(query::operator_enter);
-  Result set = owner.session->run(query::feature_flag_update, Params().text(key).boolean(value));
+  owner.session->run(query::OperatorEnter{});
+  Result set = owner.session->run(query::FeatureFlagUpdate{.key = key, .default_value = value});
   std::string flag(set.text());
   owner.session->commit();
   return answer(call.as_json, flag, fmt::format("{} is {}\n", key, value));

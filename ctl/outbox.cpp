@@ -2,6 +2,7 @@
 #include "ctl/outbox.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -18,14 +19,8 @@ namespace {
 constexpr const char* columns[] = {"id",          "kind",       "status",          "what",
                                    "destination", "created_at", "next_attempt_at", "last_error"};
 
-Params text_or_none(const std::string& text) {
-  Params params;
-  if (text.empty()) {
-    params.null();
-  } else {
-    params.text(text);
-  }
-  return params;
+std::optional<std::string> text_or_none(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
 }
 
 std::string json_of(const Result& rows) {
@@ -73,14 +68,9 @@ struct OutboxFilter {
 int list_outbox(const CommandCall& call, const OutboxFilter& filter) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Params params = text_or_none(filter.status);
-  if (filter.kind.empty()) {
-    params.null();
-  } else {
-    params.text(filter.kind);
-  }
-  params.integer(filter.limit);
-  Result rows = owner.session->run(query::outbox_list, params);
+  Result rows = owner.session->run(query::OutboxList{.status = text_or_none(filter.status),
+                                                     .kind = text_or_none(filter.kind),
+                                                     .limit = filter.limit});
   return answer(call.as_json, json_of(rows), lines_of(rows));
 }
 
@@ -89,12 +79,12 @@ int retry_outbox(const CommandCall& call, const std::string& id, bool all_failed
   if (!id.empty() && !is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result done = owner.session->run(query::outbox_retry, text_or_none(id));
+  Result done = owner.session->run(query::OutboxRetry{.message_id = text_or_none(id)});
   int64_t count = done.front().integer("retried");
   if (count == 0 && !id.empty()) {
     return fail(exit_bad_input, "there is no such message, or it is delivered or under way");
   }
-  owner.session->run(query::outbox_bell);
+  owner.session->run(query::OutboxBell{});
   return answer(call.as_json, fmt::format("{{\"retried\":{}}}", count),
                 fmt::format("{} due now\n", count));
 }
@@ -103,7 +93,7 @@ int drop_outbox(const CommandCall& call, const std::string& id) {
   if (!is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result done = owner.session->run(query::outbox_drop, Params().text(id));
+  Result done = owner.session->run(query::OutboxDrop{.message_id = id});
   if (done.front().integer("dropped") == 0) {
     return fail(exit_bad_input, "there is no such message, or it is delivered");
   }

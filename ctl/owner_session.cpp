@@ -12,7 +12,7 @@ namespace hostler {
 OwnerSession open_as_owner(const std::string& database_url, const std::string& application_name) {
   OwnerSession owner;
   DbSession session(database_url, application_name);
-  Result facts = session.run(query::owner_facts);
+  Result facts = session.run(query::OwnerFacts{});
   if (!facts.front().boolean("role_exists")) {
     owner.refusal = "the role hostler_owner does not exist; run hostlerctl setup-database first";
   } else if (!facts.front().boolean("may_become")) {
@@ -21,7 +21,7 @@ OwnerSession open_as_owner(const std::string& database_url, const std::string& a
         "member: GRANT hostler_owner TO …",
         facts.front().text("session_role"));
   } else {
-    session.run(query::become_owner);
+    session.run(query::BecomeOwner{});
     owner.session.emplace(std::move(session));
   }
   return owner;
@@ -30,11 +30,10 @@ OwnerSession open_as_owner(const std::string& database_url, const std::string& a
 OwnerSession open_migrated(const std::string& database_url, const std::string& application_name) {
   OwnerSession owner = open_as_owner(database_url, application_name);
   if (!owner.session) return owner;
-  bool is_migrated = owner.session->run(query::schema_tables).front().boolean("has_migrations");
+  bool is_migrated = owner.session->run(query::SchemaTables{}).front().boolean("has_migrations");
   std::string version;
   if (is_migrated) {
-    Result found =
-        owner.session->run(query::schema_version, Params().text(schema_version_expected));
+    Result found = owner.session->run(query::SchemaVersion{.version = schema_version_expected});
     if (found.front().boolean("fits")) return owner;
     version = found.text();
   }

@@ -80,12 +80,12 @@ class Tail {
   Round take_round() {
     DbSession& session = *owner_.session;
     std::optional<Result> run =
-        session.run_unless_lost(query::operator_run, Params().text(options_.run_id));
+        session.run_unless_lost(query::OperatorRun{.run_id = options_.run_id});
     if (!run) return Round::lost;
     if (run->empty()) throw Error(ErrorCode::runs_not_found);
     Row row = run->front();
     say_status(row);
-    std::optional<Result> page = session.run_unless_lost(query::event_pages, page_after());
+    std::optional<Result> page = session.run_unless_lost(page_after());
     if (!page) return Round::lost;
     for (int i = 0; i < page->size(); ++i) print_event((*page)[i]);
     std::fflush(stdout);
@@ -96,11 +96,11 @@ class Tail {
     return Round::over;
   }
 
-  Params page_after() const {
-    Params params;
-    params.text("{" + options_.run_id + "}").text(fmt::format("{{{}}}", seq_));
-    params.integer(page_rows).integer(page_bytes);
-    return params;
+  BoundStatement page_after() const {
+    return query::EventPages{.run_ids = std::vector{options_.run_id},
+                             .afters = std::vector{seq_},
+                             .rows_max = page_rows,
+                             .bytes_max = page_bytes};
   }
 
   // What a client is not told: on the error output, for people.

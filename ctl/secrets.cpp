@@ -42,8 +42,8 @@ KeyFileChange choose_key(DbSession& session, const std::string& path, const KeyR
                          Rotated& rotated) {
   SecretBox box = std::get<SecretBox>(SecretBox::load(path));
   if (prepared_version(path) > 0) return use_prepared_key(path);
-  Result older = session.run(query::secrets_to_rewrap,
-                             Params().integer(box.newest_version()).text(nil_id).integer(1));
+  Result older = session.run(
+      query::SecretsToRewrap{.key_version = box.newest_version(), .after_id = nil_id, .limit = 1});
   if (!older.empty()) return {"", box.newest_version()};  // broken off
   if (path == packaged_key_file && !rotation.is_now) {
     return {
@@ -60,8 +60,8 @@ KeyFileChange choose_key(DbSession& session, const std::string& path, const KeyR
 // One transaction. Moves after behind the batch; false when there was none.
 bool rewrap_batch(DbSession& session, const SecretBox& box, int64_t limit, std::string& after,
                   Rotated& rotated) {
-  Result found = session.run(query::secrets_to_rewrap,
-                             Params().integer(rotated.version).text(after).integer(limit));
+  Result found = session.run(
+      query::SecretsToRewrap{.key_version = rotated.version, .after_id = after, .limit = limit});
   if (found.empty()) return false;
   JsonWriter json;
   json.begin_array();
@@ -83,7 +83,7 @@ bool rewrap_batch(DbSession& session, const SecretBox& box, int64_t limit, std::
   json.end_array();
   if (sent == 0) return true;
   Result done =
-      session.run(query::secrets_rewrap, Params().integer(rotated.version).text(json.take()));
+      session.run(query::SecretsRewrap{.key_version = rotated.version, .wrapped = json.take()});
   rotated.rewrapped += done.front().integer("rewrapped");
   return true;
 }
@@ -136,7 +136,7 @@ int rotate(const CommandCall& call, const KeyRotation& rotation) {
   }
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl secret");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  if (!owner.session->run(query::secrets_lock).front().boolean("is_ours")) {
+  if (!owner.session->run(query::SecretsLock{}).front().boolean("is_ours")) {
     return fail(exit_try_again, "another rotation is under way");
   }
   if (rotation.only_prepares) return prepare(path, call.as_json);

@@ -22,20 +22,20 @@ struct Account {
 };
 
 void make_operator(DbSession& cluster, const std::string& role, Account& account) {
-  Result text = cluster.run(query::setup_operator_text, Params().text(role));
+  Result text = cluster.run(query::SetupOperatorText{.role = role});
   if (text.empty()) return;
   cluster.run_text(std::string(text.text()));
   account.lines += fmt::format("role {} may act as hostler_owner\n", role);
 }
 
 int make_ready(DbSession& cluster, const SetupDatabase& options, Account& account) {
-  cluster.run(query::setup_lock);
-  cluster.run(query::setup_roles);
+  cluster.run(query::SetupLock{});
+  cluster.run(query::SetupRoles{});
   if (!options.operator_role.empty()) make_operator(cluster, options.operator_role, account);
-  Result found = cluster.run(query::database_encoding, Params().text(options.database));
+  Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
   account.made_database = found.empty();
   if (found.empty()) {
-    Result text = cluster.run(query::create_database_text, Params().text(options.database));
+    Result text = cluster.run(query::CreateDatabaseText{.name = options.database});
     cluster.run_text(std::string(text.text()));
     account.lines += fmt::format("database {} made\n", options.database);
   } else if (found.text() != "UTF8") {
@@ -44,18 +44,18 @@ int make_ready(DbSession& cluster, const SetupDatabase& options, Account& accoun
                             options.database, found.text()));
   }
   DbSession inside(options.superuser_url, "hostlerctl setup-database", options.database);
-  inside.run(query::setup_database);
+  inside.run(query::SetupDatabase{});
   account.lines += fmt::format("database {} is ready for hostlerctl migrate\n", options.database);
   return exit_ok;
 }
 
 // Returns whether there is a database that migrate could look at.
 bool tell_what_is_missing(DbSession& cluster, const SetupDatabase& options, Account& account) {
-  Result roles = cluster.run(query::setup_missing_roles);
+  Result roles = cluster.run(query::SetupMissingRoles{});
   for (int i = 0; i < roles.size(); ++i) {
     account.lines += fmt::format("role {} would be made\n", roles[i].text("name"));
   }
-  Result found = cluster.run(query::database_encoding, Params().text(options.database));
+  Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
   account.lines += fmt::format("database {} {}\n", options.database,
                                found.empty() ? "would be made" : "is there");
   return !found.empty() && roles.empty();

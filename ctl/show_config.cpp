@@ -37,7 +37,7 @@ InForce settings_in_force(const CommandCall& call) {
     tell("hostlerctl: what administrators stored is missing here: " + *why_not);
     return in_force;
   }
-  Result stored = owner.session->run(query::settings_all);
+  Result stored = owner.session->run(query::SettingsAll{});
   in_force.settings = settings_with_stored(call.settings(), stored, nullptr);
   for (int i = 0; i < stored.size(); ++i) {
     size_t index = find_setting(stored[i].text("key"));

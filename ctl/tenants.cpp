@@ -57,13 +57,10 @@ int revoke_api_key(const CommandCall& call, const KeyToRevoke& key) {
   }
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Params params;
-  if (hash) {
-    params.null().bytes(*hash);
-  } else {
-    params.text(key.id).null();
-  }
-  Result revoked = owner.session->run(query::operator_api_key_revoke, params);
+  std::optional<std::string> key_id;
+  if (!hash) key_id = key.id;
+  Result revoked =
+      owner.session->run(query::OperatorApiKeyRevoke{.key_id = key_id, .key_hash = hash});
   Row row = revoked.front();
   JsonWriter json;
   json.begin_object().member("id", row.text("id")).member("login", row.text("login")).end_object();
@@ -76,7 +73,8 @@ int revoke_api_key(const CommandCall& call, const KeyToRevoke& key) {
 int list_orgs(const CommandCall& call, int most) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result orgs = owner.session->run(query::operator_org_list, Params().integer(most).null());
+  Result orgs =
+      owner.session->run(query::OperatorOrgList{.limit = most, .id_or_slug = std::nullopt});
   std::string lines;
   JsonWriter json;
   json.begin_array();
@@ -94,10 +92,10 @@ int list_orgs(const CommandCall& call, int most) {
 int show_org(const CommandCall& call, const std::string& id_or_slug) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result found = owner.session->run(query::operator_org_list, Params().integer(1).text(id_or_slug));
+  Result found = owner.session->run(query::OperatorOrgList{.limit = 1, .id_or_slug = id_or_slug});
   if (found.empty()) throw Error(ErrorCode::orgs_not_found);
   Row org = found.front();
-  Result members = owner.session->run(query::operator_member_list, Params().text(org.text("id")));
+  Result members = owner.session->run(query::OperatorMemberList{.org_id = org.text("id")});
   JsonWriter json;
   json.begin_object();
   write_org(org, json);

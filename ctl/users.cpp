@@ -84,16 +84,16 @@ std::string user_lines(const Result& user, const Result& orgs, const Result& ses
 int show_user(const CommandCall& call, const std::string& login) {
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result user = owner.session->run(query::user_facts, Params().text(login));
-  Result orgs = owner.session->run(query::user_orgs, Params().text(login));
-  Result sessions = owner.session->run(query::user_sessions, Params().text(login));
+  Result user = owner.session->run(query::UserFacts{.login = login});
+  Result orgs = owner.session->run(query::UserOrgs{.login = login});
+  Result sessions = owner.session->run(query::UserSessions{.login = login});
   return answer(call.as_json, user_json(user, orgs, sessions), user_lines(user, orgs, sessions));
 }
 
 int set_user_status(const CommandCall& call, const std::string& login, const std::string& status) {
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  owner.session->run(query::user_status_set, Params().text(login).text(status));
+  owner.session->run(query::UserStatusSet{.login = login, .status = status});
   JsonWriter json;
   json.begin_object().member("login", login).member("status", status).end_object();
   return answer(call.as_json, json.take(), fmt::format("{} is {}\n", login, status));
@@ -108,14 +108,14 @@ int revoke_session(const CommandCall& call, const std::string& session_id) {
   if (!is_uuid(session_id)) return fail(exit_usage, session_id + " is not an id of a session");
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  owner.session->run(query::session_revoke_one, Params().text(session_id));
+  owner.session->run(query::SessionRevokeOne{.session_id = session_id});
   return answer_ended(call, "1");
 }
 
 int revoke_sessions(const CommandCall& call, const std::string& login) {
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result ended = owner.session->run(query::session_revoke_all, Params().text(login));
+  Result ended = owner.session->run(query::SessionRevokeAll{.login = login});
   return answer_ended(call, ended.text());
 }
 

@@ -5,26 +5,27 @@
 
 namespace hostler {
 
-std::string account_terms(const Settings& settings) {
-  JsonWriter terms;
-  terms.begin_object();
-  terms.member("registration_mode", settings.text("auth.registration_mode"));
-  terms.member("access_token_seconds", settings.integer("auth.access_token_seconds"));
-  terms.member("refresh_token_seconds", settings.integer("auth.refresh_token_seconds"));
-  terms.member("refresh_race_seconds", settings.integer("auth.refresh_race_seconds"));
-  terms.member("initial_grant", settings.integer("credit.initial_grant"));
-  terms.member("invite_reward", settings.integer("credit.invite_reward"));
-  terms.member("invitee_reward", settings.integer("credit.invitee_reward"));
-  terms.member("invite_max_uses", settings.integer("invite.default_max_uses"));
-  terms.member("login_window_seconds", settings.integer("limit.login_window_seconds"));
-  terms.member("failures_per_login_and_ip",
-               settings.integer("limit.login_failures_per_login_and_ip"));
-  terms.member("failures_per_login", settings.integer("limit.login_failures_per_login"));
-  terms.member("failures_per_ip", settings.integer("limit.login_failures_per_ip"));
-  terms.member("registrations_hour", settings.integer("limit.registrations_per_network_hour"));
-  terms.member("forgot_seconds", settings.integer("auth.forgot_password_seconds"));
-  terms.end_object();
-  return terms.take();
+namespace {
+
+constexpr SettingName<SettingType::text> account_mode = "auth.registration_mode";
+constexpr SettingName<SettingType::integer> account_numbers[] = {
+    "auth.access_token_seconds",      "auth.forgot_password_seconds",
+    "auth.refresh_token_seconds",     "credit.initial_grant",
+    "credit.invite_reward",           "credit.invitee_reward",
+    "invite.default_max_uses",        "limit.login_failures_per_ip",
+    "limit.login_failures_per_login", "limit.login_failures_per_login_and_ip",
+    "limit.login_window_seconds",     "limit.registrations_per_network_hour",
+};
+
+}  // namespace
+
+std::string account_settings(const Settings& settings) {
+  JsonWriter json;
+  json.begin_object().member(setting_rows[account_mode.index()].name, settings.text(account_mode));
+  for (SettingName<SettingType::integer> number : account_numbers) {
+    json.member(setting_rows[number.index()].name, settings.integer(number));
+  }
+  return json.end_object().take();
 }
 
 Response session_response(const SessionTokens& tokens, const Settings& settings) {

@@ -17,8 +17,9 @@ struct SessionTokens {
   Token refresh = make_token("hrt_");
 };
 
-// What the settings say to the SQL functions about accounts and sessions: their `terms`.
-std::string account_terms(const Settings& settings);
+// What the SQL functions of registrations and logins read of the settings, under the settings' own
+// names: their `settings`.
+std::string account_settings(const Settings& settings);
 
 // The refresh cookie that came with the request; none: empty.
 std::string_view refresh_cookie_of(const Request& request);

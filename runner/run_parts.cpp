@@ -148,15 +148,14 @@ std::vector<ChatMessage> RunParts::messages() const {
 
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   Batch load;
-  Params bounded;
   std::shared_ptr<const Settings> settings = services.settings.current();
-  bounded.text(run->claim.id).integer(settings->integer("limit.agent_turns"));
-  bounded.integer(settings->integer("limit.tool_calls"));
-  bounded.integer(settings->integer("limit.run_seconds"));
-  load.add(query::run_load, std::move(bounded));
-  load.add(query::run_turns, Params().text(run->claim.id));
-  load.add(query::run_tool_results, Params().text(run->claim.id));
-  load.add(query::run_inputs, Params().text(run->claim.id));
+  load.add(query::RunLoad{.run_id = run->claim.id,
+                          .limit_agent_turns = settings->integer("limit.agent_turns"),
+                          .limit_tool_calls = settings->integer("limit.tool_calls"),
+                          .limit_run_seconds = settings->integer("limit.run_seconds")});
+  load.add(query::RunTurns{.run_id = run->claim.id});
+  load.add(query::RunToolResults{.run_id = run->claim.id});
+  load.add(query::RunInputs{.run_id = run->claim.id});
   Results loaded = co_await read_patiently(services, std::move(load));
   Row row = loaded.at(0).front();
 
@@ -171,7 +170,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
 
   Batch read_history;
   parts.history_bytes = history_bytes_max(row.integer("context_tokens"));
-  read_history.add(query::run_history, Params().text(run->claim.id).integer(parts.history_bytes));
+  read_history.add(query::RunHistory{.run_id = run->claim.id, .bytes_max = parts.history_bytes});
   Results history = co_await read_patiently(services, std::move(read_history));
   parts.history = history_of(history.at(0));
   co_return parts;

@@ -45,6 +45,11 @@ Claim claim_of(const Row& row) {
   return claim;
 }
 
+template <class Claim>
+BoundStatement claim_by(const std::string& daemon_id, int limit, int64_t lease_s) {
+  return Claim{.daemon_id = daemon_id, .limit = limit, .run_lease_seconds = lease_s};
+}
+
 }  // namespace
 
 RunQueue::RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id,
@@ -78,10 +83,10 @@ Task<void> RunQueue::claim_forever() {
     }
     claim_again_ = false;
     if (free_slots() > 0 && services_.loop.now_ms() >= sweep_due_ms) {
-      bool is_full = co_await start_claimed(query::run_take_over);
+      bool is_full = co_await start_claimed(claim_by<query::RunTakeOver>);
       sweep_due_ms = services_.loop.now_ms() + (is_full ? 0 : sweep_ms);
     }
-    bool is_full = co_await start_claimed(query::run_claim);
+    bool is_full = co_await start_claimed(claim_by<query::RunClaim>);
     if (is_full) claim_again_ = true;
   }
 }
@@ -91,12 +96,12 @@ int RunQueue::free_slots() const {
 }
 
 // True: as many came as were asked for, so there may be more.
-Task<bool> RunQueue::start_claimed(const Statement& statement) {
+Task<bool> RunQueue::start_claimed(MakeClaim make_claim) {
   int free = free_slots();
   if (free <= 0 || is_stopping_) co_return false;
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
   Batch batch;
-  batch.add(statement, Params().text(daemon_id_).integer(free).integer(lease_s));
+  batch.add(make_claim(daemon_id_, free, lease_s));
   ++asking_;
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   --asking_;
@@ -168,25 +173,27 @@ Task<void> RunQueue::renew_forever() {
   }
 }
 
-Batch RunQueue::renewal_of(const Statement& renew, const std::vector<std::string>& given_up) {
-  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+Batch RunQueue::renewal_of(BoundStatement renew) {
   Batch batch;
-  batch.add(renew, Params().text(daemon_id_).integer(lease_s).uuids(given_up));
-  batch.add(query::daemon_heartbeat,
-            Params().text(daemon_id_).integer(std::ssize(active_)).integer(streams_()));
-  batch.add(query::daemons_alive, Params().text(daemon_id_));
+  batch.add(std::move(renew));
+  batch.add(query::DaemonHeartbeat{
+      .daemon_id = daemon_id_, .runs = std::ssize(active_), .streams = streams_()});
+  batch.add(query::DaemonsAlive{.daemon_id = daemon_id_});
   return batch;
 }
 
 // One row that somebody holds must not cost the other runs their leases. These are renewed several
 // times, so that those are met that were just being written to.
 Task<BatchOutcome> RunQueue::renew_leases(std::vector<std::string> given_up) {
-  Batch all = renewal_of(query::run_renew, given_up);
+  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+  Batch all = renewal_of(
+      query::RunRenew{.daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(all));
   if (outcome.refusal != Refusal::held_up) co_return outcome;
   for (int tried = 0; tried < free_renewals; ++tried) {
     if (tried > 0) co_await sleep_ms(services_.loop, free_renewals_pause_ms);
-    Batch free = renewal_of(query::run_renew_free, given_up);
+    Batch free = renewal_of(query::RunRenewFree{
+        .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
     outcome = co_await services_.db.attempt_quick(std::move(free));
     if (outcome.error) break;
   }
@@ -261,7 +268,7 @@ Task<void> RunQueue::release_strays(std::unordered_map<std::string, int64_t> str
   if (run_ids.empty()) co_return;
   log_warning("runs_not_executed", {{"runs", std::to_string(run_ids.size())}});
   Batch batch;
-  batch.add(query::run_release, Params().text(daemon_id_).uuids(run_ids).integers(epochs));
+  batch.add(query::RunRelease{.daemon_id = daemon_id_, .run_ids = run_ids, .epochs = epochs});
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (!outcome.error) look_for_runs();
 }
@@ -283,7 +290,7 @@ Task<void> RunQueue::watch_cancels_forever() {
 
 Task<void> RunQueue::cancel_requested() {
   Batch batch;
-  batch.add(query::run_cancel_requests, Params().text(daemon_id_));
+  batch.add(query::RunCancelRequests{.daemon_id = daemon_id_});
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (outcome.error) co_return;
   const Result& asked = outcome.results.at(0);

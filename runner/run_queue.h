@@ -48,12 +48,14 @@ class RunQueue {
 
  private:
   int free_slots() const;
-  Task<bool> start_claimed(const Statement& statement);
+  // query::RunClaim or query::RunTakeOver.
+  using MakeClaim = BoundStatement (*)(const std::string& daemon_id, int limit, int64_t lease_s);
+  Task<bool> start_claimed(MakeClaim make_claim);
   void start(const Row& row);
   Task<void> supervise(RunPtr run);
   Task<void> cancel(RunPtr run);
   void conclude(const RunPtr& run, bool has_ended);
-  Batch renewal_of(const Statement& renew, const std::vector<std::string>& given_up);
+  Batch renewal_of(BoundStatement renew);
   Task<BatchOutcome> renew_leases(std::vector<std::string> given_up);
   Task<void> renew_once();
   std::unordered_map<std::string, int64_t> take_renewed(

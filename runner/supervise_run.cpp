@@ -63,7 +63,7 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
 Task<void> recall_text(AgentServices& services, RunPtr run) {
   if (run->progress.knows_text || run->writer->is_lost()) co_return;
   Batch batch;
-  batch.add(query::run_shown_text, Params().text(run->claim.id));
+  batch.add(query::RunShownText{.run_id = run->claim.id});
   Results shown = co_await read_patiently(services, std::move(batch));
   run->progress.text = shown.at(0).text();
   run->progress.knows_text = true;

@@ -75,7 +75,7 @@ bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall&
 Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   bool is_question = services.tools.is_question(call.name);
   Batch batch;
-  batch.add(query::new_id);
+  batch.add(query::NewId{});
   Results made = co_await read_patiently(services, std::move(batch));
   std::string message = "Allow this call of " + call.name + "?";
   if (is_question) {

@@ -131,7 +131,8 @@ def struct_of(statement):
     members = "".join(f"  {p.cpp_type} {p.name};\n" for p in statement.parameters)
     places = ", ".join(f"&{p.name}" for p in statement.parameters)
     return (
-        f"struct {statement.struct_name()} {{\n{members}"
+        f"struct {statement.struct_name()} {{\n"
+        f"  static constexpr const Statement* statement = &{statement.name};\n{members}"
         f"  operator BoundStatement() && {{ return bound({statement.name}, {{{places}}}); }}\n"
         "};\n"
     )

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "queries/stream.h"
+
 namespace hostler::relay {
 namespace {
 
@@ -13,10 +15,10 @@ constexpr int64_t bytes_max = 48 << 10;
 
 }  // namespace
 
-Params page_params(const std::vector<UuidBytes>& run_ids, const std::vector<int64_t>& afters) {
-  Params params;
-  params.uuids(run_ids).integers(afters).integer(rows_max).integer(bytes_max);
-  return params;
+BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
+                              const std::vector<int64_t>& afters) {
+  return query::EventPages{
+      .run_ids = run_ids, .afters = afters, .rows_max = rows_max, .bytes_max = bytes_max};
 }
 
 std::vector<EventPage> pages_of(const Result& rows, const std::vector<std::string>& run_ids) {

@@ -17,8 +17,9 @@ struct EventPage {
   bool is_full = false;  // there may be more behind it
 };
 
-// Parameters of query::event_pages: the events of each run behind that of the same place.
-Params page_params(const std::vector<UuidBytes>& run_ids, const std::vector<int64_t>& afters);
+// Asks for the events of each run behind that of the same place.
+BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
+                              const std::vector<int64_t>& afters);
 
 // The pages of its answer, one for each run that was asked for, in that order.
 std::vector<EventPage> pages_of(const Result& rows, const std::vector<std::string>& run_ids);

@@ -72,18 +72,19 @@ std::vector<Following> distinct_rows(const StreamClients& clients) {
 }
 
 Batch recheck_batch(const std::vector<Following>& rows, size_t from, size_t to) {
-  Params params;
-  for (size_t column = 0; column < 4; ++column) {
-    std::vector<UuidBytes> ids;
-    ids.reserve(to - from);
-    for (size_t i = from; i < to; ++i) ids.push_back(rows[i].ids[column]);
-    params.uuids(ids);
+  std::array<std::vector<UuidBytes>, 4> ids;
+  for (size_t column = 0; column < ids.size(); ++column) {
+    ids[column].reserve(to - from);
+    for (size_t i = from; i < to; ++i) ids[column].push_back(rows[i].ids[column]);
   }
   std::vector<std::string> addresses;
   for (size_t i = from; i < to; ++i) addresses.push_back(rows[i].address.text());
-  params.texts(addresses);
   Batch batch;
-  batch.add(query::stream_recheck, std::move(params));
+  batch.add(query::StreamRecheck{.session_ids = ids[0],
+                                 .api_key_ids = ids[1],
+                                 .org_ids = ids[2],
+                                 .run_ids = ids[3],
+                                 .addresses = addresses});
   return batch;
 }
 
@@ -149,7 +150,7 @@ Task<void> Poller::read_due_forever() {
       continue;
     }
     Batch batch;
-    batch.add(query::event_pages, page_params(ids, afters));
+    batch.add(page_statement(ids, afters));
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_fault(*outcome.error);

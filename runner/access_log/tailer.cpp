@@ -79,8 +79,8 @@ Task<bool> AccessLogTailer::read_on(const LogFile& file) {
     LogPiece piece = co_await on_thread(loop_, std::move(read));
     if (piece.bytes_to == from) break;
     Batch batch;
-    batch.add(query::access_log_append,
-              Params().text(key).integer(from).integer(piece.bytes_to).text(piece.entries));
+    batch.add(query::AccessLogAppend{
+        .file = key, .bytes_from = from, .bytes_to = piece.bytes_to, .entries = piece.entries});
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_warning("access_log_not_written", {{"cause", outcome.error->cause}});

@@ -77,7 +77,7 @@ Task<void> Outbox::webhooks_forever() {
 Task<void> Outbox::read_mail_settings() {
   settings_known_ = true;  // a change while they are read makes it false again
   Batch batch;
-  batch.add(query::email_config_load);
+  batch.add(query::EmailConfigLoad{});
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (outcome.error) {
     settings_known_ = false;
@@ -101,8 +101,10 @@ Task<void> Outbox::claim_mails() {
   if (free <= 0 || is_stopping_) co_return;
   int free_for_others = std::max(0, mails_max - kept_for_codes - others);
   Batch batch;
-  batch.add(query::outbox_claim_mails,
-            Params().text(daemon_id_).integer(free).integer(mail_lease_s).integer(free_for_others));
+  batch.add(query::OutboxClaimMails{.daemon_id = daemon_id_,
+                                    .limit = free,
+                                    .lease_seconds = mail_lease_s,
+                                    .others_limit = free_for_others});
   BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
   const Result& claimed = outcome.results.at(0);
@@ -122,13 +124,12 @@ Task<void> Outbox::claim_webhooks() {
   int64_t timeout_ms = services_.settings.current()->integer("webhook.timeout_ms");
   int64_t lease_s = timeout_ms / 1000 + lease_spare_s;
   Batch batch;
-  batch.add(query::outbox_claim_lock);
-  batch.add(query::outbox_claim_webhooks, Params()
-                                              .text(daemon_id_)
-                                              .integer(free)
-                                              .integer(lease_s)
-                                              .integer(endpoint_max)
-                                              .integer(org_max));
+  batch.add(query::OutboxClaimLock{});
+  batch.add(query::OutboxClaimWebhooks{.daemon_id = daemon_id_,
+                                       .limit = free,
+                                       .lease_seconds = lease_s,
+                                       .endpoint_max = endpoint_max,
+                                       .org_max = org_max});
   BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
   const Result& claimed = outcome.results.at(1);
@@ -168,14 +169,20 @@ Task<void> Outbox::write_off(std::string id, int64_t epoch, Attempt attempt) {
   }
   for (int tries = 0; tries < write_tries_max; ++tries) {
     Batch batch;
-    Params params;
-    params.text(daemon_id_).text(id).integer(epoch).integer_or_null(attempt.status_code);
     if (attempt.is_delivered) {
-      batch.add(query::outbox_delivered, std::move(params));
+      batch.add(query::OutboxDelivered{.daemon_id = daemon_id_,
+                                       .message_id = id,
+                                       .epoch = epoch,
+                                       .status_code = attempt.status_code});
     } else {
-      params.text(attempt.error).integer_or_null(attempt.retry_after_ms);
-      params.boolean(attempt.is_final).boolean(attempt.is_gone);
-      batch.add(query::outbox_failed, std::move(params));
+      batch.add(query::OutboxFailed{.daemon_id = daemon_id_,
+                                    .message_id = id,
+                                    .epoch = epoch,
+                                    .status_code = attempt.status_code,
+                                    .error = attempt.error,
+                                    .retry_after_ms = attempt.retry_after_ms,
+                                    .is_final = attempt.is_final,
+                                    .is_gone = attempt.is_gone});
     }
     BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
     if (!outcome.error) co_return;

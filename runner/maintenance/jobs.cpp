@@ -13,37 +13,49 @@ constexpr int64_t pruned_max = 1000;
 constexpr int64_t granted_max = 50;
 constexpr int64_t inputs_expired_max = 100;
 
-Params nothing(const Settings&) { return {}; }
-Params prune_page(const Settings&) { return Params().integer(pruned_max); }
-Params grant_page(const Settings&) { return Params().integer(granted_max); }
-Params expiry_page(const Settings&) { return Params().integer(inputs_expired_max); }
-Params event_retention(const Settings& settings) {
-  return Params().integer(settings.integer("run_events.retention_days"));
+// Rows of the table: a statement without parameters, one that takes so many rows at most, one that
+// a setting bounds.
+template <class Query>
+constexpr Job job(int64_t period_ms) {
+  return {Query::statement, period_ms, [](const Settings&) -> BoundStatement { return Query{}; }};
 }
-Params audit_retention(const Settings& settings) {
-  return Params().integer(settings.integer("audit.retention_days"));
+template <class Query, int64_t most>
+constexpr Job paged(int64_t period_ms) {
+  return {Query::statement, period_ms,
+          [](const Settings&) -> BoundStatement { return Query{.at_most = most}; }};
 }
-Params access_log_retention(const Settings& settings) {
-  return Params().integer(settings.integer("access_log.retention_days"));
+template <class Query>
+constexpr Job bounded(int64_t period_ms, BoundStatement (*bind)(const Settings&)) {
+  return {Query::statement, period_ms, bind};
 }
 
-// clang-format off
+BoundStatement access_log_retention(const Settings& settings) {
+  return query::AccessLogPrune{.access_log_retention_days =
+                                   settings.integer("access_log.retention_days")};
+}
+BoundStatement event_retention(const Settings& settings) {
+  return query::RunEventsPrune{.run_events_retention_days =
+                                   settings.integer("run_events.retention_days")};
+}
+BoundStatement audit_retention(const Settings& settings) {
+  return query::AuditPrune{.audit_retention_days = settings.integer("audit.retention_days")};
+}
+
 constexpr Job jobs[] = {
-    {&query::event_partitions,        minute_ms, nothing},  // without them no run can write
-    {&query::access_log_partitions,   minute_ms, nothing},
-    {&query::audit_partitions,        minute_ms, nothing},
-    {&query::run_expire_inputs,           1'000, expiry_page},
-    {&query::platform_fold,              10'000, nothing},
-    {&query::subscription_upkeep,     minute_ms, grant_page},
-    {&query::auth_prune,              minute_ms, prune_page},
-    {&query::outbox_prune,            minute_ms, prune_page},
-    {&query::idempotency_prune,       minute_ms, prune_page},
-    {&query::access_log_files_prune,  minute_ms, prune_page},
-    {&query::access_log_prune,        minute_ms, access_log_retention},
-    {&query::run_events_prune,        minute_ms, event_retention},
-    {&query::audit_prune,             minute_ms, audit_retention},
+    job<query::EventPartitions>(minute_ms),  // without them no run can write
+    job<query::AccessLogPartitions>(minute_ms),
+    job<query::AuditPartitions>(minute_ms),
+    paged<query::RunExpireInputs, inputs_expired_max>(1'000),
+    job<query::PlatformFold>(10'000),
+    paged<query::SubscriptionUpkeep, granted_max>(minute_ms),
+    paged<query::AuthPrune, pruned_max>(minute_ms),
+    paged<query::OutboxPrune, pruned_max>(minute_ms),
+    paged<query::IdempotencyPrune, pruned_max>(minute_ms),
+    paged<query::AccessLogFilesPrune, pruned_max>(minute_ms),
+    bounded<query::AccessLogPrune>(minute_ms, access_log_retention),
+    bounded<query::RunEventsPrune>(minute_ms, event_retention),
+    bounded<query::AuditPrune>(minute_ms, audit_retention),
 };
-// clang-format on
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace hostler::runner {
 struct Job {
   const Statement* statement;
   int64_t period_ms;
-  Params (*params)(const Settings& settings);  // with the settings of the moment
+  BoundStatement (*bind)(const Settings& settings);  // with the settings of the moment
 };
 
 // The first one is done, alone, before the others begin.

@@ -36,7 +36,7 @@ Task<void> Maintenance::run(size_t job) {
   int64_t end_ms = loop_.now_ms() + round_ms_max;
   for (bool is_more = true; is_more && loop_.now_ms() < end_ms;) {
     Batch page;
-    page.add(*row.statement, row.params(*settings_.current()));
+    page.add(row.bind(*settings_.current()));
     BatchOutcome outcome = co_await db_.attempt(std::move(page));
     if (outcome.error) {
       note_failure(job, outcome.error->cause);

@@ -111,7 +111,7 @@ Task<bool> OutboundDoor::read_destinations() {
   destinations_known_ = true;  // a change while they are read makes it false again
   co_await services_.settings.read();
   Batch batch;
-  batch.add(query::email_config_load);
+  batch.add(query::EmailConfigLoad{});
   BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (outcome.error) {
     destinations_known_ = false;

@@ -113,7 +113,7 @@ std::string_view backend_name(Backend backend) { return row_of(backend).name; }
 Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, ToolContext context,
                                                         std::string group) {
   Batch ask;
-  ask.add(query::tool_provider_resolve, Params().text(context.org_id).text(group));
+  ask.add(query::ToolProviderResolve{.org_id = context.org_id, .group = group});
   Result rows;
   for (;;) {
     Batch attempt = ask;

@@ -32,6 +32,10 @@ DROP FUNCTION email_confirm(bytea);
 DROP FUNCTION login_code_verify(text, bytea, integer, bytea, bytea, jsonb);
 DROP FUNCTION fail(text, text, jsonb);
 DROP FUNCTION refused_caller(boolean, uuid, uuid);
+-- Settings have their own names in these.
+DROP FUNCTION run_insert, run_create, run_retry, login_code_send, invite_code_use, register_user, session_begin,
+    session_tokens, session_refresh, login_guard, login_failed, login_begin, login_finish, own_row_locked,
+    may_forget_password, own_password_begin, own_password_refused, own_password_set;
 
 -- ---------------------------------------------------------------- runs
 

@@ -2,32 +2,33 @@
 
 -- name: registration_begin
 -- Refuses, before the password is hashed, what register_user would refuse now.
--- $1 login text, $2 email text, $3 invite_code text or null, $4 terms jsonb
+-- $1 login text, $2 email text, $3 invite_code text or null, $4 settings jsonb (values by names of settings)
 SELECT registration_begin($1, $2, $3, $4);
 
 -- name: register_user
 -- An account with all that belongs to it, and its first session.
 -- $1 login text, $2 email text, $3 password_hash text, $4 locale text, $5 invite_code text or null,
--- $6 access_hash bytea, $7 refresh_hash bytea, $8 terms jsonb, $9 mail jsonb
+-- $6 access_hash bytea, $7 refresh_hash bytea, $8 settings jsonb (values by names of settings), $9 mail jsonb
 SELECT new_user_id, code_held, email_config_is_stored() AS mail_is_stored
 FROM register_user($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: login_begin
 -- Whom a password must be checked for; raises the limits on failures.
--- $1 login text, $2 terms jsonb
+-- $1 login text, $2 settings jsonb (values by names of settings)
 SELECT candidate_id, stored_hash, coalesce(email_verified, false) AS email_verified, name_key($1) AS name_key
 FROM login_begin($1, $2);
 
 -- name: login_finish
 -- Writes what became of a login and answers ok, refused, suspended or risky.
 -- $1 login text, $2 candidate_id uuid or null, $3 is_right boolean, $4 checked_hash text, $5 new_hash text or null,
--- $6 access_hash bytea, $7 refresh_hash bytea, $8 terms jsonb
+-- $6 access_hash bytea, $7 refresh_hash bytea, $8 settings jsonb (values by names of settings)
 SELECT login_finish($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;
 
 -- name: session_refresh
 -- Rotates a refresh token and answers ok, invalid or reused.
--- $1 given_hash bytea, $2 access_hash bytea, $3 refresh_hash bytea, $4 terms jsonb
-SELECT session_refresh($1, $2, $3, $4) AS outcome;
+-- $1 given_hash bytea, $2 access_hash bytea, $3 refresh_hash bytea, $4 auth_access_token_seconds integer,
+-- $5 auth_refresh_token_seconds integer, $6 auth_refresh_race_seconds integer
+SELECT session_refresh($1, $2, $3, $4, $5, $6) AS outcome;
 
 -- name: session_end
 -- Ends the caller's session, or all of the user's.

@@ -6,7 +6,7 @@ SELECT email_verification_send($1, $2, $3);
 
 -- name: email_change_begin
 -- $1 email text, $2 own_hash text or null (a session that may do without), $3 mail jsonb,
--- $4 limit_verification_mails_per_hour integer, $5 terms jsonb
+-- $4 limit_verification_mails_per_hour integer, $5 auth_forgot_password_seconds integer
 SELECT email_change_begin($1, $2, $3, $4, $5);
 
 -- name: email_confirm
@@ -24,10 +24,14 @@ SELECT subject_id, secret_id, name_key($1) AS name_key FROM login_code_subject($
 
 -- name: login_code_send
 -- Stores the code and queues its mail.
--- $1 email text, $2 subject_id uuid, $3 otp jsonb, $4 limits jsonb
-SELECT login_code_send($1, $2, $3, $4);
+-- $1 email text, $2 subject_id uuid, $3 hmac bytea, $4 secret jsonb, $5 auth_otp_seconds integer,
+-- $6 limit_otp_window_seconds integer, $7 limit_otp_sends_per_email integer, $8 limit_otp_sends_per_ip integer,
+-- $9 limit_otp_sends_per_email_day integer
+SELECT login_code_send($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: login_code_verify
 -- Answers ok, refused or suspended.
--- $1 email text, $2 hmac bytea, $3 limits jsonb, $4 access_hash bytea, $5 refresh_hash bytea, $6 terms jsonb
-SELECT login_code_verify($1, $2, $3, $4, $5, $6) AS outcome;
+-- $1 email text, $2 hmac bytea, $3 access_hash bytea, $4 refresh_hash bytea, $5 limit_otp_guesses integer,
+-- $6 limit_otp_failures_per_account_day integer, $7 auth_access_token_seconds integer,
+-- $8 auth_refresh_token_seconds integer
+SELECT login_code_verify($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;

@@ -10,16 +10,16 @@ SELECT me_update($1) AS item;
 
 -- name: own_password_begin
 -- What the caller's password is checked with; raises the limits on failures.
--- $1 terms jsonb
+-- $1 settings jsonb (values by names of settings)
 SELECT stored_hash, login, email, may_forget FROM own_password_begin($1);
 
 -- name: own_password_refused
 -- Counts a wrong password.
--- $1 action text, $2 terms jsonb
+-- $1 action text, $2 settings jsonb (values by names of settings)
 SELECT own_password_refused($1, $2);
 
 -- name: own_password_set
--- $1 own_hash text or null (forgotten), $2 new_hash text, $3 terms jsonb
+-- $1 own_hash text or null (forgotten), $2 new_hash text, $3 auth_forgot_password_seconds integer
 SELECT own_password_set($1, $2, $3);
 
 -- name: me_delete

@@ -129,9 +129,11 @@ SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '
 INSERT INTO schema_migrations (version, name, checksum, compatible_from) VALUES ($1, $2, $3, $4);
 
 -- name: admin_register
--- A user as by POST /v1/auth/register, without a session.
--- $1 login text, $2 email text, $3 password_hash text, $4 terms jsonb
-SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, $4);
+-- A user as by POST /v1/auth/register, without a session; no mode and no code stop an operator.
+-- $1 login text, $2 email text, $3 password_hash text, $4 credit_initial_grant bigint,
+-- $5 invite_default_max_uses integer
+SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, jsonb_build_object(
+    'auth.registration_mode', 'open', 'credit.initial_grant', $4::bigint, 'invite.default_max_uses', $5::integer));
 
 -- name: admin_promote
 -- Marks the user as platform administrator, and the address as proved; 404 when there is none.

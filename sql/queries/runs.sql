@@ -2,12 +2,12 @@
 
 -- name: run_create
 -- $1 thread_id uuid, $2 route_id uuid or null, $3 persona_id text or null, $4 strategy text,
--- $5 limits jsonb ({active_max, queued_max, run_hold})
-SELECT item, stopped FROM run_create($1, $2, $3, $4, $5);
+-- $5 limit_concurrent_runs bigint, $6 limit_queued_runs bigint, $7 credit_run_hold bigint
+SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7);
 
 -- name: run_retry
--- $1 thread_id uuid, $2 limits jsonb
-SELECT run_retry($1, $2) AS item;
+-- $1 thread_id uuid, $2 limit_concurrent_runs bigint, $3 limit_queued_runs bigint, $4 credit_run_hold bigint
+SELECT run_retry($1, $2, $3, $4) AS item;
 
 -- name: run_bell
 -- Tells the daemons to look for new runs, behind the durable transaction and not in it: a NOTIFY holds a

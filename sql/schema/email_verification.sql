@@ -64,11 +64,11 @@ $$;
 
 -- POST /v1/me/email. The newest address that was asked for is the one; nothing happens when it is verified already.
 CREATE OR REPLACE FUNCTION email_change_begin(address text, checked_hash text, mail jsonb, most_per_hour integer,
-    terms jsonb)
+    auth_forgot_password_seconds integer)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    me users := own_row_locked(checked_hash, terms);
+    me users := own_row_locked(checked_hash, auth_forgot_password_seconds);
 BEGIN
     IF email_is_taken(address, me.id) THEN
         PERFORM fail('auth.email_exists');

@@ -31,7 +31,8 @@ $$;
 
 -- POST …/invitations. secret: {"token"} sealed for the mail (mail_queue).
 CREATE OR REPLACE FUNCTION invitation_create(new_email text, new_role text, new_hash bytea, secret jsonb,
-                                  terms jsonb DEFAULT '{"seconds": 604800}') RETURNS json
+    invite_member_seconds integer, limit_invitations_per_inviter_day integer,
+    limit_invitations_per_recipient_day integer) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own_role text := org_hold('org.members.manage');
@@ -62,10 +63,11 @@ BEGIN
     ELSIF is_open THEN
         PERFORM fail('invitations.exists', 'invitation_is_open');
     END IF;
-    PERFORM invitation_count(inviter.id, new_email, terms);
+    PERFORM invitation_count(inviter.id, new_email, limit_invitations_per_inviter_day,
+                             limit_invitations_per_recipient_day);
     INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash, expires_at)
     VALUES (place.id, new_email, new_role, inviter.id, new_hash,
-            clock_timestamp() + make_interval(secs => (terms ->> 'seconds')::integer)) RETURNING * INTO made;
+            clock_timestamp() + make_interval(secs => invite_member_seconds)) RETURNING * INTO made;
     PERFORM mail_queue('invitation', new_email, coalesce(invitee.locale, inviter.locale), jsonb_build_object(
         'org_name', place.name, 'inviter', inviter.username, 'role', new_role,
         'expires_at', rfc3339(made.expires_at)), secret);
@@ -147,21 +149,19 @@ LANGUAGE sql STABLE AS $$
         AND inviter_may_invite(i.org_id, i.invited_by_user_id)
 $$;
 
--- Counts an invitation over all organizations of its inviter and all inviters of its recipient.
-CREATE OR REPLACE FUNCTION invitation_count(inviter uuid, recipient text, terms jsonb) RETURNS void
+-- Counts an invitation over all organizations of its inviter and all inviters of its recipient; 0: any number.
+CREATE OR REPLACE FUNCTION invitation_count(inviter uuid, recipient text, limit_invitations_per_inviter_day integer,
+    limit_invitations_per_recipient_day integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    inviter_most integer := coalesce((terms ->> 'inviter_day')::integer, 0);
-    recipient_most integer := coalesce((terms ->> 'recipient_day')::integer, 0);
 BEGIN
-    IF inviter_most > 0 THEN
-        PERFORM attempt_or_fail('invitations.by', inviter::text, inviter_most, interval '1 day',
-                                'invitations.rate_limited');
+    IF limit_invitations_per_inviter_day > 0 THEN
+        PERFORM attempt_or_fail('invitations.by', inviter::text, limit_invitations_per_inviter_day,
+                                interval '1 day', 'invitations.rate_limited');
     END IF;
-    IF recipient_most > 0 THEN
+    IF limit_invitations_per_recipient_day > 0 THEN
         BEGIN
-            PERFORM attempt_or_fail('invitations.to', name_key(recipient), recipient_most, interval '1 day',
-                                    'invitations.rate_limited');
+            PERFORM attempt_or_fail('invitations.to', name_key(recipient), limit_invitations_per_recipient_day,
+                                    interval '1 day', 'invitations.rate_limited');
         EXCEPTION WHEN SQLSTATE 'HS000' THEN
             -- When others invited the address is not this inviter's to know: a whole day suffices in any case.
             PERFORM fail('invitations.rate_limited', 'recipient_has_enough');

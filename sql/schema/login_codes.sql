@@ -22,50 +22,46 @@ BEGIN
 END
 $$;
 
--- POST /v1/auth/email/otp/send: the newest code takes the place of the one before. code: {hmac (hex), seconds,
--- secret (the mail's, sealed)}. limits: {otp_window_seconds, otp_sends_per_email, otp_sends_per_ip,
--- otp_sends_per_email_day (0: any number)}.
-CREATE OR REPLACE FUNCTION login_code_send(address text, subject uuid, code jsonb, limits jsonb) RETURNS void
+-- POST /v1/auth/email/otp/send: the newest code takes the place of the one before. secret: the mail's, sealed. 0 sends
+-- a day are any number.
+CREATE OR REPLACE FUNCTION login_code_send(address text, subject uuid, new_hmac bytea, secret jsonb,
+    auth_otp_seconds integer, limit_otp_window_seconds integer, limit_otp_sends_per_email integer,
+    limit_otp_sends_per_ip integer, limit_otp_sends_per_email_day integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    period interval := make_interval(secs => (limits ->> 'otp_window_seconds')::integer);
-    most_per_day integer := (limits ->> 'otp_sends_per_email_day')::integer;
-    seconds integer := (code ->> 'seconds')::integer;
+    period interval := make_interval(secs => limit_otp_window_seconds);
     who users;
     queued uuid;
 BEGIN
-    PERFORM attempt_or_fail('otp.ip', request_ip()::text, (limits ->> 'otp_sends_per_ip')::integer, period,
+    PERFORM attempt_or_fail('otp.ip', request_ip()::text, limit_otp_sends_per_ip, period, 'auth.otp_rate_limited');
+    PERFORM attempt_or_fail('otp.email', name_key(address), limit_otp_sends_per_email, period,
                             'auth.otp_rate_limited');
-    PERFORM attempt_or_fail('otp.email', name_key(address), (limits ->> 'otp_sends_per_email')::integer, period,
-                            'auth.otp_rate_limited');
-    IF most_per_day > 0 THEN
-        PERFORM attempt_or_fail('otp.email_day', name_key(address), most_per_day, interval '1 day',
-                                'auth.otp_rate_limited');
+    IF limit_otp_sends_per_email_day > 0 THEN
+        PERFORM attempt_or_fail('otp.email_day', name_key(address), limit_otp_sends_per_email_day,
+                                interval '1 day', 'auth.otp_rate_limited');
     END IF;
     SELECT * INTO who FROM users WHERE id = subject AND name_key(email) = name_key(address) AND status <> 'deleted';
     INSERT INTO login_codes (email_key, user_id, hmac, expires_at)
-    VALUES (name_key(address), who.id, decode(code ->> 'hmac', 'hex'),
-            clock_timestamp() + make_interval(secs => seconds))
+    VALUES (name_key(address), who.id, new_hmac, clock_timestamp() + make_interval(secs => auth_otp_seconds))
     ON CONFLICT (email_key) DO UPDATE SET user_id = excluded.user_id, hmac = excluded.hmac, guesses = 0,
         expires_at = excluded.expires_at;
     queued := mail_queue('login_code', coalesce(who.email, address), coalesce(who.locale, 'en'),
-                         jsonb_build_object('username', coalesce(who.username, ''), 'minutes', ceil(seconds / 60.0)),
-                         code -> 'secret');
+                         jsonb_build_object('username', coalesce(who.username, ''),
+                                            'minutes', ceil(auth_otp_seconds / 60.0)), secret);
     IF who.id IS NULL THEN
         DELETE FROM outbox WHERE id = queued;
-        DELETE FROM secrets WHERE id = (code -> 'secret' ->> 'id')::uuid;
+        DELETE FROM secrets WHERE id = (secret ->> 'id')::uuid;
     END IF;
 END
 $$;
 
 -- POST /v1/auth/email/otp/verify. Answers ok, refused or suspended; what it wrote is to be committed in each case.
--- Guesses at one code come one after the other; after guesses_max wrong ones it is locked until the next is sent.
-CREATE OR REPLACE FUNCTION login_code_verify(address text, given_hmac bytea, limits jsonb, access_hash bytea,
-    refresh_hash bytea,
-                                  terms jsonb) RETURNS text
+-- Guesses at one code come one after the other; after limit_otp_guesses wrong ones it is locked until the next is sent.
+CREATE OR REPLACE FUNCTION login_code_verify(address text, given_hmac bytea, access_hash bytea, refresh_hash bytea,
+    limit_otp_guesses integer, limit_otp_failures_per_account_day integer, auth_access_token_seconds integer,
+    auth_refresh_token_seconds integer) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    failures_max integer := (limits ->> 'otp_failures_per_account_day')::integer;
     counted text;
     code login_codes;
     who users;
@@ -74,10 +70,11 @@ BEGIN
     SELECT * INTO who FROM users WHERE name_key(email) = name_key(address) AND status <> 'deleted' FOR NO KEY UPDATE;
     SELECT * INTO code FROM login_codes WHERE email_key = name_key(address) FOR UPDATE;
     counted := coalesce(who.id::text, name_key(address));
-    IF failures_max > 0 THEN
-        PERFORM attempt_guard('otp.failure', counted, failures_max, interval '1 day', 'auth.otp_rate_limited');
+    IF limit_otp_failures_per_account_day > 0 THEN
+        PERFORM attempt_guard('otp.failure', counted, limit_otp_failures_per_account_day, interval '1 day',
+                              'auth.otp_rate_limited');
     END IF;
-    IF code.guesses >= (limits ->> 'otp_guesses')::integer THEN
+    IF code.guesses >= limit_otp_guesses THEN
         PERFORM fail_for_now('auth.otp_locked', code.expires_at);
     ELSIF code.user_id IS NULL OR code.user_id IS DISTINCT FROM who.id OR code.hmac <> given_hmac
           OR code.expires_at <= clock_timestamp() THEN
@@ -96,7 +93,8 @@ BEGIN
     IF who.email_verified_at IS NULL THEN
         PERFORM email_first_proved(who);
     END IF;
-    begun := session_begin(who.id, 'otp', access_hash, refresh_hash, terms);
+    begun := session_begin(who.id, 'otp', access_hash, refresh_hash, auth_access_token_seconds,
+                           auth_refresh_token_seconds);
     PERFORM audit('auth.login', 'session', begun::text, who.personal_org_id, NULL, '{"by": "otp"}', 'ok', who.id);
     RETURN 'ok';
 END

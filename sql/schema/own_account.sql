@@ -1,43 +1,43 @@
 -- Users change their password, see and end their sessions, renew their invitation code, delete themselves.
 
 -- Whether the caller's session lives and began so lately by a mailed code that it may do without the password.
-CREATE OR REPLACE FUNCTION may_forget_password(terms jsonb) RETURNS boolean
+CREATE OR REPLACE FUNCTION may_forget_password(auth_forgot_password_seconds integer) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT EXISTS (SELECT 1 FROM sessions WHERE id = (current_request() ->> 'session_id')::uuid AND begun_by = 'otp'
                    AND revoked_at IS NULL
-                   AND created_at > clock_timestamp() - make_interval(secs => (terms ->> 'forgot_seconds')::integer))
+                   AND created_at > clock_timestamp() - make_interval(secs => auth_forgot_password_seconds))
 $$;
 
 -- What the caller's own password is checked with. Guesses count as failed logins do.
-CREATE OR REPLACE FUNCTION own_password_begin(terms jsonb,
+CREATE OR REPLACE FUNCTION own_password_begin(settings jsonb,
     OUT stored_hash text, OUT login text, OUT email text, OUT may_forget boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    PERFORM login_guard(current_user_id()::text, terms);
-    may_forget := may_forget_password(terms);
+    PERFORM login_guard(current_user_id()::text, settings);
+    may_forget := may_forget_password((settings ->> 'auth.forgot_password_seconds')::integer);
     SELECT u.password_hash, u.login, u.email INTO STRICT stored_hash, login, email
     FROM users u WHERE u.id = current_user_id();
 END
 $$;
 
 -- A wrong current password: counted, and told under the action that it was given for.
-CREATE OR REPLACE FUNCTION own_password_refused(wanted_action text, terms jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION own_password_refused(wanted_action text, settings jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
-    PERFORM login_failed(current_user_id()::text, terms);
+    PERFORM login_failed(current_user_id()::text, settings);
     PERFORM audit(wanted_action, 'user', current_user_id()::text, current_org(), NULL, NULL, 'failed');
 END
 $$;
 
 -- The caller's row, locked, if the password that was checked is still theirs; without one, when they may forget it.
-CREATE OR REPLACE FUNCTION own_row_locked(checked_hash text, terms jsonb) RETURNS users
+CREATE OR REPLACE FUNCTION own_row_locked(checked_hash text, auth_forgot_password_seconds integer) RETURNS users
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     me users;
 BEGIN
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
-    IF checked_hash IS NULL AND may_forget_password(terms) THEN
+    IF checked_hash IS NULL AND may_forget_password(auth_forgot_password_seconds) THEN
         RETURN me;
     ELSIF checked_hash IS DISTINCT FROM me.password_hash OR checked_hash IS NULL THEN
         PERFORM fail('auth.wrong_password', 'password_just_changed');
@@ -47,10 +47,11 @@ END
 $$;
 
 -- POST /v1/me/password: the caller's other sessions end.
-CREATE OR REPLACE FUNCTION own_password_set(checked_hash text, new_hash text, terms jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION own_password_set(checked_hash text, new_hash text, auth_forgot_password_seconds integer)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    me users := own_row_locked(checked_hash, terms);
+    me users := own_row_locked(checked_hash, auth_forgot_password_seconds);
 BEGIN
     UPDATE users SET password_hash = new_hash WHERE id = me.id;
     PERFORM sessions_end(me.id, (current_request() ->> 'session_id')::uuid);
@@ -68,7 +69,7 @@ DECLARE
     stopped uuid[];
 BEGIN
     PERFORM last_admin_guard(current_user_id());
-    me := own_row_locked(checked_hash, '{"forgot_seconds": 0}');
+    me := own_row_locked(checked_hash, 0);
     stopped := user_delete(me.id);
     PERFORM audit('users.delete_self', 'user', me.id::text, me.personal_org_id, '{"status": "active"}',
                   '{"status": "deleted"}');

@@ -1,7 +1,6 @@
 -- Registration with invitation codes, the first administrator, the user's own profile.
 --
--- `terms` is what the settings say, as for sessions, and of it {registration_mode, initial_grant, invite_reward,
--- invitee_reward, invite_max_uses}.
+-- `settings` has settings under their own names, as for sessions.
 
 CREATE TABLE invite_codes (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
@@ -57,14 +56,15 @@ $$;
 
 -- Counts a use of a code and pays both rewards; false when the code does not hold. The guard in the UPDATE is
 -- tested again after the wait for its row, so no code is used too often.
-CREATE OR REPLACE FUNCTION invite_code_use(given_code text, invitee uuid, invitee_org uuid, terms jsonb) RETURNS boolean
+CREATE OR REPLACE FUNCTION invite_code_use(given_code text, invitee uuid, invitee_org uuid, settings jsonb)
+RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     invite invite_codes;
     inviter_org uuid;
     referral uuid;
-    inviter_reward bigint := (terms ->> 'invite_reward')::bigint;
-    invitee_reward bigint := (terms ->> 'invitee_reward')::bigint;
+    inviter_reward bigint := (settings ->> 'credit.invite_reward')::bigint;
+    invitee_reward bigint := (settings ->> 'credit.invitee_reward')::bigint;
 BEGIN
     UPDATE invite_codes AS c SET use_count = use_count + 1
     FROM users u
@@ -103,18 +103,18 @@ $$;
 -- hold. The count by network comes before everything that another registration may hold, and only an account that is
 -- made counts: whoever mistypes is not locked out, and what is refused mails nobody.
 CREATE OR REPLACE FUNCTION register_user(new_login text, new_email text, new_password_hash text, new_locale text,
-    given_code text, access_hash bytea, refresh_hash bytea, terms jsonb, mail jsonb DEFAULT NULL,
+    given_code text, access_hash bytea, refresh_hash bytea, settings jsonb, mail jsonb DEFAULT NULL,
     OUT new_user_id uuid, OUT new_org_id uuid, OUT code_held boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    most integer := coalesce((terms ->> 'registrations_hour')::integer, 0);
-    initial_grant bigint := (terms ->> 'initial_grant')::bigint;
+    most integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
+    initial_grant bigint := (settings ->> 'credit.initial_grant')::bigint;
 BEGIN
     IF most > 0 THEN
         PERFORM attempt_or_fail('auth.register', network_of(request_ip())::text, most, interval '1 hour',
                                 'auth.rate_limited');
     END IF;
-    PERFORM registration_check(new_login, new_email, given_code, terms);
+    PERFORM registration_check(new_login, new_email, given_code, settings);
     new_user_id := uuidv7();
     new_org_id := uuidv7();
     INSERT INTO users (id, login, username, email, password_hash, personal_org_id, locale)
@@ -134,9 +134,9 @@ BEGIN
     IF initial_grant > 0 THEN
         PERFORM credit_post(new_org_id, initial_grant, 'initial_grant', 'user', new_user_id::text);
     END IF;
-    PERFORM invite_code_make(new_user_id, (terms ->> 'invite_max_uses')::integer);
-    code_held := given_code IS NULL OR invite_code_use(given_code, new_user_id, new_org_id, terms);
-    IF terms ->> 'registration_mode' = 'invite_only' AND NOT code_held THEN
+    PERFORM invite_code_make(new_user_id, (settings ->> 'invite.default_max_uses')::integer);
+    code_held := given_code IS NULL OR invite_code_use(given_code, new_user_id, new_org_id, settings);
+    IF settings ->> 'auth.registration_mode' = 'invite_only' AND NOT code_held THEN
         PERFORM fail('auth.invite_code_invalid', 'code_does_not_hold');
     END IF;
     PERFORM audit('auth.register', 'user', new_user_id::text, new_org_id, NULL,
@@ -145,7 +145,9 @@ BEGIN
         PERFORM email_verification_first(new_user_id, mail);
     END IF;
     IF access_hash IS NOT NULL THEN
-        PERFORM session_begin(new_user_id, 'register', access_hash, refresh_hash, terms);
+        PERFORM session_begin(new_user_id, 'register', access_hash, refresh_hash,
+                              (settings ->> 'auth.access_token_seconds')::integer,
+                              (settings ->> 'auth.refresh_token_seconds')::integer);
     END IF;
 END
 $$;
@@ -247,10 +249,11 @@ CREATE TRIGGER users_code_search AFTER UPDATE OF login, email ON users
 -- ---------------------------------------------------------------- registrations
 
 -- What refuses a registration for its names or its invitation code.
-CREATE OR REPLACE FUNCTION registration_check(new_login text, new_email text, given_code text, terms jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION registration_check(new_login text, new_email text, given_code text, settings jsonb)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    needs_code boolean := coalesce(terms ->> 'registration_mode' = 'invite_only', false);
+    needs_code boolean := coalesce(settings ->> 'auth.registration_mode' = 'invite_only', false);
 BEGIN
     PERFORM name_check(new_login, 'login');
     IF needs_code AND given_code IS NULL THEN
@@ -266,11 +269,12 @@ END
 $$;
 
 -- Before the password is hashed, which is what a registration costs: whatever can be refused by then is refused.
--- terms has registrations_hour too: how many accounts a network makes within an hour; 0: any number.
-CREATE OR REPLACE FUNCTION registration_begin(new_login text, new_email text, given_code text, terms jsonb) RETURNS void
+-- limit.registrations_per_network_hour is how many accounts a network makes within an hour; 0: any number.
+CREATE OR REPLACE FUNCTION registration_begin(new_login text, new_email text, given_code text, settings jsonb)
+RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    most integer := coalesce((terms ->> 'registrations_hour')::integer, 0);
+    most integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
     oldest timestamptz;
 BEGIN
     IF most > 0 THEN
@@ -282,7 +286,7 @@ BEGIN
             PERFORM fail_for_now('auth.rate_limited', oldest + interval '1 hour');
         END IF;
     END IF;
-    PERFORM registration_check(new_login, new_email, given_code, terms);
+    PERFORM registration_check(new_login, new_email, given_code, settings);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION invite_code_make, invite_code_holds, invite_code_use, user_promote, user_rename,

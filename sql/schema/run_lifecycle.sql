@@ -96,19 +96,18 @@ END
 $$;
 
 -- A new run of a thread that is locked and belongs to the caller. is_queued: behind the active one.
--- The account's row serialises the organization, so that its limits and its credits are exact. limits:
--- {active_max, queued_max, run_hold}, as the settings say.
+-- The account's row serialises the organization, so that its limits and its credits are exact.
 CREATE OR REPLACE FUNCTION run_insert(place threads, route uuid, persona_id text, run_source text, is_queued boolean,
-                           limits jsonb) RETURNS runs
+    limit_concurrent_runs bigint, limit_queued_runs bigint, credit_run_hold bigint) RETURNS runs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     persona personas := persona_resolve(persona_id);
     chosen llm_models := route_resolve(route, persona.model);
     provider llm_providers;
-    hold bigint := CASE WHEN model_is_free(chosen) THEN 0 ELSE (limits ->> 'run_hold')::bigint END;
+    hold bigint := CASE WHEN model_is_free(chosen) THEN 0 ELSE credit_run_hold END;
     count_max bigint := CASE WHEN is_queued
-        THEN entitlement_integer(place.org_id, 'limit.queued_runs', (limits ->> 'queued_max')::bigint)
-        ELSE entitlement_integer(place.org_id, 'limit.concurrent_runs', (limits ->> 'active_max')::bigint) END;
+        THEN entitlement_integer(place.org_id, 'limit.queued_runs', limit_queued_runs)
+        ELSE entitlement_integer(place.org_id, 'limit.concurrent_runs', limit_concurrent_runs) END;
     made runs;
 BEGIN
     SELECT * INTO STRICT provider FROM llm_providers WHERE id = chosen.provider_id;
@@ -145,8 +144,8 @@ LANGUAGE sql AS $$
 $$;
 
 -- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4).
-CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text, limits jsonb,
-                           OUT item json, OUT stopped uuid[])
+CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
+    limit_concurrent_runs bigint, limit_queued_runs bigint, credit_run_hold bigint, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     place threads;
@@ -163,12 +162,14 @@ BEGIN
         IF strategy = 'interrupt' THEN
             PERFORM thread_runs_lock(place.id);
         END IF;
-        made := run_insert(place, route, persona_id, 'enqueue', true, limits);
+        made := run_insert(place, route, persona_id, 'enqueue', true, limit_concurrent_runs, limit_queued_runs,
+                           credit_run_hold);
         IF strategy = 'interrupt' THEN
             stopped := thread_stop(place, made.id, 'interrupted');
         END IF;
     ELSE
-        made := run_insert(place, route, persona_id, 'api', false, limits);
+        made := run_insert(place, route, persona_id, 'api', false, limit_concurrent_runs, limit_queued_runs,
+                           credit_run_hold);
     END IF;
     item := json_build_object('run_id', made.id, 'trace_id', made.trace_id);
 END
@@ -204,7 +205,8 @@ $$;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a run without an answer came behind
 -- it; a run with the last one's route and persona begins.
-CREATE OR REPLACE FUNCTION run_retry(thread uuid, limits jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint, limit_queued_runs bigint,
+    credit_run_hold bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     place threads := thread_of_caller_locked(thread);
@@ -221,7 +223,8 @@ BEGIN
     END IF;
     SELECT id INTO answer FROM messages
     WHERE thread_id = place.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
-    made := run_insert(place, last_run.model_id, last_run.persona_id, 'retry', false, limits);
+    made := run_insert(place, last_run.model_id, last_run.persona_id, 'retry', false, limit_concurrent_runs,
+                       limit_queued_runs, credit_run_hold);
     UPDATE messages SET hidden_by_run_id = made.id
     WHERE id = answer AND (run_id = last_run.id OR last_run.status = 'completed' OR id > (
         SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = place.id AND m.role = 'user'

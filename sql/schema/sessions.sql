@@ -1,8 +1,6 @@
 -- Sessions and their tokens, logins and their limits. Reached through these functions only.
 --
--- `terms` is what the settings say: {access_token_seconds, refresh_token_seconds, refresh_race_seconds,
--- login_window_seconds, failures_per_login_and_ip, failures_per_login, failures_per_ip}; each function reads what
--- concerns it.
+-- Where many settings matter, `settings` has them under their own names (fcgi/session_answer.h: account_settings).
 --
 -- A success forgives the failures of its login from its address; the wider limits go on counting them.
 
@@ -105,8 +103,8 @@ END
 $$;
 
 -- A new session with its first pair of tokens. Refused to whoever looks too risky, however they came here.
-CREATE OR REPLACE FUNCTION session_begin(who uuid, how text, access_hash bytea, refresh_hash bytea, terms jsonb)
-RETURNS uuid
+CREATE OR REPLACE FUNCTION session_begin(who uuid, how text, access_hash bytea, refresh_hash bytea,
+    auth_access_token_seconds integer, auth_refresh_token_seconds integer) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     begun uuid;
@@ -115,40 +113,41 @@ BEGIN
     INSERT INTO sessions (user_id, begun_by, client_ip, user_agent)
     VALUES (who, how, request_ip(), left(coalesce(current_request() ->> 'user_agent', ''), 500))
     RETURNING id INTO begun;
-    PERFORM session_tokens(begun, access_hash, refresh_hash, terms);
+    PERFORM session_tokens(begun, access_hash, refresh_hash, auth_access_token_seconds, auth_refresh_token_seconds);
     UPDATE users SET last_login_at = clock_timestamp(), last_seen_at = clock_timestamp() WHERE id = who;
     RETURN begun;
 END
 $$;
 
-CREATE OR REPLACE FUNCTION session_tokens(session uuid, access_hash bytea, refresh_hash bytea, terms jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION session_tokens(session uuid, access_hash bytea, refresh_hash bytea,
+    auth_access_token_seconds integer, auth_refresh_token_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     INSERT INTO access_tokens (hash, session_id, expires_at) VALUES (access_hash, session,
-        clock_timestamp() + make_interval(secs => (terms ->> 'access_token_seconds')::integer));
+        clock_timestamp() + make_interval(secs => auth_access_token_seconds));
     INSERT INTO refresh_tokens (hash, session_id, expires_at) VALUES (refresh_hash, session,
-        clock_timestamp() + make_interval(secs => (terms ->> 'refresh_token_seconds')::integer));
+        clock_timestamp() + make_interval(secs => auth_refresh_token_seconds));
 END
 $$;
 
 -- Raises auth.rate_limited while one of the three limits on failed logins is reached.
-CREATE OR REPLACE FUNCTION login_guard(key text, terms jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION login_guard(key text, settings jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    period interval := make_interval(secs => (terms ->> 'login_window_seconds')::integer);
+    period interval := make_interval(secs => (settings ->> 'limit.login_window_seconds')::integer);
     since timestamptz := clock_timestamp() - period;
     reached timestamptz;
 BEGIN
     SELECT max(limits.at) INTO reached FROM (
         (SELECT f.at FROM login_failures f
          WHERE f.login_key = key AND f.client_ip = request_ip() AND f.at > since AND NOT f.is_forgiven
-         ORDER BY f.at DESC OFFSET (terms ->> 'failures_per_login_and_ip')::integer - 1 LIMIT 1)
+         ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_login_and_ip')::integer - 1 LIMIT 1)
         UNION ALL
         (SELECT f.at FROM login_failures f WHERE f.login_key = key AND f.at > since
-         ORDER BY f.at DESC OFFSET (terms ->> 'failures_per_login')::integer - 1 LIMIT 1)
+         ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_login')::integer - 1 LIMIT 1)
         UNION ALL
         (SELECT f.at FROM login_failures f WHERE f.client_ip = request_ip() AND f.at > since
-         ORDER BY f.at DESC OFFSET (terms ->> 'failures_per_ip')::integer - 1 LIMIT 1)) AS limits;
+         ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_ip')::integer - 1 LIMIT 1)) AS limits;
     IF reached IS NOT NULL THEN
         PERFORM fail_for_now('auth.rate_limited', reached + period);
     END IF;
@@ -156,24 +155,24 @@ END
 $$;
 
 -- Counts a failure, unless a limit was reached by then. Those who guess at once are counted one after the other.
-CREATE OR REPLACE FUNCTION login_failed(key text, terms jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION login_failed(key text, settings jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('login ' || key, 0));
     PERFORM pg_advisory_xact_lock(hashtextextended('login from ' || request_ip()::text, 0));
-    PERFORM login_guard(key, terms);
+    PERFORM login_guard(key, settings);
     INSERT INTO login_failures (login_key, client_ip) VALUES (key, request_ip());
 END
 $$;
 
 -- The first half of a login: whom the password must be checked for. Without a user nothing of the row is set.
 -- Failures of a known user count together, whichever of the user's names was typed.
-CREATE OR REPLACE FUNCTION login_begin(typed text, terms jsonb,
+CREATE OR REPLACE FUNCTION login_begin(typed text, settings jsonb,
     OUT candidate_id uuid, OUT stored_hash text, OUT email_verified boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     candidate_id := user_named(typed);
-    PERFORM login_guard(coalesce(candidate_id::text, name_key(typed)), terms);
+    PERFORM login_guard(coalesce(candidate_id::text, name_key(typed)), settings);
     SELECT u.password_hash, u.email_verified_at IS NOT NULL INTO stored_hash, email_verified
     FROM users u WHERE u.id = candidate_id;
 END
@@ -182,7 +181,7 @@ $$;
 -- The second half, after the password was checked against checked_hash. Answers ok, refused, suspended or risky; what
 -- it wrote is to be committed in each case. new_hash: the same password with today's parameters, or null.
 CREATE OR REPLACE FUNCTION login_finish(typed text, candidate uuid, is_right boolean, checked_hash text, new_hash text,
-    access_hash bytea, refresh_hash bytea, terms jsonb) RETURNS text
+    access_hash bytea, refresh_hash bytea, settings jsonb) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     key text := coalesce(candidate::text, name_key(typed));
@@ -192,11 +191,11 @@ BEGIN
     SELECT * INTO who FROM users WHERE id = candidate AND password_hash = checked_hash AND is_right FOR NO KEY UPDATE;
     IF who.id IS NULL THEN
         PERFORM set_config('synchronous_commit', 'off', true);  -- a guess need not wait for the disk
-        PERFORM login_failed(key, terms);
+        PERFORM login_failed(key, settings);
         PERFORM audit_login_failed(candidate);
         RETURN 'refused';
     END IF;
-    PERFORM login_guard(key, terms);
+    PERFORM login_guard(key, settings);
     IF who.status <> 'active' THEN
         PERFORM audit('auth.login', 'user', who.id::text, who.personal_org_id, NULL, NULL, 'denied', who.id);
         RETURN 'suspended';
@@ -210,7 +209,9 @@ BEGIN
     IF new_hash IS NOT NULL THEN
         UPDATE users SET password_hash = new_hash WHERE id = who.id;
     END IF;
-    begun := session_begin(who.id, 'password', access_hash, refresh_hash, terms);
+    begun := session_begin(who.id, 'password', access_hash, refresh_hash,
+                           (settings ->> 'auth.access_token_seconds')::integer,
+                           (settings ->> 'auth.refresh_token_seconds')::integer);
     PERFORM audit('auth.login', 'session', begun::text, who.personal_org_id, NULL, NULL, 'ok', who.id);
     RETURN 'ok';
 END
@@ -218,13 +219,13 @@ $$;
 
 -- POST /v1/auth/refresh. Answers ok (the new pair is stored), invalid, or reused (the session is over); what it wrote
 -- is to be committed in each case. Requests with the same token come one after the other.
-CREATE OR REPLACE FUNCTION session_refresh(given_hash bytea, access_hash bytea, refresh_hash bytea, terms jsonb)
+CREATE OR REPLACE FUNCTION session_refresh(given_hash bytea, access_hash bytea, refresh_hash bytea,
+    auth_access_token_seconds integer, auth_refresh_token_seconds integer, auth_refresh_race_seconds integer)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     token refresh_tokens;
     place record;
-    race interval := make_interval(secs => (terms ->> 'refresh_race_seconds')::integer);
 BEGIN
     SELECT * INTO token FROM refresh_tokens WHERE hash = given_hash FOR UPDATE;
     IF token.hash IS NULL OR token.expires_at <= clock_timestamp() THEN
@@ -238,7 +239,7 @@ BEGIN
         RETURN 'reused';
     ELSIF place.revoked_at IS NOT NULL OR place.status <> 'active' THEN
         RETURN 'invalid';
-    ELSIF clock_timestamp() >= token.rotated_at + race THEN
+    ELSIF clock_timestamp() >= token.rotated_at + make_interval(secs => auth_refresh_race_seconds) THEN
         UPDATE sessions SET revoked_at = clock_timestamp(), refresh_reused = true WHERE id = place.id;
         PERFORM audit('auth.refresh_reuse', 'session', place.id::text, place.personal_org_id, NULL, NULL, 'denied',
                       place.user_id);
@@ -246,7 +247,7 @@ BEGIN
     END IF;
     PERFORM risk_check(place.user_id);
     UPDATE refresh_tokens SET rotated_at = coalesce(rotated_at, clock_timestamp()) WHERE hash = given_hash;
-    PERFORM session_tokens(place.id, access_hash, refresh_hash, terms);
+    PERFORM session_tokens(place.id, access_hash, refresh_hash, auth_access_token_seconds, auth_refresh_token_seconds);
     UPDATE sessions SET last_seen_at = clock_timestamp() WHERE id = place.id;
     UPDATE users SET last_seen_at = clock_timestamp() WHERE id = place.user_id;
     RETURN 'ok';

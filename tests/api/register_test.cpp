@@ -311,7 +311,7 @@ TEST(RegistrationMode, InviteOnlyAsksForACodeThatHolds) {
   ApiStack closed({{"HOSTLER_AUTH_REGISTRATION_MODE=invite_only", "HOSTLER_MAIL_DIR="}, false});
   closed.sql().run_text(
       "SELECT register_user('first', 'first@example.org', 'x', 'en', NULL, NULL, NULL, "
-      "'{\"initial_grant\": 0, \"invite_max_uses\": 1}')");
+      "'{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1}')");
   std::string code = sql_value(closed, "SELECT code FROM invite_codes");
   Client client = closed.client();
   EXPECT_TRUE(is_problem(

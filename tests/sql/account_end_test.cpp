@@ -30,9 +30,9 @@ class AccountEnd : public ::testing::Test {
   std::string new_user(const std::string& login) {
     return value(
         fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'x', 'en', "
-                    "NULL, sha256('a{0}'), sha256('r{0}'), '{{\"initial_grant\": 5, "
-                    "\"invite_max_uses\": 1, \"access_token_seconds\": 900, "
-                    "\"refresh_token_seconds\": 900}}')",
+                    "NULL, sha256('a{0}'), sha256('r{0}'), '{{\"credit.initial_grant\": 5, "
+                    "\"invite.default_max_uses\": 1, \"auth.access_token_seconds\": 900, "
+                    "\"auth.refresh_token_seconds\": 900}}')",
                     login));
   }
   ErrorCode end(const std::string& user_id) {

@@ -12,9 +12,9 @@
 namespace hostler::testing_support {
 namespace {
 
-constexpr const char* terms =
-    R"({"initial_grant": 0, "invite_max_uses": 1, "access_token_seconds": 900,
-        "refresh_token_seconds": 900, "forgot_seconds": 600, "registration_mode": "open"})";
+constexpr const char* settings =
+    R"({"credit.initial_grant": 0, "invite.default_max_uses": 1, "auth.access_token_seconds": 900,
+        "auth.refresh_token_seconds": 900, "auth.registration_mode": "open"})";
 
 class Anchors : public ::testing::Test {
  protected:
@@ -30,7 +30,7 @@ class Anchors : public ::testing::Test {
     return fmt::format(
         "SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'hash', 'en', NULL, "
         "sha256('a{0}'), sha256('r{0}'), '{1}')",
-        login, terms);
+        login, settings);
   }
   std::string register_as(const std::string& login) { return value(registration(login)); }
 
@@ -109,9 +109,8 @@ TEST_F(Anchors, LetNoPasswordOrAddressBeSetBehindTheEndOfASessionByCode) {
   value(fmt::format("UPDATE sessions SET begun_by = 'otp' WHERE id = '{}' RETURNING 1", session_));
   change_to("thief@example.net", "back");
   const std::string attempts[] = {
-      fmt::format("SELECT own_password_set(NULL, 'theirs', '{}')", terms),
-      fmt::format("SELECT email_change_begin('next@example.net', NULL, {}, 5, '{}')", mail("next"),
-                  terms)};
+      "SELECT own_password_set(NULL, 'theirs', 600)",
+      fmt::format("SELECT email_change_begin('next@example.net', NULL, {}, 5, 600)", mail("next"))};
   DbSession late[] = {database_.as_superuser(), database_.as_superuser()};
   for (DbSession& session : late) begin_in_session(session);
   take_back("back");
@@ -137,7 +136,7 @@ TEST_F(Anchors, KeepTheOldAddressFromARegistrationDuringTheChange) {
     return code_of(session,
                    fmt::format("SELECT register_user('eve', 'ADA@example.org', 'h', 'en', NULL, "
                                "NULL, NULL, '{}')",
-                               terms));
+                               settings));
   };
   EXPECT_EQ(registration(), ErrorCode::auth_email_exists);
   change.commit();
@@ -150,13 +149,8 @@ TEST_F(Anchors, KeepTheOldAddressFromARegistrationDuringTheChange) {
 // What is mailed is locked behind its user by everybody, so that none of them waits in a circle.
 TEST_F(Anchors, WaitInOneOrder) {
   change_to("thief@example.net", "back");
-  value(
-      "SELECT login_code_send('thief@example.net', id, jsonb_build_object('hmac', 'a0', "
-      "'seconds', 600, 'secret', " +
-      mail("code") +
-      " -> 'secret'), '{\"otp_window_seconds\": 600, \"otp_sends_per_email\": 5, "
-      "\"otp_sends_per_ip\": 20, \"otp_sends_per_email_day\": 10}') FROM users WHERE login = "
-      "'ada'");
+  value("SELECT login_code_send('thief@example.net', id, '\\xa0', " + mail("code") +
+        " -> 'secret', 600, 600, 5, 20, 10) FROM users WHERE login = 'ada'");
   DbSession login = database_.as_superuser();
   login.begin();
   login.run_text(fmt::format("SELECT 1 FROM users WHERE id = '{}' FOR NO KEY UPDATE", user_));
@@ -165,10 +159,8 @@ TEST_F(Anchors, WaitInOneOrder) {
     DbSession session = database_.as_superuser();
     return std::string(
         session
-            .run_text(fmt::format("SELECT login_code_verify('thief@example.net', '\\xa0', "
-                                  "'{{\"otp_guesses\": 5, \"otp_failures_per_account_day\": 20}}', "
-                                  "sha256('a'), sha256('r'), '{}')",
-                                  terms))
+            .run_text("SELECT login_code_verify('thief@example.net', '\\xa0', sha256('a'), "
+                      "sha256('r'), 5, 20, 900, 900)")
             .text());
   });
   EXPECT_EQ(back.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);

@@ -33,8 +33,8 @@ class AuditLog : public testing::Test {
   void tell(const std::string& writer, int64_t batch, const std::string& denials,
             int64_t dropped = 0) const {
     DbSession session = database_.as_api();
-    session.run(query::audit_denials,
-                Params().text(writer).integer(batch).text(denials).integer(dropped));
+    session.run(query::AuditDenials{
+        .writer_id = writer, .batch = batch, .denials = denials, .dropped = dropped});
   }
   std::string told(const std::string& columns) const {
     return world_.column("SELECT coalesce(string_agg(concat_ws(' ', " + columns +
@@ -156,7 +156,7 @@ class AuditRetention : public AuditLog {
  protected:
   int64_t prune(int64_t days) const {
     DbSession session = database_.as_runner();
-    return session.run(query::audit_prune, Params().integer(days))[0].integer("dropped");
+    return session.run(query::AuditPrune{.audit_retention_days = days})[0].integer("dropped");
   }
   std::string months() const {
     return world_.column(

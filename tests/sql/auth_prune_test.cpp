@@ -14,7 +14,7 @@ class AuthPrune : public ::testing::Test {
   AuthPrune() : owner_(database_.as_superuser()), runner_(database_.as_runner()) {
     owner_.run_text(
         "SELECT register_user('ada', 'ada@example.org', 'x', 'en', NULL, NULL, NULL, "
-        "'{\"initial_grant\": 0, \"invite_max_uses\": 1}')");
+        "'{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1}')");
   }
 
   // A session with one token of each kind, which ended so long ago (or will end then).
@@ -30,7 +30,7 @@ class AuthPrune : public ::testing::Test {
   std::string value(const std::string& text) { return std::string(owner_.run_text(text).text()); }
   // Answers whether more may be there.
   bool prune(int64_t at_most) {
-    return runner_.run(query::auth_prune, Params().integer(at_most))[0].boolean("more");
+    return runner_.run(query::AuthPrune{.at_most = at_most})[0].boolean("more");
   }
 
   TestDatabase database_;
@@ -62,7 +62,7 @@ TEST_F(AuthPrune, IsDoneByOneAtATime) {
   add_session("old", "25 hours");
   DbSession other = database_.as_runner();
   other.begin();
-  other.run(query::auth_prune, Params().integer(1));
+  other.run(query::AuthPrune{.at_most = 1});
   prune(100);
   EXPECT_EQ(value("SELECT count(*) FROM sessions"), "1") << "the other one is at it";
   other.rollback();

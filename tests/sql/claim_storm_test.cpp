@@ -65,9 +65,7 @@ class ClaimStorm : public testing::Test {
     DbSession session = database_.as_api();
     for (const std::string& thread_id : threads) {
       world_.begin_as(session, world_.owner_id);
-      Params params;
-      params.text(thread_id).null().null().text("reject").text(RunWorld::run_limits(1'000'000));
-      session.run(query::run_create, params);
+      session.run(RunWorld::run_of(thread_id, "reject", 1'000'000));
       session.commit();
     }
   }
@@ -82,9 +80,8 @@ TEST_F(ClaimStorm, GivesEachRunToOneDaemonOnce) {
   std::vector<std::string> daemons;
   for (int i = 0; i < claimers; ++i) daemons.push_back(world_.new_daemon(fmt::format("d{}", i)));
   Claims claims = claim_all(database_, [&](DbSession& session, size_t i, auto& given) {
-    Params params;
-    params.text(daemons[i]).integer(claimed_at_once).integer(60);
-    Result claimed = session.run(query::run_claim, params);
+    Result claimed = session.run(query::RunClaim{
+        .daemon_id = daemons[i], .limit = claimed_at_once, .run_lease_seconds = 60});
     for (int row = 0; row < claimed.size(); ++row) {
       given.push_back(fmt::format("{} {}", claimed[row].text("id"), claimed[row].integer("epoch")));
     }

@@ -25,9 +25,9 @@ TEST_F(DaemonsTest, TakesNothingFromAnotherHostOfItsName) {
   int64_t epoch = world_.claim(daemon, run_id);
   DbSession session = database_.as_runner();
   auto start = [&](const char* host, const std::string& lock_id) {
-    Params params;
-    params.text(host).text("a").text("1").text(lock_id);
-    return std::string(session.run(query::daemon_start, params).text());
+    Result started = session.run(
+        query::DaemonStart{.host = host, .place = "a", .version = "1", .lock_id = lock_id});
+    return std::string(started.text());
   };
   auto alive = [&](const std::string& one, const std::string& two, const std::string& three) {
     return world_.column(
@@ -66,15 +66,15 @@ TEST_F(DaemonsTest, ThatLivesIsKnownAgainWhenItWasMarkedAsStopped) {
   std::string other = world_.new_daemon("b");
   DbSession session = database_.as_runner();
   auto was_stopped = [&] {
-    Result beat = session.run(query::daemon_heartbeat, Params().text(daemon).integer(0).integer(0));
+    Result beat = session.run(query::DaemonHeartbeat{.daemon_id = daemon, .runs = 0, .streams = 0});
     return beat.front().boolean("was_stopped");
   };
   auto others = [&] {
-    return session.run(query::daemons_alive, Params().text(other)).front().integer("others");
+    return session.run(query::DaemonsAlive{.daemon_id = other}).front().integer("others");
   };
   EXPECT_FALSE(was_stopped());
   int64_t with_it = others();
-  session.run(query::daemon_stop, Params().text(daemon));
+  session.run(query::DaemonStop{.daemon_id = daemon});
   EXPECT_EQ(others(), with_it - 1);
   EXPECT_TRUE(was_stopped());
   EXPECT_EQ(others(), with_it);
@@ -87,13 +87,13 @@ TEST_F(DaemonsTest, RunsWhoseLeaseLapsedAreCountedUntilTheyAreTakenOver) {
   std::string daemon = world_.new_daemon("a");
   world_.claim(daemon, lapsed_run);
   DbSession session = database_.as_runner();
-  auto counted = [&] { return session.run(query::metrics_facts).front().integer("runs_lapsed"); };
+  auto counted = [&] { return session.run(query::MetricsFacts{}).front().integer("runs_lapsed"); };
   int64_t before = counted();
   session.run_text("UPDATE runs SET lease_until = now() - interval '1 second' WHERE id = '" +
                    lapsed_run + "'");
   EXPECT_EQ(counted(), before + 1);
   std::string other = world_.new_daemon("b");
-  session.run(query::run_take_over, Params().text(other).integer(1000).integer(60));
+  session.run(query::RunTakeOver{.daemon_id = other, .limit = 1000, .run_lease_seconds = 60});
   EXPECT_EQ(counted(), 0);
   EXPECT_EQ(run_column("owner_id || ' ' || take_overs", lapsed_run), other + " 1");
   EXPECT_EQ(run_column("owner_id || ' ' || take_overs", good_run), daemon + " 0");

@@ -42,7 +42,7 @@ class DashboardTest : public ::testing::Test {
     DbSession session = database_.as_api();
     session.begin();
     session.run_text(fmt::format("SELECT enter(NULL, NULL, '{}')", context));
-    Result shown = session.run(query::dashboard_show, {});
+    Result shown = session.run(query::DashboardShow{});
     return parse_json_or_nothing(shown.text()).value_or(Json());
   }
   int64_t number(const char* name) const { return numbers().integer_or(name, -1); }
@@ -115,7 +115,7 @@ TEST_F(DashboardTest, ManyWritersAndFoldsAtOnceLoseNothing) {
   for (int i = 0; i < 2; ++i) {
     writers.emplace_back([this] {
       DbSession session = database_.as_runner();
-      for (int n = 0; n < 20; ++n) session.run(query::platform_fold, {});
+      for (int n = 0; n < 20; ++n) session.run(query::PlatformFold{});
     });
   }
   for (std::thread& writer : writers) writer.join();

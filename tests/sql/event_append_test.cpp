@@ -28,15 +28,35 @@ class EventAppend : public testing::Test {
         "FROM run_events WHERE run_id = '{}'",
         run_id));
   }
-  Params batch(const std::vector<Owned>& runs) {
-    Params params;
-    std::vector<std::string> ids;
-    std::vector<int64_t> epochs;
+  // Append: query::EventAppend or query::EventAppendAgain. An event: the place of its run, seq,
+  // type, data.
+  struct Event {
+    int64_t place;
+    int64_t seq;
+    std::string type;
+    std::string data;
+  };
+  template <class Append>
+  BoundStatement append(const std::vector<Owned>& runs, const std::vector<Event>& events) {
+    std::vector<std::string> ids, types, data;
+    std::vector<int64_t> epochs, places, seqs;
     for (const Owned& run : runs) {
       ids.push_back(run.id);
       epochs.push_back(run.epoch);
     }
-    return params.text(daemon_id_).uuids(ids).integers(epochs);
+    for (const Event& event : events) {
+      places.push_back(event.place);
+      seqs.push_back(event.seq);
+      types.push_back(event.type);
+      data.push_back(event.data);
+    }
+    return Append{.daemon_id = daemon_id_,
+                  .run_ids = ids,
+                  .epochs = epochs,
+                  .places = places,
+                  .seqs = seqs,
+                  .types = types,
+                  .data = data};
   }
 
   TestDatabase database_;
@@ -50,9 +70,9 @@ TEST_F(EventAppend, GivesEachRunItsEventsAndALostOneNone) {
   Owned lost = owned_run();
   Owned last = owned_run();
   --lost.epoch;
-  Params params = batch({first, lost, last});
-  params.integers({1, 1, 2, 3}).integers({1, 2, 1, 1}).texts({"a", "b", "c", "d"});
-  Result held = session_.run(query::event_append, params.jsons({"1", "2", "3", "[4 ]"}));
+  Result held = session_.run(append<query::EventAppend>(
+      {first, lost, last},
+      {{1, 1, "a", "1"}, {1, 2, "b", "2"}, {2, 1, "c", "3"}, {3, 1, "d", "[4 ]"}}));
   EXPECT_EQ(held.size(), 2);
   EXPECT_EQ(events_of(first.id), "1 a 1, 2 b 2");
   EXPECT_EQ(events_of(lost.id), "");
@@ -61,20 +81,18 @@ TEST_F(EventAppend, GivesEachRunItsEventsAndALostOneNone) {
 
 TEST_F(EventAppend, AddsOfABatchThatIsSentAgainWhatIsNotThere) {
   Owned run = owned_run();
-  session_.run(query::event_append,
-               batch({run}).integers({1}).integers({1}).texts({"a"}).jsons({"1"}));
-  Params again = batch({run});
-  again.integers({1, 1}).integers({1, 2}).texts({"a", "b"}).jsons({"1", "2"});
-  Result held = session_.run(query::event_append_again, again);
+  session_.run(append<query::EventAppend>({run}, {{1, 1, "a", "1"}}));
+  Result held =
+      session_.run(append<query::EventAppendAgain>({run}, {{1, 1, "a", "1"}, {1, 2, "b", "2"}}));
   EXPECT_EQ(held.size(), 1);
   EXPECT_EQ(events_of(run.id), "1 a 1, 2 b 2");
 }
 
 TEST_F(EventAppend, RefusesABatchWithANumberThatIsTaken) {
   Owned run = owned_run();
-  Params params = batch({run}).integers({1}).integers({1}).texts({"a"}).jsons({"1"});
-  session_.run(query::event_append, params);
-  EXPECT_THROW(session_.run(query::event_append, params), Error);
+  BoundStatement first = append<query::EventAppend>({run}, {{1, 1, "a", "1"}});
+  session_.run(first);
+  EXPECT_THROW(session_.run(first), Error);
   EXPECT_EQ(events_of(run.id), "1 a 1");
 }
 

@@ -25,7 +25,8 @@ class GrantFaults : public testing::Test {
   void add_due(int from, int to) {
     sql(
         fmt::format("SELECT count(register_user('u' || n, 'u' || n || '@example.org', 'x', 'en', "
-                    "NULL, NULL, NULL, '{{\"initial_grant\": 0, \"invite_max_uses\": 1}}')::text) "
+                    "NULL, NULL, NULL, '{{\"credit.initial_grant\": 0, "
+                    "\"invite.default_max_uses\": 1}}')::text) "
                     "FROM generate_series({}, {}) AS n",
                     from, to));
     sql(
@@ -53,7 +54,7 @@ class GrantFaults : public testing::Test {
   };
   Page page(int64_t at_most = 50) {
     DbSession runner = database_.as_runner();
-    Result answer = runner.run(query::subscription_upkeep, Params().integer(at_most));
+    Result answer = runner.run(query::SubscriptionUpkeep{.at_most = at_most});
     return {answer[0].integer("granted"), answer[0].boolean("more"),
             std::string(answer[0].text("fault"))};
   }

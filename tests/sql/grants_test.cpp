@@ -32,7 +32,7 @@ class Grants : public testing::Test {
   }
   std::string upkeep() {
     DbSession session = database_.as_runner();
-    return std::string(session.run(query::subscription_upkeep, Params().integer(100)).text());
+    return std::string(session.run(query::SubscriptionUpkeep{.at_most = 100}).text());
   }
   std::string dates(const std::string& subscription) {
     return world_.column(fmt::format(
@@ -100,9 +100,10 @@ TEST_F(Grants, OfACancelledSubscriptionStopButWhatWasDueIsGiven) {
   std::string id = make("now() - interval '40 days'", "now() + interval '1 year'");
   DbSession api = database_.as_api();
   api.begin();
-  api.run(query::enter,
-          Params().text(world_.org_id).text(world_.owner_id).text(R"({"platform_admin": true})"));
-  api.run(query::subscription_cancel, Params().text(id));
+  api.run(query::Enter{.org_id = world_.org_id,
+                       .user_id = world_.owner_id,
+                       .context = R"({"platform_admin": true})"});
+  api.run(query::SubscriptionCancel{.subscription_id = id});
   api.commit();
   EXPECT_EQ(granted(), 2);
   EXPECT_EQ(upkeep(), "0");

@@ -79,9 +79,8 @@ TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
 TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
   std::string daemon_id = world_.new_daemon("/run/d.sock");
   DbSession session = database_.as_runner();
-  Params params;
-  params.text(daemon_id).integer(runs_made).integer(10);
-  Result claimed = session.run(query::run_claim, params);
+  Result claimed = session.run(
+      query::RunClaim{.daemon_id = daemon_id, .limit = runs_made, .run_lease_seconds = 10});
   ASSERT_EQ(claimed.size(), runs_made);
   Row run = claimed[runs_made / 2];
   std::string plans = plans_of(
@@ -94,9 +93,8 @@ TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
 TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   std::string daemon_id = world_.new_daemon("/run/d.sock");
   DbSession session = database_.as_runner();
-  Params params;
-  params.text(daemon_id).integer(runs_made).integer(10);
-  Result claimed = session.run(query::run_claim, params);
+  Result claimed = session.run(
+      query::RunClaim{.daemon_id = daemon_id, .limit = runs_made, .run_lease_seconds = 10});
   ASSERT_EQ(claimed.size(), runs_made);
   Row run = claimed[runs_made / 2];
   std::string plans = plans_of(fmt::format(

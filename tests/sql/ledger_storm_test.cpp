@@ -83,7 +83,7 @@ class LedgerStorm : public testing::Test {
   // The answer of a call that was made before under this key, or nothing.
   std::optional<std::string> begin_once(const std::string& call) {
     Result begun =
-        api_.session().run(query::idempotency_begin, Params().bytes(call).bytes(sha256("body")));
+        api_.session().run(query::IdempotencyBegin{.call_hash = call, .body_hash = sha256("body")});
     next_secret_id_ = begun.front().text("new_secret_id");
     if (begun.front().is_null("secret_id")) return std::nullopt;
     return begun.front().bytes("sealed");
@@ -92,29 +92,28 @@ class LedgerStorm : public testing::Test {
     std::string secret =
         fmt::format(R"({{"id": "{}", "key_version": 1, "wrapped_key": "eA==", "sealed": "{}"}})",
                     next_secret_id_, to_base64(answer));
-    api_.session().run(query::idempotency_keep,
-                       Params().bytes(call).bytes(sha256("body")).text(secret));
+    api_.session().run(
+        query::IdempotencyKeep{.call_hash = call, .body_hash = sha256("body"), .secret = secret});
   }
 
   // A call as the organization's owner or as administrator, with an Idempotency-Key, repeated until
   // it is answered. The code it was refused with, or count_; the client may go away before the end.
-  ErrorCode act(int org, bool is_admin, const Statement& statement, const Params& params,
+  ErrorCode act(int org, bool is_admin, const BoundStatement& statement,
                 std::string* answer = nullptr) {
     is_lost_ = pick(0, 19) == 0;
     const RunWorld& world = *worlds_[at(org)];
     std::string call = sha256(fmt::format("call {}", ++calls_));
     try {
       api_.commit([&](bool is_repeat) {
-        api_.session().run(query::enter, Params()
-                                             .text(world.org_id)
-                                             .text(world.owner_id)
-                                             .text(is_admin ? R"({"platform_admin": true})"
-                                                            : R"({"trace_id": "x"})"));
+        api_.session().run(query::Enter{
+            .org_id = world.org_id,
+            .user_id = world.owner_id,
+            .context = is_admin ? R"({"platform_admin": true})" : R"({"trace_id": "x"})"});
         std::optional<std::string> kept = begin_once(call);
         EXPECT_EQ(kept.has_value(), is_repeat);
         std::string said = kept.value_or("");
         if (!kept) {
-          said = api_.session().run(statement, params).text();
+          said = api_.session().run(statement).text();
           keep_once(call, said);
         }
         if (answer != nullptr) *answer = said;
@@ -131,8 +130,10 @@ class LedgerStorm : public testing::Test {
     int64_t amount = pick(-150, 250);
     if (amount == 0) return;
     bool fits = amount > 0 || model_[org].balance + amount >= 0;
-    ErrorCode code = act(org, true, query::credit_adjust,
-                         Params().text(worlds_[at(org)]->org_id).integer(amount).null());
+    ErrorCode code =
+        act(org, true,
+            query::CreditAdjust{
+                .org_id = worlds_[at(org)]->org_id, .amount = amount, .note = std::nullopt});
     ASSERT_EQ(code, fits ? ErrorCode::count_ : ErrorCode::credits_insufficient);
     if (fits && !is_lost_) model_[org].post(amount);
   }
@@ -140,10 +141,9 @@ class LedgerStorm : public testing::Test {
   void change_all() {
     bool is_reset = pick(0, 5) == 0;
     int64_t amount = pick(0, 1) == 0 ? pick(1, 40) : pick(-60, -1);
-    const Statement& statement = is_reset ? query::credit_reset_all : query::credit_bulk_adjust;
-    Params params;
-    if (!is_reset) params.integer(amount);
-    ASSERT_EQ(act(0, true, statement, params.null()), ErrorCode::count_);
+    BoundStatement change = query::CreditResetAll{.note = std::nullopt};
+    if (!is_reset) change = query::CreditBulkAdjust{.amount = amount, .note = std::nullopt};
+    ASSERT_EQ(act(0, true, change), ErrorCode::count_);
     if (is_lost_) return;
     for (auto& [number, org] : model_) {
       is_reset ? org.reset() : org.post_bulk(amount);
@@ -158,14 +158,14 @@ class LedgerStorm : public testing::Test {
         fmt::format(R"({{"count": 1, "type": "credits", "value": "{}", "value_type": "integer", )"
                     R"("max_uses": 1}})",
                     value);
-    ASSERT_EQ(act(org, true, query::redemption_code_batch, Params().text(wanted), &made),
+    ASSERT_EQ(act(org, true, query::RedemptionCodeBatch{.wanted = wanted}, &made),
               ErrorCode::count_);
     if (is_lost_) return;
     std::optional<Json> codes = parse_json_or_nothing(made);
     std::string code((*codes->as_array())[0].text_or("code"));
     bool is_redeemed = false;
     for (int attempt = 0; attempt < 2; ++attempt) {
-      ErrorCode refusal = act(org, false, query::redemption_redeem, Params().text(code));
+      ErrorCode refusal = act(org, false, query::RedemptionRedeem{.code = code});
       ASSERT_EQ(refusal,
                 is_redeemed ? ErrorCode::redemption_codes_already_redeemed : ErrorCode::count_);
       if (!is_redeemed && !is_lost_) {
@@ -179,10 +179,12 @@ class LedgerStorm : public testing::Test {
   void grant() {
     int org = pick_org();
     int64_t months = pick(1, 4);
-    Params params;
-    params.text(worlds_[at(org)]->org_id).text(plan_id_).text("2024-01-31T00:00:00Z");
-    params.text(fmt::format("2024-0{}-15T00:00:00Z", months + 1));
-    ASSERT_EQ(act(org, true, query::subscription_create, params), ErrorCode::count_);
+    BoundStatement subscribe =
+        query::SubscriptionCreate{.org_id = worlds_[at(org)]->org_id,
+                                  .plan_id = plan_id_,
+                                  .period_start = "2024-01-31T00:00:00Z",
+                                  .period_end = fmt::format("2024-0{}-15T00:00:00Z", months + 1)};
+    ASSERT_EQ(act(org, true, subscribe), ErrorCode::count_);
     if (is_lost_) return;
     for (int64_t i = 0; i < months; ++i) model_[org].post(7);
   }
@@ -217,11 +219,9 @@ class LedgerStorm : public testing::Test {
       expected = ErrorCode::credits_insufficient;
     }
     if (is_busy && strategy == "reject") expected = ErrorCode::runs_thread_busy;
-    Params params;
-    params.text(threads_[org][at(thread)]).null().null().text(strategy);
-    params.text(RunWorld::run_limits());
     std::string made;
-    ASSERT_EQ(act(org, false, query::run_create, params, &made), expected) << strategy;
+    BoundStatement create = RunWorld::run_of(threads_[org][at(thread)], strategy);
+    ASSERT_EQ(act(org, false, create, &made), expected) << strategy;
     if (expected != ErrorCode::count_ || is_lost_) return;
     std::string id(parse_json_or_nothing(made)->text_or("run_id"));
     std::vector<std::string> others;
@@ -249,7 +249,7 @@ class LedgerStorm : public testing::Test {
   void cancel_run() {
     ModelRun* run = pick_run([](const ModelRun&) { return true; });
     if (run == nullptr) return;
-    ASSERT_EQ(act(run->org, false, query::run_cancel, Params().text(run->id)), ErrorCode::count_);
+    ASSERT_EQ(act(run->org, false, query::RunCancel{.run_id = run->id}), ErrorCode::count_);
     if (!is_lost_) cancelled(run->id);
   }
 

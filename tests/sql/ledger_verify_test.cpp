@@ -85,7 +85,7 @@ TEST_F(LedgerVerify, ReadsManyRowsPageByPage) {
   EXPECT_EQ(verify().out, "the ledger is right: 200001 transactions of 2001 accounts\n");
 
   // A page: some organizations with all their rows, found by index, without a file on disk.
-  Result page = superuser.run(query::ledger_page, Params().text(first_).integer(5000));
+  Result page = superuser.run(query::LedgerPage{.after_org_id = first_, .rows_max = 5000});
   EXPECT_LE(page.front().integer("transactions"), 5000);
   EXPECT_GT(page.front().integer("transactions"), 4500);
   std::string text = query::ledger_fault.text;

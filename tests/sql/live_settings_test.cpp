@@ -26,24 +26,24 @@ class StoredSettings : public testing::Test {
         live_(Settings()) {}
 
   // One transaction of an administrator, or of somebody else.
-  Result as_admin(const Statement& statement, Params params, bool is_admin = true) {
+  Result as_admin(const BoundStatement& statement, bool is_admin = true) {
     session_.begin();
     std::string context = is_admin ? R"({"platform_admin":true})" : R"({"platform_admin":false})";
-    session_.run(query::enter, Params().null().null().text(context));
-    Result result = session_.run(statement, params);
+    session_.run(query::Enter{.org_id = std::nullopt, .user_id = std::nullopt, .context = context});
+    Result result = session_.run(statement);
     session_.commit();
     return result;
   }
   void set(const std::string& key, const std::string& value) {
-    as_admin(query::setting_set, Params().text(key).text(value).null());
+    as_admin(query::SettingSet{.key = key, .value = value, .secret = std::nullopt});
   }
   void set_secret(const std::string& key, const std::string& plain) {
     SecretPlace place{make_id(), "", setting_secret_kind(setting_rows[find_setting(key)])};
-    as_admin(query::setting_set,
-             Params().text(key).null().text(secret_json(place, box_.seal(place, plain))));
+    as_admin(query::SettingSet{
+        .key = key, .value = std::nullopt, .secret = secret_json(place, box_.seal(place, plain))});
   }
   std::shared_ptr<const Settings> reloaded() {
-    live_.apply(session_.run(query::settings_all), box_);
+    live_.apply(session_.run(query::SettingsAll{}), box_);
     return live_.current();
   }
   std::string ask(const std::string& question) {
@@ -63,20 +63,21 @@ TEST_F(StoredSettings, StandAboveTheConfiguredOnesUntilTheyAreUnset) {
   EXPECT_EQ(settings->text("auth.registration_mode"), "disabled");
   EXPECT_EQ(settings->source(find_setting("auth.registration_mode")), SettingSource::database);
   EXPECT_EQ(settings->strings("http.cors_origins").size(), 1u);
-  as_admin(query::setting_unset, Params().text("auth.registration_mode"));
+  as_admin(query::SettingUnset{.key = "auth.registration_mode"});
   EXPECT_EQ(settings->text("auth.registration_mode"), "disabled") << "a snapshot never changes";
   EXPECT_EQ(reloaded()->text("auth.registration_mode"), "open");
 }
 
 TEST_F(StoredSettings, AreWrittenByAdministratorsOnly) {
-  Params value = Params().text("run.input_seconds").text("5").null();
-  EXPECT_THROW(as_admin(query::setting_set, value, false), Error);
+  BoundStatement set_it =
+      query::SettingSet{.key = "run.input_seconds", .value = "5", .secret = std::nullopt};
+  EXPECT_THROW(as_admin(set_it, false), Error);
   session_.rollback();
-  EXPECT_THROW(as_admin(query::setting_unset, Params().text("run.input_seconds"), false), Error);
+  EXPECT_THROW(as_admin(query::SettingUnset{.key = "run.input_seconds"}, false), Error);
   session_.rollback();
   EXPECT_THROW(session_.run_text("INSERT INTO settings (key, value) VALUES ('a', '1')"), Error);
   EXPECT_EQ(ask("SELECT count(*) FROM settings"), "0");
-  EXPECT_THROW(database_.as_runner().run(query::setting_set, value), Error);
+  EXPECT_THROW(database_.as_runner().run(set_it), Error);
 }
 
 TEST_F(StoredSettings, KeepSecretsSealedAndOpenThemWithTheKeyFile) {
@@ -85,7 +86,7 @@ TEST_F(StoredSettings, KeepSecretsSealedAndOpenThemWithTheKeyFile) {
   EXPECT_THAT(ask("SELECT string_agg(s::text || x::text, '') FROM settings s, secrets x"),
               Not(HasSubstr(to_hex("hush"))));
   SecretBox other = std::get<SecretBox>(SecretBox::parse(random_bytes(32)));
-  live_.apply(session_.run(query::settings_all), other);
+  live_.apply(session_.run(query::SettingsAll{}), other);
   EXPECT_EQ(live_.current()->text("captcha.secret_key"), "");
 }
 
@@ -100,7 +101,7 @@ TEST_F(StoredSettings, LeaveNoSecretBehindWhenReplacedOrUnset) {
   set_secret("captcha.secret_key", "second");
   EXPECT_EQ(ask("SELECT count(*) FROM secrets"), "1");
   EXPECT_EQ(reloaded()->text("captcha.secret_key"), "second");
-  as_admin(query::setting_unset, Params().text("captcha.secret_key"));
+  as_admin(query::SettingUnset{.key = "captcha.secret_key"});
   EXPECT_EQ(ask("SELECT count(*) FROM secrets"), "0");
 }
 
@@ -108,8 +109,8 @@ TEST_F(StoredSettings, AreAuditedWithBothStatesButWithoutSecrets) {
   set("run.input_seconds", "5");
   set("run.input_seconds", "6");
   set_secret("captcha.secret_key", "hush-hush");
-  as_admin(query::setting_unset, Params().text("captcha.secret_key"));
-  as_admin(query::setting_unset, Params().text("captcha.site_key"));
+  as_admin(query::SettingUnset{.key = "captcha.secret_key"});
+  as_admin(query::SettingUnset{.key = "captcha.site_key"});
   EXPECT_EQ(ask("SELECT string_agg(concat_ws(' ', action, target_type, target_id, before_state, "
                 "after_state, "
                 "org_id, result), E'\\n' ORDER BY id) FROM audit_logs"),
@@ -149,7 +150,7 @@ TEST_F(StoredSettings, RingOnTheChannelWhenTheyChange) {
   ASSERT_TRUE(turns_until([&] { return is_listening; }));
   set("run.input_seconds", "5");
   EXPECT_TRUE(turns_until([&] { return rings == 1; })) << rings;
-  as_admin(query::setting_unset, Params().text("run.input_seconds"));
+  as_admin(query::SettingUnset{.key = "run.input_seconds"});
   EXPECT_TRUE(turns_until([&] { return rings == 2; })) << rings;
 }
 

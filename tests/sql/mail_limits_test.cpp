@@ -24,11 +24,17 @@ class MailLimits : public ::testing::Test {
   std::string value(const std::string& text) { return world_.column(text); }
   // As the API calls it, in the session's transaction; the code it raised, count_ for none.
   ErrorCode invite(DbSession& session, const std::string& email) {
-    Params params;
-    params.text(email).text("member").bytes(random_bytes(32)).null();
-    params.text(R"({"seconds": 600, "inviter_day": 20, "recipient_day": 3})");
+    std::string secret = value(
+        "SELECT jsonb_build_object('id', uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', "
+        "'sealed', 'eA==')");
     try {
-      session.run(query::invitation_create, params);
+      session.run(query::InvitationCreate{.email = email,
+                                          .role = "member",
+                                          .token_hash = random_bytes(32),
+                                          .secret = secret,
+                                          .invite_member_seconds = 600,
+                                          .limit_invitations_per_inviter_day = 20,
+                                          .limit_invitations_per_recipient_day = 3});
     } catch (const Error& error) {
       return error.code;
     }
@@ -42,8 +48,8 @@ class MailLimits : public ::testing::Test {
           "SELECT set_config('hostler.request', '{{\"client_ip\": \"{}\"}}', true)", address));
       session.run_text(
           fmt::format("SELECT register_user('{0}', '{0}@example.org', 'x', 'en', NULL, NULL, NULL, "
-                      "'{{\"initial_grant\": 0, \"invite_max_uses\": 1, \"registrations_hour\": "
-                      "2}}')",
+                      "'{{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1, "
+                      "\"limit.registrations_per_network_hour\": 2}}')",
                       login));
     } catch (const Error& error) {
       return error.code;
@@ -53,9 +59,8 @@ class MailLimits : public ::testing::Test {
   }
   // Recipients of what a claim takes, and whether it is over by then.
   std::string claim(int limit, int others) {
-    Params params;
-    params.text(daemon_).integer(limit).integer(60).integer(others);
-    Result claimed = runner_.run(query::outbox_claim_mails, params);
+    Result claimed = runner_.run(query::OutboxClaimMails{
+        .daemon_id = daemon_, .limit = limit, .lease_seconds = 60, .others_limit = others});
     std::vector<std::string> found;
     for (int i = 0; i < claimed.size(); ++i) {
       found.push_back(fmt::format("{}{}", claimed[i].text("recipient"),

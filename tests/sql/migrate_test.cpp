@@ -213,7 +213,7 @@ TEST_F(Migrate, TellsOlderProgramsWhetherANewerSchemaFitsThem) {
   ASSERT_EQ(migrate_folder().status, 0);
   DbSession session(url(), "migrate test");
   auto fits = [&](const std::string& expected) {
-    return session.run(query::schema_version, Params().text(expected)).front().boolean("fits");
+    return session.run(query::SchemaVersion{.version = expected}).front().boolean("fits");
   };
   EXPECT_TRUE(fits("00002"));
   EXPECT_FALSE(fits("00001")) << "a migration that says nothing breaks older programs";

@@ -46,12 +46,23 @@ class OwnModelsTest : public ::testing::Test {
   }
   // A turn that counts so many tokens, in and out.
   bool turn(const OwnedRun& run, int number, int64_t tokens) {
-    Params params;
-    params.text(run.daemon_id).text(run.run_id).integer(run.epoch).integer(number).text("text");
-    params.text("[]").integer(1).integer(tokens).integer(tokens).integer(tokens).integer(0);
-    params.boolean(true).boolean(true).integer(1000).integer(10);
     DbSession session = database_.as_runner();
-    return session.run(query::run_turn_commit, params).front().boolean("held");
+    Result result = session.run(query::RunTurnCommit{.daemon_id = run.daemon_id,
+                                                     .run_id = run.run_id,
+                                                     .epoch = run.epoch,
+                                                     .turn = number,
+                                                     .text = "text",
+                                                     .tool_calls = "[]",
+                                                     .last_seq = 1,
+                                                     .input_tokens = tokens,
+                                                     .output_tokens = tokens,
+                                                     .cache_read_tokens = tokens,
+                                                     .cache_write_tokens = 0,
+                                                     .measured = true,
+                                                     .finished = true,
+                                                     .credit_per_usd = 1000,
+                                                     .credit_run_hold = 10});
+    return result.front().boolean("held");
   }
   std::string column(const std::string& text) const { return tenant_.column(text); }
   // What an administrator, or the tenant, is told.
@@ -95,7 +106,7 @@ TEST_F(OwnModelsTest, AndOthersGoOnWhateverASumHolds) {
   };
   ASSERT_TRUE(both_go_on());
   DbSession runner = database_.as_runner();
-  runner.run(query::platform_fold, {});
+  runner.run(query::PlatformFold{});
   for (const char* sum :
        {"usage_of_platform SET input_tokens", "usage_of_platform SET output_tokens",
         "usage_of_platform SET cost_nano_usd", "usage_of_org SET input_tokens",
@@ -107,7 +118,7 @@ TEST_F(OwnModelsTest, AndOthersGoOnWhateverASumHolds) {
     for (const char* room : {"999999999999999", "999999999", "1", "0"}) {
       spoil(fmt::format("UPDATE {} = {} - {}", sum, largest, room));
       EXPECT_TRUE(both_go_on()) << sum << " " << room;
-      EXPECT_NO_THROW(runner.run(query::platform_fold, {})) << sum << " " << room;
+      EXPECT_NO_THROW(runner.run(query::PlatformFold{})) << sum << " " << room;
     }
   }
   EXPECT_EQ(column("SELECT count(*) FROM platform_deltas"), "0");

@@ -33,7 +33,7 @@ class Partitions : public testing::Test {
   }
   int64_t ahead() {
     DbSession runner = database_.as_runner();
-    return runner.run(query::metrics_facts)[0].integer("event_months_ahead");
+    return runner.run(query::MetricsFacts{})[0].integer("event_months_ahead");
   }
   // The strongest that the session's transaction holds on tables that were there before: those of
   // parents, of tables that they refer to, of indexes. Parted by spaces.
@@ -72,7 +72,7 @@ TEST_F(Partitions, AreMadeBesideReadersAndWriters) {
   DbSession runner = database_.as_runner();
   runner.run_text("SET application_name = 'who makes partitions'");
   runner.begin();
-  runner.run(query::event_partitions);
+  runner.run(query::EventPartitions{});
   EXPECT_EQ(locks_of("who makes partitions"),
             "run_events:ShareUpdateExclusiveLock run_events_pkey:ShareUpdateExclusiveLock");
   DbSession later = database_.as_superuser();
@@ -92,7 +92,7 @@ TEST_F(Partitions, OfTheAccessLogTooAreMadeBesideReadersAndWriters) {
   DbSession runner = database_.as_runner();
   runner.run_text("SET application_name = 'who makes days'");
   runner.begin();
-  runner.run(query::access_log_partitions);
+  runner.run(query::AccessLogPartitions{});
   EXPECT_EQ(locks_of("who makes days"),
             "access_log:ShareUpdateExclusiveLock access_log_client:ShareUpdateExclusiveLock "
             "access_log_pkey:ShareUpdateExclusiveLock");
@@ -102,14 +102,14 @@ TEST_F(Partitions, LockNothingWhenTheyAreThere) {
   DbSession runner = database_.as_runner();
   runner.run_text("SET application_name = 'who has nothing to do'");
   runner.begin();
-  runner.run(query::event_partitions);
-  runner.run(query::access_log_partitions);
+  runner.run(query::EventPartitions{});
+  runner.run(query::AccessLogPartitions{});
   EXPECT_EQ(locks_of("who has nothing to do"), "");
 }
 
 TEST_F(Partitions, AreAsIfTheyHadBeenMadeAsSuch) {
   sql("DROP TABLE " + month(3));
-  database_.as_runner().run(query::event_partitions);
+  database_.as_runner().run(query::EventPartitions{});
   sql("SET ROLE hostler_owner; CREATE TABLE run_events_2001_01 PARTITION OF run_events FOR VALUES "
       "FROM (uuidv7_floor('2001-01-01Z')) TO (uuidv7_floor('2001-02-01Z')); RESET ROLE");
   auto told = [&](const std::string& table) {
@@ -133,7 +133,7 @@ TEST_F(Partitions, AreMadeOnceByManyDaemonsAtOnce) {
   EXPECT_EQ(ahead(), 1);
   std::vector<std::thread> daemons;
   for (int i = 0; i < 6; ++i) {
-    daemons.emplace_back([&] { database_.as_runner().run(query::event_partitions); });
+    daemons.emplace_back([&] { database_.as_runner().run(query::EventPartitions{}); });
   }
   for (std::thread& daemon : daemons) daemon.join();
   EXPECT_EQ(ahead(), 3);
@@ -174,10 +174,11 @@ TEST_F(Partitions, AreNotDroppedWhileSomebodyReadsAndNobodyWaitsForThat) {
   reader.run_text("SELECT count(*) FROM run_events");
   DbSession runner = database_.as_runner();
   int64_t begin_ms = monotonic_ms();
-  EXPECT_THROW(runner.run(query::run_events_prune, Params().integer(90)), Error);
+  EXPECT_THROW(runner.run(query::RunEventsPrune{.run_events_retention_days = 90}), Error);
   EXPECT_LT(monotonic_ms() - begin_ms, 1900) << "its own patience, not that of every statement";
   reader.commit();
-  EXPECT_EQ(runner.run(query::run_events_prune, Params().integer(90))[0].integer("dropped"), 1);
+  EXPECT_EQ(
+      runner.run(query::RunEventsPrune{.run_events_retention_days = 90})[0].integer("dropped"), 1);
 }
 
 TEST_F(Partitions, AreTheDaemonsAloneAndOnlyThoseOfItsTables) {

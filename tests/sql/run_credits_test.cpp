@@ -112,19 +112,21 @@ TEST_F(RunCredits, AreReleasedHoweverARunEnds) {
   std::string active = world_.new_run(queued_thread);
   std::string queued = world_.new_run(queued_thread, "enqueue");
   EXPECT_EQ(account(), "100 20");
-  world_.as_owner(query::run_cancel, Params().text(queued));
+  world_.as_owner(query::RunCancel{.run_id = queued});
   EXPECT_EQ(account(), "100 10") << "a queued run";
-  world_.as_owner(query::thread_delete, Params().text(queued_thread));
+  world_.as_owner(query::ThreadDelete{.thread_id = queued_thread});
   EXPECT_EQ(account(), "100 0") << "an active run of a thread that is deleted";
 
   OwnedRun waiting = claimed_run();
   DbSession session = database_.as_runner();
-  Params wait;
-  wait.text(waiting.daemon_id).text(waiting.run_id).integer(waiting.epoch).integer(1);
-  wait.text(R"({"request_id": "x", "kind": "question"})").integer(-1);
-  session.run(query::run_wait, wait);
+  session.run(query::RunWait{.daemon_id = waiting.daemon_id,
+                             .run_id = waiting.run_id,
+                             .epoch = waiting.epoch,
+                             .last_seq = 1,
+                             .request = R"({"request_id": "x", "kind": "question"})",
+                             .run_input_seconds = -1});
   EXPECT_EQ(account(), "100 10");
-  EXPECT_EQ(session.run(query::run_expire_inputs, Params().integer(10)).text(), "1");
+  EXPECT_EQ(session.run(query::RunExpireInputs{.at_most = 10}).text(), "1");
   EXPECT_EQ(account(), "100 0") << "a run that nobody answered";
 
   std::string thread_id = world_.new_thread();

@@ -46,7 +46,8 @@ class RunRetention : public ::testing::Test {
   }
   int64_t prune(int64_t days = 90) {
     DbSession session = database_.as_runner();
-    return session.run(query::run_events_prune, Params().integer(days))[0].integer("dropped");
+    return session.run(query::RunEventsPrune{.run_events_retention_days = days})[0].integer(
+        "dropped");
   }
   TestDatabase database_;
   RunWorld world_{database_};

@@ -44,22 +44,54 @@ class RunStatesTest : public ::testing::Test {
   void append(const std::string& daemon_id, const std::string& run_id, int64_t epoch, int64_t seq,
               const std::string& type) {
     DbSession session = database_.as_runner();
-    Params params;
-    params.text(daemon_id).uuids({run_id}).integers({epoch}).integers({1}).integers({seq});
-    session.run(query::event_append, params.texts({type}).jsons({"{}"}));
+    session.run(append_of(daemon_id, run_id, epoch, seq, type));
+  }
+  static BoundStatement append_of(const std::string& daemon_id, const std::string& run_id,
+                                  int64_t epoch, int64_t seq, const std::string& type) {
+    return query::EventAppend{.daemon_id = daemon_id,
+                              .run_ids = std::vector{run_id},
+                              .epochs = std::vector{epoch},
+                              .places = std::vector<int64_t>{1},
+                              .seqs = std::vector{seq},
+                              .types = std::vector{type},
+                              .data = std::vector<std::string>{"{}"}};
+  }
+  static BoundStatement turn_of(const std::string& daemon_id, const std::string& run_id,
+                                int64_t epoch, int64_t input_tokens, int64_t output_tokens) {
+    return query::RunTurnCommit{.daemon_id = daemon_id,
+                                .run_id = run_id,
+                                .epoch = epoch,
+                                .turn = 1,
+                                .text = "t",
+                                .tool_calls = "[]",
+                                .last_seq = 2,
+                                .input_tokens = input_tokens,
+                                .output_tokens = output_tokens,
+                                .cache_read_tokens = 0,
+                                .cache_write_tokens = 0,
+                                .measured = true,
+                                .finished = true,
+                                .credit_per_usd = 1000,
+                                .credit_run_hold = 10};
   }
   bool finish(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
               const std::string& status, const std::string& answer) {
     DbSession session = database_.as_runner();
-    Params params;
-    params.text(daemon_id).text(run_id).integer(epoch).text(status).integer(1);
+    std::optional<std::string> code, message;
     if (status == "failed") {
-      params.text("model.unavailable").text("gone");
-    } else {
-      params.null().null();
+      code = "model.unavailable";
+      message = "gone";
     }
-    params.text(answer).boolean(status != "completed");
-    return session.run(query::run_finish, params).text() == "t";
+    Result finished = session.run(query::RunFinish{.daemon_id = daemon_id,
+                                                   .run_id = run_id,
+                                                   .epoch = epoch,
+                                                   .status = status,
+                                                   .last_seq = 1,
+                                                   .code = code,
+                                                   .message = message,
+                                                   .answer = answer,
+                                                   .incomplete = status != "completed"});
+    return finished.text() == "t";
   }
   bool wait(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
             const std::string& kind, int64_t seconds = 3600) {
@@ -67,9 +99,13 @@ class RunStatesTest : public ::testing::Test {
     std::string request =
         fmt::format(R"({{"request_id": "{}", "kind": "{}", "turn": 1, "tool_call_id": "c1"}})",
                     world_.column("SELECT uuidv7()"), kind);
-    Params params;
-    params.text(daemon_id).text(run_id).integer(epoch).integer(1).text(request).integer(seconds);
-    return session.run(query::run_wait, params).text() == "t";
+    Result waiting = session.run(query::RunWait{.daemon_id = daemon_id,
+                                                .run_id = run_id,
+                                                .epoch = epoch,
+                                                .last_seq = 1,
+                                                .request = request,
+                                                .run_input_seconds = seconds});
+    return waiting.text() == "t";
   }
   std::string messages_of(const std::string& thread_id) {
     return world_.column(fmt::format(
@@ -199,11 +235,7 @@ TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
   EXPECT_FALSE(finish(old_daemon, run_id, old_epoch, "completed", "late"));
   EXPECT_FALSE(wait(old_daemon, run_id, old_epoch, "question"));
   DbSession session = database_.as_runner();
-  Params turn;
-  turn.text(old_daemon).text(run_id).integer(old_epoch).integer(1).text("t").text("[]").integer(2);
-  turn.integer(1).integer(1).integer(0).integer(0).boolean(true).boolean(true);
-  turn.integer(1000).integer(10);
-  EXPECT_EQ(session.run(query::run_turn_commit, turn).text(), "f");
+  EXPECT_EQ(session.run(turn_of(old_daemon, run_id, old_epoch, 1, 1)).text(), "f");
   EXPECT_EQ(run_column("status", run_id), "running");
   EXPECT_TRUE(finish(new_daemon, run_id, new_epoch, "completed", "ours"));
 }
@@ -216,9 +248,7 @@ TEST_F(RunStatesTest, ATakeOverGoesOnBehindEventsThatWereStillOnTheirWay) {
   append(old_daemon, run_id, epoch, 1, "run.started");
   DbSession late = database_.as_runner();
   late.begin();
-  Params params;
-  params.text(old_daemon).uuids({run_id}).integers({epoch}).integers({1}).integers({2});
-  late.run(query::event_append, params.texts({"message.delta"}).jsons({"{}"}));
+  late.run(append_of(old_daemon, run_id, epoch, 2, "message.delta"));
   std::string new_daemon;
   std::thread restart([&] { new_daemon = world_.new_daemon("a"); });
   const char* blocked =
@@ -236,12 +266,12 @@ TEST_F(RunStatesTest, ARunWhoseLeaseLapsedIsTakenOver) {
   int64_t epoch = world_.claim(gone, run_id);
   std::string next = world_.new_daemon("b");
   DbSession session = database_.as_runner();
-  Params params;
-  params.text(next).integer(10).integer(60);
-  EXPECT_TRUE(session.run(query::run_take_over, params).empty()) << "the lease holds";
+  BoundStatement take_over =
+      query::RunTakeOver{.daemon_id = next, .limit = 10, .run_lease_seconds = 60};
+  EXPECT_TRUE(session.run(take_over).empty()) << "the lease holds";
   world_.column(fmt::format(
       "UPDATE runs SET lease_until = now() - interval '1 second' WHERE id = '{}'", run_id));
-  Result taken = session.run(query::run_take_over, params);
+  Result taken = session.run(take_over);
   ASSERT_EQ(taken.size(), 1);
   EXPECT_EQ(taken[0].text("id"), run_id);
   EXPECT_GT(taken[0].integer("epoch"), epoch);
@@ -253,11 +283,7 @@ TEST_F(RunStatesTest, ATurnIsPaidForOnceHoweverOftenItIsSent) {
   int64_t epoch = world_.claim(daemon_id, run_id);
   DbSession session = database_.as_runner();
   for (int i = 0; i < 3; ++i) {
-    Params turn;
-    turn.text(daemon_id).text(run_id).integer(epoch).integer(1).text("t").text("[]").integer(2);
-    turn.integer(1000).integer(500).integer(0).integer(0).boolean(true).boolean(true);
-    turn.integer(1000).integer(10);
-    EXPECT_EQ(session.run(query::run_turn_commit, turn).text(), "t");
+    EXPECT_EQ(session.run(turn_of(daemon_id, run_id, epoch, 1000, 500)).text(), "t");
   }
   // 1000 tokens at 1 $ and 500 at 2 $ a million are 2,000,000 nano-dollars.
   EXPECT_EQ(run_column("total_cost_nano_usd || ' ' || total_input_tokens", run_id), "2000000 1000");
@@ -265,15 +291,15 @@ TEST_F(RunStatesTest, ATurnIsPaidForOnceHoweverOftenItIsSent) {
 
 TEST_F(RunStatesTest, CancelEndsWhatNobodyOwnsAndAsksTheOwnerOtherwise) {
   std::string unclaimed = world_.new_run(world_.new_thread());
-  world_.as_owner(query::run_cancel, Params().text(unclaimed));
+  world_.as_owner(query::RunCancel{.run_id = unclaimed});
   EXPECT_EQ(run_column("status", unclaimed), "cancelled");
-  world_.as_owner(query::run_cancel, Params().text(unclaimed));
+  world_.as_owner(query::RunCancel{.run_id = unclaimed});
   EXPECT_EQ(events_of(unclaimed), "1 run.cancelled") << "a second cancel wrote again";
 
   std::string daemon_id = world_.new_daemon("a");
   std::string owned = world_.new_run(world_.new_thread());
   int64_t epoch = world_.claim(daemon_id, owned);
-  world_.as_owner(query::run_cancel, Params().text(owned));
+  world_.as_owner(query::RunCancel{.run_id = owned});
   EXPECT_EQ(run_column("status || ' ' || (cancel_requested_at IS NOT NULL)", owned),
             "running true");
   // The owner was about to wait for a human: the cancel wins.
@@ -294,9 +320,14 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
   std::vector<std::thread> workers;
   for (int i = 0; i < 10; ++i) {
     workers.emplace_back([&] {
-      Params params;
-      params.text(run_id).text("blue").integer(100).null().null().null().text("no decision");
-      ErrorCode code = code_of([&] { world_.as_owner(query::run_input, params); });
+      BoundStatement input = query::RunInput{.run_id = run_id,
+                                             .content = "blue",
+                                             .limit_input_bytes = 100,
+                                             .decision = std::nullopt,
+                                             .arguments = std::nullopt,
+                                             .reason = std::nullopt,
+                                             .fault = "no decision"};
+      ErrorCode code = code_of([&] { world_.as_owner(input); });
       if (code == ErrorCode::count_) ++won;
       if (code == ErrorCode::runs_not_waiting) ++late;
     });
@@ -319,20 +350,32 @@ TEST_F(RunStatesTest, OnlyAConfirmationTakesAndKeepsADecision) {
       "(SELECT concat_ws(' ', content, decision, arguments, reason) FROM run_inputs WHERE run_id = "
       "id)";
   std::string asks = waiting_run("tool_confirmation");
-  Params none;
-  none.text(asks).text("approve?").integer(100).null().null().null().text("a word too much");
-  EXPECT_EQ(code_of([&] { world_.as_owner(query::run_input, none); }), ErrorCode::validation_error);
+  BoundStatement none = query::RunInput{.run_id = asks,
+                                        .content = "approve?",
+                                        .limit_input_bytes = 100,
+                                        .decision = std::nullopt,
+                                        .arguments = std::nullopt,
+                                        .reason = std::nullopt,
+                                        .fault = "a word too much"};
+  EXPECT_EQ(code_of([&] { world_.as_owner(none); }), ErrorCode::validation_error);
   EXPECT_EQ(run_column("status", asks), "waiting_for_input");
-  Params decided;
-  decided.text(asks).text("…").integer(100).text("approve").text(R"({"q":  1.50})").text("why");
-  decided.text("");
-  world_.as_owner(query::run_input, decided);
+  world_.as_owner(query::RunInput{.run_id = asks,
+                                  .content = "…",
+                                  .limit_input_bytes = 100,
+                                  .decision = "approve",
+                                  .arguments = R"({"q":  1.50})",
+                                  .reason = "why",
+                                  .fault = ""});
   EXPECT_EQ(run_column(kept, asks), R"(… approve {"q":  1.50} why)") << "byte for byte";
 
   std::string question = waiting_run("question");
-  Params said;
-  said.text(question).text("deny").integer(100).text("deny").null().text("why").text("");
-  world_.as_owner(query::run_input, said);
+  world_.as_owner(query::RunInput{.run_id = question,
+                                  .content = "deny",
+                                  .limit_input_bytes = 100,
+                                  .decision = "deny",
+                                  .arguments = std::nullopt,
+                                  .reason = "why",
+                                  .fault = ""});
   EXPECT_EQ(run_column(kept, question), "deny");
 }
 
@@ -343,8 +386,8 @@ TEST_F(RunStatesTest, ARunThatNobodyAnswersInTimeFails) {
   append(daemon_id, run_id, epoch, 1, "run.waiting_for_input");
   ASSERT_TRUE(wait(daemon_id, run_id, epoch, "question", -1));
   DbSession session = database_.as_runner();
-  EXPECT_NE(session.run(query::run_expire_inputs, Params().integer(10)).text(), "0");
-  EXPECT_EQ(session.run(query::run_expire_inputs, Params().integer(10)).text(), "0");
+  EXPECT_NE(session.run(query::RunExpireInputs{.at_most = 10}).text(), "0");
+  EXPECT_EQ(session.run(query::RunExpireInputs{.at_most = 10}).text(), "0");
   EXPECT_EQ(run_column("status || ' ' || error_code", run_id), "failed run.input_timeout");
   EXPECT_EQ(events_of(run_id), "1 run.waiting_for_input, 2 run.failed");
 }
@@ -356,15 +399,17 @@ TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
   finish(daemon_id, first, world_.claim(daemon_id, first), "completed", "old");
   EXPECT_EQ(messages_of(thread_id), "question|old");
 
-  Params params;
-  params.text(thread_id).text(RunWorld::run_limits());
-  world_.as_owner(query::run_retry, params);
+  BoundStatement retry = query::RunRetry{.thread_id = thread_id,
+                                         .limit_concurrent_runs = 1000,
+                                         .limit_queued_runs = 100,
+                                         .credit_run_hold = 10};
+  world_.as_owner(retry);
   EXPECT_EQ(messages_of(thread_id), "question");
   std::string retried = world_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
   finish(daemon_id, retried, world_.claim(daemon_id, retried), "failed", "half");
   EXPECT_EQ(messages_of(thread_id), "question|old");
 
-  world_.as_owner(query::run_retry, params);
+  world_.as_owner(retry);
   retried = world_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
   finish(daemon_id, retried, world_.claim(daemon_id, retried), "completed", "new");
   EXPECT_EQ(messages_of(thread_id), "question|new");
@@ -374,12 +419,12 @@ TEST_F(RunStatesTest, SomebodyElseOfTheOrganizationIsDenied) {
   std::string thread_id = world_.new_thread();
   std::string run_id = world_.new_run(thread_id);
   DbSession session = database_.as_api();
-  for (const Statement* statement : {&query::run_cancel, &query::run_show, &query::thread_show}) {
+  const BoundStatement attempts[] = {query::RunCancel{.run_id = run_id},
+                                     query::RunShow{.run_id = run_id},
+                                     query::ThreadShow{.thread_id = thread_id}};
+  for (const BoundStatement& attempt : attempts) {
     world_.begin_as(session, world_.other_id);
-    bool is_thread = statement == &query::thread_show;
-    Params params;
-    params.text(is_thread ? thread_id : run_id);
-    EXPECT_EQ(code_of([&] { session.run(*statement, params); }), ErrorCode::policy_denied);
+    EXPECT_EQ(code_of([&] { session.run(attempt); }), ErrorCode::policy_denied);
     session.rollback();
   }
 }
@@ -390,7 +435,7 @@ TEST_F(RunStatesTest, ADaemonThatStopsHandsItsRunsBackWithoutACrash) {
   int64_t epoch = world_.claim(daemon_id, run_id);
   append(daemon_id, run_id, epoch, 1, "run.started");
   DbSession session = database_.as_runner();
-  session.run(query::daemon_stop, Params().text(daemon_id));
+  session.run(query::DaemonStop{.daemon_id = daemon_id});
   EXPECT_EQ(run_column("(owner_id IS NULL) || ' ' || crash_count || ' ' || last_seq", run_id),
             "true 0 1");
   EXPECT_GT(world_.claim(world_.new_daemon("b"), run_id), epoch);

@@ -23,7 +23,7 @@ TEST(TestDatabases, HaveTheSchemaAndShareNothing) {
   TestDatabase one;
   TestDatabase other;
   EXPECT_NE(one.name(), other.name());
-  EXPECT_EQ(one.as_api().run(query::schema_version, Params().text(schema_version_expected)).text(),
+  EXPECT_EQ(one.as_api().run(query::SchemaVersion{.version = schema_version_expected}).text(),
             schema_version_expected);
   one.as_superuser().run_text("CREATE TABLE only_here (id int)");
   EXPECT_EQ(other.as_superuser().run_text("SELECT to_regclass('only_here') IS NULL").text(), "t");

@@ -57,6 +57,7 @@ TEST_F(EmbedQueries, MakesAConstantAndAStructOfEachStatement) {
        {"inline constexpr Statement run_page{\"topic\", \"run_page\", R\"sql(SELECT $1, $2,\n"
         "  $3 -- a remark\n  , $4, $1)sql\", 4};\n",
         "struct RunPage {\n"
+        "  static constexpr const Statement* statement = &run_page;\n"
         "  param::Uuid thread_id;\n"
         "  param::Optional<param::Text> status;\n"
         "  param::Integer limit;\n"
@@ -64,7 +65,10 @@ TEST_F(EmbedQueries, MakesAConstantAndAStructOfEachStatement) {
         "  operator BoundStatement() && "
         "{ return bound(run_page, {&thread_id, &status, &limit, &run_ids}); }\n"
         "};\n",
-        "struct RunBell {\n  operator BoundStatement() && { return bound(run_bell, {}); }\n};\n"}) {
+        "struct RunBell {\n"
+        "  static constexpr const Statement* statement = &run_bell;\n"
+        "  operator BoundStatement() && { return bound(run_bell, {}); }\n"
+        "};\n"}) {
     EXPECT_NE(header.find(part), std::string::npos) << part << "\nis not in\n" << header;
   }
   EXPECT_NE(made("queries/all.h").find("    &run_page,\n    &run_bell,\n"), std::string::npos);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -50,6 +51,24 @@ TEST(Settings, AreNotShownWhenTheyAreSecret) {
     bool is_public = row.name == "captcha.site_key";  // shown to every browser
     EXPECT_EQ(row.is_secret, sounds_secret && !is_public) << row.name;
   }
+}
+
+// SQL reads those of `settings` that fcgi gives it, no other: what is not there would be null there.
+TEST(Settings, ThatAccountFunctionsReadAreThoseThatTheyAreGiven) {
+  static const std::regex look_up("settings ->> '([^']+)'");
+  std::set<std::string> read, given;
+  for (const SourceFile& file : source_tree()) {
+    if (file.path == "fcgi/session_answer.cpp") {
+      for (const Piece& piece : take_apart(file.text).strings) {
+        if (find_setting(piece.text) != setting_count) given.insert(piece.text);
+      }
+    }
+    if (!file.path.starts_with("sql/schema/")) continue;
+    std::sregex_iterator found(file.text.begin(), file.text.end(), look_up), end;
+    for (; found != end; ++found) read.insert((*found)[1]);
+  }
+  EXPECT_EQ(read, given);
+  EXPECT_TRUE(read.contains("limit.login_window_seconds"));
 }
 
 }  // namespace

@@ -120,20 +120,20 @@ EndWorld::EndWorld(ApiStack& stack, Keeper& keeper)
 // Without the work of a password, which every world would wait for.
 void EndWorld::make_user() {
   std::string login = new_name();
-  constexpr const char* terms =
-      R"({"initial_grant":1000,"invite_max_uses":1,"access_token_seconds":900,)"
-      R"("refresh_token_seconds":900})";
+  constexpr const char* settings =
+      R"({"credit.initial_grant":1000,"invite.default_max_uses":1,)"
+      R"("auth.access_token_seconds":900,"auth.refresh_token_seconds":900})";
   std::vector<Token> tokens;
   for (int i = 0; i < 6; ++i) tokens.push_back(make_token("hat_"));
   auto hash = [&](size_t i) { return "\\x" + to_hex(tokens[i].hash); };
   user_id_ = sql_value(
       stack_, fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', '{1}', "
                           "'en', NULL, '{2}', '{3}', '{4}')",
-                          login, keeper_.password_hash, hash(0), hash(1), terms));
+                          login, keeper_.password_hash, hash(0), hash(1), settings));
   for (size_t i : {2, 4}) {
-    values_["session_id"] =
-        sql_value(stack_, fmt::format("SELECT session_begin('{}', 'password', '{}', '{}', '{}')",
-                                      user_id_, hash(i), hash(i + 1), terms));
+    values_["session_id"] = sql_value(
+        stack_, fmt::format("SELECT session_begin('{}', 'password', '{}', '{}', 900, 900)",
+                            user_id_, hash(i), hash(i + 1)));
   }
   token_ = tokens[0].text;
   other_token_ = tokens[2].text;
@@ -150,7 +150,7 @@ void EndWorld::make_user() {
   std::string mate_id = sql_value(
       stack_, fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'x', "
                           "'en', NULL, NULL, NULL, '{1}')",
-                          mate, terms));
+                          mate, settings));
   user.id = mate_id;
   add_member(stack_, org_id_, user, "member");
   client_ = client_.with_token(token_).with_org(org_id_);

@@ -53,26 +53,31 @@ std::string RunWorld::new_thread(const std::string& message) {
 void RunWorld::begin_as(DbSession& session, const std::string& user_id) const {
   session.begin();
   const char* context = R"({"trace_id": "0123456789abcdef0123456789abcdef"})";
-  session.run(query::enter, Params().text(org_id).text(user_id).text(context));
+  session.run(query::Enter{.org_id = org_id, .user_id = user_id, .context = context});
 }
 
-Result RunWorld::as_owner(const Statement& statement, const Params& params) const {
+Result RunWorld::as_owner(const BoundStatement& statement) const {
   DbSession session = database.as_api();
   begin_as(session, owner_id);
-  Result result = session.run(statement, params);
+  Result result = session.run(statement);
   session.commit();
   return result;
 }
 
-std::string RunWorld::run_limits(int64_t active_max) {
-  return fmt::format(R"({{"active_max": {}, "queued_max": 100, "run_hold": 10}})", active_max);
+BoundStatement RunWorld::run_of(const std::string& thread_id, const std::string& strategy,
+                                int64_t active_max) {
+  return query::RunCreate{.thread_id = thread_id,
+                          .route_id = std::nullopt,
+                          .persona_id = std::nullopt,
+                          .strategy = strategy,
+                          .limit_concurrent_runs = active_max,
+                          .limit_queued_runs = 100,
+                          .credit_run_hold = 10};
 }
 
 std::string RunWorld::new_run(const std::string& thread_id, const std::string& strategy,
                               int64_t active_max) const {
-  Params params;
-  params.text(thread_id).null().null().text(strategy).text(run_limits(active_max));
-  Result result = as_owner(query::run_create, params);
+  Result result = as_owner(run_of(thread_id, strategy, active_max));
   std::optional<Json> made = parse_json_or_nothing(result.text());
   return std::string(made->text_or("run_id"));
 }
@@ -84,15 +89,15 @@ std::string RunWorld::lock_id_of(const std::string& place) {
 
 std::string RunWorld::new_daemon(const std::string& place) const {
   DbSession session = database.as_runner();
-  Params params;
-  params.text("host").text(place).text("1").text(lock_id_of(place));
-  return std::string(session.run(query::daemon_start, params).text());
+  Result started = session.run(query::DaemonStart{
+      .host = "host", .place = place, .version = "1", .lock_id = lock_id_of(place)});
+  return std::string(started.text());
 }
 
 int64_t RunWorld::claim(const std::string& daemon_id, const std::string& run_id) const {
   DbSession session = database.as_runner();
   Result claimed =
-      session.run(query::run_claim, Params().text(daemon_id).integer(1000).integer(60));
+      session.run(query::RunClaim{.daemon_id = daemon_id, .limit = 1000, .run_lease_seconds = 60});
   for (int i = 0; i < claimed.size(); ++i) {
     if (claimed[i].text("id") == run_id) return claimed[i].integer("epoch");
   }

@@ -130,9 +130,10 @@ class NaiveFollower {
  private:
   void read() {
     DbSession session = stage_.database.as_runner();
-    Params params;
-    params.uuids({run_id_}).integers({cursor_}).integer(1000).integer(1 << 20);
-    Result rows = session.run(query::event_pages, params);
+    Result rows = session.run(query::EventPages{.run_ids = std::vector{run_id_},
+                                                .afters = std::vector{cursor_},
+                                                .rows_max = 1000,
+                                                .bytes_max = 1 << 20});
     for (int i = 0; i < rows.size(); ++i) deliver(rows[i].integer("seq"));
   }
   void deliver(int64_t seq) {
