@@ -126,7 +126,7 @@ BoundStatement login_end(const Attempt& attempt, const SessionTokens& tokens,
                             .new_hash = attempt.new_hash,
                             .access_hash = tokens.access.hash,
                             .refresh_hash = tokens.refresh.hash,
-                            .terms = account_terms(settings)};
+                            .settings = account_settings(settings)};
 }
 
 // A 401 after which the client may forget its cookie.
@@ -148,7 +148,7 @@ Task<Response> register_account(OpenCall& call) {
   BoundStatement asked = query::RegistrationBegin{.login = account.login,
                                                   .email = account.email,
                                                   .invite_code = account.invite_code,
-                                                  .terms = account_terms(settings)};
+                                                  .settings = account_settings(settings)};
   co_await call.database.query(std::move(asked));
   std::string password_hash = co_await call.passwords.hash(account.password);
   SessionTokens tokens;
@@ -159,7 +159,7 @@ Task<Response> register_account(OpenCall& call) {
                                                     .invite_code = account.invite_code,
                                                     .access_hash = tokens.access.hash,
                                                     .refresh_hash = tokens.refresh.hash,
-                                                    .terms = account_terms(settings),
+                                                    .settings = account_settings(settings),
                                                     .mail = new_email_token(call.input)};
   BoundStatement bell = query::OutboxBell{};
   Result made = co_await call.database.query_and_notify(std::move(registration), std::move(bell));
@@ -178,7 +178,7 @@ Task<Response> log_in(OpenCall& call) {
   call.passwords.refuse_when_full(PasswordQueue::brief);
   co_await check_captcha(call, attempt.captcha_token);
   BoundStatement asked =
-      query::LoginBegin{.login = attempt.login, .terms = account_terms(settings)};
+      query::LoginBegin{.login = attempt.login, .settings = account_settings(settings)};
   Result found = co_await call.database.query(std::move(asked));
   Row candidate = found.front();
   co_await judge(call, candidate, attempt);
@@ -198,10 +198,13 @@ OneStatement refresh_session(const Input& input) {
   if (given.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
   SessionTokens tokens;
   const Settings& settings = input.settings;
-  return {query::SessionRefresh{.given_hash = sha256(given),
-                                .access_hash = tokens.access.hash,
-                                .refresh_hash = tokens.refresh.hash,
-                                .terms = account_terms(settings)},
+  return {query::SessionRefresh{
+              .given_hash = sha256(given),
+              .access_hash = tokens.access.hash,
+              .refresh_hash = tokens.refresh.hash,
+              .auth_access_token_seconds = settings.integer("auth.access_token_seconds"),
+              .auth_refresh_token_seconds = settings.integer("auth.refresh_token_seconds"),
+              .auth_refresh_race_seconds = settings.integer("auth.refresh_race_seconds")},
           [renewed = session_response(tokens, settings)](const Result& rotated) {
             std::string_view outcome = rotated.front().text("outcome");
             if (outcome == "reused") throw refresh_denied(ErrorCode::auth_refresh_reused);

@@ -72,11 +72,12 @@ Task<Response> change_email(Call& call) {
   }
   const Settings& settings = call.input.settings;
   int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
-  BoundStatement change = query::EmailChangeBegin{.email = std::move(email),
-                                                  .own_hash = checked_hash,
-                                                  .mail = new_email_token(call.input),
-                                                  .limit_verification_mails_per_hour = per_hour,
-                                                  .terms = account_terms(settings)};
+  BoundStatement change = query::EmailChangeBegin{
+      .email = std::move(email),
+      .own_hash = checked_hash,
+      .mail = new_email_token(call.input),
+      .limit_verification_mails_per_hour = per_hour,
+      .auth_forgot_password_seconds = settings.integer("auth.forgot_password_seconds")};
   BoundStatement bell = query::OutboxBell{};
   co_await call.database.query_and_notify(std::move(change), std::move(bell));
   co_return Response::no_content();

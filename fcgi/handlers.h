@@ -17,9 +17,36 @@ Response render_unavailable(const Error& error);
 // openapi.cpp
 Task<Response> show_openapi(OpenCall& call);
 
+// auth.cpp
+Task<Response> register_account(OpenCall& call);
+Task<Response> log_in(OpenCall& call);
+OneStatement refresh_session(const Input& input);
+OneStatement log_out(const Input& input);
+OneStatement check_login(const Input& input);
+Task<Response> show_registration_mode(OpenCall& call);
+Task<Response> show_captcha_config(OpenCall& call);
+
+// email_verification.cpp
+OneStatement send_email_verification(const Input& input);
+OneStatement confirm_email(const Input& input);
+OneStatement revert_email(const Input& input);
+Task<Response> change_email(Call& call);
+
+// login_codes.cpp
+Task<Response> send_login_code(OpenCall& call);
+Task<Response> verify_login_code(OpenCall& call);
+
 // me.cpp
 OneStatement show_me(const Input& input);
 OneStatement update_me(const Input& input);
+
+// own_account.cpp
+Task<Response> change_password(Call& call);
+Task<Response> delete_me(Call& call);
+OneStatement list_sessions(const Input& input);
+OneStatement revoke_session(const Input& input);
+OneStatement show_own_invite_code(const Input& input);
+OneStatement reset_own_invite_code(const Input& input);
 
 // orgs.cpp
 OneStatement create_org(const Input& input);

@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::string_view token_prefix = "inv_";
 
-// What the settings say of invitations, as invitation_create() takes it.
-std::string invitation_terms(const Settings& settings) {
-  JsonWriter terms;
-  terms.begin_object().member("seconds", settings.integer("invite.member_seconds"));
-  terms.member("inviter_day", settings.integer("limit.invitations_per_inviter_day"));
-  terms.member("recipient_day", settings.integer("limit.invitations_per_recipient_day"));
-  terms.end_object();
-  return terms.take();
-}
-
 }  // namespace
 
 OneStatement create_invitation(const Input& input) {
@@ -34,11 +24,16 @@ OneStatement create_invitation(const Input& input) {
   if (fault) fields.fault("email", std::move(fault->code), std::move(fault->message));
   fields.check();
   Token token = make_token(token_prefix);
-  query::InvitationCreate wanted{.email = email,
-                                 .role = role,
-                                 .token_hash = token.hash,
-                                 .secret = mailed_secret(input.secret_box, "token", token.text),
-                                 .invitation_terms = invitation_terms(input.settings)};
+  const Settings& settings = input.settings;
+  query::InvitationCreate wanted{
+      .email = email,
+      .role = role,
+      .token_hash = token.hash,
+      .secret = mailed_secret(input.secret_box, "token", token.text),
+      .invite_member_seconds = settings.integer("invite.member_seconds"),
+      .limit_invitations_per_inviter_day = settings.integer("limit.invitations_per_inviter_day"),
+      .limit_invitations_per_recipient_day =
+          settings.integer("limit.invitations_per_recipient_day")};
   return OneStatement(std::move(wanted),
                       [text = token.text](const Result& made) {
                         return Response::json_row_with(201, made, "token", text);

@@ -53,50 +53,33 @@ std::string read_code(Fields& fields) {
   return code;
 }
 
-std::string send_limits(const Settings& settings) {
-  JsonWriter limits;
-  limits.begin_object();
-  limits.member("otp_window_seconds", settings.integer("limit.otp_window_seconds"));
-  limits.member("otp_sends_per_email", settings.integer("limit.otp_sends_per_email"));
-  limits.member("otp_sends_per_ip", settings.integer("limit.otp_sends_per_ip"));
-  limits.member("otp_sends_per_email_day", settings.integer("limit.otp_sends_per_email_day"));
-  return limits.end_object().take();
-}
-
-std::string guess_limits(const Settings& settings) {
-  JsonWriter limits;
-  limits.begin_object();
-  limits.member("otp_guesses", settings.integer("limit.otp_guesses"));
-  limits.member("otp_failures_per_account_day",
-                settings.integer("limit.otp_failures_per_account_day"));
-  return limits.end_object().take();
-}
-
-// A new code of this user, or of nobody, as the SQL function takes it.
-std::string new_code_json(const Input& input, std::string_view user_id) {
-  std::string code = new_code();
-  JsonWriter json;
-  json.begin_object().member("hmac", to_hex(code_hmac(input.secret_box, user_id, code)));
-  json.member("seconds", input.settings.integer("auth.otp_seconds"));
-  json.member_raw("secret", mailed_secret(input.secret_box, "code", code));
-  return json.end_object().take();
-}
-
+// A new code of this user, or of nobody.
 BoundStatement new_code_sending(const Input& input, std::string email, std::string_view user_id) {
-  return query::LoginCodeSend{.email = std::move(email),
-                              .subject_id = user_id,
-                              .otp = new_code_json(input, user_id),
-                              .limits = send_limits(input.settings)};
+  std::string code = new_code();
+  const Settings& settings = input.settings;
+  return query::LoginCodeSend{
+      .email = std::move(email),
+      .subject_id = user_id,
+      .hmac = code_hmac(input.secret_box, user_id, code),
+      .secret = mailed_secret(input.secret_box, "code", code),
+      .auth_otp_seconds = settings.integer("auth.otp_seconds"),
+      .limit_otp_window_seconds = settings.integer("limit.otp_window_seconds"),
+      .limit_otp_sends_per_email = settings.integer("limit.otp_sends_per_email"),
+      .limit_otp_sends_per_ip = settings.integer("limit.otp_sends_per_ip"),
+      .limit_otp_sends_per_email_day = settings.integer("limit.otp_sends_per_email_day")};
 }
 
 BoundStatement code_verification(const Settings& settings, std::string email, std::string hmac,
                                  const SessionTokens& tokens) {
-  return query::LoginCodeVerify{.email = std::move(email),
-                                .hmac = std::move(hmac),
-                                .limits = guess_limits(settings),
-                                .access_hash = tokens.access.hash,
-                                .refresh_hash = tokens.refresh.hash,
-                                .terms = account_terms(settings)};
+  return query::LoginCodeVerify{
+      .email = std::move(email),
+      .hmac = std::move(hmac),
+      .access_hash = tokens.access.hash,
+      .refresh_hash = tokens.refresh.hash,
+      .limit_otp_guesses = settings.integer("limit.otp_guesses"),
+      .limit_otp_failures_per_account_day = settings.integer("limit.otp_failures_per_account_day"),
+      .auth_access_token_seconds = settings.integer("auth.access_token_seconds"),
+      .auth_refresh_token_seconds = settings.integer("auth.refresh_token_seconds")};
 }
 
 }  // namespace

@@ -40,9 +40,10 @@ Task<Response> change_password(Call& call) {
     checked_hash = account.stored_hash;
   }
   std::string new_hash = co_await call.passwords.hash(std::move(wanted));
-  BoundStatement change = query::OwnPasswordSet{.own_hash = checked_hash,
-                                                .new_hash = std::move(new_hash),
-                                                .terms = account_terms(call.input.settings)};
+  BoundStatement change = query::OwnPasswordSet{
+      .own_hash = checked_hash,
+      .new_hash = std::move(new_hash),
+      .auth_forgot_password_seconds = call.input.settings.integer("auth.forgot_password_seconds")};
   BoundStatement bell = query::OutboxBell{};
   co_await call.database.query_and_notify(std::move(change), std::move(bell));
   co_return Response::no_content();

@@ -12,7 +12,7 @@
 namespace hostler {
 
 Task<OwnAccount> load_own_account(Call& call) {
-  BoundStatement asked = query::OwnPasswordBegin{.terms = account_terms(call.input.settings)};
+  BoundStatement asked = query::OwnPasswordBegin{.settings = account_settings(call.input.settings)};
   Result found = co_await call.database.query(std::move(asked));
   Row row = found.front();
   OwnAccount account;
@@ -28,8 +28,8 @@ Task<void> check_own_password(Call& call, std::string given, std::string stored_
   PasswordCheck check = co_await call.passwords.check(std::move(given), std::move(stored_hash),
                                                       PasswordQueue::patient);
   if (check.matches) co_return;
-  BoundStatement refusal =
-      query::OwnPasswordRefused{.action = action, .terms = account_terms(call.input.settings)};
+  BoundStatement refusal = query::OwnPasswordRefused{
+      .action = action, .settings = account_settings(call.input.settings)};
   co_await call.database.query(std::move(refusal));
   throw Error(ErrorCode::auth_wrong_password);
 }

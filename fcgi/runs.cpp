@@ -33,15 +33,6 @@ NewRun read_new_run(const Input& input) {
   return wanted;
 }
 
-// What the settings say; an organization's entitlements stand above its limits.
-std::string run_limits_json(const Settings& settings) {
-  JsonWriter json;
-  json.begin_object().member("active_max", settings.integer("limit.concurrent_runs"));
-  json.member("queued_max", settings.integer("limit.queued_runs"));
-  json.member("run_hold", settings.integer("credit.run_hold")).end_object();
-  return json.take();
-}
-
 }  // namespace
 
 std::optional<BoundStatement> runs_that_stopped(const Result& result) {
@@ -51,20 +42,28 @@ std::optional<BoundStatement> runs_that_stopped(const Result& result) {
 
 OneStatement create_run(const Input& input) {
   NewRun wanted = read_new_run(input);
-  return OneStatement::row(query::RunCreate{.thread_id = input.path_value("thread_id"),
-                                            .route_id = wanted.route_id,
-                                            .persona_id = wanted.persona_id,
-                                            .strategy = wanted.strategy,
-                                            .limits = run_limits_json(input.settings)},
-                           201)
+  return OneStatement::row(
+             query::RunCreate{
+                 .thread_id = input.path_value("thread_id"),
+                 .route_id = wanted.route_id,
+                 .persona_id = wanted.persona_id,
+                 .strategy = wanted.strategy,
+                 .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
+                 .limit_queued_runs = input.settings.integer("limit.queued_runs"),
+                 .credit_run_hold = input.settings.integer("credit.run_hold")},
+             201)
       .notify(query::RunBell{})
       .notify_of(runs_that_stopped);
 }
 
 OneStatement retry_run(const Input& input) {
-  return OneStatement::row(query::RunRetry{.thread_id = input.path_value("thread_id"),
-                                           .limits = run_limits_json(input.settings)},
-                           201)
+  return OneStatement::row(
+             query::RunRetry{
+                 .thread_id = input.path_value("thread_id"),
+                 .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
+                 .limit_queued_runs = input.settings.integer("limit.queued_runs"),
+                 .credit_run_hold = input.settings.integer("credit.run_hold")},
+             201)
       .notify(query::RunBell{});
 }
 
