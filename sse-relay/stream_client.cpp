@@ -191,8 +191,8 @@ Task<void> StreamClient::catch_up() {
     co_await place;
     std::vector<UuidBytes> run_ids{followed.id()};
     std::vector<int64_t> afters{cursor()};
-    Params params = page_params(run_ids, afters);
-    Result rows = co_await services_.db.quick(query::event_pages, std::move(params));
+    BoundStatement asked = page_statement(run_ids, afters);
+    Result rows = co_await services_.db.quick(std::move(asked));
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
     if (!page.events->is_empty()) send(frames_of(page.events), now_ms());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();

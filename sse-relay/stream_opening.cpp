@@ -24,24 +24,23 @@ void check_form(const StreamRequest& wanted) {
   if (!is_uuid(wanted.run_id)) throw Error(ErrorCode::runs_not_found);
 }
 
-// Of query::authenticate, for whoever sent the request.
-Params authentication_params(const StreamRequest& wanted, const AnswerContext& answer) {
+// Of whoever sent the request.
+BoundStatement authentication(const StreamRequest& wanted, const AnswerContext& answer) {
   RequestContext context;
   context.trace_id = answer.trace_id;
   context.client_ip = answer.note.client_ip;
   context.user_agent = wanted.user_agent;
   context.is_risky = answer.is_risky;
   context.needs_proof = answer.needs_proof;
-  Params params;
-  params.bytes(wanted.credential.hash);
-  params.boolean(wanted.credential.kind == Credential::Kind::api_key);
-  if (is_uuid(wanted.org_id)) {
-    params.text(wanted.org_id);
-  } else {
-    params.null();  // an X-Org-Id that is no UUID is told after who asks
-  }
-  params.text("data.runs.read").boolean(true).text(request_context_json(context));
-  return params;
+  // An X-Org-Id that is no UUID is told after who asks.
+  std::optional<std::string_view> org = std::nullopt;
+  if (is_uuid(wanted.org_id)) org = wanted.org_id;
+  return query::Authenticate{.token_hash = wanted.credential.hash,
+                             .is_key = wanted.credential.kind == Credential::Kind::api_key,
+                             .org_id = org,
+                             .permission = "data.runs.read",
+                             .takes_key = true,
+                             .context = request_context_json(context)};
 }
 
 }  // namespace
@@ -52,13 +51,13 @@ bool asks_for_events(const StreamRequest& wanted) {
 
 Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
   Batch batch;
-  batch.add(query::authenticate, authentication_params(wanted, context));
+  batch.add(authentication(wanted, context));
   if (!has_form(wanted)) return batch;
-  batch.add(query::stream_open, Params().text(wanted.run_id));
+  batch.add(query::StreamOpen{.run_id = wanted.run_id});
   if (!asks_for_events(wanted)) return batch;
   std::vector<UuidBytes> run_ids{uuid_bytes(wanted.run_id)};
   std::vector<int64_t> afters{wanted.after};
-  batch.add(query::event_pages, page_params(run_ids, afters));
+  batch.add(page_statement(run_ids, afters));
   return batch;
 }
 
