@@ -137,7 +137,7 @@ Task<void> EventLog::announce(const InFlightBatch& batch) {
   if (payloads.empty()) co_return;
   Batch notifications;
   for (const std::string& payload : payloads) {
-    notifications.add(query::event_bell, Params().text(payload));
+    notifications.add(query::EventBell{.run_ids = payload});
   }
   // NOTIFY takes a lock of the whole database. One that is lost is made good by the sweeps of the
   // other daemons.

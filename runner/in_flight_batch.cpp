@@ -15,56 +15,109 @@ constexpr size_t events_max = 5000;
 // Takes some tenths of a second; a run that has more by itself goes all the same.
 constexpr size_t bytes_max = 4 * 1024 * 1024;
 
-void add_turn(const TurnRecord& turn, int64_t last_seq, Params params, Batch& batch) {
-  params.integer(turn.turn).text(turn.text).text(turn.tool_calls_json).integer(last_seq);
-  params.integer(turn.usage.input_tokens).integer(turn.usage.output_tokens);
-  params.integer(turn.usage.cache_read_tokens).integer(turn.usage.cache_write_tokens);
-  params.boolean(turn.usage.measured).boolean(turn.is_finished);
-  params.integer(turn.credits_per_usd).integer(turn.run_hold);
-  batch.add(query::run_turn_commit, std::move(params));
+using Text = std::optional<std::string_view>;
+
+// Empty: null.
+Text or_null(std::string_view text) { return text.empty() ? Text() : Text(text); }
+
+// Who owns the run: every statement names it, so that a daemon that lost it changes no row.
+struct Owner {
+  std::string_view daemon_id;
+  const Claim& claim;
+};
+
+BoundStatement turn_commit(const Owner& owner, const TurnRecord& turn, int64_t last_seq) {
+  return query::RunTurnCommit{.daemon_id = owner.daemon_id,
+                              .run_id = owner.claim.id,
+                              .epoch = owner.claim.epoch,
+                              .turn = turn.turn,
+                              .text = turn.text,
+                              .tool_calls = turn.tool_calls_json,
+                              .last_seq = last_seq,
+                              .input_tokens = turn.usage.input_tokens,
+                              .output_tokens = turn.usage.output_tokens,
+                              .cache_read_tokens = turn.usage.cache_read_tokens,
+                              .cache_write_tokens = turn.usage.cache_write_tokens,
+                              .measured = turn.usage.measured,
+                              .finished = turn.is_finished,
+                              .credit_per_usd = turn.credits_per_usd,
+                              .credit_run_hold = turn.run_hold};
 }
 
-void add_tool(const ToolRecord& tool, Params params, Batch& batch) {
-  params.integer(tool.turn).text(tool.call.id).text(tool.call.name);
-  if (tool.error_code.empty()) {
-    params.text(tool.result).null().null();
-  } else {
-    params.null().text(tool.error_code).text(tool.error_message);
-  }
-  params.integer(tool.duration_ms).integer(tool.seq);
-  batch.add(query::run_tool_commit, std::move(params));
+BoundStatement tool_commit(const Owner& owner, const ToolRecord& tool) {
+  bool failed = !tool.error_code.empty();
+  return query::RunToolCommit{.daemon_id = owner.daemon_id,
+                              .run_id = owner.claim.id,
+                              .epoch = owner.claim.epoch,
+                              .turn = tool.turn,
+                              .tool_call_id = tool.call.id,
+                              .tool_name = tool.call.name,
+                              .result = failed ? Text() : Text(tool.result),
+                              .error_code = or_null(tool.error_code),
+                              .error_message = failed ? Text(tool.error_message) : Text(),
+                              .duration_ms = tool.duration_ms,
+                              .last_seq = tool.seq};
 }
 
-void add_ending(const Ending& ending, int64_t last_seq, Params params, Batch& batch) {
-  params.text(ending.status).integer(last_seq);
-  if (ending.code.empty()) {
-    params.null().null();
-  } else {
-    params.text(ending.code).text(ending.message);
-  }
-  params.text(ending.answer).boolean(ending.is_incomplete);
-  batch.add(query::run_finish, std::move(params));
+BoundStatement finish(const Owner& owner, const Ending& ending, int64_t last_seq) {
+  bool failed = !ending.code.empty();
+  return query::RunFinish{.daemon_id = owner.daemon_id,
+                          .run_id = owner.claim.id,
+                          .epoch = owner.claim.epoch,
+                          .status = ending.status,
+                          .last_seq = last_seq,
+                          .code = or_null(ending.code),
+                          .message = failed ? Text(ending.message) : Text(),
+                          .answer = ending.answer,
+                          .incomplete = ending.is_incomplete};
 }
 
 void add_steps(const std::string& daemon_id, LogEntry& entry, Batch& batch) {
   const Claim& claim = entry.writer->claim();
+  Owner owner{daemon_id, claim};
   int64_t last_seq = entry.events.empty() ? entry.writer->committed_seq() : entry.events.back().seq;
-  auto owned = [&] {
-    Params params;
-    params.text(daemon_id).text(claim.id).integer(claim.epoch);
-    return params;
-  };
   for (const TurnRecord& turn : entry.steps.turns) {
-    add_turn(turn, last_seq, owned(), batch);
+    batch.add(turn_commit(owner, turn, last_seq));
     entry.last_turn = batch.last_answer();
   }
-  for (const ToolRecord& tool : entry.steps.tools) add_tool(tool, owned(), batch);
+  for (const ToolRecord& tool : entry.steps.tools) batch.add(tool_commit(owner, tool));
   if (const std::optional<WaitRecord>& wait = entry.steps.wait) {
-    Params params = owned();
-    params.integer(last_seq).text(wait->request_json).integer(wait->wait_seconds);
-    batch.add(query::run_wait, std::move(params));
+    batch.add(query::RunWait{.daemon_id = daemon_id,
+                             .run_id = claim.id,
+                             .epoch = claim.epoch,
+                             .last_seq = last_seq,
+                             .request = wait->request_json,
+                             .run_input_seconds = wait->wait_seconds});
   }
-  if (entry.steps.ending) add_ending(*entry.steps.ending, last_seq, owned(), batch);
+  if (entry.steps.ending) batch.add(finish(owner, *entry.steps.ending, last_seq));
+}
+
+template <class Append>
+BoundStatement appending(const std::string& daemon_id, const std::vector<LogEntry>& entries) {
+  std::vector<std::string> run_ids;
+  std::vector<int64_t> epochs;
+  std::vector<int64_t> places;
+  std::vector<int64_t> seqs;
+  std::vector<std::string> types;
+  std::vector<std::string> data;
+  for (const LogEntry& entry : entries) {
+    if (entry.events.empty()) continue;
+    run_ids.push_back(entry.writer->claim().id);
+    epochs.push_back(entry.writer->claim().epoch);
+    for (const RunEvent& event : entry.events) {
+      places.push_back(static_cast<int64_t>(run_ids.size()));
+      seqs.push_back(event.seq);
+      types.push_back(event.type);
+      data.push_back(event.data);
+    }
+  }
+  return Append{.daemon_id = daemon_id,
+                .run_ids = run_ids,
+                .epochs = epochs,
+                .places = places,
+                .seqs = seqs,
+                .types = types,
+                .data = data};
 }
 
 }  // namespace
@@ -119,41 +172,22 @@ Batch InFlightBatch::statements(const std::string& daemon_id) {
     if (entry.steps.is_paid()) payers.push_back(claim.org_id);
   }
   Batch batch;
-  if (!threads.empty()) batch.add(query::thread_lock, Params().uuids(threads));
+  if (!threads.empty()) batch.add(query::ThreadLock{.thread_ids = threads});
   add_events(daemon_id, batch);
   appended_ = batch.last_answer();
-  if (!payers.empty()) batch.add(query::account_lock, Params().uuids(payers));
+  if (!payers.empty()) batch.add(query::AccountLock{.org_ids = payers});
   for (LogEntry& entry : entries) add_steps(daemon_id, entry, batch);
   return batch;
 }
 
 void InFlightBatch::add_events(const std::string& daemon_id, Batch& batch) const {
-  std::vector<std::string> run_ids;
-  std::vector<int64_t> epochs;
-  std::vector<int64_t> places;
-  std::vector<int64_t> seqs;
-  std::vector<std::string> types;
-  std::vector<std::string> data;
-  for (const LogEntry& entry : entries) {
-    if (entry.events.empty()) continue;
-    run_ids.push_back(entry.writer->claim().id);
-    epochs.push_back(entry.writer->claim().epoch);
-    for (const RunEvent& event : entry.events) {
-      places.push_back(static_cast<int64_t>(run_ids.size()));
-      seqs.push_back(event.seq);
-      types.push_back(event.type);
-      data.push_back(event.data);
-    }
-  }
-  Params params;
-  params.text(daemon_id).uuids(run_ids).integers(epochs);
-  params.integers(places).integers(seqs).texts(types).jsons(data);
   bool is_repeated = std::any_of(entries.begin(), entries.end(),
                                  [](const LogEntry& entry) { return entry.is_repeated; });
-  batch.add(is_repeated ? query::event_append_again : query::event_append, std::move(params));
+  batch.add(is_repeated ? appending<query::EventAppendAgain>(daemon_id, entries)
+                        : appending<query::EventAppend>(daemon_id, entries));
 }
 
-Params InFlightBatch::rows_wanted() const {
+BoundStatement InFlightBatch::held_rows_question() const {
   std::vector<std::string> written;
   std::vector<std::string> paid;
   std::vector<std::string> ended;
@@ -163,9 +197,7 @@ Params InFlightBatch::rows_wanted() const {
     if (entry.steps.is_paid()) paid.push_back(run_id);
     if (entry.steps.ends_work()) ended.push_back(run_id);
   }
-  Params params;
-  params.uuids(written).uuids(paid).uuids(ended);
-  return params;
+  return query::RunsHeldUp{.run_ids = written, .paid_ids = paid, .ended_ids = ended};
 }
 
 std::unordered_map<std::string_view, std::string_view> InFlightBatch::stored_at(

@@ -30,7 +30,7 @@ class InFlightBatch {
 
   // The transaction; and who is asked about when somebody holds a row of it.
   Batch statements(const std::string& daemon_id);
-  Params rows_wanted() const;
+  BoundStatement held_rows_question() const;
 
   // When the runs' events were stored, of the statements' results and as long as these live. A run
   // that is not there is not this daemon's.

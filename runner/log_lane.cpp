@@ -133,7 +133,7 @@ void LogLane::note_refused(const InFlightBatch& batch, const BatchOutcome& outco
 Task<void> LogLane::sift(InFlightBatch& batch) {
   batch.is_sifted = true;
   Batch question;
-  question.add(query::runs_held_up, batch.rows_wanted());
+  question.add(batch.held_rows_question());
   BatchOutcome outcome = co_await db_.attempt(std::move(question));
   if (outcome.error) co_return;
   const Result& rows = outcome.results.at(0);

@@ -48,7 +48,7 @@ Task<void> Notifications::check_forever(std::function<void(bool is_listening)> t
     told(db_.connected());
     if (db_.connected()) {
       Batch question;
-      question.add(query::listening_check);
+      question.add(query::ListeningCheck{});
       BatchOutcome outcome = co_await db_.attempt_quick(std::move(question));
       if (outcome.error) told(false);
     }

@@ -29,7 +29,7 @@ Task<void> Registration::until_schema_fits() {
   std::string told;
   for (;;) {
     Batch question;
-    question.add(query::schema_version, Params().text(schema_version_expected));
+    question.add(query::SchemaVersion{.version = schema_version_expected});
     BatchOutcome version = co_await db_.attempt_quick(std::move(question));
     std::string why = misfit(version);
     if (why.empty()) co_return;
@@ -44,11 +44,11 @@ Task<void> Registration::until_schema_fits() {
 
 Task<std::string> Registration::enter() {
   for (;;) {
-    Params params;
-    params.text(identity_.host).text(identity_.place);
-    params.text(HOSTLER_VERSION).text(identity_.lock_id);
     Batch batch;
-    batch.add(query::daemon_start, std::move(params));
+    batch.add(query::DaemonStart{.host = identity_.host,
+                                 .place = identity_.place,
+                                 .version = HOSTLER_VERSION,
+                                 .lock_id = identity_.lock_id});
     BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (!outcome.error) co_return std::string(outcome.results.at(0).text());
     if (!outcome.is_unknown()) throw *outcome.error;
@@ -58,11 +58,11 @@ Task<std::string> Registration::enter() {
 
 Task<bool> Registration::leave(std::string daemon_id) {
   Batch batch;
-  batch.add(query::daemon_stop, Params().text(daemon_id));
+  batch.add(query::DaemonStop{.daemon_id = daemon_id});
   BatchOutcome outcome = co_await db_.attempt(std::move(batch));
   if (outcome.refusal == Refusal::held_up) {
     Batch rest;
-    rest.add(query::daemon_stop_free, Params().text(daemon_id));
+    rest.add(query::DaemonStopFree{.daemon_id = daemon_id});
     outcome = co_await db_.attempt(std::move(rest));
   }
   co_return !outcome.error;

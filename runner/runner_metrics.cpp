@@ -253,7 +253,7 @@ void RunnerMetrics::count_maintenance_failure(size_t job) {
 Task<void> RunnerMetrics::ask_forever(Loop& loop, Database& db) {
   for (;;) {
     Batch batch;
-    batch.add(query::metrics_facts);
+    batch.add(query::MetricsFacts{});
     BatchOutcome outcome = co_await db.attempt(std::move(batch));
     if (!outcome.error) take_facts(outcome.results.at(0).front());
     co_await sleep_ms(loop, ask_every_ms);

@@ -50,7 +50,7 @@ Task<void> StoredSettings::read_until_it_succeeds() {
 
 Task<bool> StoredSettings::read() {
   Batch batch;
-  batch.add(query::settings_all);
+  batch.add(query::SettingsAll{});
   BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
   if (outcome.error) {
     // While Postgres is away the connection tells. Else the schema is older than this program, most
