@@ -47,9 +47,10 @@ SELECT true AS is_there;
 
 -- name: run_claim
 -- Takes runs that nobody owns, oldest first; need not be durable, a lost claim lapses.
--- $1 daemon_id uuid, $2 limit integer, $3 run_lease_seconds integer
+-- $1 daemon_id uuid, $2 limit bigint, $3 run_lease_seconds integer
 UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
-    lease_until = clock_timestamp() + make_interval(secs => $3), started_at = coalesce(r.started_at, clock_timestamp()),
+    lease_until = clock_timestamp() + make_interval(secs => $3::integer),
+    started_at = coalesce(r.started_at, clock_timestamp()),
     active_since = coalesce(r.active_since, clock_timestamp()), after_input = false
 FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous,
      (SELECT id, after_input FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
@@ -62,9 +63,9 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
 -- name: run_take_over
 -- Takes runs whose owner's lease lapsed: every daemon asks each second, and reads what is owned (runs_owner); an index
 -- on the leases would cost every renewal its HOT update. Columns as run_claim.
--- $1 daemon_id uuid, $2 limit integer, $3 run_lease_seconds integer
+-- $1 daemon_id uuid, $2 limit bigint, $3 run_lease_seconds integer
 UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
-    lease_until = clock_timestamp() + make_interval(secs => $3), last_seq = run_last_seq_now(r.id),
+    lease_until = clock_timestamp() + make_interval(secs => $3::integer), last_seq = run_last_seq_now(r.id),
     crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
 FROM (SELECT id FROM runs WHERE owner_id IS NOT NULL AND lease_until < clock_timestamp()
       ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED) AS lapsed
@@ -78,7 +79,7 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
 -- Waits for no row longer than leases can bear.
 -- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 given_up uuid[]
 UPDATE runs SET lease_until = CASE WHEN id = ANY ($3::uuid[]) THEN lease_until
-                              ELSE clock_timestamp() + make_interval(secs => $2) END
+                              ELSE clock_timestamp() + make_interval(secs => $2::integer) END
 FROM (SELECT set_config('lock_timeout', '200ms', true)) AS patience
 WHERE owner_id = $1
 RETURNING id, epoch;
@@ -89,7 +90,7 @@ RETURNING id, epoch;
 -- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 given_up uuid[]
 WITH free AS (SELECT id FROM runs WHERE owner_id = $1 FOR NO KEY UPDATE SKIP LOCKED),
 renewed AS (
-    UPDATE runs r SET lease_until = clock_timestamp() + make_interval(secs => $2)
+    UPDATE runs r SET lease_until = clock_timestamp() + make_interval(secs => $2::integer)
     FROM free WHERE r.id = free.id AND r.id <> ALL ($3::uuid[]))
 SELECT id, epoch FROM runs WHERE owner_id = $1;
 

@@ -60,7 +60,7 @@ WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) ORDER BY name;
 -- name: database_encoding
 -- Empty when there is no such database.
 -- $1 name text
-SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = $1;
+SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = $1::text;
 
 -- name: create_database_text
 -- CREATE DATABASE takes no parameters and no transaction: its text. C.UTF-8 orders by code point, so that no upgrade
@@ -147,7 +147,7 @@ SELECT id, key_prefix, login FROM api_key_revoke_found($1, $2);
 
 -- name: operator_org_list
 -- Organizations, newest first; with a name only the one that has it as id or slug.
--- $1 limit integer, $2 id_or_slug text or null
+-- $1 limit bigint, $2 id_or_slug text or null
 SELECT o.id, o.type, o.slug, o.name, rfc3339(o.created_at) AS created_at, coalesce(c.balance, 0) AS balance,
        (SELECT count(*) FROM org_members m WHERE m.org_id = o.id) AS member_count
 FROM orgs o LEFT JOIN credit_accounts c ON c.org_id = o.id
@@ -264,7 +264,7 @@ SELECT (array_agg(org_id ORDER BY org_id DESC))[1] AS last_org_id, count(*) AS a
 FROM (SELECT org_id, entries, sum(entries + 1) OVER (ORDER BY org_id) AS rows_until, row_number() OVER (ORDER BY org_id)
       FROM (SELECT org_id, entries FROM credit_accounts WHERE org_id > $1 ORDER BY org_id LIMIT 10000) AS following)
     AS page
-WHERE rows_until <= $2 OR row_number = 1;
+WHERE rows_until <= $2::bigint OR row_number = 1;
 
 -- name: ledger_fault
 -- The first row that is wrong of a page of organizations, or none: the ledger against itself, the accounts, the holds,
@@ -340,7 +340,7 @@ SELECT pg_try_advisory_lock(hashtextextended('hostler secret rotate', 0)) AS is_
 
 -- name: secrets_to_rewrap
 -- The next of those that are not under the newest key.
--- $1 key_version integer, $2 after_id uuid, $3 limit integer
+-- $1 key_version integer, $2 after_id uuid, $3 limit bigint
 SELECT id, org_id, kind, key_version, wrapped_key FROM secrets
 WHERE key_version < $1 AND id > $2 ORDER BY id LIMIT $3;
 

@@ -3,7 +3,7 @@
 -- name: outbox_claim_mails
 -- Takes mails that are due: login codes, which people wait for, before all others, then what is longest due. Need not
 -- be durable, a lost claim lapses. is_over: what it says does not hold any more.
--- $1 daemon_id uuid, $2 limit integer, $3 lease_seconds integer, $4 others_limit integer
+-- $1 daemon_id uuid, $2 limit bigint, $3 lease_seconds integer, $4 others_limit bigint
 WITH codes AS (
     SELECT id FROM outbox
     WHERE kind = 'mail' AND status = 'pending' AND template = 'login_code' AND next_attempt_at <= statement_timestamp()
@@ -15,7 +15,7 @@ others AS (
           AND (owner_id IS NULL OR lease_until < clock_timestamp())
     ORDER BY next_attempt_at LIMIT least($4, $2 - (SELECT count(*) FROM codes)) FOR UPDATE SKIP LOCKED)
 UPDATE outbox o SET owner_id = $1, epoch = nextval('outbox_epochs'),
-    lease_until = clock_timestamp() + make_interval(secs => $3)
+    lease_until = clock_timestamp() + make_interval(secs => $3::integer)
 FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
 WHERE o.id = ANY (ARRAY(SELECT id FROM codes UNION ALL SELECT id FROM others))
 RETURNING o.id, o.epoch, o.template, o.recipient, o.locale, o.fields, o.secret_id,
@@ -31,7 +31,7 @@ SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(hash
 -- name: outbox_claim_webhooks
 -- Behind outbox_claim_lock. Takes webhook messages that are due, at most so many under way for each endpoint and
 -- organization; of each endpoint the longest due, first those of endpoints that have least under way.
--- $1 daemon_id uuid, $2 limit integer, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint
+-- $1 daemon_id uuid, $2 limit bigint, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint
 WITH RECURSIVE endpoints AS (  -- those with pending messages, one look into the index each
     (SELECT endpoint_id, org_id FROM outbox WHERE kind = 'webhook' AND status = 'pending'
      ORDER BY endpoint_id LIMIT 1)
@@ -59,12 +59,12 @@ chosen AS (
         SELECT id, org_id, nth, next_attempt_at,
             row_number() OVER (PARTITION BY org_id ORDER BY nth, next_attempt_at) AS nth_of_org FROM due) AS d
     LEFT JOIN busy_orgs b ON b.org_id = d.org_id
-    WHERE d.nth_of_org + coalesce(b.under_way, 0) <= $5
+    WHERE d.nth_of_org + coalesce(b.under_way, 0) <= $5::bigint
     ORDER BY d.nth, d.next_attempt_at LIMIT $2),
 held AS (SELECT id FROM outbox WHERE id IN (SELECT id FROM chosen) FOR UPDATE SKIP LOCKED),
 claimed AS (
     UPDATE outbox o SET owner_id = $1, epoch = nextval('outbox_epochs'),
-        lease_until = clock_timestamp() + make_interval(secs => $3)
+        lease_until = clock_timestamp() + make_interval(secs => $3::integer)
     FROM held
     WHERE o.id = held.id AND o.status = 'pending' AND (o.owner_id IS NULL OR o.lease_until < clock_timestamp())
     RETURNING o.id, o.org_id, o.epoch, o.endpoint_id, o.event_type, o.body, o.trace_id)
@@ -99,7 +99,7 @@ SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_outbox'
 
 -- name: outbox_list
 -- What is not delivered, longest waiting first.
--- $1 status text or null, $2 kind text or null, $3 limit integer
+-- $1 status text or null, $2 kind text or null, $3 limit bigint
 SELECT o.id, o.kind, o.status, o.attempts, o.owner_id IS NOT NULL AS is_under_way, o.last_status_code, o.last_error,
     rfc3339(o.created_at) AS created_at, rfc3339(o.next_attempt_at) AS next_attempt_at,
     coalesce(o.template, o.event_type) AS what, coalesce(o.recipient, w.url) AS destination

@@ -11,7 +11,7 @@ WHERE EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id AND t.deleted_at 
 -- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128
 -- stands for what an event is on the wire besides its data. has_next: more was there, but for bytes_max. What is
 -- stored is measured first, so that large events are not unpacked only to be left out.
--- $1 run_ids uuid[], $2 afters bigint[], $3 rows_max integer (of each run), $4 bytes_max bigint (of each run)
+-- $1 run_ids uuid[], $2 afters bigint[], $3 rows_max bigint (of each run), $4 bytes_max bigint (of each run)
 SELECT followed.number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at, page.has_next
 FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS followed(run_id, after, number)
 CROSS JOIN LATERAL (
