@@ -14,13 +14,13 @@
 #include "queries/maintenance.h"
 #include "queries/runs.h"
 #include "queries/threads.h"
+#include "tests/support/run_statements.h"
 #include "tests/support/run_world.h"
 
 namespace hostler {
 namespace {
 
-using testing_support::RunWorld;
-using testing_support::TestDatabase;
+using namespace testing_support;
 
 class RunStatesTest : public ::testing::Test {
  protected:
@@ -45,34 +45,6 @@ class RunStatesTest : public ::testing::Test {
               const std::string& type) {
     DbSession session = database_.as_runner();
     session.run(append_of(daemon_id, run_id, epoch, seq, type));
-  }
-  static BoundStatement append_of(const std::string& daemon_id, const std::string& run_id,
-                                  int64_t epoch, int64_t seq, const std::string& type) {
-    return query::EventAppend{.daemon_id = daemon_id,
-                              .run_ids = std::vector{run_id},
-                              .epochs = std::vector{epoch},
-                              .places = std::vector<int64_t>{1},
-                              .seqs = std::vector{seq},
-                              .types = std::vector{type},
-                              .data = std::vector<std::string>{"{}"}};
-  }
-  static BoundStatement turn_of(const std::string& daemon_id, const std::string& run_id,
-                                int64_t epoch, int64_t input_tokens, int64_t output_tokens) {
-    return query::RunTurnCommit{.daemon_id = daemon_id,
-                                .run_id = run_id,
-                                .epoch = epoch,
-                                .turn = 1,
-                                .text = "t",
-                                .tool_calls = "[]",
-                                .last_seq = 2,
-                                .input_tokens = input_tokens,
-                                .output_tokens = output_tokens,
-                                .cache_read_tokens = 0,
-                                .cache_write_tokens = 0,
-                                .measured = true,
-                                .finished = true,
-                                .credit_per_usd = 1000,
-                                .credit_run_hold = 10};
   }
   bool finish(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
               const std::string& status, const std::string& answer) {
@@ -320,13 +292,8 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
   std::vector<std::thread> workers;
   for (int i = 0; i < 10; ++i) {
     workers.emplace_back([&] {
-      BoundStatement input = query::RunInput{.run_id = run_id,
-                                             .content = "blue",
-                                             .limit_input_bytes = 100,
-                                             .decision = std::nullopt,
-                                             .arguments = std::nullopt,
-                                             .reason = std::nullopt,
-                                             .fault = "no decision"};
+      BoundStatement input =
+          input_of(run_id, "blue", std::nullopt, std::nullopt, std::nullopt, "no decision");
       ErrorCode code = code_of([&] { world_.as_owner(input); });
       if (code == ErrorCode::count_) ++won;
       if (code == ErrorCode::runs_not_waiting) ++late;
@@ -350,32 +317,15 @@ TEST_F(RunStatesTest, OnlyAConfirmationTakesAndKeepsADecision) {
       "(SELECT concat_ws(' ', content, decision, arguments, reason) FROM run_inputs WHERE run_id = "
       "id)";
   std::string asks = waiting_run("tool_confirmation");
-  BoundStatement none = query::RunInput{.run_id = asks,
-                                        .content = "approve?",
-                                        .limit_input_bytes = 100,
-                                        .decision = std::nullopt,
-                                        .arguments = std::nullopt,
-                                        .reason = std::nullopt,
-                                        .fault = "a word too much"};
+  BoundStatement none =
+      input_of(asks, "approve?", std::nullopt, std::nullopt, std::nullopt, "a word too much");
   EXPECT_EQ(code_of([&] { world_.as_owner(none); }), ErrorCode::validation_error);
   EXPECT_EQ(run_column("status", asks), "waiting_for_input");
-  world_.as_owner(query::RunInput{.run_id = asks,
-                                  .content = "…",
-                                  .limit_input_bytes = 100,
-                                  .decision = "approve",
-                                  .arguments = R"({"q":  1.50})",
-                                  .reason = "why",
-                                  .fault = ""});
+  world_.as_owner(input_of(asks, "…", "approve", R"({"q":  1.50})", "why", ""));
   EXPECT_EQ(run_column(kept, asks), R"(… approve {"q":  1.50} why)") << "byte for byte";
 
   std::string question = waiting_run("question");
-  world_.as_owner(query::RunInput{.run_id = question,
-                                  .content = "deny",
-                                  .limit_input_bytes = 100,
-                                  .decision = "deny",
-                                  .arguments = std::nullopt,
-                                  .reason = "why",
-                                  .fault = ""});
+  world_.as_owner(input_of(question, "deny", "deny", std::nullopt, "why", ""));
   EXPECT_EQ(run_column(kept, question), "deny");
 }
 
