@@ -47,6 +47,18 @@ class Partitions : public testing::Test {
                     application));
   }
 
+  // With its own patience: a session of the tests has any.
+  static bool gives_up_soon(DbSession& runner, const Statement& statement, const Params& params) {
+    runner.run_text("SET lock_timeout = '10s'");
+    int64_t begin_ms = monotonic_ms();
+    try {
+      runner.run(statement, params);
+    } catch (const Error&) {
+      return monotonic_ms() - begin_ms < 1900;
+    }
+    return false;
+  }
+
   TestDatabase database_;
   RunWorld world_{database_};
   DbSession owner_ = database_.as_superuser();
@@ -166,19 +178,52 @@ TEST_F(Partitions, OfAnyTableGetWhatIsLeftOfAMonth) {
   EXPECT_EQ(sql("SELECT count(*) FROM range_partitions('log')"), "2");
 }
 
+TEST_F(Partitions, AreLeftToWhoIsAtThem) {
+  sql("DROP TABLE " + month(3));
+  DbSession first = database_.as_runner();
+  first.begin();
+  first.run(query::event_partitions);
+  DbSession second = database_.as_runner();
+  EXPECT_NO_THROW(second.run(query::event_partitions)) << "nobody waits";
+  EXPECT_FALSE(is_there(month(3)));
+  first.commit();
+  EXPECT_TRUE(is_there(month(3)));
+}
+
+TEST_F(Partitions, AreGivenUpSoonWhileTheTableIsHeld) {
+  sql("DROP TABLE " + month(3));
+  DbSession psql = database_.as_superuser();
+  psql.begin();
+  psql.run_text("LOCK TABLE run_events IN SHARE UPDATE EXCLUSIVE MODE");
+  DbSession runner = database_.as_runner();
+  EXPECT_TRUE(gives_up_soon(runner, query::event_partitions, {}));
+  psql.commit();
+  runner.run(query::event_partitions);
+  EXPECT_TRUE(is_there(month(3)));
+}
+
 TEST_F(Partitions, AreNotDroppedWhileSomebodyReadsAndNobodyWaitsForThat) {
   sql("CREATE TABLE run_events_2001_01 PARTITION OF run_events FOR VALUES FROM "
-      "(uuidv7_floor('2001-01-01Z')) TO (uuidv7_floor('2001-02-01Z'))");
-  DbSession reader = database_.as_superuser();
-  reader.begin();
-  reader.run_text("SELECT count(*) FROM run_events");
-  DbSession runner = database_.as_runner();
-  int64_t begin_ms = monotonic_ms();
-  EXPECT_THROW(runner.run(query::RunEventsPrune{.run_events_retention_days = 90}), Error);
-  EXPECT_LT(monotonic_ms() - begin_ms, 1900) << "its own patience, not that of every statement";
-  reader.commit();
-  EXPECT_EQ(
-      runner.run(query::RunEventsPrune{.run_events_retention_days = 90})[0].integer("dropped"), 1);
+      "(uuidv7_floor('2001-01-01Z')) TO (uuidv7_floor('2001-02-01Z')); "
+      "SELECT range_partition_make('audit_logs', 'audit_logs_2001_01', '2001-01-01Z', "
+      "'2001-02-01Z'), range_partition_make('access_log', 'access_log_2001_01_01', "
+      "'2001-01-01Z', '2001-01-02Z')");
+  const std::vector<std::pair<std::string, const Statement*>> tables{
+      {"run_events", &query::run_events_prune},
+      {"audit_logs", &query::audit_prune},
+      {"access_log", &query::access_log_prune}};
+  for (const auto& [table, prune] : tables) {
+    DbSession reader = database_.as_superuser();
+    reader.begin();
+    reader.run_text("SELECT count(*) FROM " + table);
+    DbSession runner = database_.as_runner();
+    EXPECT_TRUE(gives_up_soon(runner, *prune, Params().integer(90))) << table;
+    reader.commit();
+    EXPECT_TRUE(runner.run(*prune, Params().integer(90))[0].boolean("more")) << table;
+    EXPECT_EQ(
+        sql("SELECT count(*) FROM range_partitions('" + table + "') WHERE ends < '2002-01-01Z'"),
+        "0");
+  }
 }
 
 TEST_F(Partitions, AreTheDaemonsAloneAndOnlyThoseOfItsTables) {
