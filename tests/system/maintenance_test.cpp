@@ -56,7 +56,16 @@ class MaintenanceTest : public testing::Test {
         .out;
   }
 
-  ApiStack stack_{ApiStackOptions{{}, true}};
+  // Rows that a job of their own takes away.
+  void add_old_failures(int count) {
+    stack_.sql().run_text(
+        fmt::format("INSERT INTO login_failures SELECT 'x', '10.0.0.1', now() - interval '2 days' "
+                    "FROM generate_series(1, {})",
+                    count));
+  }
+  int64_t failures() { return sql_number(stack_, "SELECT count(*) FROM login_failures"); }
+
+  ApiStack stack_{ApiStackOptions{{"HOSTLER_AUDIT_RETENTION_DAYS=35"}, true}};
   TestUser user_ = register_user(stack_);
 };
 
@@ -92,9 +101,8 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
   add_due(200);
   int64_t before = partitions();
   drop_newest_partition();
+  add_old_failures(12'000);
   stack_.sql().run_text(
-      "INSERT INTO login_failures SELECT 'x', '10.0.0.1', now() - interval '2 days' "
-      "FROM generate_series(1, 12000); "
       "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no "
       "grant today'; END $$; DO $$ BEGIN EXECUTE format('CREATE TRIGGER refuse BEFORE INSERT ON "
       "subscription_grants FOR EACH ROW WHEN (NEW.org_id = %L) EXECUTE FUNCTION refuse()', (SELECT "
@@ -111,7 +119,6 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
   stack_.start_other_runner();
   EXPECT_TRUE(becomes_true([&] { return partitions() == before; }));
   EXPECT_TRUE(becomes_true([&] { return granted() == 198; })) << granted();
-  auto failures = [&] { return sql_number(stack_, "SELECT count(*) FROM login_failures"); };
   EXPECT_TRUE(becomes_true([&] { return failures() == 0; }))
       << failures() << " are left: more than a page a minute must go";
   EXPECT_EQ(granted(), 198) << "one is held, one fails";
@@ -123,6 +130,49 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
            told.find("\nhostler_runner_maintenance_failures_total{job=\"subscription_upkeep\"} ") !=
                told.npos;
   })) << told;
+}
+
+// What the partition's maker sees half a second behind its look is what nobody else had begun.
+TEST_F(MaintenanceTest, MakesPartitionsOfEventsBeforeAllElse) {
+  add_old_failures(5);
+  drop_newest_partition();
+  stack_.sql().run_text(
+      "CREATE TABLE seen (failures bigint); CREATE FUNCTION look() RETURNS event_trigger LANGUAGE "
+      "plpgsql SECURITY DEFINER AS $$ BEGIN PERFORM pg_sleep(0.5); INSERT INTO public.seen SELECT "
+      "count(*) FROM public.login_failures; END $$; CREATE EVENT TRIGGER look ON ddl_command_end "
+      "WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION look()");
+  stack_.start_other_runner();
+  ASSERT_TRUE(becomes_true([&] { return sql_number(stack_, "SELECT count(*) FROM seen") > 0; }));
+  EXPECT_EQ(sql_number(stack_, "SELECT min(failures) FROM seen"), 5);
+  EXPECT_TRUE(becomes_true([&] { return failures() == 0; }));
+}
+
+TEST_F(MaintenanceTest, TellsOfAMonthThatCannotBeMadeAndDoesAllElse) {
+  add_old_failures(5);
+  drop_newest_partition();
+  DbSession psql = stack_.database().as_superuser();
+  psql.begin();
+  psql.run_text("LOCK TABLE run_events IN SHARE UPDATE EXCLUSIVE MODE");
+  stack_.start_other_runner();
+  EXPECT_TRUE(becomes_true([&] { return failures() == 0; }));
+  std::string told;
+  EXPECT_TRUE(becomes_true([&] {
+    told = metrics_of_other();
+    return told.find("\nhostler_partition_months_ahead{table=\"run_events\"} 2\n") != told.npos &&
+           told.find("\nhostler_runner_maintenance_failures_total{job=\"event_partitions\"} 1\n") !=
+               told.npos;
+  })) << told;
+}
+
+TEST_F(MaintenanceTest, DropsMonthsOfTheAuditLogBySetting) {
+  stack_.sql().run_text(
+      "DO $$ DECLARE begins timestamptz := date_trunc('month', now(), 'UTC'); BEGIN PERFORM "
+      "range_partition_make('audit_logs', 'audit_logs_old', begins - interval '70 days', begins - "
+      "interval '40 days'); END $$");
+  stack_.start_other_runner();
+  EXPECT_TRUE(becomes_true(
+      [&] { return sql_value(stack_, "SELECT to_regclass('audit_logs_old') IS NULL") == "t"; }));
+  EXPECT_EQ(sql_number(stack_, "SELECT month_partitions_ahead('audit_logs')"), 3);
 }
 
 }  // namespace
