@@ -200,7 +200,8 @@ TEST(ErrorReasons, AreEachRaisedBySql) {
 }
 
 TEST(ErrorReasons, AreNamesAndFactsInSqlAndNothingElse) {
-  for (const std::string& fault : raised_in_tree().faults()) {
+  RaisedErrors raised = raised_in_tree();
+  for (const std::string& fault : raised.faults()) {
     ADD_FAILURE() << fault << ": fail('code', 'reason', jsonb_build_object('fact', …))";
   }
 }
