@@ -190,7 +190,8 @@ TEST(ErrorReasons, RaisedBySqlHaveARowWithTheSameFacts) {
 
 TEST(ErrorReasons, AreEachRaisedBySql) {
   std::set<std::string> seen;
-  for (const Raised& error : raised_in_tree().all()) {
+  RaisedErrors errors = raised_in_tree();
+  for (const Raised& error : errors.all()) {
     seen.insert(error.code + " " + error.occurrence.reason);
   }
   for (const ErrorReason& row : error_reasons()) {
