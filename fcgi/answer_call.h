@@ -1,5 +1,6 @@
 // What a handler answers, for whom: asks who calls, in one round trip with the handler's statement
-// where there is one, and tells a denial before any fault of the input. Called by fcgi/dispatch.cpp.
+// where there is one, and tells a denial before any fault of the input. Called by
+// fcgi/dispatch.cpp.
 #pragma once
 
 #include <optional>

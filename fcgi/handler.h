@@ -113,8 +113,8 @@ struct Call : OpenCall {
   const Caller& caller;
 };
 
-// One of the three. The kind stands beside it because g++ 12 with sanitizers takes no comparison of an
-// address with null for a constant.
+// One of the three. The kind stands beside it because g++ 12 with sanitizers takes no comparison of
+// an address with null for a constant.
 struct Handler {
   using Reader = OneStatement (*)(const Input&);
   using Steps = Task<Response> (*)(Call&);

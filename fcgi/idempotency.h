@@ -16,8 +16,8 @@
 
 namespace hostler {
 
-// The Idempotency-Key of a request whose route takes one; nothing when none came. Throws 422 when it
-// is empty or too long.
+// The Idempotency-Key of a request whose route takes one; nothing when none came. Throws 422 when
+// it is empty or too long.
 std::optional<std::string_view> idempotency_key(const Routed& routed);
 
 // What is known of a call by its key.

@@ -1,5 +1,5 @@
-// The login that somebody gave, as the audit log keeps it when it is nobody's: nobody without the key
-// file can tell which it was. Used by the handlers of logins.
+// The login that somebody gave, as the audit log keeps it when it is nobody's: nobody without the
+// key file can tell which it was. Used by the handlers of logins.
 #pragma once
 
 #include <string>

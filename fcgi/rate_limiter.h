@@ -30,8 +30,8 @@ class RateLimiter {
   // The database has told the caller's organization: counts a request that was not.
   std::optional<RateCount> learn(const Admitted& request, const Caller& caller,
                                  const Settings& settings) const;
-  // True when somebody should look up the organization's entitlement, and tell it to set_granted: at
-  // most one process every two seconds.
+  // True when somebody should look up the organization's entitlement, and tell it to set_granted:
+  // at most one process every two seconds.
   bool is_entitlement_due(std::string_view org_id) const;
   // limit_per_minute: 0 when nothing was granted.
   void set_granted(std::string_view org_id, int64_t limit_per_minute) const;

@@ -1,6 +1,6 @@
-// One request as nginx passed it on, as a plain value that nobody changes: what routing (fcgi/route.h),
-// the client's address (fcgi/client.h) and authentication find out of it are values of their own.
-// Made by fcgi/worker.cpp, and by tests.
+// One request as nginx passed it on, as a plain value that nobody changes: what routing
+// (fcgi/route.h), the client's address (fcgi/client.h) and authentication find out of it are values
+// of their own. Made by fcgi/worker.cpp, and by tests.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct Request {
   std::string trace_id;        // 32 hex characters: nginx's, or made here
 };
 
-// Reads the parameters that every request has; makes a trace id when nginx gave none. Without a body.
+// Reads the parameters that every request has; makes a trace id when nginx gave none. Without a
+// body.
 Request request_of(const char* const* params);
 
 }  // namespace hostler

@@ -146,7 +146,8 @@ std::string shown_text(const Json& fact) {
   return text == nullptr ? fact.dump() : *text;
 }
 
-// The facts of an error being made; has_all becomes false when a pattern names one that is not there.
+// The facts of an error being made; has_all becomes false when a pattern names one that is not
+// there.
 struct Filler {
   const Json& facts;
   bool has_all = true;

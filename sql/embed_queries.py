@@ -1,20 +1,20 @@
 #!/usr/bin/python3
-"""Turns sql/queries/*.sql into C++: of a statement run_show the constant query::run_show and the struct
-query::RunShow, whose members are its parameters.
+"""Turns sql/queries/*.sql into C++: of a statement run_show the constant query::run_show and the
+struct query::RunShow, whose members are its parameters.
 
-Called by the Makefile: embed_queries.py DIRECTORY [SQL_DIRECTORY]. DIRECTORY/queries/<topic>.h has one
-topic's, queries/all.h a list of all, schema_version.h the number in sql/VERSION. A header that would not
-change keeps its time: a new statement rebuilds the sources of its topic alone.
+Called by the Makefile: embed_queries.py DIRECTORY [SQL_DIRECTORY]. DIRECTORY/queries/<topic>.h has
+one topic's, queries/all.h a list of all, schema_version.h the number in sql/VERSION. A header that
+would not change keeps its time: a new statement rebuilds the sources of its topic alone.
 
-A statement is announced by "-- name: run_page" and ends where the next one begins. Its comment says what it
-does, and ends with its parameters in their order, on lines of their own:
+A statement is announced by "-- name: run_page" and ends where the next one begins. Its comment says
+what it does, and ends with its parameters in their order, on lines of their own:
 
     -- A page of the organization's runs.
     -- $1 status text or null (of any when null), $2 limit integer,
     -- $3 before uuid or null
 
-What does not say so of every $n in the text, and of no other, is refused. That the types are those that
-Postgres finds is the matter of tests/sql/statements_test.cpp.
+What does not say so of every $n in the text, and of no other, is refused. That the types are those
+that Postgres finds is the matter of tests/sql/statements_test.cpp.
 """
 
 import pathlib
@@ -66,7 +66,8 @@ class Statement:
         self.name = name
         if not NAME.fullmatch(name):
             raise Fault("a name is words of lower case with _ between")
-        text_from = next((i for i, line in enumerate(lines) if not line.startswith("--")), len(lines))
+        is_text = (i for i, line in enumerate(lines) if not line.startswith("--"))
+        text_from = next(is_text, len(lines))
         self.text = text_of(lines[text_from:])
         self.parameters = parameters_of([line[2:].strip() for line in lines[:text_from]])
         check_uses(self.text, self.parameters)
@@ -158,7 +159,8 @@ def list_header(topics):
     lines = ["// Made by sql/embed_queries.py; do not edit.\n#pragma once\n"]
     lines += [f'#include "queries/{topic}.h"' for topic in topics]
     lines.append("\nnamespace hostler::query {\ninline constexpr const Statement* all[] = {")
-    lines += [f"    &{statement.name}," for statements in topics.values() for statement in statements]
+    for statements in topics.values():
+        lines += [f"    &{statement.name}," for statement in statements]
     lines.append("};\n}  // namespace hostler::query\n")
     return "\n".join(lines)
 
@@ -166,7 +168,8 @@ def list_header(topics):
 def version_header(number):
     return (
         "// Made by sql/embed_queries.py; do not edit.\n#pragma once\n\n#include <string_view>\n\n"
-        f'namespace hostler {{\nconstexpr std::string_view schema_version_expected = "{number}";\n}}\n'
+        "namespace hostler {\n"
+        f'constexpr std::string_view schema_version_expected = "{number}";\n}}\n'
     )
 
 

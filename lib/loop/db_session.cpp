@@ -129,9 +129,8 @@ Result DbSession::checked(pg_result* raw, std::string_view text) {
     throw Error(ErrorCode::database_unavailable, {},
                 without_line_end(PQerrorMessage(connection_.get())));
   }
-  std::string message = field(raw, PG_DIAG_MESSAGE_PRIMARY);
-  std::optional<ErrorCode> raised = error_code_named(message);
-  if (state == "HS000" && raised) throw error_from(raw);
+  Error raised = error_from(raw);
+  if (state == "HS000" && raised.code != ErrorCode::internal_error) throw raised;
   bool is_locked_out = state == "55P03" || state == "40P01";
   ErrorCode code = is_locked_out ? ErrorCode::overload_busy : ErrorCode::internal_error;
   throw Error(code, {}, words_of(raw, text));

@@ -133,7 +133,8 @@ class Postgres:
         self.start()
 
     def start(self):
-        self.cluster("start_cluster", self.data, self.host.folder, self.host.folder / "postgres.log",
+        log = self.host.folder / "postgres.log"
+        self.cluster("start_cluster", self.data, self.host.folder, log,
                      f"listen_addresses = '{self.host.address}'", "max_connections = 400",
                      "wal_level = replica", "hot_standby = on")
 

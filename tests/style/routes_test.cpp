@@ -18,7 +18,7 @@ namespace hostler::style {
 namespace {
 
 struct PrintedRoute {
-  std::string method, path, access, keys, lane, body_bytes_max, rate;
+  std::string method, path, access, keys, sending, body_bytes_max, rate;
   std::string name() const { return method + " " + path; }
 };
 
@@ -49,13 +49,13 @@ std::string output_of(const std::string& program, const char* argument) {
   return output;
 }
 
-// Lines of columns parted by tabs: method, path, access, keys, lane, body limit, rate class.
+// Lines of columns parted by tabs: method, path, access, keys, sending, body limit, rate class.
 std::vector<PrintedRoute> routes_in(const std::string& printed) {
   std::vector<PrintedRoute> routes;
   for (const std::string& line : lines_of(printed)) {
     PrintedRoute route;
     std::istringstream columns(line);
-    for (std::string* column : {&route.method, &route.path, &route.access, &route.keys, &route.lane,
+    for (std::string* column : {&route.method, &route.path, &route.access, &route.keys, &route.sending,
                                 &route.body_bytes_max, &route.rate}) {
       std::getline(columns, *column, '\t');
     }
@@ -171,12 +171,12 @@ TEST(Routes, HappenOnceWhenTheyMakeSomething) {
   for (const PrintedRoute& route : routes_of_program()) {
     const Operation* operation = operation_named(operations, route.name());
     if (operation == nullptr) continue;
-    bool is_once = route.lane == "once";
+    bool is_once = route.sending == "idempotent";
     bool makes = member_or_null(*operation->body, "responses").find("201") != nullptr;
     bool must_be = route.method == "POST" && route.access != "open" && makes;
-    EXPECT_TRUE(is_once || !must_be) << route.name() << " answers 201: its lane must be `once`";
+    EXPECT_TRUE(is_once || !must_be) << route.name() << " answers 201: it must be `idempotent`";
     EXPECT_EQ(takes_idempotency_key(*operation), is_once)
-        << route.name() << ": the parameter IdempotencyKey stands where the lane is `once`";
+        << route.name() << ": the parameter IdempotencyKey stands where the route is `idempotent`";
     for (std::string_view code : {"idempotency.in_progress", "idempotency.key_reused"}) {
       EXPECT_EQ(has_code(document, *operation, code), is_once) << route.name() << " " << code;
     }

@@ -53,7 +53,8 @@ TEST(Settings, AreNotShownWhenTheyAreSecret) {
   }
 }
 
-// SQL reads those of `settings` that fcgi gives it, no other: what is not there would be null there.
+// SQL reads those of `settings` that fcgi gives it, no other: what is not there would be null
+// there.
 TEST(Settings, ThatAccountFunctionsReadAreThoseThatTheyAreGiven) {
   static const std::regex look_up("settings ->> '([^']+)'");
   std::set<std::string> read, given;

@@ -20,7 +20,7 @@ int64_t number_of(std::string_view frame) {
   return number;
 }
 
-std::string_view data_of(std::string_view frame) {
+std::string_view payload_of(std::string_view frame) {
   size_t at = frame.find(data_field);
   if (at == std::string_view::npos) return {};
   at += data_field.size();
@@ -54,7 +54,7 @@ std::vector<int64_t> EventStream::seqs() const {
 std::vector<Json> EventStream::events() const {
   std::vector<Json> events;
   for (std::string_view frame : each()) {
-    std::optional<Json> event = parse_json_or_nothing(data_of(frame));
+    std::optional<Json> event = parse_json_or_nothing(payload_of(frame));
     EXPECT_TRUE(event) << frame.substr(0, 500);
     if (!event) continue;
     EXPECT_EQ(event->integer_or("seq", -1), number_of(frame));
@@ -81,7 +81,7 @@ int64_t EventStream::last_seq() const {
 bool EventStream::has_ended() const {
   std::vector<std::string_view> all = each();
   std::optional<Json> last =
-      all.empty() ? std::nullopt : parse_json_or_nothing(data_of(all.back()));
+      all.empty() ? std::nullopt : parse_json_or_nothing(payload_of(all.back()));
   return last && is_terminal_event(last->text_or("type"));
 }
 

@@ -58,8 +58,8 @@ std::map<std::string, std::set<std::string>> roles_by_statement() {
   return roles;
 }
 
-// From "-- $1 thread_id uuid, $2 limit integer" below the name line; sql/embed_queries.py has seen to
-// it that all are there, in their order.
+// From "-- $1 thread_id uuid, $2 limit integer" below the name line; sql/embed_queries.py has seen
+// to it that all are there, in their order.
 std::map<std::string, std::vector<StatementParameter>> parameters_by_statement() {
   static const std::regex parameter(R"(\$[0-9]+ ([a-z0-9_]+) ([a-z]+(\[\])?))");
   std::map<std::string, std::vector<StatementParameter>> parameters;

@@ -14,7 +14,7 @@ namespace hostler::testing_support {
 
 // A line of --routes.
 struct PrintedRoute {
-  std::string method, path, access, keys, lane, body_bytes_max;
+  std::string method, path, access, keys, sending, body_bytes_max;
 
   std::string name() const { return method + " " + path; }
   bool takes_body() const { return body_bytes_max != "0"; }

@@ -284,8 +284,9 @@ TEST(QueryOf, ReadsBooleansDatesAndChoices) {
 }
 
 TEST(QueryOf, IsEmptyWithoutAQuery) {
-  EXPECT_THAT(of_query("&&", [](QueryFields& query) { EXPECT_FALSE(query.text("q", {})); }).faults(),
-              IsEmpty());
+  EXPECT_THAT(
+      of_query("&&", [](QueryFields& query) { EXPECT_FALSE(query.text("q", {})); }).faults(),
+      IsEmpty());
 }
 
 }  // namespace

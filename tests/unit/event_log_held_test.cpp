@@ -295,7 +295,8 @@ TEST_F(EventFlight, GivesWayInADeadlock) {
         "wait_event_type = 'Lock'";
     EXPECT_TRUE(testing_support::eventually(
         10'000, [&] { return watcher.run_text(waiting).text() == "t"; }));
-    session.run_text(fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run->claim().thread_id));
+    session.run_text(
+        fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run->claim().thread_id));
     session.commit();
   });
   append_end(run);
