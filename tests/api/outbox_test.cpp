@@ -90,7 +90,7 @@ TEST(Outbox, KeepsNoMailOfARequestThatWasRolledBack) {
                  409, "auth.login_exists"));
   stack().sql().run_text(
       "CREATE FUNCTION refuse_mail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-      "PERFORM fail('database.unavailable'); END $$; "
+      "RAISE EXCEPTION USING ERRCODE = 'lock_not_available'; END $$; "
       "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON outbox DEFERRABLE INITIALLY DEFERRED "
       "FOR EACH ROW WHEN (NEW.recipient LIKE 'mail%') EXECUTE FUNCTION refuse_mail()");
   Answer registered = stack().client().post(
