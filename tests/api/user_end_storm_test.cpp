@@ -134,7 +134,7 @@ TEST_F(UserEndStorm, KnowsEveryRouteThatWritesForItsCaller) {
   for (const PrintedRoute& route : guarded_routes()) {
     if (route.reads()) continue;
     printed.insert(route.name());
-    EXPECT_NE(route.lane, "quick") << route.name() << " would make readers wait for an end";
+    EXPECT_NE(route.sending, "pipelined") << route.name() << " would make readers wait for an end";
   }
   EXPECT_EQ(known, printed) << "a row for each in tests/support/end_world.cpp";
 }
