@@ -55,8 +55,8 @@ std::vector<PrintedRoute> routes_in(const std::string& printed) {
   for (const std::string& line : lines_of(printed)) {
     PrintedRoute route;
     std::istringstream columns(line);
-    for (std::string* column : {&route.method, &route.path, &route.access, &route.keys, &route.sending,
-                                &route.body_bytes_max, &route.rate}) {
+    for (std::string* column : {&route.method, &route.path, &route.access, &route.keys,
+                                &route.sending, &route.body_bytes_max, &route.rate}) {
       std::getline(columns, *column, '\t');
     }
     routes.push_back(std::move(route));

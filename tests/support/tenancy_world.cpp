@@ -67,8 +67,8 @@ std::vector<PrintedRoute> printed_routes() {
   for (std::string line; std::getline(lines, line);) {
     PrintedRoute route;
     std::istringstream columns(line);
-    for (std::string* column : {&route.method, &route.path, &route.access, &route.keys, &route.sending,
-                                &route.body_bytes_max}) {
+    for (std::string* column : {&route.method, &route.path, &route.access, &route.keys,
+                                &route.sending, &route.body_bytes_max}) {
       std::getline(columns, *column, '\t');
     }
     routes.push_back(route);
