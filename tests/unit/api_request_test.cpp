@@ -130,11 +130,9 @@ TEST(Caller, MayWhatItsListNamesInFull) {
 }
 
 TEST(NextLink, KeepsTheQueryAndMovesTheCursor) {
-  EXPECT_EQ(next_link("/v1/runs", "before", "7"),
-            "</v1/runs?before=7>; rel=\"next\"");
-  EXPECT_EQ(
-      next_link("/v1/runs?limit=2&before=9&status=failed", "before", "7"),
-      "</v1/runs?limit=2&status=failed&before=7>; rel=\"next\"");
+  EXPECT_EQ(next_link("/v1/runs", "before", "7"), "</v1/runs?before=7>; rel=\"next\"");
+  EXPECT_EQ(next_link("/v1/runs?limit=2&before=9&status=failed", "before", "7"),
+            "</v1/runs?limit=2&status=failed&before=7>; rel=\"next\"");
   EXPECT_EQ(next_link("/v1/x?beforehand=1", "before", "7"),
             "</v1/x?beforehand=1&before=7>; rel=\"next\"");
 }
