@@ -256,7 +256,8 @@ Task<Outcome> caught(Task<Response> task) {
   } catch (const std::bad_alloc&) {
     co_return Outcome(out_of_memory());
   } catch (const std::exception& error) {
-    co_return Outcome(Error(ErrorCode::internal_error, {}, error.what()));
+    Error failure(ErrorCode::internal_error, {}, error.what());
+    co_return Outcome(std::move(failure));
   }
 }
 

@@ -75,7 +75,7 @@ template <class T>
 struct Optional : Params::Value {
   Optional(std::nullopt_t) : Params::Value{{}, true, false} {}
   template <class From>
-  requires std::constructible_from<T, From&&> Optional(From&& value)
+  requires std::constructible_from<T, From&&> Optional(From&& value)  // NOLINT: it is no Optional
       : Params::Value(T(std::forward<From>(value))) {}
   template <class From>
   Optional(const std::optional<From>& value) : Optional(std::nullopt) {
