@@ -14,7 +14,8 @@ Client client_of(const Gateway& gateway, const Request& request) {
   ClientFacts facts = gateway.facts_of(origin);
   Client client;
   client.ip = std::move(facts.client_ip);
-  client.trace_id = facts.trace_id ? std::move(*facts.trace_id) : request.trace_id;
+  client.trace_id = request.trace_id;
+  if (facts.trace_id) client.trace_id = std::move(*facts.trace_id);
   client.user_agent = request.user_agent;
   client.risk_score = facts.risk_score;
   client.is_risky = facts.is_risky;
