@@ -108,6 +108,10 @@ Task<void> Outbox::claim_mails() {
   BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
   const Result& claimed = outcome.results.at(0);
+  // New settings make what waits due, and their notification may come behind this claim: a try
+  // with the old ones would cost the mail its pause once more.
+  if (!claimed.empty()) co_await read_mail_settings();
+  if (is_stopping_) co_return;
   for (int i = 0; i < claimed.size(); ++i) {
     QueuedMail mail = read_queued_mail(claimed[i], services_.secrets);
     std::string id = mail.id;
