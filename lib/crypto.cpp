@@ -218,7 +218,7 @@ std::string make_id() {
   bytes[6] = static_cast<char>(0x70 | (bytes[6] & 0x0F));
   bytes[8] = static_cast<char>(0x80 | (bytes[8] & 0x3F));
   std::string text = to_hex(bytes);
-  for (size_t at : {8, 13, 18, 23}) text.insert(at, 1, '-');
+  for (size_t at : {8U, 13U, 18U, 23U}) text.insert(at, 1, '-');
   return text;
 }
 

@@ -129,7 +129,7 @@ TEST(Webhook, IsGivenUpAfterTheLastTry) {
       "interval '121 hours' WHERE id = '" +
       endpoint.id + "'");
   user.client.post(fmt::format("{}/{}:test", base, endpoint.id));
-  wait_for_delivery(user, endpoint.id, "pending", 1);
+  wait_for_delivery(user, endpoint.id, "cancelled", 1);
   EXPECT_EQ(user.client.get(fmt::format("{}/{}", base, endpoint.id)).member("enabled"), "false");
   EXPECT_EQ(sql_value(stack(),
                       "SELECT after_state ->> 'reason' FROM audit_logs WHERE action = "
