@@ -130,7 +130,7 @@ void EndWorld::make_user() {
       stack_, fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', '{1}', "
                           "'en', NULL, '{2}', '{3}', '{4}')",
                           login, keeper_.password_hash, hash(0), hash(1), settings));
-  for (size_t i : {2, 4}) {
+  for (size_t i : {2U, 4U}) {
     values_["session_id"] = sql_value(
         stack_, fmt::format("SELECT session_begin('{}', 'password', '{}', '{}', 900, 900)",
                             user_id_, hash(i), hash(i + 1)));
