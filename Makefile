@@ -57,23 +57,16 @@ LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 # ---------------------------------------------------------------- sources
 
-lib_sources     := $(wildcard lib/*.cpp lib/loop/*.cpp)
-api_sources     := $(wildcard fcgi/*.cpp)
+lib_sources     := $(wildcard lib/*.cpp lib/*/*.cpp)
+api_sources     := $(wildcard fcgi/*.cpp fcgi/*/*.cpp fcgi/*/*/*.cpp)
 runner_sources  := $(wildcard runner/*.cpp runner/*/*.cpp sse-relay/*.cpp)
 ctl_sources     := $(wildcard ctl/*.cpp)
 model_sources   := $(wildcard dev/fake-model/*.cpp)
-support_sources := $(wildcard tests/support/*.cpp)
+support_sources := $(wildcard tests/support/*.cpp $(patsubst %,tests/support/%/*.cpp,rigs clients peers rows))
 # What reads bytes from outside, the sources it needs beside lib, and the targets that try it.
-parsers := $(addprefix lib/,json.cpp request_target.cpp address_guard.cpp client_address.cpp network_set.cpp \
-	time_text.cpp caller.cpp trace.cpp identity.cpp access_note.cpp settings.cpp settings_load.cpp mail_message.cpp) \
-	$(addprefix lib/loop/http_client_,url.cpp head.cpp smtp_reply.cpp) \
-	$(addprefix fcgi/,confirmation.cpp input.cpp input_query.cpp input_value.cpp request.cpp refresh_cookie.cpp) \
-	$(addprefix runner/models/,openai.cpp anthropic.cpp turn_reader.cpp sse_reader.cpp provider_error.cpp) \
-	$(addprefix runner/tools/,arguments.cpp backend_answer.cpp search_backends.cpp fetch_backends.cpp \
-	basic_fetch.cpp html_text.cpp page_charset.cpp) \
-	runner/access_log/log_line.cpp runner/outbound/socks_request.cpp sse-relay/scgi_request.cpp sse-relay/stream_request.cpp
-fuzzed_sources := $(filter-out lib/%,$(parsers)) runner/tools/tool_provider.cpp runner/access_log/place_lookup.cpp
-fuzz_targets   := $(wildcard tests/fuzz/*_fuzz.cpp)
+parsers := $(shell sed '/^\#/d' tests/fuzz/parsers)
+fuzzed_sources := $(filter-out lib/%,$(parsers)) runner/tools/tool_provider.cpp runner/access_log/geo_lookup.cpp
+fuzz_targets   := $(wildcard tests/fuzz/*_fuzz.cpp tests/fuzz/*/*_fuzz.cpp)
 
 objects = $(patsubst %.cpp,$(BUILD)/%.o,$(1))
 
@@ -131,7 +124,7 @@ $(BUILD)/%.o: %.cpp | $(generated) $(schema) $(openapi) $(mail_templates)
 $(lib_archive): $(call objects,$(lib_sources))
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(call short,AR)ar rcs $@ $^
+	$(call short,AR)ar qcs $@ $^
 
 $(BUILD)/hostler-api: $(call objects,$(api_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lfcgi
@@ -145,8 +138,9 @@ $(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
 $(BUILD)/fake-model: $(call objects,$(model_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# clang 14 cannot assemble coroutines with any of these, so the loop goes without.
-$(call objects,$(filter-out lib/loop/%,$(lib_sources)) $(parsers) $(fuzz_targets) tests/fuzz/fuzzer.cpp): \
+# clang 14 cannot assemble coroutines with any of these, so what awaits goes without.
+awaiting := $(shell grep -lE 'co_(await|return|yield)' $(lib_sources))
+$(call objects,$(filter-out $(awaiting),$(lib_sources)) $(parsers) $(fuzz_targets) tests/fuzz/fuzzer.cpp): \
 	FUZZ_FLAGS += -fsanitize=address,undefined -fno-sanitize-recover=all
 # The fuzzer steers by the parsers, and coverage counts them.
 $(call objects,$(parsers)): FUZZ_FLAGS += -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping
@@ -155,7 +149,7 @@ $(BUILD)/lib/json.o: FUZZ_FLAGS += -fno-sanitize=pointer-overflow
 # Of the archive only what the targets call is linked.
 $(BUILD)/libfuzzed.a: $(call objects,$(fuzzed_sources))
 	@rm -f $@
-	$(call short,AR)ar rcs $@ $^
+	$(call short,AR)ar qcs $@ $^
 $(BUILD)/fuzzer: $(call objects,tests/fuzz/fuzzer.cpp $(fuzz_targets)) $(BUILD)/libfuzzed.a $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lfcgi
 

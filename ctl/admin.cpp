@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
-#include "lib/account_rules.h"
+#include "lib/account/account_rules.h"
+#include "lib/account/password.h"
+#include "lib/config/live_settings.h"
 #include "lib/json.h"
-#include "lib/loop/live_settings.h"
-#include "lib/password.h"
 #include "queries/operator.h"
 #include "queries/settings.h"
 

@@ -14,9 +14,9 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
-#include "ctl/tool.h"
+#include "ctl/subprocess.h"
 #include "lib/error.h"
 #include "lib/json.h"
 #include "queries/operator.h"

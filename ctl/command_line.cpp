@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 
 namespace hostler {
 

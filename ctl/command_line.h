@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "lib/settings_load.h"
+#include "lib/config/settings_load.h"
 
 namespace hostler {
 
@@ -19,7 +19,7 @@ struct CommandCall {
 
   const Settings& settings() const { return loaded.settings; }
 };
-// Returns the exit status (ctl/answers.h); may throw Error.
+// Returns the exit status (ctl/output.h); may throw Error.
 using CommandRun = std::function<int(const CommandCall&)>;
 
 class CommandLine {

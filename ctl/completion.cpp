@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 
 namespace hostler {
 namespace {

@@ -11,14 +11,14 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
-#include "ctl/doctor_rounds.h"
+#include "ctl/doctor_report.h"
 #include "ctl/gateway.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "lib/config/live_settings.h"
+#include "lib/config/secret_box.h"
 #include "lib/error.h"
 #include "lib/json.h"
-#include "lib/loop/live_settings.h"
-#include "lib/secret_box.h"
 #include "lib/time_text.h"
 #include "queries/operator.h"
 #include "queries/settings.h"

@@ -1,4 +1,4 @@
-// The doctor's round through one host; see ctl/doctor_rounds.h. Reads what nginx and the kernel
+// The doctor's round through one host; see ctl/doctor_report.h. Reads what nginx and the kernel
 // say, never the files that were meant.
 #include <dirent.h>
 #include <sys/resource.h>
@@ -14,10 +14,10 @@
 
 #include <fmt/format.h>
 
-#include "ctl/doctor_rounds.h"
+#include "ctl/doctor_report.h"
 #include "ctl/setup_steps.h"
-#include "ctl/tool.h"
-#include "lib/address_guard.h"
+#include "ctl/subprocess.h"
+#include "lib/net/address_guard.h"
 
 namespace hostler {
 namespace {

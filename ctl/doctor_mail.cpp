@@ -1,14 +1,14 @@
-// The doctor's round to the mail server; see ctl/doctor_rounds.h. Sends no mail.
+// The doctor's round to the mail server; see ctl/doctor_report.h. Sends no mail.
 #include <unistd.h>
 
 #include <filesystem>
 
 #include <fmt/format.h>
 
-#include "ctl/doctor_rounds.h"
-#include "lib/loop/http_client_smtp.h"
+#include "ctl/doctor_report.h"
 #include "lib/loop/task_set.h"
-#include "lib/mail_settings.h"
+#include "lib/mail/mail_settings.h"
+#include "lib/mail/smtp.h"
 #include "queries/outbox.h"
 
 namespace hostler {

@@ -1,4 +1,4 @@
-// Whether the programs behind the sockets of this host take connections; see ctl/doctor_rounds.h.
+// Whether the programs behind the sockets of this host take connections; see ctl/doctor_report.h.
 // The service manager takes them for a program that is not there, so the daemon's way out of the
 // host, whose socket has no nginx before it that would tell, is spoken to.
 #include <sys/socket.h>
@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "ctl/doctor_rounds.h"
+#include "ctl/doctor_report.h"
 #include "ctl/setup_steps.h"
 
 namespace hostler {

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "lib/client/risk.h"
+#include "lib/config/live_settings.h"
 #include "lib/ids.h"
 #include "lib/json.h"
-#include "lib/loop/live_settings.h"
-#include "lib/risk.h"
 #include "queries/operator.h"
 #include "queries/settings.h"
 

@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/config/secret_box.h"
 #include "lib/crypto.h"
-#include "lib/secret_box.h"
 
 namespace hostler {
 namespace {

@@ -1,6 +1,6 @@
 // The file of the keys that wrap all secrets, changed: a new key in it, or the prepared one in use.
-// Called by ctl/secrets.cpp; what the lines mean is lib/secret_box.h's. The file is replaced as a
-// whole, with the owner and mode it had, so that a reader finds the old one or the new one.
+// Called by ctl/secrets.cpp; what the lines mean is lib/config/secret_box.h's. The file is replaced
+// as a whole, with the owner and mode it had, so that a reader finds the old one or the new one.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "lib/error.h"
 #include "lib/json.h"

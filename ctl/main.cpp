@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "ctl/admin.h"
-#include "ctl/answers.h"
 #include "ctl/backup.h"
 #include "ctl/command_line.h"
 #include "ctl/completion.h"
@@ -15,8 +14,9 @@
 #include "ctl/gateway.h"
 #include "ctl/ledger.h"
 #include "ctl/migrate.h"
-#include "ctl/offers.h"
 #include "ctl/outbox.h"
+#include "ctl/output.h"
+#include "ctl/plans_and_flags.h"
 #include "ctl/run_tail.h"
 #include "ctl/secrets.h"
 #include "ctl/setup.h"

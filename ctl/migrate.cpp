@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "ctl/schema.h"
 #include "lib/crypto.h"

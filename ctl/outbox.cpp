@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "lib/ids.h"
 #include "lib/json.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "lib/loop/db_session.h"
+#include "lib/postgres/session.h"
 
 namespace hostler {
 

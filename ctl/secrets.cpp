@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
 #include "ctl/key_file.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "lib/config/secret_box.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
-#include "lib/secret_box.h"
 #include "queries/operator.h"
 
 namespace hostler {

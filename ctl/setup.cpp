@@ -13,10 +13,10 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/setup_database.h"
 #include "ctl/setup_steps.h"
-#include "ctl/tool.h"
+#include "ctl/subprocess.h"
 #include "lib/crypto.h"
 
 namespace hostler {

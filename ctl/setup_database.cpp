@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
 #include "ctl/migrate.h"
+#include "ctl/output.h"
 #include "lib/json.h"
-#include "lib/loop/db_session.h"
+#include "lib/postgres/session.h"
 #include "queries/operator.h"
 
 namespace hostler {

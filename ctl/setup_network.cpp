@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/setup_steps.h"
-#include "lib/loop/db_hosts.h"
-#include "lib/settings_load.h"
+#include "lib/config/settings_load.h"
+#include "lib/postgres/hosts.h"
 
 namespace hostler {
 namespace {

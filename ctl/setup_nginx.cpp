@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/setup_steps.h"
-#include "ctl/tool.h"
-#include "lib/settings_load.h"
+#include "ctl/subprocess.h"
+#include "lib/config/settings_load.h"
 
 namespace hostler {
 namespace {

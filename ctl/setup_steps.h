@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ctl/setup.h"
-#include "lib/settings.h"
+#include "lib/config/settings.h"
 
 namespace hostler {
 

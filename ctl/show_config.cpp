@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "lib/config/live_settings.h"
 #include "lib/json.h"
-#include "lib/loop/live_settings.h"
 #include "queries/settings.h"
 
 namespace hostler {

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
-#include "lib/caller.h"
+#include "lib/account/caller.h"
 #include "lib/error.h"
 #include "lib/ids.h"
 #include "lib/json.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "ctl/admin.h"
-#include "ctl/answers.h"
+#include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "lib/ids.h"
 #include "lib/json.h"

@@ -5,11 +5,11 @@
 #include <new>
 #include <utility>
 
-#include "fcgi/api_metrics.h"
-#include "fcgi/authentication.h"
-#include "fcgi/caller_database.h"
-#include "fcgi/handler.h"
-#include "fcgi/idempotency.h"
+#include "fcgi/http/api_metrics.h"
+#include "fcgi/http/handler.h"
+#include "fcgi/identity/authentication.h"
+#include "fcgi/identity/caller_database.h"
+#include "fcgi/identity/idempotency.h"
 #include "lib/ids.h"
 #include "queries/access.h"
 #include "queries/me.h"

@@ -6,12 +6,12 @@
 #include <optional>
 #include <variant>
 
-#include "fcgi/admitted.h"
-#include "fcgi/handler.h"
-#include "fcgi/rate_table.h"
-#include "fcgi/response.h"
+#include "fcgi/http/admitted.h"
+#include "fcgi/http/handler.h"
+#include "fcgi/http/response.h"
+#include "fcgi/pool/rate_table.h"
 #include "fcgi/worker_parts.h"
-#include "lib/access_note.h"
+#include "lib/client/access_note.h"
 #include "lib/error.h"
 #include "lib/loop/task.h"
 

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "fcgi/admitted.h"
 #include "fcgi/answer_call.h"
-#include "fcgi/authentication.h"
-#include "lib/cors.h"
+#include "fcgi/http/admitted.h"
+#include "fcgi/identity/authentication.h"
+#include "lib/http/cors.h"
+#include "lib/http/problem.h"
 #include "lib/log.h"
-#include "lib/problem.h"
 
 namespace hostler {
 namespace {

@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "fcgi/rate_table.h"
-#include "fcgi/request.h"
-#include "fcgi/response.h"
-#include "fcgi/route.h"
+#include "fcgi/http/request.h"
+#include "fcgi/http/response.h"
+#include "fcgi/http/route.h"
+#include "fcgi/pool/rate_table.h"
 #include "fcgi/worker_parts.h"
-#include "lib/access_note.h"
+#include "lib/client/access_note.h"
 #include "lib/loop/task.h"
 
 namespace hostler {

@@ -12,14 +12,14 @@
 #include <memory>
 #include <optional>
 
-#include "fcgi/api_metrics.h"
-#include "fcgi/master.h"
-#include "fcgi/reload.h"
-#include "fcgi/route.h"
+#include "fcgi/http/api_metrics.h"
+#include "fcgi/http/route.h"
+#include "fcgi/pool/master.h"
+#include "fcgi/pool/reload.h"
 #include "fcgi/worker.h"
+#include "lib/config/secret_box.h"
 #include "lib/error.h"
-#include "lib/program_start.h"
-#include "lib/secret_box.h"
+#include "lib/program/program_start.h"
 
 namespace hostler {
 namespace {

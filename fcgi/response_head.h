@@ -4,8 +4,8 @@
 #include <string>
 
 #include "fcgi/dispatch.h"
-#include "fcgi/request.h"
-#include "lib/cors.h"
+#include "fcgi/http/request.h"
+#include "lib/http/cors.h"
 
 namespace hostler {
 

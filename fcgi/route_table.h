@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "fcgi/handlers.h"
-#include "fcgi/route.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/route.h"
 #include "queries/admin_referrals.h"
 #include "queries/admin_users.h"
 #include "queries/credits.h"

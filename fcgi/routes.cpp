@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "fcgi/path_pattern.h"
-#include "fcgi/route.h"
+#include "fcgi/http/path_pattern.h"
+#include "fcgi/http/route.h"
 #include "fcgi/route_table.h"
 
 namespace hostler {

@@ -25,7 +25,7 @@
 #include "fcgi/worker_parts.h"
 #include "lib/log.h"
 #include "lib/loop/loop.h"
-#include "lib/tcp_listener.h"
+#include "lib/net/tcp_listener.h"
 
 namespace hostler {
 namespace {

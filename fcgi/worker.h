@@ -3,10 +3,10 @@
 // owner of libfcgi. Never decides what an answer is: that is fcgi/dispatch.h.
 #pragma once
 
-#include "fcgi/seat.h"
-#include "lib/gateway.h"
-#include "lib/secret_box.h"
-#include "lib/settings.h"
+#include "fcgi/pool/worker_slot.h"
+#include "lib/client/gateway.h"
+#include "lib/config/secret_box.h"
+#include "lib/config/settings.h"
 
 namespace hostler {
 

@@ -6,19 +6,19 @@
 #include <string>
 #include <unordered_map>
 
-#include "fcgi/background_queue.h"
-#include "fcgi/password_gate.h"
-#include "fcgi/rate_limiter.h"
-#include "fcgi/seat.h"
-#include "lib/gateway.h"
-#include "lib/loop/db.h"
-#include "lib/loop/denial_log.h"
-#include "lib/loop/http_client.h"
+#include "fcgi/identity/background_queue.h"
+#include "fcgi/identity/rate_limiter.h"
+#include "fcgi/password/password_gate.h"
+#include "fcgi/pool/worker_slot.h"
+#include "lib/client/gateway.h"
+#include "lib/config/secret_box.h"
+#include "lib/config/settings.h"
+#include "lib/config/stored_settings.h"
+#include "lib/http/client.h"
 #include "lib/loop/loop.h"
-#include "lib/loop/stored_settings.h"
 #include "lib/metrics.h"
-#include "lib/secret_box.h"
-#include "lib/settings.h"
+#include "lib/postgres/database.h"
+#include "lib/postgres/denial_log.h"
 
 namespace hostler {
 

@@ -1,6 +1,6 @@
 // Counters, gauges and histograms of one program, in memory that its forked workers share: one slab
 // a seat, so that writers never meet, added up when they are read. The table of metrics is the
-// program's (fcgi/api_metrics.h); reading is Prometheus text, version 0.0.4.
+// program's (fcgi/http/api_metrics.h); reading is Prometheus text, version 0.0.4.
 #pragma once
 
 #include <array>

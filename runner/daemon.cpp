@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/log.h"
-#include "lib/service_notify.h"
+#include "lib/program/service_notify.h"
 #include "schema_version.h"
 
 namespace hostler::runner {

@@ -15,16 +15,16 @@
 #include <string_view>
 #include <thread>
 
+#include "lib/client/gateway.h"
+#include "lib/config/settings_load.h"
 #include "lib/error.h"
-#include "lib/gateway.h"
 #include "lib/log.h"
-#include "lib/loop/metrics_server.h"
-#include "lib/program_start.h"
-#include "lib/service_notify.h"
-#include "lib/settings_load.h"
-#include "lib/unix_listener.h"
+#include "lib/net/unix_listener.h"
+#include "lib/program/metrics_server.h"
+#include "lib/program/program_start.h"
+#include "lib/program/service_notify.h"
+#include "runner/access_log/lock_file.h"
 #include "runner/daemon.h"
-#include "runner/lock_file.h"
 #include "sse-relay/stream_server.h"
 
 namespace hostler::runner {

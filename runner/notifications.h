@@ -8,9 +8,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "lib/loop/db.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
+#include "lib/postgres/database.h"
 
 namespace hostler::runner {
 

@@ -5,7 +5,7 @@
 
 #include "lib/log.h"
 #include "lib/loop/wait.h"
-#include "lib/service_notify.h"
+#include "lib/program/service_notify.h"
 #include "queries/daemon.h"
 #include "queries/health.h"
 #include "schema_version.h"

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "lib/loop/db.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
+#include "lib/postgres/database.h"
 
 namespace hostler::runner {
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string>
 
-#include "lib/loop/db.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 #include "lib/metrics.h"
-#include "runner/outbound/tunnel.h"
-#include "runner/run_steps.h"
+#include "lib/postgres/database.h"
+#include "runner/egress/tunnel.h"
+#include "runner/events/run_steps.h"
 
 namespace hostler::runner {
 

@@ -21,7 +21,7 @@ import pathlib
 import re
 import sys
 
-# What a caller gives for a type of Postgres: a class of lib/loop/db_param.h.
+# What a caller gives for a type of Postgres: a class of lib/postgres/param.h.
 CPP_TYPES = {
     "bigint": "Integer",
     "bigint[]": "Integers",
@@ -142,7 +142,7 @@ def struct_of(statement):
 def topic_header(topic, statements):
     lines = [
         f"// Made by sql/embed_queries.py of sql/queries/{topic}.sql; do not edit.\n#pragma once\n",
-        '#include "lib/loop/db_param.h"\n',
+        '#include "lib/postgres/param.h"\n',
         "namespace hostler::query {",
     ]
     for statement in statements:

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/event_batch.h"
+#include "lib/events/event_batch.h"
 #include "lib/ids.h"
-#include "lib/loop/db.h"
+#include "lib/postgres/database.h"
 
 namespace hostler::relay {
 

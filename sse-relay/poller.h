@@ -7,12 +7,12 @@
 #include <memory>
 #include <vector>
 
-#include "lib/event_feed.h"
-#include "lib/loop/db.h"
+#include "lib/events/event_bus.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
+#include "lib/postgres/database.h"
 #include "sse-relay/stream_client.h"
 #include "sse-relay/stream_options.h"
 #include "sse-relay/subscriptions.h"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "lib/cors.h"
-#include "lib/problem.h"
+#include "lib/http/cors.h"
+#include "lib/http/problem.h"
 
 namespace hostler::relay {
 namespace {

@@ -12,14 +12,14 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/address_guard.h"
 #include "lib/error.h"
 #include "lib/ids.h"
-#include "lib/loop/db.h"
-#include "lib/loop/denial_log.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/stream.h"
 #include "lib/loop/task.h"
+#include "lib/net/address_guard.h"
+#include "lib/postgres/database.h"
+#include "lib/postgres/denial_log.h"
 #include "sse-relay/event_pages.h"
 #include "sse-relay/gate.h"
 #include "sse-relay/scgi_request.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/client/request_context.h"
 #include "lib/ids.h"
-#include "lib/request_context.h"
 #include "queries/access.h"
 #include "queries/stream.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "lib/loop/db.h"
+#include "lib/postgres/database.h"
 #include "sse-relay/event_pages.h"
 #include "sse-relay/stream_request.h"
 

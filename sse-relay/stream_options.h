@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/settings.h"
+#include "lib/config/settings.h"
 
 namespace hostler::relay {
 

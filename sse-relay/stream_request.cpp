@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "lib/crypto.h"
+#include "lib/http/request_target.h"
 #include "lib/ids.h"
-#include "lib/request_target.h"
 
 namespace hostler::relay {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/access_note.h"
-#include "lib/caller.h"
+#include "lib/account/caller.h"
+#include "lib/client/access_note.h"
+#include "lib/client/gateway.h"
 #include "lib/error.h"
-#include "lib/gateway.h"
 #include "sse-relay/scgi_request.h"
 
 namespace hostler::relay {

@@ -10,9 +10,9 @@
 #include <csignal>
 #include <utility>
 
-#include "lib/service_notify.h"
-#include "lib/tcp_listener.h"
-#include "lib/unix_listener.h"
+#include "lib/net/tcp_listener.h"
+#include "lib/net/unix_listener.h"
+#include "lib/program/service_notify.h"
 #include "queries/access.h"
 
 namespace hostler::relay {

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "lib/event_feed.h"
-#include "lib/gateway.h"
-#include "lib/loop/db.h"
-#include "lib/loop/denial_log.h"
+#include "lib/client/gateway.h"
+#include "lib/events/event_bus.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/stream.h"
-#include "lib/peer_admission.h"
+#include "lib/net/peer_admission.h"
+#include "lib/postgres/database.h"
+#include "lib/postgres/denial_log.h"
 #include "sse-relay/gate.h"
 #include "sse-relay/poller.h"
 #include "sse-relay/stream_client.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/event_batch.h"
+#include "lib/events/event_batch.h"
 #include "lib/ids.h"
 #include "lib/loop/stream.h"
 #include "sse-relay/subscriber.h"

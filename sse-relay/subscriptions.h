@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/event_feed.h"
+#include "lib/events/event_bus.h"
 #include "lib/loop/loop.h"
 #include "sse-relay/subscription.h"
 

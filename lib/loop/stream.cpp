@@ -1,5 +1,5 @@
 // Streams over libuv pipes; see lib/loop/stream.h. Handles live on the heap and are freed in their
-// close callback, as everywhere in lib/loop.
+// close callback, as everywhere on the loop.
 #include "lib/loop/stream.h"
 
 #include <sys/socket.h>

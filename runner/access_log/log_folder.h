@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/gateway.h"
-#include "runner/access_log/place_lookup.h"
+#include "lib/client/gateway.h"
+#include "runner/access_log/geo_lookup.h"
 
 namespace hostler::runner {
 

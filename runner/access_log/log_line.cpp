@@ -5,8 +5,8 @@
 #include <cmath>
 #include <optional>
 
-#include "lib/access_note.h"
-#include "lib/user_agent.h"
+#include "lib/client/access_note.h"
+#include "lib/client/user_agent.h"
 
 namespace hostler::runner {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <string_view>
 
-#include "lib/gateway.h"
+#include "lib/client/gateway.h"
 #include "lib/json.h"
-#include "runner/access_log/place_lookup.h"
+#include "runner/access_log/geo_lookup.h"
 
 namespace hostler::runner {
 

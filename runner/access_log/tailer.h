@@ -8,11 +8,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "lib/loop/db.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
+#include "lib/postgres/database.h"
+#include "runner/access_log/lock_file.h"
 #include "runner/access_log/log_folder.h"
-#include "runner/lock_file.h"
 
 namespace hostler::runner {
 

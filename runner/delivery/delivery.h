@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "lib/loop/http_client.h"
+#include "lib/config/secret_box.h"
+#include "lib/http/client.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
-#include "lib/mail_settings.h"
-#include "lib/secret_box.h"
+#include "lib/mail/mail_settings.h"
 
 namespace hostler::runner {
 

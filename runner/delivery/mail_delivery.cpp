@@ -1,6 +1,6 @@
 // A queued mail becomes text and goes out. See runner/delivery/delivery.h.
-#include "lib/loop/send_mail.h"
-#include "lib/mail_text.h"
+#include "lib/mail/mail_text.h"
+#include "lib/mail/send_mail.h"
 #include "runner/delivery/delivery.h"
 
 namespace hostler::runner {

@@ -5,12 +5,12 @@
 
 #include <string>
 
-#include "lib/loop/db.h"
-#include "lib/loop/http_client.h"
-#include "lib/loop/live_settings.h"
+#include "lib/config/live_settings.h"
+#include "lib/config/secret_box.h"
+#include "lib/http/client.h"
 #include "lib/loop/task_set.h"
-#include "lib/mail_settings.h"
-#include "lib/secret_box.h"
+#include "lib/mail/mail_settings.h"
+#include "lib/postgres/database.h"
 #include "runner/delivery/delivery.h"
 
 namespace hostler::runner {

@@ -1,8 +1,8 @@
 // A message goes to its endpoint, once. See runner/delivery/delivery.h.
 #include <fmt/format.h>
 
+#include "lib/client/trace.h"
 #include "lib/crypto.h"
-#include "lib/trace.h"
 #include "runner/delivery/delivery.h"
 #include "runner/delivery/webhook_signature.h"
 

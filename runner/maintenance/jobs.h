@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "lib/loop/db.h"
-#include "lib/settings.h"
+#include "lib/config/settings.h"
+#include "lib/postgres/database.h"
 
 namespace hostler::runner {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "lib/loop/live_settings.h"
+#include "lib/config/live_settings.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/loop/http_client.h"
+#include "lib/http/client.h"
 #include "runner/models/turn_reader.h"
 
 namespace hostler {

@@ -3,12 +3,12 @@
 
 #include <memory>
 
+#include "lib/client/trace.h"
 #include "lib/crypto.h"
 #include "lib/log.h"
-#include "lib/run_failure.h"
-#include "lib/trace.h"
 #include "runner/models/anthropic.h"
 #include "runner/models/openai.h"
+#include "runner/models/run_failure.h"
 #include "runner/models/sse_reader.h"
 #include "runner/models/turn_reader.h"
 

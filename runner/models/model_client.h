@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "lib/loop/http_client.h"
+#include "lib/http/client.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 #include "runner/models/model.h"

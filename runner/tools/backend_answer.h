@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "lib/http/client.h"
 #include "lib/json.h"
-#include "lib/loop/http_client.h"
 #include "runner/tools/tool.h"
 #include "runner/tools/tool_provider.h"
 

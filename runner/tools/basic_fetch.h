@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "lib/loop/http_client.h"
+#include "lib/http/client.h"
 #include "runner/tools/fetch_backends.h"
 
 namespace hostler::runner {

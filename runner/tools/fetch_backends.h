@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/loop/http_client.h"
+#include "lib/http/client.h"
 #include "runner/tools/tool_provider.h"
 
 namespace hostler::runner {

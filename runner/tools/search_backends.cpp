@@ -1,8 +1,8 @@
 // See runner/tools/search_backends.h.
 #include "runner/tools/search_backends.h"
 
+#include "lib/http/request_target.h"
 #include "lib/json.h"
-#include "lib/request_target.h"
 #include "runner/tools/backend_answer.h"
 
 namespace hostler::runner {

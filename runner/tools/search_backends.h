@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/loop/http_client.h"
+#include "lib/http/client.h"
 #include "runner/tools/tool_provider.h"
 
 namespace hostler::runner {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lib/loop/name_lookup.h"
+#include "lib/net/name_lookup.h"
 
 namespace hostler::runner {
 namespace {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "lib/address_guard.h"
-#include "lib/loop/http_client_url.h"
+#include "lib/http/client_url.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
+#include "lib/net/address_guard.h"
 
 namespace hostler::runner {
 

@@ -3,11 +3,11 @@
 
 #include <array>
 
+#include "lib/config/live_settings.h"
+#include "lib/config/secret_box.h"
 #include "lib/log.h"
-#include "lib/loop/db.h"
-#include "lib/loop/live_settings.h"
 #include "lib/loop/wait.h"
-#include "lib/secret_box.h"
+#include "lib/postgres/database.h"
 #include "queries/tool_providers.h"
 
 namespace hostler::runner {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "lib/loop/live_settings.h"
+#include "lib/config/live_settings.h"
 #include "lib/loop/wait.h"
 #include "runner/tools/arguments.h"
 #include "runner/tools/backend_answer.h"

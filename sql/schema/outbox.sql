@@ -57,7 +57,7 @@ CREATE SEQUENCE outbox_epochs;
 GRANT USAGE ON SEQUENCE outbox_epochs TO hostler_runner;
 
 -- Queues a mail in the caller's transaction. secret: what only the mail may say, sealed outside of the database
--- as kind mail with no organization (lib/secret_box.h, secret_json), or null. For definer functions only.
+-- as kind mail with no organization (lib/config/secret_box.h, secret_json), or null. For definer functions only.
 -- A mail whose fields say minutes or expires_at is not sent later than that.
 CREATE OR REPLACE FUNCTION mail_queue(mail_template text, mail_recipient text, mail_locale text, mail_fields jsonb,
                                       secret jsonb DEFAULT NULL) RETURNS uuid

@@ -1,7 +1,7 @@
 -- What is encrypted.
 
 -- What is encrypted. The data key of each secret is wrapped by the key file's key; both are bound to
--- the row's id, organization and kind (lib/secret_box.h). Never read without need.
+-- the row's id, organization and kind (lib/config/secret_box.h). Never read without need.
 CREATE TABLE secrets (
     id uuid PRIMARY KEY,
     org_id uuid,  -- null: the platform's

@@ -1,6 +1,7 @@
 -- Sessions and their tokens, logins and their limits. Reached through these functions only.
 --
--- Where many settings matter, `settings` has them under their own names (fcgi/session_answer.h: account_settings).
+-- Where many settings matter, `settings` has them under their own names (fcgi/identity/session_answer.h:
+-- account_settings).
 --
 -- A success forgives the failures of its login from its address; the wider limits go on counting them.
 

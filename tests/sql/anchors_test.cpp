@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
-#include "tests/support/database.h"
+#include "tests/support/rigs/database.h"
 
 namespace hostler::testing_support {
 namespace {

@@ -2,9 +2,9 @@
 // table that could need it, and nobody may more than they must. A new table is judged like the old.
 #include <gtest/gtest.h>
 
+#include "fcgi/identity/permissions.h"
 #include "lib/error.h"
-#include "lib/permissions.h"
-#include "tests/support/database.h"
+#include "tests/support/rigs/database.h"
 
 namespace hostler {
 namespace {

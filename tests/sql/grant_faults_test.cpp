@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "queries/maintenance.h"
-#include "tests/support/database.h"
+#include "tests/support/rigs/database.h"
 
 namespace hostler::testing_support {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/run_money.h"
+#include "tests/support/rows/run_money.h"
 
 #include "queries/access.h"
 #include "queries/maintenance.h"

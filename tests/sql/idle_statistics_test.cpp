@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "queries/daemon.h"
-#include "tests/support/run_world.h"
+#include "tests/support/rows/run_fixture.h"
 
 namespace hostler {
 namespace {

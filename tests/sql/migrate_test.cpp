@@ -14,9 +14,9 @@
 #include "lib/error.h"
 #include "queries/health.h"
 #include "schema_version.h"
-#include "tests/support/database.h"
 #include "tests/support/eventually.h"
-#include "tests/support/run_program.h"
+#include "tests/support/rigs/database.h"
+#include "tests/support/rigs/run_program.h"
 
 namespace hostler {
 namespace {

@@ -10,7 +10,7 @@
 #include "queries/daemon.h"
 #include "queries/maintenance.h"
 #include "tests/support/eventually.h"
-#include "tests/support/run_world.h"
+#include "tests/support/rows/run_fixture.h"
 
 namespace hostler::testing_support {
 namespace {

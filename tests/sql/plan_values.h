@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "lib/loop/db_session.h"
+#include "lib/postgres/session.h"
 
 namespace hostler {
 

@@ -13,8 +13,8 @@
 
 #include "lib/error.h"
 #include "tests/sql/plan_values.h"
-#include "tests/support/database.h"
-#include "tests/support/statement_list.h"
+#include "tests/support/rigs/database.h"
+#include "tests/support/rows/statement_list.h"
 
 namespace hostler {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
-#include "tests/support/run_world.h"
+#include "tests/support/rows/run_fixture.h"
 
 namespace hostler {
 namespace {

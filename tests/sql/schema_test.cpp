@@ -11,10 +11,10 @@
 
 #include "ctl/schema.h"
 #include "lib/error.h"
-#include "tests/support/child.h"
-#include "tests/support/database.h"
-#include "tests/support/older_schema.h"
-#include "tests/support/run_program.h"
+#include "tests/support/rigs/child.h"
+#include "tests/support/rigs/database.h"
+#include "tests/support/rigs/older_schema.h"
+#include "tests/support/rigs/run_program.h"
 
 namespace hostler {
 namespace {

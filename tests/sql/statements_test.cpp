@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
-#include "tests/support/database.h"
-#include "tests/support/statement_list.h"
+#include "tests/support/rigs/database.h"
+#include "tests/support/rows/statement_list.h"
 
 namespace hostler {
 namespace {

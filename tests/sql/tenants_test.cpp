@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
-#include "tests/support/database.h"
-#include "tests/support/run_program.h"
+#include "tests/support/rigs/database.h"
+#include "tests/support/rigs/run_program.h"
 
 namespace hostler {
 namespace {

@@ -6,7 +6,7 @@
 #include "lib/error.h"
 #include "queries/health.h"
 #include "schema_version.h"
-#include "tests/support/database.h"
+#include "tests/support/rigs/database.h"
 
 namespace hostler {
 namespace {

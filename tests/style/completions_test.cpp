@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/run_program.h"
+#include "tests/support/rigs/run_program.h"
 
 namespace hostler::style {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "tests/support/run_program.h"
+#include "tests/support/rigs/run_program.h"
 
 namespace hostler {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/style/contract.h"
-#include "tests/support/run_program.h"
+#include "tests/support/rigs/run_program.h"
 
 namespace hostler::style {
 namespace {

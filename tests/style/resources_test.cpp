@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "lib/settings_table.h"
+#include "lib/config/settings_table.h"
 #include "tests/style/contract.h"
 #include "tests/style/source_text.h"
 

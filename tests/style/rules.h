@@ -65,7 +65,7 @@ inline void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
 // The only exceptions, at most ten. One that is no longer needed fails the test.
 constexpr std::array<Exception, 4> exceptions = {{
     {"sql_in_string", "ctl/schema.cpp", "how statements begin that it looks for in the schema"},
-    {"banned_call", "lib/loop/db_session.cpp",
+    {"banned_call", "lib/postgres/session.cpp",
      "the session of hostlerctl, which has no loop to block"},
     {"stray_catch", "lib/loop/task_set.h",
      "the end of a task nobody awaits: its fault has no other place to go"},

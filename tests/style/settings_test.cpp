@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "lib/settings_table.h"
+#include "lib/config/settings_table.h"
 #include "tests/style/source_text.h"
 
 namespace hostler::style {
@@ -59,7 +59,7 @@ TEST(Settings, ThatAccountFunctionsReadAreThoseThatTheyAreGiven) {
   static const std::regex look_up("settings ->> '([^']+)'");
   std::set<std::string> read, given;
   for (const SourceFile& file : source_tree()) {
-    if (file.path == "fcgi/session_answer.cpp") {
+    if (file.path == "fcgi/identity/session_answer.cpp") {
       for (const Piece& piece : take_apart(file.text).strings) {
         if (find_setting(piece.text) != setting_count) given.insert(piece.text);
       }

@@ -22,12 +22,13 @@ struct Lasting {
   std::string_view what;
 };
 constexpr std::array<Lasting, 6> lasting = {{
-    {"tests/support/counting_search.cpp", "a search that is slow to answer"},
-    {"tests/system/denial_stall_test.cpp", "a stall of the database"},
-    {"tests/system/held_row_test.cpp", "the time between two calls of a load"},
-    {"tests/system/restart_storm_test.cpp", "the time between two rounds of a load"},
-    {"tests/system/stream_storm_test.cpp", "what clients are told to wait before they come back"},
-    {"tests/system/take_over_test.cpp", "the time between two calls of a load"},
+    {"tests/support/peers/counting_search.cpp", "a search that is slow to answer"},
+    {"tests/system/access_log/denial_stall_test.cpp", "a stall of the database"},
+    {"tests/system/agent/held_row_test.cpp", "the time between two calls of a load"},
+    {"tests/system/agent/restart_stress_test.cpp", "the time between two rounds of a load"},
+    {"tests/system/relay/stream_stress_test.cpp",
+     "what clients are told to wait before they come back"},
+    {"tests/system/agent/take_over_test.cpp", "the time between two calls of a load"},
 }};
 
 inline Findings blind_pause(const SourceFile& file) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "fcgi/request.h"
+#include "fcgi/http/request.h"
 
 namespace hostler::testing_support {
 

@@ -1,5 +1,5 @@
 // Counting over processes, and the text that Prometheus reads: lib/metrics.h,
-// lib/loop/metrics_server.h.
+// lib/program/metrics_server.h.
 #include "lib/metrics.h"
 
 #include <gmock/gmock.h>
@@ -12,10 +12,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "fcgi/api_metrics.h"
-#include "fcgi/reload.h"
-#include "lib/loop/metrics_server.h"
-#include "lib/unix_listener.h"
+#include "fcgi/http/api_metrics.h"
+#include "fcgi/pool/reload.h"
+#include "lib/net/unix_listener.h"
+#include "lib/program/metrics_server.h"
 
 namespace hostler {
 namespace {

@@ -1,0 +1,45 @@
+// What the doctor finds, and its rounds through the parts of an installation. For ctl/doctor.cpp.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/config/secret_box.h"
+#include "lib/config/settings.h"
+#include "lib/postgres/session.h"
+
+namespace hostler {
+
+enum class Verdict { ok, warning, failure };
+
+struct Finding {
+  Verdict verdict;
+  std::string what;
+  std::string says;
+};
+
+class Rounds {
+ public:
+  void well(std::string what, std::string says) { add(Verdict::ok, what, says); }
+  void warn(std::string what, std::string says) { add(Verdict::warning, what, says); }
+  void fault(std::string what, std::string says) { add(Verdict::failure, what, says); }
+  const std::vector<Finding>& findings() const { return findings_; }
+
+ private:
+  void add(Verdict verdict, std::string& what, std::string& says) {
+    findings_.push_back({verdict, std::move(what), std::move(says)});
+  }
+  std::vector<Finding> findings_;
+};
+
+// ctl/doctor_sockets.cpp: who takes connections, and whether the daemon answers on its way out.
+void look_at_sockets(const Settings& settings, Rounds& rounds);
+// ctl/doctor_host.cpp: the sockets, nginx as it runs, certificates, disk, file limits, ports.
+void look_at_host(const Settings& settings, Rounds& rounds);
+// ctl/doctor_mail.cpp: a connection to the mail server, with login, but no mail. in_force: with
+// what administrators stored. box: null when the key file cannot be used.
+void look_at_mail(const Settings& in_force, const SecretBox* box, DbSession& session,
+                  Rounds& rounds);
+
+}  // namespace hostler

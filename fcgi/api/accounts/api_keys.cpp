@@ -1,0 +1,76 @@
+// API keys of the caller, in the organization acted in. Statements: sql/queries/api_keys.sql. A key
+// is shown once, when it is made; the database keeps its hash.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "fcgi/identity/permissions.h"
+#include "lib/crypto.h"
+#include "lib/json.h"
+#include "lib/time_text.h"
+#include "queries/api_keys.h"
+
+namespace hostler {
+namespace {
+
+constexpr std::string_view key_beginning = "hst_";
+constexpr size_t shown_characters = 8;  // of a key, in lists
+constexpr size_t scopes_max = 50;
+
+std::vector<std::string> read_scopes(Fields& fields) {
+  std::optional<std::vector<std::string>> scopes =
+      fields.optional_texts("scopes", scopes_max, {.least = 1, .most = 100});
+  if (!scopes) return {};
+  for (size_t i = 0; i < scopes->size(); ++i) {
+    if (is_permission(scopes->at(i))) continue;
+    fields.fault("scopes." + std::to_string(i), "unknown", "is no permission");
+  }
+  return std::move(*scopes);
+}
+
+std::optional<std::string> read_expiry(Fields& fields) {
+  std::optional<std::string> expires_at = fields.optional_time("expires_at");
+  if (!expires_at) return std::nullopt;
+  std::optional<int64_t> moment_ms = parse_rfc3339(*expires_at);
+  if (moment_ms && *moment_ms <= unix_now_ms()) {
+    fields.fault("expires_at", "out_of_range", "must be in the future");
+  }
+  return expires_at;
+}
+
+}  // namespace
+
+OneStatement create_api_key(const Input& input) {
+  Fields fields = input.body();
+  JsonWriter wanted;
+  wanted.begin_object();
+  wanted.member("name", fields.required_text("name", {.least = 1, .most = 200, .trims = true}));
+  std::vector<std::string> scopes = read_scopes(fields);
+  std::optional<std::string> expires_at = read_expiry(fields);
+  fields.check();
+  Token key = make_token(key_beginning);
+  wanted.member("key_prefix", key.text.substr(0, shown_characters));
+  wanted.key("scopes").begin_array();
+  for (const std::string& scope : scopes) wanted.text(scope);
+  wanted.end_array();
+  if (expires_at) wanted.member("expires_at", *expires_at);
+  wanted.end_object();
+  return {query::ApiKeyCreate{.wanted = wanted.take(), .key_hash = key.hash},
+          [text = std::move(key.text)](const Result& made) {
+            return Response::json_row_with(201, made, "key", text);
+          }};
+}
+
+OneStatement list_api_keys(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::ApiKeyPage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement revoke_api_key(const Input& input) {
+  return OneStatement::no_content(query::ApiKeyRevoke{.key_id = input.path_value("key_id")});
+}
+
+}  // namespace hostler

@@ -1,0 +1,259 @@
+// Registration, login, refresh, logout. Statements: sql/queries/auth.sql.
+#include <optional>
+#include <utility>
+
+#include "fcgi/api/accounts/captcha.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "fcgi/identity/caller_database.h"
+#include "fcgi/identity/login_hmac.h"
+#include "fcgi/identity/mailed_secret.h"
+#include "fcgi/identity/session_answer.h"
+#include "lib/account/account_rules.h"
+#include "lib/account/password.h"
+#include "lib/json.h"
+#include "queries/auth.h"
+#include "queries/outbox.h"
+
+namespace hostler {
+namespace {
+
+// Longer than any rule: the rules of lib/account/account_rules tell the fault.
+constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
+constexpr TextBounds login_text{.least = 1, .most = 254, .trims = true};
+
+struct NewAccount {
+  std::string login;
+  std::string password;
+  std::string email;
+  std::string locale;
+  std::optional<std::string> invite_code;
+  std::optional<std::string> captcha_token;
+};
+
+NewAccount read_new_account(const Input& input) {
+  Fields fields = input.body();
+  NewAccount account;
+  account.login = trimmed_name(fields.required_text("login", any_text));
+  account.password = fields.required_text("password", any_text);
+  account.email = fields.required_text("email", any_text);
+  account.locale = fields.optional_text("locale", any_text).value_or("en");
+  account.invite_code = fields.optional_text("invite_code", {.most = 64, .trims = true});
+  if (account.invite_code == "") account.invite_code.reset();
+  account.captcha_token = read_captcha_token(fields);
+  for (FieldFault& fault : account_faults(account.login, account.email, account.password)) {
+    fields.fault(fault.field, std::move(fault.code), std::move(fault.message));
+  }
+  std::optional<TextFault> fault = locale_fault(account.locale);
+  if (fault) fields.fault("locale", std::move(fault->code), std::move(fault->message));
+  fields.check();
+  return account;
+}
+
+// By file or environment; administrators may have stored how, too.
+bool mail_is_configured(const Settings& settings) {
+  return !settings.text("mail.dir").empty() || !settings.text("mail.smtp_host").empty();
+}
+
+// What did not go as asked; empty: nothing.
+std::string registration_warning(const Row& made, const Settings& settings) {
+  std::string warning;
+  if (!made.boolean("code_held"))
+    warning = "The invitation code does not hold; you are registered without it.";
+  if (!made.boolean("mail_is_stored") && !mail_is_configured(settings)) {
+    if (!warning.empty()) warning += ' ';
+    warning += "No mail can be sent yet, so your address is not verified.";
+  }
+  return warning;
+}
+
+std::string registration_json(std::string_view user_id, const SessionTokens& tokens,
+                              const std::string& warning) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("user_id", user_id);
+  body.member("access_token", tokens.access.text);
+  body.member("token_type", "bearer");
+  body.key("warning");
+  warning.empty() ? body.null() : body.text(warning);
+  body.end_object();
+  return body.take();
+}
+
+// Whom somebody wants to be, and whether they are.
+struct Attempt {
+  std::string login;
+  std::string password;
+  std::optional<std::string> captcha_token;
+  std::optional<std::string> candidate_id;
+  std::string checked_hash;
+  bool is_right = false;
+  std::optional<std::string> new_hash;  // today's parameters, when the stored ones are older
+};
+
+Attempt read_attempt(const Input& input) {
+  Fields fields = input.body();
+  Attempt attempt;
+  attempt.login = fields.required_text("login", login_text);
+  attempt.password =
+      fields.required_text("password", {.least = 1, .most = 128, .takes_control = true});
+  attempt.captcha_token = read_captcha_token(fields);
+  fields.check();
+  return attempt;
+}
+
+// An unknown user costs the same time as a known one.
+Task<void> judge(OpenCall& call, Row candidate, Attempt& attempt) {
+  attempt.candidate_id = candidate.text_or_null("candidate_id");
+  attempt.checked_hash = candidate.text("stored_hash");
+  bool may_log_in = candidate.boolean("email_verified") ||
+                    !call.input.settings.boolean("auth.require_email_verification");
+  const std::string& stored =
+      attempt.checked_hash.empty() ? nobodys_password_hash() : attempt.checked_hash;
+  PasswordCheck check = co_await call.passwords.check(attempt.password, stored);
+  attempt.is_right = check.matches && may_log_in && !attempt.checked_hash.empty();
+  if (!attempt.is_right || !check.needs_rehash) co_return;
+  std::string new_hash = co_await call.passwords.hash(attempt.password);
+  attempt.new_hash = std::move(new_hash);
+}
+
+BoundStatement login_end(const Attempt& attempt, const SessionTokens& tokens,
+                         const Settings& settings) {
+  return query::LoginFinish{.login = attempt.login,
+                            .candidate_id = attempt.candidate_id,
+                            .is_right = attempt.is_right,
+                            .checked_hash = attempt.checked_hash,
+                            .new_hash = attempt.new_hash,
+                            .access_hash = tokens.access.hash,
+                            .refresh_hash = tokens.refresh.hash,
+                            .settings = account_settings(settings)};
+}
+
+// A 401 after which the client may forget its cookie.
+Error refresh_denied(ErrorCode code) {
+  Error error(code, "Log in again.");
+  error.headers.emplace_back("Set-Cookie", cleared_refresh_cookie());
+  return error;
+}
+
+}  // namespace
+
+Task<Response> register_account(OpenCall& call) {
+  const Settings& settings = call.input.settings;
+  if (settings.text("auth.registration_mode") == "disabled") {
+    throw Error(ErrorCode::auth_registration_disabled);
+  }
+  NewAccount account = read_new_account(call.input);
+  co_await check_captcha(call, account.captcha_token);
+  BoundStatement asked = query::RegistrationBegin{.login = account.login,
+                                                  .email = account.email,
+                                                  .invite_code = account.invite_code,
+                                                  .settings = account_settings(settings)};
+  co_await call.database.query(std::move(asked));
+  std::string password_hash = co_await call.passwords.hash(account.password);
+  SessionTokens tokens;
+  BoundStatement registration = query::RegisterUser{.login = account.login,
+                                                    .email = account.email,
+                                                    .password_hash = std::move(password_hash),
+                                                    .locale = account.locale,
+                                                    .invite_code = account.invite_code,
+                                                    .access_hash = tokens.access.hash,
+                                                    .refresh_hash = tokens.refresh.hash,
+                                                    .settings = account_settings(settings),
+                                                    .mail = new_email_token(call.input)};
+  BoundStatement bell = query::OutboxBell{};
+  Result made = co_await call.database.query_and_notify(std::move(registration), std::move(bell));
+  Row row = made.front();
+  std::string warning = registration_warning(row, settings);
+  Response response = session_response(tokens, settings);
+  response.status = 201;
+  response.text = registration_json(row.text("new_user_id"), tokens, warning);
+  co_return response;
+}
+
+Task<Response> log_in(OpenCall& call) {
+  const Settings& settings = call.input.settings;
+  Attempt attempt = read_attempt(call.input);
+  // What is shed in a storm costs neither a question to the captcha's server nor one to Postgres.
+  call.passwords.refuse_when_full(PasswordQueue::brief);
+  co_await check_captcha(call, attempt.captcha_token);
+  BoundStatement asked =
+      query::LoginBegin{.login = attempt.login, .settings = account_settings(settings)};
+  Result found = co_await call.database.query(std::move(asked));
+  Row candidate = found.front();
+  co_await judge(call, candidate, attempt);
+  call.database.set_login_hmac(login_hmac(call.input.secret_box, candidate.text("name_key")));
+  SessionTokens tokens;
+  BoundStatement ending = login_end(attempt, tokens, settings);
+  Result finished = co_await call.database.query(std::move(ending));
+  std::string_view outcome = finished.front().text("outcome");
+  if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
+  if (outcome == "risky") throw Error(ErrorCode::risk_rejected);
+  if (outcome != "ok") throw Error(ErrorCode::auth_invalid_credentials);
+  co_return session_response(tokens, settings);
+}
+
+OneStatement refresh_session(const Input& input) {
+  std::string_view given = refresh_cookie_of(input.request());
+  if (given.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
+  SessionTokens tokens;
+  const Settings& settings = input.settings;
+  return {query::SessionRefresh{
+              .given_hash = sha256(given),
+              .access_hash = tokens.access.hash,
+              .refresh_hash = tokens.refresh.hash,
+              .auth_access_token_seconds = settings.integer("auth.access_token_seconds"),
+              .auth_refresh_token_seconds = settings.integer("auth.refresh_token_seconds"),
+              .auth_refresh_race_seconds = settings.integer("auth.refresh_race_seconds")},
+          [renewed = session_response(tokens, settings)](const Result& rotated) {
+            std::string_view outcome = rotated.front().text("outcome");
+            if (outcome == "reused") throw refresh_denied(ErrorCode::auth_refresh_reused);
+            if (outcome != "ok") throw refresh_denied(ErrorCode::auth_invalid_token);
+            return renewed;
+          }};
+}
+
+OneStatement log_out(const Input& input) {
+  QueryFields fields = input.query();
+  bool is_all = fields.boolean("all").value_or(false);
+  fields.check();
+  return {query::SessionEnd{.is_all = is_all}, [](const Result&) {
+            Response response = Response::ok();
+            response.add_header("Set-Cookie", cleared_refresh_cookie());
+            return response;
+          }};
+}
+
+OneStatement check_login(const Input& input) {
+  Fields fields = input.body();
+  std::string login = fields.required_text("login", login_text);
+  fields.check();
+  int64_t per_minute = input.settings.integer("limit.checks_per_minute");
+  return {query::LoginExists{.login = std::move(login), .limit_checks_per_minute = per_minute},
+          [](const Result& found) {
+            JsonWriter body;
+            body.begin_object().member("exists", found.front().boolean("is_taken")).end_object();
+            return Response::json_text(200, body.take());
+          }};
+}
+
+Task<Response> show_registration_mode(OpenCall& call) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("mode", call.input.settings.text("auth.registration_mode"));
+  body.end_object();
+  co_return Response::json_text(200, body.take());
+}
+
+Task<Response> show_captcha_config(OpenCall& call) {
+  const Settings& settings = call.input.settings;
+  bool is_enabled = captcha_is_on(settings);
+  JsonWriter body;
+  body.begin_object();
+  body.member("enabled", is_enabled);
+  body.member("site_key", is_enabled ? settings.text("captcha.site_key") : std::string());
+  body.end_object();
+  co_return Response::json_text(200, body.take());
+}
+
+}  // namespace hostler

@@ -1,0 +1,86 @@
+// Mail addresses are verified, changed and taken back by a mailed token. Statements:
+// sql/queries/email.sql.
+#include <optional>
+#include <utility>
+
+#include "fcgi/api/accounts/own_password.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "fcgi/identity/caller_database.h"
+#include "fcgi/identity/mailed_secret.h"
+#include "fcgi/identity/session_answer.h"
+#include "lib/account/account_rules.h"
+#include "lib/crypto.h"
+#include "queries/email.h"
+#include "queries/outbox.h"
+
+namespace hostler {
+namespace {
+
+// The SHA-256 of the body's token, by which the database knows it.
+std::string read_token_hash(const Input& input) {
+  Fields fields = input.body();
+  std::string token = fields.required_text("token", {.least = 1, .most = 200, .trims = true});
+  fields.check();
+  return sha256(token);
+}
+
+}  // namespace
+
+OneStatement send_email_verification(const Input& input) {
+  const Settings& settings = input.settings;
+  int64_t per_minute = settings.integer("limit.verification_mails_per_minute");
+  int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
+  return OneStatement::no_content(
+             query::EmailVerificationSend{.mail = new_email_token(input),
+                                          .limit_verification_mails_per_minute = per_minute,
+                                          .limit_verification_mails_per_hour = per_hour})
+      .notify(query::OutboxBell{});
+}
+
+OneStatement confirm_email(const Input& input) {
+  std::string token_hash = read_token_hash(input);
+  int64_t seconds = input.settings.integer("auth.email_token_seconds");
+  return OneStatement::ok(query::EmailConfirm{.given_hash = std::move(token_hash),
+                                              .mail = new_revert_token(input),
+                                              .auth_email_token_seconds = seconds})
+      .notify(query::OutboxBell{});
+}
+
+OneStatement revert_email(const Input& input) {
+  return OneStatement::ok(query::EmailRevert{.given_hash = read_token_hash(input)});
+}
+
+Task<Response> change_email(Call& call) {
+  Fields fields = call.input.body();
+  std::string email = fields.required_text("email", {.least = 1, .takes_control = true});
+  std::optional<std::string> current = fields.optional_text("current_password", given_password);
+  std::optional<TextFault> fault = email_fault(email);
+  if (fault && !email.empty()) {
+    fields.fault("email", std::move(fault->code), std::move(fault->message));
+  }
+  fields.check();
+  OwnAccount account = co_await load_own_account(call);
+  if (!current && !account.may_forget) {
+    throw Error(ErrorCode::auth_wrong_password,
+                "Give current_password, or log in by a mailed code just before.");
+  }
+  std::optional<std::string> checked_hash;
+  if (current) {
+    co_await check_own_password(call, *current, account.stored_hash, "auth.email_changed");
+    checked_hash = account.stored_hash;
+  }
+  const Settings& settings = call.input.settings;
+  int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
+  BoundStatement change = query::EmailChangeBegin{
+      .email = std::move(email),
+      .own_hash = checked_hash,
+      .mail = new_email_token(call.input),
+      .limit_verification_mails_per_hour = per_hour,
+      .auth_forgot_password_seconds = settings.integer("auth.forgot_password_seconds")};
+  BoundStatement bell = query::OutboxBell{};
+  co_await call.database.query_and_notify(std::move(change), std::move(bell));
+  co_return Response::no_content();
+}
+
+}  // namespace hostler

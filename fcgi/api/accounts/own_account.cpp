@@ -1,0 +1,89 @@
+// What users do with their own account: password, sessions, invitation code, the end of it.
+// Statements: sql/queries/me.sql.
+#include <optional>
+#include <utility>
+
+#include "fcgi/api/accounts/own_password.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "fcgi/identity/caller_database.h"
+#include "fcgi/identity/session_answer.h"
+#include "lib/account/account_rules.h"
+#include "queries/me.h"
+#include "queries/outbox.h"
+#include "queries/runs.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
+
+}  // namespace
+
+Task<Response> change_password(Call& call) {
+  Fields fields = call.input.body();
+  std::optional<std::string> current = fields.optional_text("current_password", given_password);
+  std::string wanted = fields.required_text("new_password", any_text);
+  OwnAccount account = co_await load_own_account(call);
+  if (!current && !account.may_forget) {
+    fields.fault("current_password", "required",
+                 "is required, unless a mailed code began this session a moment ago");
+  }
+  std::optional<TextFault> fault = password_fault(wanted, account.login, account.email);
+  if (fault && !wanted.empty()) {
+    fields.fault("new_password", std::move(fault->code), std::move(fault->message));
+  }
+  fields.check();
+  std::optional<std::string> checked_hash;
+  if (current) {
+    co_await check_own_password(call, *current, account.stored_hash, "auth.password_changed");
+    checked_hash = account.stored_hash;
+  }
+  std::string new_hash = co_await call.passwords.hash(std::move(wanted));
+  BoundStatement change = query::OwnPasswordSet{
+      .own_hash = checked_hash,
+      .new_hash = std::move(new_hash),
+      .auth_forgot_password_seconds = call.input.settings.integer("auth.forgot_password_seconds")};
+  BoundStatement bell = query::OutboxBell{};
+  co_await call.database.query_and_notify(std::move(change), std::move(bell));
+  co_return Response::no_content();
+}
+
+Task<Response> delete_me(Call& call) {
+  Fields fields = call.input.body();
+  std::string current = fields.required_text("current_password", given_password);
+  fields.check();
+  OwnAccount account = co_await load_own_account(call);
+  co_await check_own_password(call, std::move(current), account.stored_hash, "users.delete_self");
+  BoundStatement deletion = query::MeDelete{.own_hash = account.stored_hash};
+  Result gone = co_await call.database.query(std::move(deletion));
+  param::Uuids stopped = param::Uuids::as_written(gone.front().text("stopped"));
+  call.database.notify(query::RunControlBell{.run_ids = std::move(stopped)});
+  Response response = Response::no_content();
+  response.add_header("Set-Cookie", cleared_refresh_cookie());
+  co_return response;
+}
+
+OneStatement list_sessions(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::SessionPage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement revoke_session(const Input& input) {
+  return OneStatement::no_content(
+      query::SessionRevoke{.session_id = input.path_value("session_id")});
+}
+
+OneStatement show_own_invite_code(const Input&) {
+  return OneStatement::row(query::InviteCodeOwn{});
+}
+
+OneStatement reset_own_invite_code(const Input& input) {
+  const Settings& settings = input.settings;
+  return OneStatement::row(
+      query::InviteCodeReset{.invite_default_max_uses = settings.integer("invite.default_max_uses"),
+                             .invite_reset_seconds = settings.integer("invite.reset_seconds")},
+      201);
+}
+
+}  // namespace hostler

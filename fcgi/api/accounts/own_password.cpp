@@ -1,0 +1,37 @@
+// See fcgi/api/accounts/own_password.h. Statements: sql/queries/me.sql.
+#include "fcgi/api/accounts/own_password.h"
+
+#include <utility>
+
+#include "fcgi/identity/caller_database.h"
+#include "fcgi/identity/session_answer.h"
+#include "lib/account/password.h"
+#include "lib/error.h"
+#include "queries/me.h"
+
+namespace hostler {
+
+Task<OwnAccount> load_own_account(Call& call) {
+  BoundStatement asked = query::OwnPasswordBegin{.settings = account_settings(call.input.settings)};
+  Result found = co_await call.database.query(std::move(asked));
+  Row row = found.front();
+  OwnAccount account;
+  account.stored_hash = row.text("stored_hash");
+  account.login = row.text("login");
+  account.email = row.text("email");
+  account.may_forget = row.boolean("may_forget");
+  co_return account;
+}
+
+Task<void> check_own_password(Call& call, std::string given, std::string stored_hash,
+                              std::string_view action) {
+  PasswordCheck check = co_await call.passwords.check(std::move(given), std::move(stored_hash),
+                                                      PasswordQueue::patient);
+  if (check.matches) co_return;
+  BoundStatement refusal = query::OwnPasswordRefused{
+      .action = action, .settings = account_settings(call.input.settings)};
+  co_await call.database.query(std::move(refusal));
+  throw Error(ErrorCode::auth_wrong_password);
+}
+
+}  // namespace hostler

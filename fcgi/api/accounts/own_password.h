@@ -1,0 +1,32 @@
+// The caller's own password, as what a change of the account's anchors needs. Called by the
+// handlers of POST /v1/me/password, POST /v1/me/email and DELETE /v1/me; stores no password.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fcgi/http/handler.h"
+#include "fcgi/http/input.h"
+#include "lib/loop/task.h"
+
+namespace hostler {
+
+constexpr TextBounds given_password{.least = 1, .most = 128, .takes_control = true};
+
+// What the caller's current password is checked with.
+struct OwnAccount {
+  std::string stored_hash;  // empty: there is no password
+  std::string login;
+  std::string email;
+  bool may_forget;  // the session began by a mailed code a moment ago
+};
+
+// Throws auth.rate_limited after too many wrong passwords.
+Task<OwnAccount> load_own_account(Call& call);
+
+// Throws auth.wrong_password; each such guess counts as a failed login does, and is told to the
+// audit log under the action.
+Task<void> check_own_password(Call& call, std::string given, std::string stored_hash,
+                              std::string_view action);
+
+}  // namespace hostler

@@ -1,0 +1,20 @@
+// Entitlements as clients write them: {key, value, value_type}. Used by plans and by overrides.
+#pragma once
+
+#include <string>
+
+#include "fcgi/http/input.h"
+#include "lib/json.h"
+
+namespace hostler {
+
+// Reads and checks the three members: the value must fit its type, a known key its fixed type.
+// Writes them as members of the object that json has open.
+void read_entitlement(Fields& fields, JsonWriter& json);
+
+// A whole number within 64 bits.
+bool is_integer_text(const std::string& text);
+// Known keys have a fixed type (contract section 6, money); all others are free.
+bool is_integer_key(const std::string& key);
+
+}  // namespace hostler

@@ -1,0 +1,79 @@
+// What an organization may use, and overrides of it. Statements: sql/queries/plans.sql.
+#include <algorithm>
+#include <array>
+
+#include "fcgi/api/billing/entitlement_input.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "queries/plans.h"
+
+namespace hostler {
+namespace {
+
+// The settings that are limits of an organization: what entitlements may change.
+constexpr std::array<std::string_view, 7> org_limits{
+    "limit.agent_turns", "limit.concurrent_runs",     "limit.input_bytes", "limit.queued_runs",
+    "limit.run_seconds", "limit.requests_per_minute", "limit.tool_calls"};
+
+// They, as entitlements of the last resort.
+std::string known_entitlements(const Settings& settings) {
+  JsonWriter json;
+  json.begin_array();
+  for (size_t i = 0; i < setting_count; ++i) {
+    const SettingRow& row = setting_rows[i];
+    if (std::find(org_limits.begin(), org_limits.end(), row.name) == org_limits.end()) continue;
+    bool is_default = settings.source(i) == SettingSource::fallback;
+    json.begin_object().member("key", row.name);
+    json.member("value", std::to_string(std::get<int64_t>(settings.value(i))));
+    json.member("value_type", "integer").member("source", is_default ? "default" : "setting");
+    json.end_object();
+  }
+  json.begin_object().member("key", "credits.monthly_grant").member("value", "0");
+  json.member("value_type", "integer").member("source", "default").end_object();
+  return json.end_array().take();
+}
+
+}  // namespace
+
+OneStatement list_entitlements(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> org_id = fields.id("org_id");
+  fields.check();
+  return OneStatement::row(
+      query::EntitlementList{.org_id = org_id, .known = known_entitlements(input.settings)});
+}
+
+OneStatement set_entitlement_override(const Input& input) {
+  Fields fields = input.body();
+  JsonWriter wanted;
+  wanted.begin_object().member("org_id", fields.required_id("org_id"));
+  read_entitlement(fields, wanted);
+  std::optional<std::string> reason =
+      fields.optional_text("reason", {.most = 1000, .takes_control = true});
+  if (reason) wanted.member("reason", *reason);
+  std::optional<std::string> expires_at = fields.optional_time("expires_at");
+  if (expires_at) wanted.member("expires_at", *expires_at);
+  wanted.end_object();
+  fields.check();
+  return OneStatement::new_or_changed(query::EntitlementOverrideSet{.wanted = wanted.take()});
+}
+
+OneStatement list_entitlement_overrides(const Input& input) {
+  QueryFields fields = input.query();
+  std::string org_id = fields.required_id("org_id");
+  Page page = Input::page_of(fields);
+  fields.check();
+  return OneStatement::page(
+      input,
+      query::EntitlementOverridePage{.org_id = org_id, .limit = page.limit, .before = page.before});
+}
+
+OneStatement delete_entitlement_override(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> org_id = fields.id("org_id");
+  fields.check();
+  return OneStatement::ok(query::EntitlementOverrideDelete{
+      .override_id = input.path_value("override_id"), .org_id = org_id});
+}
+
+}  // namespace hostler

@@ -1,0 +1,89 @@
+// Plans and subscriptions. Statements: sql/queries/plans.sql.
+#include "queries/plans.h"
+#include "fcgi/api/billing/entitlement_input.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "lib/time_text.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t entitlements_max = 100;
+
+void read_entitlements(Fields& fields, JsonWriter& json) {
+  json.key("entitlements").begin_array();
+  std::vector<std::string> keys;
+  for (Fields& entitlement : fields.optional_objects("entitlements", entitlements_max)) {
+    const Json* key = entitlement.any("key");
+    if (key != nullptr && key->is_text()) {
+      for (const std::string& earlier : keys) {
+        if (earlier == *key->as_text()) entitlement.fault("key", "duplicate", "is given twice");
+      }
+      keys.push_back(*key->as_text());
+    }
+    json.begin_object();
+    read_entitlement(entitlement, json);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+OneStatement create_plan(const Input& input) {
+  Fields fields = input.body();
+  JsonWriter wanted;
+  wanted.begin_object();
+  wanted.member("name", fields.required_text("name", {.least = 1, .most = 200, .trims = true}));
+  wanted.member("display_name",
+                fields.required_text("display_name", {.least = 1, .most = 200, .trims = true}));
+  read_entitlements(fields, wanted);
+  wanted.end_object();
+  fields.check();
+  return OneStatement::row(query::PlanCreate{.wanted = wanted.take()}, 201);
+}
+
+OneStatement list_plans(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::PlanPage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement show_plan(const Input& input) {
+  return OneStatement::row(query::PlanShow{.plan_id = input.path_value("plan_id")});
+}
+
+OneStatement create_subscription(const Input& input) {
+  Fields fields = input.body();
+  std::string org_id = fields.required_id("org_id");
+  std::string plan_id = fields.required_id("plan_id");
+  std::string start = fields.required_time("current_period_start");
+  std::string end = fields.required_time("current_period_end");
+  std::optional<int64_t> start_ms = parse_rfc3339(start);
+  std::optional<int64_t> end_ms = parse_rfc3339(end);
+  if (start_ms && end_ms && *end_ms <= *start_ms) {
+    fields.fault("current_period_end", "out_of_range", "must be after current_period_start");
+  }
+  fields.check();
+  return OneStatement::row(
+      query::SubscriptionCreate{
+          .org_id = org_id, .plan_id = plan_id, .period_start = start, .period_end = end},
+      201);
+}
+
+OneStatement list_subscriptions(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input,
+                            query::SubscriptionPage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement show_subscription(const Input& input) {
+  return OneStatement::row(
+      query::SubscriptionShow{.subscription_id = input.path_value("subscription_id")});
+}
+
+OneStatement cancel_subscription(const Input& input) {
+  return OneStatement::row(
+      query::SubscriptionCancel{.subscription_id = input.path_value("subscription_id")});
+}
+
+}  // namespace hostler

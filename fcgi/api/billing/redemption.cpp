@@ -1,0 +1,111 @@
+// Redemption codes: made and switched by administrators, redeemed by users.
+// Statements: sql/queries/credits.sql.
+#include <optional>
+#include <string>
+
+#include "fcgi/api/billing/entitlement_input.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "lib/json.h"
+#include "queries/credits.h"
+
+namespace hostler {
+namespace {
+
+constexpr int64_t codes_max = 1000;
+constexpr int64_t uses_max = 1'000'000;
+constexpr size_t key_most = 128;  // as an entitlement's
+
+// key=value, where a known key takes only what it means.
+std::optional<std::string> entitlement_value_type(const std::string& pair) {
+  size_t sign = pair.find('=');
+  if (sign == std::string::npos || sign == 0 || sign > key_most) return std::nullopt;
+  std::string key = pair.substr(0, sign);
+  std::string value = pair.substr(sign + 1);
+  if (is_integer_key(key)) {
+    bool fits = is_integer_text(value) && !value.starts_with('-');
+    return fits ? std::optional<std::string>("integer") : std::nullopt;
+  }
+  if (value == "true" || value == "false") return "boolean";
+  return is_integer_text(value) ? "integer" : "string";
+}
+
+// The type of the value, read from itself; faulted when it does not fit the code's type.
+std::string read_value_type(Fields& fields, const std::string& type, const std::string& value) {
+  if (!fields.has("value") || value.empty() || type.empty()) return "";
+  if (type == "credits") {
+    bool is_positive = is_integer_text(value) && !value.starts_with('-') &&
+                       value.find_first_not_of('0') != std::string::npos;
+    if (!is_positive) fields.fault("value", "bad_format", "must be a positive whole number");
+    return "integer";
+  }
+  std::optional<std::string> value_type = entitlement_value_type(value);
+  if (!value_type) {
+    fields.fault("value", "bad_format",
+                 "must be key=value, with a whole number of at least 0 for limits and grants");
+  }
+  return value_type.value_or("");
+}
+
+std::string read_batch(const Input& input) {
+  Fields fields = input.body();
+  JsonWriter wanted;
+  wanted.begin_object().member("count", fields.required_integer("count", {1, codes_max}));
+  std::string type = fields.required_choice("type", {"credits", "entitlement"});
+  std::string value = fields.required_text("value", {.least = 1, .most = 1000});
+  wanted.member("type", type).member("value", value);
+  wanted.member("value_type", read_value_type(fields, type, value));
+  wanted.member("max_uses", fields.optional_integer("max_uses", {1, uses_max}).value_or(1));
+  std::optional<std::string> expires_at = fields.optional_time("expires_at");
+  if (expires_at) wanted.member("expires_at", *expires_at);
+  std::optional<std::string> batch_id = fields.optional_text("batch_id", {.most = 200});
+  if (batch_id) wanted.member("batch_id", *batch_id);
+  wanted.end_object();
+  fields.check();
+  return wanted.take();
+}
+
+}  // namespace
+
+OneStatement create_redemption_codes(const Input& input) {
+  return OneStatement::row(query::RedemptionCodeBatch{.wanted = read_batch(input)}, 201);
+}
+
+OneStatement list_redemption_codes(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> part = fields.text("q", {.most = 254});
+  if (part == "") part.reset();
+  std::optional<std::string> type = fields.choice("type", {"credits", "entitlement"});
+  Page page = Input::page_of(fields, "cursor");
+  fields.check();
+  return OneStatement::page(
+      input,
+      query::RedemptionCodePage{
+          .q = part, .type = type, .limit = page.limit, .before = page.before},
+      "cursor");
+}
+
+OneStatement update_redemption_code(const Input& input) {
+  Fields fields = input.body();
+  std::optional<bool> is_active = fields.optional_boolean("is_active");
+  fields.check_patch();
+  return OneStatement::row(
+      query::RedemptionCodeSwitch{.redemption_code_id = input.path_value("redemption_code_id"),
+                                  .is_active = is_active.value_or(false)});
+}
+
+// The try is counted first and by itself: a wrong code is a try too.
+Task<Response> redeem_code(Call& call) {
+  Fields fields = call.input.body();
+  std::string code = fields.required_text("code", {.least = 1, .most = 64});
+  fields.check();
+  BoundStatement counted =
+      query::RedemptionTry{.limit_redeem_tries_per_minute =
+                               call.input.settings.integer("limit.redeem_tries_per_minute")};
+  co_await call.database.query_apart(std::move(counted));
+  BoundStatement redemption = query::RedemptionRedeem{.code = std::move(code)};
+  Result redeemed = co_await call.database.query(std::move(redemption));
+  co_return Response::json_row(200, std::move(redeemed));
+}
+
+}  // namespace hostler

@@ -1,0 +1,83 @@
+// The models of LLM providers, and what a run may name as its route. Statements:
+// sql/queries/llm_catalog.sql.
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "lib/json.h"
+#include "queries/llm_catalog.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds name_bounds{.least = 1, .most = 200, .trims = true};
+constexpr Bounds context_bounds{1024, 100'000'000};
+constexpr NumberBounds price_bounds{0, 1'000'000};
+constexpr NumberBounds multiplier_bounds{0, 1000};
+constexpr int64_t context_tokens_default = 128'000;
+
+constexpr std::array price_names{"input_usd_per_mtok", "output_usd_per_mtok",
+                                 "cache_read_usd_per_mtok", "cache_write_usd_per_mtok"};
+
+// The members besides the name; a new model gets defaults for what is absent.
+void read_members(Fields& fields, bool is_new, JsonWriter& json) {
+  std::optional<bool> is_default = fields.optional_boolean("is_default");
+  if (is_default || is_new) json.member("is_default", is_default.value_or(false));
+  std::optional<int64_t> context = fields.optional_integer("context_tokens", context_bounds);
+  if (context || is_new) {
+    json.member("context_tokens", context.value_or(context_tokens_default));
+  }
+  for (const char* name : price_names) {
+    std::optional<double> price = fields.optional_number(name, price_bounds);
+    if (price || is_new) json.member(name, price.value_or(0.0));
+  }
+  std::optional<double> multiplier = fields.optional_number("multiplier", multiplier_bounds);
+  if (multiplier || is_new) json.member("multiplier", multiplier.value_or(1.0));
+}
+
+}  // namespace
+
+OneStatement list_llm_models(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input,
+                            query::LlmModelPage{.provider_id = input.path_value("provider_id"),
+                                                .limit = page.limit,
+                                                .before = page.before});
+}
+
+OneStatement create_llm_model(const Input& input) {
+  Fields fields = input.body();
+  JsonWriter wanted;
+  wanted.begin_object().member("model", fields.required_text("model", name_bounds));
+  read_members(fields, true, wanted);
+  wanted.end_object();
+  fields.check();
+  return OneStatement::row(query::LlmModelCreate{.provider_id = input.path_value("provider_id"),
+                                                 .wanted = wanted.take()},
+                           201);
+}
+
+OneStatement update_llm_model(const Input& input) {
+  Fields fields = input.body();
+  JsonWriter changes;
+  changes.begin_object();
+  std::optional<std::string> name = fields.optional_text("model", name_bounds);
+  if (name) changes.member("model", *name);
+  read_members(fields, false, changes);
+  changes.end_object();
+  fields.check_patch();
+  return OneStatement::row(query::LlmModelUpdate{.provider_id = input.path_value("provider_id"),
+                                                 .model_id = input.path_value("model_id"),
+                                                 .changes = changes.take()});
+}
+
+OneStatement delete_llm_model(const Input& input) {
+  return OneStatement::no_content(query::LlmModelDelete{
+      .provider_id = input.path_value("provider_id"), .model_id = input.path_value("model_id")});
+}
+
+OneStatement list_models(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input,
+                            query::ModelChoicePage{.limit = page.limit, .before = page.before});
+}
+
+}  // namespace hostler

@@ -1,0 +1,144 @@
+// Personas of the platform and of organizations: who an agent is. Statements:
+// sql/queries/personas.sql.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "fcgi/http/persona_id.h"
+#include "lib/json.h"
+#include "lib/tool_names.h"
+#include "queries/personas.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds name_bounds{.least = 1, .most = 200, .trims = true};
+constexpr TextBounds description_bounds{.most = 2000, .takes_control = true};
+constexpr TextBounds prompt_bounds{.most = 65'536, .bytes_most = 256 << 10, .takes_control = true};
+constexpr Bounds turns_bounds{1, 10'000};
+constexpr NumberBounds temperature_bounds{0, 2};
+
+// Each name once, in the order given; a fault for each that is no tool's.
+std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_view name) {
+  std::optional<std::vector<std::string>> given = fields.optional_texts(name, 100, {.most = 64});
+  if (!given) return std::nullopt;
+  std::vector<std::string> tools;
+  for (size_t i = 0; i < given->size(); ++i) {
+    const std::string& tool = (*given)[i];
+    if (!is_tool_name(tool)) {
+      fields.fault(fmt::format("{}.{}", name, i), "unknown",
+                   fmt::format("must be one of {}", fmt::join(tool_names, ", ")));
+    } else if (std::find(tools.begin(), tools.end(), tool) == tools.end()) {
+      tools.push_back(tool);
+    }
+  }
+  return tools;
+}
+
+using Tools = std::optional<std::vector<std::string>>;
+
+void add_tools(std::string_view name, const Tools& tools, JsonWriter& json) {
+  if (!tools) return;
+  json.key(name).begin_array();
+  for (const std::string& tool : *tools) json.text(tool);
+  json.end_array();
+}
+
+// Only a tool that the persona has can wait for the user. What is stored already is not seen here:
+// the database looks again.
+void check_confirmed(Fields& fields, const Tools& tools, const Tools& confirmed) {
+  if (!tools || !confirmed) return;
+  for (const std::string& tool : *confirmed) {
+    if (std::find(tools->begin(), tools->end(), tool) != tools->end()) continue;
+    fields.fault("confirm_tools", "unknown", fmt::format("{} is not among tools", tool));
+  }
+}
+
+template <class T, class Write>
+void add_nullable(std::string_view name, const Nullable<T>& member, JsonWriter& json, Write write) {
+  if (!member.is_given) return;
+  json.key(name);
+  if (member.value) {
+    write(*member.value);
+  } else {
+    json.null();
+  }
+}
+
+// What may also be changed later; a new persona gets defaults for what is absent.
+void read_members(Fields& fields, bool is_new, JsonWriter& json) {
+  std::optional<std::string> description = fields.optional_text("description", description_bounds);
+  if (description || is_new) json.member("description", description.value_or(""));
+  std::optional<std::string> prompt = fields.optional_text("system_prompt", prompt_bounds);
+  if (prompt || is_new) json.member("system_prompt", prompt.value_or(""));
+  Tools tools = read_tools(fields, "tools");
+  Tools confirmed = read_tools(fields, "confirm_tools");
+  if (is_new && !tools) tools.emplace();
+  if (is_new && !confirmed) confirmed.emplace();
+  check_confirmed(fields, tools, confirmed);
+  add_tools("tools", tools, json);
+  add_tools("confirm_tools", confirmed, json);
+  add_nullable("model", fields.nullable_text("model", name_bounds), json,
+               [&](const std::string& model) { json.text(model); });
+  add_nullable("max_turns", fields.nullable_integer("max_turns", turns_bounds), json,
+               [&](int64_t turns) { json.integer(turns); });
+  add_nullable("temperature", fields.nullable_number("temperature", temperature_bounds), json,
+               [&](double temperature) { json.number(temperature); });
+  std::optional<bool> is_active = fields.optional_boolean("is_active");
+  if (is_active || is_new) json.member("is_active", is_active.value_or(true));
+}
+
+}  // namespace
+
+OneStatement list_personas(const Input& input) {
+  QueryFields fields = input.query();
+  bool is_of_org = fields.choice("scope", {"platform", "org"}) == "org";
+  Page page = Input::page_of(fields);
+  fields.check();
+  return OneStatement::page(
+      input, query::PersonaPage{.of_org = is_of_org, .limit = page.limit, .before = page.before});
+}
+
+OneStatement create_persona(const Input& input) {
+  Fields fields = input.body();
+  std::string key = fields.required_text("persona_key", {.least = 1, .most = persona_key_most});
+  std::string version = fields.required_text("version", {.least = 1, .most = persona_version_most});
+  if (!key.empty() && !is_persona_key(key)) {
+    fields.fault("persona_key", "bad_format",
+                 "must consist of lower-case letters, digits, underscores and hyphens");
+  }
+  if (!version.empty() && !is_persona_version(version)) {
+    fields.fault("version", "bad_format",
+                 "must consist of letters, digits, dots, underscores and hyphens");
+  }
+  std::optional<std::string> display_name = fields.optional_text("display_name", name_bounds);
+  JsonWriter wanted;
+  wanted.begin_object().member("persona_key", key).member("version", version);
+  wanted.member("display_name", display_name.value_or(key));
+  read_members(fields, true, wanted);
+  wanted.end_object();
+  fields.check();
+  return OneStatement::row(query::PersonaCreate{.wanted = wanted.take()}, 201);
+}
+
+OneStatement update_persona(const Input& input) {
+  Fields fields = input.body();
+  JsonWriter changes;
+  changes.begin_object();
+  std::optional<std::string> display_name = fields.optional_text("display_name", name_bounds);
+  if (display_name) changes.member("display_name", *display_name);
+  read_members(fields, false, changes);
+  changes.end_object();
+  fields.check_patch();
+  return OneStatement::row(query::PersonaUpdate{.persona_id = input.path_value("persona_id"),
+                                                .changes = changes.take()});
+}
+
+OneStatement delete_persona(const Input& input) {
+  return OneStatement::no_content(
+      query::PersonaDelete{.persona_id = input.path_value("persona_id")});
+}
+
+}  // namespace hostler

@@ -1,0 +1,225 @@
+// Every handler of the API, by topic: fcgi/api/<room>/<topic>.cpp defines them, fcgi/route_table.h
+// names them.
+#pragma once
+
+#include "fcgi/http/handler.h"
+#include "fcgi/identity/caller_database.h"
+
+namespace hostler {
+
+// For what ends runs: the runs in the column `stopped` of its row, of whom daemons are to hear.
+std::optional<BoundStatement> runs_that_stopped(const Result& result);
+
+// health.cpp
+Task<Response> show_health(OpenCall& call);
+OneStatement show_readiness(const Input& input);
+Response render_unavailable(const Error& error);
+
+// openapi.cpp
+Task<Response> show_openapi(OpenCall& call);
+
+// auth.cpp
+Task<Response> register_account(OpenCall& call);
+Task<Response> log_in(OpenCall& call);
+OneStatement refresh_session(const Input& input);
+OneStatement log_out(const Input& input);
+OneStatement check_login(const Input& input);
+Task<Response> show_registration_mode(OpenCall& call);
+Task<Response> show_captcha_config(OpenCall& call);
+
+// email_verification.cpp
+OneStatement send_email_verification(const Input& input);
+OneStatement confirm_email(const Input& input);
+OneStatement revert_email(const Input& input);
+Task<Response> change_email(Call& call);
+
+// login_codes.cpp
+Task<Response> send_login_code(OpenCall& call);
+Task<Response> verify_login_code(OpenCall& call);
+
+// me.cpp
+OneStatement show_me(const Input& input);
+OneStatement update_me(const Input& input);
+
+// own_account.cpp
+Task<Response> change_password(Call& call);
+Task<Response> delete_me(Call& call);
+OneStatement list_sessions(const Input& input);
+OneStatement revoke_session(const Input& input);
+OneStatement show_own_invite_code(const Input& input);
+OneStatement reset_own_invite_code(const Input& input);
+
+// orgs.cpp
+OneStatement create_org(const Input& input);
+OneStatement list_orgs(const Input& input);
+OneStatement show_org(const Input& input);
+OneStatement update_org(const Input& input);
+OneStatement list_members(const Input& input);
+OneStatement update_member(const Input& input);
+OneStatement remove_member(const Input& input);
+
+// invitations.cpp
+OneStatement create_invitation(const Input& input);
+OneStatement list_invitations(const Input& input);
+OneStatement revoke_invitation(const Input& input);
+OneStatement accept_invitation(const Input& input);
+
+// api_keys.cpp
+OneStatement create_api_key(const Input& input);
+OneStatement list_api_keys(const Input& input);
+OneStatement revoke_api_key(const Input& input);
+
+// audit.cpp
+OneStatement list_audit_logs(const Input& input);
+
+// credits.cpp
+OneStatement show_own_credits(const Input& input);
+OneStatement show_credits(const Input& input);
+OneStatement adjust_credits(const Input& input);
+OneStatement bulk_adjust_credits(const Input& input);
+OneStatement reset_all_credits(const Input& input);
+
+// usage.cpp
+OneStatement show_usage(const Input& input);
+OneStatement list_usage_daily(const Input& input);
+OneStatement list_usage_by_model(const Input& input);
+OneStatement show_platform_usage(const Input& input);
+OneStatement list_platform_usage_daily(const Input& input);
+OneStatement list_platform_usage_by_model(const Input& input);
+
+// redemption.cpp
+OneStatement create_redemption_codes(const Input& input);
+OneStatement list_redemption_codes(const Input& input);
+OneStatement update_redemption_code(const Input& input);
+Task<Response> redeem_code(Call& call);
+
+// threads.cpp
+OneStatement create_thread(const Input& input);
+OneStatement list_threads(const Input& input);
+OneStatement search_threads(const Input& input);
+OneStatement show_thread(const Input& input);
+OneStatement update_thread(const Input& input);
+OneStatement delete_thread(const Input& input);
+
+// messages.cpp
+OneStatement create_message(const Input& input);
+OneStatement list_messages(const Input& input);
+
+// runs.cpp
+OneStatement create_run(const Input& input);
+OneStatement retry_run(const Input& input);
+OneStatement list_thread_runs(const Input& input);
+OneStatement list_runs(const Input& input);
+OneStatement show_run(const Input& input);
+OneStatement show_run_to_admin(const Input& input);
+OneStatement cancel_run(const Input& input);
+OneStatement answer_run(const Input& input);
+
+// streams.cpp
+OneStatement served_by_relay(const Input& input);
+
+// llm_providers.cpp
+OneStatement list_llm_providers(const Input& input);
+Task<Response> create_llm_provider(Call& call);
+Task<Response> update_llm_provider(Call& call);
+OneStatement delete_llm_provider(const Input& input);
+
+// llm_models.cpp
+OneStatement list_llm_models(const Input& input);
+OneStatement create_llm_model(const Input& input);
+OneStatement update_llm_model(const Input& input);
+OneStatement delete_llm_model(const Input& input);
+OneStatement list_models(const Input& input);
+
+// personas.cpp
+OneStatement list_personas(const Input& input);
+OneStatement create_persona(const Input& input);
+OneStatement update_persona(const Input& input);
+OneStatement delete_persona(const Input& input);
+
+// tool_providers.cpp
+OneStatement list_tool_providers(const Input& input);
+OneStatement activate_tool_provider(const Input& input);
+OneStatement deactivate_tool_provider(const Input& input);
+Task<Response> set_tool_credential(Call& call);
+OneStatement delete_tool_credential(const Input& input);
+
+// webhooks.cpp
+Task<Response> create_webhook(Call& call);
+OneStatement list_webhooks(const Input& input);
+OneStatement show_webhook(const Input& input);
+Task<Response> update_webhook(Call& call);
+OneStatement delete_webhook(const Input& input);
+Task<Response> rotate_webhook_secret(Call& call);
+OneStatement list_deliveries(const Input& input);
+OneStatement redeliver_webhook(const Input& input);
+OneStatement test_webhook(const Input& input);
+
+// feature_flags.cpp
+OneStatement create_feature_flag(const Input& input);
+OneStatement list_feature_flags(const Input& input);
+OneStatement show_feature_flag(const Input& input);
+OneStatement update_feature_flag(const Input& input);
+OneStatement delete_feature_flag(const Input& input);
+OneStatement set_flag_override(const Input& input);
+OneStatement list_flag_overrides(const Input& input);
+OneStatement delete_flag_override(const Input& input);
+OneStatement evaluate_feature_flag(const Input& input);
+OneStatement list_own_flags(const Input& input);
+
+// plans.cpp
+OneStatement create_plan(const Input& input);
+OneStatement list_plans(const Input& input);
+OneStatement show_plan(const Input& input);
+OneStatement create_subscription(const Input& input);
+OneStatement list_subscriptions(const Input& input);
+OneStatement show_subscription(const Input& input);
+OneStatement cancel_subscription(const Input& input);
+
+// entitlements.cpp
+OneStatement list_entitlements(const Input& input);
+OneStatement set_entitlement_override(const Input& input);
+OneStatement list_entitlement_overrides(const Input& input);
+OneStatement delete_entitlement_override(const Input& input);
+
+// ip_rules.cpp
+OneStatement create_ip_rule(const Input& input);
+OneStatement list_ip_rules(const Input& input);
+OneStatement delete_ip_rule(const Input& input);
+
+// gateway.cpp
+OneStatement show_gateway_config(const Input& input);
+Task<Response> set_gateway_config(Call& call);
+
+// access_log.cpp
+OneStatement list_access_log(const Input& input);
+
+// admin_overview.cpp
+OneStatement show_dashboard(const Input& input);
+OneStatement list_nodes(const Input& input);
+
+// admin_users.cpp
+OneStatement list_users(const Input& input);
+OneStatement show_user(const Input& input);
+OneStatement update_user(const Input& input);
+OneStatement delete_user(const Input& input);
+
+// admin_referrals.cpp
+OneStatement list_invite_codes(const Input& input);
+OneStatement show_invite_code(const Input& input);
+OneStatement update_invite_code(const Input& input);
+OneStatement list_referrals(const Input& input);
+OneStatement show_referral_tree(const Input& input);
+
+// settings.cpp
+OneStatement list_settings(const Input& input);
+OneStatement set_setting(const Input& input);
+OneStatement unset_setting(const Input& input);
+
+// email_config.cpp
+OneStatement show_email_status(const Input& input);
+OneStatement show_email_config(const Input& input);
+OneStatement set_email_config(const Input& input);
+Task<Response> test_email(Call& call);
+
+}  // namespace hostler

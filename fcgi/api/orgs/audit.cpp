@@ -1,0 +1,28 @@
+// The audit log. Statement: sql/queries/audit.sql. Rows are written by the functions whose changes
+// they tell, never here.
+#include "queries/audit.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds word_bounds{.least = 1, .most = 100};
+
+}  // namespace
+
+OneStatement list_audit_logs(const Input& input) {
+  QueryFields fields = input.query();
+  query::AuditPage wanted{.org_id = fields.id("org_id"),
+                          .action = fields.text("action", word_bounds),
+                          .actor_user_id = fields.id("actor_user_id"),
+                          .target_type = fields.text("target_type", word_bounds),
+                          .since = fields.time("since"),
+                          .until = fields.time("until"),
+                          .limit = fields.limit(),
+                          .before = fields.id("before")};
+  fields.check();
+  return OneStatement::page(input, std::move(wanted));
+}
+
+}  // namespace hostler

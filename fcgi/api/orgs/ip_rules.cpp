@@ -1,0 +1,47 @@
+// From which addresses an organization may be used. Statements: sql/queries/ip_rules.sql. The rules
+// are enforced where callers are authenticated (sql: authenticate), not here.
+#include "queries/ip_rules.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "lib/net/client_address.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds cidr_text{.least = 1, .most = 50, .trims = true};
+
+// In the form in which rules are stored, or empty after a fault.
+std::string read_cidr(Fields& fields) {
+  std::string text = fields.required_text("cidr", cidr_text);
+  if (text.empty()) return {};
+  std::optional<std::string> canonical = canonical_network(text);
+  if (!canonical) fields.fault("cidr", "bad_format", "must be an address or a CIDR");
+  return canonical.value_or("");
+}
+
+}  // namespace
+
+OneStatement create_ip_rule(const Input& input) {
+  Fields fields = input.body();
+  query::IpRuleCreate wanted{.type = fields.required_choice("type", {"allowlist", "blocklist"}),
+                             .cidr = read_cidr(fields),
+                             .note = fields.optional_text("note", {.most = 1000}),
+                             .is_forced = fields.optional_boolean("force").value_or(false)};
+  fields.check();
+  return OneStatement::row(std::move(wanted), 201);
+}
+
+OneStatement list_ip_rules(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::IpRulePage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement delete_ip_rule(const Input& input) {
+  QueryFields fields = input.query();
+  bool is_forced = fields.boolean("force").value_or(false);
+  fields.check();
+  return OneStatement::no_content(
+      query::IpRuleDelete{.rule_id = input.path_value("rule_id"), .is_forced = is_forced});
+}
+
+}  // namespace hostler

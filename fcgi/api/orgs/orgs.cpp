@@ -1,0 +1,78 @@
+// Organizations and their members. Statements: sql/queries/orgs.sql.
+#include <algorithm>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "lib/json.h"
+#include "queries/orgs.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds slug_bounds{.least = 1, .most = 64};
+constexpr TextBounds name_bounds{.least = 1, .most = 200, .trims = true};
+
+bool is_slug(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+void check_slug(Fields& fields, std::string_view slug) {
+  if (!is_slug(slug)) {
+    fields.fault("slug", "bad_format", "must be lower-case letters, digits and hyphens");
+  }
+}
+
+}  // namespace
+
+OneStatement create_org(const Input& input) {
+  Fields fields = input.body();
+  std::string slug = fields.required_text("slug", slug_bounds);
+  std::string name = fields.required_text("name", name_bounds);
+  check_slug(fields, slug);
+  fields.check();
+  int64_t grant = input.settings.integer("credit.workspace_grant");
+  return OneStatement::row(
+      query::OrgCreate{.slug = slug, .name = name, .credit_workspace_grant = grant}, 201);
+}
+
+OneStatement list_orgs(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::OrgPage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement show_org(const Input&) { return OneStatement::row(query::OrgShow{}); }
+
+OneStatement update_org(const Input& input) {
+  Fields fields = input.body();
+  std::optional<std::string> slug = fields.optional_text("slug", slug_bounds);
+  std::optional<std::string> name = fields.optional_text("name", name_bounds);
+  if (slug) check_slug(fields, *slug);
+  fields.check_patch();
+  JsonWriter changes;
+  changes.begin_object();
+  if (slug) changes.member("slug", *slug);
+  if (name) changes.member("name", *name);
+  changes.end_object();
+  return OneStatement::row(query::OrgUpdate{.changes = changes.take()});
+}
+
+OneStatement list_members(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::MemberPage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement update_member(const Input& input) {
+  Fields fields = input.body();
+  std::optional<std::string> role = fields.optional_choice("role", {"owner", "admin", "member"});
+  fields.check_patch();
+  return OneStatement::row(
+      query::MemberUpdate{.user_id = input.path_value("user_id"), .role = *role});
+}
+
+OneStatement remove_member(const Input& input) {
+  return OneStatement::no_content(query::MemberRemove{.user_id = input.path_value("user_id")});
+}
+
+}  // namespace hostler

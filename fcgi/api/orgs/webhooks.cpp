@@ -1,0 +1,162 @@
+// Webhook endpoints and their deliveries. Statements: sql/queries/webhooks.sql. What is sent, and
+// when, is the daemon's (runner/delivery).
+#include <algorithm>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/address_check.h"
+#include "fcgi/http/input.h"
+#include "fcgi/identity/caller_database.h"
+#include "fcgi/identity/sealed_secret.h"
+#include "lib/crypto.h"
+#include "lib/http/client_url.h"
+#include "lib/json.h"
+#include "queries/outbox.h"
+#include "queries/webhooks.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t url_chars_max = 2048;
+constexpr TextBounds url_bounds{.least = 1, .most = url_chars_max};
+constexpr size_t events_max = 16;  // given; doubles are merged
+constexpr std::string_view event_names[] = {"run.completed", "run.failed", "run.cancelled",
+                                            "run.waiting_for_input"};
+
+// Without doubles, in the order they were given.
+std::vector<std::string> read_events(Fields& fields, std::vector<std::string> given) {
+  std::vector<std::string> events;
+  for (std::string& name : given) {
+    if (std::find(std::begin(event_names), std::end(event_names), name) == std::end(event_names)) {
+      fields.fault("events", "unknown",
+                   "must be of run.completed, run.failed, run.cancelled, run.waiting_for_input");
+    }
+    if (std::find(events.begin(), events.end(), name) == events.end()) {
+      events.push_back(std::move(name));
+    }
+  }
+  const Json* written = fields.any("events");
+  if (written != nullptr && written->is_array() && written->as_array()->empty()) {
+    fields.fault("events", "too_short", "must name at least one event");
+  }
+  return events;
+}
+
+// The form alone; whether the address may be called is judged when nothing else is wrong.
+std::optional<HttpUrl> read_url(Fields& fields, const std::string& written) {
+  std::optional<HttpUrl> url = parse_http_url(written);
+  if (url && url->scheme == "https" && !url->has_user_info) return url;
+  fields.fault("url", "bad_format", "must be an https URL without user info");
+  return std::nullopt;
+}
+
+// A name that does not resolve is judged when it is dialled, as all are.
+Task<void> check_address(const Call& call, HttpUrl url) {
+  bool is_denied = co_await is_denied_to_tenants(call, std::move(url), PortsDenied::of_services);
+  if (is_denied) throw Error(ErrorCode::webhooks_url_denied, "url must lead to a public address.");
+}
+
+struct SigningSecret {
+  std::string text;  // whsec_ and base64 of 32 bytes, as Standard Webhooks has it
+  std::string json;  // sealed, for the statement
+};
+
+SigningSecret make_secret(const Call& call) {
+  SigningSecret secret;
+  secret.text = "whsec_" + to_base64(random_bytes(32));
+  secret.json = seal_secret(call.input.secret_box, call.caller.org_id, "webhook", secret.text).json;
+  return secret;
+}
+
+}  // namespace
+
+Task<Response> create_webhook(Call& call) {
+  Fields fields = call.input.body();
+  std::string written = fields.required_text("url", url_bounds);
+  std::optional<HttpUrl> url;
+  if (!written.empty()) url = read_url(fields, written);
+  std::vector<std::string> events;
+  if (fields.has("events")) {
+    events = read_events(fields, fields.required_texts("events", events_max, {.most = 100}));
+  } else {
+    fields.fault("events", "required", "is required");
+  }
+  fields.check();
+  co_await check_address(call, *url);
+  SigningSecret secret = make_secret(call);
+  BoundStatement adding =
+      query::WebhookCreate{.url = written, .events = events, .secret = secret.json};
+  Result made = co_await call.database.query(std::move(adding));
+  co_return Response::json_row_with(201, made, "signing_secret", secret.text);
+}
+
+OneStatement list_webhooks(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::WebhookPage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement show_webhook(const Input& input) {
+  return OneStatement::row(query::WebhookShow{.endpoint_id = input.path_value("endpoint_id")});
+}
+
+Task<Response> update_webhook(Call& call) {
+  Fields fields = call.input.body();
+  std::optional<bool> enabled = fields.optional_boolean("enabled");
+  std::optional<std::string> written = fields.optional_text("url", url_bounds);
+  std::optional<std::vector<std::string>> given =
+      fields.optional_texts("events", events_max, {.most = 100});
+  std::optional<HttpUrl> url;
+  JsonWriter changes;
+  changes.begin_object();
+  if (enabled) changes.member("enabled", *enabled);
+  if (written) {
+    url = read_url(fields, *written);
+    changes.member("url", *written);
+  }
+  if (given) {
+    changes.key("events").begin_array();
+    for (const std::string& name : read_events(fields, *given)) changes.text(name);
+    changes.end_array();
+  }
+  changes.end_object();
+  fields.check_patch();
+  if (url) co_await check_address(call, *url);
+  BoundStatement changing = query::WebhookUpdate{
+      .endpoint_id = call.input.path_value("endpoint_id"), .changes = changes.take()};
+  Result changed = co_await call.database.query(std::move(changing));
+  co_return Response::json_row(200, std::move(changed));
+}
+
+OneStatement delete_webhook(const Input& input) {
+  return OneStatement::row(query::WebhookDelete{.endpoint_id = input.path_value("endpoint_id")});
+}
+
+Task<Response> rotate_webhook_secret(Call& call) {
+  SigningSecret secret = make_secret(call);
+  BoundStatement rotating = query::WebhookRotate{
+      .endpoint_id = call.input.path_value("endpoint_id"), .secret = secret.json};
+  co_await call.database.query(std::move(rotating));
+  JsonWriter json;
+  json.begin_object().member("signing_secret", secret.text).end_object();
+  co_return Response::json_text(200, json.take());
+}
+
+OneStatement list_deliveries(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(
+      input, query::WebhookDeliveryPage{.endpoint_id = input.path_value("endpoint_id"),
+                                        .limit = page.limit,
+                                        .before = page.before});
+}
+
+OneStatement redeliver_webhook(const Input& input) {
+  return OneStatement::row(query::WebhookRedeliver{.endpoint_id = input.path_value("endpoint_id"),
+                                                   .delivery_id = input.path_value("delivery_id")})
+      .notify(query::OutboxBell{});
+}
+
+OneStatement test_webhook(const Input& input) {
+  return OneStatement::row(query::WebhookTest{.endpoint_id = input.path_value("endpoint_id")}, 201)
+      .notify(query::OutboxBell{});
+}
+
+}  // namespace hostler

@@ -1,0 +1,80 @@
+// Users, for platform administrators. Statements: sql/queries/admin_users.sql.
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "lib/account/account_rules.h"
+#include "lib/json.h"
+#include "queries/admin_users.h"
+#include "queries/runs.h"
+
+namespace hostler {
+namespace {
+
+// Longer than any rule: the rules of lib/account/account_rules tell the fault.
+constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
+
+struct Member {
+  std::string_view name;
+  std::optional<TextFault> (*check)(std::string_view);
+};
+constexpr std::array members{
+    Member{"username", name_fault},
+    Member{"email", email_fault},
+    Member{"locale", locale_fault},
+    Member{"timezone", timezone_fault},
+};
+
+// What changes, as the database's function takes it.
+std::string read_changes(const Input& input) {
+  Fields fields = input.body();
+  JsonWriter changes;
+  changes.begin_object();
+  std::optional<std::string> status = fields.optional_choice("status", {"active", "suspended"});
+  if (status) changes.member("status", *status);
+  for (const Member& member : members) {
+    std::optional<std::string> value = fields.optional_text(member.name, any_text);
+    if (!value) continue;
+    if (member.name == "username") value = trimmed_name(*value);
+    std::optional<TextFault> fault = member.check(*value);
+    if (fault) fields.fault(member.name, std::move(fault->code), std::move(fault->message));
+    changes.member(member.name, *value);
+  }
+  std::optional<bool> is_verified = fields.optional_boolean("email_verified");
+  if (is_verified) changes.member("email_verified", *is_verified);
+  fields.check_patch();
+  return changes.end_object().take();
+}
+
+}  // namespace
+
+OneStatement list_users(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> part = fields.text("q", {.most = 254});
+  std::optional<std::string> status = fields.choice("status", {"active", "suspended", "deleted"});
+  Page page = Input::page_of(fields, "cursor");
+  fields.check();
+  return OneStatement::page(
+      input,
+      query::AdminUserPage{.q = part, .status = status, .limit = page.limit, .before = page.before},
+      "cursor");
+}
+
+OneStatement show_user(const Input& input) {
+  return OneStatement::row(query::AdminUserShow{.user_id = input.path_value("user_id")});
+}
+
+OneStatement update_user(const Input& input) {
+  return OneStatement::row(query::AdminUserUpdate{.user_id = input.path_value("user_id"),
+                                                  .changes = read_changes(input)});
+}
+
+// Daemons and subscribers of the user's runs are told.
+OneStatement delete_user(const Input& input) {
+  return OneStatement::no_content(query::AdminUserDelete{.user_id = input.path_value("user_id")})
+      .notify_of(runs_that_stopped);
+}
+
+}  // namespace hostler

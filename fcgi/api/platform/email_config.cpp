@@ -1,0 +1,125 @@
+// How mail is sent, for platform administrators, and a mail to try it. Statements:
+// sql/queries/email_config.sql. Every other mail is the daemon's to send (runner/delivery).
+#include "queries/email_config.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "fcgi/identity/caller_database.h"
+#include "fcgi/identity/sealed_secret.h"
+#include "lib/crypto.h"
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/mail/mail_settings.h"
+#include "lib/mail/mail_text.h"
+#include "lib/mail/send_mail.h"
+
+namespace hostler {
+namespace {
+
+constexpr int not_configured_retry_s = 60;
+constexpr TextBounds password_bounds{.most = 1000};
+// Within what nginx and a waiting administrator bear.
+constexpr MailLimits test_limits{.connect_timeout_ms = 10'000, .total_timeout_ms = 20'000};
+
+bool is_host(std::string_view host) {
+  constexpr std::string_view others = ".-_:";
+  for (char c : host) {
+    bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!is_word && others.find(c) == std::string_view::npos) return false;
+  }
+  return true;
+}
+
+std::string_view tls_mode(MailTls tls) {
+  if (tls == MailTls::none) return "none";
+  return tls == MailTls::tls ? "tls" : "starttls";
+}
+
+// Answers of what is stored, and of file and environment where nothing is.
+OneStatement::Render of_settings_in_force(const Input& input,
+                                          std::string (*write)(const MailSettings& mail)) {
+  return [&input, write](const Result& stored) {
+    return Response::json_text(200,
+                               write(mail_settings(input.configured, stored, input.secret_box)));
+  };
+}
+
+std::string status_json(const MailSettings& mail) {
+  JsonWriter json;
+  json.begin_object().member("configured", mail.is_configured()).member("from", mail.from);
+  json.member("source", mail_source_name(mail.source)).end_object();
+  return json.take();
+}
+
+std::string config_json(const MailSettings& mail) {
+  JsonWriter json;
+  json.begin_object().member("from", mail.from).member("smtp_host", mail.server.host);
+  json.member("smtp_port", mail.server.port).member("smtp_user", mail.server.user);
+  json.member("smtp_pass_set", mail.has_password);
+  json.member("smtp_tls_mode", tls_mode(mail.server.tls)).end_object();
+  return json.take();
+}
+
+}  // namespace
+
+OneStatement show_email_status(const Input& input) {
+  return {query::EmailConfigShow{}, of_settings_in_force(input, status_json)};
+}
+
+OneStatement show_email_config(const Input& input) {
+  return {query::EmailConfigShow{}, of_settings_in_force(input, config_json)};
+}
+
+OneStatement set_email_config(const Input& input) {
+  Fields fields = input.body();
+  std::string from = fields.required_text("from", {.least = 1, .most = 320, .trims = true});
+  if (!from.empty() && !parse_mailbox(from)) {
+    fields.fault("from", "bad_format", "must be a mail address, or Name <address>");
+  }
+  std::string host = fields.required_text("smtp_host", {.least = 1, .most = 253, .trims = true});
+  if (!is_host(host)) fields.fault("smtp_host", "bad_format", "must be a host name or address");
+  int64_t port = fields.required_integer("smtp_port", {1, 65535});
+  std::string user = fields.optional_text("smtp_user", {.most = 320}).value_or("");
+  std::optional<std::string> password = fields.optional_text("smtp_pass", password_bounds);
+  std::string tls = fields.required_choice("smtp_tls_mode", {"none", "starttls", "tls"});
+  fields.check();
+
+  JsonWriter wanted;
+  wanted.begin_object().member("from", from).member("smtp_host", host);
+  wanted.member("smtp_port", port).member("smtp_user", user);
+  wanted.member("smtp_tls_mode", tls).end_object();
+  std::optional<std::string> secret;
+  if (password) secret = seal_secret(input.secret_box, "", mail_password_kind, *password).json;
+  return OneStatement::no_content(query::EmailConfigSet{.wanted = wanted.take(), .secret = secret});
+}
+
+Task<Response> test_email(Call& call) {
+  Fields fields = call.input.body();
+  std::string to = fields.required_text("to", {.least = 1, .most = 254, .trims = true});
+  if (!to.empty() && !is_mail_address(to)) {
+    fields.fault("to", "bad_format", "must be a mail address");
+  }
+  fields.check();
+  BoundStatement asked = query::EmailConfigShow{};
+  Result stored = co_await call.database.query(std::move(asked));
+  MailSettings mail = mail_settings(call.input.configured, stored, call.input.secret_box);
+  if (!mail.is_configured()) {
+    Error error(ErrorCode::email_not_configured, "PUT /v1/admin/email/config first.");
+    error.retry_after_s = not_configured_retry_s;
+    throw error;
+  }
+  std::string id = make_id();
+  MailText text = mail_text("test", "en", {}).value();
+  MailOutcome outcome = co_await send_mail(call.loop, call.http, std::move(mail), id, to,
+                                           std::move(text), test_limits);
+  std::optional<std::string> fault;
+  if (!outcome.is_sent) fault = outcome.words;
+  BoundStatement audit = query::EmailTestAudit{.recipient = to, .error = fault};
+  co_await call.database.query(std::move(audit));
+  if (fault) {
+    log_warning("test_mail_failed", {{"trace_id", call.input.client.trace_id}, {"cause", *fault}});
+    throw Error(ErrorCode::email_delivery_failed, *fault);
+  }
+  co_return Response::no_content();
+}
+
+}  // namespace hostler

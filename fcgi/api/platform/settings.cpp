@@ -1,0 +1,121 @@
+// Live settings, for platform administrators. Statements: sql/queries/settings.sql. Start settings
+// (file and environment only) do not exist here.
+#include "lib/config/settings.h"
+
+#include <algorithm>
+#include <array>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "fcgi/identity/sealed_secret.h"
+#include "lib/config/live_settings.h"
+#include "lib/json.h"
+#include "queries/settings.h"
+
+namespace hostler {
+namespace {
+
+// The table's rows by name.
+constexpr std::array<size_t, setting_count> by_name = [] {
+  std::array<size_t, setting_count> indexes{};
+  for (size_t i = 0; i < setting_count; ++i) indexes[i] = i;
+  std::sort(indexes.begin(), indexes.end(),
+            [](size_t a, size_t b) { return setting_rows[a].name < setting_rows[b].name; });
+  return indexes;
+}();
+
+bool is_live(size_t index) { return setting_rows[index].kind == SettingKind::live; }
+
+size_t live_setting(const Input& input) {
+  size_t index = find_setting(input.path_value("key"));
+  if (index == setting_count || !is_live(index)) {
+    throw Error(ErrorCode::settings_not_found, "GET /v1/admin/settings lists those there are.");
+  }
+  return index;
+}
+
+std::string_view source_name(SettingSource source) {
+  switch (source) {
+    case SettingSource::fallback:
+      return "default";
+    case SettingSource::file:
+    case SettingSource::environment:
+      return "env";
+    case SettingSource::database:
+      return "db";
+  }
+  return "";
+}
+
+void write_setting(JsonWriter& json, size_t index, const Settings& settings) {
+  const SettingRow& row = setting_rows[index];
+  json.begin_object().member("key", row.name);
+  json.member_raw("value", row.is_secret ? "null" : setting_json(settings.value(index)));
+  json.member("source", source_name(settings.source(index))).member("secret", row.is_secret);
+  json.end_object();
+}
+
+// The member "value", or an empty one after a fault.
+SettingValue read_value(const SettingRow& row, Fields& fields) {
+  const Json* value = fields.any("value");
+  if (value == nullptr) {
+    fields.fault("value", "required", "is required");
+    return {};
+  }
+  SettingReading reading = read_setting(row, *value);
+  if (const SettingFault* fault = std::get_if<SettingFault>(&reading)) {
+    fields.fault("value", fault->code, fault->message);
+    return {};
+  }
+  return std::get<SettingValue>(std::move(reading));
+}
+
+// What is stored of the setting: its value, or of a secret one the value sealed for it alone.
+query::SettingSet setting_stored(const Input& input, const SettingRow& row,
+                                 const SettingValue& value) {
+  if (!row.is_secret) {
+    return {.key = row.name, .value = setting_json(value), .secret = std::nullopt};
+  }
+  NewSecret secret =
+      seal_secret(input.secret_box, "", setting_secret_kind(row), std::get<std::string>(value));
+  return {.key = row.name, .value = std::nullopt, .secret = secret.json};
+}
+
+}  // namespace
+
+OneStatement list_settings(const Input& input) {
+  // Not this worker's snapshot: whoever just changed a setting sees it.
+  return {query::SettingsAll{}, [&input](const Result& stored) {
+            Settings settings = settings_with_stored(input.configured, stored, &input.secret_box);
+            JsonWriter json;
+            json.begin_array();
+            for (size_t index : by_name) {
+              if (is_live(index)) write_setting(json, index, settings);
+            }
+            json.end_array();
+            return Response::json_text(200, json.take());
+          }};
+}
+
+OneStatement set_setting(const Input& input) {
+  size_t index = live_setting(input);
+  const SettingRow& row = setting_rows[index];
+  Fields fields = input.body();
+  SettingValue value = read_value(row, fields);
+  fields.check();
+
+  query::SettingSet storing = setting_stored(input, row, value);
+  Settings settings;
+  settings.set(index, std::move(value), SettingSource::database);
+  JsonWriter json;
+  write_setting(json, index, settings);
+  return {std::move(storing),
+          [answer = json.take()](const Result&) { return Response::json_text(200, answer); }};
+}
+
+OneStatement unset_setting(const Input& input) {
+  size_t index = live_setting(input);
+  return OneStatement::no_content(query::SettingUnset{.key = setting_rows[index].name});
+}
+
+}  // namespace hostler

@@ -1,0 +1,76 @@
+// See fcgi/api/runs/confirmation.h.
+#include "fcgi/api/runs/confirmation.h"
+
+#include <algorithm>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+
+namespace hostler {
+namespace {
+
+// A fault may quote a member's name, which is as long as the client likes.
+constexpr size_t fault_bytes_max = 200;
+
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  size_t begin = text.find_first_not_of(blanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+bool is_word(std::string_view text, std::string_view word) {
+  auto is_same = [](char c, char small) {
+    return c == small || (c >= 'A' && c <= 'Z' && c - 'A' + 'a' == small);
+  };
+  return std::equal(text.begin(), text.end(), word.begin(), word.end(), is_same);
+}
+
+bool is_decision(std::string_view text) { return text == "approve" || text == "deny"; }
+
+Confirmation none(std::string_view fault) {
+  Confirmation confirmation;
+  confirmation.fault = utf8_prefix(fault, fault_bytes_max);
+  return confirmation;
+}
+
+Confirmation read_object(const Json& object) {
+  const Json* decision = object.find("decision");
+  const Json* arguments = object.find("arguments");
+  const Json* reason = object.find("reason");
+  if (decision == nullptr || !decision->is_text() || !is_decision(*decision->as_text())) {
+    return none("\"decision\" must be \"approve\" or \"deny\"");
+  }
+  if (arguments != nullptr && !arguments->is_object())
+    return none("\"arguments\" must be an object");
+  if (reason != nullptr && !reason->is_text()) return none("\"reason\" must be a text");
+  Confirmation confirmation;
+  confirmation.decision = *decision->as_text();
+  if (arguments != nullptr && *confirmation.decision == "approve") {
+    confirmation.arguments = arguments->dump();
+  }
+  if (reason != nullptr) confirmation.reason = *reason->as_text();
+  return confirmation;
+}
+
+}  // namespace
+
+Confirmation read_confirmation(std::string_view content) {
+  std::string_view text = without_blanks(content);
+  for (std::string_view word : {"approve", "deny"}) {
+    if (!is_word(text, word)) continue;
+    Confirmation confirmation;
+    confirmation.decision = std::string(word);
+    return confirmation;
+  }
+  if (!text.starts_with('{')) return none("this is neither approve nor deny");
+  std::variant<Json, JsonFault> parsed = parse_json(content);
+  if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
+    return none(fmt::format("at byte {} of the JSON {}", fault->offset, fault->message));
+  }
+  return read_object(std::get<Json>(parsed));
+}
+
+}  // namespace hostler

@@ -1,0 +1,24 @@
+// What a human answered to a confirmation: the content of POST /v1/runs/{run_id}/input, read as a
+// decision. The only reader of it: run_input() in the database stores what was read here, and the
+// daemon calls what a stored decision approves. Called by fcgi/api/runs/runs.cpp before it is known
+// whether the run asks for a confirmation; never guesses.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hostler {
+
+struct Confirmation {
+  std::optional<std::string> decision;   // approve or deny; nothing: the content is neither
+  std::optional<std::string> arguments;  // of an approval: a JSON object, instead of the model's
+  std::optional<std::string> reason;
+  std::string fault;  // without a decision: why, for the client
+};
+
+// approve or deny in any case, with blanks around; or {"decision": "approve" or "deny",
+// "arguments"?: {…}, "reason"?: "…"}, as strict as a body (lib/json.h). Other members say nothing.
+Confirmation read_confirmation(std::string_view content);
+
+}  // namespace hostler

@@ -1,0 +1,36 @@
+// Messages of a thread. Statements: sql/queries/threads.sql.
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "queries/threads.h"
+
+namespace hostler {
+namespace {
+
+constexpr TextBounds content_bounds{.least = 1, .bytes_most = 64 << 10, .takes_control = true};
+
+}  // namespace
+
+OneStatement create_message(const Input& input) {
+  Fields fields = input.body();
+  std::string content = fields.required_text("content", content_bounds);
+  fields.check();
+  return OneStatement::row(query::MessageCreate{.thread_id = input.path_value("thread_id"),
+                                                .content = std::move(content)},
+                           201);
+}
+
+OneStatement list_messages(const Input& input) {
+  QueryFields fields = input.query();
+  Page page = Input::page_of(fields);
+  std::optional<std::string> after = fields.id("after");
+  fields.check();
+  bool goes_forward = after && !page.before;
+  return OneStatement::page(input,
+                            query::MessagePage{.thread_id = input.path_value("thread_id"),
+                                               .limit = page.limit,
+                                               .before = page.before,
+                                               .after = after},
+                            goes_forward ? "after" : "before");
+}
+
+}  // namespace hostler

@@ -1,0 +1,126 @@
+// Runs: made here, executed by the daemon, which hears of them by a bell. Statements:
+// sql/queries/runs.sql.
+#include <optional>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/api/runs/confirmation.h"
+#include "fcgi/http/input.h"
+#include "fcgi/http/persona_id.h"
+#include "queries/runs.h"
+
+namespace hostler {
+namespace {
+
+struct NewRun {
+  std::optional<std::string> route_id;
+  std::optional<std::string> persona_id;
+  std::string strategy;
+};
+
+NewRun read_new_run(const Input& input) {
+  Fields fields = input.optional_body();
+  NewRun wanted;
+  wanted.route_id = fields.optional_id("route_id");
+  wanted.persona_id =
+      fields.optional_text("persona_id", {.most = persona_key_most + 1 + persona_version_most});
+  if (wanted.persona_id == "") wanted.persona_id.reset();  // the default (contract section 4)
+  if (wanted.persona_id && !is_persona_id(*wanted.persona_id)) {
+    fields.fault("persona_id", "bad_format", "must be persona_key or persona_key@version");
+  }
+  wanted.strategy = fields.optional_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
+                        .value_or("reject");
+  fields.check();
+  return wanted;
+}
+
+}  // namespace
+
+std::optional<BoundStatement> runs_that_stopped(const Result& result) {
+  if (result.front().is_null("stopped")) return std::nullopt;
+  return query::RunControlBell{.run_ids = param::Uuids::as_written(result.front().text("stopped"))};
+}
+
+OneStatement create_run(const Input& input) {
+  NewRun wanted = read_new_run(input);
+  return OneStatement::row(
+             query::RunCreate{
+                 .thread_id = input.path_value("thread_id"),
+                 .route_id = wanted.route_id,
+                 .persona_id = wanted.persona_id,
+                 .strategy = wanted.strategy,
+                 .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
+                 .limit_queued_runs = input.settings.integer("limit.queued_runs"),
+                 .credit_run_hold = input.settings.integer("credit.run_hold")},
+             201)
+      .notify(query::RunBell{})
+      .notify_of(runs_that_stopped);
+}
+
+OneStatement retry_run(const Input& input) {
+  return OneStatement::row(
+             query::RunRetry{
+                 .thread_id = input.path_value("thread_id"),
+                 .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
+                 .limit_queued_runs = input.settings.integer("limit.queued_runs"),
+                 .credit_run_hold = input.settings.integer("credit.run_hold")},
+             201)
+      .notify(query::RunBell{});
+}
+
+OneStatement list_thread_runs(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::ThreadRunPage{.thread_id = input.path_value("thread_id"),
+                                                        .limit = page.limit,
+                                                        .before = page.before});
+}
+
+OneStatement list_runs(const Input& input) {
+  QueryFields fields = input.query();
+  std::optional<std::string> status =
+      fields.choice("status", {"running", "waiting_for_input", "completed", "failed", "cancelled"});
+  Page page = Input::page_of(fields);
+  fields.check();
+  return OneStatement::page(
+      input, query::RunPage{.status = status, .limit = page.limit, .before = page.before});
+}
+
+OneStatement show_run(const Input& input) {
+  return OneStatement::row(query::RunShow{.run_id = input.path_value("run_id")});
+}
+
+OneStatement show_run_to_admin(const Input& input) {
+  return OneStatement::row(query::RunAdminShow{.run_id = input.path_value("run_id")});
+}
+
+// A run that nobody owned is over now, and the next of its thread may begin; an owner is told.
+OneStatement cancel_run(const Input& input) {
+  std::string run_id(input.path_value("run_id"));
+  return OneStatement::ok(query::RunCancel{.run_id = run_id})
+      .notify(query::RunBell{})
+      .notify(query::RunControlBell{.run_ids = std::vector{run_id}});
+}
+
+// Whether a question or a confirmation is asked for is known behind the run's lock.
+OneStatement answer_run(const Input& input) {
+  Fields fields = input.body();
+  std::string content =
+      fields.required_text("content", {.bytes_most = 32 << 10, .takes_control = true});
+  if (content.find_first_not_of(" \t\r\n") == std::string::npos) {
+    fields.fault("content", "required", "must not be blank");
+  }
+  fields.check();
+  std::string run_id(input.path_value("run_id"));
+  Confirmation confirmation = read_confirmation(content);
+  return OneStatement::ok(
+             query::RunInput{.run_id = run_id,
+                             .content = content,
+                             .limit_input_bytes = input.settings.integer("limit.input_bytes"),
+                             .decision = confirmation.decision,
+                             .arguments = confirmation.arguments,
+                             .reason = confirmation.reason,
+                             .fault = confirmation.fault})
+      .notify(query::RunBell{})
+      .notify(query::RunControlBell{.run_ids = std::vector{run_id}});
+}
+
+}  // namespace hostler

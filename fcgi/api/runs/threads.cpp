@@ -1,0 +1,48 @@
+// Threads: the caller's conversations. Statements: sql/queries/threads.sql.
+#include "queries/threads.h"
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "queries/runs.h"
+
+namespace hostler {
+
+OneStatement create_thread(const Input& input) {
+  Fields fields = input.optional_body();
+  std::optional<std::string> title = fields.optional_text("title", {.most = 200});
+  bool is_private = fields.optional_boolean("is_private").value_or(false);
+  fields.check();
+  return OneStatement::row(query::ThreadCreate{.title = title, .is_private = is_private}, 201);
+}
+
+OneStatement list_threads(const Input& input) {
+  Page page = input.page();
+  return OneStatement::page(input, query::ThreadPage{.limit = page.limit, .before = page.before});
+}
+
+OneStatement search_threads(const Input& input) {
+  QueryFields fields = input.query();
+  std::string wanted = fields.required_text("q", {.least = 1, .most = 200});
+  Page page = Input::page_of(fields);
+  fields.check();
+  return OneStatement::page(
+      input, query::ThreadSearch{.q = wanted, .limit = page.limit, .before = page.before});
+}
+
+OneStatement show_thread(const Input& input) {
+  return OneStatement::row(query::ThreadShow{.thread_id = input.path_value("thread_id")});
+}
+
+OneStatement update_thread(const Input& input) {
+  Fields fields = input.body();
+  Nullable<std::string> title = fields.nullable_text("title", {.most = 200});
+  fields.check_patch();
+  return OneStatement::row(
+      query::ThreadUpdate{.thread_id = input.path_value("thread_id"), .title = title.value});
+}
+
+OneStatement delete_thread(const Input& input) {
+  return OneStatement::no_content(query::ThreadDelete{.thread_id = input.path_value("thread_id")})
+      .notify_of(runs_that_stopped);
+}
+
+}  // namespace hostler

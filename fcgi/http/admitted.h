@@ -1,0 +1,18 @@
+// A request that may ask the database: its row is found, its client is known, its credential has a
+// good form, and there is room for it. Made by fcgi/dispatch.cpp.
+#pragma once
+
+#include "fcgi/http/client.h"
+#include "fcgi/http/route.h"
+#include "lib/account/caller.h"
+
+namespace hostler {
+
+// What it refers to outlives it.
+struct Admitted {
+  const Routed& routed;
+  const Client& client;
+  Credential credential;  // of an open route: none
+};
+
+}  // namespace hostler

@@ -1,0 +1,95 @@
+// The pool's table of metrics; see fcgi/http/api_metrics.h.
+#include "fcgi/http/api_metrics.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include <fmt/format.h>
+
+#include "fcgi/http/route.h"
+#include "schema_version.h"
+
+namespace hostler {
+namespace {
+
+constexpr int status_classes = 5;
+
+std::string route_label(const Route* route) {
+  if (route == nullptr) return "route=\"none\"";
+  return fmt::format("route=\"{} {}\"", method_name(route->method), route->path);
+}
+
+std::vector<std::string> by_route() {
+  std::vector<std::string> series;
+  for (const Route& route : all_routes()) series.push_back(route_label(&route));
+  series.push_back(route_label(nullptr));
+  return series;
+}
+
+std::vector<std::string> by_route_and_status() {
+  std::vector<std::string> series;
+  for (const std::string& route : by_route()) {
+    for (int status = 1; status <= status_classes; ++status) {
+      series.push_back(fmt::format("{},status=\"{}xx\"", route, status));
+    }
+  }
+  return series;
+}
+
+}  // namespace
+
+std::vector<MetricRow> api_metric_rows() {
+  using enum MetricType;
+  std::vector<MetricRow> rows{
+      {counter, "hostler_api_requests_total", "Requests answered.", by_route_and_status()},
+      {histogram, "hostler_api_request_seconds", "Time from a request's arrival to its answer.",
+       by_route()},
+      {gauge, "hostler_api_requests_in_flight", "Requests that are being answered.", {""}},
+      {counter,
+       "hostler_api_database_batches_total",
+       "Batches sent to Postgres.",
+       {"connection=\"pipelined\"", "connection=\"dedicated\""}},
+      {counter,
+       "hostler_api_database_sessions_total",
+       "Connections to Postgres that came up.",
+       {""}},
+      {gauge, "hostler_api_passwords_waiting", "Password hashes that wait for their turn.", {""}},
+      {counter,
+       "hostler_api_background_dropped_total",
+       "What was not written beside the answers, because too much of it waited, or too long.",
+       {"what=\"denial\"", "what=\"notification\"", "what=\"last_used\"", "what=\"rate_limit\""}},
+      {counter,
+       "hostler_api_peers_refused_total",
+       "Connections to api.listen_tcp from addresses that are not among api.tcp_peers.",
+       {""}},
+      {gauge, "hostler_api_loop_lag_seconds", "How late the loops were at their last beat.", {""}},
+      {gauge, "hostler_api_workers", "Worker processes that serve.", {""}},
+      {gauge, "hostler_api_requests_max", "Requests that all workers may answer at once.", {""}},
+      {gauge, "hostler_api_database_connections", "Dedicated connections in use.", {""}},
+      {gauge, "hostler_api_database_connections_max", "Dedicated connections there may be.", {""}},
+      {gauge,
+       "hostler_api_database_waiting",
+       "Requests that wait for a dedicated connection.",
+       {""}},
+      {gauge,
+       "hostler_api_info",
+       "1 for each worker, with the version of program and schema.",
+       {fmt::format("version=\"{}\",schema_version=\"{}\"", HOSTLER_VERSION,
+                    schema_version_expected)}},
+  };
+  assert(rows.size() == metric_count);
+  return rows;
+}
+
+size_t route_series(const Route* route) {
+  std::span<const Route> routes = all_routes();
+  if (route == nullptr) return routes.size();
+  return static_cast<size_t>(route - routes.data());
+}
+
+size_t request_series(const Route* route, int status) {
+  int status_class = std::clamp(status / 100, 1, status_classes);
+  return route_series(route) * status_classes + static_cast<size_t>(status_class - 1);
+}
+
+}  // namespace hostler

@@ -1,0 +1,26 @@
+// See fcgi/http/client.h.
+#include "fcgi/http/client.h"
+
+#include <utility>
+
+namespace hostler {
+
+Client client_of(const Gateway& gateway, const Request& request) {
+  RequestOrigin origin;
+  origin.address = {request.peer_address, request.forwarded_for, request.connecting_ip};
+  origin.traceparent = request.traceparent;
+  origin.user_agent = request.user_agent;
+  origin.authorization = request.authorization;
+  ClientFacts facts = gateway.facts_of(origin);
+  Client client;
+  client.ip = std::move(facts.client_ip);
+  client.trace_id = request.trace_id;
+  if (facts.trace_id) client.trace_id = std::move(*facts.trace_id);
+  client.user_agent = request.user_agent;
+  client.risk_score = facts.risk_score;
+  client.is_risky = facts.is_risky;
+  client.needs_proof = facts.needs_proof;
+  return client;
+}
+
+}  // namespace hostler

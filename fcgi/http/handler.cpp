@@ -1,0 +1,86 @@
+// See fcgi/http/handler.h.
+#include "fcgi/http/handler.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "fcgi/http/route.h"
+
+namespace hostler {
+
+const Request& Input::request() const { return routed.request; }
+
+std::string_view Input::path_value(std::string_view name) const {
+  for (const auto& [known, value] : routed.path_values) {
+    if (known == name) return value;
+  }
+  throw Error(ErrorCode::internal_error, {}, fmt::format("the route has no {{{}}}", name));
+}
+
+Fields Input::body() const { return Fields::of_body(request()); }
+
+Fields Input::optional_body() const { return Fields::of_optional_body(request()); }
+
+QueryFields Input::query() const { return QueryFields(routed.target); }
+
+Page Input::page_of(QueryFields& fields, std::string_view cursor_name) {
+  Page page;
+  page.limit = fields.limit();
+  page.before = fields.id(cursor_name);
+  return page;
+}
+
+Page Input::page(std::string_view cursor_name) const {
+  QueryFields fields = query();
+  Page page = page_of(fields, cursor_name);
+  fields.check();
+  return page;
+}
+
+bool Input::is_org_scope() const { return hostler::is_org_scope(routed.target); }
+
+OneStatement OneStatement::row(BoundStatement query, int status) {
+  return {std::move(query),
+          [status](Result result) { return Response::json_row(status, std::move(result)); }};
+}
+
+OneStatement OneStatement::new_or_changed(BoundStatement query) {
+  return {std::move(query), [](Result result) {
+            int status = result.front().boolean("is_new") ? 201 : 200;
+            return Response::json_row(status, std::move(result));
+          }};
+}
+
+OneStatement OneStatement::ok(BoundStatement query) {
+  return {std::move(query), [](const Result&) { return Response::ok(); }};
+}
+
+OneStatement OneStatement::no_content(BoundStatement query) {
+  return {std::move(query), [](const Result&) { return Response::no_content(); }};
+}
+
+OneStatement OneStatement::page(const Input& input, BoundStatement query,
+                                std::string_view cursor_name) {
+  std::string_view uri = input.request().uri;
+  return {std::move(query), [uri, cursor_name](Result result) {
+            return page_response(uri, std::move(result), cursor_name);
+          }};
+}
+
+OneStatement OneStatement::notify(BoundStatement notification) && {
+  notifications_.add(std::move(notification));
+  return std::move(*this);
+}
+
+OneStatement OneStatement::notify_of(Notice notice) && {
+  notice_ = std::move(notice);
+  return std::move(*this);
+}
+
+std::optional<BoundStatement> OneStatement::notification_of(const Result& result) const {
+  if (!notice_) return std::nullopt;
+  return notice_(result);
+}
+
+}  // namespace hostler

@@ -1,0 +1,134 @@
+// What a handler of the API is: a function that reads its input and says the one statement that
+// does the work, or, where one does not, a coroutine of several steps. fcgi/dispatch.cpp sends the
+// statement behind the one that authenticates, in the same round trip, and makes the answer of its
+// rows; steps begin when their caller is known. Handlers are defined in
+// fcgi/api/<room>/<topic>.cpp, declared in fcgi/api/handlers.h and named in fcgi/route_table.h.
+//
+//   OneStatement show_run(const Input& input) {
+//     return OneStatement::row(query::RunShow{.run_id = input.path_value("run_id")});
+//   }
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "fcgi/http/client.h"
+#include "fcgi/http/input.h"
+#include "fcgi/http/response.h"
+#include "fcgi/password/password_gate.h"
+#include "lib/account/caller.h"
+#include "lib/config/secret_box.h"
+#include "lib/config/settings.h"
+#include "lib/http/client.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/postgres/database.h"
+
+namespace hostler {
+
+class CallerDatabase;
+struct Routed;
+
+// What a page of a list is asked for by.
+struct Page {
+  int64_t limit = 50;
+  std::optional<std::string> before;  // the id of the last item that the client has
+};
+
+// All that a handler reads; not who calls. Outlives the handler.
+struct Input {
+  const Routed& routed;
+  const Client& client;
+  const Settings& settings;    // in force; the same for the whole request
+  const Settings& configured;  // by file and environment, without the stored ones
+  const SecretBox& secret_box;
+
+  const Request& request() const;
+  // The path's value of that name in the route, such as "run_id". Those ending in _id are UUIDs.
+  std::string_view path_value(std::string_view name) const;
+  // The body as an object. Throws 415, or 400 for an empty body or bad JSON.
+  Fields body() const;
+  Fields optional_body() const;  // an empty body reads as an empty object
+  QueryFields query() const;
+  // limit and cursor of a list that takes nothing else; throws the 422 of theirs.
+  Page page(std::string_view cursor_name = "before") const;
+  // The same of a list that takes more; the faults go to those of the rest.
+  static Page page_of(QueryFields& fields, std::string_view cursor_name = "before");
+  // ?scope=platform|org of a route whose access depends on it; else 422. The default is platform.
+  bool is_org_scope() const;
+};
+
+// The work of a request as one statement, and how the answer is made of what it tells.
+class OneStatement {
+ public:
+  using Render = std::function<Response(Result)>;
+  using Notice = std::function<std::optional<BoundStatement>(const Result&)>;
+
+  OneStatement(BoundStatement query, Render render)
+      : query_(std::move(query)), render_(std::move(render)) {}
+  // The JSON that the statement makes: the first column of its first row.
+  static OneStatement row(BoundStatement query, int status = 200);
+  // 200 {"ok":true}
+  static OneStatement ok(BoundStatement query);
+  static OneStatement no_content(BoundStatement query);
+  // As row: 201 when its column is_new says so, else 200.
+  static OneStatement new_or_changed(BoundStatement query);
+  // As page_of() makes it in SQL; Link repeats the request's query with the cursor moved.
+  static OneStatement page(const Input& input, BoundStatement query,
+                           std::string_view cursor_name = "before");
+
+  // Wakes daemons: right behind the commit, not waited for; a lost one is made good by their polls.
+  OneStatement notify(BoundStatement notification) &&;
+  // The same when what the statement told names something to notify about.
+  OneStatement notify_of(Notice notice) &&;
+
+  const BoundStatement& query() const { return query_; }
+  BoundStatement take_query() { return std::move(query_); }
+  Batch take_notifications() { return std::move(notifications_); }
+  std::optional<BoundStatement> notification_of(const Result& result) const;
+  Response render(Result result) const { return render_(std::move(result)); }
+
+ private:
+  BoundStatement query_;
+  Render render_;
+  Batch notifications_;
+  Notice notice_;
+};
+
+// What steps work with, whoever calls.
+struct OpenCall {
+  const Input& input;
+  CallerDatabase& database;  // acts as nobody, or as the caller
+  Loop& loop;
+  HttpClient& http;  // to what the operator named: never guarded
+  PasswordGate& passwords;
+};
+
+// Steps of a caller who is known.
+struct Call : OpenCall {
+  const Caller& caller;
+};
+
+// One of the three. The kind stands beside it because g++ 12 with sanitizers takes no comparison of
+// an address with null for a constant.
+struct Handler {
+  using Reader = OneStatement (*)(const Input&);
+  using Steps = Task<Response> (*)(Call&);
+  using OpenSteps = Task<Response> (*)(OpenCall&);
+  enum class Kind : uint8_t { reader, steps, open_steps };
+
+  constexpr Handler(Reader given) : kind(Kind::reader), reader(given) {}  // NOLINT: in the table
+  constexpr Handler(Steps given) : kind(Kind::steps), steps(given) {}     // NOLINT
+  constexpr Handler(OpenSteps given) : kind(Kind::open_steps), open_steps(given) {}  // NOLINT
+
+  Kind kind;
+  Reader reader = nullptr;
+  Steps steps = nullptr;
+  OpenSteps open_steps = nullptr;
+};
+
+}  // namespace hostler

@@ -1,0 +1,339 @@
+// Bodies read; see fcgi/http/input.h.
+#include "fcgi/http/input.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fcgi/http/input_value.h"
+
+namespace hostler {
+namespace {
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    char lower = x >= 'A' && x <= 'Z' ? static_cast<char>(x + 32) : x;
+    return lower == y;
+  });
+}
+
+// The media type without its parameters.
+bool is_json_type(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
+  while (type.starts_with(' ') || type.starts_with('\t')) type.remove_prefix(1);
+  return equal_ignoring_case(type, "application/json");
+}
+
+Error bad_json(std::string detail, size_t offset) {
+  Error error(ErrorCode::http_bad_json, std::move(detail));
+  error.members.emplace_back("offset", std::to_string(offset));
+  return error;
+}
+
+Json parsed_object(const Request& request) {
+  if (!is_json_type(request.content_type)) {
+    throw Error(ErrorCode::http_unsupported_media_type, "send Content-Type: application/json");
+  }
+  std::variant<Json, JsonFault> parsed = parse_json(request.body);
+  if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
+    throw bad_json(fmt::format("{} at byte {}", fault->message, fault->offset), fault->offset);
+  }
+  Json json = std::move(std::get<Json>(parsed));
+  if (!json.is_object()) throw bad_json("The body must be a JSON object, at byte 0", 0);
+  return json;
+}
+
+const char* kind_name(Json::Kind kind) {
+  switch (kind) {
+    case Json::Kind::boolean:
+      return "must be true or false";
+    case Json::Kind::integer:
+      return "must be an integer";
+    case Json::Kind::number:
+      return "must be a number";
+    case Json::Kind::text:
+      return "must be a string";
+    case Json::Kind::array:
+      return "must be an array";
+    default:
+      return "must be an object";
+  }
+}
+
+void wrong_kind(Json::Kind wanted, const std::string& field, Faults& faults) {
+  faults.add(field, "wrong_type", kind_name(wanted));
+}
+
+// Readers of one value that is there: nothing after a fault.
+struct TextReader {
+  TextBounds bounds;
+  std::optional<std::string> operator()(const Json& json, const std::string& field,
+                                        Faults& faults) const {
+    if (json.as_text() == nullptr) {
+      wrong_kind(Json::Kind::text, field, faults);
+      return std::nullopt;
+    }
+    return input_value::text(*json.as_text(), bounds, field, faults);
+  }
+};
+
+struct IntegerReader {
+  Bounds bounds;
+  std::optional<int64_t> operator()(const Json& json, const std::string& field,
+                                    Faults& faults) const {
+    if (json.as_integer() == nullptr) {
+      wrong_kind(Json::Kind::integer, field, faults);
+      return std::nullopt;
+    }
+    return input_value::integer(*json.as_integer(), bounds, field, faults);
+  }
+};
+
+struct NumberReader {
+  NumberBounds bounds;
+  std::optional<double> operator()(const Json& json, const std::string& field,
+                                   Faults& faults) const {
+    std::optional<double> number = json.as_number();
+    if (!number) {
+      wrong_kind(Json::Kind::number, field, faults);
+      return std::nullopt;
+    }
+    return input_value::number(*number, bounds, field, faults);
+  }
+};
+
+struct BooleanReader {
+  std::optional<bool> operator()(const Json& json, const std::string& field, Faults& faults) const {
+    if (json.as_boolean() == nullptr) {
+      wrong_kind(Json::Kind::boolean, field, faults);
+      return std::nullopt;
+    }
+    return *json.as_boolean();
+  }
+};
+
+// A text in one of the special forms.
+template <class Check>
+struct FormReader {
+  Check check;
+  std::optional<std::string> operator()(const Json& json, const std::string& field,
+                                        Faults& faults) const {
+    if (json.as_text() == nullptr) {
+      wrong_kind(Json::Kind::text, field, faults);
+      return std::nullopt;
+    }
+    return check(*json.as_text(), field, faults);
+  }
+};
+template <class Check>
+FormReader(Check) -> FormReader<Check>;
+
+struct TextsReader {
+  size_t count_most;
+  TextBounds bounds;
+  std::optional<std::vector<std::string>> operator()(const Json& json, const std::string& field,
+                                                     Faults& faults) const {
+    const Json::Array* items = json.as_array();
+    if (items == nullptr) {
+      wrong_kind(Json::Kind::array, field, faults);
+      return std::nullopt;
+    }
+    if (items->size() > count_most) {
+      faults.add(field, "too_long", fmt::format("must have at most {} items", count_most));
+      return std::nullopt;
+    }
+    std::vector<std::string> texts;
+    TextReader read{bounds};
+    for (size_t i = 0; i < items->size(); ++i) {
+      std::optional<std::string> text = read((*items)[i], fmt::format("{}.{}", field, i), faults);
+      texts.push_back(std::move(text).value_or(""));
+    }
+    return texts;
+  }
+};
+
+auto choice_reader(Choices choices) {
+  return FormReader{[choices](std::string_view text, const std::string& field, Faults& faults) {
+    return input_value::choice(text, choices, field, faults);
+  }};
+}
+
+}  // namespace
+
+Fields::Fields(const Json& object, std::string path, std::shared_ptr<Faults> faults)
+    : object_(&object), path_(std::move(path)), faults_(std::move(faults)) {}
+
+Fields Fields::of_body(const Request& request) {
+  if (request.body.empty()) throw bad_json("The body is empty; send a JSON object.", 0);
+  std::shared_ptr<const Json> body = std::make_shared<const Json>(parsed_object(request));
+  Fields fields(*body, "", std::make_shared<Faults>());
+  fields.owner_ = std::move(body);
+  return fields;
+}
+
+Fields Fields::of_optional_body(const Request& request) {
+  if (!request.body.empty()) return of_body(request);
+  std::shared_ptr<const Json> body = std::make_shared<const Json>(Json::Object{});
+  Fields fields(*body, "", std::make_shared<Faults>());
+  fields.owner_ = std::move(body);
+  return fields;
+}
+
+std::string Fields::field_name(std::string_view name) const {
+  return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
+}
+
+const Json* Fields::find(std::string_view name) {
+  names_read_.emplace_back(name);
+  const Json* json = object_->find(name);
+  if (json != nullptr) found_any_ = true;
+  return json;
+}
+
+const Json* Fields::any(std::string_view name) { return find(name); }
+
+const Json* Fields::required(std::string_view name) {
+  const Json* json = find(name);
+  if (json != nullptr && !json->is_null()) return json;
+  fault(name, "required", "is required");
+  return nullptr;
+}
+
+void Fields::fault(std::string_view name, std::string code, std::string message) {
+  faults_->add(field_name(name), std::move(code), std::move(message));
+}
+
+void Fields::check_patch() {
+  if (!found_any_) {
+    fault("", "required", fmt::format("send at least one of {}", fmt::join(names_read_, ", ")));
+  }
+  for (const std::string& name : nulls_) fault(name, "wrong_type", "must not be null");
+  faults_->check();
+}
+
+template <class T, class Reader>
+std::optional<T> Fields::optional_of(std::string_view name, Reader read) {
+  const Json* json = find(name);
+  if (json == nullptr) return std::nullopt;
+  if (!json->is_null()) return read(*json, field_name(name), *faults_);
+  nulls_.emplace_back(name);
+  return std::nullopt;
+}
+
+template <class T, class Reader>
+Nullable<T> Fields::nullable_of(std::string_view name, Reader read) {
+  Nullable<T> result;
+  const Json* json = find(name);
+  if (json == nullptr) return result;
+  result.is_given = true;
+  if (!json->is_null()) result.value = read(*json, field_name(name), *faults_);
+  return result;
+}
+
+std::string Fields::required_text(std::string_view name, TextBounds bounds) {
+  const Json* json = required(name);
+  if (json == nullptr) return {};
+  return TextReader{bounds}(*json, field_name(name), *faults_).value_or("");
+}
+std::optional<std::string> Fields::optional_text(std::string_view name, TextBounds bounds) {
+  return optional_of<std::string>(name, TextReader{bounds});
+}
+Nullable<std::string> Fields::nullable_text(std::string_view name, TextBounds bounds) {
+  return nullable_of<std::string>(name, TextReader{bounds});
+}
+
+int64_t Fields::required_integer(std::string_view name, Bounds bounds) {
+  const Json* json = required(name);
+  if (json == nullptr) return 0;
+  return IntegerReader{bounds}(*json, field_name(name), *faults_).value_or(0);
+}
+std::optional<int64_t> Fields::optional_integer(std::string_view name, Bounds bounds) {
+  return optional_of<int64_t>(name, IntegerReader{bounds});
+}
+Nullable<int64_t> Fields::nullable_integer(std::string_view name, Bounds bounds) {
+  return nullable_of<int64_t>(name, IntegerReader{bounds});
+}
+
+std::optional<double> Fields::optional_number(std::string_view name, NumberBounds bounds) {
+  return optional_of<double>(name, NumberReader{bounds});
+}
+Nullable<double> Fields::nullable_number(std::string_view name, NumberBounds bounds) {
+  return nullable_of<double>(name, NumberReader{bounds});
+}
+
+bool Fields::required_boolean(std::string_view name) {
+  const Json* json = required(name);
+  if (json == nullptr) return false;
+  return BooleanReader{}(*json, field_name(name), *faults_).value_or(false);
+}
+std::optional<bool> Fields::optional_boolean(std::string_view name) {
+  return optional_of<bool>(name, BooleanReader{});
+}
+
+std::string Fields::required_choice(std::string_view name, Choices choices) {
+  const Json* json = required(name);
+  if (json == nullptr) return {};
+  return choice_reader(choices)(*json, field_name(name), *faults_).value_or("");
+}
+std::optional<std::string> Fields::optional_choice(std::string_view name, Choices choices) {
+  return optional_of<std::string>(name, choice_reader(choices));
+}
+
+std::string Fields::required_id(std::string_view name) {
+  const Json* json = required(name);
+  if (json == nullptr) return {};
+  return FormReader{input_value::id}(*json, field_name(name), *faults_).value_or("");
+}
+std::optional<std::string> Fields::optional_id(std::string_view name) {
+  return optional_of<std::string>(name, FormReader{input_value::id});
+}
+
+std::string Fields::required_time(std::string_view name) {
+  const Json* json = required(name);
+  if (json == nullptr) return {};
+  return FormReader{input_value::time}(*json, field_name(name), *faults_).value_or("");
+}
+std::optional<std::string> Fields::optional_time(std::string_view name) {
+  return optional_of<std::string>(name, FormReader{input_value::time});
+}
+
+std::vector<std::string> Fields::required_texts(std::string_view name, size_t count_most,
+                                                TextBounds bounds) {
+  const Json* json = required(name);
+  if (json == nullptr) return {};
+  TextsReader read{count_most, bounds};
+  return read(*json, field_name(name), *faults_).value_or(std::vector<std::string>());
+}
+std::optional<std::vector<std::string>> Fields::optional_texts(std::string_view name,
+                                                               size_t count_most,
+                                                               TextBounds bounds) {
+  return optional_of<std::vector<std::string>>(name, TextsReader{count_most, bounds});
+}
+
+std::vector<Fields> Fields::optional_objects(std::string_view name, size_t count_most) {
+  std::vector<Fields> objects;
+  const Json* json = find(name);
+  if (json == nullptr || json->is_null()) return objects;
+  const Json::Array* items = json->as_array();
+  if (items == nullptr) {
+    wrong_kind(Json::Kind::array, field_name(name), *faults_);
+    return objects;
+  }
+  if (items->size() > count_most) {
+    fault(name, "too_long", fmt::format("must have at most {} items", count_most));
+    return objects;
+  }
+  for (size_t i = 0; i < items->size(); ++i) {
+    std::string path = fmt::format("{}.{}", field_name(name), i);
+    if ((*items)[i].is_object()) {
+      objects.emplace_back((*items)[i], std::move(path), faults_).owner_ = owner_;
+    } else {
+      wrong_kind(Json::Kind::object, path, *faults_);
+    }
+  }
+  return objects;
+}
+
+}  // namespace hostler

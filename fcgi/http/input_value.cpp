@@ -1,0 +1,116 @@
+// Single values checked; see fcgi/http/input_value.h.
+#include "fcgi/http/input_value.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/ids.h"
+#include "lib/time_text.h"
+
+namespace hostler {
+
+void Faults::add(std::string field, std::string code, std::string message) {
+  for (const FieldFault& known : list_) {
+    if (known.field == field) return;  // the first fault of a field says enough
+  }
+  list_.push_back({std::move(field), std::move(code), std::move(message)});
+}
+
+void Faults::check() {
+  if (!list_.empty()) throw Error::validation(std::move(list_));
+}
+
+namespace input_value {
+namespace {
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; });
+}
+
+std::string range_text(int64_t least, int64_t most) {
+  if (least == INT64_MIN && most == INT64_MAX) return "must fit into 64 bits";
+  if (most == INT64_MAX) return fmt::format("must be at least {}", least);
+  if (least == INT64_MIN) return fmt::format("must be at most {}", most);
+  return fmt::format("must be {} to {}", least, most);
+}
+
+}  // namespace
+
+size_t character_count(std::string_view utf8) {
+  return static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::optional<std::string> text(std::string_view value, const TextBounds& bounds,
+                                const std::string& field, Faults& faults) {
+  if (bounds.trims) value = trimmed(value);
+  size_t count = character_count(value);
+  if (count < bounds.least) {
+    bool is_empty = value.empty();
+    faults.add(field, is_empty ? "required" : "too_short",
+               is_empty ? "must not be empty"
+                        : fmt::format("must have at least {} characters", bounds.least));
+    return std::nullopt;
+  }
+  if (count > bounds.most) {
+    faults.add(field, "too_long", fmt::format("must have at most {} characters", bounds.most));
+    return std::nullopt;
+  }
+  if (value.size() > bounds.bytes_most) {
+    faults.add(field, "too_long", fmt::format("must have at most {} bytes", bounds.bytes_most));
+    return std::nullopt;
+  }
+  if (!bounds.takes_control && has_control(value)) {
+    faults.add(field, "bad_format", "must not hold control characters");
+    return std::nullopt;
+  }
+  return std::string(value);
+}
+
+std::optional<int64_t> integer(int64_t value, Bounds bounds, const std::string& field,
+                               Faults& faults) {
+  if (value >= bounds.least && value <= bounds.most) return value;
+  faults.add(field, "out_of_range", range_text(bounds.least, bounds.most));
+  return std::nullopt;
+}
+
+std::optional<double> number(double value, NumberBounds bounds, const std::string& field,
+                             Faults& faults) {
+  if (value >= bounds.least && value <= bounds.most) return value;
+  faults.add(field, "out_of_range", fmt::format("must be {} to {}", bounds.least, bounds.most));
+  return std::nullopt;
+}
+
+std::optional<std::string> choice(std::string_view value, Choices choices, const std::string& field,
+                                  Faults& faults) {
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return std::string(value);
+  faults.add(field, "unknown", fmt::format("must be one of {}", fmt::join(choices, ", ")));
+  return std::nullopt;
+}
+
+std::optional<std::string> id(std::string_view value, const std::string& field, Faults& faults) {
+  if (is_uuid(value)) return std::string(value);
+  faults.add(field, "bad_format", "must be an id: a UUID in lower case");
+  return std::nullopt;
+}
+
+std::optional<std::string> time(std::string_view value, const std::string& field, Faults& faults) {
+  if (parse_rfc3339(value)) return std::string(value);
+  faults.add(field, "bad_format", "must be an RFC 3339 time like 2026-11-20T15:04:05Z");
+  return std::nullopt;
+}
+
+}  // namespace input_value
+}  // namespace hostler

@@ -1,0 +1,125 @@
+// See fcgi/identity/authentication.h.
+#include "fcgi/identity/authentication.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "lib/client/request_context.h"
+#include "lib/ids.h"
+#include "queries/access.h"
+
+namespace hostler {
+namespace {
+
+// An organization in path or query brings its own IP rules.
+std::string_view org_with_rules(const Routed& routed) {
+  std::string_view named = routed.path_values.find("org_id");
+  const std::string* in_query = routed.target.query_value("org_id");
+  if (named.empty() && in_query != nullptr) named = *in_query;
+  return is_uuid(named) ? named : std::string_view();
+}
+
+// Whom the write may end, if anybody.
+std::string_view user_ended(const Routed& routed) {
+  if (!routed.route.access.may_end_caller) return {};
+  std::string_view user_id = routed.path_values.find("user_id");
+  return user_id.empty() ? "self" : user_id;
+}
+
+RequestContext context_of(const Admitted& request, Asks asks) {
+  const Routed& routed = request.routed;
+  const Access& access = routed.route.access;
+  RequestContext context;
+  context.trace_id = request.client.trace_id;
+  context.client_ip = request.client.ip;
+  context.user_agent = request.client.user_agent;
+  context.writes = asks == Asks::writing;
+  if (context.writes) context.ends = user_ended(routed);
+  context.needs_proof = request.client.needs_proof && !access.before_proof;
+  context.is_risky = request.client.is_risky;
+  context.org_named = org_with_rules(routed);
+  if (access.who == Access::Who::scope) {
+    const std::string* scope = routed.target.query_value("scope");
+    context.scope = scope == nullptr ? std::string_view("platform") : *scope;
+  }
+  return context;
+}
+
+// The permission that the database asks for; of a scoped route by the scope. With a scope that is
+// neither, anybody may hear that from the handler.
+const char* required_permission(const Routed& routed) {
+  const Access& access = routed.route.access;
+  switch (access.who) {
+    case Access::Who::open:
+    case Access::Who::user:
+      return nullptr;
+    case Access::Who::permission:
+      return access.permission;
+    case Access::Who::platform_admin:
+      return "platform_admin";
+    case Access::Who::scope:
+      break;
+  }
+  const std::string* scope = routed.target.query_value("scope");
+  if (scope == nullptr || *scope == "platform") return "platform_admin";
+  return *scope == "org" ? access.permission : nullptr;
+}
+
+BoundStatement authentication_with(const Admitted& request, std::string_view org_id,
+                                   const char* permission, bool takes_key,
+                                   const RequestContext& context) {
+  const Credential& credential = request.credential;
+  // What is no UUID is nobody's organization: dispatch tells so after this.
+  std::optional<std::string_view> org = std::nullopt;
+  if (is_uuid(org_id)) org = org_id;
+  std::optional<std::string_view> needed = std::nullopt;
+  if (permission != nullptr) needed = permission;
+  return query::Authenticate{.token_hash = credential.hash,
+                             .is_key = credential.kind == Credential::Kind::api_key,
+                             .org_id = org,
+                             .permission = needed,
+                             .takes_key = takes_key,
+                             .context = request_context_json(context)};
+}
+
+BoundStatement authentication_in_route(const Admitted& request, const RequestContext& context) {
+  return authentication_with(request, request.routed.org_named(),
+                             required_permission(request.routed),
+                             request.routed.route.access.takes_key, context);
+}
+
+}  // namespace
+
+BoundStatement authentication(const Admitted& request, Asks asks) {
+  return authentication_in_route(request, context_of(request, asks));
+}
+
+BoundStatement authentication_again(const Admitted& request, const Caller& caller, Asks asks,
+                                    std::string_view login_hmac) {
+  RequestContext context = context_of(request, asks);
+  context.caller = &caller;
+  context.login_hmac = login_hmac;
+  return authentication_in_route(request, context);
+}
+
+BoundStatement entry(const Admitted& request, const Caller* caller, std::string_view login_hmac) {
+  RequestContext context = context_of(request, Asks::reading);
+  context.caller = caller;
+  context.login_hmac = login_hmac;
+  std::string json = request_context_json(context);
+  if (caller == nullptr) {
+    return query::Enter{
+        .org_id = std::nullopt, .user_id = std::nullopt, .context = std::move(json)};
+  }
+  return query::Enter{
+      .org_id = caller->org_id, .user_id = caller->user_id, .context = std::move(json)};
+}
+
+BoundStatement identification(const Admitted& request) {
+  RequestContext context = context_of(request, Asks::reading);
+  context.is_retold = true;
+  return authentication_with(request, {}, nullptr, true, context);
+}
+
+}  // namespace hostler

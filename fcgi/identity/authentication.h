@@ -1,0 +1,36 @@
+// How every batch begins: with who acts, as data for sql: authenticate() and enter(). Used by
+// fcgi/dispatch.cpp, fcgi/identity/caller_database.cpp and fcgi/identity/idempotency.cpp; no
+// handler sees it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "fcgi/http/admitted.h"
+#include "lib/account/caller.h"
+#include "lib/postgres/database.h"
+
+namespace hostler {
+
+// What a batch asks of authenticate() besides who calls.
+enum class Asks : uint8_t {
+  reading,  // never waits, so that it may go on the pipelined connection
+  writing,  // holds the caller until its transaction ends: it waits while the caller is ended
+};
+
+// What the statements of the route ask, when nothing around them holds the caller.
+inline Asks asks_of(const Route& route) { return writes(route) ? Asks::writing : Asks::reading; }
+
+// Finds the caller, or raises the 401, 403 or 404 of it.
+BoundStatement authentication(const Admitted& request, Asks asks);
+// Further batches act as the caller that was found. Those that write authenticate anew: the caller
+// may have ended since. login_hmac: see CallerDatabase::set_login_hmac.
+BoundStatement authentication_again(const Admitted& request, const Caller& caller, Asks asks,
+                                    std::string_view login_hmac);
+// In a transaction that holds the caller, or of an open route (null): nobody.
+BoundStatement entry(const Admitted& request, const Caller* caller, std::string_view login_hmac);
+// Whoever shows the token, in their own organization and without a need: for who only fails.
+// Address, proof and risk are not checked again.
+BoundStatement identification(const Admitted& request);
+
+}  // namespace hostler

@@ -1,0 +1,36 @@
+// What is written beside the answers, and no answer waits for: notifications, when a session was
+// last used, what an organization is entitled to. Bounded: what finds no room is dropped and
+// counted. One a worker.
+#pragma once
+
+#include <cstdint>
+
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/loop/task_set.h"
+#include "lib/metrics.h"
+#include "lib/postgres/database.h"
+
+namespace hostler {
+
+class BackgroundQueue {
+ public:
+  // Series of hostler_api_background_dropped_total.
+  enum class Kind : uint8_t { denial, notification, last_used, rate_limit };
+
+  // database outlives this.
+  BackgroundQueue(Loop& loop, Database& database, MetricsSeat metrics);
+  void send(Batch batch, Kind kind);
+  void add(Task<void> task, Kind kind);
+  void count_dropped(int64_t count, Kind kind) const;
+
+ private:
+  Task<void> sent(Batch batch);
+  bool has_room(Kind kind) const;
+
+  Database& database_;
+  MetricsSeat metrics_;
+  TaskSet tasks_;
+};
+
+}  // namespace hostler

@@ -1,0 +1,81 @@
+// The database as one request's caller sees it: every batch begins with who acts. For handlers of
+// several steps; made by fcgi/dispatch.cpp. Of a call with an Idempotency-Key it is the transaction
+// around the whole call (fcgi/identity/idempotency.h), which no handler notices.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "fcgi/http/admitted.h"
+#include "fcgi/identity/background_queue.h"
+#include "lib/account/caller.h"
+#include "lib/loop/task.h"
+#include "lib/metrics.h"
+#include "lib/postgres/database.h"
+
+namespace hostler {
+
+class CallerDatabase {
+ public:
+  // caller: null on open routes, which act as nobody. What they refer to outlives this.
+  CallerDatabase(Database& database, BackgroundQueue& background, const Admitted& request,
+                 const Caller* caller)
+      : database_(database), background_(background), request_(request), caller_(caller) {}
+  virtual ~CallerDatabase() = default;
+  CallerDatabase(const CallerDatabase&) = delete;
+  CallerDatabase& operator=(const CallerDatabase&) = delete;
+
+  // One batch on the route's kind of connection: who acts, then the statements, whose results are
+  // answered. All of it commits, or nothing. The notifications follow the commit, not waited for.
+  virtual Task<Results> batch(Batch statements, Batch notifications) = 0;
+  // Wakes daemons. One that is lost is made good by their polls.
+  virtual void notify(BoundStatement notification) = 0;
+
+  Task<Result> query(BoundStatement query);
+  Task<Result> query_and_notify(BoundStatement query, BoundStatement notification);
+  // Commits by itself whatever becomes of the call, without waiting for the disk: for counters of
+  // tries, which a call with an Idempotency-Key would take back when it fails.
+  Task<Result> query_apart(BoundStatement query);
+
+  // The login that somebody gave, so hashed that nobody without the key file can tell which it was:
+  // the statements from here on write it to the audit log.
+  void set_login_hmac(std::string hmac) { login_hmac_ = std::move(hmac); }
+
+ protected:
+  Database& database_;
+  BackgroundQueue& background_;
+  const Admitted& request_;
+  const Caller* caller_;
+  std::string login_hmac_;
+};
+
+// Each batch is a transaction of its own.
+class DirectDatabase final : public CallerDatabase {
+ public:
+  DirectDatabase(Database& database, BackgroundQueue& background, MetricsSeat metrics,
+                 const Admitted& request, const Caller* caller)
+      : CallerDatabase(database, background, request, caller), metrics_(metrics) {}
+  Task<Results> batch(Batch statements, Batch notifications) override;
+  void notify(BoundStatement notification) override;
+
+ private:
+  MetricsSeat metrics_;
+};
+
+// Everything is part of one transaction, which holds the caller and is committed by somebody else.
+class TransactionDatabase final : public CallerDatabase {
+ public:
+  TransactionDatabase(Database& database, BackgroundQueue& background, Transaction& transaction,
+                      const Admitted& request, const Caller& caller)
+      : CallerDatabase(database, background, request, &caller), transaction_(transaction) {}
+  Task<Results> batch(Batch statements, Batch notifications) override;
+  void notify(BoundStatement notification) override;
+  // Those that were asked for, to be sent behind the commit.
+  Batch take_notifications() { return std::exchange(notifications_, {}); }
+
+ private:
+  Transaction& transaction_;
+  Batch notifications_;
+};
+
+}  // namespace hostler

@@ -1,0 +1,41 @@
+// See fcgi/identity/mailed_secret.h.
+#include "fcgi/identity/mailed_secret.h"
+
+#include <cstdint>
+
+#include "fcgi/identity/sealed_secret.h"
+#include "lib/crypto.h"
+#include "lib/json.h"
+
+namespace hostler {
+
+std::string mailed_secret(const SecretBox& secret_box, std::string_view name,
+                          std::string_view value) {
+  JsonWriter plain;
+  plain.begin_object().member(name, value).end_object();
+  return seal_secret(secret_box, "", "mail", plain.take()).json;
+}
+
+namespace {
+
+std::string new_token(const SecretBox& secret_box, int64_t seconds) {
+  Token token = make_token("");
+  JsonWriter mail;
+  mail.begin_object().member("token_hash", to_hex(token.hash));
+  mail.member("seconds", seconds);
+  mail.member_raw("secret", mailed_secret(secret_box, "token", token.text));
+  mail.end_object();
+  return mail.take();
+}
+
+}  // namespace
+
+std::string new_email_token(const Input& input) {
+  return new_token(input.secret_box, input.settings.integer("auth.email_token_seconds"));
+}
+
+std::string new_revert_token(const Input& input) {
+  return new_token(input.secret_box, input.settings.integer("auth.email_revert_seconds"));
+}
+
+}  // namespace hostler

@@ -1,0 +1,137 @@
+// Ids, buckets and the words of the answer; see fcgi/identity/rate_limiter.h.
+#include "fcgi/identity/rate_limiter.h"
+
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "fcgi/http/route.h"
+#include "fcgi/pool/worker_slot.h"
+
+namespace hostler {
+namespace {
+
+constexpr int64_t ask_every_ns = 2'000'000'000;
+constexpr const char* org_policy = "org";
+constexpr const char* address_policy = "address";
+
+int64_t now_ns() { return monotonic_us() * 1000; }
+
+// One host is one address of version 4, or a network of 64 bits of version 6: what a client gets.
+std::optional<uint64_t> address_id(std::string_view text) {
+  std::string address(text);
+  in_addr four{};
+  if (inet_pton(AF_INET, address.c_str(), &four) == 1) {
+    return spread_id(0xFFFF'FFFF'0000'0000 | ntohl(four.s_addr));
+  }
+  in6_addr six{};
+  if (inet_pton(AF_INET6, address.c_str(), &six) != 1) return std::nullopt;
+  if (IN6_IS_ADDR_V4MAPPED(&six)) {
+    uint32_t mapped = 0;
+    memcpy(&mapped, six.s6_addr + 12, sizeof mapped);
+    return spread_id(0xFFFF'FFFF'0000'0000 | ntohl(mapped));
+  }
+  uint64_t network = 0;
+  memcpy(&network, six.s6_addr, sizeof network);
+  return spread_id(network);
+}
+
+int64_t org_limit(const Bucket& bucket, const Settings& settings) {
+  int64_t granted = bucket.granted.load(std::memory_order_relaxed);
+  return granted > 0 ? granted : settings.integer("limit.requests_per_minute");
+}
+
+Error too_many(const BucketLevel& level, std::string_view whose) {
+  Error error(ErrorCode::rate_limit_exceeded,
+              fmt::format("{} may make {} requests a minute; wait {} s.", whose,
+                          level.limit_per_minute, level.retry_after_s));
+  error.retry_after_s = static_cast<int>(level.retry_after_s);
+  return error;
+}
+
+}  // namespace
+
+Admission RateLimiter::count_address(const Client& client, const Settings& settings) const {
+  int64_t now = now_ns();
+  std::optional<uint64_t> address = address_id(client.ip);
+  Bucket* bucket = address ? table_.address_bucket(*address, now) : nullptr;
+  if (bucket == nullptr) return {};
+  int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
+  RateCount rate{address_policy, take_request(*bucket, limit, now, false)};
+  if (rate.level.is_admitted) return {rate, std::nullopt};
+  return {rate, too_many(rate.level, "An address")};
+}
+
+Admission RateLimiter::admit(const Admitted& request, const Settings& settings) const {
+  if (request.routed.route.rate == Rate::none) return {};
+  if (request.credential.kind == Credential::Kind::none) {
+    return count_address(request.client, settings);
+  }
+  int64_t now = now_ns();
+  uint64_t org = table_.org_of_token(token_id(request));
+  Bucket* bucket = org == 0 ? nullptr : table_.org_bucket(org, now);
+  if (bucket == nullptr) return {};
+  RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, false)};
+  if (rate.level.is_admitted) return {rate, std::nullopt};
+  return {rate, too_many(rate.level, "The organization")};
+}
+
+Admission RateLimiter::count_unknown(const Admitted& request, const Settings& settings) const {
+  forget(request);
+  if (request.routed.route.rate == Rate::none) return {};
+  return count_address(request.client, settings);
+}
+
+std::optional<RateCount> RateLimiter::learn(const Admitted& request, const Caller& caller,
+                                            const Settings& settings) const {
+  if (request.routed.route.rate == Rate::none) return std::nullopt;
+  int64_t now = now_ns();
+  uint64_t org = spread_id(caller.org_id);
+  Bucket* bucket = table_.org_bucket(org, now);
+  if (bucket == nullptr) return std::nullopt;
+  table_.remember_token(token_id(request), org);
+  return RateCount{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, true)};
+}
+
+bool RateLimiter::is_entitlement_due(std::string_view org_id) const {
+  int64_t now = now_ns();
+  Bucket* bucket = table_.org_bucket(spread_id(org_id), now);
+  if (bucket == nullptr) return false;
+  int64_t asked = bucket->asked_ns.load(std::memory_order_relaxed);
+  bool is_due = asked == 0 || now - asked > ask_every_ns;
+  return is_due && bucket->asked_ns.compare_exchange_strong(asked, now);
+}
+
+void RateLimiter::set_granted(std::string_view org_id, int64_t limit_per_minute) const {
+  Bucket* bucket = table_.org_bucket(spread_id(org_id), now_ns());
+  if (bucket != nullptr) bucket->granted.store(limit_per_minute, std::memory_order_relaxed);
+}
+
+// A token acts in another organization with another organization named.
+uint64_t RateLimiter::token_id(const Admitted& request) const {
+  uint64_t hash = 0;
+  memcpy(&hash, request.credential.hash.data(), sizeof hash);
+  return spread_id(hash ^ spread_id(request.routed.org_named()));
+}
+
+void RateLimiter::remember(uint64_t token, std::string_view org_id) const {
+  table_.remember_token(token, spread_id(org_id));
+}
+
+void RateLimiter::forget(const Admitted& request) const {
+  if (request.credential.kind != Credential::Kind::none) table_.forget_token(token_id(request));
+}
+
+void add_rate_headers(const RateCount& rate, Response& response) {
+  const auto& [policy, level] = rate;
+  response.add_header("RateLimit-Policy",
+                      fmt::format("\"{}\";q={};w=60", policy, level.limit_per_minute));
+  response.add_header("RateLimit",
+                      fmt::format("\"{}\";r={};t={}", policy, level.left, level.full_in_s));
+}
+
+}  // namespace hostler

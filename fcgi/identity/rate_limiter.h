@@ -1,0 +1,56 @@
+// Who a request counts for, and whether there is room (contract section 1, rate limits): callers by
+// organization, everybody else by address, also whoever shows a token that is none. Called by
+// fcgi/dispatch.cpp before anything is done, and when the database has said whose a token is. Never
+// asks, never waits.
+#pragma once
+
+#include <optional>
+
+#include "fcgi/http/admitted.h"
+#include "fcgi/http/response.h"
+#include "fcgi/pool/rate_table.h"
+#include "lib/account/caller.h"
+#include "lib/config/settings.h"
+#include "lib/error.h"
+
+namespace hostler {
+
+// Whether there is room for a request.
+struct Admission {
+  std::optional<RateCount> rate;   // when it was counted
+  std::optional<Error> rejection;  // the 429
+};
+
+class RateLimiter {
+ public:
+  explicit RateLimiter(const RateTable& table) : table_(table) {}
+
+  // Counts the request. A token that is not known yet passes, uncounted.
+  Admission admit(const Admitted& request, const Settings& settings) const;
+  // The database has told the caller's organization: counts a request that was not.
+  std::optional<RateCount> learn(const Admitted& request, const Caller& caller,
+                                 const Settings& settings) const;
+  // True when somebody should look up the organization's entitlement, and tell it to set_granted:
+  // at most one process every two seconds.
+  bool is_entitlement_due(std::string_view org_id) const;
+  // limit_per_minute: 0 when nothing was granted.
+  void set_granted(std::string_view org_id, int64_t limit_per_minute) const;
+  // For a token whose request failed after it was found good: the id, while there is a request, and
+  // what is known of it later.
+  uint64_t token_id(const Admitted& request) const;
+  void remember(uint64_t token, std::string_view org_id) const;
+  // It counts for nobody (any more).
+  void forget(const Admitted& request) const;
+  // The database refused the token: the request was an anonymous one, and counts for its address.
+  // Without room, the 429 stands before the 401.
+  Admission count_unknown(const Admitted& request, const Settings& settings) const;
+
+ private:
+  Admission count_address(const Client& client, const Settings& settings) const;
+  const RateTable& table_;
+};
+
+// RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-10) of a counted request.
+void add_rate_headers(const RateCount& rate, Response& response);
+
+}  // namespace hostler

@@ -1,0 +1,17 @@
+// See fcgi/identity/sealed_secret.h.
+#include "fcgi/identity/sealed_secret.h"
+
+#include <utility>
+
+#include "lib/crypto.h"
+
+namespace hostler {
+
+NewSecret seal_secret(const SecretBox& secret_box, std::string org_id, std::string kind,
+                      std::string_view plain) {
+  SecretPlace place{make_id(), std::move(org_id), std::move(kind)};
+  std::string json = secret_json(place, secret_box.seal(place, plain));
+  return {std::move(place.id), std::move(json)};
+}
+
+}  // namespace hostler

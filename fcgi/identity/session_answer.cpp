@@ -1,0 +1,43 @@
+// Tokens and cookie of a session; see fcgi/identity/session_answer.h.
+#include "fcgi/identity/session_answer.h"
+
+#include "lib/json.h"
+
+namespace hostler {
+
+namespace {
+
+constexpr SettingName<SettingType::text> account_mode = "auth.registration_mode";
+constexpr SettingName<SettingType::integer> account_numbers[] = {
+    "auth.access_token_seconds",      "auth.forgot_password_seconds",
+    "auth.refresh_token_seconds",     "credit.initial_grant",
+    "credit.invite_reward",           "credit.invitee_reward",
+    "invite.default_max_uses",        "limit.login_failures_per_ip",
+    "limit.login_failures_per_login", "limit.login_failures_per_login_and_ip",
+    "limit.login_window_seconds",     "limit.registrations_per_network_hour",
+};
+
+}  // namespace
+
+std::string account_settings(const Settings& settings) {
+  JsonWriter json;
+  json.begin_object().member(setting_rows[account_mode.index()].name, settings.text(account_mode));
+  for (SettingName<SettingType::integer> number : account_numbers) {
+    json.member(setting_rows[number.index()].name, settings.integer(number));
+  }
+  return json.end_object().take();
+}
+
+Response session_response(const SessionTokens& tokens, const Settings& settings) {
+  JsonWriter body;
+  body.begin_object();
+  body.member("access_token", tokens.access.text);
+  body.member("token_type", "bearer");
+  body.end_object();
+  Response response = Response::json_text(200, body.take());
+  response.add_header("Set-Cookie", refresh_cookie(tokens.refresh.text,
+                                                   settings.integer("auth.refresh_token_seconds")));
+  return response;
+}
+
+}  // namespace hostler

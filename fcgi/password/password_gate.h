@@ -1,0 +1,60 @@
+// Who may hash a password now: one of a worker, at most two on a host (of all its pools; see
+// fcgi/password/password_permits.h), in a process that steps behind all others
+// (fcgi/password/password_hasher.h): a storm of logins slows logins first. One a worker.
+#pragma once
+
+#include <string>
+
+#include "fcgi/password/password_hasher.h"
+#include "fcgi/password/password_permits.h"
+#include "lib/account/password.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/loop/wait.h"
+
+namespace hostler {
+
+// How long the queue may be that a request joins. Logins are shed in a storm; who changes their
+// password or registers is not, and waits.
+enum class PasswordQueue { brief, patient };
+
+class PasswordGate {
+ public:
+  // places outlive this; seat: the worker's. Forks, see PasswordHasher.
+  PasswordGate(Loop& loop, PasswordPlaces& places, int seat)
+      : loop_(loop), hasher_(loop), places_(places), locks_(places), seat_(seat) {}
+  PasswordGate(const PasswordGate&) = delete;
+  PasswordGate& operator=(const PasswordGate&) = delete;
+
+  // Both throw overload_busy when the pool's queue is full: 16 wait for a login, 256 for the rest;
+  // and when the hasher is lost.
+  Task<std::string> hash(std::string password, PasswordQueue queue = PasswordQueue::patient);
+  Task<PasswordCheck> check(std::string password, std::string stored,
+                            PasswordQueue queue = PasswordQueue::brief);
+
+  // The same refusal, for who would do work before it comes to the password.
+  void refuse_when_full(PasswordQueue queue) const;
+
+  int waiting() const { return places_.waiting(seat_); }
+  PasswordHasher& hasher() { return hasher_; }
+
+  static constexpr int brief_waiting_max = 16;
+  static constexpr int patient_waiting_max = 256;
+
+ private:
+  class Place;
+  Task<void> enter(PasswordQueue queue);
+  Task<bool> next_left();
+
+  bool take_place();
+
+  Loop& loop_;
+  PasswordHasher hasher_;
+  PasswordPlaces& places_;
+  PasswordLocks locks_;
+  const int seat_;
+  bool is_hashing_ = false;
+  Signal left_;
+};
+
+}  // namespace hostler

@@ -1,0 +1,90 @@
+// Places by file locks; see fcgi/password/password_permits.h.
+#include "fcgi/password/password_permits.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+
+namespace hostler {
+namespace {
+
+// -1 when the folder is none of ours.
+int open_place(const std::string& lock_dir, int number) {
+  if (lock_dir.empty()) return -1;
+  std::string path = fmt::format("{}/password-{}.lock", lock_dir, number);
+  return open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+}  // namespace
+
+PasswordPlaces::PasswordPlaces(int seats, const std::string& lock_dir, int running)
+    : seats_(seats),
+      running_(running < 1 ? running_on(std::thread::hardware_concurrency()) : running) {
+  assert(seats > 0 && seats <= seats_max);
+  assert(running_ <= running_max);
+  void* memory =
+      mmap(nullptr, sizeof(Memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw Error(ErrorCode::internal_error, {}, "no shared memory");
+  memory_ = static_cast<Memory*>(memory);
+  for (int i = 0; i < running_max; ++i) {
+    int& file = files_[static_cast<size_t>(i)];
+    file = open_place(lock_dir, i + 1);
+    if (file >= 0) continue;
+    is_alone_ = true;
+    file = memfd_create("password", MFD_CLOEXEC);
+    if (file < 0) throw Error(ErrorCode::internal_error, {}, "no memory for a lock");
+  }
+}
+
+PasswordPlaces::~PasswordPlaces() {
+  munmap(memory_, sizeof(Memory));
+  for (int file : files_) close(file);
+}
+
+int PasswordPlaces::waiting_in_pool() const {
+  int sum = 0;
+  for (int seat = 0; seat < seats_; ++seat) sum += waiting(seat);
+  return sum;
+}
+
+PasswordLocks::PasswordLocks(const PasswordPlaces& places)
+    : locks_(static_cast<size_t>(places.running())) {
+  for (size_t i = 0; i < locks_.size(); ++i) {
+    // What was inherited over a fork is one lock for all; opened again it is our own.
+    std::string path = fmt::format("/proc/self/fd/{}", places.files_[i]);
+    locks_[i].fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (locks_[i].fd < 0) throw Error(ErrorCode::internal_error, {}, path + " cannot be opened");
+  }
+}
+
+PasswordLocks::~PasswordLocks() {
+  for (const Lock& lock : locks_) close(lock.fd);
+}
+
+bool PasswordLocks::take() {
+  for (Lock& lock : locks_) {
+    if (lock.is_held || flock(lock.fd, LOCK_EX | LOCK_NB) != 0) continue;
+    lock.is_held = true;
+    return true;
+  }
+  return false;
+}
+
+void PasswordLocks::leave() {
+  for (Lock& lock : locks_) {
+    if (!lock.is_held) continue;
+    flock(lock.fd, LOCK_UN);
+    lock.is_held = false;
+    return;
+  }
+}
+
+}  // namespace hostler

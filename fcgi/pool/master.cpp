@@ -1,0 +1,346 @@
+// Workers forked, watched and replaced; see fcgi/pool/master.h.
+//
+// Forking happens between two runs of the loop, never inside one of its callbacks: the child leaves
+// run() on a clean stack.
+#include "fcgi/pool/master.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+#include "lib/log.h"
+#include "lib/net/unix_listener.h"
+#include "lib/program/service_notify.h"
+#include "schema_version.h"
+
+namespace hostler {
+namespace {
+
+constexpr int64_t tick_ms = 200;
+// A loop that has not turned for so long serves nobody.
+constexpr int64_t stuck_ms = 10'000;
+// Every program ends within 25 s of SIGTERM; workers give up at 20 s by themselves.
+constexpr int64_t end_limit_ms = 23'000;
+constexpr int64_t fork_delay_least_ms = 100;
+constexpr int64_t fork_delay_most_ms = 5'000;
+// A worker that lived so long is replaced at once.
+constexpr int64_t lived_well_ms = 10'000;
+
+int worker_count(const Settings& settings) {
+  int64_t wanted = settings.integer("api.workers");
+  if (wanted > 0) return static_cast<int>(wanted);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void set_close_on_exec(int fd, bool closes) {
+  int flags = fcntl(fd, F_GETFD);
+  fcntl(fd, F_SETFD, closes ? flags | FD_CLOEXEC : flags & ~FD_CLOEXEC);
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("signal {}", WTERMSIG(status));
+  return fmt::format("status {}", WEXITSTATUS(status));
+}
+
+std::vector<char*> argument_list(std::vector<std::string>& words) {
+  std::vector<char*> list;
+  list.reserve(words.size() + 1);
+  for (std::string& word : words) list.push_back(word.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+}  // namespace
+
+Master::Master(const Settings& settings, std::vector<std::string> own_command,
+               std::optional<Inheritance> inheritance)
+    : settings_(settings),
+      own_command_(std::move(own_command)),
+      listener_(inheritance ? inheritance->listener : open_listener(settings.text("api.socket"))),
+      shared_(std::make_shared<SharedPool>(worker_count(settings), settings.text("api.lock_dir"))),
+      fork_due_ms_(static_cast<size_t>(shared_->seats.count()), 0),
+      fork_delay_ms_(static_cast<size_t>(shared_->seats.count()), 0),
+      tick_(loop_, [this] { look_after(); }),
+      terminate_(loop_, SIGTERM, [this] { begin_end(); }),
+      interrupt_(loop_, SIGINT, [this] { begin_end(); }),
+      reload_(loop_, SIGHUP, [this] { begin_reload(); }),
+      child_ended_(loop_, SIGCHLD, [this] { reap(); }) {
+  // What arrived while one generation became the next was held back.
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  open_port(settings.text("api.listen_tcp"), inheritance.has_value(), listener_);
+  set_close_on_exec(listener_.fd, true);
+  if (listener_.tcp_fd >= 0) set_close_on_exec(listener_.tcp_fd, true);
+  if (inheritance) {
+    for (const OldWorker& worker : inheritance->workers) {
+      if (worker.drain_fd >= 0) set_close_on_exec(worker.drain_fd, true);
+      children_.push_back({worker.pid, worker.drain_fd, -1, monotonic_ms(), false});
+    }
+  }
+  serve_metrics();
+  if (shared_->passwords.is_alone()) {
+    log_warning(
+        "lock_dir_unusable",
+        {{"api.lock_dir", settings.text("api.lock_dir")},
+         {"means", "another pool of this host hashes passwords without regard to this one"}});
+  }
+  log_info("pool_started", {{"workers", std::to_string(shared_->seats.count())},
+                            {"socket", listener_.path.empty() ? "given" : listener_.path},
+                            {"listen_tcp", settings.text("api.listen_tcp")}});
+}
+
+void Master::serve_metrics() {
+  const std::string& path = settings_.text("metrics.api_socket");
+  if (path.empty()) return;
+  // The last generation's socket was closed when this program took its place.
+  int fd = listen_unix(path, 0660);
+  std::shared_ptr<SharedPool> shared = shared_;
+  metrics_server_ = std::make_unique<MetricsServer>(
+      loop_, fd, [shared] { return shared->metrics.prometheus_text(); });
+}
+
+Master::~Master() {
+  for (const Child& child : children_) {
+    if (child.drain_fd >= 0) close(child.drain_fd);
+  }
+  if (is_child_) return;
+  close(listener_.fd);
+  if (listener_.tcp_fd >= 0) close(listener_.tcp_fd);
+}
+
+std::optional<WorkerPlace> Master::run() {
+  while (!(is_ending_ && children_.empty())) {
+    std::optional<WorkerPlace> place = fork_due();
+    if (place) return place;
+    tick_.restart(tick_ms);
+    loop_.run();  // until something has to be looked after
+  }
+  const std::string& metrics_path = settings_.text("metrics.api_socket");
+  if (!metrics_path.empty()) unlink(metrics_path.c_str());
+  log_info("pool_ended");
+  return std::nullopt;
+}
+
+std::optional<WorkerPlace> Master::fork_due() {
+  int64_t now_ms = monotonic_ms();
+  for (int seat = 0; seat < shared_->seats.count() && !is_ending_; ++seat) {
+    int64_t& due_ms = fork_due_ms_[static_cast<size_t>(seat)];
+    if (due_ms < 0 || due_ms > now_ms) continue;
+    due_ms = -1;
+    WorkerPlace place{};
+    if (fork_worker(seat, place)) return place;
+  }
+  return std::nullopt;
+}
+
+bool Master::fork_worker(int seat_number, WorkerPlace& place) {
+  int ends[2];
+  Seat& seat = shared_->seats[seat_number];
+  seat.is_serving.store(false);
+  shared_->metrics.clear_gauges(seat_number);
+  shared_->passwords.clear(seat_number);
+  seat.beat_ms.store(monotonic_ms());
+  // A signal between fork and the worker's own rules would reach the handlers of this loop.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  // One that was caught but not told yet would be lost by the child's copy of the loop, which then
+  // waits for it for ever when it is closed.
+  loop_.run_once();
+  if (is_ending_) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return false;
+  }
+  pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+  if (pid == 0) {
+    is_child_ = true;
+    loop_.after_fork();
+    close(ends[1]);
+    place = {seat_number, listener_.fd, listener_.tcp_fd, ends[0]};
+    return true;
+  }
+  if (pid < 0) {
+    log_error("fork_failed", {{"cause", strerror(errno)}});
+    fork_due_ms_[static_cast<size_t>(seat_number)] = monotonic_ms() + fork_delay_most_ms;
+  } else {
+    close(ends[0]);
+    children_.push_back({pid, ends[1], seat_number, monotonic_ms(), false});
+  }
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return false;
+}
+
+void Master::look_after() {
+  kill_stuck();
+  check_generation();
+  feed_watchdog();
+  loop_.stop();
+}
+
+void Master::kill_stuck() {
+  int64_t now_ms = monotonic_ms();
+  for (Child& child : children_) {
+    bool is_silent = child.seat_number >= 0 &&
+                     now_ms - shared_->seats[child.seat_number].beat_ms.load() > stuck_ms;
+    bool is_late = is_ending_ && now_ms > end_by_ms_;
+    bool has_finished_late =
+        child.seat_number < 0 && child.drain_fd < 0 && now_ms - child.started_ms > end_limit_ms;
+    if (child.is_stuck || !(is_silent || is_late || has_finished_late)) continue;
+    child.is_stuck = true;
+    log_error("worker_stuck", {{"worker_pid", std::to_string(child.pid)}});
+    kill(child.pid, SIGKILL);
+  }
+}
+
+// The older generation goes when every seat of this one serves.
+void Master::check_generation() {
+  for (int seat = 0; seat < shared_->seats.count(); ++seat) {
+    if (!shared_->seats[seat].is_serving.load()) return;
+  }
+  if (!is_ready_) {
+    is_ready_ = true;
+    notify_service(fmt::format("READY=1\nSTATUS={} workers, schema {}", shared_->seats.count(),
+                               schema_version_expected));
+  }
+  for (Child& child : children_) {
+    if (child.seat_number < 0 && child.drain_fd >= 0) tell_to_finish(child);
+  }
+}
+
+// Stuck workers are ours to replace; the service manager replaces a stuck master.
+void Master::feed_watchdog() {
+  int64_t interval_ms = watchdog_interval_ms();
+  int64_t now_ms = monotonic_ms();
+  if (interval_ms == 0 || now_ms < watchdog_due_ms_) return;
+  watchdog_due_ms_ = now_ms + interval_ms;
+  notify_service("WATCHDOG=1");
+}
+
+void Master::tell_to_finish(Child& child) {
+  if (child.drain_fd < 0) return;
+  close(child.drain_fd);
+  child.drain_fd = -1;
+  if (child.seat_number < 0) child.started_ms = monotonic_ms();
+}
+
+void Master::reap() {
+  int status = 0;
+  pid_t pid = 0;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid == check_pid_) {
+      end_check(status);
+      continue;
+    }
+    auto place = std::find_if(children_.begin(), children_.end(),
+                              [pid](const Child& child) { return child.pid == pid; });
+    if (place == children_.end()) continue;
+    Child child = *place;
+    children_.erase(place);
+    forget(child, status);
+  }
+  loop_.stop();
+}
+
+void Master::forget(Child child, int status) {
+  bool was_asked = child.drain_fd < 0;
+  tell_to_finish(child);
+  if (was_asked || is_ending_) return;
+  log_error("worker_died",
+            {{"worker_pid", std::to_string(child.pid)}, {"how", how_it_ended(status)}});
+  if (child.seat_number < 0) return;
+  size_t seat = static_cast<size_t>(child.seat_number);
+  int64_t now_ms = monotonic_ms();
+  int64_t& delay_ms = fork_delay_ms_[seat];
+  bool lived_well = now_ms - child.started_ms > lived_well_ms;
+  delay_ms = lived_well ? 0 : std::clamp(delay_ms * 2, fork_delay_least_ms, fork_delay_most_ms);
+  fork_due_ms_[seat] = now_ms + delay_ms;
+}
+
+void Master::begin_end() {
+  if (is_ending_) return;
+  log_info("pool_ending");
+  notify_service("STOPPING=1\nSTATUS=finishing requests");
+  is_ending_ = true;
+  end_by_ms_ = monotonic_ms() + end_limit_ms;
+  // First the name, so that nobody new waits at a door that closes; then the workers take the rest.
+  if (!listener_.path.empty()) unlink(listener_.path.c_str());
+  for (Child& child : children_) tell_to_finish(child);
+  loop_.stop();
+}
+
+// The next generation is this program started anew, so it also is a new version. First it looks at
+// its configuration, in a child: a faulty file changes nothing.
+void Master::begin_reload() {
+  if (is_ending_ || check_pid_ > 0) return;
+  std::vector<std::string> words = own_command_;
+  words.push_back("--" + std::string(check_start_flag));
+  std::vector<char*> arguments = argument_list(words);
+  sigset_t all;
+  sigset_t none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  int failed =
+      posix_spawn(&check_pid_, arguments[0], nullptr, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  if (failed == 0) return;
+  check_pid_ = -1;
+  log_error("reload_failed", {{"cause", strerror(failed)}});
+}
+
+void Master::end_check(int status) {
+  check_pid_ = -1;
+  if (status == 0) {
+    become_next();
+  } else {
+    log_error("reload_refused",
+              {{"how", how_it_ended(status)},
+               {"mend", "the pool goes on as it is; the lines above say what to mend"}});
+  }
+}
+
+void Master::become_next() {
+  log_info("pool_reloads");
+  Inheritance inheritance;
+  inheritance.listener = listener_;
+  for (const Child& child : children_) {
+    inheritance.workers.push_back({child.pid, child.drain_fd});
+    if (child.drain_fd >= 0) set_close_on_exec(child.drain_fd, false);
+  }
+  set_close_on_exec(listener_.fd, false);
+  if (listener_.tcp_fd >= 0) set_close_on_exec(listener_.tcp_fd, false);
+  setenv(inheritance_variable, inheritance_text(inheritance).c_str(), 1);
+  std::vector<char*> arguments = argument_list(own_command_);
+  // Signals wait until the next generation has its watches; by default they would end it.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  execv(arguments[0], arguments.data());
+  log_error("reload_failed", {{"cause", strerror(errno)}});
+  unsetenv(inheritance_variable);
+  set_close_on_exec(listener_.fd, true);
+  if (listener_.tcp_fd >= 0) set_close_on_exec(listener_.tcp_fd, true);
+  for (const Child& child : children_) {
+    if (child.drain_fd >= 0) set_close_on_exec(child.drain_fd, true);
+  }
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace hostler

@@ -1,0 +1,80 @@
+// The pool's master: opens the socket, forks the workers, replaces the dead and the stuck, drains
+// on SIGTERM, gives way to a new generation on SIGHUP. Called by main. It serves no request and
+// opens no connection to the database: none may cross a fork.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fcgi/pool/reload.h"
+#include "fcgi/pool/worker_slot.h"
+#include "lib/config/settings.h"
+#include "lib/loop/loop.h"
+#include "lib/program/metrics_server.h"
+
+namespace hostler {
+
+class Master {
+ public:
+  // own_command: the program and its arguments, for the next generation.
+  Master(const Settings& settings, std::vector<std::string> own_command,
+         std::optional<Inheritance> inheritance);
+  ~Master();
+  Master(const Master&) = delete;
+  Master& operator=(const Master&) = delete;
+
+  // Nothing when the pool has ended; in a forked child: its place, with all signals blocked. The
+  // child then destroys this master before it begins to serve.
+  std::optional<WorkerPlace> run();
+  const std::shared_ptr<SharedPool>& shared() const { return shared_; }
+
+ private:
+  struct Child {
+    pid_t pid = -1;
+    int drain_fd = -1;     // -1: told to finish
+    int seat_number = -1;  // -1: of an older generation
+    int64_t started_ms = 0;
+    bool is_stuck = false;
+  };
+
+  void serve_metrics();
+  void reap();
+  void forget(Child child, int status);
+  void look_after();
+  void kill_stuck();
+  void check_generation();
+  void feed_watchdog();
+  void tell_to_finish(Child& child);
+  void begin_end();
+  void begin_reload();
+  void end_check(int status);
+  void become_next();
+  // True in the child.
+  bool fork_worker(int seat_number, WorkerPlace& place);
+  std::optional<WorkerPlace> fork_due();
+
+  const Settings& settings_;
+  std::vector<std::string> own_command_;
+  Loop loop_;
+  Listener listener_;
+  std::shared_ptr<SharedPool> shared_;
+  std::unique_ptr<MetricsServer> metrics_server_;
+  std::vector<Child> children_;
+  std::vector<int64_t> fork_due_ms_;    // by seat; -1: nothing to do
+  std::vector<int64_t> fork_delay_ms_;  // by seat: the back-off
+  pid_t check_pid_ = -1;                // of the program that looks at the new configuration
+  bool is_ending_ = false;
+  bool is_child_ = false;
+  bool is_ready_ = false;  // every seat served once; told to the service manager
+  int64_t end_by_ms_ = 0;
+  int64_t watchdog_due_ms_ = 0;
+  Timer tick_;
+  SignalWatch terminate_;
+  SignalWatch interrupt_;
+  SignalWatch reload_;
+  SignalWatch child_ended_;
+};
+
+}  // namespace hostler

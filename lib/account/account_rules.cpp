@@ -1,0 +1,135 @@
+// Judges logins, addresses and passwords; see lib/account/account_rules.h.
+#include "lib/account/account_rules.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "lib/json.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t name_characters_max = 64;
+constexpr size_t email_bytes_max = 254;  // RFC 5321, section 4.5.3.1.3, less the brackets
+constexpr size_t password_characters_min = 8;
+constexpr size_t password_characters_max = 128;
+
+size_t characters_in(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+// C0, DEL, and C1, which in UTF-8 is C2 80 to C2 9F.
+bool has_control(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned char c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7F) return true;
+    bool is_c1 = c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (is_c1) return true;
+  }
+  return false;
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+bool equal_names(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
+}
+
+}  // namespace
+
+std::string trimmed_name(std::string_view name) {
+  constexpr std::string_view blanks = " \t\r\n";
+  size_t begin = name.find_first_not_of(blanks);
+  if (begin == name.npos) return {};
+  return std::string(name.substr(begin, name.find_last_not_of(blanks) - begin + 1));
+}
+
+std::optional<TextFault> name_fault(std::string_view name) {
+  if (!is_utf8(name) || has_control(name)) {
+    return TextFault{"bad_format", "must not hold control characters"};
+  }
+  if (name.empty()) return TextFault{"required", "must not be empty"};
+  if (characters_in(name) > name_characters_max) {
+    return TextFault{"too_long", "must have at most 64 characters"};
+  }
+  if (name.find('@') != name.npos) return TextFault{"bad_format", "must not hold @"};
+  return std::nullopt;
+}
+
+std::optional<TextFault> email_fault(std::string_view email) {
+  size_t at = email.find('@');
+  bool has_one_at = at != email.npos && at > 0 && at + 1 < email.size() && email.rfind('@') == at;
+  bool is_plain = is_utf8(email) && !has_control(email) && email.find(' ') == email.npos;
+  if (!has_one_at || !is_plain) return TextFault{"bad_format", "must be a mail address"};
+  if (email.size() <= email_bytes_max) return std::nullopt;
+  return TextFault{"too_long", "must have at most 254 characters"};
+}
+
+std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
+                                        std::string_view email) {
+  size_t count = characters_in(password);
+  if (!is_utf8(password)) return TextFault{"bad_format", "must be UTF-8"};
+  if (count < password_characters_min) {
+    return TextFault{"too_short", "must have at least 8 characters"};
+  }
+  if (count > password_characters_max) {
+    return TextFault{"too_long", "must have at most 128 characters"};
+  }
+  if (equal_names(password, login) || equal_names(password, email)) {
+    return TextFault{"bad_format", "must differ from login and email"};
+  }
+  return std::nullopt;
+}
+
+// A language of 2 to 8 letters, then parts of 1 to 8 letters and digits.
+std::optional<TextFault> locale_fault(std::string_view locale) {
+  TextFault fault{"bad_format", "must be a language tag like en or de-AT"};
+  if (locale.size() < 2 || locale.size() > 35) return fault;
+  bool is_first = true;
+  for (std::string_view rest = locale; !rest.empty() || !is_first;) {
+    size_t end = std::min(rest.find('-'), rest.size());
+    std::string_view part = rest.substr(0, end);
+    bool is_plain =
+        std::all_of(part.begin(), part.end(), is_first ? is_letter : is_letter_or_digit);
+    if (!is_plain || part.size() < (is_first ? 2u : 1u) || part.size() > 8) return fault;
+    if (end == rest.size()) return std::nullopt;
+    rest.remove_prefix(end + 1);
+    is_first = false;
+  }
+  return fault;
+}
+
+// Its names begin with a capital letter; what else lies in the folder (tables, posix/, right/) does
+// not. One look at a local folder that stays in memory.
+std::optional<TextFault> timezone_fault(std::string_view timezone) {
+  if (timezone == "UTC") return std::nullopt;
+  bool has_form = !timezone.empty() && timezone.size() <= 64 && timezone[0] >= 'A' &&
+                  timezone[0] <= 'Z' && timezone.find("//") == timezone.npos;
+  for (char c : timezone) {
+    has_form &= is_letter_or_digit(c) || c == '_' || c == '/' || c == '+' || c == '-';
+  }
+  std::error_code ignored;
+  bool exists = has_form && std::filesystem::is_regular_file(
+                                "/usr/share/zoneinfo/" + std::string(timezone), ignored);
+  if (exists) return std::nullopt;
+  return TextFault{"bad_format", "must be a time zone like UTC or Europe/Vienna"};
+}
+
+std::vector<FieldFault> account_faults(std::string_view login, std::string_view email,
+                                       std::string_view password) {
+  std::vector<FieldFault> faults;
+  auto add = [&faults](const char* field, const std::optional<TextFault>& fault) {
+    if (fault) faults.push_back({field, fault->code, fault->message});
+  };
+  add("login", name_fault(login));
+  add("email", email_fault(email));
+  add("password", password_fault(password, login, email));
+  return faults;
+}
+
+}  // namespace hostler

@@ -1,0 +1,91 @@
+// Credentials by their form, callers by their row; see lib/account/caller.h.
+#include "lib/account/caller.h"
+
+#include <algorithm>
+
+#include "lib/crypto.h"
+
+namespace hostler {
+namespace {
+
+constexpr std::string_view access_token_prefix = "hat_";
+constexpr std::string_view api_key_prefix = "hst_";
+constexpr size_t token_length = 4 + 43;  // prefix and 32 bytes in base64url
+
+bool is_base64url(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
+}
+
+bool is_bearer(std::string_view scheme) {
+  constexpr std::string_view wanted = "bearer";
+  return std::equal(scheme.begin(), scheme.end(), wanted.begin(), wanted.end(),
+                    [](char a, char b) { return (a | 0x20) == b; });
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::variant<Credential, Error> credential_in(std::string_view authorization) {
+  authorization = trimmed(authorization);
+  if (authorization.empty()) {
+    return Error(ErrorCode::auth_missing_token,
+                 "Send Authorization: Bearer and the access token of a login.");
+  }
+  size_t space = std::min(authorization.find(' '), authorization.size());
+  if (!is_bearer(authorization.substr(0, space))) {
+    return Error(ErrorCode::auth_invalid_token, "The scheme of Authorization must be Bearer.");
+  }
+  std::string_view token = trimmed(authorization.substr(space));
+  if (token.empty()) {
+    return Error(ErrorCode::auth_missing_token, "There is no token behind Bearer.");
+  }
+  bool is_key = token.starts_with(api_key_prefix);
+  bool has_form = token.size() == token_length && is_base64url(token) &&
+                  (is_key || token.starts_with(access_token_prefix));
+  if (!has_form && is_key) {
+    return Error(ErrorCode::auth_invalid_api_key, "This is not a whole API key.");
+  }
+  if (!has_form) {
+    return Error(ErrorCode::auth_invalid_token,
+                 "Access tokens begin with hat_, API keys with hst_, and both have 47 characters.");
+  }
+  Credential credential;
+  credential.kind = is_key ? Credential::Kind::api_key : Credential::Kind::access_token;
+  credential.hash = sha256(token);
+  return credential;
+}
+
+Credential read_credential(std::string_view authorization) {
+  std::variant<Credential, Error> read = credential_in(authorization);
+  if (const Error* refusal = std::get_if<Error>(&read)) throw *refusal;
+  return std::get<Credential>(std::move(read));
+}
+
+// Names of permissions have no character that Postgres would quote in an array.
+std::vector<std::string_view> Caller::permission_names() const {
+  std::vector<std::string_view> names;
+  std::string_view rest = permissions;
+  if (rest.size() <= 2) return names;
+  rest = rest.substr(1, rest.size() - 2);
+  while (!rest.empty()) {
+    size_t end = std::min(rest.find(','), rest.size());
+    names.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return names;
+}
+
+bool Caller::may(std::string_view permission) const {
+  std::vector<std::string_view> names = permission_names();
+  return std::find(names.begin(), names.end(), permission) != names.end();
+}
+
+}  // namespace hostler

@@ -1,0 +1,56 @@
+// Who a request acts as. The credential is what the client showed, by its form alone; the caller is
+// what the database says about it (sql/queries/access.sql: authenticate).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "lib/error.h"
+
+namespace hostler {
+
+struct Credential {
+  enum class Kind { none, access_token, api_key };
+  Kind kind = Kind::none;
+  std::string hash;  // SHA-256 of the token, 32 bytes
+};
+
+// Reads an Authorization header: the credential, or the 401 that needs no database: no token,
+// another scheme, a text that cannot be a token of ours.
+std::variant<Credential, Error> credential_in(std::string_view authorization);
+// As credential_in, but throws the 401.
+Credential read_credential(std::string_view authorization);
+
+struct Caller {
+  bool is_known = false;  // false on open routes, and before the authenticating batch was answered
+  std::string user_id;
+  std::string org_id;
+  std::string role;
+  bool platform_admin = false;
+  std::optional<std::string> session_id;  // of a user's token
+  std::optional<std::string> api_key_id;  // of a key
+  std::string permissions;                // {data.runs.read,…} as Postgres writes an array
+
+  bool may(std::string_view permission) const;
+  std::vector<std::string_view> permission_names() const;  // views into permissions
+};
+
+// From the row of the authenticating statement (a Row of lib/postgres/database.h).
+template <class Row>
+Caller caller_from(const Row& row) {
+  Caller caller;
+  caller.is_known = true;
+  caller.user_id = row.text("user_id");
+  caller.org_id = row.text("org_id");
+  caller.role = row.text("role");
+  caller.platform_admin = row.boolean("platform_admin");
+  caller.session_id = row.text_or_null("session_id");
+  caller.api_key_id = row.text_or_null("api_key_id");
+  caller.permissions = row.text("permissions");
+  return caller;
+}
+
+}  // namespace hostler

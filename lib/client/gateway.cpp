@@ -1,0 +1,82 @@
+// Settings and lists applied to one request; see lib/client/gateway.h.
+#include "lib/client/gateway.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "lib/client/risk.h"
+#include "lib/client/trace.h"
+#include "lib/error.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t networks_max = 1'000'000;
+constexpr size_t line_bytes_max = 1024;
+
+// Without remark and white space.
+std::string_view network_of(std::string_view line) {
+  line = line.substr(0, line.find('#'));
+  size_t begin = line.find_first_not_of(" \t\r\n");
+  if (begin == line.npos) return {};
+  return line.substr(begin, line.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+void read_networks(const std::string& path, NetworkSet& networks) {
+  std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
+  if (!file) {
+    throw Error(ErrorCode::internal_error, {},
+                fmt::format("gateway.risk_files: {}: {}", path, std::strerror(errno)));
+  }
+  char line[line_bytes_max];
+  for (int number = 1; std::fgets(line, sizeof line, file.get()) != nullptr; ++number) {
+    std::string_view network = network_of(line);
+    if (network.empty()) continue;
+    bool has_place = networks.size() < networks_max;
+    if (has_place && networks.add(network)) continue;
+    std::string_view why = has_place ? "this is no CIDR" : "there are too many networks";
+    throw Error(ErrorCode::internal_error, {},
+                fmt::format("gateway.risk_files: {}:{}: {}", path, number, why));
+  }
+}
+
+}  // namespace
+
+RiskyNetworks load_risky_networks(const Settings& start) {
+  std::shared_ptr<NetworkSet> networks = std::make_shared<NetworkSet>();
+  for (const std::string& path : start.strings("gateway.risk_files")) {
+    read_networks(path, *networks);
+  }
+  networks->arrange();
+  return networks;
+}
+
+Gateway::Gateway(const Settings& settings, RiskyNetworks risky)
+    : risk_reject_threshold_(settings.number("gateway.risk_reject_threshold")),
+      requires_proof_(settings.boolean("auth.require_email_verification")),
+      risky_(std::move(risky)) {
+  policy_.mode = ip_mode_named(settings.text("gateway.ip_mode"));
+  for (const std::string& network : settings.strings("gateway.trusted_cidrs")) {
+    std::optional<std::string> canonical = canonical_network(network);
+    if (canonical) policy_.trusted.add(*canonical);
+  }
+}
+
+ClientFacts Gateway::facts_of(const RequestOrigin& origin) const {
+  ClientFacts facts;
+  facts.client_ip = client_address(policy_, origin.address);
+  RiskFacts risk{origin.user_agent, !origin.authorization.empty(), false};
+  if (risky_ && risky_->size() > 0) {
+    std::optional<IpAddress> address = IpAddress::parse(facts.client_ip);
+    risk.is_listed = address && risky_->contains(*address);
+  }
+  facts.risk_score = risk_score(risk);
+  facts.is_risky = risk_reject_threshold_ > 0 && facts.risk_score >= risk_reject_threshold_;
+  facts.needs_proof = requires_proof_;
+  if (policy_.trusts(origin.address.peer)) facts.trace_id = trace_id_of(origin.traceparent);
+  return facts;
+}
+
+}  // namespace hostler

@@ -1,0 +1,32 @@
+// What is told of a request to the database, beside who calls: sql authenticate() checks by it, and
+// the audit log keeps it (sql: current_request()). The same members whether the API or the stream
+// server asks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/account/caller.h"
+
+namespace hostler {
+
+// Absent members are left out.
+struct RequestContext {
+  std::string_view trace_id;
+  std::string_view client_ip;
+  std::string_view user_agent;
+  bool is_risky = false;     // for whoever is no platform admin
+  bool needs_proof = false;  // of the caller's mail address
+  bool is_retold = false;    // an attempt that was refused: only who it was is asked
+  bool writes = false;
+  std::string_view ends;  // the user that a write may end, or "self"
+  std::string_view login_hmac;
+  std::string_view org_named;  // in path or query
+  std::optional<std::string_view> scope;
+  const Caller* caller = nullptr;  // as authenticated before
+};
+
+std::string request_context_json(const RequestContext& context);
+
+}  // namespace hostler

@@ -1,0 +1,335 @@
+// Values of settings: read, bounded, written; see lib/config/settings.h.
+#include "lib/config/settings.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/net/address_guard.h"
+#include "lib/net/client_address.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t text_bytes_max = 8192;
+constexpr size_t strings_max = 1000;
+
+constexpr bool variables_differ() {
+  // Dots and underscores become the same character: two names must not meet there.
+  auto same = [](char a, char b) {
+    return a == b || (a == '.' && b == '_') || (a == '_' && b == '.');
+  };
+  for (size_t i = 0; i < setting_count; ++i) {
+    for (size_t j = i + 1; j < setting_count; ++j) {
+      std::string_view a = setting_rows[i].name;
+      std::string_view b = setting_rows[j].name;
+      if (a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same)) return false;
+    }
+  }
+  return true;
+}
+static_assert(variables_differ(), "two settings have the same variable");
+
+SettingFault wrong_type(const SettingRow& row, std::string_view what) {
+  return {"wrong_type",
+          fmt::format("{}: {} is not what it takes: {}", row.name, what, setting_form(row))};
+}
+
+SettingFault out_of_range(const SettingRow& row, std::string_view what) {
+  return {"out_of_range",
+          fmt::format("{}: {} is out of bounds: {}", row.name, what, setting_form(row))};
+}
+
+bool is_printable_text(std::string_view text) {
+  if (text.size() > text_bytes_max || !is_utf8(text)) return false;
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (size_t end = text.find(at); end != text.npos; end = text.find(at)) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+SettingReading bounded(const SettingRow& row, int64_t value) {
+  if (value < row.least || value > row.most) return out_of_range(row, fmt::format("{}", value));
+  return SettingValue(value);
+}
+
+bool is_web_address(std::string_view text, bool is_origin) {
+  size_t scheme = text.starts_with("https://") ? 8 : text.starts_with("http://") ? 7 : 0;
+  std::string_view host = text.substr(scheme, text.find_first_of("/?#", scheme) - scheme);
+  bool is_whole = scheme + host.size() == text.size();
+  bool is_plain = text.find_first_of(" \t\"<>\\") == text.npos && host.find('@') == host.npos;
+  return scheme != 0 && !host.empty() && is_plain && (is_whole || !is_origin);
+}
+
+// 0.0.0.0/0 and ::/0 in every way to write them.
+bool is_everybody(std::string_view network) {
+  return canonical_network(network).value_or("").ends_with("/0");
+}
+
+bool has_form(SettingForm form, const std::string& text) {
+  switch (form) {
+    case SettingForm::any:
+      return true;
+    case SettingForm::web_url:
+      return text.empty() || is_web_address(text, false);
+    case SettingForm::origin:
+      return is_web_address(text, true);
+    case SettingForm::network:
+      return CidrList::parse({text}).has_value();
+    case SettingForm::part_network:
+      return CidrList::parse({text}).has_value() && !is_everybody(text);
+  }
+  __builtin_unreachable();
+}
+
+// Why the text may not be this setting, or one of its strings; empty when it may.
+std::string text_fault(const SettingRow& row, const std::string& text) {
+  if (!is_printable_text(text)) {
+    return fmt::format("it takes at most {} bytes of UTF-8 without control characters",
+                       text_bytes_max);
+  }
+  return has_form(row.form, text) ? "" : fmt::format("it takes {}", setting_form(row));
+}
+
+SettingReading bounded(const SettingRow& row, double value) {
+  bool is_within =
+      value >= static_cast<double>(row.least) && value <= static_cast<double>(row.most);
+  if (!is_within) return out_of_range(row, fmt::format("{}", value));
+  return SettingValue(value);
+}
+
+SettingReading bounded(const SettingRow& row, std::string text) {
+  // A secret is never repeated, not even in a fault.
+  std::string shown = row.is_secret ? "the value" : json_quote(utf8_prefix(utf8_lossy(text), 100));
+  if (row.type == SettingType::choice) {
+    std::vector<std::string_view> choices = split(row.choices, '|');
+    if (std::find(choices.begin(), choices.end(), text) == choices.end())
+      return out_of_range(row, shown);
+  }
+  std::string fault = text_fault(row, text);
+  if (fault.empty()) return SettingValue(std::move(text));
+  return SettingFault{"bad_format", fmt::format("{}: {}: {}", row.name, shown, fault)};
+}
+
+SettingReading bounded(const SettingRow& row, std::vector<std::string> values) {
+  if (values.size() > strings_max) {
+    return SettingFault{"out_of_range",
+                        fmt::format("{}: it takes at most {} texts", row.name, strings_max)};
+  }
+  for (const std::string& text : values) {
+    std::string fault = text_fault(row, text);
+    if (fault.empty()) continue;
+    std::string shown = json_quote(utf8_prefix(utf8_lossy(text), 100));
+    return SettingFault{"bad_format", fmt::format("{}: {}: {}", row.name, shown, fault)};
+  }
+  return SettingValue(std::move(values));
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t above = row[j];
+      size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({changed, above + 1, row[j - 1] + 1});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+Settings::Settings() {
+  for (size_t i = 0; i < setting_count; ++i) {
+    SettingReading reading = read_setting(setting_rows[i], setting_rows[i].fallback);
+    SettingValue* value = std::get_if<SettingValue>(&reading);
+    assert(value != nullptr && "a default is out of its own bounds");
+    entries_[i].value = std::move(*value);
+  }
+}
+
+const std::string& Settings::text(SettingName<SettingType::text> name) const {
+  return std::get<std::string>(entries_[name.index()].value);
+}
+int64_t Settings::integer(SettingName<SettingType::integer> name) const {
+  return std::get<int64_t>(entries_[name.index()].value);
+}
+double Settings::number(SettingName<SettingType::number> name) const {
+  return std::get<double>(entries_[name.index()].value);
+}
+bool Settings::boolean(SettingName<SettingType::boolean> name) const {
+  return std::get<bool>(entries_[name.index()].value);
+}
+const std::vector<std::string>& Settings::strings(SettingName<SettingType::strings> name) const {
+  return std::get<std::vector<std::string>>(entries_[name.index()].value);
+}
+
+void Settings::set(size_t index, SettingValue value, SettingSource source) {
+  assert(index < setting_count && value.index() == entries_[index].value.index());
+  entries_[index] = {std::move(value), source};
+}
+
+SettingReading read_setting(const SettingRow& row, std::string_view text) {
+  switch (row.type) {
+    case SettingType::text:
+    case SettingType::choice:
+      return bounded(row, std::string(text));
+    case SettingType::integer: {
+      int64_t value = 0;
+      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (error != std::errc() || end != text.data() + text.size())
+        return wrong_type(row, json_quote(text));
+      return bounded(row, value);
+    }
+    case SettingType::number: {
+      double value = 0;
+      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (error != std::errc() || end != text.data() + text.size())
+        return wrong_type(row, json_quote(text));
+      return bounded(row, value);
+    }
+    case SettingType::boolean:
+      if (text == "true" || text == "false") return SettingValue(text == "true");
+      return wrong_type(row, json_quote(text));
+    case SettingType::strings: {
+      std::vector<std::string> values;
+      for (std::string_view part : split(text, ',')) {
+        if (!trimmed(part).empty()) values.emplace_back(trimmed(part));
+      }
+      return bounded(row, std::move(values));
+    }
+  }
+  __builtin_unreachable();
+}
+
+SettingReading read_setting(const SettingRow& row, const Json& json) {
+  std::string shown = row.is_secret ? "the value" : std::string(utf8_prefix(json.dump(), 100));
+  if (row.type == SettingType::integer) {
+    const int64_t* value = json.as_integer();
+    return value == nullptr ? SettingReading(wrong_type(row, shown)) : bounded(row, *value);
+  }
+  if (row.type == SettingType::number) {
+    std::optional<double> value = json.as_number();
+    return value ? bounded(row, *value) : SettingReading(wrong_type(row, shown));
+  }
+  if (row.type == SettingType::boolean) {
+    const bool* value = json.as_boolean();
+    return value == nullptr ? SettingReading(wrong_type(row, shown)) : SettingValue(*value);
+  }
+  if (row.type != SettingType::strings) {
+    const std::string* value = json.as_text();
+    return value == nullptr ? SettingReading(wrong_type(row, shown)) : bounded(row, *value);
+  }
+  const Json::Array* array = json.as_array();
+  if (array == nullptr) return wrong_type(row, shown);
+  std::vector<std::string> values;
+  for (const Json& item : *array) {
+    if (!item.is_text()) return wrong_type(row, shown);
+    values.push_back(*item.as_text());
+  }
+  return bounded(row, std::move(values));
+}
+
+std::string setting_json(const SettingValue& value) {
+  JsonWriter writer;
+  if (const std::string* text = std::get_if<std::string>(&value)) writer.text(*text);
+  if (const int64_t* integer = std::get_if<int64_t>(&value)) writer.integer(*integer);
+  if (const double* number = std::get_if<double>(&value)) writer.number(*number);
+  if (const bool* boolean = std::get_if<bool>(&value)) writer.boolean(*boolean);
+  if (const auto* strings = std::get_if<std::vector<std::string>>(&value)) {
+    writer.begin_array();
+    for (const std::string& text : *strings) writer.text(text);
+    writer.end_array();
+  }
+  return writer.take();
+}
+
+std::string setting_form(const SettingRow& row) {
+  switch (row.type) {
+    case SettingType::text:
+      return row.form == SettingForm::web_url ? "an http or https URL" : "text";
+    case SettingType::boolean:
+      return "true or false";
+    case SettingType::strings:
+      if (row.form == SettingForm::network) return "a list of addresses or CIDRs";
+      if (row.form == SettingForm::part_network) {
+        return "a list of addresses or CIDRs, none of them everybody";
+      }
+      if (row.form == SettingForm::origin) return "a list of scheme://host[:port]";
+      return "a list of texts";
+    case SettingType::integer:
+    case SettingType::number:
+      return fmt::format("{} to {}{}{}", row.least, row.most, row.unit.empty() ? "" : " ",
+                         row.unit);
+    case SettingType::choice: {
+      std::vector<std::string> choices;
+      for (std::string_view choice : split(row.choices, '|')) choices.push_back(json_quote(choice));
+      return fmt::format("one of {}", fmt::join(choices, ", "));
+    }
+  }
+  __builtin_unreachable();
+}
+
+std::string setting_variable(const SettingRow& row) {
+  std::string name = "HOSTLER_";
+  for (char c : row.name)
+    name += c == '.' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
+  return name;
+}
+
+std::optional<std::string_view> nearest_setting(std::string_view written) {
+  constexpr size_t written_max = 200;
+  if (written.size() > written_max) return std::nullopt;
+  size_t least = written.size() / 3 + 2;
+  std::optional<std::string_view> nearest;
+  for (const SettingRow& row : setting_rows) {
+    size_t distance = edit_distance(written, row.name);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = row.name;
+  }
+  return nearest;
+}
+
+std::string without_password(std::string_view conninfo) {
+  std::string shown(conninfo);
+  size_t scheme = shown.find("://");
+  if (scheme != shown.npos) {
+    size_t begin = scheme + 3;
+    size_t at = shown.rfind('@', shown.find_first_of("/?", begin));
+    size_t colon = shown.find(':', begin);
+    if (at != shown.npos && colon < at) shown.replace(colon + 1, at - colon - 1, "****");
+  }
+  constexpr std::string_view word = "password";
+  for (size_t found = shown.find(word); found != shown.npos; found = shown.find(word, found + 1)) {
+    size_t begin = shown.find_first_not_of(" =", found + word.size());
+    if (begin == shown.npos) break;
+    bool is_quoted = shown[begin] == '\'';
+    size_t end = is_quoted ? shown.find('\'', begin + 1) : shown.find_first_of(" &", begin);
+    if (is_quoted && end != shown.npos) ++end;
+    shown.replace(begin, (end == shown.npos ? shown.size() : end) - begin, "****");
+  }
+  return shown;
+}
+
+}  // namespace hostler

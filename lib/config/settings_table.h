@@ -1,0 +1,352 @@
+// Every setting of Hostler, in one table: what exists, what it may be, what it does. The sample
+// file, the checks, the admin API and the look-ups are made from it; nothing else knows a name.
+// Included by lib/config/settings.h; add a row only together with the code that reads it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace hostler {
+
+// start: file and environment only, read once. live: an administrator may change it while all runs.
+enum class SettingKind { start, live };
+enum class SettingType { text, integer, number, boolean, strings, choice };
+// What a text, or each of the strings, must look like.
+enum class SettingForm {
+  any,
+  web_url,       // http:// or https:// with a host; empty is fine
+  network,       // an address or a CIDR
+  part_network,  // as network, but not all there is (0.0.0.0/0, ::/0)
+  origin,        // scheme://host[:port], as browsers send it
+};
+
+struct SettingRow {
+  std::string_view name;  // dotted: section and member of the file
+  SettingKind kind;
+  SettingType type;
+  std::string_view fallback;  // as an environment variable would say it
+  std::string_view sentence;
+  std::string_view unit = {};     // of an integer
+  int64_t least = 0;              // of an integer or number
+  int64_t most = 0;               // of an integer or number
+  std::string_view choices = {};  // of a choice, parted by |; may begin with | for "none"
+  bool is_secret = false;         // never shown; when live, stored encrypted
+  SettingForm form = SettingForm::any;
+};
+
+namespace settings_table {
+
+using enum SettingKind;
+using enum SettingType;
+using Name = std::string_view;
+
+constexpr SettingRow text_row(Name name, SettingKind kind, Name fallback, Name sentence) {
+  return {.name = name, .kind = kind, .type = text, .fallback = fallback, .sentence = sentence};
+}
+constexpr SettingRow secret_row(Name name, SettingKind kind, Name sentence) {
+  SettingRow row = text_row(name, kind, "", sentence);
+  row.is_secret = true;
+  return row;
+}
+constexpr SettingRow boolean_row(Name name, SettingKind kind, Name fallback, Name sentence) {
+  return {.name = name, .kind = kind, .type = boolean, .fallback = fallback, .sentence = sentence};
+}
+constexpr SettingRow url_row(Name name, SettingKind kind, Name fallback, Name sentence) {
+  SettingRow row = text_row(name, kind, fallback, sentence);
+  row.form = SettingForm::web_url;
+  return row;
+}
+constexpr SettingRow strings_row(Name name, SettingKind kind, SettingForm form, Name sentence) {
+  SettingRow row = text_row(name, kind, "", sentence);
+  row.type = strings;
+  row.form = form;
+  return row;
+}
+constexpr SettingRow choice_row(Name name, SettingKind kind, Name fallback, Name choices,
+                                Name sentence) {
+  SettingRow row = text_row(name, kind, fallback, sentence);
+  row.type = choice;
+  row.choices = choices;
+  return row;
+}
+struct Bounds {
+  int64_t least;
+  int64_t most;
+};
+constexpr SettingRow integer_row(Name name, SettingKind kind, Name fallback, Bounds bounds,
+                                 Name unit, Name sentence) {
+  SettingRow row = text_row(name, kind, fallback, sentence);
+  row.type = integer;
+  row.unit = unit;
+  row.least = bounds.least;
+  row.most = bounds.most;
+  return row;
+}
+
+constexpr SettingRow number_row(Name name, SettingKind kind, Name fallback, Bounds bounds,
+                                Name sentence) {
+  SettingRow row = integer_row(name, kind, fallback, bounds, "", sentence);
+  row.type = number;
+  return row;
+}
+
+constexpr Bounds any_count{0, 1'000'000'000};
+constexpr Bounds rate{1, 1'000'000};
+constexpr Bounds rate_or_off{0, 1'000'000};  // 0: not counted
+constexpr Bounds timeout{10, 600'000};
+constexpr Bounds lifetime{1, 10 * 366 * 86'400};
+constexpr Bounds some_days{1, 3650};
+constexpr Bounds days_or_off{0, 3650};  // 0: for ever
+
+}  // namespace settings_table
+
+// clang-format off
+inline constexpr auto setting_rows = [] {
+  using namespace settings_table;
+  return std::to_array<SettingRow>({
+    text_row("database.url", start, "postgresql:///hostler",
+      "Where Postgres is: a connection URL or string of libpq; several hosts work too. "
+      "Without a user in it the role is PGUSER, else the name of the system's user."),
+
+    text_row("api.socket", start, "/run/hostler/api.sock",
+      "The Unix socket on which nginx reaches the API pool (FastCGI)."),
+    text_row("api.listen_tcp", start, "",
+      "address:port in a private network on which the API pool listens too; empty: nowhere."),
+    strings_row("api.tcp_peers", start, SettingForm::network,
+      "The addresses or CIDRs that may connect to api.listen_tcp."),
+    integer_row("api.workers", start, "0", {0, 256}, "processes",
+      "How many workers the API pool has; 0: one for each core."),
+    integer_row("api.own_connections", start, "8", {1, 100}, "connections",
+      "Connections to Postgres an API worker may have, besides the one for quick reads."),
+
+    text_row("api.lock_dir", start, "/run/hostler-api",
+      "Where all API pools of a host keep two lock files, so that together they hash no more than "
+      "two passwords at once, and one below four cores; a pool that cannot use it counts its own "
+      "alone, and says so."),
+
+    text_row("stream.socket", start, "/run/hostler/stream.sock",
+      "The Unix socket on which nginx reaches the event streams of the runner (SCGI)."),
+    integer_row("stream.clients_max", start, "20000", {1, 1'000'000}, "streams",
+      "How many event streams one daemon serves at once; more are told to come again."),
+    text_row("stream.listen_tcp", start, "",
+      "address:port in a private network on which streams are served too; empty: nowhere."),
+    strings_row("stream.tcp_peers", start, SettingForm::network,
+      "The addresses or CIDRs that may connect to stream.listen_tcp."),
+
+    integer_row("runner.database_connections", start, "4", {1, 100}, "connections",
+      "Connections to Postgres the runner may have, besides seven: for claims and LISTEN (one each), "
+      "events (two) and streams (three)."),
+
+    integer_row("run.slots", start, "2000", {0, 100'000}, "runs",
+      "How many runs one daemon executes at once; 0: none, it only serves streams and upkeep."),
+    integer_row("run.input_seconds", live, "86400", lifetime, "seconds",
+      "How long a run waits for the user's input before it fails."),
+    integer_row("run.lease_seconds", live, "10", {2, 300}, "seconds",
+      "How long a daemon owns a run without renewing; another takes it over afterwards."),
+
+    text_row("secrets.key_file", start, "/etc/hostler/secret.key",
+      "The keys that encrypt stored secrets: lines VERSION:base64 of 32 bytes, or 32 raw bytes. "
+      "hostlerctl secret rotate puts all under a new one."),
+
+    text_row("metrics.api_socket", start, "/run/hostler/metrics-api.sock",
+      "The Unix socket on which the API pool answers with its metrics; empty: none."),
+    text_row("metrics.runner_socket", start, "/run/hostler/metrics-runner.sock",
+      "The Unix socket on which the runner answers with its metrics; empty: none."),
+
+    choice_row("log.level", start, "info", "debug|info|warning|error",
+      "The least important lines that are logged."),
+
+    text_row("mail.dir", start, "",
+      "A folder that takes mails as .eml files while no SMTP server is set; empty: they wait."),
+    text_row("mail.from", start, "",
+      "The sender of all mail, unless an administrator stored mail settings."),
+    text_row("mail.smtp_host", start, "",
+      "The mail server, unless an administrator stored mail settings; empty: none."),
+    integer_row("mail.smtp_port", start, "587", {1, 65535}, "",
+      "The port of mail.smtp_host."),
+    text_row("mail.smtp_user", start, "",
+      "The login at mail.smtp_host; empty: no login."),
+    secret_row("mail.smtp_pass", start,
+      "The password at mail.smtp_host."),
+    choice_row("mail.smtp_tls_mode", start, "starttls", "none|starttls|tls",
+      "How the connection to mail.smtp_host is encrypted; starttls never falls back."),
+
+    text_row("outbound.socket", start, "",
+      "The Unix socket on which the runner carries the API pool's calls to captcha and mail server, "
+      "so that the pool needs no network; empty: it connects by itself. The packaged units set it."),
+    text_row("outbound.ca_file", start, "",
+      "A PEM file of certificates that outbound TLS trusts besides the system's; empty: none."),
+    strings_row("outbound.allow_cidrs", live, SettingForm::network,
+      "Private networks that tenants' URLs may reach all the same. For tests: it opens doors."),
+
+    choice_row("gateway.ip_mode", live, "direct", "direct|proxy|cdn",
+      "Whose word counts for a client's address: nginx's peer, X-Forwarded-For, CF-Connecting-IP."),
+    strings_row("gateway.trusted_cidrs", live, SettingForm::part_network,
+      "The proxies that are believed in the modes proxy and cdn; empty: none."),
+    number_row("gateway.risk_reject_threshold", live, "0", {0, 1},
+      "From which risk score on a request is refused; 0: none is."),
+    strings_row("gateway.risk_files", start, SettingForm::any,
+      "Files with a CIDR a line: clients from there get a higher risk score."),
+
+    text_row("geoip.database", start, "",
+      "An MMDB file that tells country and city of an address; empty: they stay empty."),
+
+    text_row("access_log.dir", start, "/var/log/hostler",
+      "The folder where nginx leaves access-*.json for the runner; empty: no access log."),
+    integer_row("access_log.retention_days", live, "30", some_days, "days",
+      "How long rows of the access log are kept."),
+    integer_row("run_events.retention_days", live, "90", some_days, "days",
+      "How long the events of runs are kept at least; they go by whole months."),
+
+    integer_row("audit.retention_days", live, "400", days_or_off, "days",
+      "How long rows of the audit log are kept at least; they go by whole months; 0: for ever."),
+
+    choice_row("auth.registration_mode", live, "open", "open|invite_only|disabled",
+      "Who may register: everybody, whoever has an invitation code, or nobody."),
+    boolean_row("auth.require_email_verification", live, "false",
+      "Whether a login needs a verified mail address."),
+    integer_row("auth.access_token_seconds", live, "900", {10, 86'400}, "seconds",
+      "How long an access token is valid."),
+    integer_row("auth.refresh_token_seconds", live, "2592000", {60, 366 * 86'400}, "seconds",
+      "How long a refresh token is valid; a session ends when it was not refreshed for so long."),
+    integer_row("auth.refresh_race_seconds", live, "10", {0, 300}, "seconds",
+      "How long a rotated refresh token is still taken, for a second tab that raced."),
+    integer_row("auth.email_token_seconds", live, "3600", lifetime, "seconds",
+      "How long the link of a verification mail is valid."),
+    integer_row("auth.email_revert_seconds", live, "604800", lifetime, "seconds",
+      "How long the link that takes a changed mail address back is valid."),
+    integer_row("auth.otp_seconds", live, "600", {30, 86'400}, "seconds",
+      "How long a login code sent by mail is valid."),
+    integer_row("auth.forgot_password_seconds", live, "600", {0, 86'400}, "seconds",
+      "How long after a login by mailed code the password may be changed without the old one."),
+
+    text_row("captcha.site_key", live, "",
+      "The public key of the Turnstile captcha; the captcha is on when both keys are set."),
+    secret_row("captcha.secret_key", live,
+      "The secret key of the Turnstile captcha."),
+    url_row("captcha.verify_url", live,
+      "https://challenges.cloudflare.com/turnstile/v0/siteverify",
+      "Where captcha tokens are verified; any URL."),
+    integer_row("captcha.timeout_ms", live, "5000", timeout, "milliseconds",
+      "How long the verification of a captcha may take."),
+
+    integer_row("credit.initial_grant", live, "1000", any_count, "credits",
+      "What a new user's personal organization starts with."),
+    integer_row("credit.workspace_grant", live, "0", any_count, "credits",
+      "What a new workspace starts with."),
+    integer_row("credit.invite_reward", live, "500", any_count, "credits",
+      "What the owner of an invitation code gets when somebody registers with it."),
+    integer_row("credit.invitee_reward", live, "200", any_count, "credits",
+      "What somebody who registers with an invitation code gets."),
+    integer_row("credit.per_usd", live, "1000", {1, 1'000'000'000}, "credits",
+      "How many credits one US dollar of model cost is."),
+    integer_row("credit.run_hold", live, "10", any_count, "credits",
+      "What a run reserves when it is created."),
+
+    integer_row("invite.default_max_uses", live, "1", {0, 1'000'000}, "uses",
+      "How often a new invitation code may be used."),
+    integer_row("invite.reset_seconds", live, "86400", lifetime, "seconds",
+      "How long after a reset of the invitation code the next one is refused."),
+    integer_row("invite.member_seconds", live, "604800", lifetime, "seconds",
+      "How long an invitation into an organization is valid."),
+
+    integer_row("limit.requests_per_minute", live, "300", rate, "requests",
+      "Requests a minute of one organization, unless an entitlement says otherwise."),
+    integer_row("limit.anonymous_requests_per_minute", live, "300", rate, "requests",
+      "Requests a minute without a caller, of one client address."),
+    integer_row("limit.login_window_seconds", live, "600", {1, 86'400}, "seconds",
+      "The time over which failed logins are counted."),
+    integer_row("limit.login_failures_per_login_and_ip", live, "10", rate, "failures",
+      "Failed logins for one login from one client address before it is refused."),
+    integer_row("limit.login_failures_per_login", live, "100", rate, "failures",
+      "Failed logins for one login from all addresses before it is refused."),
+    integer_row("limit.login_failures_per_ip", live, "50", rate, "failures",
+      "Failed logins from one client address for all logins before it is refused."),
+    integer_row("limit.checks_per_minute", live, "30", rate, "requests",
+      "How often one client address may ask whether a login exists."),
+    integer_row("limit.verification_mails_per_minute", live, "1", rate, "mails",
+      "Verification mails a minute of one user."),
+    integer_row("limit.verification_mails_per_hour", live, "5", rate, "mails",
+      "Verification mails an hour of one user."),
+    integer_row("limit.otp_window_seconds", live, "600", {1, 86'400}, "seconds",
+      "The time over which sent login codes are counted."),
+    integer_row("limit.otp_sends_per_email", live, "5", rate, "mails",
+      "Login codes sent to one mail address."),
+    integer_row("limit.otp_sends_per_ip", live, "20", rate, "mails",
+      "Login codes asked for by one client address."),
+    integer_row("limit.otp_guesses", live, "5", {1, 100}, "guesses",
+      "Wrong guesses that end a login code."),
+    integer_row("limit.otp_sends_per_email_day", live, "10", rate_or_off, "mails",
+      "Login codes sent to one mail address within 24 hours; 0: any number."),
+    integer_row("limit.otp_failures_per_account_day", live, "20", rate_or_off, "guesses",
+      "Wrong login codes of one account within 24 hours before it takes none; 0: any number."),
+    integer_row("limit.registrations_per_network_hour", live, "10", rate_or_off, "registrations",
+      "Registrations an hour from one network (an IPv4 address, an IPv6 /64); 0: any number."),
+    integer_row("limit.invitations_per_inviter_day", live, "20", rate_or_off, "mails",
+      "Invitations that one user may send within 24 hours; 0: any number."),
+    integer_row("limit.invitations_per_recipient_day", live, "3", rate_or_off, "mails",
+      "Invitations that one mail address gets within 24 hours; 0: any number."),
+    integer_row("limit.redeem_tries_per_minute", live, "10", rate, "requests",
+      "How often one user may try to redeem a code."),
+    integer_row("limit.concurrent_runs", live, "10", {0, 1'000'000}, "runs",
+      "Active runs of one organization, unless an entitlement says otherwise."),
+    integer_row("limit.queued_runs", live, "100", {0, 1'000'000}, "runs",
+      "Runs of one organization that wait behind others of their thread."),
+    integer_row("limit.input_bytes", live, "32768", {1, 32'768}, "bytes",
+      "The longest answer to a run that waits, unless an entitlement says less."),
+    integer_row("limit.run_seconds", live, "1800", lifetime, "seconds",
+      "How long a run may take, waits for the user not counted."),
+    integer_row("limit.agent_turns", live, "25", {1, 10'000}, "turns",
+      "Model turns of one run."),
+    integer_row("limit.tool_calls", live, "32", {0, 10'000}, "calls",
+      "Tool calls of one run."),
+
+    integer_row("model.connect_timeout_ms", live, "10000", timeout, "milliseconds",
+      "How long connecting to a model may take."),
+    integer_row("model.first_byte_timeout_ms", live, "60000", timeout, "milliseconds",
+      "How long a model may take before it begins to answer."),
+    integer_row("model.idle_timeout_ms", live, "60000", timeout, "milliseconds",
+      "How long a model may be silent within an answer."),
+
+    integer_row("tool.search_timeout_ms", live, "10000", timeout, "milliseconds",
+      "How long a web search may take."),
+    integer_row("tool.fetch_timeout_ms", live, "20000", timeout, "milliseconds",
+      "How long fetching a page may take."),
+
+    choice_row("web_search.provider", live, "", "|alpha|beta",
+      "The search backend where no tool provider is active; empty: none."),
+    secret_row("web_search.alpha_api_key", live,
+      "The key of web_search.provider alpha."),
+    url_row("web_search.beta_base_url", live, "",
+      "The address of web_search.provider beta."),
+    choice_row("web_fetch.provider", live, "", "|gamma|delta|basic",
+      "The page reader where no tool provider is active; basic is our own; empty: none."),
+    secret_row("web_fetch.gamma_api_key", live,
+      "The key of web_fetch.provider gamma."),
+    secret_row("web_fetch.delta_api_key", live,
+      "The key of web_fetch.provider delta."),
+    url_row("web_fetch.delta_base_url", live, "",
+      "The address of web_fetch.provider delta; empty: the provider's own."),
+
+    integer_row("webhook.timeout_ms", live, "15000", timeout, "milliseconds",
+      "How long the receiver of a webhook may take to answer."),
+
+    strings_row("http.cors_origins", live, SettingForm::origin,
+      "Origins of web pages that may call the API, such as https://app.example.com."),
+  });
+}();
+// clang-format on
+
+constexpr size_t setting_count = setting_rows.size();
+
+// The row's place in the table, or setting_count.
+constexpr size_t find_setting(std::string_view name) {
+  for (size_t i = 0; i < setting_count; ++i) {
+    if (setting_rows[i].name == name) return i;
+  }
+  return setting_count;
+}
+
+}  // namespace hostler

@@ -1,0 +1,213 @@
+// Outbound HTTP for everything: models, tools, webhooks, captcha; mail beside it
+// (smtp.h). libcurl's multi interface on the
+// loop; TLS is always verified, proxy variables are never used, nothing blocks. A request whose
+// address a tenant chose is `guarded`: only public addresses are dialled (lib/net/address_guard.h),
+// on connections that guarded requests share with nobody else. The program ignores SIGPIPE.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/http/client_url.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/loop/wait.h"
+#include "lib/net/address_guard.h"
+
+namespace hostler {
+
+class HttpLane;
+
+// What a lane drives; called by it, outside of curl.
+struct LaneTransfer {
+  virtual void hop_ended(int curl_code) = 0;
+  virtual void wake() = 0;
+  bool is_ready = false;  // stands in the lane's list
+
+ protected:
+  ~LaneTransfer() = default;
+};
+
+using HttpField = std::pair<std::string, std::string>;
+
+enum class OverLimit { fail, cut };
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string url;
+  std::vector<HttpField>
+      headers;  // to another origin only Accept… and User-Agent follow a redirect
+  std::string body;
+  bool guarded = true;      // false only for addresses that the operator chose
+  bool https_only = false;  // otherwise http, too; never anything else, never with user info
+  bool accept_gzip = false;
+  int64_t connect_timeout_ms = 10'000;     // look-up, connect and TLS together
+  int64_t first_byte_timeout_ms = 60'000;  // from then to the answer's first byte
+  int64_t idle_timeout_ms = 60'000;        // silence inside the answer
+  int64_t total_timeout_ms = 0;            // of everything, redirects too; 0: none
+  int follow_redirects_max = 0;            // each target is judged anew; https never turns to http
+  size_t response_bytes_max = size_t{5} << 20;  // of the body, after decompression
+  OverLimit over_limit = OverLimit::fail;       // or the body ends there, marked truncated
+};
+
+struct HttpHead {
+  int status = 0;
+  std::vector<HttpField> headers;  // names in lower case, in the order of arrival
+  std::string final_url;
+
+  // One line without its end. A status line begins the head anew; what is no field is not kept.
+  void take_line(std::string_view line);
+  std::string_view header(std::string_view lower_case_name) const;  // the first; empty: none
+  // Retry-After (seconds or a date) or retry-after-ms, as a wait from now; never negative.
+  std::optional<int64_t> retry_after_ms() const;
+};
+
+enum class HttpFailureKind {
+  bad_request,  // our own URL, method or header cannot be sent
+  denied_address,
+  connect,  // no such name, refused, unreachable
+  tls,
+  timeout_connect,
+  timeout_first_byte,
+  timeout_idle,
+  timeout_total,
+  reset,     // the connection broke before the answer's end
+  protocol,  // what came is not HTTP
+  too_large,
+  too_many_redirects,
+};
+std::string_view http_failure_name(HttpFailureKind kind);
+
+struct HttpFailure {
+  HttpFailureKind kind;
+  std::string message;  // for the log: may name addresses
+};
+
+struct HttpAnswer {
+  std::optional<HttpFailure> failure;  // then head and body are what had come by then
+  HttpHead head;
+  std::string body;
+  bool truncated = false;
+};
+
+struct HttpClientOptions {
+  std::string ca_file;   // PEM: trusted in addition to the system's
+  CidrList allow_cidrs;  // addresses that guarded requests may dial although they are not public
+  long idle_connections_max = 256;
+  // A Unix socket with a SOCKS proxy: all connections go through it, names are looked up there, and
+  // there are no guarded requests, whose addresses only a proxy could judge. Empty: none.
+  std::string proxy_socket;
+};
+
+// One a loop. Outlives its exchanges and whatever they wake: it may not end inside a coroutine that
+// awaits one.
+class HttpClient {
+ public:
+  // Throws std::runtime_error when ca_file cannot be read.
+  explicit HttpClient(Loop& loop, HttpClientOptions options = {});
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  // From the next connection and the next request on an old one.
+  void allow_cidrs(CidrList allowed) { allowed_ = std::move(allowed); }
+
+  // The whole answer, at most response_bytes_max of it.
+  Task<HttpAnswer> fetch(HttpRequest request);
+
+ private:
+  friend class HttpExchange;
+  friend class SmtpExchange;
+  void set_way(void* easy) const;
+  // In words for the log and the operator, when it was the proxy that failed; else empty.
+  std::string fault_of_way(void* easy, int curl_code) const;
+
+  Loop& loop_;
+  CidrList allowed_;
+  std::string proxy_socket_;
+  std::string ca_path_;  // what curl reads its trust from
+  int ca_fd_ = -1;       // behind ca_path_ when it is not the system's own file
+  // Two caches of connections: one dialled for an operator never serves a tenant's request.
+  std::unique_ptr<HttpLane> operator_lane_;
+  std::unique_ptr<HttpLane> guarded_lane_;
+};
+
+// One request and its answer, piece by piece. It is sent when it is constructed; destroying it
+// closes the connection at once unless the answer had ended. One reader at a time.
+class HttpExchange final : private LaneTransfer {
+ public:
+  HttpExchange(HttpClient& client, HttpRequest request);
+  ~HttpExchange();
+  HttpExchange(const HttpExchange&) = delete;
+  HttpExchange& operator=(const HttpExchange&) = delete;
+
+  // The final answer's head, owned by the exchange; null: see failure().
+  Task<const HttpHead*> head();
+  // What has arrived, at most 256 KiB: the connection is not read while more lies here. Nothing at
+  // the end, which failure() tells from a break.
+  Task<std::optional<std::string>> next_piece();
+
+  const std::optional<HttpFailure>& failure() const { return failure_; }
+  bool truncated() const { return truncated_; }
+
+ private:
+  struct Callbacks;
+  enum class Phase { connecting, sent, receiving, ended };
+
+  bool prepare();
+  void begin_hop();
+  void set_options();
+  void release_sent();
+  bool build_fields();
+  void follow_redirect();
+  void drop_hop();
+  void enter(Phase phase);
+  struct Limit {
+    int64_t due_ms;
+    HttpFailureKind kind;
+  };
+  Limit nearest_limit() const;
+  void fail(HttpFailureKind kind, std::string message);
+
+  // Called by curl, from within the lane's turn: they only store and mark this exchange ready.
+  bool take_head_line(std::string_view line);
+  bool end_head();
+  bool take_body(const char* bytes, size_t count, bool& wants_pause);
+  bool may_dial(const IpAddress& address);
+  void resume_reading();
+
+  void hop_ended(int curl_code) override;
+  void wake() override;
+  void check_time();
+
+  HttpClient& client_;
+  HttpLane* lane_ = nullptr;
+  HttpRequest request_;
+  HttpUrl url_;
+  void* easy_ = nullptr;    // CURL*
+  void* fields_ = nullptr;  // curl_slist*
+  Phase phase_ = Phase::connecting;
+  int64_t began_ms_ = 0;
+  int64_t phase_began_ms_ = 0;  // of the last byte, while receiving
+  Timer timer_;
+  Signal changed_;
+
+  HttpHead head_;
+  size_t head_bytes_ = 0;
+  bool head_complete_ = false;
+  bool redirecting_ = false;
+  int redirects_ = 0;
+  std::string buffer_;
+  size_t body_bytes_ = 0;
+  bool paused_ = false;
+  bool truncated_ = false;
+  std::string refused_;  // why the last address of this hop was not dialled
+  std::optional<HttpFailure> failure_;
+};
+
+}  // namespace hostler

@@ -1,0 +1,146 @@
+// curl_multi_socket_action fed by FdWatch and Timer. See lib/http/client_lane.h.
+#include "lib/http/client_lane.h"
+
+#include <locale.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "lib/http/client.h"
+
+namespace hostler {
+namespace {
+
+// curl turns host names in other scripts into ASCII (IDNA) only when the thread's locale says that
+// they are UTF-8. In force around calls of curl, on this thread, for letters alone.
+class Utf8Letters {
+ public:
+  Utf8Letters() : before_(uselocale(utf8())) {}
+  ~Utf8Letters() { uselocale(before_); }
+  Utf8Letters(const Utf8Letters&) = delete;
+  Utf8Letters& operator=(const Utf8Letters&) = delete;
+
+ private:
+  static locale_t utf8() {
+    static const locale_t made = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return made;  // null, where there is no such locale, changes nothing
+  }
+  locale_t before_;
+};
+
+}  // namespace
+
+struct HttpLane::Socket {
+  Socket(HttpLane& lane, curl_socket_t socket)
+      : watch(lane.loop_, socket, [&lane, socket](bool readable, bool writable) {
+          lane.socket_ready(socket, readable, writable);
+        }) {}
+  int wanted = 0;  // CURL_POLL_…
+  FdWatch watch;
+};
+
+struct HttpLane::Callbacks {
+  static int socket(CURL*, curl_socket_t socket, int wanted, void* lane, void*) noexcept {
+    static_cast<HttpLane*>(lane)->watch_socket(socket, wanted);
+    return 0;
+  }
+  static int timer(CURLM*, long delay_ms, void* lane) noexcept {
+    Timer& timer = static_cast<HttpLane*>(lane)->timer_;
+    if (delay_ms < 0) {
+      timer.cancel();
+    } else {
+      timer.restart(delay_ms);
+    }
+    return 0;
+  }
+};
+
+HttpLane::HttpLane(Loop& loop, long idle_connections_max)
+    : loop_(loop),
+      multi_(curl_multi_init()),
+      timer_(loop, [this] { drive(CURL_SOCKET_TIMEOUT, 0); }) {
+  assert(multi_ != nullptr);
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, Callbacks::socket);
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, Callbacks::timer);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, idle_connections_max);
+  curl_multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
+}
+
+HttpLane::~HttpLane() {
+  assert(ready_.empty());
+  curl_multi_cleanup(multi_);  // closes idle connections through our socket callback
+}
+
+void HttpLane::add(CURL* easy) {
+  CURLMcode added = curl_multi_add_handle(multi_, easy);
+  assert(added == CURLM_OK);
+  static_cast<void>(added);
+}
+
+void HttpLane::remove(CURL* easy) { curl_multi_remove_handle(multi_, easy); }
+
+void HttpLane::mark_ready(LaneTransfer& transfer) {
+  if (transfer.is_ready) return;
+  transfer.is_ready = true;
+  ready_.push_back(&transfer);
+}
+
+void HttpLane::forget(LaneTransfer& transfer) {
+  if (!transfer.is_ready) return;
+  transfer.is_ready = false;
+  ready_.erase(std::find(ready_.begin(), ready_.end(), &transfer));
+}
+
+void HttpLane::drive(curl_socket_t socket, int ready) {
+  int running = 0;
+  {
+    Utf8Letters letters;
+    curl_multi_socket_action(multi_, socket, ready, &running);
+  }
+  collect_ended();
+  wake_ready();
+}
+
+void HttpLane::collect_ended() {
+  int left = 0;
+  while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    CURLcode code = message->data.result;
+    char* owner = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
+    LaneTransfer& transfer = *reinterpret_cast<LaneTransfer*>(owner);
+    transfer.hop_ended(code);
+    mark_ready(transfer);
+  }
+}
+
+void HttpLane::wake_ready() {
+  while (!ready_.empty()) {
+    LaneTransfer& transfer = *ready_.front();
+    forget(transfer);
+    transfer.wake();  // may end it, and any other
+  }
+}
+
+void HttpLane::socket_ready(curl_socket_t socket, bool readable, bool writable) {
+  drive(socket, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0));
+  // An error on the descriptor reports both and stops the watch; curl may still want it.
+  if (!readable || !writable) return;
+  auto place = sockets_.find(socket);
+  if (place != sockets_.end()) watch_socket(socket, place->second->wanted);
+}
+
+void HttpLane::watch_socket(curl_socket_t socket, int wanted) {
+  if (wanted == CURL_POLL_REMOVE) {
+    sockets_.erase(socket);
+    return;
+  }
+  std::unique_ptr<Socket>& entry = sockets_[socket];
+  if (!entry) entry = std::make_unique<Socket>(*this, socket);
+  entry->wanted = wanted;
+  entry->watch.watch((wanted & CURL_POLL_IN) != 0, (wanted & CURL_POLL_OUT) != 0);
+}
+
+}  // namespace hostler

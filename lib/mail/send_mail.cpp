@@ -1,0 +1,79 @@
+// See lib/mail/send_mail.h.
+#include "lib/mail/send_mail.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+
+#include "lib/loop/wait.h"
+#include "lib/time_text.h"
+
+namespace hostler {
+namespace {
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// Written beside and then named, so that whoever lists the folder sees whole mails only.
+MailOutcome write_file(const std::string& folder, const std::string& id,
+                       const std::string& message) {
+  MailOutcome outcome;
+  std::string unfinished = folder + "/." + id + "." + std::to_string(getpid());
+  std::string finished = folder + "/" + id + ".eml";
+  int fd = open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+  if (fd >= 0) {
+    bool is_written = write_all(fd, message);
+    bool is_closed = close(fd) == 0;
+    outcome.is_sent = is_written && is_closed && rename(unfinished.c_str(), finished.c_str()) == 0;
+  }
+  if (!outcome.is_sent) {
+    outcome.words = "mail.dir " + folder + ": " + std::strerror(errno);
+    unlink(unfinished.c_str());
+  }
+  return outcome;
+}
+
+MailOutcome refused(std::string words) {
+  MailOutcome outcome;
+  outcome.is_refused = true;
+  outcome.words = std::move(words);
+  return outcome;
+}
+
+}  // namespace
+
+Task<MailOutcome> send_mail(Loop& loop, HttpClient& client, MailSettings settings, std::string id,
+                            std::string to, MailText text, MailLimits limits) {
+  std::optional<Mailbox> from = parse_mailbox(settings.from);
+  MailOutcome outcome;
+  if (!from) {
+    outcome.words = "the sender of the mail settings is no mail address";
+    co_return outcome;
+  }
+  if (!is_mail_address(to)) co_return refused("this address cannot stand in a mail");
+  MailHead head{std::move(id), *from, to, unix_now_ms()};
+  std::string message = mail_message(head, text);
+  if (!settings.folder.empty()) {
+    std::function<MailOutcome()> work = [folder = settings.folder, file_id = head.id, message] {
+      return write_file(folder, file_id, message);
+    };
+    outcome = co_await on_thread(loop, std::move(work));
+    co_return outcome;
+  }
+  MailEnvelope envelope{from->address, to, std::move(message)};
+  outcome = co_await send_over_smtp(client, settings.server, std::move(envelope), limits);
+  co_return outcome;
+}
+
+}  // namespace hostler

@@ -1,0 +1,164 @@
+// One mail, one connection. See lib/mail/smtp.h.
+#include "lib/mail/smtp.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "lib/http/client_lane.h"
+#include "lib/mail/smtp_reply.h"
+
+namespace hostler {
+namespace {
+
+std::string url_of(const MailServer& server) {
+  bool is_v6 = server.host.find(':') != std::string::npos;
+  std::string host = is_v6 ? "[" + server.host + "]" : server.host;
+  std::string scheme = server.tls == MailTls::tls ? "smtps://" : "smtp://";
+  return scheme + host + ":" + std::to_string(server.port);
+}
+
+}  // namespace
+
+class SmtpExchange final : private LaneTransfer {
+ public:
+  SmtpExchange(HttpClient& client, MailServer server, MailEnvelope envelope, MailLimits limits)
+      : client_(client),
+        lane_(*client.operator_lane_),
+        server_(std::move(server)),
+        envelope_(std::move(envelope)),
+        easy_(curl_easy_init()) {
+    assert(easy_ != nullptr);
+    set_connection(client.ca_path_, limits);
+    set_mail();
+    lane_.add(easy_);
+  }
+  ~SmtpExchange() {
+    lane_.forget(*this);
+    drop();
+  }
+  SmtpExchange(const SmtpExchange&) = delete;
+  SmtpExchange& operator=(const SmtpExchange&) = delete;
+
+  Task<MailOutcome> ended() {
+    while (easy_ != nullptr) co_await changed_.wait();
+    co_return outcome_;
+  }
+
+ private:
+  static size_t read_message(char* place, size_t, size_t count, void* self) noexcept {
+    SmtpExchange& exchange = *static_cast<SmtpExchange*>(self);
+    size_t left = exchange.envelope_.message.size() - exchange.message_sent_;
+    size_t bytes = std::min(left, count);
+    std::memcpy(place, exchange.envelope_.message.data() + exchange.message_sent_, bytes);
+    exchange.message_sent_ += bytes;
+    return bytes;
+  }
+
+  static size_t hear_line(char* bytes, size_t, size_t count, void* self) noexcept {
+    static_cast<SmtpExchange*>(self)->replies_.take_line({bytes, count});
+    return count;
+  }
+
+  void set_connection(const std::string& ca_path, const MailLimits& limits) {
+    error_[0] = '\0';
+    curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<LaneTransfer*>(this));
+    curl_easy_setopt(easy_, CURLOPT_URL, url_of(server_).c_str());
+    curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+    client_.set_way(easy_);
+    curl_easy_setopt(easy_, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+    curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
+    // A connection that idled is one the server may have left.
+    curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L);
+    curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
+                     static_cast<long>(limits.connect_timeout_ms));
+    curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(limits.total_timeout_ms));
+    // ALL: without TLS there is no mail, whatever the server offers.
+    long use_ssl = server_.tls == MailTls::starttls ? CURLUSESSL_ALL : CURLUSESSL_NONE;
+    curl_easy_setopt(easy_, CURLOPT_USE_SSL, use_ssl);
+    curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl_easy_setopt(easy_, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    curl_easy_setopt(easy_, CURLOPT_CAINFO, ca_path.c_str());
+    curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);
+    if (!server_.user.empty()) {
+      curl_easy_setopt(easy_, CURLOPT_USERNAME, server_.user.c_str());
+      curl_easy_setopt(easy_, CURLOPT_PASSWORD, server_.password.c_str());
+    }
+  }
+
+  // Without a recipient the exchange ends behind the login.
+  void set_mail() {
+    curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, hear_line);
+    curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+    curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
+    if (envelope_.to.empty()) {
+      curl_easy_setopt(easy_, CURLOPT_CONNECT_ONLY, 1L);
+      return;
+    }
+    recipients_ = curl_slist_append(nullptr, ("<" + envelope_.to + ">").c_str());
+    curl_easy_setopt(easy_, CURLOPT_MAIL_FROM, ("<" + envelope_.from + ">").c_str());
+    curl_easy_setopt(easy_, CURLOPT_MAIL_RCPT, recipients_);
+    curl_easy_setopt(easy_, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(easy_, CURLOPT_READFUNCTION, read_message);
+    curl_easy_setopt(easy_, CURLOPT_READDATA, this);
+  }
+
+  void hop_ended(int curl_code) override {
+    CURLcode code = static_cast<CURLcode>(curl_code);
+    outcome_.is_sent = code == CURLE_OK;
+    // Of what a server refuses, the recipient and the message are this mail's own.
+    bool is_of_mail = std::string_view(error_).starts_with("RCPT failed") ||
+                      message_sent_ == envelope_.message.size();
+    outcome_.is_refused = code != CURLE_OK && is_of_mail && replies_.refuses_for_good();
+    // Of what the server did not say itself, curl knows more.
+    std::string said = code == CURLE_OPERATION_TIMEDOUT ? "" : replies_.refusal_words();
+    std::string known = client_.fault_of_way(easy_, code);
+    if (known.empty()) known = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
+    outcome_.words = said.empty() ? readable_smtp(known) : said;
+    drop();
+  }
+
+  void wake() override {
+    if (easy_ == nullptr) changed_.notify();
+  }
+
+  void drop() {
+    if (easy_ != nullptr) {
+      lane_.remove(easy_);
+      curl_easy_cleanup(std::exchange(easy_, nullptr));
+    }
+    curl_slist_free_all(std::exchange(recipients_, nullptr));
+  }
+
+  const HttpClient& client_;
+  HttpLane& lane_;
+  MailServer server_;
+  MailEnvelope envelope_;
+  CURL* easy_;
+  curl_slist* recipients_ = nullptr;
+  size_t message_sent_ = 0;
+  SmtpReplies replies_;
+  char error_[CURL_ERROR_SIZE];
+  MailOutcome outcome_;
+  Signal changed_;
+};
+
+Task<MailOutcome> try_smtp(HttpClient& client, MailServer server, MailLimits limits) {
+  SmtpExchange exchange(client, std::move(server), MailEnvelope(), limits);
+  MailOutcome outcome = co_await exchange.ended();
+  co_return outcome;
+}
+
+Task<MailOutcome> send_over_smtp(HttpClient& client, MailServer server, MailEnvelope envelope,
+                                 MailLimits limits) {
+  SmtpExchange exchange(client, std::move(server), std::move(envelope), limits);
+  MailOutcome outcome = co_await exchange.ended();
+  co_return outcome;
+}
+
+}  // namespace hostler

@@ -1,0 +1,17 @@
+// Host names to addresses, on the thread pool. For checks when a tenant stores a URL; what is
+// dialled later is looked up and judged again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/net/address_guard.h"
+
+namespace hostler {
+
+// Every address of the name, or none when it does not resolve within the limit.
+Task<std::vector<IpAddress>> look_up_name(Loop& loop, std::string host, int64_t limit_ms);
+
+}  // namespace hostler

@@ -1,0 +1,345 @@
+// Lanes and transactions; see lib/postgres/database.h.
+#include "lib/postgres/database.h"
+
+#include <cassert>
+
+#include "lib/loop/wait.h"
+#include "lib/postgres/connection.h"
+#include "lib/postgres/errors.h"
+
+namespace hostler {
+namespace {
+
+constexpr int tries_max = 3;  // of a batch that lost against a concurrent one
+
+}  // namespace
+
+Batch& Batch::add(BoundStatement statement) {
+  items_.push_back(std::move(statement));
+  return *this;
+}
+Batch& Batch::add(const Statement& statement, Params params) {
+  return add({&statement, std::move(params)});
+}
+
+Batch& Batch::add(Batch others) {
+  for (Item& item : others.items_) items_.push_back(std::move(item));
+  return *this;
+}
+
+struct Database::State {
+  State(Loop& loop_, DatabaseOptions options_)
+      : loop(loop_),
+        options(std::move(options_)),
+        quick_options(quick_of(options)),
+        quick(loop_, quick_options) {}
+
+  static DatabaseOptions quick_of(DatabaseOptions all) {
+    if (all.quick_timeout_ms == 0) return all;
+    all.answer_timeout_ms = all.quick_timeout_ms;
+    all.statement_timeout_ms = all.quick_timeout_ms - 100;
+    return all;
+  }
+
+  Loop& loop;
+  DatabaseOptions options;
+  DatabaseOptions quick_options;
+  PgConnection quick;
+  std::vector<std::unique_ptr<PgConnection>> own;
+  std::vector<PgConnection*> free;
+  Signal freed;
+  int64_t waiting = 0;  // for one of own
+  std::vector<std::string> channels;
+  std::function<void()> on_listening;
+
+  Error unavailable(const PgConnection* connection) const {
+    Error error(ErrorCode::database_unavailable, "Try again in a moment.",
+                connection == nullptr ? "every connection is busy" : connection->last_failure());
+    error.retry_after_s = 1;
+    return error;
+  }
+
+  int64_t new_deadline_ms() const { return loop.now_ms() + options.answer_timeout_ms; }
+
+  // One deadline covers the wait for a free connection and for its being ready. Nothing or false:
+  // it passed.
+  template <class T>
+  using Wait = std::optional<T>;
+
+  // A server that was away for longer than anybody would wait is not waited for: else a long
+  // absence fills the program with requests that only wait.
+  Task<bool> until_ready(PgConnection& connection, int64_t deadline_ms) {
+    if (connection.down_ms() > options.answer_timeout_ms) co_return false;
+    while (!connection.ready()) {
+      connection.connect();
+      if (connection.ready()) break;
+      int64_t rest_ms = deadline_ms - loop.now_ms();
+      if (rest_ms <= 0) co_return false;
+      bool happened = co_await connection.changed().wait_for(loop, rest_ms);
+      if (!happened) co_return false;
+    }
+    co_return true;
+  }
+
+  // Counted also when the coroutine that waits is destroyed.
+  struct Waiting {
+    explicit Waiting(int64_t& count_) : count(count_) { ++count; }
+    ~Waiting() { --count; }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    int64_t& count;
+  };
+
+  Task<Wait<PgConnection*>> acquire(int64_t deadline_ms) {
+    while (free.empty() && own.size() >= static_cast<size_t>(options.own_connections_max)) {
+      int64_t rest_ms = deadline_ms - loop.now_ms();
+      if (rest_ms <= 0) co_return std::nullopt;
+      Waiting counted(waiting);
+      bool happened = co_await freed.wait_for(loop, rest_ms);
+      if (!happened) co_return std::nullopt;
+    }
+    if (free.empty()) {
+      own.push_back(std::make_unique<PgConnection>(loop, options));
+      free.push_back(own.back().get());
+    }
+    PgConnection* connection = free.back();
+    free.pop_back();
+    co_return connection;
+  }
+  void release(PgConnection* connection) {
+    free.push_back(connection);
+    freed.notify();
+  }
+};
+
+namespace {
+
+// Waits for a call that was sent. Destroyed early, it only forgets: the connection still takes the
+// answer off the wire.
+class CallAwaiter {
+ public:
+  explicit CallAwaiter(std::shared_ptr<BatchCall> call) : call_(std::move(call)) {}
+  ~CallAwaiter() { call_->caller = nullptr; }
+  CallAwaiter(const CallAwaiter&) = delete;
+  CallAwaiter& operator=(const CallAwaiter&) = delete;
+  bool await_ready() const noexcept { return call_->done; }
+  void await_suspend(std::coroutine_handle<> caller) { call_->caller = caller; }
+  void await_resume() const noexcept {}
+
+ private:
+  std::shared_ptr<BatchCall> call_;
+};
+
+Task<Results> answer_of(std::shared_ptr<BatchCall> call) {
+  CallAwaiter awaiter(call);
+  co_await awaiter;
+  if (call->error) throw *call->error;
+  co_return std::move(call->results);
+}
+
+BatchOutcome outcome_of(BatchCall& call) {
+  return {std::move(call.results), std::move(call.error), call.refusal};
+}
+
+Batch batch_of(BoundStatement statement) {
+  Batch batch;
+  batch.add(std::move(statement));
+  return batch;
+}
+
+}  // namespace
+
+Database::Database(Loop& loop, DatabaseOptions options)
+    : state_(std::make_unique<State>(loop, std::move(options))) {}
+
+Database::~Database() = default;
+
+void Database::listen(std::vector<std::string> channels, OnNotify on_notify,
+                      std::function<void()> on_listening) {
+  State* state = state_.get();
+  state->channels = std::move(channels);
+  state->on_listening = std::move(on_listening);
+  state->quick.on_notify = std::move(on_notify);
+  state->quick.on_ready = [state] {
+    for (const std::string& channel : state->channels) {
+      std::string text = "LISTEN " + channel;
+      std::shared_ptr<BatchCall> call = state->quick.send_plain(text.c_str());
+      bool is_last = &channel == &state->channels.back();
+      // A connection that is deaf to one channel would look as if all were well.
+      call->on_done = [state, is_last](const BatchCall& done) {
+        if (done.error) return state->quick.close("LISTEN: " + done.error->cause);
+        if (is_last) state->on_listening();
+      };
+    }
+  };
+  state->quick.connect();
+}
+
+bool Database::connected() const { return state_->quick.ready(); }
+
+int64_t Database::silent_ms() const {
+  int64_t last_ms = state_->quick.last_answer_ms();
+  return last_ms < 0 ? -1 : state_->loop.now_ms() - last_ms;
+}
+
+int64_t Database::own_busy() const {
+  return static_cast<int64_t>(state_->own.size() - state_->free.size());
+}
+int64_t Database::own_waiting() const { return state_->waiting; }
+int64_t Database::own_max() const { return state_->options.own_connections_max; }
+int64_t Database::sessions_begun() const {
+  int64_t count = state_->quick.session_number();
+  for (const std::unique_ptr<PgConnection>& own : state_->own) count += own->session_number();
+  return count;
+}
+
+Task<BatchOutcome> Database::attempt_quick(Batch batch) {
+  int64_t deadline_ms = state_->new_deadline_ms();
+  for (int tried = 1;; ++tried) {
+    bool is_ready = state_->quick.ready();
+    if (!is_ready) is_ready = co_await state_->until_ready(state_->quick, deadline_ms);
+    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(&state_->quick), Refusal::none};
+    std::shared_ptr<BatchCall> call = state_->quick.send(batch);
+    CallAwaiter awaiter(call);
+    co_await awaiter;
+    bool is_final = !call->error || !call->may_try_again || tried == tries_max;
+    if (is_final) co_return outcome_of(*call);
+  }
+}
+
+Task<Results> Database::quick(Batch batch) {
+  BatchOutcome outcome = co_await attempt_quick(std::move(batch));
+  if (outcome.error) throw *outcome.error;
+  co_return std::move(outcome.results);
+}
+
+Task<BatchOutcome> Database::attempt(Batch batch, Batch afterwards) {
+  int64_t deadline_ms = state_->new_deadline_ms();
+  State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
+  if (!got) co_return BatchOutcome{{}, state_->unavailable(nullptr), Refusal::none};
+  std::unique_ptr<PgConnection, Transaction::Release> held(*got, {this});
+  for (int tried = 1;; ++tried) {
+    bool is_ready = held->ready();
+    if (!is_ready) is_ready = co_await state_->until_ready(*held, deadline_ms);
+    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(held.get()), Refusal::none};
+    std::shared_ptr<BatchCall> call = held->send(batch);
+    if (!afterwards.empty()) held->send(afterwards);
+    CallAwaiter awaiter(call);
+    co_await awaiter;
+    bool is_final = !call->error || !call->may_try_again || tried == tries_max;
+    if (is_final) co_return outcome_of(*call);
+  }
+}
+
+Task<Results> Database::own(Batch batch) {
+  BatchOutcome outcome = co_await attempt(std::move(batch));
+  if (outcome.error) throw *outcome.error;
+  co_return std::move(outcome.results);
+}
+
+Task<Results> Database::own_then(Batch batch, Batch afterwards) {
+  BatchOutcome outcome = co_await attempt(std::move(batch), std::move(afterwards));
+  if (outcome.error) throw *outcome.error;
+  co_return std::move(outcome.results);
+}
+
+Task<Result> Database::quick(BoundStatement statement) {
+  Batch batch = batch_of(std::move(statement));
+  Results results = co_await quick(std::move(batch));
+  co_return std::move(results.at(0));
+}
+Task<Result> Database::quick(const Statement& statement, Params params) {
+  return quick(BoundStatement{&statement, std::move(params)});
+}
+
+Task<Result> Database::own(BoundStatement statement) {
+  Batch batch = batch_of(std::move(statement));
+  Results results = co_await own(std::move(batch));
+  co_return std::move(results.at(0));
+}
+Task<Result> Database::own(const Statement& statement, Params params) {
+  return own(BoundStatement{&statement, std::move(params)});
+}
+
+Task<Transaction> Database::begin() {
+  int64_t deadline_ms = state_->new_deadline_ms();
+  State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
+  if (!got) throw state_->unavailable(nullptr);
+  Transaction transaction(this, *got);
+  bool is_ready = (*got)->ready();
+  if (!is_ready) is_ready = co_await state_->until_ready(**got, deadline_ms);
+  if (!is_ready) throw state_->unavailable(*got);
+  std::shared_ptr<BatchCall> call = (*got)->send_plain("BEGIN");
+  co_await answer_of(call);
+  transaction.open_ = true;
+  transaction.session_number_ = (*got)->session_number();
+  co_return std::move(transaction);
+}
+
+Transaction::Transaction(Database* database, PgConnection* connection)
+    : connection_(connection, Release{database}) {}
+
+Transaction Transaction::part() const {
+  Transaction part(nullptr, connection_.get());
+  part.session_number_ = session_number_;
+  return part;
+}
+
+Transaction::~Transaction() {
+  bool is_ours = connection_ && open_ && connection_->ready() &&
+                 connection_->session_number() == session_number_;
+  if (is_ours) connection_->send_plain("ROLLBACK");
+}
+
+// After a lost connection the rest of a transaction must not run in a new session.
+void Transaction::check_session() const {
+  if (connection_->ready() && connection_->session_number() == session_number_) return;
+  Error error(ErrorCode::database_unavailable, "Try again in a moment.", "connection lost");
+  error.retry_after_s = 1;
+  throw error;
+}
+
+// A coroutine destroyed between send and answer leaves answers on the way; they are taken off the
+// wire in order, so the connection can be used again at once.
+void Transaction::Release::operator()(PgConnection* connection) const {
+  if (database != nullptr) database->state_->release(connection);
+}
+
+Task<Results> Transaction::run(Batch batch) {
+  check_session();
+  std::shared_ptr<BatchCall> call = connection_->send(batch);
+  CallAwaiter awaiter(call);
+  co_await awaiter;
+  // A step cannot be repeated by itself: whoever began the transaction may do so.
+  if (call->error && call->may_try_again) throw database_unavailable(call->error->cause);
+  if (call->error) throw *call->error;
+  co_return std::move(call->results);
+}
+
+Task<Result> Transaction::run(BoundStatement statement) {
+  Batch batch = batch_of(std::move(statement));
+  Results results = co_await run(std::move(batch));
+  co_return std::move(results.at(0));
+}
+Task<Result> Transaction::run(const Statement& statement, Params params) {
+  return run(BoundStatement{&statement, std::move(params)});
+}
+
+Task<void> Transaction::commit() {
+  if (!open_) co_return;
+  check_session();
+  open_ = false;
+  std::shared_ptr<BatchCall> call = connection_->send_plain("COMMIT");
+  co_await answer_of(call);
+}
+
+Task<void> Transaction::roll_back() {
+  bool is_alive = open_ && connection_->ready() && connection_->session_number() == session_number_;
+  open_ = false;
+  if (!is_alive) co_return;
+  std::shared_ptr<BatchCall> call = connection_->send_plain("ROLLBACK");
+  CallAwaiter awaiter(call);
+  co_await awaiter;
+}
+
+}  // namespace hostler

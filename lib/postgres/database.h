@@ -1,0 +1,249 @@
+// Postgres on the loop: prepared statements in batches, each batch one implicit transaction, over
+// two lanes (ARCHITECTURE.md). libpq's types stay inside db*.cpp.
+//
+// Quick lane: one connection in pipeline mode; the batches of all requests travel back to back, an
+// error ends its own batch only. Only reads by index, and writes that do not wait for the disk.
+// Own lane: up to own_connections_max connections, each held by one batch or transaction at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/error.h"
+#include "lib/ids.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+
+struct pg_result;
+
+namespace hostler {
+
+// A named statement of sql/queries; the name is that of the prepared statement.
+struct Statement {
+  std::string_view topic;  // the file's name
+  const char* name;
+  const char* text;
+  int params;  // how many $n it has
+};
+
+// The parameters of one statement, in order. Text unless said otherwise; the server converts.
+// Made by the structs of sql/queries (lib/postgres/param.h).
+class Params {
+ public:
+  Params& text(std::string_view value);
+  Params& text_or_null(const std::optional<std::string>& value);
+  Params& integer(int64_t value);
+  Params& integer_or_null(std::optional<int64_t> value);
+  Params& number(double value);
+  Params& boolean(bool value);
+  Params& boolean_or_null(std::optional<bool> value);
+  Params& bytes(std::string_view value);  // bytea
+  Params& null();
+  // Arrays travel in binary form. uuids are given as their text.
+  Params& uuids(const std::vector<std::string>& values);
+  Params& uuids(const std::vector<UuidBytes>& values);
+  Params& texts(const std::vector<std::string>& values);
+  Params& jsons(const std::vector<std::string>& values);
+  Params& jsonbs(const std::vector<std::string>& values);
+  Params& integers(const std::vector<int64_t>& values);
+
+  struct Value {
+    std::string bytes;
+    bool is_null = false;
+    bool is_binary = false;
+  };
+  Params& add(Value value);
+  void reserve(size_t count);
+  const std::vector<Value>& values() const { return values_; }
+
+ private:
+  std::vector<Value> values_;
+};
+
+// What is sent: a statement with its parameters. query::RunShow{.run_id = id} becomes one.
+struct BoundStatement {
+  const Statement* statement;
+  Params params;
+};
+
+class Result;
+
+// One row of a Result, which must outlive it. Columns by name; an unknown name is our own mistake.
+class Row {
+ public:
+  Row(const Result& result, int index) : result_(&result), index_(index) {}
+  bool is_null(const char* column) const;
+  std::string_view text(const char* column) const;  // null: empty
+  std::optional<std::string> text_or_null(const char* column) const;
+  int64_t integer(const char* column) const;  // null: 0
+  double number(const char* column) const;
+  bool boolean(const char* column) const;
+  std::string bytes(const char* column) const;  // bytea, decoded
+
+ private:
+  const Result* result_;
+  int index_;
+};
+
+class Result {
+ public:
+  Result() = default;
+  explicit Result(pg_result* result);
+  int size() const;  // rows
+  bool empty() const { return size() == 0; }
+  Row operator[](int index) const;
+  Row front() const { return (*this)[0]; }
+  // The first column of the first row: what a function answers.
+  std::string_view text() const;
+  int64_t affected() const;
+
+ private:
+  friend class Row;
+  std::shared_ptr<pg_result> result_;
+};
+
+using Results = std::vector<Result>;
+
+// Why Postgres refused a batch that would have been right at another time. It is rolled back.
+enum class Refusal {
+  none,
+  held_up,  // somebody else holds a row or table that it wants
+  too_slow  // a statement of it took longer than statement_timeout_ms
+};
+
+// What became of a batch, for callers to whom its failure is an answer like others.
+struct BatchOutcome {
+  Results results;
+  std::optional<Error> error;
+  Refusal refusal = Refusal::none;
+  // To be tried again; without a refusal the batch may have been committed or not.
+  bool is_unknown() const { return error && error->code == ErrorCode::database_unavailable; }
+};
+
+// Where the result of one statement will be among those of its batch.
+class Answer {
+ public:
+  const Result& in(const Results& results) const { return results.at(index_); }
+
+ private:
+  friend class Batch;
+  explicit Answer(size_t index) : index_(index) {}
+  size_t index_;
+};
+
+class Batch {
+ public:
+  Batch& add(BoundStatement statement);
+  Batch& add(const Statement& statement, Params params = {});
+  Batch& add(Batch others);
+  Answer last_answer() const { return Answer(items_.size() - 1); }  // of what was added last
+  bool empty() const { return items_.empty(); }
+  using Item = BoundStatement;
+  const std::vector<BoundStatement>& items() const { return items_; }
+  std::vector<BoundStatement>& items() { return items_; }
+
+ private:
+  std::vector<BoundStatement> items_;
+};
+
+struct DatabaseOptions {
+  std::string conninfo;
+  std::string application_name;
+  int own_connections_max = 8;
+  // A batch that has no answer by then ends in database_unavailable and its connection is closed.
+  int64_t answer_timeout_ms = 2500;
+  int64_t statement_timeout_ms = 2400;
+  // The same for the quick lane, whose silence is found out so soon; 0: as the other.
+  int64_t quick_timeout_ms = 0;
+  int64_t lock_timeout_ms = 2000;
+  // Each statement is planned once, whatever its parameters (plan_cache_mode). For those who send
+  // only look-ups by key: partitioned tables are planned anew for every execution otherwise.
+  bool plans_once = false;
+};
+
+class PgConnection;
+class Database;
+
+// A connection of the own lane held over several batches, inside BEGIN … COMMIT. Ending it without
+// commit() rolls back. Movable, used by one coroutine.
+class Transaction {
+ public:
+  Transaction(Transaction&&) noexcept = default;
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+  Task<Results> run(Batch batch);
+  Task<Result> run(BoundStatement statement);
+  Task<Result> run(const Statement& statement, Params params = {});
+  Task<void> commit();
+  // Waits until its locks are gone, which the destructor does not. Never throws.
+  Task<void> roll_back();
+  // Steps of this transaction for somebody who takes them for one of their own: their commit()
+  // does nothing. Must end before this one.
+  Transaction part() const;
+
+ private:
+  friend class Database;
+  Transaction(Database* database, PgConnection* connection);
+  struct Release {
+    Database* database;  // null: a part, which releases nothing
+    void operator()(PgConnection* connection) const;
+  };
+  std::unique_ptr<PgConnection, Release> connection_;
+  void check_session() const;
+  bool open_ = false;  // to be rolled back at the end; never in a part
+  int64_t session_number_ = 0;
+};
+
+class Database {
+ public:
+  Database(Loop& loop, DatabaseOptions options);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  // All of the batch commits, or nothing does. Throws Error: database_unavailable when the answer
+  // does not come, the code a function raised, internal_error for other faults of a statement.
+  Task<Results> quick(Batch batch);
+  // As quick, on a connection of its own; a serialization failure or deadlock is tried again (3x).
+  Task<Results> own(Batch batch);
+  // As own. afterwards follows in the same round trip as a transaction of its own, also when the
+  // batch fails; it is not waited for, and its fault is nobody's.
+  Task<Results> own_then(Batch batch, Batch afterwards);
+  Task<Result> quick(BoundStatement statement);
+  Task<Result> own(BoundStatement statement);
+  Task<Result> quick(const Statement& statement, Params params = {});
+  Task<Result> own(const Statement& statement, Params params = {});
+  // As own and quick, but the error is part of the answer.
+  Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {});
+  Task<BatchOutcome> attempt_quick(Batch batch);
+  Task<Transaction> begin();
+
+  // The quick connection LISTENs. on_listening is called after each (re)connection, once the
+  // LISTEN is in force: what was notified before must be looked up. Call before the first batch.
+  using OnNotify = std::function<void(std::string_view channel, std::string_view payload)>;
+  void listen(std::vector<std::string> channels, OnNotify on_notify,
+              std::function<void()> on_listening);
+
+  bool connected() const;  // of the quick lane
+  // Milliseconds since the server last answered anything on the quick lane; -1 before the first.
+  int64_t silent_ms() const;
+  // Of the own lane: connections in use, who waits for one, how many there may be.
+  int64_t own_busy() const;
+  int64_t own_waiting() const;
+  int64_t own_max() const;
+  // Connections that came up so far, on both lanes.
+  int64_t sessions_begun() const;
+
+ private:
+  friend class Transaction;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hostler

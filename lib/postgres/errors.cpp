@@ -1,0 +1,56 @@
+// See lib/postgres/errors.h. With the other files of lib/postgres the owner of libpq.
+#include "lib/postgres/errors.h"
+
+#include <libpq-fe.h>
+
+#include <fmt/format.h>
+
+#include "lib/error_reasons.h"
+
+namespace hostler {
+namespace {
+
+// SQLSTATE of the errors that our own SQL function fail() raises: the message is code and reason,
+// the hint facts, the detail whom authenticate() refused.
+constexpr std::string_view raised_by_us = "HS000";
+
+}  // namespace
+
+Error database_unavailable(const std::string& cause) {
+  Error error(ErrorCode::database_unavailable, "Try again in a moment.", cause);
+  error.retry_after_s = 1;
+  return error;
+}
+
+std::string_view result_field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+Refusal refusal_of(std::string_view state) {
+  if (state == "55P03" || state == "40P01") return Refusal::held_up;
+  return state == "57014" ? Refusal::too_slow : Refusal::none;
+}
+
+// What a failed statement means to the client. Connection faults, shut-downs, time-outs and full
+// disks are the database's absence, and so is what libpq says by itself, without a state (it found
+// no memory for the answer); everything unknown is our own mistake.
+Error error_from(const PGresult* result) {
+  std::string_view state = result_field(result, PG_DIAG_SQLSTATE);
+  std::string_view message = result_field(result, PG_DIAG_MESSAGE_PRIMARY);
+  std::string_view detail = result_field(result, PG_DIAG_MESSAGE_DETAIL);
+  if (state == raised_by_us) {
+    Error error = error_of_reason(message, result_field(result, PG_DIAG_MESSAGE_HINT));
+    error.refused = read_identity(detail);
+    return error;
+  }
+  std::string cause =
+      fmt::format("{}: {} {} ({})", state, message, detail, result_field(result, PG_DIAG_CONTEXT));
+  bool is_absence = state.empty() || state.starts_with("08") || state.starts_with("57P") ||
+                    state == "57014" || state == "53100" || state == "53200" || state == "53300" ||
+                    state == "55P03" || state == "25006" || state == "25P03";
+  if (is_absence) return database_unavailable(cause);
+  return Error(ErrorCode::internal_error, {}, cause);
+}
+
+}  // namespace hostler

@@ -1,0 +1,26 @@
+// What a fault of Postgres means: the code that a function of ours raised, the database's absence,
+// or our own mistake. Used by the lanes of the loop and by the waiting session.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/error.h"
+#include "lib/postgres/database.h"
+
+namespace hostler {
+
+// Try again later: 503 with Retry-After.
+Error database_unavailable(const std::string& cause);
+
+// Connection faults, shut-downs, time-outs and full disks are the database's absence; everything
+// unknown is internal_error, with the server's words as the cause.
+Error error_from(const pg_result* result);
+
+// By the error's state.
+Refusal refusal_of(std::string_view state);
+
+// A field of an error, empty when there is none; code: PG_DIAG_….
+std::string_view result_field(const pg_result* result, int code);
+
+}  // namespace hostler

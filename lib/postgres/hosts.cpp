@@ -1,0 +1,70 @@
+// Takes the lists of hosts apart and turns them; see lib/postgres/hosts.h.
+#include "lib/postgres/hosts.h"
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+namespace hostler {
+namespace {
+
+std::vector<std::string> parts_of(std::string_view text) {
+  std::vector<std::string> parts;
+  for (;;) {
+    size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+HostOrder::HostOrder(const std::string& conninfo) {
+  auto free_options = [](PQconninfoOption* options) { PQconninfoFree(options); };
+  std::unique_ptr<PQconninfoOption, decltype(free_options)> options(
+      PQconninfoParse(conninfo.c_str(), nullptr), free_options);
+  if (!options) return;  // connecting will say what is wrong with it
+  for (const PQconninfoOption* at = options.get(); at->keyword != nullptr; ++at) {
+    if (at->val == nullptr || *at->val == '\0') continue;
+    std::string_view keyword(at->keyword);
+    if (keyword != "host" && keyword != "hostaddr" && keyword != "port") continue;
+    const char* name = keyword == "host" ? "host" : keyword == "port" ? "port" : "hostaddr";
+    List list{name, parts_of(at->val)};
+    if (keyword != "port") count_ = std::max(count_, list.values.size());
+    lists_.push_back(std::move(list));
+  }
+}
+
+bool HostOrder::names_tcp_host() const {
+  for (const List& list : lists_) {
+    if (std::string_view(list.name) == "port") continue;
+    for (const std::string& host : list.values) {
+      // An empty one is the default: a socket.
+      if (!host.empty() && host.front() != '/' && host.front() != '@') return true;
+    }
+  }
+  return false;
+}
+
+void HostOrder::turn() {
+  if (count_ > 1) first_ = (first_ + 1) % count_;
+}
+
+std::vector<HostOrder::Word> HostOrder::words() const {
+  std::vector<Word> words;
+  if (first_ == 0) return words;
+  for (const List& list : lists_) {
+    if (list.values.size() != count_) continue;  // one port for all hosts
+    std::string turned;
+    for (size_t i = 0; i < count_; ++i) {
+      turned += (i == 0 ? "" : ",") + list.values[(first_ + i) % count_];
+    }
+    words.push_back({list.name, std::move(turned)});
+  }
+  return words;
+}
+
+}  // namespace hostler

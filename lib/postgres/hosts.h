@@ -1,0 +1,37 @@
+// Which of several hosts of a connection string is tried first. libpq always begins with the one
+// that stands first, and the time limit is ours: behind a first host that swallows packets the
+// others would never have their turn. Used by lib/postgres/connection.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hostler {
+
+class HostOrder {
+ public:
+  // conninfo is a URL or a string of libpq; with at most one host there is nothing to order.
+  explicit HostOrder(const std::string& conninfo);
+
+  // Whether any of them is reached over the network, and not through a socket's folder.
+  bool names_tcp_host() const;
+  // The next one begins.
+  void turn();
+  // Keywords of libpq and their values, to be given after the connection string; none for one host.
+  struct Word {
+    const char* name;
+    std::string value;
+  };
+  std::vector<Word> words() const;
+
+ private:
+  struct List {
+    const char* name;
+    std::vector<std::string> values;  // one a host, or none
+  };
+  std::vector<List> lists_;
+  size_t first_ = 0;
+  size_t count_ = 0;
+};
+
+}  // namespace hostler

@@ -1,0 +1,132 @@
+// The parameters of statements, arrays in Postgres's binary form; see lib/postgres/param.h.
+#include <cassert>
+
+#include <fmt/format.h>
+
+#include "lib/ids.h"
+#include "lib/postgres/param.h"
+
+namespace hostler {
+namespace {
+
+void append_int32(std::string& out, int64_t value) {
+  uint32_t bits = static_cast<uint32_t>(static_cast<int32_t>(value));
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>((bits >> shift) & 0xFF);
+}
+
+void append_int64(std::string& out, int64_t value) {
+  uint64_t bits = static_cast<uint64_t>(value);
+  for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>((bits >> shift) & 0xFF);
+}
+
+// Type ids of pg_type.dat; they never change.
+constexpr int64_t oid_int8 = 20;
+constexpr int64_t oid_text = 25;
+constexpr int64_t oid_json = 114;
+constexpr int64_t oid_uuid = 2950;
+constexpr int64_t oid_jsonb = 3802;
+
+// The binary form of a one-dimensional array: dimensions, null flag, element type, length, lower
+// bound, then each element with its length.
+std::string array_head(int64_t element_oid, size_t count) {
+  std::string out;
+  append_int32(out, count == 0 ? 0 : 1);
+  append_int32(out, 0);
+  append_int32(out, element_oid);
+  if (count == 0) return out;
+  append_int32(out, static_cast<int64_t>(count));
+  append_int32(out, 1);
+  return out;
+}
+
+void append_element(std::string& out, std::string_view bytes) {
+  append_int32(out, static_cast<int64_t>(bytes.size()));
+  out += bytes;
+}
+
+// Of a type whose binary form is its text.
+std::string text_array(int64_t element_oid, const std::vector<std::string>& values) {
+  std::string out = array_head(element_oid, values.size());
+  size_t bytes = out.size();
+  for (const std::string& value : values) bytes += value.size() + 4;
+  out.reserve(bytes);
+  for (const std::string& value : values) append_element(out, value);
+  return out;
+}
+
+}  // namespace
+
+namespace param {
+
+Uuids::Uuids(const std::vector<std::string>& values)
+    : Params::Value{array_head(oid_uuid, values.size()), false, true} {
+  for (const std::string& value : values) {
+    assert(is_uuid(value));
+    UuidBytes uuid = uuid_bytes(value);
+    append_element(bytes, {uuid.data(), uuid.size()});
+  }
+}
+Uuids::Uuids(const std::vector<UuidBytes>& values)
+    : Params::Value{array_head(oid_uuid, values.size()), false, true} {
+  bytes.reserve(bytes.size() + values.size() * (4 + sizeof(UuidBytes)));
+  for (const UuidBytes& value : values) append_element(bytes, {value.data(), value.size()});
+}
+Uuids Uuids::as_written(std::string_view array) {
+  return Uuids(Params::Value{std::string(array), false, false});
+}
+Texts::Texts(const std::vector<std::string>& values)
+    : Params::Value{text_array(oid_text, values), false, true} {}
+Jsons::Jsons(const std::vector<std::string>& values)
+    : Params::Value{text_array(oid_json, values), false, true} {}
+Integers::Integers(const std::vector<int64_t>& values)
+    : Params::Value{array_head(oid_int8, values.size()), false, true} {
+  for (int64_t value : values) {
+    append_int32(bytes, 8);
+    append_int64(bytes, value);
+  }
+}
+
+}  // namespace param
+
+BoundStatement bound(const Statement& statement, std::initializer_list<Params::Value*> values) {
+  assert(static_cast<size_t>(statement.params) == values.size());
+  BoundStatement made{&statement, {}};
+  made.params.reserve(values.size());
+  for (Params::Value* value : values) made.params.add(std::move(*value));
+  return made;
+}
+
+Params& Params::add(Value value) {
+  values_.push_back(std::move(value));
+  return *this;
+}
+void Params::reserve(size_t count) { values_.reserve(count); }
+Params& Params::text(std::string_view value) { return add(param::Text(value)); }
+Params& Params::text_or_null(const std::optional<std::string>& value) {
+  return value ? text(*value) : null();
+}
+Params& Params::integer(int64_t value) { return add(param::Integer(value)); }
+Params& Params::integer_or_null(std::optional<int64_t> value) {
+  return value ? integer(*value) : null();
+}
+Params& Params::number(double value) { return text(fmt::format("{}", value)); }
+Params& Params::boolean(bool value) { return add(param::Boolean(value)); }
+Params& Params::boolean_or_null(std::optional<bool> value) {
+  return value ? boolean(*value) : null();
+}
+Params& Params::bytes(std::string_view value) { return add(param::Bytes(value)); }
+Params& Params::null() { return add({{}, true, false}); }
+Params& Params::uuids(const std::vector<std::string>& values) { return add(param::Uuids(values)); }
+Params& Params::uuids(const std::vector<UuidBytes>& values) { return add(param::Uuids(values)); }
+Params& Params::texts(const std::vector<std::string>& values) { return add(param::Texts(values)); }
+Params& Params::jsons(const std::vector<std::string>& values) { return add(param::Jsons(values)); }
+Params& Params::jsonbs(const std::vector<std::string>& values) {
+  std::string out = array_head(oid_jsonb, values.size());
+  for (const std::string& value : values) append_element(out, "\x01" + value);
+  return add({std::move(out), false, true});
+}
+Params& Params::integers(const std::vector<int64_t>& values) {
+  return add(param::Integers(values));
+}
+
+}  // namespace hostler

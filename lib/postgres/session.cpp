@@ -1,0 +1,181 @@
+// The waiting connection; see lib/postgres/session.h. With the other files of lib/postgres the
+// owner of libpq.
+#include "lib/postgres/session.h"
+#include "lib/postgres/errors.h"
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace hostler {
+namespace {
+
+std::string field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+std::string without_line_end(const char* text) {
+  std::string line = text;
+  while (line.ends_with('\n')) line.pop_back();
+  return line;
+}
+
+// The line of the text that the server points at, counted from 1; 0 when it points nowhere.
+// Positions are counted in characters.
+int64_t line_of(const PGresult* result, std::string_view text) {
+  std::string position = field(result, PG_DIAG_STATEMENT_POSITION);
+  int64_t characters = 0;
+  std::from_chars(position.data(), position.data() + position.size(), characters);
+  if (characters == 0) return 0;
+  int64_t line = 1;
+  for (char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) --characters;
+    if (characters <= 0) break;
+    if (c == '\n') ++line;
+  }
+  return line;
+}
+
+std::string words_of(const PGresult* result, std::string_view text) {
+  std::string words = field(result, PG_DIAG_MESSAGE_PRIMARY);
+  constexpr std::array<int, 3> further{PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT,
+                                       PG_DIAG_CONTEXT};
+  for (int code : further) {
+    std::string more = field(result, code);
+    if (!more.empty()) words += "\n  " + more;
+  }
+  int64_t line = line_of(result, text);
+  return line == 0 ? words : fmt::format("line {}: {}", line, words);
+}
+
+}  // namespace
+
+std::string conninfo_with(const std::string& conninfo,
+                          const std::vector<std::pair<std::string, std::string>>& changes) {
+  char* fault = nullptr;
+  std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
+      PQconninfoParse(conninfo.c_str(), &fault), &PQconninfoFree);
+  std::unique_ptr<char, void (*)(void*)> owned(fault, &PQfreemem);
+  if (!options) {
+    throw Error(ErrorCode::internal_error, {}, fault == nullptr ? "" : without_line_end(fault));
+  }
+  std::string text;
+  for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
+    std::string value = option->val == nullptr ? "" : option->val;
+    for (const auto& [keyword, changed] : changes) {
+      if (keyword == option->keyword) value = changed;
+    }
+    if (value.empty()) continue;
+    text += fmt::format("{}{}='", text.empty() ? "" : " ", option->keyword);
+    for (char c : value) {
+      if (c == '\'' || c == '\\') text += '\\';
+      text += c;
+    }
+    text += '\'';
+  }
+  return text;
+}
+
+std::optional<std::string> why_no_connection(const std::string& conninfo) {
+  std::array<const char*, 3> names{"connect_timeout", "dbname", nullptr};
+  std::array<const char*, 3> values{"10", conninfo.c_str(), nullptr};
+  std::unique_ptr<pg_conn, void (*)(pg_conn*)> connection(
+      PQconnectdbParams(names.data(), values.data(), 1), &PQfinish);
+  if (PQstatus(connection.get()) == CONNECTION_OK) return std::nullopt;
+  return without_line_end(PQerrorMessage(connection.get()));
+}
+
+void DbSession::Close::operator()(pg_conn* connection) const { PQfinish(connection); }
+
+DbSession::DbSession(const std::string& conninfo, const std::string& application_name,
+                     const std::string& database)
+    : on_notice_(std::make_unique<std::function<void(std::string_view)>>()) {
+  std::string whole = database.empty() ? conninfo : conninfo_with(conninfo, {{"dbname", database}});
+  std::array<const char*, 5> names{"connect_timeout", "dbname", "application_name", "options",
+                                   nullptr};
+  std::array<const char*, 5> values{"10", whole.c_str(), application_name.c_str(),
+                                    "-c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO",
+                                    nullptr};
+  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
+  if (PQstatus(connection_.get()) != CONNECTION_OK) {
+    throw Error(ErrorCode::database_unavailable, {},
+                without_line_end(PQerrorMessage(connection_.get())));
+  }
+  PQsetNoticeReceiver(
+      connection_.get(),
+      [](void* action, const PGresult* notice) noexcept {
+        auto& on_notice = *static_cast<std::function<void(std::string_view)>*>(action);
+        if (on_notice) on_notice(field(notice, PG_DIAG_MESSAGE_PRIMARY));
+      },
+      on_notice_.get());
+}
+
+void DbSession::on_notice(std::function<void(std::string_view)> action) {
+  *on_notice_ = std::move(action);
+}
+
+Result DbSession::checked(pg_result* raw, std::string_view text) {
+  Result result(raw);
+  ExecStatusType status = PQresultStatus(raw);
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return result;
+  std::string state = field(raw, PG_DIAG_SQLSTATE);
+  if (state.empty() || PQstatus(connection_.get()) != CONNECTION_OK) {
+    throw Error(ErrorCode::database_unavailable, {},
+                without_line_end(PQerrorMessage(connection_.get())));
+  }
+  Error raised = error_from(raw);
+  if (state == "HS000" && raised.code != ErrorCode::internal_error) throw raised;
+  bool is_locked_out = state == "55P03" || state == "40P01";
+  ErrorCode code = is_locked_out ? ErrorCode::overload_busy : ErrorCode::internal_error;
+  throw Error(code, {}, words_of(raw, text));
+}
+
+pg_result* DbSession::answer_to(const Statement& statement, const Params& params) {
+  assert(static_cast<int>(params.values().size()) == statement.params);
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+  for (const Params::Value& value : params.values()) {
+    values.push_back(value.is_null ? nullptr : value.bytes.c_str());
+    lengths.push_back(static_cast<int>(value.bytes.size()));
+    formats.push_back(value.is_binary ? 1 : 0);
+  }
+  return PQexecParams(connection_.get(), statement.text, statement.params, nullptr, values.data(),
+                      lengths.data(), formats.data(), 0);
+}
+
+Result DbSession::run(const BoundStatement& statement) {
+  return run(*statement.statement, statement.params);
+}
+
+Result DbSession::run(const Statement& statement, const Params& params) {
+  return checked(answer_to(statement, params), statement.text);
+}
+
+std::optional<Result> DbSession::run_unless_lost(const BoundStatement& statement) {
+  return run_unless_lost(*statement.statement, statement.params);
+}
+
+std::optional<Result> DbSession::run_unless_lost(const Statement& statement, const Params& params) {
+  pg_result* result = answer_to(statement, params);
+  if (PQstatus(connection_.get()) == CONNECTION_OK) return checked(result, statement.text);
+  PQclear(result);
+  return std::nullopt;
+}
+
+Result DbSession::run_text(const std::string& text) {
+  return checked(PQexec(connection_.get(), text.c_str()), text);
+}
+
+void DbSession::begin() { run_text("BEGIN"); }
+void DbSession::commit() { run_text("COMMIT"); }
+void DbSession::rollback() { run_text("ROLLBACK"); }
+
+}  // namespace hostler

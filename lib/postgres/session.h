@@ -1,0 +1,65 @@
+// One connection to Postgres, statement after statement, each waited for: for hostlerctl and for
+// tests. Never used by a service: it blocks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/postgres/database.h"
+
+struct pg_conn;
+
+namespace hostler {
+
+// The same connection with other values, such as {"dbname", "x"} or {"user", "hostler_api"}.
+// conninfo is a URL or a string of libpq; the answer is a string. Throws internal_error when it is
+// neither.
+std::string conninfo_with(const std::string& conninfo,
+                          const std::vector<std::pair<std::string, std::string>>& changes);
+
+// Why a connection cannot be had, in the server's or libpq's words; nothing when it can.
+std::optional<std::string> why_no_connection(const std::string& conninfo);
+
+class DbSession {
+ public:
+  // database: instead of the one that conninfo names, unless empty. Waits at most 10 s. Throws
+  // database_unavailable when there is no connection; cause says why.
+  DbSession(const std::string& conninfo, const std::string& application_name,
+            const std::string& database = "");
+
+  // Throws the code that a function of ours raised, overload_busy when a lock was not to be had in
+  // time, database_unavailable when the connection is lost, else internal_error; cause has the
+  // server's words.
+  Result run(const BoundStatement& statement);
+  Result run(const Statement& statement, const Params& params = {});
+  // As run, but nothing when the connection is lost; this session is of no use then.
+  std::optional<Result> run_unless_lost(const BoundStatement& statement);
+  std::optional<Result> run_unless_lost(const Statement& statement, const Params& params = {});
+  // As run, for text that is no statement of sql/queries: a statement that was itself an answer,
+  // or several at once (a migration). In a transaction only when one is open.
+  Result run_text(const std::string& text);
+
+  void begin();
+  void commit();
+  void rollback();
+
+  // Called with each NOTICE and warning of the server.
+  void on_notice(std::function<void(std::string_view)> action);
+
+ private:
+  pg_result* answer_to(const Statement& statement, const Params& params);
+  Result checked(pg_result* result, std::string_view text);
+  struct Close {
+    void operator()(pg_conn* connection) const;
+  };
+  std::unique_ptr<pg_conn, Close> connection_;
+  // On the heap, since libpq keeps its address.
+  std::unique_ptr<std::function<void(std::string_view)>> on_notice_;
+};
+
+}  // namespace hostler

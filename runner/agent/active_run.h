@@ -1,0 +1,36 @@
+// A run that this daemon executes, as the agent loop, the supervisor and the run queue share it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "runner/events/run_writer.h"
+#include "runner/models/model.h"
+
+namespace hostler::runner {
+
+// What the agent loop has so far; the supervisor ends a run with it when the loop is destroyed.
+struct RunProgress {
+  int turns = 0;            // finished ones
+  int tool_calls = 0;       // of the finished turns
+  std::string text;         // of the finished turns
+  bool knows_text = false;  // since those of other daemons were read
+  ModelTurn turn;           // the one in progress
+  bool turn_is_open = false;
+};
+
+struct ActiveRun {
+  explicit ActiveRun(std::shared_ptr<RunWriter> of_the_log)
+      : writer(std::move(of_the_log)), claim(writer->claim()) {}
+
+  const std::shared_ptr<RunWriter> writer;  // what the run tells the world goes through it
+  const Claim& claim;
+  RunProgress progress;
+  std::optional<std::string> cancel_reason;  // a cancel was asked for; as run.cancelled tells it
+};
+
+using RunPtr = std::shared_ptr<ActiveRun>;
+
+}  // namespace hostler::runner

@@ -1,0 +1,160 @@
+// See runner/agent/agent_loop.h.
+#include "runner/agent/agent_loop.h"
+
+#include <iterator>
+
+#include "lib/json.h"
+#include "runner/agent/conversation.h"
+#include "runner/agent/run_parts.h"
+#include "runner/agent/tool_calls.h"
+#include "runner/models/model_client.h"
+#include "runner/models/run_failure.h"
+#include "runner/tools/tool_box.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr size_t answer_bytes_max = size_t{4} << 20;
+
+// What the model client tells while a turn streams.
+class TurnObserver : public ModelObserver {
+ public:
+  explicit TurnObserver(RunWriter& writer) : writer_(writer) {}
+  void on_text(TextChannel channel, std::string_view piece) override {
+    writer_.append_delta(channel == TextChannel::thinking ? "thinking" : "", piece);
+  }
+  void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) override {
+    JsonWriter json;
+    json.begin_object().member("attempt", attempt).member("delay_ms", delay_ms);
+    json.member("reason", reason).end_object();
+    writer_.append("run.retrying", json.take());
+  }
+
+ private:
+  RunWriter& writer_;
+};
+
+void announce_start(const ActiveRun& run) {
+  const Claim& claim = run.claim;
+  JsonWriter json;
+  json.begin_object().member("thread_id", claim.thread_id).member("persona_id", claim.persona_id);
+  json.member("model", claim.model).member("source", claim.source).end_object();
+  run.writer->append("run.started", json.take());
+}
+
+void announce_resumption(const ActiveRun& run, int64_t behind_seq) {
+  JsonWriter json;
+  json.begin_object().member("attempt", run.claim.take_overs);
+  json.member("discard_after_seq", behind_seq).end_object();
+  run.writer->append("run.resumed", json.take());
+}
+
+// What the last turn took may have been all that there was.
+void check_credits(const RunWriter& writer, const RunParts& parts) {
+  if (parts.credits_exhausted || writer.has_exhausted_credits()) {
+    throw RunFailure("credits.exhausted", "The organization has no credits left.");
+  }
+}
+
+void check_turn_limit(const RunProgress& progress, const RunLimits& limits) {
+  if (progress.turns >= limits.turns) {
+    throw RunFailure("run.turn_limit", "The run took as many model turns as it may.");
+  }
+}
+
+// The tool calls of the turn must fit as a whole: of a turn that passes the limit none is made.
+void check_tool_limit(const RunProgress& progress, const RunLimits& limits) {
+  if (progress.tool_calls + std::ssize(progress.turn.tool_calls) > limits.tool_calls) {
+    throw RunFailure("run.turn_limit", "The run asked for more tool calls than it may.");
+  }
+}
+
+// The turn becomes a step: its text, its calls and its usage commit together with their events.
+void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, int64_t begun_ms) {
+  RunProgress& progress = run->progress;
+  FinishedTurn finished;
+  finished.turn = progress.turns + 1;
+  finished.text = progress.turn.text;
+  finished.calls = progress.turn.tool_calls;
+  for (const ToolCall& call : finished.calls) {
+    JsonWriter json;
+    json.begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
+    json.member_raw("arguments", shown_arguments(call)).end_object();
+    run->writer->append("tool.call", json.take());
+  }
+  TurnRecord record = priced_turn(services, run);
+  record.turn = finished.turn;
+  record.text = finished.text;
+  record.duration_ms = services.loop.now_ms() - begun_ms;
+  record.tool_calls_json = tool_calls_json(finished.calls);
+  run->writer->commit_turn(std::move(record));
+  progress.text += finished.text;
+  progress.tool_calls += static_cast<int>(finished.calls.size());
+  ++progress.turns;
+  progress.turn_is_open = false;
+  parts.turns.push_back(std::move(finished));
+}
+
+Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
+  RunProgress& progress = run->progress;
+  ModelRequest request = parts.request;
+  request.messages = parts.messages();
+  request.tools = services.tools.definitions(parts.tools);
+  progress.turn = ModelTurn();
+  progress.turn_is_open = true;
+  TurnObserver observer(*run->writer);
+  int64_t begun_ms = services.loop.now_ms();
+  co_await stream_model_turn(services.http, services.loop, request, progress.turn, observer);
+  if (progress.text.size() + progress.turn.text.size() > answer_bytes_max) {
+    throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
+  }
+  check_tool_limit(progress, parts.limits);
+  close_turn(services, run, parts, begun_ms);
+}
+
+}  // namespace
+
+TurnRecord priced_turn(AgentServices& services, const RunPtr& run) {
+  std::shared_ptr<const Settings> settings = services.settings.current();
+  TurnRecord record;
+  record.usage = run->progress.turn.usage;
+  record.credits_per_usd = settings->integer("credit.per_usd");
+  record.run_hold = settings->integer("credit.run_hold");
+  return record;
+}
+
+Task<RunParts> begin_run(AgentServices& services, RunPtr run) {
+  RunProgress& progress = run->progress;
+  // A new run is announced before anything is read: its first event is on its way meanwhile.
+  bool is_new = run->claim.last_seq == 0;
+  if (is_new) announce_start(*run);
+  RunParts parts = co_await load_run_parts(services, run);
+  if (!is_new && !run->claim.after_input) announce_resumption(*run, parts.last_step_seq);
+  progress.turns = static_cast<int>(parts.turns.size());
+  for (const FinishedTurn& turn : parts.turns) {
+    progress.text += turn.text;
+    progress.tool_calls += static_cast<int>(turn.calls.size());
+  }
+  progress.knows_text = true;
+  co_return parts;
+}
+
+Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& parts) {
+  for (;;) {
+    if (parts.has_open_calls()) {
+      // No tool is called for a turn that cannot follow.
+      check_credits(*run->writer, parts);
+      CallsOutcome calls = co_await run_tool_calls(services, run, parts);
+      if (calls == CallsOutcome::waiting) co_return RunOutcome::waiting;
+      continue;
+    }
+    if (!parts.turns.empty() && parts.turns.back().calls.empty()) co_return RunOutcome::answered;
+    check_credits(*run->writer, parts);
+    check_turn_limit(run->progress, parts.limits);
+    co_await take_turn(services, run, parts);
+    // The last turn commits together with the run's ending, any other before its tools run.
+    if (parts.has_open_calls()) co_await run->writer->committed();
+  }
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,24 @@
+// THE AGENT LOOP, one coroutine, read it first: load, model turn, commit turn, tools, commit
+// results, again until a turn calls no tool. Destroying it cancels the run's work; it never writes
+// an ending.
+#pragma once
+
+#include "runner/agent/agent_services.h"
+#include "runner/agent/run_parts.h"
+
+namespace hostler::runner {
+
+// answered: every turn is on its way to the disk, the answer is run->text. waiting: the run was
+// given up until a human answers.
+enum class RunOutcome { answered, waiting };
+
+// Announces the run and reads what it is made of.
+Task<RunParts> begin_run(AgentServices& services, RunPtr run);
+// Throws RunFailure for what ends the run as failed, Error when something of our own is wrong.
+// parts outlives the task.
+Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& parts);
+
+// The open turn with its usage and what prices it; the caller adds what became of it.
+TurnRecord priced_turn(AgentServices& services, const RunPtr& run);
+
+}  // namespace hostler::runner

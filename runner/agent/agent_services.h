@@ -1,0 +1,29 @@
+// What the agent loop and its parts may use; built by runner/daemon.cpp, one a daemon.
+#pragma once
+
+#include "lib/config/live_settings.h"
+#include "lib/config/secret_box.h"
+#include "lib/http/client.h"
+#include "lib/loop/loop.h"
+#include "lib/postgres/database.h"
+#include "runner/agent/active_run.h"
+#include "runner/events/event_log.h"
+
+namespace hostler::runner {
+
+class ToolBox;
+
+struct AgentServices {
+  Loop& loop;
+  Database& db;
+  HttpClient& http;
+  EventLog& events;
+  const SecretBox& secrets;
+  const LiveSettings& settings;
+  ToolBox& tools;
+};
+
+// Reads that wait while Postgres is away.
+Task<Results> read_patiently(AgentServices& services, Batch batch);
+
+}  // namespace hostler::runner

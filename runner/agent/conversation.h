@@ -1,0 +1,41 @@
+// The forms in which a thread's history and a turn's tool calls are stored, read and written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/postgres/database.h"
+#include "runner/models/model.h"
+
+namespace hostler::runner {
+
+// A character of English is about a quarter of a token, of Chinese about one token in three bytes.
+// Three bytes a token errs to the safe side for text; a quarter of the context is left for the
+// answer.
+int64_t history_bytes_max(int64_t context_tokens);
+
+// Oldest first. rows: newest first, as query::run_history answers them.
+std::vector<ChatMessage> history_of(const Result& rows);
+
+// One turn of a run with the results of its calls, each call's beside it.
+struct Exchange {
+  ChatMessage said;
+  std::vector<ChatMessage> results;
+
+  size_t bytes() const;
+};
+
+// Everything the model is told: system prompt, history, the run's own exchanges, oldest first. What
+// is over the budget is left out from the oldest on, and a call never without its result: of the
+// run's own exchanges first the results, then whole ones. The newest message and the newest
+// exchange are always there, the latter's results cut where they must be.
+std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
+                                         const std::vector<ChatMessage>& history,
+                                         std::vector<Exchange> exchanges, int64_t bytes_max);
+
+// The tool calls of a turn, as they are stored: [{"id","name","arguments"}…], and back.
+std::string tool_calls_json(const std::vector<ToolCall>& calls);
+std::vector<ToolCall> tool_calls_from(std::string_view json);
+
+}  // namespace hostler::runner

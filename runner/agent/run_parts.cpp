@@ -1,0 +1,179 @@
+// See runner/agent/run_parts.h.
+#include "runner/agent/run_parts.h"
+
+#include <algorithm>
+
+#include "lib/json.h"
+#include "queries/daemon.h"
+#include "runner/agent/conversation.h"
+#include "runner/models/run_failure.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t database_retry_ms = 200;
+
+std::string api_key_of(AgentServices& services, const Row& row) {
+  if (row.is_null("secret_id")) return {};
+  SecretPlace place{std::string(row.text("secret_id")), std::string(row.text("secret_org_id")),
+                    std::string(row.text("secret_kind"))};
+  SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+  std::optional<std::string> key = services.secrets.open(place, sealed);
+  if (!key) {
+    throw RunFailure("model.rejected", "The provider's key cannot be read; store it again.");
+  }
+  return *key;
+}
+
+ModelRequest request_of(AgentServices& services, const RunPtr& run, const Row& row) {
+  std::shared_ptr<const Settings> settings = services.settings.current();
+  ModelRequest request;
+  bool is_anthropic = row.text("provider_kind") == "anthropic";
+  request.endpoint.provider_kind = is_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
+  request.endpoint.base_url = row.text("base_url");
+  request.endpoint.model = run->claim.model;
+  request.trace_id = run->claim.trace_id;
+  request.endpoint.guarded = row.boolean("is_org_scope");
+  request.endpoint.api_key = api_key_of(services, row);
+  if (!row.is_null("temperature")) request.temperature = row.number("temperature");
+  request.timeouts.connect_ms = settings->integer("model.connect_timeout_ms");
+  request.timeouts.first_byte_ms = settings->integer("model.first_byte_timeout_ms");
+  request.timeouts.idle_ms = settings->integer("model.idle_timeout_ms");
+  return request;
+}
+
+RunLimits limits_of(const Row& row) {
+  constexpr int64_t seconds_most =
+      10LL * 366 * 86'400;  // as the setting; entitlements have no bound
+  RunLimits limits;
+  limits.turns = row.integer("limit_turns");
+  if (!row.is_null("max_turns")) limits.turns = std::min(limits.turns, row.integer("max_turns"));
+  limits.tool_calls = row.integer("limit_tool_calls");
+  limits.seconds = std::min(row.integer("limit_seconds"), seconds_most);
+  return limits;
+}
+
+std::vector<std::string> texts_of(std::string_view json) {
+  std::vector<std::string> texts;
+  std::optional<Json> parsed = parse_json_or_nothing(json);
+  if (!parsed || !parsed->is_array()) return texts;
+  for (const Json& item : *parsed->as_array()) {
+    if (item.is_text()) texts.push_back(*item.as_text());
+  }
+  return texts;
+}
+
+void add_steps(RunParts& parts, const Result& turns, const Result& results, const Result& inputs) {
+  for (int i = 0; i < turns.size(); ++i) {
+    Row row = turns[i];
+    FinishedTurn turn;
+    turn.turn = static_cast<int>(row.integer("turn"));
+    turn.text = row.text("text");
+    turn.calls = tool_calls_from(row.text("tool_calls"));
+    parts.turns.push_back(std::move(turn));
+    parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
+  }
+  for (int i = 0; i < results.size(); ++i) {
+    Row row = results[i];
+    ToolResult result;
+    result.name = row.text("tool_name");
+    result.content = row.is_null("error_code")
+                         ? std::string(row.text("result"))
+                         : tool_error_json(std::string(row.text("error_code")),
+                                           std::string(row.text("error_message")));
+    CallKey key{static_cast<int>(row.integer("turn")), std::string(row.text("tool_call_id"))};
+    parts.results.emplace(std::move(key), std::move(result));
+    parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
+  }
+  for (int i = 0; i < inputs.size(); ++i) {
+    Row row = inputs[i];
+    CallKey key{static_cast<int>(row.integer("turn")), std::string(row.text("tool_call_id"))};
+    HumanInput input;
+    input.content = row.text("content");
+    input.decision = row.text_or_null("decision").value_or("");
+    input.arguments = row.text_or_null("arguments").value_or("");
+    input.reason = row.text_or_null("reason").value_or("");
+    parts.inputs.emplace(std::move(key), std::move(input));
+  }
+}
+
+}  // namespace
+
+Task<Results> read_patiently(AgentServices& services, Batch batch) {
+  for (;;) {
+    Batch attempt = batch;
+    BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
+    if (!outcome.error) co_return std::move(outcome.results);
+    if (!outcome.is_unknown()) throw *outcome.error;
+    co_await sleep_ms(services.loop, database_retry_ms);
+  }
+}
+
+std::string tool_error_json(const std::string& code, const std::string& message) {
+  JsonWriter json;
+  json.begin_object().key("error").begin_object();
+  json.member("code", code).member("message", message).end_object();
+  return json.end_object().take();
+}
+
+bool RunParts::has_open_calls() const {
+  if (turns.empty()) return false;
+  const FinishedTurn& last = turns.back();
+  return std::any_of(last.calls.begin(), last.calls.end(),
+                     [&](const ToolCall& call) { return !has_result(last.turn, call.id); });
+}
+
+std::vector<ChatMessage> RunParts::messages() const {
+  std::vector<Exchange> exchanges;
+  for (const FinishedTurn& turn : turns) {
+    Exchange exchange;
+    exchange.said.role = ChatRole::assistant;
+    exchange.said.text = turn.text;
+    for (const ToolCall& call : turn.calls) {
+      exchange.said.tool_calls.push_back(call);
+      ChatMessage& answer = exchange.results.emplace_back();
+      answer.role = ChatRole::tool;
+      answer.tool_call_id = call.id;
+      // A turn follows when every call has its result; should one be missing all the same, the
+      // model is told: providers refuse a call without a result.
+      auto place = results.find({turn.turn, call.id});
+      answer.text = place == results.end()
+                        ? tool_error_json("tool.timeout", "The call was not finished.")
+                        : place->second.content;
+    }
+    exchanges.push_back(std::move(exchange));
+  }
+  return fitted_messages(system_prompt, history, std::move(exchanges), history_bytes);
+}
+
+Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
+  Batch load;
+  std::shared_ptr<const Settings> settings = services.settings.current();
+  load.add(query::RunLoad{.run_id = run->claim.id,
+                          .limit_agent_turns = settings->integer("limit.agent_turns"),
+                          .limit_tool_calls = settings->integer("limit.tool_calls"),
+                          .limit_run_seconds = settings->integer("limit.run_seconds")});
+  load.add(query::RunTurns{.run_id = run->claim.id});
+  load.add(query::RunToolResults{.run_id = run->claim.id});
+  load.add(query::RunInputs{.run_id = run->claim.id});
+  Results loaded = co_await read_patiently(services, std::move(load));
+  Row row = loaded.at(0).front();
+
+  RunParts parts;
+  parts.request = request_of(services, run, row);
+  parts.system_prompt = row.text("system_prompt");
+  parts.tools = texts_of(row.text("tools"));
+  parts.confirm_tools = texts_of(row.text("confirm_tools"));
+  parts.limits = limits_of(row);
+  parts.credits_exhausted = row.boolean("credits_exhausted");
+  add_steps(parts, loaded.at(1), loaded.at(2), loaded.at(3));
+
+  Batch read_history;
+  parts.history_bytes = history_bytes_max(row.integer("context_tokens"));
+  read_history.add(query::RunHistory{.run_id = run->claim.id, .bytes_max = parts.history_bytes});
+  Results history = co_await read_patiently(services, std::move(read_history));
+  parts.history = history_of(history.at(0));
+  co_return parts;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,77 @@
+// What a run is made of when a daemon begins or goes on with it: persona, model, history, and the
+// steps that are on disk already. Read by the agent loop once a claim.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runner/agent/agent_services.h"
+#include "runner/models/model.h"
+
+namespace hostler::runner {
+
+struct FinishedTurn {
+  int turn = 0;
+  std::string text;
+  std::vector<ToolCall> calls;
+};
+
+struct ToolResult {
+  std::string name;
+  std::string content;  // what the model reads: the result, or the error, as JSON text
+};
+
+// What a human answered to a question, or decided about a call.
+struct HumanInput {
+  std::string content;
+  std::string decision;   // of a confirmation, as the API stored it
+  std::string arguments;  // edited; empty: as the model wrote them
+  std::string reason;
+  bool approves() const { return decision == "approve"; }  // nothing else does
+};
+
+// By turn and tool_call_id.
+using CallKey = std::pair<int, std::string>;
+
+// What bounds the run: its organization's entitlements, else the settings.
+struct RunLimits {
+  int64_t turns = 0;  // the persona's, where it is less
+  int64_t tool_calls = 0;
+  int64_t seconds = 0;  // of work, without waits
+};
+
+struct RunParts {
+  ModelRequest request;  // complete but for messages and tools
+  std::string system_prompt;
+  std::vector<ChatMessage> history;  // oldest first
+  int64_t history_bytes = 0;         // what the model is told at most
+  std::vector<std::string> tools;
+  std::vector<std::string> confirm_tools;
+  RunLimits limits;
+
+  std::vector<FinishedTurn> turns;
+  std::map<CallKey, ToolResult> results;
+  std::map<CallKey, HumanInput> inputs;
+  int64_t last_step_seq = 1;       // events behind it belong to a step that is done again
+  bool credits_exhausted = false;  // when it was begun
+
+  bool has_result(int turn, const std::string& call_id) const {
+    return results.contains({turn, call_id});
+  }
+  // Whether a call of the last turn waits for its result.
+  bool has_open_calls() const;
+  // Everything the model is told: prompt, history, the run's own turns and results, as much as
+  // history_bytes holds.
+  std::vector<ChatMessage> messages() const;
+};
+
+// Waits while Postgres is away: no run fails for it.
+Task<RunParts> load_run_parts(AgentServices& services, RunPtr run);
+
+// What the model reads of a failed call.
+std::string tool_error_json(const std::string& code, const std::string& message);
+
+}  // namespace hostler::runner

@@ -1,0 +1,325 @@
+// See runner/agent/run_queue.h.
+#include "runner/agent/run_queue.h"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+
+#include "lib/log.h"
+#include "queries/daemon.h"
+
+namespace hostler::runner {
+namespace {
+
+// A daemon counts as alive for 30 s after its heartbeat (daemons_alive): several fit into that.
+constexpr int64_t heartbeat_most_ms = 5'000;
+constexpr int64_t silence_most_ms = 25'000;
+// Two looks of the others, each with the time of a statement.
+constexpr int64_t others_notice_ms = 12'000;
+constexpr int claim_max = 64;  // runs in one statement
+constexpr int64_t sweep_ms = 1000;
+constexpr int free_renewals = 3;
+constexpr int64_t free_renewals_pause_ms = 30;
+
+// While Postgres is away the connection tells; a statement that it refuses is tried again as well.
+void log_refused(const char* event, const BatchOutcome& outcome) {
+  if (!outcome.error || outcome.is_unknown()) return;
+  log_error(event, {{"cause", outcome.error->cause}});
+}
+
+Claim claim_of(const Row& row) {
+  Claim claim;
+  claim.id = row.text("id");
+  claim.org_id = row.text("org_id");
+  claim.thread_id = row.text("thread_id");
+  claim.persona_id = row.text("persona_id");
+  claim.model = row.text("model");
+  claim.source = row.text("source");
+  claim.trace_id = row.text("trace_id");
+  claim.epoch = row.integer("epoch");
+  claim.crash_count = static_cast<int>(row.integer("crash_count"));
+  claim.take_overs = static_cast<int>(row.integer("take_overs"));
+  claim.worked_ms = row.integer("worked_ms");
+  claim.after_input = row.boolean("after_input");
+  claim.last_seq = row.integer("last_seq");
+  return claim;
+}
+
+template <class Claim>
+BoundStatement claim_by(const std::string& daemon_id, int limit, int64_t lease_s) {
+  return Claim{.daemon_id = daemon_id, .limit = limit, .run_lease_seconds = lease_s};
+}
+
+}  // namespace
+
+RunQueue::RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id,
+                   RunQueueOptions options, std::function<int()> streams)
+    : services_(services),
+      tasks_(tasks),
+      daemon_id_(std::move(daemon_id)),
+      options_(std::move(options)),
+      streams_(std::move(streams)),
+      heartbeat_at_ms_(services.loop.now_ms()),
+      known_from_ms_(heartbeat_at_ms_ + others_notice_ms) {}
+
+void RunQueue::look_for_runs() {
+  claim_again_ = true;
+  runs_bell_.notify();
+}
+
+void RunQueue::look_for_cancels() {
+  cancels_again_ = true;
+  cancels_bell_.notify();
+}
+
+// Bells come as fast as the platform starts runs: they bring claims, and never put off the sweep.
+Task<void> RunQueue::claim_forever() {
+  int64_t sweep_due_ms = services_.loop.now_ms() + sweep_ms;
+  while (!is_stopping_) {
+    // Without a free slot nothing can be taken; a run that ends rings.
+    int64_t wait_ms = free_slots() > 0 ? sweep_due_ms - services_.loop.now_ms() : sweep_ms;
+    if (!claim_again_ && wait_ms > 0) {
+      co_await runs_bell_.wait_for(services_.loop, wait_ms);
+    }
+    claim_again_ = false;
+    if (free_slots() > 0 && services_.loop.now_ms() >= sweep_due_ms) {
+      bool is_full = co_await start_claimed(claim_by<query::RunTakeOver>);
+      sweep_due_ms = services_.loop.now_ms() + (is_full ? 0 : sweep_ms);
+    }
+    bool is_full = co_await start_claimed(claim_by<query::RunClaim>);
+    if (is_full) claim_again_ = true;
+  }
+}
+
+int RunQueue::free_slots() const {
+  return std::min(claim_max, options_.slots - static_cast<int>(active_.size()));
+}
+
+// True: as many came as were asked for, so there may be more.
+Task<bool> RunQueue::start_claimed(MakeClaim make_claim) {
+  int free = free_slots();
+  if (free <= 0 || is_stopping_) co_return false;
+  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+  Batch batch;
+  batch.add(make_claim(daemon_id_, free, lease_s));
+  ++asking_;
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  --asking_;
+  answered_.notify();
+  log_refused("runs_not_claimed", outcome);
+  if (outcome.error || is_stopping_) co_return false;
+  const Result& claimed = outcome.results.at(0);
+  for (int i = 0; i < claimed.size(); ++i) start(claimed[i]);
+  co_return claimed.size() == free;
+}
+
+void RunQueue::start(const Row& row) {
+  RunPtr run = std::make_shared<ActiveRun>(services_.events.open(claim_of(row)));
+  if (row.boolean("is_cancelled")) run->cancel_reason = row.text("cancel_reason");
+  const std::string& run_id = run->claim.id;
+  // A run that is claimed anew while its old coroutine still lives: the old one is lost. One that
+  // ended in this turn of the loop still has its name.
+  auto place = active_.find(run_id);
+  if (place != active_.end()) {
+    place->second->writer->abandon();
+    active_.erase(place);
+  }
+  tasks_.erase(run_id);
+  given_up_.erase(run_id);
+  active_.emplace(run_id, run);
+  ++claimed_;
+  tasks_.add(run_id, supervise(run));
+}
+
+Task<void> RunQueue::supervise(RunPtr run) {
+  bool has_ended = co_await supervise_run(services_, run);
+  conclude(run, has_ended);
+}
+
+// The run ended or was lost: a slot is free, and its thread may have a next run. One that broke is
+// given up: on_lost() hears of it, its lease lapses, and crash_count decides how often it may.
+void RunQueue::conclude(const RunPtr& run, bool has_ended) {
+  if (!has_ended) {
+    services_.events.lose(run->writer);
+    return;
+  }
+  auto place = active_.find(run->claim.id);
+  if (place != active_.end() && place->second == run) active_.erase(place);
+  options_.on_ended();
+  look_for_runs();
+}
+
+void RunQueue::on_lost(const RunWriterPtr& writer) {
+  const Claim& lost = writer->claim();
+  auto place = active_.find(lost.id);
+  if (place != active_.end() && place->second->writer != writer) return;
+  // Ours still when what it wrote was refused: nobody works at it, so its lease is to lapse.
+  given_up_.insert(lost.id);
+  if (place == active_.end()) return;
+  ++lost_;
+  log_warning("run_lost", {{"run_id", lost.id}, {"trace_id", lost.trace_id}});
+  tasks_.erase(lost.id);
+  active_.erase(place);
+  look_for_runs();
+}
+
+Task<void> RunQueue::renew_forever() {
+  while (!is_stopping_) {
+    int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+    int64_t wait_ms = std::clamp<int64_t>(lease_s * 1000 / 3, 200, heartbeat_most_ms);
+    co_await sleep_ms(services_.loop, wait_ms);
+    // Behind the good-bye a heartbeat would call the daemon alive again.
+    if (!is_stopping_) co_await renew_once();
+  }
+}
+
+Batch RunQueue::renewal_of(BoundStatement renew) {
+  Batch batch;
+  batch.add(std::move(renew));
+  batch.add(query::DaemonHeartbeat{
+      .daemon_id = daemon_id_, .runs = std::ssize(active_), .streams = streams_()});
+  batch.add(query::DaemonsAlive{.daemon_id = daemon_id_});
+  return batch;
+}
+
+// One row that somebody holds must not cost the other runs their leases. These are renewed several
+// times, so that those are met that were just being written to.
+Task<BatchOutcome> RunQueue::renew_leases(std::vector<std::string> given_up) {
+  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+  Batch all = renewal_of(
+      query::RunRenew{.daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(all));
+  if (outcome.refusal != Refusal::held_up) co_return outcome;
+  for (int tried = 0; tried < free_renewals; ++tried) {
+    if (tried > 0) co_await sleep_ms(services_.loop, free_renewals_pause_ms);
+    Batch free = renewal_of(query::RunRenewFree{
+        .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
+    outcome = co_await services_.db.attempt_quick(std::move(free));
+    if (outcome.error) break;
+  }
+  co_return outcome;
+}
+
+Task<void> RunQueue::renew_once() {
+  // Only what was ours before the statement can be missing from its answer.
+  std::unordered_map<std::string, RunPtr> before = active_;
+  std::vector<std::string> given_up(given_up_.begin(), given_up_.end());
+  ++asking_;
+  BatchOutcome outcome = co_await renew_leases(given_up);
+  --asking_;
+  answered_.notify();
+  log_refused("leases_not_renewed", outcome);
+  if (outcome.error) co_return;
+  int64_t now_ms = services_.loop.now_ms();
+  const Result& beat = outcome.results.at(1);
+  bool was_unknown = beat.empty() || beat.front().boolean("was_stopped") ||
+                     now_ms - heartbeat_at_ms_ > silence_most_ms;
+  if (was_unknown) known_from_ms_ = now_ms + others_notice_ms;
+  heartbeat_at_ms_ = now_ms;
+  services_.events.set_others_alive(outcome.results.at(2).front().integer("others") > 0);
+  std::unordered_map<std::string, int64_t> strays =
+      take_renewed(outcome.results.at(0), std::move(before), given_up);
+  co_await release_strays(std::move(strays));
+}
+
+// What is still ours, and what is not any more. Answers what is ours and nobody executes.
+std::unordered_map<std::string, int64_t> RunQueue::take_renewed(
+    const Result& renewed, std::unordered_map<std::string, RunPtr> before,
+    const std::vector<std::string>& given_up) {
+  std::unordered_set<std::string> owned;
+  std::unordered_map<std::string, int64_t> strays;
+  for (int i = 0; i < renewed.size(); ++i) {
+    std::string run_id(renewed[i].text("id"));
+    int64_t epoch = renewed[i].integer("epoch");
+    if (!given_up.empty()) owned.insert(run_id);
+    auto place = before.find(run_id);
+    bool is_ours = place != before.end() && place->second->claim.epoch == epoch;
+    bool is_known = is_ours || active_.contains(run_id) || given_up_.contains(run_id);
+    if (!is_known) strays.emplace(run_id, epoch);
+    if (is_ours) before.erase(place);
+  }
+  for (const std::string& run_id : given_up) {
+    if (!owned.contains(run_id)) given_up_.erase(run_id);
+  }
+  for (auto& [run_id, run] : before) {
+    // A run whose ending is being written is no loss.
+    RunWriterPtr writer = run->writer;
+    if (writer->is_ending() || writer->is_lost()) continue;
+    auto place = active_.find(run_id);
+    if (place == active_.end() || place->second != run) continue;
+    writer->abandon();
+    on_lost(writer);
+  }
+  return strays;
+}
+
+// A claim whose answer was lost left runs that are ours and that nobody executes: those that are
+// seen twice are given back. (Once may be an ending or a claim's answer on its way.)
+Task<void> RunQueue::release_strays(std::unordered_map<std::string, int64_t> strays) {
+  std::vector<std::string> run_ids;
+  std::vector<int64_t> epochs;
+  for (const auto& [run_id, epoch] : strays) {
+    auto place = strays_.find(run_id);
+    if (place == strays_.end() || place->second != epoch) continue;
+    run_ids.push_back(run_id);
+    epochs.push_back(epoch);
+  }
+  strays_ = std::move(strays);
+  if (run_ids.empty()) co_return;
+  log_warning("runs_not_executed", {{"runs", std::to_string(run_ids.size())}});
+  Batch batch;
+  batch.add(query::RunRelease{.daemon_id = daemon_id_, .run_ids = run_ids, .epochs = epochs});
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  if (!outcome.error) look_for_runs();
+}
+
+bool RunQueue::is_known_to_others() const {
+  int64_t now_ms = services_.loop.now_ms();
+  return now_ms >= known_from_ms_ && now_ms - heartbeat_at_ms_ <= silence_most_ms;
+}
+
+Task<void> RunQueue::watch_cancels_forever() {
+  while (!is_stopping_) {
+    if (!cancels_again_) {
+      co_await cancels_bell_.wait_for(services_.loop, sweep_ms);
+    }
+    cancels_again_ = false;
+    if (!active_.empty()) co_await cancel_requested();
+  }
+}
+
+Task<void> RunQueue::cancel_requested() {
+  Batch batch;
+  batch.add(query::RunCancelRequests{.daemon_id = daemon_id_});
+  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  if (outcome.error) co_return;
+  const Result& asked = outcome.results.at(0);
+  for (int i = 0; i < asked.size(); ++i) {
+    auto place = active_.find(std::string(asked[i].text("id")));
+    if (place == active_.end()) continue;
+    RunPtr run = place->second;
+    if (run->cancel_reason || run->writer->is_ending()) continue;
+    run->cancel_reason = asked[i].text("cancel_reason");
+    // Destroying the task closes the model's connection; what was streamed is in the run.
+    tasks_.erase(run->claim.id);
+    tasks_.add(run->claim.id, cancel(run));
+  }
+}
+
+Task<void> RunQueue::cancel(RunPtr run) {
+  bool has_ended = co_await end_cancelled(services_, run);
+  conclude(run, has_ended);
+}
+
+Task<void> RunQueue::stop() {
+  is_stopping_ = true;
+  for (auto& [run_id, run] : active_) {
+    // An ending that is on its way to the disk is awaited with the rest.
+    tasks_.erase(run_id);
+  }
+  active_.clear();
+  co_await services_.events.drained();
+  while (asking_ > 0) co_await answered_.wait();
+}
+
+}  // namespace hostler::runner

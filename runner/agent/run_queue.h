@@ -1,0 +1,88 @@
+// Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps their leases,
+// ends them when a cancel is asked for, hands them back at the end. A sweep every second, by the
+// clock and whatever rings, makes good what a lost notification missed and takes over the runs of
+// daemons that died.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "lib/loop/task_set.h"
+#include "runner/agent/supervise_run.h"
+
+namespace hostler::runner {
+
+struct RunQueueOptions {
+  int slots = 2000;
+  std::function<void()> on_ended = [] {};  // a run ended here, or waits: webhooks may be due
+};
+
+class RunQueue {
+ public:
+  RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id, RunQueueOptions options,
+           std::function<int()> streams);
+
+  // The queue's own coroutines; put each into the daemon's task set once.
+  Task<void> claim_forever();
+  Task<void> renew_forever();
+  Task<void> watch_cancels_forever();
+
+  // From LISTEN: new runs, control requests; and after each (re)connection, everything.
+  void look_for_runs();
+  void look_for_cancels();
+  void on_lost(const RunWriterPtr& writer);
+
+  // Ends every coroutine, flushes what they had appended, waits for what is on its way.
+  // The runs are handed back with the daemon's registration.
+  Task<void> stop();
+
+  // Whether every other daemon has seen a heartbeat of ours and rings for its events: not in the
+  // first seconds, nor after a long silence.
+  bool is_known_to_others() const;
+
+  size_t active() const { return active_.size(); }
+  int64_t claimed() const { return claimed_; }
+  int64_t lost() const { return lost_; }
+
+ private:
+  int free_slots() const;
+  // query::RunClaim or query::RunTakeOver.
+  using MakeClaim = BoundStatement (*)(const std::string& daemon_id, int limit, int64_t lease_s);
+  Task<bool> start_claimed(MakeClaim make_claim);
+  void start(const Row& row);
+  Task<void> supervise(RunPtr run);
+  Task<void> cancel(RunPtr run);
+  void conclude(const RunPtr& run, bool has_ended);
+  Batch renewal_of(BoundStatement renew);
+  Task<BatchOutcome> renew_leases(std::vector<std::string> given_up);
+  Task<void> renew_once();
+  std::unordered_map<std::string, int64_t> take_renewed(
+      const Result& renewed, std::unordered_map<std::string, RunPtr> before,
+      const std::vector<std::string>& given_up);
+  Task<void> release_strays(std::unordered_map<std::string, int64_t> strays);
+  Task<void> cancel_requested();
+
+  AgentServices& services_;
+  TaskSet& tasks_;
+  std::string daemon_id_;
+  RunQueueOptions options_;
+  std::function<int()> streams_;
+  std::unordered_map<std::string, RunPtr> active_;
+  std::unordered_set<std::string> given_up_;         // owned, until their leases lapse
+  std::unordered_map<std::string, int64_t> strays_;  // epochs; as of the last renewal
+  Signal runs_bell_;
+  Signal cancels_bell_;
+  bool claim_again_ = true;
+  bool cancels_again_ = false;
+  bool is_stopping_ = false;
+  int asking_ = 0;  // claims and renewals on their way
+  Signal answered_;
+  int64_t heartbeat_at_ms_;  // the last that was written
+  int64_t known_from_ms_;
+  int64_t claimed_ = 0;
+  int64_t lost_ = 0;
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,152 @@
+// See runner/agent/supervise_run.h.
+#include "runner/agent/supervise_run.h"
+
+#include <optional>
+
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/loop/task_set.h"
+#include "queries/daemon.h"
+#include "runner/models/run_failure.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int crashes_max = 3;  // take-overs in a row without a committed step
+
+// A turn that was broken off is paid for with what is known of its usage.
+void close_broken_turn(AgentServices& services, const RunPtr& run) {
+  RunProgress& progress = run->progress;
+  if (!progress.turn_is_open) return;
+  progress.turn_is_open = false;
+  bool used_anything = !progress.turn.text.empty() || progress.turn.usage.input_tokens > 0;
+  if (!used_anything) return;
+  TurnRecord record = priced_turn(services, run);
+  record.turn = progress.turns + 1;
+  record.text = progress.turn.text;
+  record.tool_calls_json = "[]";
+  record.is_finished = false;
+  run->writer->commit_turn(std::move(record));
+}
+
+Ending ending_of(const RunPtr& run, std::string status) {
+  Ending ending;
+  ending.status = std::move(status);
+  ending.answer = run->progress.text;
+  if (run->progress.turn_is_open) ending.answer += run->progress.turn.text;
+  return ending;
+}
+
+void end_completed(const RunPtr& run) {
+  run->writer->end("run.completed", "{}", ending_of(run, "completed"));
+}
+
+void end_failed(AgentServices& services, const RunPtr& run, const std::string& code,
+                const std::string& message) {
+  Ending ending = ending_of(run, "failed");
+  ending.code = code;
+  ending.message = message;
+  ending.is_incomplete = true;
+  close_broken_turn(services, run);
+  JsonWriter json;
+  json.begin_object().member("code", code).member("message", message).end_object();
+  log_info("run_failed", {{"run_id", run->claim.id},
+                          {"org_id", run->claim.org_id},
+                          {"trace_id", run->claim.trace_id},
+                          {"status", "failed"},
+                          {"code", code},
+                          {"message", message}});
+  run->writer->end("run.failed", json.take(), std::move(ending));
+}
+
+// A run that ends before this daemon went on with it keeps what its followers were shown.
+Task<void> recall_text(AgentServices& services, RunPtr run) {
+  if (run->progress.knows_text || run->writer->is_lost()) co_return;
+  Batch batch;
+  batch.add(query::RunShownText{.run_id = run->claim.id});
+  Results shown = co_await read_patiently(services, std::move(batch));
+  run->progress.text = shown.at(0).text();
+  run->progress.knows_text = true;
+}
+
+void log_broken(const RunPtr& run, const std::exception_ptr& failure) {
+  log_error("run_broke", {{"run_id", run->claim.id},
+                          {"org_id", run->claim.org_id},
+                          {"trace_id", run->claim.trace_id},
+                          {"cause", cause_of(failure)}});
+}
+
+Task<void> write_cancelled(AgentServices& services, RunPtr run) {
+  co_await recall_text(services, run);
+  if (run->writer->is_lost() || run->writer->is_ending()) co_return;
+  Ending ending = ending_of(run, "cancelled");
+  ending.is_incomplete = true;
+  close_broken_turn(services, run);
+  JsonWriter json;
+  json.begin_object().member("reason", run->cancel_reason.value_or("")).end_object();
+  run->writer->end("run.cancelled", json.take(), std::move(ending));
+  co_await run->writer->committed();
+}
+
+// How the loop failed; nothing when it came to an end of its own, or the run is lost.
+Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
+  std::optional<RunOutcome> outcome;
+  std::optional<RunFailure> failure;
+  try {
+    RunParts parts = co_await begin_run(services, run);
+    Task<RunOutcome> work = execute_run(services, run, parts);
+    int64_t rest_ms = parts.limits.seconds * 1000 - run->claim.worked_ms;
+    outcome = co_await with_timeout(services.loop, std::move(work), rest_ms);
+    if (!outcome)
+      failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");
+  } catch (const RunFailure& failed) {
+    failure = failed;
+  } catch (...) {
+    log_broken(run, std::current_exception());
+    failure = RunFailure("internal.error", "Something went wrong on our side.");
+  }
+  co_return failure;
+}
+
+Task<void> carry_out(AgentServices& services, RunPtr run) {
+  std::optional<RunFailure> failure;
+  if (run->claim.crash_count >= crashes_max) {
+    failure = RunFailure("run.crashed", "The run was begun again three times without a step done.");
+  } else {
+    failure = co_await execute(services, run);
+  }
+  co_await recall_text(services, run);
+  if (run->writer->is_lost() || run->writer->is_ending()) co_return;
+  if (failure) {
+    end_failed(services, run, failure->code, failure->message);
+  } else {
+    end_completed(run);
+  }
+  co_await run->writer->committed();
+}
+
+// The catch behind which there is nothing but the run's loss.
+Task<bool> unless_it_breaks(RunPtr run, Task<void> work) {
+  try {
+    co_await work;
+  } catch (...) {
+    log_broken(run, std::current_exception());
+    co_return false;
+  }
+  co_return true;
+}
+
+}  // namespace
+
+Task<bool> supervise_run(AgentServices& services, RunPtr run) {
+  bool is_to_end = run->claim.crash_count < crashes_max && run->cancel_reason;
+  Task<void> work = is_to_end ? write_cancelled(services, run) : carry_out(services, run);
+  return unless_it_breaks(std::move(run), std::move(work));
+}
+
+Task<bool> end_cancelled(AgentServices& services, RunPtr run) {
+  Task<void> work = write_cancelled(services, run);
+  return unless_it_breaks(std::move(run), std::move(work));
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,160 @@
+// See runner/agent/tool_calls.h.
+#include "runner/agent/tool_calls.h"
+
+#include <algorithm>
+
+#include "lib/json.h"
+#include "lib/log.h"
+#include "lib/loop/task_set.h"
+#include "queries/daemon.h"
+#include "runner/tools/tool_box.h"
+
+namespace hostler::runner {
+namespace {
+
+void commit_outcome(const RunPtr& run, RunParts& parts, ToolRecord record) {
+  JsonWriter data;
+  data.begin_object();
+  data.member("tool_call_id", record.call.id).member("tool_name", record.call.name);
+  ToolResult result;
+  result.name = record.call.name;
+  if (record.error_code.empty()) {
+    data.member_raw("result", record.result);
+    result.content = record.result;
+  } else {
+    data.key("error").begin_object();
+    data.member("code", record.error_code).member("message", record.error_message).end_object();
+    result.content = tool_error_json(record.error_code, record.error_message);
+  }
+  data.member("duration_ms", record.duration_ms).end_object();
+  parts.results.emplace(CallKey{record.turn, record.call.id}, std::move(result));
+  run->writer->commit_tool(std::move(record), data.take());
+}
+
+ToolRecord record_of(int turn, const ToolCall& call, ToolOutcome outcome, int64_t duration_ms) {
+  ToolRecord record;
+  record.turn = turn;
+  record.call = call;
+  record.result = std::move(outcome.result);
+  record.error_code = std::move(outcome.error_code);
+  record.error_message = std::move(outcome.error_message);
+  record.duration_ms = duration_ms;
+  return record;
+}
+
+Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int turn, ToolCall call) {
+  ToolContext context{run->claim.id, run->claim.org_id, run->claim.trace_id};
+  int64_t start_ms = services.loop.now_ms();
+  ToolOutcome outcome = co_await services.tools.call(context, call);
+  int64_t duration_ms = services.loop.now_ms() - start_ms;
+  commit_outcome(run, parts, record_of(turn, call, std::move(outcome), duration_ms));
+}
+
+Task<void> run_side_by_side(AgentServices& services, RunPtr run, RunParts& parts, int turn,
+                            std::vector<ToolCall> calls) {
+  std::exception_ptr broke;
+  TaskSet tasks(services.loop, [&broke](const std::string&, std::exception_ptr failure) {
+    // A tool answers its faults; what is thrown is our own mistake and ends the run.
+    broke = failure;
+  });
+  for (const ToolCall& call : calls) {
+    tasks.add(call.id, run_one(services, run, parts, turn, call));
+  }
+  co_await tasks.ended();
+  if (broke) std::rethrow_exception(broke);
+  co_await run->writer->committed();
+}
+
+bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall& call) {
+  if (services.tools.is_question(call.name)) return true;
+  return std::find(parts.confirm_tools.begin(), parts.confirm_tools.end(), call.name) !=
+         parts.confirm_tools.end();
+}
+
+// The run's last event for now: whoever may answer learns what is asked.
+Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
+  bool is_question = services.tools.is_question(call.name);
+  Batch batch;
+  batch.add(query::NewId{});
+  Results made = co_await read_patiently(services, std::move(batch));
+  std::string message = "Allow this call of " + call.name + "?";
+  if (is_question) {
+    std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
+    message = arguments ? std::string(arguments->text_or("message")) : "";
+  }
+  JsonWriter data;
+  data.begin_object().member("request_id", made.at(0).text());
+  data.member("kind", is_question ? "question" : "tool_confirmation").member("message", message);
+  data.member("tool_call_id", call.id).member("tool_name", call.name);
+  data.member_raw("arguments", shown_arguments(call));
+  std::string shown = data.so_far() + "}";
+  data.member("turn", turn).end_object();
+  WaitRecord record;
+  record.request_json = data.take();
+  record.wait_seconds = services.settings.current()->integer("run.input_seconds");
+  run->writer->wait(std::move(shown), std::move(record));
+  co_await run->writer->committed();
+}
+
+// What a human's answer makes of the call: its outcome, or nothing when it is to be made, with the
+// arguments that were approved.
+std::optional<ToolOutcome> outcome_of(AgentServices& services, const HumanInput& input,
+                                      ToolCall& call) {
+  ToolOutcome outcome;
+  if (services.tools.is_question(call.name)) {
+    outcome.result =
+        JsonWriter().begin_object().member("answer", input.content).end_object().take();
+    return outcome;
+  }
+  if (!input.approves()) {
+    outcome.error_code = "tool.denied";
+    outcome.error_message = !input.reason.empty()    ? input.reason
+                            : input.decision.empty() ? "The answer says neither yes nor no."
+                                                     : "The user denied the call.";
+    return outcome;
+  }
+  if (!input.arguments.empty()) call.arguments = input.arguments;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string shown_arguments(const ToolCall& call) {
+  std::optional<Json> parsed = parse_json_or_nothing(call.arguments);
+  if (parsed && parsed->is_object()) return parsed->dump();
+  if (call.arguments.empty()) return "{}";
+  return json_quote(call.arguments);
+}
+
+Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts) {
+  const FinishedTurn turn = parts.turns.back();
+  std::vector<ToolCall> at_once;
+  std::vector<ToolCall> unanswered;
+  for (ToolCall call : turn.calls) {
+    if (parts.has_result(turn.turn, call.id)) continue;
+    // What was answered holds, also when the persona would not ask any more.
+    auto answer = parts.inputs.find({turn.turn, call.id});
+    bool is_answered = answer != parts.inputs.end();
+    std::optional<ToolOutcome> outcome = services.tools.refuse(call, parts.tools);
+    if (!outcome && is_answered) {
+      outcome = outcome_of(services, answer->second, call);
+      // Edited arguments are judged like the model's own.
+      if (!outcome) outcome = services.tools.refuse(call, parts.tools);
+    }
+    if (outcome) {
+      commit_outcome(run, parts, record_of(turn.turn, call, std::move(*outcome), 0));
+    } else if (!is_answered && needs_human(services, parts, call)) {
+      unanswered.push_back(std::move(call));
+    } else {
+      at_once.push_back(std::move(call));
+    }
+  }
+  if (!at_once.empty()) {
+    co_await run_side_by_side(services, run, parts, turn.turn, std::move(at_once));
+  }
+  if (unanswered.empty()) co_return CallsOutcome::done;
+  co_await ask(services, run, turn.turn, unanswered.front());
+  co_return CallsOutcome::waiting;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,19 @@
+// The tool calls of one turn: those that need nobody run side by side, then questions and
+// confirmations one after the other. Every result is committed as it comes.
+#pragma once
+
+#include "runner/agent/agent_services.h"
+#include "runner/agent/run_parts.h"
+
+namespace hostler::runner {
+
+enum class CallsOutcome { done, waiting };
+
+// Runs what the last turn still lacks. waiting: the run was given up until a human answers; its
+// coroutine must end.
+Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts);
+
+// The arguments of a call as they are shown: an object, or the text that is none.
+std::string shown_arguments(const ToolCall& call);
+
+}  // namespace hostler::runner

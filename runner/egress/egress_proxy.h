@@ -1,0 +1,69 @@
+// Where the pool's calls leave the host: a SOCKS proxy on the socket outbound.socket, which carries
+// to the captcha's server and the mail server as they are configured now, and nowhere else. So the
+// pool itself needs no network. One a daemon; of several with one socket, one has it, and another
+// takes over when that one ends. Never looks into what it carries.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/config/secret_box.h"
+#include "lib/config/stored_settings.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "lib/postgres/database.h"
+#include "runner/egress/socks_request.h"
+#include "runner/egress/tunnel.h"
+
+namespace hostler::runner {
+
+struct OutboundServices {
+  Loop& loop;
+  Database& db;
+  const SecretBox& secrets;
+  StoredSettings& settings;
+  std::function<void(OutboundResult)> count;
+};
+
+class OutboundDoor {
+ public:
+  // path: of the socket; empty: only one that the service manager handed over.
+  OutboundDoor(OutboundServices services, std::string path);
+  ~OutboundDoor();
+  OutboundDoor(const OutboundDoor&) = delete;
+  OutboundDoor& operator=(const OutboundDoor&) = delete;
+
+  // Opens the door, or waits until the daemon that has it ends. A task of the daemon's.
+  Task<void> open_when_free();
+  // Something of them was changed: they are read anew before the next judgement.
+  void look_at_settings() { destinations_known_ = false; }
+  // Takes nobody new, and waits for the calls under way, so long at most.
+  Task<void> close_door(int64_t limit_ms);
+
+  static constexpr size_t tunnels_max = 64;  // more wait in the socket
+
+ private:
+  bool try_to_open();
+  void accept_some();
+  void forget(Tunnel* tunnel);
+  Task<Admission> judge(SocksTarget target);
+  Task<bool> read_destinations();
+  bool is_destination(const SocksTarget& target) const;
+
+  OutboundServices services_;
+  std::string path_;
+  bool is_own_ = false;  // the socket's file goes with the daemon
+  bool is_closed_ = false;
+  OwnedFd listening_;
+  std::unique_ptr<FdWatch> watch_;
+  Timer accept_timer_;
+  std::vector<SocksTarget> destinations_;
+  bool destinations_known_ = false;
+  std::string told_;  // why the door is shut, as it was logged last
+  Tunnel::Owner owner_;
+  std::vector<std::unique_ptr<Tunnel>> tunnels_;
+};
+
+}  // namespace hostler::runner

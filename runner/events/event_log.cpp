@@ -1,0 +1,161 @@
+// See runner/events/event_log.h.
+#include "runner/events/event_log.h"
+
+#include <memory>
+#include <utility>
+
+#include "queries/daemon.h"
+
+namespace hostler::runner {
+namespace {
+
+// Of the fifteen seconds that the daemon has for its end.
+constexpr int64_t held_patience_ms = 5000;
+// NOTIFY takes less than 8000 bytes; 37 an id.
+constexpr size_t notified_runs_max = 200;
+constexpr int notify_tries_max = 20;
+
+}  // namespace
+
+EventLog::EventLog(Loop& loop, Database& db, EventFeed& feed, RunnerMetrics& metrics,
+                   std::string daemon_id, std::function<void(const RunWriterPtr&)> on_lost)
+    : loop_(loop),
+      db_(db),
+      feed_(feed),
+      metrics_(metrics),
+      daemon_id_(std::move(daemon_id)),
+      on_lost_(std::move(on_lost)),
+      events_(LogLane::Kind::events, loop, db, daemon_id_, *this),
+      steps_(LogLane::Kind::steps, loop, db, daemon_id_, *this) {}
+
+RunWriterPtr EventLog::open(Claim claim) {
+  return std::make_shared<RunWriter>(std::move(claim), *this);
+}
+
+// Deltas that would have to wait for other runs' steps go ahead of their own.
+void EventLog::enqueue(RunWriterPtr writer) {
+  bool goes_ahead = steps_.is_busy() && writer->begins_with_delta();
+  LogLane& lane = writer->has_steps() && !goes_ahead ? steps_ : events_;
+  lane.enqueue(std::move(writer));
+}
+
+bool EventLog::is_idle(const LogLane& lane) const {
+  return !lane.is_busy() && (lane.holds_nothing() || leaves_held_);
+}
+
+void EventLog::came_to_rest() {
+  if (is_idle()) idle_.notify();
+}
+
+Task<void> EventLog::drained() {
+  Timer patience(loop_, [this] {
+    leaves_held_ = true;
+    idle_.notify();
+  });
+  patience.restart(held_patience_ms);
+  while (!is_idle()) co_await idle_.wait();
+}
+
+void EventLog::committed(InFlightBatch& batch, const Results& results) {
+  ++flushes_;
+  std::unordered_map<std::string_view, std::string_view> stored_at = batch.stored_at(results);
+  std::vector<SharedBatch> published;
+  for (const LogEntry& entry : batch.entries) {
+    if (entry.last_turn) {
+      bool may_go_on = entry.last_turn->in(results).front().boolean("may_go_on");
+      entry.writer->set_credits_exhausted(!may_go_on);
+    }
+    auto time = stored_at.find(entry.writer->claim().id);
+    bool is_ours = entry.events.empty() || time != stored_at.end();
+    if (is_ours) {
+      settle(entry, time == stored_at.end() ? std::string_view() : time->second, published);
+    } else {
+      lose(entry.writer);
+    }
+  }
+  if (!published.empty()) feed_.publish(std::move(published));
+  for (const LogEntry& entry : batch.entries) entry.writer->land();
+  // Only now may the runs go on: they may append, end, or be destroyed.
+  for (const LogEntry& entry : batch.entries) entry.writer->written().notify();
+}
+
+void EventLog::settle(const LogEntry& entry, std::string_view created_at,
+                      std::vector<SharedBatch>& published) {
+  entry.writer->settle(entry);
+  count(entry.steps);
+  if (entry.events.empty()) return;
+  events_written_ += static_cast<int64_t>(entry.events.size());
+  const std::string& run_id = entry.writer->claim().id;
+  if (entry.is_repeated) {
+    // What is on disk may carry the time of the first attempt: followers read it there.
+    feed_.changed_elsewhere({run_id});
+    return;
+  }
+  // Who follows from now on reads the table; frames that nobody wants are not made.
+  if (!feed_.has_followers(run_id)) return;
+  auto events = std::make_shared<EventBatch>(run_id);
+  for (const RunEvent& event : entry.events) {
+    events->append(event.seq, event.type, event.data, created_at);
+  }
+  published.push_back(std::move(events));
+}
+
+void EventLog::count(const RunSteps& steps) const {
+  for (const TurnRecord& turn : steps.turns) metrics_.count_turn(turn);
+  for (const ToolRecord& tool : steps.tools) metrics_.count_tool(tool);
+  if (steps.wait) metrics_.count_wait();
+  if (steps.ending) metrics_.count_ending(*steps.ending);
+}
+
+void EventLog::refused(const RunWriterPtr& writer) {
+  lose(writer);
+  writer->land();
+}
+
+void EventLog::lose(const RunWriterPtr& writer) {
+  if (writer->is_lost()) return;
+  writer->abandon();
+  writer->drop();
+  feed_.changed_elsewhere({writer->claim().id});
+  loop_.defer([this, writer] { on_lost_(writer); });
+}
+
+Task<void> EventLog::announce(const InFlightBatch& batch) {
+  if (!others_alive_) co_return;
+  // As many notifications as it takes, in one round trip: a payload holds 8000 bytes.
+  std::vector<std::string> payloads;
+  size_t count = 0;
+  for (const LogEntry& entry : batch.entries) {
+    if (entry.events.empty()) continue;
+    const std::string& run_id = entry.writer->claim().id;
+    if (count++ % notified_runs_max == 0) {
+      payloads.push_back(run_id);
+    } else {
+      payloads.back() += ' ' + run_id;
+    }
+  }
+  if (payloads.empty()) co_return;
+  Batch notifications;
+  for (const std::string& payload : payloads) {
+    notifications.add(query::EventBell{.run_ids = payload});
+  }
+  // NOTIFY takes a lock of the whole database. One that is lost is made good by the sweeps of the
+  // other daemons.
+  for (int tried = 0; tried < notify_tries_max; ++tried) {
+    Batch again = notifications;
+    BatchOutcome outcome = co_await db_.attempt(std::move(again));
+    if (outcome.refusal != Refusal::held_up) co_return;
+  }
+}
+
+std::vector<std::string> EventLog::announced_runs(std::string_view payload) {
+  std::vector<std::string> run_ids;
+  while (!payload.empty()) {
+    size_t end = payload.find(' ');
+    run_ids.emplace_back(payload.substr(0, end));
+    payload.remove_prefix(end == std::string_view::npos ? payload.size() : end + 1);
+  }
+  return run_ids;
+}
+
+}  // namespace hostler::runner

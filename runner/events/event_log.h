@@ -1,0 +1,88 @@
+// Writes the events of all runs of this daemon, in two lanes: bare events, and those with turns,
+// usage and endings; a run is in one at a time. After the commit the events go to the feed. Each
+// run appends through a writer of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/events/event_bus.h"
+#include "lib/loop/task.h"
+#include "lib/loop/wait.h"
+#include "lib/postgres/database.h"
+#include "runner/events/log_lane.h"
+#include "runner/events/run_writer.h"
+#include "runner/runner_metrics.h"
+
+namespace hostler::runner {
+
+class EventLog final : LaneOwner {
+ public:
+  // What the database must be told to wait for a lock, so that one that is held delays the other
+  // runs of a batch by no more.
+  static constexpr int64_t lock_timeout_ms = 100;
+
+  // What is on disk is counted in metrics. on_lost hears of a run that this daemon turned out not
+  // to own any more (from the loop, never from within a call of append).
+  EventLog(Loop& loop, Database& db, EventFeed& feed, RunnerMetrics& metrics, std::string daemon_id,
+           std::function<void(const RunWriterPtr&)> on_lost);
+
+  // The writer of a run that was claimed; the log outlives it.
+  RunWriterPtr open(Claim claim);
+  // Nothing more is written for the run; on_lost hears of it.
+  void lose(const RunWriterPtr& writer);
+
+  // Returns when nothing waits to be written, or nothing but what others hold up: that is waited
+  // for at most five seconds.
+  Task<void> drained();
+
+  // The flushing coroutines; put each into the daemon's task set once. They want two connections.
+  Task<void> write_events() { return events_.write_forever(); }
+  Task<void> write_steps() { return steps_.write_forever(); }
+
+  // Other daemons live, so they are notified of new events. True until it is known.
+  void set_others_alive(bool are_alive) { others_alive_ = are_alive; }
+
+  int64_t events_written() const { return events_written_; }
+  int64_t flushes() const { return flushes_; }
+  int64_t flushes_refused() const { return events_.batches_refused() + steps_.batches_refused(); }
+  int64_t runs_held_up() const { return events_.runs_held_up() + steps_.runs_held_up(); }
+
+  // The runs that such a notification names.
+  static std::vector<std::string> announced_runs(std::string_view payload);
+
+  // For writers alone: something of this one's is to be written.
+  void enqueue(RunWriterPtr writer);
+
+ private:
+  void committed(InFlightBatch& batch, const Results& results) override;
+  Task<void> announce(const InFlightBatch& batch) override;
+  void refused(const RunWriterPtr& writer) override;
+  void came_to_rest() override;
+
+  void settle(const LogEntry& entry, std::string_view created_at,
+              std::vector<SharedBatch>& published);
+  void count(const RunSteps& steps) const;
+  bool is_idle(const LogLane& lane) const;
+  bool is_idle() const { return is_idle(events_) && is_idle(steps_); }
+
+  Loop& loop_;
+  Database& db_;
+  EventFeed& feed_;
+  RunnerMetrics& metrics_;
+  std::string daemon_id_;
+  std::function<void(const RunWriterPtr&)> on_lost_;
+  LogLane events_;
+  LogLane steps_;
+  Signal idle_;
+  int64_t events_written_ = 0;
+  int64_t flushes_ = 0;
+  bool others_alive_ = true;
+  bool leaves_held_ = false;  // at the end: what others hold up is not waited for
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,56 @@
+// Entries of several runs on their way to Postgres in one transaction: what it asks, and what its
+// answers say of each entry. Made and sent by a lane of the event log.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lib/postgres/database.h"
+#include "runner/events/run_writer.h"
+
+namespace hostler::runner {
+
+class InFlightBatch {
+ public:
+  void add(LogEntry entry);
+  // What is more waits for the next batch.
+  bool has_room() const;
+  bool empty() const { return entries.empty(); }
+
+  // Rows are locked in the order of their ids, as by whoever else locks several.
+  void sort();
+  // Leaves the first half.
+  InFlightBatch take_second_half();
+  // Takes those out whose runs are named.
+  std::vector<LogEntry> take_out(const std::unordered_set<std::string_view>& run_ids);
+
+  // The transaction; and who is asked about when somebody holds a row of it.
+  Batch statements(const std::string& daemon_id);
+  BoundStatement held_rows_question() const;
+
+  // When the runs' events were stored, of the statements' results and as long as these live. A run
+  // that is not there is not this daemon's.
+  std::unordered_map<std::string_view, std::string_view> stored_at(const Results& results) const;
+
+  static constexpr size_t runs_max = 1000;
+  // Each takes about two milliseconds, and the runs behind it wait for the commit of all.
+  static constexpr size_t steps_max = 32;
+
+  std::vector<LogEntry> entries;
+  bool is_sifted = false;  // whose rows somebody held was left behind
+  bool is_retry = false;
+
+ private:
+  void add_events(const std::string& daemon_id, Batch& batch) const;
+
+  size_t events_ = 0;
+  size_t steps_ = 0;
+  size_t bytes_ = 0;
+  std::optional<Answer> appended_;
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,165 @@
+// See runner/events/run_writer.h.
+#include "runner/events/run_writer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <utility>
+
+#include "lib/json.h"
+#include "runner/events/event_log.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr size_t delta_bytes_max = 64 * 1024;
+
+}  // namespace
+
+size_t LogEntry::bytes() const {
+  size_t sum = steps.ending ? steps.ending->answer.size() : 0;
+  for (const RunEvent& event : events) sum += event.data.size();
+  for (const TurnRecord& turn : steps.turns) sum += turn.text.size() + turn.tool_calls_json.size();
+  for (const ToolRecord& tool : steps.tools) sum += tool.result.size();
+  return sum;
+}
+
+RunWriter::RunWriter(Claim claim, EventLog& log)
+    : claim_(std::move(claim)),
+      log_(log),
+      last_seq_(claim_.last_seq),
+      committed_seq_(claim_.last_seq) {}
+
+void RunWriter::mark_dirty() {
+  ++writes_;
+  if (!is_in_flight_) log_.enqueue(shared_from_this());
+}
+
+void RunWriter::append(std::string_view type, std::string data_json) {
+  if (is_lost_) return;
+  events_.push_back({++last_seq_, JsonEvent{std::string(type), std::move(data_json)}});
+  mark_dirty();
+}
+
+void RunWriter::append_delta(std::string_view channel, std::string_view text) {
+  if (is_lost_ || text.empty()) return;
+  if (!events_.empty()) {
+    TextDelta* last = std::get_if<TextDelta>(&events_.back().body);
+    if (last != nullptr && last->channel == channel && last->text.size() < delta_bytes_max) {
+      last->text += text;
+      return;  // it is dirty already
+    }
+  }
+  events_.push_back({++last_seq_, TextDelta{std::string(channel), std::string(text)}});
+  mark_dirty();
+}
+
+void RunWriter::commit_turn(TurnRecord turn) {
+  if (is_lost_) return;
+  steps_.turns.push_back(std::move(turn));
+  mark_dirty();
+}
+
+void RunWriter::commit_tool(ToolRecord tool, std::string data_json) {
+  if (is_lost_) return;
+  append("tool.result", std::move(data_json));
+  tool.seq = last_seq_;
+  steps_.tools.push_back(std::move(tool));
+  mark_dirty();
+}
+
+void RunWriter::wait(std::string data_json, WaitRecord record) {
+  if (is_lost_) return;
+  assert(!is_ending_);
+  is_ending_ = true;
+  append("run.waiting_for_input", std::move(data_json));
+  steps_.wait = std::move(record);
+  mark_dirty();
+}
+
+void RunWriter::end(std::string_view type, std::string data_json, Ending ending) {
+  if (is_lost_) return;
+  assert(!is_ending_);
+  is_ending_ = true;
+  append(type, std::move(data_json));
+  steps_.ending = std::move(ending);
+  mark_dirty();
+}
+
+Task<bool> RunWriter::committed() {
+  RunWriterPtr self = shared_from_this();
+  int64_t wanted = writes_;
+  while (!is_lost_ && committed_writes_ < wanted) {
+    co_await written_.wait();
+  }
+  co_return !is_lost_;
+}
+
+bool RunWriter::begins_with_delta() const {
+  return !events_.empty() && std::holds_alternative<TextDelta>(events_.front().body);
+}
+
+bool RunWriter::queue_in(const LogLane& lane) { return std::exchange(queued_in_, &lane) != &lane; }
+
+bool RunWriter::leave_queue(const LogLane& lane) {
+  if (queued_in_ != &lane) return false;
+  queued_in_ = nullptr;
+  return true;
+}
+
+RunEvent RunWriter::finished(PendingEvent event) {
+  if (JsonEvent* json = std::get_if<JsonEvent>(&event.body)) {
+    return {event.seq, std::move(json->type), std::move(json->data)};
+  }
+  const TextDelta& delta = std::get<TextDelta>(event.body);
+  JsonWriter json;
+  json.begin_object().member("content", delta.text);
+  if (!delta.channel.empty()) json.member("channel", delta.channel);
+  json.end_object();
+  return {event.seq, "message.delta", json.take()};
+}
+
+LogEntry RunWriter::take() {
+  LogEntry entry;
+  entry.events.reserve(events_.size());
+  for (PendingEvent& event : events_) entry.events.push_back(finished(std::move(event)));
+  events_.clear();
+  entry.steps = std::exchange(steps_, {});
+  entry.writes = writes_;
+  entry.writer = shared_from_this();
+  is_in_flight_ = true;
+  return entry;
+}
+
+LogEntry RunWriter::take_deltas() {
+  LogEntry entry;
+  auto end = std::find_if_not(events_.begin(), events_.end(), [](const PendingEvent& event) {
+    return std::holds_alternative<TextDelta>(event.body);
+  });
+  for (auto event = events_.begin(); event != end; ++event) {
+    entry.events.push_back(finished(std::move(*event)));
+  }
+  events_.erase(events_.begin(), end);
+  entry.writes = committed_writes_;
+  entry.writer = shared_from_this();
+  is_in_flight_ = true;
+  return entry;
+}
+
+void RunWriter::settle(const LogEntry& entry) {
+  committed_writes_ = entry.writes;
+  if (entry.steps.ends_work()) has_ended_ = true;
+  if (!entry.events.empty()) committed_seq_ = entry.events.back().seq;
+}
+
+void RunWriter::land() {
+  is_in_flight_ = false;
+  if (has_pending()) log_.enqueue(shared_from_this());
+}
+
+void RunWriter::drop() {
+  events_.clear();
+  steps_ = {};
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,137 @@
+// What one run tells the world: the single writer of its events and steps, given out by the event
+// log. What is appended waits here until a lane of the log takes it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "lib/loop/task.h"
+#include "lib/loop/wait.h"
+#include "lib/postgres/database.h"
+#include "runner/agent/claim.h"
+#include "runner/events/run_steps.h"
+
+namespace hostler::runner {
+
+class EventLog;
+class LogLane;
+class RunWriter;
+
+struct RunEvent {
+  int64_t seq;
+  std::string type;
+  std::string data;  // JSON text
+};
+
+// What of one run goes to Postgres together.
+struct LogEntry {
+  std::shared_ptr<RunWriter> writer;
+  std::vector<RunEvent> events;
+  RunSteps steps;
+  int64_t writes = 0;               // the writer's count when the entry was taken
+  bool is_repeated = false;         // an answer was lost: it may be on disk, with another time
+  std::optional<Answer> last_turn;  // where it is answered whether the run has credits to go on
+
+  size_t bytes() const;  // of what is to be stored
+};
+
+class RunWriter final : public std::enable_shared_from_this<RunWriter> {
+ public:
+  RunWriter(Claim claim, EventLog& log);
+  RunWriter(const RunWriter&) = delete;
+  RunWriter& operator=(const RunWriter&) = delete;
+
+  const Claim& claim() const { return claim_; }
+
+  // The events get their numbers now and reach the disk with the next flush. A step and what was
+  // appended without a suspension before it commit in one transaction, but for deltas, which may
+  // go ahead.
+  void append(std::string_view type, std::string data_json);
+  // Deltas of one channel that gather between two flushes become one event.
+  void append_delta(std::string_view channel, std::string_view text);
+  void commit_turn(TurnRecord turn);
+  // The result, and its tool.result event.
+  void commit_tool(ToolRecord tool, std::string data_json);
+  // The run waits for a human: its last event, and it is nobody's until it is answered.
+  void wait(std::string data_json, WaitRecord record);
+  void end(std::string_view type, std::string data_json, Ending ending);
+
+  // Returns when everything appended so far is on disk; false when the run was lost.
+  Task<bool> committed();
+  // Another daemon has it: nothing further is appended. For what on_lost is to hear of:
+  // EventLog::lose.
+  void abandon() { is_lost_ = true; }
+
+  int64_t last_seq() const { return last_seq_; }            // given to the newest event
+  int64_t committed_seq() const { return committed_seq_; }  // on disk
+  bool is_on_disk() const { return committed_writes_ == writes_; }
+  bool is_lost() const { return is_lost_; }      // nothing is written any more
+  bool is_ending() const { return is_ending_; }  // its ending, or its wait, was appended
+  bool has_ended() const { return has_ended_; }  // that is on disk: the daemon does not own it
+  // The last turn took what there was: no other may follow.
+  bool has_exhausted_credits() const { return has_exhausted_credits_; }
+  Signal& written() { return written_; }  // after each flush that concerns it
+
+  // The log's half: EventLog and LogLane alone.
+
+  bool has_steps() const { return !steps_.empty(); }
+  bool has_pending() const { return !events_.empty() || has_steps(); }
+  bool begins_with_delta() const;
+  // The lane is to take what is pending. False: it knows.
+  bool queue_in(const LogLane& lane);
+  // The lane takes it now. False: another lane is to.
+  bool leave_queue(const LogLane& lane);
+  // What is pending; or of it the deltas that come first. Until it has landed nothing more is
+  // taken.
+  LogEntry take();
+  LogEntry take_deltas();
+  // The entry is on disk.
+  void settle(const LogEntry& entry);
+  void set_credits_exhausted(bool are_exhausted) { has_exhausted_credits_ = are_exhausted; }
+  // It is on disk, or the run is lost: what was appended meanwhile may be taken.
+  void land();
+  void drop();  // what is pending, for good
+
+ private:
+  struct JsonEvent {
+    std::string type;
+    std::string data;
+  };
+  // The text that gathers until the next flush.
+  struct TextDelta {
+    std::string channel;  // empty or "thinking"
+    std::string text;
+  };
+  struct PendingEvent {
+    int64_t seq;
+    std::variant<JsonEvent, TextDelta> body;
+  };
+
+  static RunEvent finished(PendingEvent event);
+  void mark_dirty();
+
+  const Claim claim_;
+  EventLog& log_;
+  int64_t last_seq_;
+  int64_t committed_seq_;
+  int64_t writes_ = 0;  // appended: events, turns, the ending
+  int64_t committed_writes_ = 0;
+  std::vector<PendingEvent> events_;
+  RunSteps steps_;
+  const LogLane* queued_in_ = nullptr;
+  bool is_in_flight_ = false;  // a lane writes for it: what is appended waits for its answer
+  bool is_lost_ = false;
+  bool is_ending_ = false;
+  bool has_ended_ = false;
+  bool has_exhausted_credits_ = false;
+  Signal written_;
+};
+
+using RunWriterPtr = std::shared_ptr<RunWriter>;
+
+}  // namespace hostler::runner

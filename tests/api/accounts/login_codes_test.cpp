@@ -1,0 +1,353 @@
+// POST /v1/auth/email/otp/send and POST /v1/auth/email/otp/verify.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "tests/support/rows/accounts.h"
+#include "tests/support/rows/mails.h"
+
+namespace hostler::testing_support {
+namespace {
+
+ApiStack& stack() { return ApiStack::shared(); }
+
+// Sent codes are counted by address too, and all tests have the same one.
+class LoginCode : public ::testing::Test {
+ protected:
+  void SetUp() override { stack().sql().run_text("TRUNCATE attempts"); }
+};
+
+Answer send_code(std::string_view email) {
+  return stack().client().post("/v1/auth/email/otp/send",
+                               fmt::format(R"({{"email":{}}})", json_quote(email)));
+}
+
+Answer verify(std::string_view email, std::string_view code) {
+  return stack().client().post(
+      "/v1/auth/email/otp/verify",
+      fmt::format(R"({{"email":{},"otp":{}}})", json_quote(email), json_quote(code)));
+}
+
+std::string code_of(const TestUser& user) {
+  return mailed(stack(), user.email, "login_code", "code");
+}
+
+// Another code than the right one.
+std::string wrong_code(const TestUser& user) {
+  return code_of(user) == "000000" ? "000001" : "000000";
+}
+
+std::string audited(const TestUser& user) {
+  return sql_value(
+      stack(), fmt::format("SELECT coalesce(string_agg(concat_ws(' ', action, result, after_state),"
+                           " ', ' ORDER BY id), '') FROM audit_logs WHERE actor_user_id = '{}' AND "
+                           "action IN ('auth.login', 'auth.email_verified')",
+                           user.id));
+}
+
+TEST_F(LoginCode, BeginsASessionAndVerifiesTheAddress) {
+  TestUser user = register_user(stack());
+  ASSERT_EQ(send_code(user.email).status, 204);
+  std::string code = code_of(user);
+  EXPECT_EQ(code.size(), 6u);
+  EXPECT_EQ(code.find_first_not_of("0123456789"), code.npos);
+  Answer answer = verify(" USER" + user.email.substr(4), code);
+  EXPECT_TRUE(has_fault(answer, "email", "bad_format")) << "blanks are no part of an address";
+  answer = verify("USER" + user.email.substr(4), code);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.member("token_type"), "bearer");
+  EXPECT_FALSE(answer.refresh_cookie().empty());
+  Answer me = stack().client().with_token(answer.member("access_token")).get("/v1/me");
+  EXPECT_EQ(me.member("id"), user.id);
+  EXPECT_EQ(me.member("email_verified"), "true");
+  EXPECT_EQ(sql_value(stack(), fmt::format("SELECT max(begun_by) FILTER (WHERE begun_by = 'otp') "
+                                           "FROM sessions WHERE user_id = '{}'",
+                                           user.id)),
+            "otp");
+  EXPECT_EQ(audited(user), R"(auth.email_verified ok {"email_verified": true, )"
+                           R"("password_voided": true, "api_keys_revoked": 0}, )"
+                           R"(auth.login ok {"by": "otp"})");
+  EXPECT_TRUE(is_problem(verify(user.email, code), 422, "auth.otp_invalid")) << "it serves once";
+}
+
+// Who registered an address that they do not have has nothing of its owner's account.
+TEST_F(LoginCode, ThatFirstProvesAnAddressEndsWhatWasThereBefore) {
+  TestUser user = register_user(stack());
+  Client second = log_in(stack(), user);
+  std::string work = make_workspace(stack(), user);
+  Client keys[] = {stack().client().with_token(make_api_key(stack(), user, user.org_id)),
+                   stack().client().with_token(make_api_key(stack(), user, work))};
+  std::string elsewhere = new_name("theirs") + "@example.net";
+  ASSERT_EQ(user.client
+                .post("/v1/me/email", fmt::format(R"({{"email":"{}","current_password":"{}"}})",
+                                                  elsewhere, user.password))
+                .status,
+            204);
+  for (const Client& key : keys) ASSERT_EQ(key.get("/v1/me").status, 200);
+  ASSERT_EQ(send_code(user.email).status, 204);
+  Answer entered = verify(user.email, code_of(user));
+  ASSERT_EQ(entered.status, 200) << entered.body;
+  Client owner = stack().client().with_token(entered.member("access_token"));
+  EXPECT_EQ(owner.get("/v1/me").member("id"), user.id);
+  for (const Client& key : keys) {
+    EXPECT_TRUE(is_problem(key.get("/v1/me"), 401, "auth.invalid_api_key"));
+  }
+  for (const Client& before : {user.client, second}) {
+    EXPECT_TRUE(is_problem(before.get("/v1/me"), 401, "auth.invalid_token"));
+  }
+  EXPECT_TRUE(is_problem(second.post("/v1/auth/refresh"), 401, "auth.invalid_token"));
+  auto try_login = [&](const std::string& password) {
+    return stack().client().post(
+        "/v1/auth/login", fmt::format(R"({{"login":{},"password":{}}})", json_quote(user.login),
+                                      json_quote(password)));
+  };
+  EXPECT_TRUE(is_problem(try_login(user.password), 401, "auth.invalid_credentials"));
+  std::string token = mailed(stack(), elsewhere, "change_email", "token");
+  EXPECT_TRUE(is_problem(stack().client().post("/v1/auth/email/verify/confirm",
+                                               fmt::format(R"({{"token":"{}"}})", token)),
+                         422, "email.token_invalid"));
+  EXPECT_EQ(audited(user), R"(auth.login ok, auth.email_verified ok {"email_verified": true, )"
+                           R"("password_voided": true, "api_keys_revoked": 2}, )"
+                           R"(auth.login ok {"by": "otp"})");
+  EXPECT_EQ(owner.post("/v1/me/password", R"({"new_password":"my own at last"})").status, 204);
+  EXPECT_EQ(try_login("my own at last").status, 200);
+}
+
+TEST_F(LoginCode, ThatProvesAVerifiedAddressAgainEndsNothing) {
+  TestUser user = register_user(stack());
+  stack().sql().run_text(
+      fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}'", user.id));
+  Client key = stack().client().with_token(make_api_key(stack(), user, user.org_id));
+  send_code(user.email);
+  ASSERT_EQ(verify(user.email, code_of(user)).status, 200);
+  EXPECT_EQ(user.client.get("/v1/me").status, 200);
+  EXPECT_EQ(key.get("/v1/me").status, 200);
+  EXPECT_FALSE(log_in(stack(), user).token.empty());
+}
+
+TEST_F(LoginCode, LetsSomebodyInWhoForgotThePassword) {
+  TestUser user = register_user(stack());
+  send_code(user.email);
+  Client forgetful =
+      stack().client().with_token(verify(user.email, code_of(user)).member("access_token"));
+  EXPECT_EQ(forgetful.post("/v1/me/password", R"({"new_password":"remembered"})").status, 204);
+  EXPECT_TRUE(is_problem(user.client.get("/v1/me"), 401, "auth.invalid_token"));
+  user.password = "remembered";
+  EXPECT_FALSE(log_in(stack(), user).token.empty());
+}
+
+TEST_F(LoginCode, IsKeptOnlyAsAnHmac) {
+  TestUser user = register_user(stack());
+  send_code(user.email);
+  EXPECT_EQ(sql_value(stack(), fmt::format("SELECT length(hmac) FROM login_codes WHERE user_id = "
+                                           "'{}'",
+                                           user.id)),
+            "32");
+  EXPECT_EQ(sql_value(stack(), fmt::format("SELECT count(*) FROM login_codes WHERE user_id = '{}' "
+                                           "AND hmac IN (sha256('{}'), sha256('{}|{}'))",
+                                           user.id, code_of(user), user.id, code_of(user))),
+            "0");
+}
+
+TEST_F(LoginCode, IsTheNewestOnly) {
+  TestUser user = register_user(stack());
+  send_code(user.email);
+  std::string first = code_of(user);
+  do {
+    stack().sql().run_text("TRUNCATE attempts");
+    send_code(user.email);
+  } while (code_of(user) == first);
+  EXPECT_TRUE(is_problem(verify(user.email, first), 422, "auth.otp_invalid"));
+  EXPECT_EQ(verify(user.email, code_of(user)).status, 200);
+}
+
+TEST_F(LoginCode, DiesAfterTenMinutes) {
+  TestUser user = register_user(stack());
+  send_code(user.email);
+  stack().sql().run_text(fmt::format(
+      "UPDATE login_codes SET expires_at = expires_at - interval '10 minutes' WHERE user_id = '{}'",
+      user.id));
+  EXPECT_TRUE(is_problem(verify(user.email, code_of(user)), 422, "auth.otp_invalid"));
+}
+
+TEST_F(LoginCode, DiesAfterFiveWrongGuessesUntilTheNextIsSent) {
+  TestUser user = register_user(stack());
+  send_code(user.email);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(is_problem(verify(user.email, wrong_code(user)), 422, "auth.otp_invalid"));
+  }
+  Answer locked = verify(user.email, code_of(user));
+  EXPECT_TRUE(is_problem(locked, 429, "auth.otp_locked"));
+  EXPECT_GT(locked.header_number("retry-after"), 0);
+  send_code(user.email);
+  EXPECT_EQ(verify(user.email, code_of(user)).status, 200);
+}
+
+TEST_F(LoginCode, CountsGuessesThatComeAtOnceExactly) {
+  TestUser user = register_user(stack());
+  send_code(user.email);
+  std::vector<Call> calls(
+      12, {"POST",
+           "/v1/auth/email/otp/verify",
+           fmt::format(R"({{"email":"{}","otp":"{}"}})", user.email, wrong_code(user)),
+           "application/json",
+           {}});
+  int wrong = 0, locked = 0;
+  for (const Answer& answer : stack().client().send_all(calls)) {
+    wrong += answer.status == 422 ? 1 : 0;
+    locked += answer.status == 429 ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 5);
+  EXPECT_EQ(locked, 7);
+}
+
+TEST_F(LoginCode, AnswersUnknownAddressesLikeKnownOnes) {
+  std::string unknown = new_name() + "@example.org";
+  EXPECT_EQ(send_code(unknown).status, 204);
+  EXPECT_EQ(mail_count(stack(), unknown, "login_code"), 0);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(is_problem(verify(unknown, "123456"), 422, "auth.otp_invalid"));
+  }
+  EXPECT_TRUE(is_problem(verify(unknown, "123456"), 429, "auth.otp_locked"));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(send_code(unknown).status, 204);
+  EXPECT_TRUE(is_problem(send_code(unknown), 429, "auth.otp_rate_limited"));
+}
+
+TEST_F(LoginCode, IsSentFiveTimesInTenMinutesToAnAddress) {
+  TestUser user = register_user(stack());
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(send_code(user.email).status, 204);
+  Answer often = send_code("USER" + user.email.substr(4));
+  EXPECT_TRUE(is_problem(often, 429, "auth.otp_rate_limited"));
+  EXPECT_GT(often.header_number("retry-after"), 500);
+  EXPECT_EQ(mail_count(stack(), user.email, "login_code"), 5);
+  stack().sql().run_text("UPDATE attempts SET at = at - interval '10 minutes'");
+  EXPECT_EQ(send_code(user.email).status, 204);
+}
+
+TEST_F(LoginCode, IsAskedForTwentyTimesByOneClient) {
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(send_code(new_name() + "@example.org").status, 204);
+  }
+  EXPECT_TRUE(is_problem(send_code(new_name() + "@example.org"), 429, "auth.otp_rate_limited"));
+}
+
+// Ten codes, in the pace that the shorter limit lets through; the answer to the eleventh.
+Answer send_eleven(const std::string& email) {
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(send_code(email).status, 204) << i;
+    stack().sql().run_text(
+        "UPDATE attempts SET at = at - interval '5 minutes' WHERE kind IN ('otp.ip', 'otp.email')");
+  }
+  return send_code("USER" + email.substr(4));
+}
+
+TEST_F(LoginCode, IsSentTenTimesADayToAnAddressWhoseverItIs) {
+  TestUser user = register_user(stack());
+  for (const std::string& email : {user.email, new_name() + "@example.org"}) {
+    Answer often = send_eleven(email);
+    EXPECT_TRUE(is_problem(often, 429, "auth.otp_rate_limited")) << email;
+    EXPECT_GT(often.header_number("retry-after"), 86'000);
+  }
+  EXPECT_EQ(mail_count(stack(), user.email, "login_code"), 10);
+  stack().sql().run_text("UPDATE attempts SET at = at - interval '1 day'");
+  EXPECT_EQ(send_code(user.email).status, 204);
+}
+
+// As if the subject had guessed wrong so often today, at codes that are gone.
+void add_failures(ApiStack& own, const std::string& subject, int count) {
+  own.sql().run_text(
+      fmt::format("INSERT INTO attempts (kind, subject) SELECT 'otp.failure', '{}' FROM "
+                  "generate_series(1, {})",
+                  subject, count));
+}
+
+TEST_F(LoginCode, IsNotTakenAfterTwentyWrongOnesInADay) {
+  TestUser user = register_user(stack());
+  std::string unknown = new_name() + "@example.org";
+  for (const std::string& email : {user.email, unknown}) {
+    for (int i = 0; i < 20; ++i) {
+      if (i % 5 == 0) send_code(email);
+      std::string wrong = email == unknown ? "123456" : wrong_code(user);
+      EXPECT_TRUE(is_problem(verify(email, wrong), 422, "auth.otp_invalid")) << email << i;
+    }
+    stack().sql().run_text("DELETE FROM attempts WHERE kind IN ('otp.ip', 'otp.email')");
+    EXPECT_EQ(send_code(email).status, 204);
+    std::string right = email == unknown ? "123456" : code_of(user);
+    Answer closed = verify("USER" + email.substr(4), right);
+    EXPECT_TRUE(is_problem(closed, 429, "auth.otp_rate_limited")) << email << closed.body;
+    EXPECT_GT(closed.header_number("retry-after"), 86'000);
+  }
+  stack().sql().run_text(
+      "UPDATE attempts SET at = at - interval '1 day' WHERE ctid = (SELECT ctid FROM attempts "
+      "WHERE kind = 'otp.failure' ORDER BY at LIMIT 1)");
+  EXPECT_EQ(verify(user.email, code_of(user)).status, 200) << "the first is a day ago";
+}
+
+TEST_F(LoginCode, CountsTheDaysWrongOnesExactlyWhenTheyComeAtOnce) {
+  TestUser user = register_user(stack());
+  add_failures(stack(), user.id, 18);
+  send_code(user.email);
+  std::vector<Call> calls(
+      12, {"POST",
+           "/v1/auth/email/otp/verify",
+           fmt::format(R"({{"email":"{}","otp":"{}"}})", user.email, wrong_code(user)),
+           "application/json",
+           {}});
+  int wrong = 0, closed = 0;
+  for (const Answer& answer : stack().client().send_all(calls)) {
+    wrong += answer.status == 422 ? 1 : 0;
+    closed += is_problem(answer, 429, "auth.otp_rate_limited") ? 1 : 0;
+  }
+  EXPECT_EQ(wrong, 2);
+  EXPECT_EQ(closed, 10);
+}
+
+TEST(LoginCodeLimits, AreOffAtZero) {
+  ApiStack own(
+      {{"HOSTLER_LIMIT_OTP_SENDS_PER_EMAIL_DAY=0", "HOSTLER_LIMIT_OTP_FAILURES_PER_ACCOUNT_DAY=0",
+        "HOSTLER_LIMIT_OTP_SENDS_PER_EMAIL=100"},
+       false});
+  TestUser user = register_user(own);
+  add_failures(own, user.id, 25);
+  std::string email = fmt::format(R"({{"email":"{}"}})", user.email);
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(own.client().post("/v1/auth/email/otp/send", email).status, 204);
+  }
+  std::string code = mailed(own, user.email, "login_code", "code");
+  EXPECT_EQ(own.client()
+                .post("/v1/auth/email/otp/verify",
+                      fmt::format(R"({{"email":"{}","otp":"{}"}})", user.email, code))
+                .status,
+            200);
+}
+
+TEST_F(LoginCode, TellsASuspendedUserSo) {
+  TestUser user = register_user(stack());
+  stack().sql().run_text(fmt::format("SELECT user_set_status('{}', 'suspended')", user.id));
+  send_code(user.email);
+  EXPECT_TRUE(is_problem(verify(user.email, wrong_code(user)), 422, "auth.otp_invalid"));
+  EXPECT_TRUE(is_problem(verify(user.email, code_of(user)), 403, "auth.user_suspended"));
+  EXPECT_EQ(audited(user), R"(auth.login denied {"by": "otp"})");
+}
+
+TEST_F(LoginCode, DiesWithTheAccountAndWithTheAddress) {
+  TestUser user = register_user(stack());
+  send_code(user.email);
+  std::string code = code_of(user);
+  stack().sql().run_text(fmt::format("SELECT user_delete('{}')", user.id));
+  EXPECT_TRUE(is_problem(verify(user.email, code), 422, "auth.otp_invalid"));
+}
+
+TEST_F(LoginCode, RefusesWhatIsNoAddressOrNoCode) {
+  EXPECT_TRUE(has_fault(send_code("nobody"), "email", "bad_format"));
+  EXPECT_TRUE(
+      has_fault(stack().client().post("/v1/auth/email/otp/send", "{}"), "email", "required"));
+  EXPECT_TRUE(has_fault(verify("a@example.org", "12345"), "otp", "bad_format"));
+  EXPECT_TRUE(has_fault(verify("a@example.org", "12345x"), "otp", "bad_format"));
+  Answer nothing = stack().client().post("/v1/auth/email/otp/verify", "{}");
+  EXPECT_TRUE(has_fault(nothing, "email", "required"));
+  EXPECT_TRUE(has_fault(nothing, "otp", "required"));
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,180 @@
+// Plans, subscriptions, entitlements and their overrides. Routes:
+//   GET /v1/plans                        POST /v1/plans              GET /v1/plans/{plan_id}
+//   GET /v1/subscriptions                POST /v1/subscriptions
+//   GET /v1/subscriptions/{subscription_id}   DELETE /v1/subscriptions/{subscription_id}
+//   GET /v1/entitlements                 GET /v1/entitlement-overrides
+//   POST /v1/entitlement-overrides       DELETE /v1/entitlement-overrides/{override_id}
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "tests/support/rows/accounts.h"
+
+namespace hostler::testing_support {
+namespace {
+
+ApiStack& stack() { return ApiStack::shared(); }
+
+std::string new_plan(const TestUser& admin, const std::string& entitlements = "[]") {
+  Answer made = admin.client.post(
+      "/v1/plans", fmt::format(R"({{"name":"{}","display_name":"Plan","entitlements":{}}})",
+                               new_name("plan"), entitlements));
+  EXPECT_EQ(made.status, 201) << made.body;
+  return made.member("id");
+}
+
+std::string period(const std::string& org_id, const std::string& plan_id,
+                   const std::string& start = "2026-01-31T00:00:00Z",
+                   const std::string& end = "2036-01-31T00:00:00+02:00") {
+  return fmt::format(
+      R"({{"org_id":"{}","plan_id":"{}","current_period_start":"{}","current_period_end":"{}"}})",
+      org_id, plan_id, start, end);
+}
+
+std::string override_json(const std::string& org_id, const std::string& key,
+                          const std::string& value, const std::string& further = "") {
+  return fmt::format(R"({{"org_id":"{}","key":"{}","value":"{}","value_type":"integer"{}}})",
+                     org_id, key, value, further);
+}
+
+// The entitlement of that key, as source=value.
+std::string entitlement(const Client& client, const std::string& key,
+                        const std::string& query = "") {
+  Json list = client.get("/v1/entitlements" + query).json();
+  for (const Json& item : *list.as_array()) {
+    if (item.text_or("key") != key) continue;
+    return std::string(item.text_or("source")) + "=" + std::string(item.text_or("value"));
+  }
+  return "";
+}
+
+TEST(Plans, AreMadeWithTheirEntitlementsAndReadByEverybody) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  std::string id =
+      new_plan(admin, R"([{"key":"limit.concurrent_runs","value":"3","value_type":"integer"}])");
+  Answer shown = user.client.get("/v1/plans/" + id);
+  EXPECT_EQ(shown.status, 200);
+  EXPECT_NE(shown.body.find("limit.concurrent_runs"), std::string::npos);
+  EXPECT_NE(user.client.get("/v1/plans").body.find(id), std::string::npos);
+  EXPECT_TRUE(is_problem(user.client.get("/v1/plans/x"), 404, "plans.not_found"));
+  std::string name = shown.member("name");
+  Answer twice =
+      admin.client.post("/v1/plans", fmt::format(R"({{"name":"{}","display_name":"x"}})", name));
+  EXPECT_TRUE(is_problem(twice, 409, "plans.exists"));
+  EXPECT_TRUE(is_problem(user.client.post("/v1/plans", "{}"), 403, "auth.forbidden"));
+}
+
+TEST(Plans, RefuseEntitlementsThatDoNotFitTheirType) {
+  TestUser admin = register_admin(stack());
+  Answer answer = admin.client.post("/v1/plans", R"({"name":"x","display_name":"x","entitlements":[
+      {"key":"a","value":"many","value_type":"integer"},
+      {"key":"b","value":"yes","value_type":"boolean"},
+      {"key":"limit.concurrent_runs","value":"x","value_type":"string"},
+      {"key":"a","value":"x","value_type":"string"}]})");
+  EXPECT_TRUE(has_fault(answer, "entitlements.0.value", "bad_format"));
+  EXPECT_TRUE(has_fault(answer, "entitlements.1.value", "bad_format"));
+  EXPECT_TRUE(has_fault(answer, "entitlements.2.value_type", "out_of_range"));
+  EXPECT_TRUE(has_fault(answer, "entitlements.3.key", "duplicate"));
+}
+
+TEST(Subscriptions, GrantTheirMonthsOnceAndGiveEntitlements) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  std::string plan_id =
+      new_plan(admin, R"([{"key":"credits.monthly_grant","value":"50","value_type":"integer"}])");
+  Answer made = admin.client.post(
+      "/v1/subscriptions",
+      period(user.org_id, plan_id, "2026-01-31T00:00:00Z", "2026-04-01T00:00:00Z"));
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(made.member("status"), "expired") << "the period is over";
+  // January 31st, February 28th, March 31st.
+  EXPECT_EQ(sql_value(stack(), fmt::format("SELECT string_agg(due_at::date::text, ',' ORDER BY "
+                                           "due_at) FROM subscription_grants WHERE org_id = '{}'",
+                                           user.org_id)),
+            "2026-01-31,2026-02-28,2026-03-31");
+  EXPECT_EQ(sql_number(stack(), fmt::format("SELECT balance FROM credit_accounts WHERE org_id = "
+                                            "'{}'",
+                                            user.org_id)),
+            1150);
+  Answer active = admin.client.post("/v1/subscriptions", period(user.org_id, plan_id));
+  ASSERT_EQ(active.status, 201) << active.body;
+  EXPECT_EQ(active.member("status"), "active");
+  EXPECT_EQ(entitlement(user.client, "credits.monthly_grant"), "plan=50");
+  EXPECT_TRUE(is_problem(admin.client.post("/v1/subscriptions", period(user.org_id, plan_id)), 409,
+                         "subscriptions.active_exists"));
+
+  std::string path = "/v1/subscriptions/" + active.member("id");
+  EXPECT_EQ(user.client.get(path).status, 200);
+  EXPECT_EQ(register_user(stack()).client.get(path).status, 404);
+  EXPECT_TRUE(is_problem(user.client.del(path), 403, "auth.forbidden"));
+  Answer cancelled = admin.client.del(path);
+  EXPECT_EQ(cancelled.status, 200);
+  EXPECT_EQ(cancelled.member("status"), "cancelled");
+  EXPECT_TRUE(is_problem(admin.client.del(path), 409, "subscriptions.not_active"));
+  EXPECT_EQ(entitlement(user.client, "credits.monthly_grant"), "default=0");
+  Json list = user.client.get("/v1/subscriptions").json();
+  EXPECT_EQ(list.as_array()->size(), 2u);
+}
+
+TEST(Subscriptions, RefuseWhatIsMissingUnknownOrBackwards) {
+  TestUser admin = register_admin(stack());
+  EXPECT_EQ(fault_count(admin.client.post("/v1/subscriptions", "{}")), 4u);
+  std::string plan_id = new_plan(admin);
+  std::string nobody = "01900000-0000-7000-8000-00000000ffff";
+  EXPECT_TRUE(has_fault(admin.client.post("/v1/subscriptions", period(nobody, plan_id)), "org_id",
+                        "unknown"));
+  EXPECT_TRUE(has_fault(admin.client.post("/v1/subscriptions", period(admin.org_id, nobody)),
+                        "plan_id", "unknown"));
+  Answer backwards = admin.client.post(
+      "/v1/subscriptions",
+      period(admin.org_id, plan_id, "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"));
+  EXPECT_TRUE(has_fault(backwards, "current_period_end", "out_of_range"));
+}
+
+TEST(Entitlements, AreTheLimitsThatAnOrganizationHas) {
+  TestUser user = register_user(stack());
+  std::string keys;
+  Json list = user.client.get("/v1/entitlements").json();
+  for (const Json& item : *list.as_array()) {
+    keys += fmt::format("{} ", item.text_or("key"));
+    EXPECT_EQ(item.text_or("value_type"), "integer");
+    EXPECT_THAT(item.text_or("source"), testing::AnyOf("default", "setting"));
+  }
+  EXPECT_EQ(keys,
+            "credits.monthly_grant limit.agent_turns limit.concurrent_runs limit.input_bytes "
+            "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.tool_calls ");
+}
+
+TEST(Entitlements, AnOverrideStandsAbovePlanSettingAndDefaultUntilItExpires) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  const std::string key = "limit.concurrent_runs";
+  EXPECT_EQ(entitlement(user.client, key), "default=10");
+  Answer made = admin.client.post("/v1/entitlement-overrides",
+                                  override_json(user.org_id, key, "2", R"(,"reason":"trial")"));
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_EQ(made.member("reason"), "trial");
+  EXPECT_EQ(entitlement(user.client, key), "override=2");
+  EXPECT_EQ(
+      admin.client
+          .post("/v1/entitlement-overrides",
+                override_json(user.org_id, key, "4", R"(,"expires_at":"2020-01-01T00:00:00Z")"))
+          .status,
+      200);
+  EXPECT_EQ(entitlement(user.client, key), "default=10") << "it has expired";
+  EXPECT_EQ(entitlement(admin.client, key, "?org_id=" + user.org_id), "default=10");
+  EXPECT_TRUE(is_problem(user.client.get("/v1/entitlements?org_id=" + admin.org_id), 404,
+                         "orgs.not_found"));
+  std::string of_org = "/v1/entitlement-overrides?org_id=" + user.org_id;
+  EXPECT_EQ(admin.client.get(of_org).json().as_array()->size(), 1u);
+  EXPECT_TRUE(is_problem(user.client.get(of_org), 403, "auth.forbidden"));
+  std::string path = "/v1/entitlement-overrides/" + made.member("id");
+  EXPECT_TRUE(is_problem(admin.client.del(path + "?org_id=" + admin.org_id), 404,
+                         "entitlement_overrides.not_found"));
+  EXPECT_EQ(admin.client.del(path + "?org_id=" + user.org_id).member("ok"), "true");
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,194 @@
+// What every route of the document refuses in the same way, whatever it is for: calls without a
+// token or with a dead one, keys where users are needed, foreign organizations, bodies of another
+// type, broken or too large. A new route is tested by standing in docs/openapi.yaml.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "openapi_json.h"
+#include "tests/support/rows/accounts.h"
+
+namespace hostler::testing_support {
+namespace {
+
+ApiStack& stack() { return ApiStack::shared(); }
+
+struct DocumentedRoute {
+  std::string method;
+  std::string path;  // its values filled in: ids that nobody has
+  const Json* operation;
+  bool has_ids;
+  std::string name() const { return method + " " + path; }
+};
+
+const Json& document() {
+  static const Json parsed = parse_json_or_nothing(openapi_json).value_or(Json());
+  return parsed;
+}
+
+const Json& resolved(const Json& value) {
+  std::string_view reference = value.text_or("$ref");
+  if (reference.empty()) return value;
+  const Json* at = &document();
+  reference.remove_prefix(2);
+  while (!reference.empty()) {
+    size_t slash = std::min(reference.find('/'), reference.size());
+    at = at->find(reference.substr(0, slash));
+    reference.remove_prefix(std::min(slash + 1, reference.size()));
+  }
+  return *at;
+}
+
+// Values whose names end in _id are ids; the others exist or not, as the route likes.
+std::string filled(std::string path) {
+  for (size_t open = path.find('{'); open != path.npos; open = path.find('{', open)) {
+    size_t close = path.find('}', open);
+    bool is_id = path.substr(open, close - open).ends_with("_id");
+    path.replace(open, close - open + 1, is_id ? "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a" : "x.y");
+  }
+  return path;
+}
+
+// All but the event streams, which another program serves.
+std::vector<DocumentedRoute> routes() {
+  std::vector<DocumentedRoute> all;
+  for (const Json::Member& path : *document().find("paths")->as_object()) {
+    for (std::string method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
+      std::string lower = method;
+      for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      const Json* operation = path.second.find(lower);
+      if (operation == nullptr || path.first.ends_with("/events")) continue;
+      bool has_ids = path.first.find('{') != path.first.npos;
+      all.push_back({method, filled(path.first), operation, has_ids});
+    }
+  }
+  return all;
+}
+
+bool answers(const DocumentedRoute& route, std::string_view status, std::string_view code) {
+  const Json* response = route.operation->find("responses")->find(status);
+  if (response == nullptr) return false;
+  const Json* codes = resolved(*response).find("x-codes");
+  return codes != nullptr && std::any_of(codes->as_array()->begin(), codes->as_array()->end(),
+                                         [&](const Json& one) { return *one.as_text() == code; });
+}
+
+bool takes_body(const DocumentedRoute& route) {
+  return route.operation->find("requestBody") != nullptr;
+}
+
+Call call_of(const DocumentedRoute& route, std::string body = "{}") {
+  if (!takes_body(route)) return {route.method, route.path, "", "", {}};
+  return {route.method, route.path, std::move(body), "application/json", {}};
+}
+
+bool needs_caller(const DocumentedRoute& route) {
+  return answers(route, "401", "auth.invalid_api_key");
+}
+
+TEST(EveryRoute, ThatNeedsACallerRefusesDeadTokens) {
+  TestUser user = register_user(stack());
+  stack().sql().run_text(fmt::format(
+      "UPDATE access_tokens SET expires_at = now() WHERE hash = sha256('{}')", user.client.token));
+  Client nobody = stack().client();
+  int checked = 0;
+  for (const DocumentedRoute& route : routes()) {
+    if (!needs_caller(route)) continue;
+    Call call = call_of(route, "{");
+    EXPECT_TRUE(is_problem(nobody.send(call), 401, "auth.missing_token")) << route.name();
+    EXPECT_TRUE(is_problem(nobody.with_token("hat_" + std::string(43, 'A')).send(call), 401,
+                           "auth.invalid_token"))
+        << route.name();
+    EXPECT_TRUE(is_problem(nobody.with_token("hst_" + std::string(43, 'A')).send(call), 401,
+                           "auth.invalid_api_key"))
+        << route.name();
+    EXPECT_TRUE(is_problem(user.client.send(call), 401, "auth.token_expired")) << route.name();
+    ++checked;
+  }
+  EXPECT_GT(checked, 30);
+}
+
+TEST(EveryRoute, ThatIsForUsersRefusesKeys) {
+  TestUser admin = register_admin(stack());
+  Client key = stack().client().with_token(make_api_key(stack(), admin, admin.org_id));
+  for (const DocumentedRoute& route : routes()) {
+    if (!answers(route, "403", "auth.user_token_required")) continue;
+    EXPECT_TRUE(is_problem(key.send(call_of(route, "{")), 403, "auth.user_token_required"))
+        << route.name();
+  }
+}
+
+TEST(EveryRoute, ThatTakesKeysRefusesThoseWithoutTheScope) {
+  TestUser user = register_user(stack());
+  Client key = stack().client().with_token(
+      make_api_key(stack(), user, user.org_id, "data.subscriptions.read"));
+  int checked = 0;
+  for (const DocumentedRoute& route : routes()) {
+    bool takes_keys = needs_caller(route) && !answers(route, "403", "auth.user_token_required");
+    if (!takes_keys || !answers(route, "403", "auth.forbidden")) continue;
+    // A key looks into no other organization than its own, whatever its scopes.
+    if (route.path.starts_with("/v1/orgs/")) continue;
+    EXPECT_TRUE(is_problem(key.send(call_of(route, "{")), 403, "auth.forbidden")) << route.name();
+    ++checked;
+  }
+  EXPECT_GT(checked, 10);
+}
+
+TEST(EveryRoute, ThatActsInAnOrganizationRefusesForeignOnes) {
+  TestUser admin = register_admin(stack());
+  TestUser other = register_user(stack());
+  for (const DocumentedRoute& route : routes()) {
+    if (!answers(route, "404", "orgs.not_found")) continue;
+    for (const std::string& org_id : {other.org_id, std::string("x")}) {
+      EXPECT_TRUE(is_problem(admin.client.with_org(org_id).send(call_of(route, "{")), 404,
+                             "orgs.not_found"))
+          << route.name();
+    }
+  }
+}
+
+TEST(EveryRoute, RefusesBodiesOverAMebibyteBeforeAnythingElse) {
+  std::string large((1 << 20) + 1, ' ');
+  for (const DocumentedRoute& route : routes()) {
+    if (!takes_body(route)) continue;
+    EXPECT_TRUE(
+        is_problem(stack().client().send(call_of(route, large)), 413, "http.request_too_large"))
+        << route.name();
+  }
+}
+
+// With ids in the path the 404 comes first; those routes have tests of their own.
+TEST(EveryRoute, ThatTakesABodyRefusesOtherTypesAndBrokenJson) {
+  TestUser admin = register_admin(stack());
+  int checked = 0;
+  for (const DocumentedRoute& route : routes()) {
+    if (!takes_body(route) || route.has_ids) continue;
+    Call call = call_of(route);
+    call.content_type = "text/plain";
+    EXPECT_TRUE(is_problem(admin.client.send(call), 415, "http.unsupported_media_type"))
+        << route.name();
+    EXPECT_TRUE(
+        is_problem(admin.client.send(call_of(route, R"({"a":1,"a":2})")), 400, "http.bad_json"))
+        << route.name();
+    ++checked;
+  }
+  EXPECT_GT(checked, 7);
+}
+
+TEST(EveryRoute, RefusesMethodsThatItsPathDoesNotHave) {
+  for (const Json::Member& path : *document().find("paths")->as_object()) {
+    for (std::string method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
+      std::string lower = method;
+      for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      if (path.second.find(lower) != nullptr) continue;
+      Answer answer = stack().client().send({method, filled(path.first), "", "", {}});
+      EXPECT_TRUE(is_problem(answer, 405, "http.method_not_allowed")) << method << path.first;
+      EXPECT_NE(answer.header("allow").find("OPTIONS"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,243 @@
+// Rate limits: by organization and by address, told on every answer, decided before anything is
+// done.
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+// One stack for all of these: each test has an organization of its own, and the address is left
+// alone.
+constexpr int64_t org_limit = 30;
+constexpr int64_t follows_ms_max = 10'000;
+
+ApiStack& stack() {
+  static ApiStack stack({{"HOSTLER_LIMIT_REQUESTS_PER_MINUTE=30"}, false});
+  return stack;
+}
+
+struct Told {
+  std::string policy;
+  int64_t limit = -1;
+  int64_t left = -1;
+  int64_t full_in_s = -1;
+};
+
+// What an answer says; limit -1: nothing.
+Told told_by(const Answer& answer) {
+  std::string policy = answer.header("ratelimit-policy"), level = answer.header("ratelimit");
+  std::smatch first, second;
+  static const std::regex policy_form(R"re("(\w+)";q=(\d+);w=60)re");
+  static const std::regex level_form(R"re("(\w+)";r=(\d+);t=(\d+))re");
+  bool is_well = std::regex_match(policy, first, policy_form) &&
+                 std::regex_match(level, second, level_form) && first[1] == second[1];
+  if (!is_well) {
+    EXPECT_TRUE(policy.empty() && level.empty()) << policy << " " << level;
+    return {};
+  }
+  auto number = [](const std::string& digits) {
+    int64_t value = -1;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  };
+  return {first[1], number(first[2]), number(second[2]), number(second[3])};
+}
+
+void set_setting(const TestUser& admin, const std::string& key, int64_t value) {
+  Answer set =
+      admin.client.put("/v1/admin/settings/" + key, fmt::format(R"({{"value":{}}})", value));
+  ASSERT_EQ(set.status, 200) << set.body;
+}
+
+TEST(RateLimit, IsToldOnEveryCountedAnswer) {
+  TestUser user = register_user(stack());
+  Told first = told_by(user.client.get("/v1/me"));
+  EXPECT_EQ(first.policy, "org");
+  EXPECT_EQ(first.limit, org_limit);
+  EXPECT_EQ(first.left, 2 * org_limit - 1);
+  EXPECT_EQ(first.full_in_s, 2);
+  Told missing = told_by(user.client.get("/v1/threads/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"));
+  EXPECT_EQ(missing.left, 2 * org_limit - 2);
+  Told faulty = told_by(user.client.post("/v1/threads", "{"));
+  EXPECT_EQ(faulty.left, 2 * org_limit - 3);
+  Told forbidden = told_by(user.client.get("/v1/admin/settings"));
+  EXPECT_EQ(forbidden.left, 2 * org_limit - 4);
+  Told anonymous = told_by(stack().client().get("/v1/me"));
+  EXPECT_EQ(anonymous.policy, "address");
+  EXPECT_EQ(told_by(stack().client().get("/v1/auth/registration-mode")).policy, "address");
+}
+
+TEST(RateLimit, CountsNeitherProbesNorWhatIsNoCall) {
+  for (const char* path : {"/healthz", "/readyz", "/v1/nothing"}) {
+    EXPECT_EQ(told_by(stack().client().get(path)).limit, -1) << path;
+  }
+  EXPECT_EQ(told_by(stack().client().send({"OPTIONS", "/v1/me", {}, {}, {}})).limit, -1);
+}
+
+TEST(RateLimit, AdmitsTwiceTheLimitAtOnceAndDoesNothingOfTheRest) {
+  TestUser user = register_user(stack());
+  user.client.get("/v1/me");  // from here on the pool knows whose the token is
+  std::vector<Call> calls(80, Call{"POST", "/v1/threads", "{}", "application/json", {}});
+  int64_t made = 0;
+  int refused = 0;
+  for (const Answer& answer : user.client.send_all(calls)) {
+    if (answer.status == 201) {
+      ++made;
+      continue;
+    }
+    ++refused;
+    EXPECT_TRUE(is_problem(answer, 429, "rate_limit.exceeded"));
+    EXPECT_GE(answer.header_number("retry-after"), 1);
+    EXPECT_EQ(told_by(answer).left, 0);
+  }
+  // Half a request comes back each second.
+  EXPECT_GE(made, 2 * org_limit - 1);
+  EXPECT_LE(made, 2 * org_limit + 4);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM threads WHERE org_id = '{}'",
+                                            user.org_id)),
+            made);
+}
+
+TEST(RateLimit, IsTheOrganizationsWhoeverActsInIt) {
+  TestUser owner = register_user(stack());
+  TestUser member = register_user(stack());
+  std::string work = make_workspace(stack(), owner);
+  add_member(stack(), work, member, "member");
+  Client key = stack().client().with_token(make_api_key(stack(), owner, work));
+  EXPECT_EQ(told_by(owner.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 1);
+  EXPECT_EQ(told_by(member.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 2);
+  EXPECT_EQ(told_by(key.get("/v1/me")).left, 2 * org_limit - 3);
+  EXPECT_EQ(told_by(owner.client.get("/v1/me")).left, 2 * org_limit - 1) << "the personal one";
+}
+
+TEST(RateLimit, OfOneOrganizationIsNoBusinessOfAnother) {
+  TestUser busy = register_user(stack());
+  TestUser calm = register_user(stack());
+  busy.client.get("/v1/me");
+  calm.client.get("/v1/me");
+  std::vector<Call> calls(70, Call{"GET", "/v1/me", {}, {}, {}});
+  busy.client.send_all(calls);
+  EXPECT_EQ(busy.client.get("/v1/me").status, 429);
+  EXPECT_EQ(calm.client.get("/v1/me").status, 200);
+}
+
+TEST(RateLimit, IsLearnedOfTokensThatOnlyFail) {
+  TestUser user = register_user(stack());
+  Answer answer;
+  // The first is not counted; the pool learns whose it is beside the answer.
+  for (int i = 0; i < 1000 && answer.status != 429; ++i) {
+    answer = user.client.get("/v1/runs/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a");
+  }
+  EXPECT_EQ(answer.status, 429);
+}
+
+TEST(RateLimit, IsNotUsedUpByATokenThatWasTakenBack) {
+  TestUser user = register_user(stack());
+  Client other = log_in(stack(), user);
+  user.client.get("/v1/me");
+  EXPECT_EQ(user.client.post("/v1/auth/logout").status, 200);
+  user.client.get("/v1/me");  // the pool hears that it is dead
+  std::vector<Call> calls(70, Call{"GET", "/v1/me", {}, {}, {}});
+  for (const Answer& answer : user.client.send_all(calls)) EXPECT_EQ(answer.status, 401);
+  EXPECT_EQ(other.get("/v1/me").status, 200);
+}
+
+TEST(RateLimit, FollowsAnEntitlement) {
+  TestUser user = register_user(stack());
+  stack().sql().run_text(
+      fmt::format("INSERT INTO entitlement_overrides (org_id, key, value, value_type, "
+                  "created_by_user_id) VALUES "
+                  "('{}', 'limit.requests_per_minute', '6000', 'integer', '{}')",
+                  user.org_id, user.id));
+  auto is_limit = [&user](int64_t limit) {
+    return told_by(user.client.get("/v1/me")).limit == limit;
+  };
+  EXPECT_TRUE(eventually(follows_ms_max, [&] { return is_limit(6000); }));
+  // It is the limit that counts, not only the one that is told: more is left than there ever was.
+  EXPECT_TRUE(eventually(follows_ms_max, [&] {
+    Answer answer = user.client.get("/v1/me");
+    return answer.status == 200 && told_by(answer).left > 2 * org_limit;
+  }));
+  stack().sql().run_text(
+      fmt::format("DELETE FROM entitlement_overrides WHERE org_id = '{}'", user.org_id));
+  EXPECT_TRUE(eventually(follows_ms_max, [&] { return is_limit(org_limit); }));
+  std::vector<Call> calls(3 * org_limit, Call{"GET", "/v1/me", {}, {}, {}});
+  int refused = 0;
+  for (const Answer& answer : user.client.send_all(calls)) refused += answer.status == 429;
+  EXPECT_GT(refused, 0);
+}
+
+TEST(RateLimit, FollowsItsSettingOnEveryWorkerWithinASecond) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  user.client.get("/v1/me");
+  set_setting(admin, "limit.requests_per_minute", 40);
+  auto is_told = [&user] { return told_by(user.client.get("/v1/me")).limit == 40; };
+  EXPECT_TRUE(eventually(1000, is_told, 20));
+  admin.client.del("/v1/admin/settings/limit.requests_per_minute");
+}
+
+// Last in the file, and on a stack of its own: the address is everybody's here.
+TEST(AnonymousRateLimit, IsTheAddressesAndToldBeforeATokenIsAskedFor) {
+  ApiStack own;
+  TestUser admin = register_admin(own);
+  set_setting(admin, "limit.anonymous_requests_per_minute", 10);
+  // So many with the new limit one after the other come from both workers.
+  for (int in_row = 0; in_row < 20;) {
+    Told told = told_by(own.client().get("/v1/auth/registration-mode"));
+    in_row = told.limit == 10 ? in_row + 1 : 0;
+  }
+  std::vector<Call> calls(40, Call{"GET", "/v1/me", {}, {}, {}});
+  int refused = 0;
+  for (const Answer& answer : own.client().send_all(calls)) {
+    EXPECT_TRUE(answer.status == 401 || answer.status == 429) << answer.body;
+    refused += answer.status == 429 ? 1 : 0;
+  }
+  EXPECT_GE(refused, 15);
+  Answer limited = own.client().get("/v1/auth/captcha-config");
+  EXPECT_TRUE(is_problem(limited, 429, "rate_limit.exceeded"));
+  EXPECT_EQ(told_by(limited).policy, "address");
+  EXPECT_GE(limited.header_number("retry-after"), 1);
+  EXPECT_EQ(own.client().get("/healthz").status, 200);
+  EXPECT_EQ(admin.client.get("/v1/me").status, 200);
+}
+
+// Whoever guesses tokens is an anonymous caller, and holds up nobody who is known.
+TEST(AnonymousRateLimit, CountsTokensThatAreNone) {
+  ApiStack own({{"HOSTLER_LIMIT_ANONYMOUS_REQUESTS_PER_MINUTE=10"}, false});
+  TestUser user = register_user(own);
+  TestUser silent = register_user(own);
+  EXPECT_EQ(user.client.get("/v1/me").status, 200);
+  int denied = 0;
+  int refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    const char* prefix = i % 2 == 0 ? "hat_" : "hst_";
+    std::string guess = fmt::format("{}{:A>43}", prefix, i);
+    Answer answer = own.client().with_token(guess).get("/v1/me");
+    EXPECT_EQ(told_by(answer).policy, "address") << i << " " << answer.status;
+    EXPECT_EQ(told_by(answer).limit, 10);
+    denied += answer.status == 401 ? 1 : 0;
+    refused += is_problem(answer, 429, "rate_limit.exceeded") ? 1 : 0;
+  }
+  EXPECT_EQ(denied + refused, 40);
+  EXPECT_GE(denied, 18) << "the registrations were the first of twenty";
+  EXPECT_LE(denied, 24);
+  EXPECT_EQ(own.client().get("/v1/auth/registration-mode").status, 429);
+  // Good tokens pass, also one that the pool has never seen.
+  for (const TestUser* good : {&user, &silent}) {
+    Answer answer = good->client.get("/v1/me");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(told_by(answer).policy, "org");
+  }
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,232 @@
+// Every route of hostler-api --routes, asked by nine kinds of callers: each gets what the route's
+// access says, nothing of an organization changes by the hands of strangers, and to them its ids
+// look like ids that nobody has. A new route is judged by standing in the table; one that judges by
+// itself has a row in `exceptions`.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "tests/support/rows/tenancy_fixture.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+enum class Outcome { unauthorized, forbidden, missing, passes };
+
+// What the table does not say, each with its reason.
+const std::map<std::pair<std::string, Who>, Outcome> exceptions = {
+    // Only its creator, here the member, reads and writes a thread, and answers for a run.
+    {{"GET /v1/threads/{thread_id}", Who::admin}, Outcome::forbidden},
+    {{"PATCH /v1/threads/{thread_id}", Who::admin}, Outcome::forbidden},
+    {{"GET /v1/threads/{thread_id}/messages", Who::admin}, Outcome::forbidden},
+    {{"POST /v1/threads/{thread_id}/messages", Who::admin}, Outcome::forbidden},
+    {{"GET /v1/threads/{thread_id}/runs", Who::admin}, Outcome::forbidden},
+    {{"POST /v1/threads/{thread_id}/runs", Who::admin}, Outcome::forbidden},
+    {{"POST /v1/runs/{run_id}/input", Who::admin}, Outcome::forbidden},
+    {{"POST /v1/runs/{run_id}/input", Who::platform}, Outcome::forbidden},
+    // Platform administrators see every run and subscription, and cancel runs.
+    {{"GET /v1/runs/{run_id}", Who::platform}, Outcome::passes},
+    {{"POST /v1/runs/{run_id}:cancel", Who::platform}, Outcome::passes},
+    {{"GET /v1/subscriptions/{subscription_id}", Who::platform}, Outcome::passes},
+    // audit_org() and member_remove() judge by the role.
+    {{"GET /v1/audit-logs", Who::member}, Outcome::forbidden},
+    {{"GET /v1/audit-logs", Who::member_elsewhere}, Outcome::forbidden},
+    {{"DELETE /v1/orgs/{org_id}/members/{user_id}", Who::member}, Outcome::forbidden},
+};
+
+// They end the caller's own session, or serve once in a while.
+const std::set<std::string> only_refusals = {
+    "POST /v1/auth/logout", "POST /v1/auth/email/verify/send", "POST /v1/me/invite-code/reset"};
+
+bool role_has(const std::string& role, const std::string& permission) {
+  static std::map<std::string, std::string> known;
+  std::string& all = known[role];
+  if (all.empty()) {
+    all =
+        sql_value(ApiStack::shared(),
+                  fmt::format("SELECT array_to_string(role_permissions('{}'), ' ') || ' '", role));
+  }
+  return all.find(permission + " ") != all.npos;
+}
+
+Outcome expected(const PrintedRoute& route, Who who, bool in_org_scope) {
+  if (who == Who::nobody || who == Who::suspended) return Outcome::unauthorized;
+  auto exception = exceptions.find({route.name(), who});
+  if (exception != exceptions.end()) return exception->second;
+  if (who == Who::removed) return Outcome::missing;  // X-Org-Id names no organization of theirs
+  if (who == Who::foreign_key && route.keys != "key") return Outcome::forbidden;
+  if (route.is_in_path_org() && !is_inside(who)) return Outcome::missing;
+  bool is_for_platform = route.access == "platform_admin" || (route.has_scope() && !in_org_scope);
+  if (is_for_platform) return who == Who::platform ? Outcome::passes : Outcome::forbidden;
+  bool needs_permission = route.permission().find('.') != std::string::npos;
+  if (needs_permission && !role_has(role_of(who), route.permission())) return Outcome::forbidden;
+  return is_inside(who) || route.tenants_names().empty() ? Outcome::passes : Outcome::missing;
+}
+
+struct Question {
+  const PrintedRoute* route;
+  Who who;
+  bool in_org_scope;
+  bool is_real;  // its ids
+  std::string words() const {
+    return fmt::format("{} ({}{}) by {}", route->name(), is_real ? "real" : "nobody's ids",
+                       in_org_scope ? ", scope org" : "", name_of(who));
+  }
+};
+
+// A body that is none: what passes ends at 400, and changes nothing.
+Call call_of(const TenancyWorld& world, const Question& question) {
+  const PrintedRoute& route = *question.route;
+  std::string path = world.path_of(route, question.is_real, question.who);
+  if (question.in_org_scope) path += "?scope=org";
+  if (!route.takes_body()) return {route.method, path, "", "", {}};
+  return {route.method, path, "{", "application/json", {}};
+}
+
+// What ids nobody has may be told of to those who may act.
+bool is_other_missing(const Answer& answer) {
+  return answer.status == 404 && answer.json().text_or("code") != "orgs.not_found";
+}
+
+bool is_as(const Answer& answer, Outcome outcome, const Question& question) {
+  switch (outcome) {
+    case Outcome::unauthorized:
+      return answer.status == 401;
+    case Outcome::forbidden:
+      return answer.status == 403;
+    case Outcome::missing:
+      return answer.status == 404;
+    case Outcome::passes:
+      break;
+  }
+  bool is_of_platform = question.route->has_scope() && !question.in_org_scope;
+  bool may_miss = !question.is_real || is_of_platform || question.route->tenants_names().empty();
+  if (may_miss && is_other_missing(answer)) return true;
+  if (question.route->takes_body()) return answer.status == 400;
+  return answer.status < 300 || answer.status == 409 || answer.status == 422;
+}
+
+// Those who may end things ask with ids that nobody has.
+bool asks_with_real_ids(const PrintedRoute& route, Outcome outcome) {
+  return outcome != Outcome::passes || route.reads() || route.takes_body();
+}
+
+std::vector<Question> questions_of(const PrintedRoute& route) {
+  std::vector<Question> questions;
+  for (Who who : everybody) {
+    for (bool in_org_scope : {false, true}) {
+      if (in_org_scope && !route.has_scope()) continue;
+      Outcome outcome = expected(route, who, in_org_scope);
+      if (outcome == Outcome::passes && only_refusals.contains(route.name())) continue;
+      if (who == Who::removed && !route.is_told_orgs()) continue;
+      questions.push_back({&route, who, in_org_scope, asks_with_real_ids(route, outcome)});
+    }
+  }
+  return questions;
+}
+
+// The whole answer but for what names the request: its trace and the ids in it.
+std::string face_of(const Answer& answer) {
+  static const std::regex trace(R"("trace_id":"[0-9a-f]{32}")");
+  static const std::regex id("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
+  std::string body = std::regex_replace(answer.body, trace, "trace");
+  return fmt::format("{} {} {}", answer.status, answer.header("content-type"),
+                     std::regex_replace(body, id, "id"));
+}
+
+void judge(const TenancyWorld& world, const Question& question) {
+  Outcome outcome = expected(*question.route, question.who, question.in_org_scope);
+  Answer answer = world.clients.at(question.who).send(call_of(world, question));
+  EXPECT_TRUE(is_as(answer, outcome, question))
+      << question.words() << ": " << answer.status << " " << answer.body;
+  bool may_know = is_inside(question.who) || question.who == Who::platform;
+  // The audit log tells strangers which paths they asked for themselves.
+  static const std::regex denied_target(R"("target_id" : "[A-Z]+ /[^"]*")");
+  std::string body = std::regex_replace(answer.body, denied_target, "");
+  EXPECT_TRUE(may_know || body.find(world.org_id) == body.npos)
+      << question.words() << ": " << body.substr(0, 2000);
+}
+
+TEST(Tenancy, EveryRouteAnswersEverybodyAsItsAccessSays) {
+  TenancyWorld world(ApiStack::shared());
+  std::vector<PrintedRoute> routes = guarded_routes();
+  EXPECT_GT(routes.size(), 70u);
+  std::vector<Question> of_strangers, of_insiders;
+  for (const PrintedRoute& route : routes) {
+    for (const Question& question : questions_of(route)) {
+      (is_inside(question.who) ? of_insiders : of_strangers).push_back(question);
+    }
+  }
+  std::string before = world.contents();
+  for (const Question& question : of_strangers) judge(world, question);
+  EXPECT_EQ(world.contents(), before);
+  for (const Question& question : of_insiders) judge(world, question);
+}
+
+TEST(Tenancy, IdsOfOthersLookLikeIdsThatNobodyHas) {
+  TenancyWorld world(ApiStack::shared());
+  int compared = 0;
+  std::vector<PrintedRoute> routes = guarded_routes();
+  for (const PrintedRoute& route : routes) {
+    if (route.tenants_names().empty()) continue;
+    for (Who who : {Who::owner_elsewhere, Who::member_elsewhere, Who::removed, Who::foreign_key}) {
+      const Client& client = world.clients.at(who);
+      Question question{&route, who, route.has_scope(), true};
+      std::string real = face_of(client.send(call_of(world, question)));
+      question.is_real = false;
+      EXPECT_EQ(real, face_of(client.send(call_of(world, question)))) << question.words();
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 80);
+}
+
+TEST(Tenancy, OpenRoutesTellEverybodyTheSame) {
+  TenancyWorld world(ApiStack::shared());
+  std::vector<PrintedRoute> routes = open_routes();
+  EXPECT_GT(routes.size(), 10u);
+  for (const PrintedRoute& route : routes) {
+    std::string of_nobody;
+    for (Who who : everybody) {
+      Question question{&route, who, false, false};
+      std::string face = face_of(world.clients.at(who).send(call_of(world, question)));
+      if (who == Who::nobody) of_nobody = face;
+      EXPECT_EQ(face, of_nobody) << question.words();
+    }
+  }
+}
+
+// Of a run that has ended, so that every stream ends.
+TEST(Tenancy, StreamsOpenForWhoMayReadTheRun) {
+  ApiStack stack({{"HOSTLER_RUN_SLOTS=0"}, true});
+  TenancyWorld world(stack);
+  std::string run_id = world.values.at("run_id");
+  end_run(stack, run_id, "completed", "Hi");
+  std::string path = "/v1/runs/" + run_id + "/events";
+  const std::string nobodys = "/v1/runs/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a/events";
+  for (Who who : everybody) {
+    const Client& client = world.clients.at(who);
+    Answer answer = client.get(path);
+    bool is_dead = who == Who::nobody || who == Who::suspended;
+    bool may_read = is_inside(who) || who == Who::platform;
+    EXPECT_EQ(answer.status, is_dead ? 401 : may_read ? 200 : 404) << name_of(who);
+    bool is_alike = may_read || face_of(answer) == face_of(client.get(nobodys));
+    EXPECT_TRUE(is_alike) << name_of(who);
+  }
+  Answer key = world.clients.at(Who::foreign_key).with_org(world.org_id).get(path);
+  EXPECT_TRUE(is_problem(key, 404, "orgs.not_found"));
+}
+
+TEST(Tenancy, ExceptionsNameRoutesThatThereAre) {
+  std::set<std::string> names;
+  for (const PrintedRoute& route : guarded_routes()) names.insert(route.name());
+  for (const auto& [place, outcome] : exceptions) EXPECT_TRUE(names.contains(place.first));
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

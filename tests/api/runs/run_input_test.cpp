@@ -1,0 +1,68 @@
+// POST /v1/runs/{run_id}/input and GET /v1/runs/{run_id}/events through the whole stack: a run that
+// asks, who may answer, and what a stream refuses before it begins.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "tests/support/rigs/run_harness.h"
+
+namespace hostler::testing_support {
+namespace {
+
+std::string events_of(const TestUser& user, const std::string& run_id, const std::string& query) {
+  return user.client.get("/v1/runs/" + run_id + "/events" + query).body;
+}
+
+TEST(RunInput, AnAnswerLetsTheRunGoOn) {
+  TestUser user = register_user(runner_stack());
+  std::string run_id = start_said(user.client, "[ask What colour?]");
+  ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  std::string path = "/v1/runs/" + run_id + "/input";
+  EXPECT_TRUE(has_fault(user.client.post(path, R"({"content":"  \n"})"), "content", "required"));
+  std::string large(32 * 1024 + 1, 'x');
+  EXPECT_TRUE(has_fault(user.client.post(path, fmt::format(R"({{"content":"{}"}})", large)),
+                        "content", "too_long"));
+  EXPECT_EQ(register_user(runner_stack()).client.post(path, R"({"content":"blue"})").status, 404);
+  Answer answered = user.client.post(path, R"({"content":"blue"})");
+  EXPECT_EQ(answered.status, 200) << answered.body;
+  EXPECT_EQ(answered.member("ok"), "true");
+  EXPECT_TRUE(is_problem(user.client.post(path, R"({"content":"red"})"), 409, "runs.not_waiting"));
+  ASSERT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
+  std::string events = events_of(user, run_id, "?follow=false");
+  for (const char* type : {"tool.call", "run.waiting_for_input", "run.input_provided",
+                           "tool.result", "run.completed"}) {
+    EXPECT_NE(events.find(std::string("\"") + type + "\""), std::string::npos) << type;
+  }
+  EXPECT_NE(events.find("blue"), std::string::npos);
+}
+
+TEST(RunInput, AWaitingRunIsCancelledAtOnce) {
+  TestUser user = register_user(runner_stack());
+  std::string run_id = start_said(user.client, "[ask Sure?]");
+  ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
+  EXPECT_EQ(user.client.get("/v1/runs/" + run_id).member("status"), "cancelled");
+}
+
+TEST(RunEvents, RefuseBadCursorsForeignRunsAndStrangers) {
+  TestUser user = register_user(runner_stack());
+  std::string run_id = start_said(user.client, "[words 3]");
+  ASSERT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
+  std::string path = "/v1/runs/" + run_id + "/events";
+  for (const char* query : {"?after_seq=-1", "?after_seq=1.5", "?after_seq=", "?after_seq=x",
+                            "?after_seq=9223372036854775808", "?follow=maybe"}) {
+    EXPECT_EQ(user.client.get(path + query).status, 422) << query;
+  }
+  EXPECT_TRUE(is_problem(runner_stack().client().get(path), 401, "auth.missing_token"));
+  EXPECT_EQ(register_user(runner_stack()).client.get(path).status, 404);
+  EXPECT_EQ(user.client.get("/v1/runs/nothing/events").status, 404);
+  Answer whole = user.client.get(path);
+  EXPECT_EQ(whole.status, 200);
+  EXPECT_TRUE(whole.header("content-type").starts_with("text/event-stream"));
+  EXPECT_EQ(user.client.get(path + "?after_seq=1000").body.find("data:"), std::string::npos);
+  Call again{"GET", path, {}, {}, {{"Last-Event-ID", "1000"}}};
+  EXPECT_EQ(user.client.send(again).status, 204);
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

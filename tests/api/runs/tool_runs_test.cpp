@@ -1,0 +1,264 @@
+// Runs that call tools, through the whole stack: POST /v1/threads/{thread_id}/runs with the web
+// tools and their four stand-in back ends, and POST /v1/runs/{run_id}/input with confirmations and
+// questions.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/rigs/tool_harness.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// As it stands in a problem's or an event's JSON.
+std::string member_of(const Json& object, std::string_view outer, std::string_view name) {
+  const Json* inside = object.find(outer);
+  return inside == nullptr ? "" : std::string(inside->text_or(name));
+}
+
+struct Asked {
+  TestUser user;
+  std::string run_id;
+  std::string path() const { return "/v1/runs/" + run_id + "/input"; }
+  Answer answer(std::string_view content) const {
+    return user.client.post(path(), fmt::format(R"({{"content":{}}})", json_quote(content)));
+  }
+  RunStory end() const {
+    wait_for_status(user.client, run_id, "completed");
+    return story_of(user.client, run_id);
+  }
+};
+
+// A run that waits for leave to search.
+Asked ask_to_search(
+    const std::string& message = "[tool web_search {\"query\":\"cats\"}] [say ok]") {
+  use_tool_provider("web_search.alpha");
+  Asked asked{register_user(tool_stack()), ""};
+  std::string persona = make_persona(asked.user, "web_search ask_user", "web_search");
+  asked.run_id =
+      start_said(asked.user.client, message, fmt::format(R"({{"persona_id":"{}"}})", persona));
+  EXPECT_EQ(wait_for_status(asked.user.client, asked.run_id, "waiting_for_input"),
+            "waiting_for_input");
+  return asked;
+}
+
+Asked ask_a_question(const std::string& message = "[ask What colour?] [say ok]") {
+  Asked asked{register_user(tool_stack()), ""};
+  asked.run_id = start_said(asked.user.client, message);
+  EXPECT_EQ(wait_for_status(asked.user.client, asked.run_id, "waiting_for_input"),
+            "waiting_for_input");
+  return asked;
+}
+
+TEST(ToolConfirmations, SayWhatIsAskedAndGoOnWhenApproved) {
+  Asked asked = ask_to_search();
+  Json request = story_of(asked.user.client, asked.run_id).only("run.waiting_for_input");
+  EXPECT_EQ(request.text_or("kind"), "tool_confirmation");
+  EXPECT_EQ(request.text_or("tool_name"), "web_search");
+  EXPECT_EQ(member_of(request, "arguments", "query"), "cats");
+  EXPECT_NE(request.text_or("message"), "");
+  EXPECT_EQ(asked.answer(" Approve\n").status, 200);
+  RunStory story = asked.end();
+  EXPECT_EQ(story.status, "completed");
+  EXPECT_EQ(story.outcomes(), Texts{"ok"});
+  EXPECT_EQ(story.only("run.input_provided").text_or("request_id"), request.text_or("request_id"));
+  EXPECT_EQ(story.only("tool.call").text_or("tool_call_id"), request.text_or("tool_call_id"));
+}
+
+TEST(ToolConfirmations, TellTheModelWhenTheyAreDenied) {
+  Asked asked = ask_to_search();
+  EXPECT_EQ(asked.answer(R"({"decision":"deny","reason":"too dear"})").status, 200);
+  RunStory story = asked.end();
+  EXPECT_EQ(story.status, "completed");
+  EXPECT_EQ(story.outcomes(), Texts{"tool.denied"});
+  EXPECT_EQ(member_of(story.only("tool.result"), "error", "message"), "too dear");
+  Asked other = ask_to_search();
+  EXPECT_EQ(other.answer("DENY").status, 200);
+  EXPECT_EQ(other.end().outcomes(), Texts{"tool.denied"});
+}
+
+TEST(ToolConfirmations, TakeEditedArguments) {
+  Asked asked = ask_to_search();
+  EXPECT_EQ(asked
+                .answer(R"({"decision":"approve","arguments":{"query":"two dogs",)"
+                        R"("max_results":2}})")
+                .status,
+            200);
+  std::string result = asked.end().result();
+  EXPECT_NE(result.find("Result 2 for two dogs"), std::string::npos) << result.substr(0, 500);
+  EXPECT_EQ(result.find("Result 3"), std::string::npos);
+  EXPECT_EQ(result.find("cats"), std::string::npos);
+  Asked other = ask_to_search();
+  EXPECT_EQ(other.answer(R"({"decision":"approve","arguments":{"question":1}})").status, 200);
+  EXPECT_EQ(other.end().outcomes(), Texts{"tool.args_invalid"}) << "judged like the model's own";
+}
+
+TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNone) {
+  Asked asked = ask_to_search();
+  for (const char* content :
+       {"yes", "approved", "{}", "[]", R"("approve")", R"({"decision":"perhaps"})",
+        R"({"decision":true})", R"({"decision":"approve","arguments":[1]})",
+        R"({"decision":"approve","arguments":"x"})", R"({"decision":"approve")"}) {
+    EXPECT_TRUE(has_fault(asked.answer(content), "content", "bad_format")) << content;
+  }
+  for (const char* body : {"{}", R"({"content":1})", R"({"content":null})", R"({"content":" "})"}) {
+    EXPECT_EQ(asked.user.client.post(asked.path(), body).status, 422) << body;
+  }
+  EXPECT_EQ(asked.user.client.get("/v1/runs/" + asked.run_id).member("status"),
+            "waiting_for_input");
+  EXPECT_EQ(asked.answer("deny").status, 200);
+  EXPECT_EQ(asked.end().status, "completed");
+}
+
+// What one reader takes and another refuses must not become a call that nobody approved.
+TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNotReadWhole) {
+  Asked asked = ask_to_search();
+  const std::string deep = std::string(70, '[') + std::string(70, ']');
+  for (const std::string& content : Texts{
+           R"({"decision":"deny","decision":"deny","reason":"stop"})",
+           R"({"decision":"deny","x":)" + deep + R"(,"reason":"stop"})",
+           R"({"decision":"deny","x":1e999,"reason":"stop"})",
+           R"({"decision":"deny","arguments":{"query":"p","query":"q"}})",
+           R"({"decision":"approve","x":1e999,"arguments":{"query":"edited"}})",
+           R"({"decision":"approve","decision":"deny"})",
+           R"({"decision":"approve","reason":"\ud800"})",
+           R"({"decision":"approve","arguments":null})",
+           R"({"decision":"approve"} approve)",
+           "approve deny",
+       }) {
+    Answer refused = asked.answer(content);
+    EXPECT_TRUE(has_fault(refused, "content", "bad_format")) << content;
+    EXPECT_NE(refused.body.find("answer approve, deny, or"), std::string::npos) << refused.body;
+  }
+  EXPECT_EQ(asked.user.client.get("/v1/runs/" + asked.run_id).member("status"),
+            "waiting_for_input");
+  EXPECT_TRUE(story_of(asked.user.client, asked.run_id).all("tool.result").empty());
+  EXPECT_EQ(asked.answer(R"({"decision":"deny","x":[1]})").status, 200);
+  EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
+}
+
+// As an API that stored no decisions left it.
+TEST(ToolConfirmations, WithoutAStoredDecisionAreNotApproved) {
+  Asked asked = ask_to_search();
+  tool_stack().sql().run_text(fmt::format(
+      "BEGIN; ALTER TABLE run_inputs DROP CONSTRAINT IF EXISTS run_inputs_decision; "
+      "INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content) "
+      "SELECT id, (input_request ->> 'request_id')::uuid, org_id, "
+      "(input_request ->> 'turn')::integer, input_request ->> 'tool_call_id', 'tool_confirmation', "
+      "'{{\"decision\":\"approve\"}}' FROM runs WHERE id = '{0}'; "
+      "INSERT INTO run_events (run_id, seq, type, data) "
+      "SELECT id, last_seq + 1, 'run.input_provided', '{{}}' FROM runs WHERE id = '{0}'; "
+      "UPDATE runs SET status = 'running', last_seq = last_seq + 1, input_request = NULL, "
+      "input_deadline = NULL, active_since = clock_timestamp(), after_input = true "
+      "WHERE id = '{0}'; COMMIT",
+      asked.run_id));
+  EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
+}
+
+TEST(ToolConfirmations, HoldAlsoWhenThePersonaAsksForNoneAnyMore) {
+  Asked asked = ask_to_search();
+  std::string persona =
+      sql_value(tool_stack(), "SELECT persona_row_id FROM runs WHERE id = '" + asked.run_id + "'");
+  EXPECT_EQ(
+      asked.user.client.patch("/v1/personas/" + persona + "?scope=org", R"({"confirm_tools":[]})")
+          .status,
+      200);
+  EXPECT_EQ(asked.answer("deny").status, 200);
+  EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
+}
+
+TEST(ToolConfirmations, OfParallelAnswersExactlyOneWins) {
+  Asked asked = ask_to_search();
+  std::vector<Call> calls;
+  for (int i = 0; i < 12; ++i) {
+    calls.push_back({"POST",
+                     asked.path(),
+                     i % 2 == 0 ? R"({"content":"approve"})" : R"({"content":"deny"})",
+                     "application/json",
+                     {}});
+  }
+  int won = 0;
+  for (const Answer& answer : asked.user.client.send_all(calls)) {
+    if (answer.status == 200) {
+      ++won;
+    } else {
+      EXPECT_TRUE(is_problem(answer, 409, "runs.not_waiting"));
+    }
+  }
+  EXPECT_EQ(won, 1);
+  RunStory story = asked.end();
+  EXPECT_EQ(story.all("run.input_provided").size(), 1u);
+  EXPECT_EQ(story.all("tool.result").size(), 1u);
+}
+
+TEST(ToolQuestions, TakeExactlyThirtyTwoKibibytesAndNotOneMore) {
+  Asked asked = ask_a_question();
+  std::string most(32 * 1024, 'x');
+  EXPECT_TRUE(has_fault(asked.answer(most + "x"), "content", "too_long"));
+  std::string wide;
+  for (int i = 0; i < 16 * 1024; ++i) wide += "ä";
+  EXPECT_TRUE(has_fault(asked.answer(wide + "x"), "content", "too_long")) << "bytes count";
+  EXPECT_EQ(asked.answer(most).status, 200);
+  RunStory story = asked.end();
+  EXPECT_EQ(story.status, "completed");
+  EXPECT_NE(story.result().find(most), std::string::npos);
+}
+
+TEST(ToolQuestions, AreAskedOneAfterTheOther) {
+  Asked asked =
+      ask_a_question(R"([tools ask_user {"message":"First?"} | ask_user {"message":"Second?"}])");
+  EXPECT_EQ(asked.answer("one").status, 200);
+  std::vector<Json> requests;
+  ASSERT_TRUE(eventually(15'000, [&] {
+    requests = story_of(asked.user.client, asked.run_id).all("run.waiting_for_input");
+    return requests.size() == 2;
+  }));
+  EXPECT_EQ(requests[0].text_or("message"), "First?");
+  EXPECT_EQ(requests[1].text_or("message"), "Second?");
+  EXPECT_EQ(asked.answer("two").status, 200);
+  RunStory story = asked.end();
+  EXPECT_EQ(story.status, "completed");
+  std::vector<Json> results = story.all("tool.result");
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(member_of(results[0], "result", "answer"), "one");
+  EXPECT_EQ(member_of(results[1], "result", "answer"), "two");
+}
+
+TEST(ToolQuestions, AreTheCreatorsAloneToAnswer) {
+  TestUser owner = register_user(tool_stack());
+  TestUser member = register_user(tool_stack());
+  TestUser second = register_user(tool_stack());
+  std::string work = make_workspace(tool_stack(), owner);
+  add_member(tool_stack(), work, member, "member");
+  add_member(tool_stack(), work, second, "admin");
+  // The workspace has no credits; free models need none.
+  std::string run_id = start_said(member.client.with_org(work), "[ask Who?]");
+  ASSERT_EQ(wait_for_status(member.client.with_org(work), run_id, "waiting_for_input"),
+            "waiting_for_input");
+  std::string path = "/v1/runs/" + run_id + "/input";
+  const std::string body = R"({"content":"me"})";
+  EXPECT_TRUE(is_problem(owner.client.with_org(work).post(path, body), 403, "policy.denied"));
+  EXPECT_TRUE(is_problem(second.client.with_org(work).post(path, body), 403, "policy.denied"));
+  EXPECT_TRUE(
+      is_problem(register_user(tool_stack()).client.post(path, body), 404, "runs.not_found"));
+  EXPECT_EQ(member.client.with_org(work).post(path, body).status, 200);
+}
+
+TEST(ToolQuestions, ThatNobodyAnswersInTimeFailTheRun) {
+  Asked asked = ask_a_question("[say thinking] [ask Anybody?]");
+  tool_stack().sql().run_text(fmt::format(
+      "UPDATE runs SET input_deadline = clock_timestamp() WHERE id = '{}'", asked.run_id));
+  EXPECT_EQ(wait_for_status(asked.user.client, asked.run_id, "failed"), "failed");
+  RunStory story = story_of(asked.user.client, asked.run_id);
+  EXPECT_EQ(story.only("run.failed").text_or("code"), "run.input_timeout");
+  EXPECT_TRUE(is_problem(asked.answer("too late"), 409, "runs.not_waiting"));
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

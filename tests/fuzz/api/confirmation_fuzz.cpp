@@ -1,0 +1,34 @@
+// Answers to confirmations: only what is one of the words, or strict JSON that says so, decides.
+#include "fcgi/api/runs/confirmation.h"
+
+#include "lib/json.h"
+#include "tests/fuzz/target.h"
+#include "tests/fuzz/targets.h"
+
+namespace hostler::fuzz {
+
+void confirmation(std::string_view input) {
+  Confirmation read = read_confirmation(input);
+  require(read.decision.has_value() == read.fault.empty(), "a fault says why there is no decision");
+  require(is_utf8(read.fault), "and can be shown");
+  if (!read.decision) {
+    require(!read.arguments && !read.reason, "without a decision nothing else is read");
+    return;
+  }
+  require(read.decision == "approve" || read.decision == "deny", "there are two decisions");
+  std::optional<Json> json = parse_json_or_nothing(input);
+  if (json) {
+    require(json->text_or("decision") == *read.decision, "JSON says its decision");
+    require(!read.reason || json->text_or("reason") == *read.reason, "and its reason");
+  } else {
+    require(input.size() >= read.decision->size() && input.find('{') == input.npos, "else a word");
+    require(!read.arguments && !read.reason, "which says nothing else");
+  }
+  if (!read.arguments) return;
+  require(read.decision == "approve", "what is denied has no arguments");
+  std::optional<Json> arguments = parse_json_or_nothing(*read.arguments);
+  require(arguments && arguments->is_object(), "arguments are an object");
+  require(arguments->dump() == *read.arguments, "and read the same by whoever reads them");
+}
+
+}  // namespace hostler::fuzz

@@ -1,0 +1,290 @@
+// The end of accounts, from SQL: what deletion leaves behind, who may not go, and that of any
+// number who leave at once one administrator and one owner stay.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler::testing_support {
+namespace {
+
+class AccountEnd : public ::testing::Test {
+ protected:
+  ErrorCode code_of(const std::string& text) {
+    try {
+      DbSession session = database_.as_superuser();
+      session.run_text(text);
+    } catch (const Error& error) {
+      return error.code;
+    }
+    return ErrorCode::count_;
+  }
+  std::string value(const std::string& text) { return world_.column(text); }
+  std::string new_user(const std::string& login) {
+    return value(
+        fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'x', 'en', "
+                    "NULL, sha256('a{0}'), sha256('r{0}'), '{{\"credit.initial_grant\": 5, "
+                    "\"invite.default_max_uses\": 1, \"auth.access_token_seconds\": 900, "
+                    "\"auth.refresh_token_seconds\": 900}}')",
+                    login));
+  }
+  ErrorCode end(const std::string& user_id) {
+    return code_of(fmt::format("SELECT user_delete('{}')", user_id));
+  }
+  std::string new_workspace(const std::string& slug) {
+    return value(fmt::format(
+        "INSERT INTO orgs (slug, name, type) VALUES ('{0}', '{0}', 'workspace') RETURNING id",
+        slug));
+  }
+  void add_member(const std::string& org_id, const std::string& user_id, const std::string& role) {
+    value(fmt::format(
+        "INSERT INTO org_members (org_id, user_id, role) VALUES ('{}', '{}', '{}') RETURNING 1",
+        org_id, user_id, role));
+  }
+
+  TestDatabase database_;
+  RunWorld world_{database_};
+};
+
+TEST_F(AccountEnd, LeavesNothingPersonalAndFreesLoginAndAddress) {
+  std::string ada = new_user("ada");
+  value(
+      fmt::format("UPDATE sessions SET client_ip = '10.0.0.1', user_agent = 'curl' WHERE user_id "
+                  "= '{}' RETURNING 1",
+                  ada));
+  value(fmt::format(
+      "UPDATE users SET avatar_url = 'https://example.org/ada.png' WHERE id = '{}' RETURNING 1",
+      ada));
+  value("SELECT mail_queue('verify_email', 'ADA@example.org', 'en', '{}')");
+  ASSERT_EQ(end(ada), ErrorCode::count_);
+  std::string row = value(fmt::format("SELECT u::text FROM users u WHERE id = '{}'", ada));
+  EXPECT_EQ(row.find("ada"), row.npos) << row;
+  EXPECT_NE(row.find("deleted"), row.npos);
+  EXPECT_EQ(value("SELECT count(*) FROM user_names WHERE name_key = 'ada'"), "0");
+  EXPECT_EQ(value(fmt::format("SELECT s::text FROM sessions s WHERE user_id = '{}' AND (revoked_at "
+                              "IS NULL OR client_ip IS NOT NULL OR user_agent <> '') UNION ALL "
+                              "SELECT 'none'",
+                              ada)),
+            "none");
+  EXPECT_EQ(value("SELECT count(*) FROM access_tokens"), "0");
+  EXPECT_EQ(value("SELECT count(*) FROM refresh_tokens"), "0");
+  EXPECT_EQ(value("SELECT count(*) FROM orgs WHERE name LIKE '%ada%'"), "0");
+  EXPECT_EQ(value("SELECT string_agg(status, ' ') FROM outbox WHERE recipient ILIKE 'ada@%'"),
+            "cancelled");
+  EXPECT_EQ(value(fmt::format("SELECT is_active FROM invite_codes WHERE user_id = '{}'", ada)),
+            "f");
+  EXPECT_NE(new_user("ada"), ada);
+  EXPECT_EQ(end(ada), ErrorCode::users_not_found);
+}
+
+TEST_F(AccountEnd, EndsKeysAndMembershipsButKeepsThePersonalLedger) {
+  std::string ada = new_user("ada");
+  std::string work = new_workspace("work");
+  add_member(work, world_.owner_id, "owner");
+  add_member(work, ada, "owner");
+  value(
+      fmt::format("INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash) VALUES "
+                  "('{}', '{}', 'key', 'hst_', sha256('key')) RETURNING 1",
+                  work, ada));
+  ASSERT_EQ(end(ada), ErrorCode::count_);
+  EXPECT_EQ(value("SELECT revoked_at IS NOT NULL FROM api_keys"), "t");
+  EXPECT_EQ(value(fmt::format("SELECT count(*) FROM org_members WHERE org_id = '{}'", work)), "1");
+  EXPECT_EQ(value(fmt::format("SELECT balance FROM credit_accounts WHERE org_id = (SELECT "
+                              "personal_org_id FROM users WHERE id = '{}')",
+                              ada)),
+            "5");
+}
+
+TEST_F(AccountEnd, CancelsTheRunsThatNobodyExecutesAndAsksForTheOthers) {
+  std::string first = world_.new_run(world_.new_thread());
+  std::string daemon = world_.new_daemon("place");
+  ASSERT_NE(world_.claim(daemon, first), 0);
+  std::string thread = world_.new_thread();
+  std::string second = world_.new_run(thread);
+  std::string queued = world_.new_run(thread, "enqueue");
+  add_member(world_.org_id, new_user("ada"), "owner");
+  std::string other = value(fmt::format("SELECT cardinality(user_delete('{}'))", world_.owner_id));
+  EXPECT_EQ(other, "3");
+  EXPECT_EQ(value(fmt::format("SELECT status || ' ' || (cancel_requested_at IS NOT NULL) FROM runs "
+                              "WHERE id = '{}'",
+                              first)),
+            "running true");
+  for (const std::string& run : {second, queued}) {
+    EXPECT_EQ(value(fmt::format("SELECT status FROM runs WHERE id = '{}'", run)), "cancelled");
+    EXPECT_EQ(value(fmt::format("SELECT type || ' ' || data FROM run_events WHERE run_id = '{}' "
+                                "ORDER BY seq DESC LIMIT 1",
+                                run)),
+              R"(run.cancelled {"reason" : "user_deleted"})");
+  }
+}
+
+TEST_F(AccountEnd, KeepsTheLastOwnerOfAWorkspace) {
+  std::string ada = new_user("ada");
+  std::string work = new_workspace("work");
+  add_member(work, ada, "owner");
+  add_member(work, world_.owner_id, "admin");
+  EXPECT_EQ(end(ada), ErrorCode::orgs_last_owner);
+  EXPECT_EQ(value(fmt::format("SELECT status FROM users WHERE id = '{}'", ada)), "active");
+}
+
+// All at once, from as many sessions; how often each code came.
+int count_ends(const TestDatabase& database, const std::vector<std::string>& statements,
+               ErrorCode wanted) {
+  std::atomic<int> count{0};
+  std::vector<std::thread> threads;
+  for (const std::string& statement : statements) {
+    threads.emplace_back([&database, &count, statement, wanted] {
+      DbSession session = database.as_superuser();
+      try {
+        session.run_text(statement);
+      } catch (const Error& error) {
+        if (error.code == wanted) ++count;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return count;
+}
+
+TEST_F(AccountEnd, KeepsOneOfManyOwnersWhoLeaveAtOnce) {
+  std::string work = new_workspace("work");
+  std::vector<std::string> statements;
+  for (int i = 0; i < 8; ++i) {
+    std::string user = new_user(fmt::format("owner{}", i));
+    add_member(work, user, "owner");
+    statements.push_back(fmt::format("SELECT user_delete('{}')", user));
+  }
+  EXPECT_EQ(count_ends(database_, statements, ErrorCode::orgs_last_owner), 1);
+  EXPECT_EQ(value(fmt::format("SELECT count(*) FROM org_members WHERE org_id = '{}'", work)), "1");
+}
+
+TEST_F(AccountEnd, KeepsOneOfManyAdministratorsWhoGoAtOnce) {
+  std::vector<std::string> statements;
+  for (int i = 0; i < 8; ++i) {
+    std::string user = new_user(fmt::format("admin{}", i));
+    value(fmt::format("SELECT user_promote('admin{}')", i));
+    statements.push_back(i % 2 == 0
+                             ? fmt::format("SELECT user_delete('{}')", user)
+                             : fmt::format("SELECT user_set_status('{}', 'suspended')", user));
+  }
+  EXPECT_EQ(count_ends(database_, statements, ErrorCode::users_last_admin), 1);
+  EXPECT_EQ(value("SELECT count(*) FROM users WHERE platform_admin AND status = 'active'"), "1");
+}
+
+// What the daemon finds that was just sending it.
+TEST_F(AccountEnd, TakesAMailFromWhoeverSendsIt) {
+  std::string ada = new_user("ada");
+  std::string mail = value("SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}')");
+  std::string daemon = world_.new_daemon("place");
+  value(
+      fmt::format("UPDATE outbox SET owner_id = '{}', epoch = 7, lease_until = now() + interval "
+                  "'1 minute' WHERE id = '{}' RETURNING 1",
+                  daemon, mail));
+  ASSERT_EQ(end(ada), ErrorCode::count_);
+  EXPECT_EQ(value(fmt::format("SELECT outbox_delivered('{}', '{}', 7, 250)", daemon, mail)), "f");
+  EXPECT_EQ(value(fmt::format("SELECT outbox_failed('{}', '{}', 7, NULL, 'silent', NULL, false, "
+                              "false)",
+                              daemon, mail)),
+            "f");
+  EXPECT_EQ(value(fmt::format("SELECT concat_ws(' ', status, attempts, owner_id, lease_until, "
+                              "next_attempt_at, last_error, delivered_at) FROM outbox WHERE id = "
+                              "'{}'",
+                              mail)),
+            "cancelled 0");
+}
+
+TEST_F(AccountEnd, CountsNoSuspendedOwner) {
+  std::string ada = new_user("ada"), bob = new_user("bob"), cy = new_user("cy");
+  std::string work = new_workspace("work");
+  add_member(work, ada, "owner");
+  add_member(work, bob, "owner");
+  add_member(work, cy, "member");
+  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", bob)),
+            ErrorCode::count_);
+  EXPECT_EQ(end(ada), ErrorCode::orgs_last_owner);
+  EXPECT_EQ(code_of(fmt::format("SELECT org_spare_owner('{}', '{}')", work, ada)),
+            ErrorCode::orgs_last_owner);
+  const std::string as_admin =
+      R"(SELECT set_config('hostler.request', '{{"platform_admin": true}}', false); )"
+      "SELECT admin_user_delete('{}')";
+  ASSERT_EQ(code_of(fmt::format(fmt::runtime(as_admin), ada)), ErrorCode::count_);
+  EXPECT_EQ(value(fmt::format("SELECT string_agg(user_id || ' ' || role, ', ' ORDER BY user_id) "
+                              "FROM org_members WHERE org_id = '{}'",
+                              work)),
+            fmt::format("{} owner, {} owner", bob, cy));
+  // Nobody is left who could act: an administrator may delete all the same.
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(as_admin), cy)), ErrorCode::count_);
+}
+
+// A user who writes holds off the end, and nobody else's; a reader holds off nothing.
+TEST_F(AccountEnd, WaitsForWhatTheUserWrites) {
+  std::string ada = new_user("ada");
+  std::string bob = new_user("bob");
+  const std::string authenticate =
+      "SELECT user_id FROM authenticate(sha256('aada'), false, NULL, NULL, false, '{}')";
+  const std::string suspend = "SET lock_timeout = '200ms'; SELECT user_set_status('{}', '{}')";
+  DbSession writer = database_.as_superuser();
+  writer.begin();
+  EXPECT_EQ(writer.run_text(fmt::format(fmt::runtime(authenticate), R"({"writes":true})")).text(),
+            ada);
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(suspend), ada, "suspended")),
+            ErrorCode::overload_busy);
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(suspend), bob, "suspended")), ErrorCode::count_);
+  DbSession other = database_.as_superuser();
+  EXPECT_EQ(other.run_text(fmt::format(fmt::runtime(authenticate), R"({"writes":true})")).text(),
+            ada);
+  writer.commit();
+  writer.begin();
+  writer.run_text(fmt::format(fmt::runtime(authenticate), "{}"));
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(suspend), ada, "suspended")), ErrorCode::count_);
+  writer.commit();
+  EXPECT_EQ(code_of(fmt::format(fmt::runtime(authenticate), R"({"writes":true})")),
+            ErrorCode::auth_invalid_token);
+}
+
+TEST_F(AccountEnd, SuspendedCancelsRunsAndSaysWhy) {
+  std::string owned = world_.new_run(world_.new_thread());
+  std::string daemon = world_.new_daemon("place");
+  ASSERT_NE(world_.claim(daemon, owned), 0);
+  std::string free = world_.new_run(world_.new_thread());
+  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", world_.owner_id)),
+            ErrorCode::count_);
+  EXPECT_EQ(
+      value(fmt::format("SELECT status || ' ' || cancel_reason FROM runs WHERE id = '{}'", owned)),
+      "running user_suspended");
+  EXPECT_EQ(value(fmt::format("SELECT data ->> 'reason' FROM run_events WHERE run_id = '{}' AND "
+                              "type = 'run.cancelled'",
+                              free)),
+            "user_suspended");
+}
+
+TEST_F(AccountEnd, SuspendsAndTakesBackAndSaysSo) {
+  std::string ada = new_user("ada");
+  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", ada)),
+            ErrorCode::count_);
+  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", ada)),
+            ErrorCode::count_);
+  EXPECT_EQ(value(fmt::format(
+                "SELECT count(*) FROM sessions WHERE user_id = '{}' AND revoked_at IS NULL", ada)),
+            "0");
+  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'active')", ada)), ErrorCode::count_);
+  EXPECT_EQ(value(fmt::format("SELECT string_agg(action || ' ' || before_state || after_state, ', '"
+                              " ORDER BY id) FROM audit_logs WHERE target_id = '{}' AND action "
+                              "LIKE 'users.%'",
+                              ada)),
+            R"(users.suspend {"status": "active"}{"status": "suspended", "api_keys_revoked": 0}, )"
+            R"(users.activate {"status": "suspended"}{"status": "active"})");
+  ASSERT_EQ(end(ada), ErrorCode::count_);
+  EXPECT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'active')", ada)),
+            ErrorCode::users_not_found);
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,220 @@
+// What runs hold and pay, from SQL: exactly, whatever happens and however much at once. Statements
+// are the product's own, as its own roles.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+#include "queries/daemon.h"
+#include "queries/maintenance.h"
+#include "queries/runs.h"
+#include "queries/threads.h"
+#include "tests/support/rows/run_money.h"
+
+namespace hostler {
+namespace {
+
+using namespace testing_support;
+
+class RunCredits : public ::testing::Test {
+ protected:
+  static ErrorCode code_of(const std::function<void()>& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.code;
+    }
+    return ErrorCode::count_;
+  }
+  // A run that a daemon of its own has claimed.
+  OwnedRun claimed_run(const std::string& strategy = "reject") {
+    std::string thread_id = world_.new_thread();
+    std::string run_id = world_.new_run(thread_id, strategy);
+    std::string daemon_id = world_.new_daemon(run_id);
+    return {daemon_id, world_.org_id, thread_id, run_id, world_.claim(daemon_id, run_id)};
+  }
+  void balance(int64_t amount) {
+    DbSession superuser = database_.as_superuser();
+    set_balance(superuser, world_.org_id, amount);
+  }
+  std::string fault() {
+    DbSession superuser = database_.as_superuser();
+    return ledger_fault(superuser);
+  }
+  bool turn(const OwnedRun& run, int number, int64_t credits) {
+    DbSession session = database_.as_runner();
+    TurnAnswer answer = commit_turn(session, run, number, credits);
+    EXPECT_TRUE(answer.held);
+    return answer.may_go_on;
+  }
+  void finish(const OwnedRun& run, const std::string& status) {
+    DbSession session = database_.as_runner();
+    EXPECT_TRUE(finish_run(session, run, status));
+  }
+  std::string account() { return account_of(world_); }
+
+  TestDatabase database_;
+  RunWorld world_{database_};
+};
+
+TEST_F(RunCredits, AreTakenFromTheHoldFirstAndTheRestIsReleased) {
+  balance(100);
+  OwnedRun run = claimed_run();
+  EXPECT_EQ(account(), "100 10");
+  EXPECT_TRUE(turn(run, 1, 4));
+  EXPECT_EQ(account(), "96 6");
+  EXPECT_TRUE(turn(run, 2, 5));
+  EXPECT_EQ(account(), "91 1");
+  EXPECT_TRUE(turn(run, 3, 30));
+  EXPECT_EQ(account(), "61 10") << "a hold that is used up is raised again";
+  finish(run, "completed");
+  EXPECT_EQ(account(), "61 0");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, EndARunWhenNothingIsAvailable) {
+  balance(25);
+  OwnedRun run = claimed_run();
+  EXPECT_TRUE(turn(run, 1, 20));
+  EXPECT_EQ(account(), "5 5");
+  EXPECT_FALSE(turn(run, 2, 7)) << "the turn in flight may go below zero, no other follows";
+  EXPECT_FALSE(turn(run, 2, 7)) << "sent again, the answer is the same and costs nothing";
+  EXPECT_EQ(account(), "-2 0");
+  finish(run, "failed");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, OfOthersAreNotHeldTwice) {
+  balance(20);
+  OwnedRun first = claimed_run();
+  OwnedRun second = claimed_run();
+  EXPECT_EQ(account(), "20 20");
+  EXPECT_FALSE(turn(first, 1, 15)) << "what the other run holds is not available";
+  EXPECT_EQ(account(), "5 10");
+  EXPECT_TRUE(turn(second, 1, 3));
+  EXPECT_EQ(account(), "2 2") << "no hold that the balance does not cover";
+  finish(first, "failed");
+  finish(second, "completed");
+  EXPECT_EQ(account(), "2 0");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, AreReleasedHoweverARunEnds) {
+  balance(100);
+  for (const char* status : {"completed", "failed", "cancelled"}) finish(claimed_run(), status);
+  EXPECT_EQ(account(), "100 0");
+
+  std::string queued_thread = world_.new_thread();
+  std::string active = world_.new_run(queued_thread);
+  std::string queued = world_.new_run(queued_thread, "enqueue");
+  EXPECT_EQ(account(), "100 20");
+  world_.as_owner(query::RunCancel{.run_id = queued});
+  EXPECT_EQ(account(), "100 10") << "a queued run";
+  world_.as_owner(query::ThreadDelete{.thread_id = queued_thread});
+  EXPECT_EQ(account(), "100 0") << "an active run of a thread that is deleted";
+
+  OwnedRun waiting = claimed_run();
+  DbSession session = database_.as_runner();
+  session.run(query::RunWait{.daemon_id = waiting.daemon_id,
+                             .run_id = waiting.run_id,
+                             .epoch = waiting.epoch,
+                             .last_seq = 1,
+                             .request = R"({"request_id": "x", "kind": "question"})",
+                             .run_input_seconds = -1});
+  EXPECT_EQ(account(), "100 10");
+  EXPECT_EQ(session.run(query::RunExpireInputs{.at_most = 10}).text(), "1");
+  EXPECT_EQ(account(), "100 0") << "a run that nobody answered";
+
+  std::string thread_id = world_.new_thread();
+  world_.new_run(thread_id);
+  world_.new_run(thread_id, "interrupt");
+  EXPECT_EQ(account(), "100 10") << "a run that was interrupted";
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, AreNeitherHeldNorNeededForAFreeModel) {
+  balance(0);
+  world_.column(
+      fmt::format("UPDATE llm_models SET input_usd_per_mtok = 0, output_usd_per_mtok = 0 "
+                  "WHERE id = '{}' RETURNING 1",
+                  world_.model_id));
+  OwnedRun run = claimed_run();
+  EXPECT_TRUE(turn(run, 1, 1000));
+  EXPECT_EQ(account(), "0 0");
+  finish(run, "completed");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, OfABrokenTurnAreChargedOnce) {
+  OwnedRun run = claimed_run();
+  DbSession session = database_.as_runner();
+  for (int i = 0; i < 2; ++i) {
+    session.begin();
+    lock_run(session, run);
+    commit_turn(session, run, 1, 3, false);
+    if (i == 0) {
+      session.rollback();  // the daemon died before its commit
+      continue;
+    }
+    EXPECT_TRUE(finish_run(session, run, "cancelled"));
+    session.commit();
+  }
+  EXPECT_EQ(account(), "999997 0");
+  EXPECT_EQ(
+      world_.column(fmt::format("SELECT credits_used || ' ' || (SELECT measured FROM "
+                                "usage_records WHERE run_id = runs.id) FROM runs WHERE id = '{}'",
+                                run.run_id)),
+      "3 false");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, ForFiveHoldsStartExactlyFiveOfFiftyParallelRuns) {
+  balance(59);
+  std::vector<std::string> threads;
+  for (int i = 0; i < 50; ++i) threads.push_back(world_.new_thread());
+  std::atomic<int> made = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> workers;
+  for (const std::string& thread_id : threads) {
+    workers.emplace_back([&, thread_id] {
+      ErrorCode code = code_of([&] { world_.new_run(thread_id); });
+      if (code == ErrorCode::count_) ++made;
+      if (code == ErrorCode::credits_insufficient) ++refused;
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(made, 5);
+  EXPECT_EQ(refused, 45);
+  EXPECT_EQ(account(), "59 50");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, AreBoundedWhateverAProviderCounts) {
+  OwnedRun run = claimed_run();
+  EXPECT_FALSE(turn(run, 1, 1'000'000'000'000'000));
+  finish(run, "failed");
+  EXPECT_EQ(world_.column("SELECT total_cost_nano_usd || ' ' || credits_used FROM runs"),
+            "1000000000000000 1000000000");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, StandInALedgerThatNobodyChanges) {
+  const char* change = "UPDATE credit_transactions SET amount = amount + 1";
+  const char* removal = "DELETE FROM credit_transactions";
+  DbSession api = database_.as_api();
+  EXPECT_EQ(code_of([&] { api.run_text(change); }), ErrorCode::internal_error);
+  EXPECT_EQ(code_of([&] { api.run_text(removal); }), ErrorCode::internal_error);
+  DbSession superuser = database_.as_superuser();
+  superuser.run_text("SET ROLE hostler_owner");
+  for (const char* text : {change, removal, "TRUNCATE credit_transactions"}) {
+    EXPECT_EQ(code_of([&] { superuser.run_text(text); }), ErrorCode::internal_error) << text;
+  }
+  EXPECT_EQ(world_.column("SELECT count(*) FROM credit_transactions"), "1");
+}
+
+}  // namespace
+}  // namespace hostler

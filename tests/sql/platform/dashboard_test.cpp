@@ -1,0 +1,150 @@
+// The dashboard's numbers are exact at every commit, and cost the same however many runs there are:
+// judged by what the statement reads, not by the clock.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+#include "lib/json.h"
+#include "queries/admin_overview.h"
+#include "queries/maintenance.h"
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::RunWorld;
+using testing_support::TestDatabase;
+
+class DashboardTest : public ::testing::Test {
+ protected:
+  // Ended runs with a turn each, at so many days, by one statement as a bulk load would.
+  void add_runs(DbSession& session, int count) const {
+    session.run_text(fmt::format(
+        "WITH place AS (SELECT id, org_id FROM threads LIMIT 1), made AS (INSERT INTO runs "
+        "(org_id, "
+        "thread_id, created_by_user_id, status, source, trace_id, persona_id, persona_row_id, "
+        "model_id, model, provider_kind, credential_name, created_at, ended_at) SELECT p.org_id, "
+        "p.id, '{}', 'completed', 'api', 'x', 'normal@1', (SELECT id FROM personas LIMIT 1), '{}', "
+        "'m', 'openai', 'c', now() - n % 90 * interval '1 day', now() FROM place p, "
+        "generate_series(1, {}) AS n RETURNING id, org_id, created_by_user_id, created_at) INSERT "
+        "INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, output_tokens, "
+        "cache_read_tokens, cache_write_tokens, cost_nano_usd, measured, created_at) SELECT "
+        "org_id, "
+        "id, 1, created_by_user_id, 'm', 100, 10, 0, 0, 1000, true, created_at FROM made",
+        world_.owner_id, world_.model_id, count));
+  }
+  Json numbers(const std::string& context = R"({"platform_admin": true})") const {
+    DbSession session = database_.as_api();
+    session.begin();
+    session.run_text(fmt::format("SELECT enter(NULL, NULL, '{}')", context));
+    Result shown = session.run(query::DashboardShow{});
+    return parse_json_or_nothing(shown.text()).value_or(Json());
+  }
+  int64_t number(const char* name) const { return numbers().integer_or(name, -1); }
+  // What the statement reads, in pages of 8 KiB, with everything inside its functions.
+  int64_t pages_read() const {
+    DbSession session = database_.as_superuser();
+    session.begin();
+    session.run_text("SELECT enter(NULL, NULL, '{\"platform_admin\": true}')");
+    session.run_text("SELECT dashboard_json()");  // the catalogue is read by then
+    Result plan =
+        session.run_text("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT dashboard_json()");
+    Json told = parse_json_or_nothing(plan.text()).value_or(Json());
+    const Json& top = *told.as_array()->at(0).find("Plan");
+    return top.integer_or("Shared Hit Blocks", 1'000'000) +
+           top.integer_or("Shared Read Blocks", 1'000'000);
+  }
+
+  TestDatabase database_;
+  RunWorld world_{database_};
+};
+
+TEST_F(DashboardTest, AgreesWithTheRowsBeforeAndAfterFolding) {
+  DbSession session = database_.as_superuser();
+  world_.new_thread();
+  add_runs(session, 300);
+  for (int round = 0; round < 2; ++round) {
+    for (const char* pair :
+         {"total_runs|count(*) FROM runs",
+          "total_input_tokens|sum(input_tokens) FROM usage_records",
+          "total_output_tokens|sum(output_tokens) FROM usage_records",
+          "runs_today|count(*) FROM runs WHERE utc_day(created_at) = utc_day(now())",
+          "total_users|count(*) FROM users WHERE status <> 'deleted'"}) {
+      std::string text(pair);
+      std::string name = text.substr(0, text.find('|'));
+      std::string counted = world_.column("SELECT " + text.substr(text.find('|') + 1));
+      EXPECT_EQ(std::to_string(number(name.c_str())), counted) << name;
+    }
+    session.run_text("SELECT platform_fold()");
+    EXPECT_EQ(world_.column("SELECT count(*) FROM platform_deltas"), "0");
+  }
+}
+
+TEST_F(DashboardTest, ReadsNoMorePagesForAHundredTimesTheRuns) {
+  DbSession session = database_.as_superuser();
+  world_.new_thread();
+  add_runs(session, 300);
+  session.run_text("SELECT platform_fold(); ANALYZE");
+  int64_t few = pages_read();
+  add_runs(session, 30'000);
+  session.run_text("SELECT platform_fold()");
+  session.run_text("VACUUM ANALYZE");
+  int64_t many = pages_read();
+  EXPECT_EQ(number("total_runs"), 30'300);
+  int64_t pages_of_runs =
+      std::strtol(world_.column("SELECT pg_relation_size('runs') / 8192").c_str(), nullptr, 10);
+  EXPECT_GT(pages_of_runs, 300) << "else this proves nothing";
+  EXPECT_LT(many, 100);
+  EXPECT_LE(many, few + 20);
+}
+
+TEST_F(DashboardTest, ManyWritersAndFoldsAtOnceLoseNothing) {
+  world_.new_thread();
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([this] {
+      DbSession session = database_.as_superuser();
+      for (int n = 0; n < 20; ++n) add_runs(session, 3);
+    });
+  }
+  for (int i = 0; i < 2; ++i) {
+    writers.emplace_back([this] {
+      DbSession session = database_.as_runner();
+      for (int n = 0; n < 20; ++n) session.run(query::PlatformFold{});
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(number("total_runs"), 240);
+  EXPECT_EQ(number("total_input_tokens"), 24'000);
+}
+
+TEST_F(DashboardTest, CountsWhoWasSeenOnTheDaysThatCount) {
+  DbSession session = database_.as_superuser();
+  auto seen = [&](const char* ago) {
+    session.run_text(
+        fmt::format("UPDATE users SET last_seen_at = now() - interval '{}' WHERE id = '{}'", ago,
+                    world_.other_id));
+    return number("active_users_30d");
+  };
+  int64_t without = seen("31 days");
+  EXPECT_EQ(seen("29 days"), without + 1);
+  EXPECT_EQ(seen("1 minute"), without + 1);
+  EXPECT_EQ(seen("0 minutes"), without + 1);
+  session.run_text(
+      fmt::format("UPDATE users SET status = 'deleted', last_seen_at = now() WHERE "
+                  "id = '{}'",
+                  world_.other_id));
+  EXPECT_EQ(number("active_users_30d"), without);
+  session.run_text("SELECT platform_recount()");
+  EXPECT_EQ(number("active_users_30d"), without);
+}
+
+TEST_F(DashboardTest, IsRefusedToOthersByTheDatabaseToo) { EXPECT_THROW(numbers("{}"), Error); }
+
+}  // namespace
+}  // namespace hostler

@@ -1,0 +1,225 @@
+// Who may cause how many mails, and in which order they leave, from SQL: the network that counters
+// take, invitations that are made at once, what a claim takes, and what an upgrade leaves open.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "lib/error.h"
+#include "queries/access.h"
+#include "queries/orgs.h"
+#include "queries/outbox.h"
+#include "tests/support/eventually.h"
+#include "tests/support/rigs/older_schema.h"
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler::testing_support {
+namespace {
+
+class MailLimits : public ::testing::Test {
+ protected:
+  std::string value(const std::string& text) { return world_.column(text); }
+  // As the API calls it, in the session's transaction; the code it raised, count_ for none.
+  ErrorCode invite(DbSession& session, const std::string& email) {
+    std::string secret = value(
+        "SELECT jsonb_build_object('id', uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', "
+        "'sealed', 'eA==')");
+    try {
+      session.run(query::InvitationCreate{.email = email,
+                                          .role = "member",
+                                          .token_hash = random_bytes(32),
+                                          .secret = secret,
+                                          .invite_member_seconds = 600,
+                                          .limit_invitations_per_inviter_day = 20,
+                                          .limit_invitations_per_recipient_day = 3});
+    } catch (const Error& error) {
+      return error.code;
+    }
+    return ErrorCode::count_;
+  }
+  ErrorCode register_from(const std::string& address, const std::string& login) {
+    DbSession session = database_.as_superuser();
+    session.begin();
+    try {
+      session.run_text(fmt::format(
+          "SELECT set_config('hostler.request', '{{\"client_ip\": \"{}\"}}', true)", address));
+      session.run_text(
+          fmt::format("SELECT register_user('{0}', '{0}@example.org', 'x', 'en', NULL, NULL, NULL, "
+                      "'{{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1, "
+                      "\"limit.registrations_per_network_hour\": 2}}')",
+                      login));
+    } catch (const Error& error) {
+      return error.code;
+    }
+    session.commit();
+    return ErrorCode::count_;
+  }
+  // Recipients of what a claim takes, and whether it is over by then.
+  std::string claim(int limit, int others) {
+    Result claimed = runner_.run(query::OutboxClaimMails{
+        .daemon_id = daemon_, .limit = limit, .lease_seconds = 60, .others_limit = others});
+    std::vector<std::string> found;
+    for (int i = 0; i < claimed.size(); ++i) {
+      found.push_back(fmt::format("{}{}", claimed[i].text("recipient"),
+                                  claimed[i].boolean("is_over") ? " over" : ""));
+    }
+    std::sort(found.begin(), found.end());
+    return fmt::format("{}", fmt::join(found, ", "));
+  }
+
+  TestDatabase database_;
+  RunWorld world_{database_};
+  DbSession runner_ = database_.as_runner();
+  std::string daemon_ = world_.new_daemon("place");
+};
+
+TEST_F(MailLimits, CountANetworkAsOneHost) {
+  for (const auto& [address, network] : std::vector<std::pair<std::string, std::string>>{
+           {"192.0.2.7", "192.0.2.7/32"},
+           {"192.0.2.7/24", "192.0.2.7/32"},
+           {"::ffff:192.0.2.7", "192.0.2.7/32"},
+           {"::ffff:255.255.255.255", "255.255.255.255/32"},
+           {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+           {"2001:db8:1:2::", "2001:db8:1:2::/64"},
+           {"::1", "::/64"}}) {
+    EXPECT_EQ(value(fmt::format("SELECT network_of('{}')::text", address)), network) << address;
+  }
+}
+
+TEST_F(MailLimits, CountRegistrationsByNetwork) {
+  EXPECT_EQ(register_from("2001:db8:1:2::1", "a"), ErrorCode::count_);
+  EXPECT_EQ(register_from("2001:db8:1:2:ffff::2", "b"), ErrorCode::count_);
+  EXPECT_EQ(register_from("2001:db8:1:2:8000::3", "c"), ErrorCode::auth_rate_limited);
+  EXPECT_EQ(register_from("2001:db8:1:3::1", "c"), ErrorCode::count_);
+  EXPECT_EQ(register_from("192.0.2.7", "d"), ErrorCode::count_);
+  EXPECT_EQ(register_from("::ffff:192.0.2.7", "e"), ErrorCode::count_);
+  EXPECT_EQ(register_from("192.0.2.7", "f"), ErrorCode::auth_rate_limited);
+  EXPECT_EQ(register_from("192.0.2.8", "f"), ErrorCode::count_);
+}
+
+TEST_F(MailLimits, LetOneOfTwoInvitationsAtOnceWaitForTheOther) {
+  for (bool first_is_kept : {true, false}) {
+    std::string email = first_is_kept ? "a@example.org" : "b@example.org";
+    DbSession first = database_.as_api();
+    world_.begin_as(first, world_.owner_id);
+    ASSERT_EQ(invite(first, email), ErrorCode::count_);
+    ErrorCode second_code = ErrorCode::internal_error;
+    std::thread other([&] {
+      DbSession second = database_.as_api();
+      world_.begin_as(second, world_.owner_id);
+      second_code = invite(second, first_is_kept ? "A@Example.org" : "B@Example.org");
+      if (second_code == ErrorCode::count_) second.commit();
+    });
+    const char* waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
+        "current_database()";
+    EXPECT_TRUE(eventually(10'000, [&] { return value(waiting) != "0"; }));
+    first_is_kept ? first.commit() : first.rollback();
+    other.join();
+    EXPECT_EQ(second_code, first_is_kept ? ErrorCode::invitations_exists : ErrorCode::count_);
+  }
+  EXPECT_EQ(value("SELECT count(*) FROM org_invitations"), "2");
+}
+
+TEST_F(MailLimits, AreKeptByTheSchemaToo) {
+  DbSession session = database_.as_superuser();
+  std::string row = fmt::format(
+      "INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash) VALUES "
+      "('{}', '{{}}@example.org', 'member', '{}', '\\x{{}}')",
+      world_.org_id, world_.owner_id);
+  session.run_text(fmt::format(fmt::runtime(row), "x", to_hex(random_bytes(32))));
+  EXPECT_THROW(session.run_text(fmt::format(fmt::runtime(row), "X", to_hex(random_bytes(32)))),
+               Error);
+  session.run_text("UPDATE org_invitations SET revoked_at = now()");
+  session.run_text(fmt::format(fmt::runtime(row), "X", to_hex(random_bytes(32))));
+}
+
+TEST_F(MailLimits, LetLoginCodesLeaveFirst) {
+  DbSession session = database_.as_superuser();
+  auto queue = [&](const char* mail_template, const char* recipient, const char* fields = "{}") {
+    session.run_text(
+        fmt::format("SELECT mail_queue('{}', '{}', 'en', '{}')", mail_template, recipient, fields));
+  };
+  for (const char* other : {"o1", "o2", "o3", "o4"}) queue("invitation", other);
+  for (const char* code : {"c1", "c2", "c3"}) queue("login_code", code, R"({"minutes": 10})");
+  EXPECT_EQ(claim(2, 2), "c1, c2");
+  EXPECT_EQ(claim(3, 1), "c3, o1");
+  EXPECT_EQ(claim(3, 0), "");
+  EXPECT_EQ(claim(2, 9), "o2, o3");
+  EXPECT_EQ(claim(2, 9), "o4");
+}
+
+TEST_F(MailLimits, FindACodeWithoutReadingWhatElseWaits) {
+  DbSession session = database_.as_superuser();
+  session.run_text(
+      "INSERT INTO outbox (kind, template, recipient, locale, fields) SELECT 'mail', CASE WHEN n % "
+      "1000 = 0 THEN 'login_code' ELSE 'invitation' END, 'x', 'en', '{}' FROM generate_series(1, "
+      "20000) AS n; ANALYZE outbox");
+  session.run_text(fmt::format("PREPARE claim AS {}", query::outbox_claim_mails.text));
+  Result plan = session.run_text(
+      fmt::format("EXPLAIN (ANALYZE) EXECUTE claim('{}', 8, 60, 6)", world_.owner_id));
+  std::string told;
+  for (int i = 0; i < plan.size(); ++i) told.append(plan[i].text("\"QUERY PLAN\"")) += '\n';
+  EXPECT_NE(told.find("outbox_codes_due"), told.npos) << told;
+  EXPECT_NE(told.find("outbox_mails_due"), told.npos) << told;
+  EXPECT_EQ(told.find("Seq Scan on outbox"), told.npos) << told;
+}
+
+TEST_F(MailLimits, KnowWhichMailIsOver) {
+  DbSession session = database_.as_superuser();
+  session.run_text(
+      R"(SELECT mail_queue('login_code', 'a', 'en', '{"minutes": 10}'),
+                mail_queue('login_code', 'b', 'en', '{"minutes": 0}'),
+                mail_queue('invitation', 'c', 'en', '{"expires_at": "2026-01-02T03:04:05.678Z"}'),
+                mail_queue('invitation', 'd', 'en', '{"expires_at": "2999-01-02T03:04:05.678Z"}'),
+                mail_queue('test', 'e', 'en', '{}'))");
+  EXPECT_EQ(claim(9, 9), "a, b over, c over, d, e");
+}
+
+TEST(MailLimitsUpgrade, KeepsTheNewestOfDoubledInvitationsThatServes) {
+  OlderSchema database;
+  DbSession& session = database.session();
+  session.run_text(
+      "INSERT INTO orgs (slug, name, type) VALUES ('work', 'work', 'workspace');"
+      "INSERT INTO users (login, username, email, personal_org_id) SELECT n, n, n || '@x.org', "
+      "o.id FROM orgs o, unnest(ARRAY['owner', 'gone']) AS n WHERE o.slug = 'work';"
+      "INSERT INTO org_members (org_id, user_id, role) SELECT o.id, u.id, 'owner' FROM orgs o, "
+      "users u WHERE u.login = 'owner' AND o.slug = 'work';"
+      "CREATE FUNCTION invite(which text, address text, inviter text, valid interval) RETURNS void "
+      "LANGUAGE sql AS $$ INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, "
+      "token_hash, expires_at) SELECT o.id, address, 'member', u.id, sha256(which::bytea), now() + "
+      "valid FROM orgs o, users u WHERE u.login = inviter AND o.slug = 'work' $$;"
+      "SELECT invite('doubled', 'a@x.org', 'owner', '1 day');"
+      "SELECT invite('serves', 'A@x.org', 'owner', '1 day');"
+      "SELECT invite('expired', 'a@x.org', 'owner', '-1 day');"
+      "SELECT invite('inviterless', 'a@x.org', 'gone', '1 day');"
+      "SELECT invite('revoked', 'a@x.org', 'owner', '1 day');"
+      "SELECT invite('single', 'b@x.org', 'gone', '-1 day');"
+      "UPDATE org_invitations SET revoked_at = now() WHERE token_hash = sha256('revoked');"
+      "SELECT mail_queue('login_code', 'a@x.org', 'en', '{\"minutes\": 10}')");
+  database.upgrade();
+  auto names = [&](const std::string& condition) {
+    return std::string(
+        session
+            .run_text("SELECT coalesce(string_agg(n, ' ' ORDER BY n), '') FROM org_invitations, "
+                      "unnest(ARRAY['doubled', 'serves', 'expired', 'inviterless', 'revoked', "
+                      "'single']) AS n WHERE token_hash = sha256(n::bytea) AND " +
+                      condition)
+            .text());
+  };
+  EXPECT_EQ(names("num_nonnulls(accepted_at, revoked_at, ended_at) = 0"), "serves single");
+  EXPECT_EQ(names("ended_at IS NOT NULL"), "doubled expired inviterless");
+  EXPECT_EQ(names("revoked_at IS NOT NULL"), "revoked");
+  EXPECT_EQ(
+      session
+          .run_text("SELECT count(*) FROM outbox WHERE recipient = 'a@x.org' AND expires_at = "
+                    "created_at + interval '10 minutes'")
+          .text(),
+      "1");
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,58 @@
+// See tests/support/clients/raw_client.h.
+#include "tests/support/clients/raw_client.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr int64_t answer_limit_ms = 60'000;
+
+HttpClientOptions trusting(const std::string& ca_file) {
+  HttpClientOptions options;
+  options.ca_file = ca_file;
+  return options;
+}
+
+}  // namespace
+
+BareCaller::BareCaller(std::string base_url, const std::string& ca_file)
+    : base_url_(std::move(base_url)), http_(loop_, trusting(ca_file)) {}
+
+Heard BareCaller::ask(const Call& call, const std::string& token) {
+  HttpRequest request;
+  request.method = call.method;
+  request.url = base_url_ + call.path;
+  request.headers = call.headers;
+  if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
+  if (!call.body.empty()) request.headers.emplace_back("Content-Type", call.content_type);
+  request.body = call.body;
+  request.guarded = false;
+  request.total_timeout_ms = answer_limit_ms;
+  request.connect_timeout_ms = answer_limit_ms;
+  request.response_bytes_max = size_t{64} << 20;
+  Heard heard;
+  is_running_ = false;
+  Task<void> hearing = hear(std::move(request), heard);
+  if (!hearing.start(nullptr)) {
+    is_running_ = true;
+    loop_.run();
+  }
+  return heard;
+}
+
+Task<void> BareCaller::hear(HttpRequest request, Heard& heard) {
+  HttpExchange exchange(http_, std::move(request));
+  const HttpHead* head = co_await exchange.head();
+  if (head != nullptr) {
+    heard.answer.status = head->status;
+    heard.answer.headers = head->headers;
+    for (;;) {
+      std::optional<std::string> piece = co_await exchange.next_piece();
+      if (!piece) break;
+      heard.answer.body += *piece;
+    }
+  }
+  if (exchange.failure()) heard.failure = exchange.failure()->message;
+  if (is_running_) loop_.stop();
+}
+
+}  // namespace hostler::testing_support

@@ -1,0 +1,34 @@
+// An HTTP client for tests of lines that break: a connection that fails is an answer too, with what
+// came of it. tests/support/clients/client.h calls that a failure of the test. Blocks.
+#pragma once
+
+#include <string>
+
+#include "lib/http/client.h"
+#include "lib/loop/loop.h"
+#include "tests/support/clients/client.h"
+
+namespace hostler::testing_support {
+
+struct Heard {
+  Answer answer;        // of a broken one: status, head and body as far as they came
+  std::string failure;  // what broke; empty: the answer is whole
+  bool is_whole() const { return failure.empty(); }
+};
+
+class BareCaller {
+ public:
+  BareCaller(std::string base_url, const std::string& ca_file);
+
+  // token: as Authorization; empty: none. At most 60 s.
+  Heard ask(const Call& call, const std::string& token);
+
+ private:
+  Task<void> hear(HttpRequest request, Heard& heard);
+  std::string base_url_;
+  Loop loop_;
+  HttpClient http_;
+  bool is_running_ = false;
+};
+
+}  // namespace hostler::testing_support

@@ -1,0 +1,40 @@
+// A caller of Postgres whose connection is cut now and then, before its COMMIT arrives or between
+// the commit and the answer, and who asks again until it is answered. For storms. Blocks.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "lib/postgres/session.h"
+#include "tests/support/peers/faulty_proxy.h"
+
+namespace hostler::testing_support {
+
+// What becomes of a COMMIT.
+enum class Fate { answered, cut_before, cut_after };
+
+class SureCaller {
+ public:
+  // url: as if there were no line; it leads to the line's server. next_fate is asked once a commit.
+  SureCaller(FaultyLine& line, const std::string& url, std::function<Fate()> next_fate);
+
+  // Does the work in a transaction until its COMMIT is answered; throws what the work throws. The
+  // work is told whether it was committed before, unheard. False from it: it is taken back.
+  bool commit(const std::function<bool(bool is_repeat)>& work);
+  DbSession& session() { return *session_; }
+  int cuts_before() const { return cuts_before_; }
+  int cuts_after() const { return cuts_after_; }
+
+ private:
+  void connect();
+
+  FaultyLine& line_;
+  std::string url_;
+  std::function<Fate()> next_fate_;
+  std::optional<DbSession> session_;
+  int cuts_before_ = 0;
+  int cuts_after_ = 0;
+};
+
+}  // namespace hostler::testing_support

@@ -1,0 +1,113 @@
+// See tests/support/rows/run_fixture.h.
+#include "tests/support/rows/run_fixture.h"
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "lib/json.h"
+#include "queries/access.h"
+#include "queries/daemon.h"
+#include "queries/runs.h"
+
+namespace hostler::testing_support {
+
+RunWorld::RunWorld(const TestDatabase& made, const std::string& name) : database(made) {
+  DbSession session = database.as_superuser();
+  auto id = [&] { return std::string(session.run_text("SELECT uuidv7()").text()); };
+  org_id = id();
+  owner_id = id();
+  other_id = id();
+  std::string provider_id = id();
+  model_id = id();
+  session.run_text(fmt::format(
+      "BEGIN;"
+      "INSERT INTO orgs (id, slug, name, type) VALUES ('{0}', '{0}', 'world', 'workspace');"
+      "INSERT INTO users (id, login, username, email, personal_org_id) VALUES "
+      "('{1}', 'owner{5}', 'owner{5}', '{1}@example.org', '{0}'),"
+      "('{2}', 'other{5}', 'other{5}', '{2}@example.org', '{0}');"
+      "INSERT INTO org_members (org_id, user_id, role) VALUES ('{0}', '{1}', 'owner'),"
+      "('{0}', '{2}', 'member');"
+      "INSERT INTO credit_accounts (org_id) VALUES ('{0}');"
+      "SELECT credit_post('{0}', 1000000, 'admin_adjustment');"
+      "INSERT INTO llm_providers (id, org_id, name, provider_kind) VALUES ('{3}', '{0}', 'p', "
+      "'openai');"
+      "INSERT INTO llm_models (id, org_id, provider_id, model, is_default, input_usd_per_mtok, "
+      "output_usd_per_mtok) VALUES ('{4}', '{0}', '{3}', 'm', true, 1, 2);"
+      "COMMIT",
+      org_id, owner_id, other_id, provider_id, model_id, name));
+}
+
+std::string RunWorld::new_thread(const std::string& message) {
+  std::string thread_id = column(fmt::format(
+      "INSERT INTO threads (org_id, created_by_user_id) VALUES ('{}', '{}') RETURNING id", org_id,
+      owner_id));
+  if (!message.empty()) {
+    column(
+        fmt::format("INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)"
+                    " VALUES ('{}', '{}', '{}', 'user', '{}') RETURNING id",
+                    org_id, thread_id, owner_id, message));
+  }
+  return thread_id;
+}
+
+void RunWorld::begin_as(DbSession& session, const std::string& user_id) const {
+  session.begin();
+  const char* context = R"({"trace_id": "0123456789abcdef0123456789abcdef"})";
+  session.run(query::Enter{.org_id = org_id, .user_id = user_id, .context = context});
+}
+
+Result RunWorld::as_owner(const BoundStatement& statement) const {
+  DbSession session = database.as_api();
+  begin_as(session, owner_id);
+  Result result = session.run(statement);
+  session.commit();
+  return result;
+}
+
+BoundStatement RunWorld::run_of(const std::string& thread_id, const std::string& strategy,
+                                int64_t active_max) {
+  return query::RunCreate{.thread_id = thread_id,
+                          .route_id = std::nullopt,
+                          .persona_id = std::nullopt,
+                          .strategy = strategy,
+                          .limit_concurrent_runs = active_max,
+                          .limit_queued_runs = 100,
+                          .credit_run_hold = 10};
+}
+
+std::string RunWorld::new_run(const std::string& thread_id, const std::string& strategy,
+                              int64_t active_max) const {
+  Result result = as_owner(run_of(thread_id, strategy, active_max));
+  std::optional<Json> made = parse_json_or_nothing(result.text());
+  return std::string(made->text_or("run_id"));
+}
+
+// One lock a place, as on a host.
+std::string RunWorld::lock_id_of(const std::string& place) {
+  return to_hex(sha256(place).substr(0, 16));
+}
+
+std::string RunWorld::new_daemon(const std::string& place) const {
+  DbSession session = database.as_runner();
+  Result started = session.run(query::DaemonStart{
+      .host = "host", .place = place, .version = "1", .lock_id = lock_id_of(place)});
+  return std::string(started.text());
+}
+
+int64_t RunWorld::claim(const std::string& daemon_id, const std::string& run_id) const {
+  DbSession session = database.as_runner();
+  Result claimed =
+      session.run(query::RunClaim{.daemon_id = daemon_id, .limit = 1000, .run_lease_seconds = 60});
+  for (int i = 0; i < claimed.size(); ++i) {
+    if (claimed[i].text("id") == run_id) return claimed[i].integer("epoch");
+  }
+  return 0;
+}
+
+std::string RunWorld::column(const std::string& text) const {
+  DbSession session = database.as_superuser();
+  Result result = session.run_text(text);
+  return result.empty() ? "" : std::string(result.text());
+}
+
+}  // namespace hostler::testing_support

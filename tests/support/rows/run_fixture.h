@@ -1,0 +1,44 @@
+// The rows that a run needs, for tests below the API: an organization, its owner, a model, threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tests/support/rigs/database.h"
+
+namespace hostler::testing_support {
+
+// What a caller is for the transaction that begins with begin_as.
+struct RunWorld {
+  // name: sets its users' logins apart from those of another one in the same database.
+  explicit RunWorld(const TestDatabase& database, const std::string& name = "");
+
+  // A thread of the owner with one message.
+  std::string new_thread(const std::string& message = "hello");
+
+  // The session acts as the owner (or another user) until it ends the transaction.
+  void begin_as(DbSession& session, const std::string& user_id) const;
+  // One statement of sql/queries as the owner, in a transaction of its own.
+  Result as_owner(const BoundStatement& statement) const;
+  // What creates a run.
+  static BoundStatement run_of(const std::string& thread_id, const std::string& strategy = "reject",
+                               int64_t active_max = 1000);
+  // Creates a run of the thread and answers its id.
+  std::string new_run(const std::string& thread_id, const std::string& strategy = "reject",
+                      int64_t active_max = 1000) const;
+  // A daemon that is registered; at the same place, it had its predecessor's lock.
+  std::string new_daemon(const std::string& place) const;
+  static std::string lock_id_of(const std::string& place);
+  // Claims one run for the daemon; answers its epoch, 0 when there was none.
+  int64_t claim(const std::string& daemon_id, const std::string& run_id) const;
+
+  std::string column(const std::string& text) const;  // the first field of an SQL text's answer
+
+  const TestDatabase& database;
+  std::string org_id;
+  std::string owner_id;
+  std::string other_id;  // a member of the same organization
+  std::string model_id;
+};
+
+}  // namespace hostler::testing_support

@@ -1,0 +1,42 @@
+// Turns and endings as the daemon commits them, and what the product says of its own ledger. For
+// tests below the API; the model of a RunWorld costs one credit for 1000 input tokens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler::testing_support {
+
+struct OwnedRun {
+  std::string daemon_id;
+  std::string org_id;
+  std::string thread_id;
+  std::string run_id;
+  int64_t epoch = 0;
+};
+
+struct TurnAnswer {
+  bool held = false;
+  bool may_go_on = false;
+};
+
+// One statement in the session's open transaction.
+TurnAnswer commit_turn(DbSession& session, const OwnedRun& run, int turn, int64_t credits,
+                       bool is_finished = true);
+bool finish_run(DbSession& session, const OwnedRun& run, const std::string& status);
+// Locks thread, run and account, in the order in which the daemon does.
+void lock_run(DbSession& session, const OwnedRun& run);
+
+// Claims all that can be claimed; the daemon's runs.
+std::vector<OwnedRun> claim_all(DbSession& session, const std::string& daemon_id);
+
+void set_balance(DbSession& superuser, const std::string& org_id, int64_t balance);
+// "balance held" of the account.
+std::string account_of(const RunWorld& world);
+// The first row that is wrong, as hostlerctl ledger verify finds it; none: empty.
+std::string ledger_fault(DbSession& superuser);
+
+}  // namespace hostler::testing_support

@@ -1,0 +1,322 @@
+// See tests/support/rows/user_end_fixture.h.
+#include "tests/support/rows/user_end_fixture.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr std::string_view org = "?scope=org";
+
+std::string with_underscores(std::string name) {
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+
+}  // namespace
+
+// clang-format off
+const std::vector<WritingCall>& writing_calls() {
+  static const std::vector<WritingCall> calls = {
+      {"POST /v1/auth/logout", "", ""},
+      {"POST /v1/auth/email/verify/send", "", ""},
+      {"PATCH /v1/me", R"({"username":"{name}","locale":"de"})", ""},
+      {"DELETE /v1/me", R"({"current_password":"not it"})", ""},
+      {"POST /v1/me/password",
+       R"({"current_password":"{password}","new_password":"another {name}"})", ""},
+      {"POST /v1/me/email", R"({"email":"{name}@example.net","current_password":"{password}"})", ""},
+      {"DELETE /v1/me/sessions/{session_id}", "", ""},
+      {"POST /v1/me/invite-code/reset", "", ""},
+      {"POST /v1/orgs", R"({"slug":"{name}","name":"work"})", ""},
+      {"PATCH /v1/orgs/{org_id}", R"({"name":"{name}"})", ""},
+      {"PATCH /v1/orgs/{org_id}/members/{user_id}", R"({"role":"admin"})", ""},
+      {"DELETE /v1/orgs/{org_id}/members/{user_id}", "", ""},
+      {"POST /v1/orgs/{org_id}/invitations", R"({"email":"{name}@example.net","role":"member"})", ""},
+      {"DELETE /v1/orgs/{org_id}/invitations/{invitation_id}", "", ""},
+      {"POST /v1/org-invitations/{token}/accept", "", ""},
+      {"POST /v1/api-keys", R"({"name":"key"})", ""},
+      {"DELETE /v1/api-keys/{key_id}", "", ""},
+      {"POST /v1/me/redeem", R"({"code":"{code}"})", ""},
+      {"POST /v1/threads", R"({"title":"talk"})", ""},
+      {"PATCH /v1/threads/{thread_id}", R"({"title":"{name}"})", ""},
+      {"DELETE /v1/threads/{thread_id}", "", ""},
+      {"POST /v1/threads/{thread_id}/messages", R"({"content":"hello"})", ""},
+      {"POST /v1/threads/{thread_id}/runs", R"({"multitask_strategy":"enqueue"})", ""},
+      {"POST /v1/threads/{thread_id}:retry", "", ""},
+      {"POST /v1/runs/{run_id}:cancel", "", ""},
+      {"POST /v1/runs/{run_id}/input", R"({"content":"blue"})", ""},
+      {"POST /v1/llm-providers", R"({"name":"{name}","provider_kind":"openai"})", org},
+      {"PATCH /v1/llm-providers/{provider_id}", R"({"name":"{name}"})", org},
+      {"DELETE /v1/llm-providers/{provider_id}", "", org},
+      {"POST /v1/llm-providers/{provider_id}/models", R"({"model":"{name}"})", org},
+      {"PATCH /v1/llm-providers/{provider_id}/models/{model_id}", R"({"multiplier":2})", org},
+      {"DELETE /v1/llm-providers/{provider_id}/models/{model_id}", "", org},
+      {"POST /v1/personas", R"({"persona_key":"{name}","version":"1"})", org},
+      {"PATCH /v1/personas/{persona_id}", R"({"description":"{name}"})", org},
+      {"DELETE /v1/personas/{persona_id}", "", org},
+      {"PUT /v1/tool-providers/{group}/{provider}/activate", "", org},
+      {"PUT /v1/tool-providers/{group}/{provider}/deactivate", "", org},
+      {"PUT /v1/tool-providers/{group}/{provider}/credential", R"({"api_key":"key-0123456789"})", org},
+      {"DELETE /v1/tool-providers/{group}/{provider}/credential", "", org},
+      {"POST /v1/webhook-endpoints",
+       R"({"url":"https://93.184.215.14/x","events":["run.failed"]})", ""},
+      {"PATCH /v1/webhook-endpoints/{endpoint_id}", R"({"events":["run.completed"]})", ""},
+      {"DELETE /v1/webhook-endpoints/{endpoint_id}", "", ""},
+      {"POST /v1/webhook-endpoints/{endpoint_id}/rotate-secret", "", ""},
+      {"POST /v1/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}:redeliver", "", ""},
+      {"POST /v1/webhook-endpoints/{endpoint_id}:test", "", ""},
+      {"POST /v1/feature-flags", R"({"key":"tests.{new_flag}","default_value":false})", ""},
+      {"PATCH /v1/feature-flags/{key}", R"({"default_value":true})", ""},
+      {"DELETE /v1/feature-flags/{key}", "", ""},
+      {"POST /v1/feature-flags/{key}/org-overrides", R"({"org_id":"{org_id}","enabled":true})", ""},
+      {"DELETE /v1/feature-flags/{key}/org-overrides/{org_id}", "", ""},
+      {"POST /v1/plans", R"({"name":"{name}","display_name":"Plan"})", ""},
+      {"POST /v1/subscriptions", R"({"org_id":"{personal_org}","plan_id":"{plan_id}",)"
+       R"("current_period_start":"2026-01-31T00:00:00Z","current_period_end":"2036-01-31T00:00:00Z"})", ""},
+      {"DELETE /v1/subscriptions/{subscription_id}", "", ""},
+      {"POST /v1/entitlement-overrides",
+       R"({"org_id":"{org_id}","key":"limit.queued_runs","value":"9","value_type":"integer"})", ""},
+      {"DELETE /v1/entitlement-overrides/{override_id}", "", "?org_id={org_id}"},
+      {"POST /v1/ip-rules", R"({"type":"blocklist","cidr":"198.51.100.0/24"})", ""},
+      {"DELETE /v1/ip-rules/{rule_id}", "", ""},
+      {"PUT /v1/admin/gateway-config", R"({"risk_reject_threshold":0})", ""},
+      {"PATCH /v1/admin/users/{user_id}", R"({"locale":"fr"})", ""},
+      {"DELETE /v1/admin/users/{user_id}", "", ""},
+      {"PATCH /v1/admin/invite-codes/{invite_code_id}", R"({"max_uses":7})", ""},
+      {"POST /v1/admin/credits/adjust", R"({"org_id":"{org_id}","amount":5,"note":"more"})", ""},
+      {"POST /v1/admin/credits/bulk-adjust", R"({"amount":1,"note":"more"})", ""},
+      {"POST /v1/admin/credits/reset-all", R"({"note":"anew"})", ""},
+      {"POST /v1/admin/redemption-codes/batch", R"({"count":1,"type":"credits","value":"5"})", ""},
+      {"PATCH /v1/admin/redemption-codes/{redemption_code_id}", R"({"is_active":true})", ""},
+      {"PUT /v1/admin/settings/{key}", R"({"value":7})", ""},
+      {"DELETE /v1/admin/settings/{key}", "", ""},
+      {"PUT /v1/admin/email/config", R"({"from":"hostler@example.org","smtp_host":"127.0.0.1",)"
+       R"("smtp_port":1,"smtp_tls_mode":"none"})", ""},
+      {"POST /v1/admin/email/test", R"({"to":"somebody@example.net"})", ""},
+  };
+  return calls;
+}
+// clang-format on
+
+Keeper::Keeper(ApiStack& stack) : admin(register_admin(stack)) {
+  org_id = make_workspace(stack, admin);
+  password = admin.password;
+  password_hash =
+      sql_value(stack, fmt::format("SELECT password_hash FROM users WHERE id = '{}'", admin.id));
+}
+
+EndWorld::EndWorld(ApiStack& stack, Keeper& keeper)
+    : stack_(stack), keeper_(keeper), number_(++keeper.worlds), client_(stack.client()) {
+  make_user();
+  make_things();
+  make_runs();
+}
+
+// Without the work of a password, which every world would wait for.
+void EndWorld::make_user() {
+  std::string login = new_name();
+  constexpr const char* settings =
+      R"({"credit.initial_grant":1000,"invite.default_max_uses":1,)"
+      R"("auth.access_token_seconds":900,"auth.refresh_token_seconds":900})";
+  std::vector<Token> tokens;
+  for (int i = 0; i < 6; ++i) tokens.push_back(make_token("hat_"));
+  auto hash = [&](size_t i) { return "\\x" + to_hex(tokens[i].hash); };
+  user_id_ = sql_value(
+      stack_, fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', '{1}', "
+                          "'en', NULL, '{2}', '{3}', '{4}')",
+                          login, keeper_.password_hash, hash(0), hash(1), settings));
+  for (size_t i : {2U, 4U}) {
+    values_["session_id"] = sql_value(
+        stack_, fmt::format("SELECT session_begin('{}', 'password', '{}', '{}', 900, 900)",
+                            user_id_, hash(i), hash(i + 1)));
+  }
+  token_ = tokens[0].text;
+  other_token_ = tokens[2].text;
+  // An invitation is for proved addresses, a verification for the others.
+  stack_.sql().run_text(
+      fmt::format("UPDATE users SET platform_admin = true, email_verified_at = {} WHERE id = '{}'",
+                  number_ % 2 == 0 ? "now()" : "NULL", user_id_));
+  personal_org_id_ =
+      sql_value(stack_, fmt::format("SELECT personal_org_id FROM users WHERE id = '{}'", user_id_));
+  org_id_ = make_workspace(stack_, keeper_.admin);
+  TestUser user{client_, user_id_, personal_org_id_, login, "", "", ""};
+  add_member(stack_, org_id_, user, "owner");
+  std::string mate = new_name("mate");
+  std::string mate_id = sql_value(
+      stack_, fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'x', "
+                          "'en', NULL, NULL, NULL, '{1}')",
+                          mate, settings));
+  user.id = mate_id;
+  add_member(stack_, org_id_, user, "member");
+  client_ = client_.with_token(token_).with_org(org_id_);
+  values_["user_id"] = mate_id;
+  values_["password"] = keeper_.password;
+  values_["org_id"] = org_id_;
+  values_["personal_org"] = personal_org_id_;
+  values_["group"] = "web_search";
+  values_["provider"] = "web_search.alpha";
+  values_["setting"] = "credit.workspace_grant";
+  values_["token"] = token_of_invitation(login + "@example.org");
+}
+
+std::string EndWorld::token_of_invitation(const std::string& email) {
+  Answer invited =
+      keeper_.admin.client.post("/v1/orgs/" + keeper_.org_id + "/invitations",
+                                fmt::format(R"({{"email":"{}","role":"member"}})", email));
+  EXPECT_EQ(invited.status, 201) << invited.body;
+  return invited.member("token");
+}
+
+std::string EndWorld::made(const std::string& path, const std::string& body, std::string_view id) {
+  Answer answer = client_.post(filled(path), filled(body));
+  EXPECT_EQ(answer.status, 201) << path << " " << answer.body;
+  return answer.status == 201 ? answer.member(id) : "";
+}
+
+void EndWorld::make_things() {
+  values_["invitation_id"] =
+      made("/v1/orgs/{org_id}/invitations", R"({"email":"{name}@example.net","role":"member"})");
+  values_["key_id"] = made("/v1/api-keys", R"({"name":"x"})");
+  values_["api_key"] = made("/v1/api-keys", R"({"name":"x"})", "key");
+  values_["provider_id"] =
+      made("/v1/llm-providers?scope=org", R"({"name":"{name}","provider_kind":"openai"})");
+  values_["model_id"] = made("/v1/llm-providers/{provider_id}/models?scope=org",
+                             R"({"model":"m","is_default":true})");
+  values_["persona_id"] = made("/v1/personas?scope=org", R"({"persona_key":"p","version":"1"})");
+  values_["endpoint_id"] =
+      made("/v1/webhook-endpoints", R"({"url":"https://93.184.215.14/x","events":["run.failed"]})");
+  client_.post(filled("/v1/webhook-endpoints/{endpoint_id}:test"));
+  values_["delivery_id"] =
+      sql_value(stack_, filled("UPDATE outbox SET status = 'failed', next_attempt_at = NULL WHERE "
+                               "endpoint_id = '{endpoint_id}' RETURNING id"));
+  values_["rule_id"] = made("/v1/ip-rules", R"({"type":"blocklist","cidr":"203.0.113.0/24"})");
+  std::string flag = "tests." + with_underscores(new_name("flag"));
+  values_["key"] = made("/v1/feature-flags",
+                        fmt::format(R"({{"key":"{}","default_value":false}})", flag), "key");
+  client_.post(filled("/v1/feature-flags/{key}/org-overrides"),
+               filled(R"({"org_id":"{org_id}","enabled":false})"));
+  values_["plan_id"] = made("/v1/plans", R"({"name":"{name}","display_name":"Plan"})");
+  values_["subscription_id"] =
+      made("/v1/subscriptions", R"({"org_id":"{org_id}","plan_id":"{plan_id}",)"
+                                R"("current_period_start":"2026-01-31T00:00:00Z",)"
+                                R"("current_period_end":"2036-01-31T00:00:00Z"})");
+  values_["override_id"] = made(
+      "/v1/entitlement-overrides",
+      R"({"org_id":"{org_id}","key":"limit.concurrent_runs","value":"9","value_type":"integer"})");
+  values_["invite_code_id"] =
+      sql_value(stack_, fmt::format("SELECT id FROM invite_codes WHERE user_id = '{}'", user_id_));
+  Answer codes = client_.post("/v1/admin/redemption-codes/batch",
+                              R"({"count":1,"type":"credits","value":"5"})");
+  const Json code = codes.json().as_array()->front();
+  values_["redemption_code_id"] = code.text_or("id");
+  values_["code"] = code.text_or("code");
+}
+
+// A thread whose last run is over, and a run of another that waits for an answer.
+void EndWorld::make_runs() {
+  std::string asking = make_thread(client_);
+  post_message(client_, asking);
+  values_["run_id"] = start_run(client_, asking);
+  claim_run(stack_, values_["run_id"]);
+  stack_.sql().run_text(
+      filled("SELECT run_wait(owner_id, id, epoch, last_seq, json_build_object('request_id', "
+             "uuidv7(), 'kind', 'question', 'turn', 1, 'tool_call_id', 'c')::jsonb, 3600) FROM "
+             "runs WHERE id = '{run_id}'"));
+  values_["thread_id"] = make_thread(client_);
+  post_message(client_, values_["thread_id"]);
+  end_run(stack_, start_run(client_, values_["thread_id"]), "completed", "yes");
+}
+
+// {name} is another one each time.
+std::string EndWorld::filled(std::string_view text) const {
+  std::string done;
+  while (!text.empty()) {
+    size_t open = text.find('{');
+    size_t close = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", open + 1);
+    bool is_value =
+        open != text.npos && close != text.npos && close > open + 1 && text[close] == '}';
+    size_t end = open == text.npos ? text.size() : (is_value ? close + 1 : open + 1);
+    done += text.substr(0, is_value ? open : end);
+    if (is_value) {
+      std::string_view name = text.substr(open + 1, close - open - 1);
+      auto found = values_.find(name);
+      EXPECT_TRUE(found != values_.end() || name == "name" || name == "new_flag") << name;
+      if (name == "name") done += new_name("end");
+      if (name == "new_flag") done += with_underscores(new_name("flag"));
+      if (found != values_.end()) done += found->second;
+    }
+    text.remove_prefix(end);
+  }
+  return done;
+}
+
+Call EndWorld::call(const WritingCall& wanted, bool by_key, bool names_org) const {
+  size_t space = wanted.route.find(' ');
+  std::string path(wanted.route.substr(space + 1));
+  if (path.starts_with("/v1/admin/settings/")) path = "/v1/admin/settings/{setting}";
+  Call call;
+  call.method = wanted.route.substr(0, space);
+  call.path = filled(path + std::string(wanted.query));
+  call.body = filled(wanted.body);
+  if (call.body.empty()) call.content_type = "";
+  bool logs_out = wanted.route == "POST /v1/auth/logout";
+  std::string token = logs_out ? other_token_ : by_key ? values_.at("api_key") : token_;
+  call.headers.push_back({"Authorization", "Bearer " + token});
+  if (names_org) call.headers.push_back({"X-Org-Id", org_id_});
+  bool is_once = call.method == "POST" && number_ % 3 == 0;
+  if (is_once) call.headers.push_back({"Idempotency-Key", new_name("key")});
+  return call;
+}
+
+std::string EndWorld::end_transaction() const {
+  return sql_value(stack_, fmt::format("SELECT xmin::text FROM audit_logs WHERE target_id = '{}' "
+                                       "AND action IN ('users.delete', 'users.suspend', "
+                                       "'orgs.member_removed') AND result = 'ok'",
+                                       user_id_));
+}
+
+// Whoever holds the user has a transaction's number before the end has one, or never gets one: a
+// row with a later number was written by somebody whom the end did not stop. Denials are told, and
+// are no writes of the user.
+std::string EndWorld::written_behind_the_end(bool in_workspace) const {
+  std::string later = "xmin::text::bigint > " + end_transaction();
+  std::string of_user = in_workspace ? "''" : "'" + user_id_ + "'";
+  std::string orgs = "'" + org_id_ + "'";
+  if (!in_workspace) orgs += ", '" + personal_org_id_ + "'";
+  Result columns = stack_.sql().run_text(
+      "SELECT c.relname, string_agg(CASE WHEN a.attname = 'org_id' THEN 'org' ELSE 'user' END || "
+      "' ' || a.attname, ',') AS columns FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
+      "WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = "
+      "'public'::regnamespace AND c.relname <> 'access_log' AND (a.attname IN ('org_id', "
+      "'user_id', 'created_by_user_id', 'actor_user_id', 'invited_by_user_id', "
+      "'updated_by_user_id') OR (c.relname, a.attname) IN (('users', 'id'), ('orgs', 'id'))) "
+      "GROUP BY 1 ORDER BY 1");
+  EXPECT_GT(columns.size(), 20);
+  std::string lines;
+  for (int i = 0; i < columns.size(); ++i) {
+    std::string table(columns[i].text("relname"));
+    std::string whose = "false";
+    std::string rest(columns[i].text("columns"));
+    while (!rest.empty()) {
+      std::string column = rest.substr(0, rest.find(','));
+      rest.erase(0, std::min(rest.size(), column.size() + 1));
+      std::string name = column.substr(column.find(' ') + 1);
+      bool is_org = column.starts_with("org") || table == "orgs";
+      whose += fmt::format(" OR {}::text IN ({})", name, is_org ? orgs : of_user);
+    }
+    // A key that is dead may still be marked as used.
+    if (table == "api_keys") whose = "revoked_at IS NULL AND (" + whose + ")";
+    if (table == "audit_logs") whose = "result <> 'denied' AND actor_user_id = '" + user_id_ + "'";
+    int64_t rows = sql_number(
+        stack_, fmt::format("SELECT count(*) FROM {} WHERE {} AND ({})", table, later, whose));
+    if (rows > 0) lines += fmt::format("  {}: {}\n", table, rows);
+  }
+  return lines;
+}
+
+}  // namespace hostler::testing_support

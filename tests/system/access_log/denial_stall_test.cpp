@@ -1,0 +1,95 @@
+// Denials and a Postgres that stands still: each that was answered 403 is in the audit log in the
+// end, counted, in a row or two; also when the pool is stopped right behind the answers.
+// DENIAL_STALL_SECONDS (5; `make faults`: 60).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/parameters.h"
+#include "tests/support/peers/faulty_proxy.h"
+#include "tests/support/rows/accounts.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr int calls_at_once = 1400;
+constexpr int64_t patience_ms = 20'000;
+
+class DenialStall : public testing::Test {
+ protected:
+  // How many of that many denied requests were answered 403. Others may only be told 503.
+  int64_t deny(size_t count) {
+    int64_t denied = 0;
+    for (const Answer& answer :
+         user_.client.send_all(std::vector<Call>(count, {"GET", "/v1/admin/users", {}, {}, {}}))) {
+      EXPECT_TRUE(answer.status == 403 || answer.status == 503) << answer.status;
+      denied += answer.status == 403 ? 1 : 0;
+    }
+    return denied;
+  }
+  int64_t told(const char* what) {
+    return sql_number(stack_, fmt::format("SELECT coalesce({}, 0)::bigint FROM audit_logs WHERE "
+                                          "action = 'access.denied' AND actor_user_id = '{}'",
+                                          what, user_.id));
+  }
+  void expect_told(int64_t denied) {
+    EXPECT_TRUE(eventually(patience_ms, [&] { return told("sum(count)") >= denied; }));
+    EXPECT_EQ(told("sum(count)"), denied);
+    EXPECT_EQ(sql_number(stack_,
+                         "SELECT count(*) FROM audit_logs WHERE action = "
+                         "'access.denials_dropped'"),
+              0);
+  }
+  static int stall_ms() { return static_cast<int>(figure("DENIAL_STALL_SECONDS", 5) * 1000); }
+
+  FaultyLine line_{TestDatabase::socket()};
+  ApiStack stack_{{.settings = {}, .api_database_host = line_.folder()}};
+  TestUser user_ = register_user(stack_);
+};
+
+TEST_F(DenialStall, OfTheAuditLogLosesNoneAndMakesARowOrTwo) {
+  DbSession other = stack_.database().as_superuser();
+  other.run_text("BEGIN; LOCK TABLE audit_logs IN EXCLUSIVE MODE");
+  int64_t denied = deny(calls_at_once);
+  EXPECT_EQ(denied, calls_at_once) << "nobody waits for the audit log";
+  let_pass(stall_ms());
+  other.run_text("COMMIT");
+  expect_told(denied);
+  EXPECT_LE(told("count(*)"), 2);
+}
+
+TEST_F(DenialStall, OfPostgresLosesNoneThatWasAnswered) {
+  int64_t denied = deny(100);
+  line_.refuse(true);
+  line_.cut_all();
+  denied += deny(50);
+  let_pass(stall_ms());
+  line_.refuse(false);
+  EXPECT_TRUE(eventually(patience_ms, [&] { return user_.client.get("/v1/me").status == 200; }));
+  denied += deny(100);
+  expect_told(denied);
+  // Three bursts, the last of them in another minute perhaps.
+  EXPECT_LE(told("count(*)"), 3);
+}
+
+TEST_F(DenialStall, IsNoneWhenThePoolIsStoppedBehindTheAnswers) {
+  int64_t denied = deny(200);
+  stack_.api().send_signal(SIGTERM);
+  stack_.api().wait();
+  EXPECT_EQ(told("sum(count)"), denied);
+}
+
+TEST_F(DenialStall, IsNoneWhenThePoolIsReloaded) {
+  int64_t denied = 0;
+  for (int i = 0; i < 3; ++i) {
+    denied += deny(200);
+    stack_.api().send_signal(SIGHUP);
+  }
+  expect_told(denied);
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,66 @@
+// A backup that was taken while all ran, and the database that comes out of it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+#include "tests/support/rigs/private_stack.h"
+#include "tests/support/rigs/run_program.h"
+
+namespace hostler::testing_support {
+namespace {
+
+class BackupTest : public testing::Test {
+ protected:
+  BackupTest() : stack_(PrivateStack::shared()) {
+    folder_ = std::filesystem::temp_directory_path() / fmt::format("hostler-backup-{}", getpid());
+    std::filesystem::create_directory(folder_);
+  }
+  ~BackupTest() override { std::filesystem::remove_all(folder_); }
+
+  // The database of that name in the stack's cluster, as its superuser.
+  std::string url_of(const std::string& database) const {
+    std::string url = stack_.env("DATABASE_URL");
+    return url.replace(url.find("/hostler?"), 8, "/" + database);
+  }
+  ProgramRun ctl(const std::string& database, std::vector<std::string> words) const {
+    words.insert(words.begin(), build_folder() + "/hostlerctl");
+    return run_program(words, {"HOSTLER_DATABASE_URL=" + url_of(database)});
+  }
+
+  PrivateStack& stack_;
+  std::filesystem::path folder_;
+};
+
+TEST_F(BackupTest, OfARunningInstallationFillsAnEmptyDatabase) {
+  PrivateStack::User user = stack_.new_user("[words 200]");
+  std::string run_id = stack_.start_run(user);
+  std::string file = folder_ / "dump";
+  ProgramRun backup = ctl("hostler", {"backup", file});
+  ASSERT_EQ(backup.status, 0) << backup.err;
+  read_whole_stream(stack_, run_id, user.client.token);
+  EXPECT_EQ(ctl("hostler", {"backup", file}).status, 65) << "a backup is never replaced";
+
+  std::string name = fmt::format("restored_{}", getpid());
+  ProgramRun setup =
+      ctl("hostler", {"setup-database", "--superuser-url", url_of("postgres"), "--database", name});
+  ASSERT_EQ(setup.status, 0) << setup.err;
+  ProgramRun restored = ctl(name, {"restore", file});
+  EXPECT_EQ(restored.status, 0) << restored.out << restored.err;
+  EXPECT_EQ(ctl(name, {"migrate", "--status"}).status, 0);
+  EXPECT_EQ(ctl(name, {"restore", file}).status, 65) << "only an empty database is filled";
+  EXPECT_EQ(ctl(name, {"restore", folder_ / "nothing"}).status, 65);
+}
+
+TEST_F(BackupTest, TheDoctorFindsTheDatabaseWellAndAnotherMissing) {
+  ProgramRun well = ctl("hostler", {"-o", "json", "doctor"});
+  EXPECT_NE(well.out.find(R"({"verdict":"ok","what":"database")"), std::string::npos) << well.out;
+  ProgramRun missing = ctl("nothing_of_this_name", {"doctor"});
+  EXPECT_EQ(missing.status, 69);
+  EXPECT_NE(missing.out.find("does not exist"), std::string::npos) << missing.out;
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,183 @@
+// The daemon's maintenance beside runs, requests and people who hold locks. A daemon does all of
+// its jobs when it starts, so a second one is started when everything is prepared.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/rigs/run_harness.h"
+#include "tests/support/rigs/run_program.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr int64_t patience_ms = 45'000;
+
+class MaintenanceTest : public testing::Test {
+ protected:
+  MaintenanceTest() { add_stand_in(stack_); }
+
+  // Organizations that have a subscription of which a month is due, named u1, u2, …
+  void add_due(int count) {
+    stack_.sql().run_text(
+        fmt::format("SET session_replication_role = replica; INSERT INTO orgs (id, slug, name, "
+                    "type) SELECT uuidv7(), 'due' || n, 'due' || n, 'workspace' FROM "
+                    "generate_series(1, {}) AS n; INSERT INTO credit_accounts (org_id) SELECT id "
+                    "FROM orgs WHERE slug LIKE 'due%'; INSERT INTO plans (name, display_name) "
+                    "VALUES ('p', 'P'); INSERT INTO plan_entitlements (plan_id, key, value, "
+                    "value_type) SELECT id, 'credits.monthly_grant', '7', 'integer' FROM plans "
+                    "WHERE name = 'p'; INSERT INTO subscriptions (org_id, plan_id, "
+                    "current_period_start, current_period_end, next_grant_at) SELECT o.id, p.id, "
+                    "now(), now() + interval '1 year', now() FROM orgs o, plans p WHERE o.slug "
+                    "LIKE 'due%' AND p.name = 'p'; SET session_replication_role = origin",
+                    count));
+  }
+  int64_t granted() {
+    return sql_number(stack_, "SELECT count(DISTINCT org_id) FROM subscription_grants");
+  }
+  void drop_newest_partition(std::string_view table = "run_events") {
+    stack_.sql().run_text(
+        fmt::format("DO $$ BEGIN EXECUTE format('DROP TABLE %s', (SELECT max(inhrelid::regclass::"
+                    "text) FROM pg_inherits WHERE inhparent = '{}'::regclass)); END $$",
+                    table));
+  }
+  int64_t partitions() {
+    return sql_number(stack_,
+                      "SELECT count(*) FROM pg_inherits WHERE inhparent = 'run_events'::regclass");
+  }
+  static testing::AssertionResult becomes_true(const std::function<bool()>& condition) {
+    return eventually(patience_ms, condition);
+  }
+  std::string metrics_of_other() {
+    return run_program({"/usr/bin/curl", "-sS", "--unix-socket",
+                        stack_.folder() + "/metrics-runner-other.sock", "http://x/"})
+        .out;
+  }
+
+  // Rows that a job of their own takes away.
+  void add_old_failures(int count) {
+    stack_.sql().run_text(
+        fmt::format("INSERT INTO login_failures SELECT 'x', '10.0.0.1', now() - interval '2 days' "
+                    "FROM generate_series(1, {})",
+                    count));
+  }
+  int64_t failures() { return sql_number(stack_, "SELECT count(*) FROM login_failures"); }
+
+  ApiStack stack_{ApiStackOptions{{"HOSTLER_AUDIT_RETENTION_DAYS=35"}, true}};
+  TestUser user_ = register_user(stack_);
+};
+
+TEST_F(MaintenanceTest, OfAMonthsFirstMinuteStandsInNobodysWay) {
+  add_due(5000);
+  int64_t before = partitions();
+  drop_newest_partition();
+  std::string run_id = start_said(user_.client, "[delay 20] [words 200]");
+  ASSERT_EQ(wait_for_status(user_.client, run_id, "running"), "running");
+
+  stack_.start_other_runner();
+  std::set<int> statuses;
+  int64_t lock_faults = 0;
+  int looks = 0;
+  bool is_done = becomes_true([&] {
+    ++looks;
+    statuses.insert(user_.client.get("/v1/runs/" + run_id).status);
+    lock_faults += sql_number(stack_,
+                              "SELECT count(*) FROM pg_locks WHERE relation = "
+                              "'run_events'::regclass AND (mode = 'AccessExclusiveLock' OR NOT "
+                              "granted)");
+    return granted() == 5000;
+  });
+  EXPECT_TRUE(is_done) << granted();
+  EXPECT_EQ(statuses, std::set<int>{200});
+  EXPECT_EQ(lock_faults, 0) << "of so many looks: " << looks;
+  EXPECT_GT(looks, 3) << "nobody looked while it was done";
+  EXPECT_EQ(partitions(), before);
+  EXPECT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed");
+}
+
+TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
+  add_due(200);
+  int64_t before = partitions();
+  drop_newest_partition();
+  add_old_failures(12'000);
+  stack_.sql().run_text(
+      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no "
+      "grant today'; END $$; DO $$ BEGIN EXECUTE format('CREATE TRIGGER refuse BEFORE INSERT ON "
+      "subscription_grants FOR EACH ROW WHEN (NEW.org_id = %L) EXECUTE FUNCTION refuse()', (SELECT "
+      "id FROM orgs WHERE slug = 'due1')); END $$");
+  DbSession psql = stack_.database().as_superuser();
+  psql.begin();
+  psql.run_text(
+      "SELECT FROM credit_accounts WHERE org_id = (SELECT id FROM orgs WHERE slug = 'due2') FOR "
+      "UPDATE");
+  DbSession dump = stack_.database().as_superuser();
+  dump.begin();
+  dump.run_text("LOCK TABLE run_events IN ACCESS SHARE MODE");
+
+  stack_.start_other_runner();
+  EXPECT_TRUE(becomes_true([&] { return partitions() == before; }));
+  EXPECT_TRUE(becomes_true([&] { return granted() == 198; })) << granted();
+  EXPECT_TRUE(becomes_true([&] { return failures() == 0; }))
+      << failures() << " are left: more than a page a minute must go";
+  EXPECT_EQ(granted(), 198) << "one is held, one fails";
+
+  std::string told;
+  EXPECT_TRUE(becomes_true([&] {
+    told = metrics_of_other();
+    return told.find("\nhostler_partition_months_ahead{table=\"run_events\"} 3\n") != told.npos &&
+           told.find("\nhostler_runner_maintenance_failures_total{job=\"subscription_upkeep\"} ") !=
+               told.npos;
+  })) << told;
+}
+
+// What the partition's maker sees half a second behind its look is what nobody else had begun.
+TEST_F(MaintenanceTest, MakesPartitionsOfEventsBeforeAllElse) {
+  add_old_failures(5);
+  drop_newest_partition();
+  stack_.sql().run_text(
+      "CREATE TABLE seen (failures bigint); CREATE FUNCTION look() RETURNS event_trigger LANGUAGE "
+      "plpgsql SECURITY DEFINER AS $$ BEGIN PERFORM pg_sleep(0.5); INSERT INTO public.seen SELECT "
+      "count(*) FROM public.login_failures; END $$; CREATE EVENT TRIGGER look ON ddl_command_end "
+      "WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION look()");
+  stack_.start_other_runner();
+  ASSERT_TRUE(becomes_true([&] { return sql_number(stack_, "SELECT count(*) FROM seen") > 0; }));
+  EXPECT_EQ(sql_number(stack_, "SELECT min(failures) FROM seen"), 5);
+  EXPECT_TRUE(becomes_true([&] { return failures() == 0; }));
+}
+
+TEST_F(MaintenanceTest, TellsOfAMonthThatCannotBeMadeAndDoesAllElse) {
+  add_old_failures(5);
+  drop_newest_partition();
+  DbSession psql = stack_.database().as_superuser();
+  psql.begin();
+  psql.run_text("LOCK TABLE run_events IN SHARE UPDATE EXCLUSIVE MODE");
+  stack_.start_other_runner();
+  EXPECT_TRUE(becomes_true([&] { return failures() == 0; }));
+  std::string told;
+  EXPECT_TRUE(becomes_true([&] {
+    told = metrics_of_other();
+    return told.find("\nhostler_partition_months_ahead{table=\"run_events\"} 2\n") != told.npos &&
+           told.find("\nhostler_runner_maintenance_failures_total{job=\"event_partitions\"} 1\n") !=
+               told.npos;
+  })) << told;
+}
+
+TEST_F(MaintenanceTest, MakesMonthsOfTheAuditLogAndDropsThoseBeyondRetention) {
+  drop_newest_partition("audit_logs");
+  stack_.sql().run_text(
+      "DO $$ DECLARE begins timestamptz := date_trunc('month', now(), 'UTC'); BEGIN PERFORM "
+      "range_partition_make('audit_logs', 'audit_logs_old', begins - interval '70 days', begins - "
+      "interval '40 days'); END $$");
+  EXPECT_EQ(sql_number(stack_, "SELECT month_partitions_ahead('audit_logs')"), 2);
+  stack_.start_other_runner();
+  EXPECT_TRUE(becomes_true(
+      [&] { return sql_number(stack_, "SELECT month_partitions_ahead('audit_logs')") == 3; }));
+  EXPECT_TRUE(becomes_true(
+      [&] { return sql_value(stack_, "SELECT to_regclass('audit_logs_old') IS NULL") == "t"; }));
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,210 @@
+// What the model is told: inside its budget, and in a form that both wire forms' servers take. The
+// judge is the stand-in's reading of requests, which refuses what OpenAI and Anthropic refuse.
+#include "runner/agent/conversation.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include <fmt/format.h>
+
+#include "dev/fake-model/chat.h"
+#include "runner/agent/run_parts.h"
+#include "runner/models/anthropic.h"
+#include "runner/models/openai.h"
+
+namespace hostler::runner {
+namespace {
+
+// What a server of this form says against the messages; empty: it takes them.
+std::string refusal_of(const std::vector<ChatMessage>& messages, ProviderKind kind,
+                       std::vector<ToolDefinition> tools = {}) {
+  ModelRequest request;
+  request.endpoint = {kind, "", "", "m", false};
+  request.messages = messages;
+  request.tools = std::move(tools);
+  bool is_openai = kind == ProviderKind::openai;
+  std::string body = is_openai ? openai_request(request).body : anthropic_request(request).body;
+  std::unique_ptr<fake_model::WireForm> form =
+      is_openai ? fake_model::make_openai_form() : fake_model::make_anthropic_form();
+  std::optional<Json> parsed = parse_json_or_nothing(body);
+  if (!parsed) return "no JSON";
+  std::variant<fake_model::ChatRequest, fake_model::Refusal> read = form->read(*parsed);
+  const fake_model::Refusal* refusal = std::get_if<fake_model::Refusal>(&read);
+  return refusal == nullptr ? "" : refusal->message;
+}
+
+std::string refusals_of(const std::vector<ChatMessage>& messages) {
+  std::string openai = refusal_of(messages, ProviderKind::openai);
+  return openai.empty() ? refusal_of(messages, ProviderKind::anthropic) : openai;
+}
+
+size_t bytes_of(const std::vector<ChatMessage>& messages) {
+  size_t bytes = 0;
+  for (const ChatMessage& message : messages) bytes += Exchange{message, {}}.bytes();
+  return bytes;
+}
+
+class RandomRun {
+ public:
+  explicit RandomRun(unsigned seed) : random_(seed) {}
+
+  // A run somewhere in its life: all sizes, several calls a turn, odd names and arguments, results
+  // that were lost, a persona that lost its tools.
+  RunParts make() {
+    RunParts parts;
+    if (chance(2)) parts.system_prompt = text();
+    for (size_t i = 0, count = 1 + pick(12); i < count; ++i) {
+      ChatMessage message;
+      message.role = chance(2) ? ChatRole::user : ChatRole::assistant;
+      message.text = text();
+      parts.history.push_back(std::move(message));
+    }
+    for (int turn = 1, turns = static_cast<int>(pick(8)); turn <= turns; ++turn) add(parts, turn);
+    parts.history_bytes = static_cast<int64_t>(pick(6000));
+    return parts;
+  }
+  size_t pick(size_t below) { return below == 0 ? 0 : random_() % below; }
+
+ private:
+  bool chance(size_t of) { return pick(of) == 0; }
+  std::string text() {
+    constexpr std::string_view spaces[] = {" ", "\n\n", ""};
+    if (chance(6)) return std::string(spaces[pick(3)]);
+    std::string made;
+    for (size_t words = pick(chance(4) ? 400 : 20); words > 0; --words) made += "wörd ";
+    return made + "end";
+  }
+  void add(RunParts& parts, int number) {
+    constexpr const char* names[] = {"web_search", "ask_user", "functions.web fetch", "", "größe"};
+    constexpr const char* arguments[] = {"{}", R"({"query":"x"})", "oops", "[1]", "\"text\""};
+    FinishedTurn turn;
+    turn.turn = number;
+    turn.text = text();
+    for (size_t i = 0, calls = 1 + pick(4); i < calls; ++i) {
+      ToolCall call{fmt::format("call_{}_{}", number, i), names[pick(5)], arguments[pick(5)]};
+      bool is_lost = chance(20);
+      if (!is_lost) parts.results[{number, call.id}] = {call.name, text()};
+      turn.calls.push_back(std::move(call));
+    }
+    parts.turns.push_back(std::move(turn));
+  }
+  std::minstd_rand random_;
+};
+
+// What must be there whatever the budget: prompt, question, the newest exchange with its results
+// cut.
+size_t least_bytes(const RunParts& parts) {
+  size_t bytes = parts.system_prompt.size() + parts.history.back().text.size();
+  if (parts.turns.empty()) return bytes;
+  const FinishedTurn& newest = parts.turns.back();
+  bytes += newest.text.size();
+  for (const ToolCall& call : newest.calls) {
+    bytes += 2 * call.id.size() + call.name.size() + call.arguments.size() + 120;
+  }
+  return bytes;
+}
+
+TEST(Conversation, IsTakenByBothFormsWhateverTheRunHasBehindIt) {
+  unsigned seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  RandomRun random(seed);
+  for (int i = 0; i < 3000; ++i) {
+    RunParts parts = random.make();
+    std::vector<ChatMessage> messages = parts.messages();
+    ASSERT_EQ(refusals_of(messages), "") << "run " << i;
+    size_t most = std::max(static_cast<size_t>(parts.history_bytes), least_bytes(parts));
+    ASSERT_LE(bytes_of(messages), most) << "run " << i;
+  }
+}
+
+// The judge is no yes-sayer: a call that lost its result, a result that lost its call, and what a
+// cut by bytes alone would do, are refused.
+TEST(Conversation, IsRefusedWhenCallsAndResultsAreParted) {
+  RandomRun random(7);
+  int parted = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::vector<ChatMessage> messages = random.make().messages();
+    for (size_t at = 0; at < messages.size(); ++at) {
+      bool is_call = !messages[at].tool_calls.empty();
+      if (!is_call && messages[at].role != ChatRole::tool) continue;
+      std::vector<ChatMessage> less = messages;
+      less.erase(less.begin() + static_cast<ptrdiff_t>(at));
+      for (ProviderKind kind : {ProviderKind::openai, ProviderKind::anthropic}) {
+        ASSERT_NE(refusal_of(less, kind), "") << "run " << i << " without message " << at;
+      }
+      ++parted;
+    }
+  }
+  EXPECT_GT(parted, 1000);
+}
+
+ChatMessage said(std::string_view id, const std::string& text = "") {
+  ChatMessage message;
+  message.role = ChatRole::assistant;
+  message.text = text;
+  message.tool_calls = {{std::string(id), "f", "{}"}};
+  return message;
+}
+ChatMessage result(std::string_view id, size_t bytes) {
+  ChatMessage message;
+  message.role = ChatRole::tool;
+  message.text = std::string(bytes, 'r');
+  message.tool_call_id = id;
+  return message;
+}
+std::vector<Exchange> three_exchanges(size_t bytes) {
+  std::vector<Exchange> exchanges;
+  for (std::string_view id : {"a", "b", "c"}) exchanges.push_back({said(id), {result(id, bytes)}});
+  return exchanges;
+}
+
+TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
+  std::vector<ChatMessage> history{{ChatRole::user, std::string(500, 'q')},
+                                   {ChatRole::user, "and?"}};
+  auto told = [&](int64_t bytes_max) {
+    std::string roles;
+    for (const ChatMessage& message :
+         fitted_messages("", history, three_exchanges(1000), bytes_max)) {
+      bool is_note = message.text.find("left out") != std::string::npos;
+      bool is_cut = message.text.find("(cut:") != std::string::npos;
+      roles += message.role == ChatRole::user        ? 'u'
+               : message.role == ChatRole::assistant ? 'c'
+                                                     : 'r';
+      if (is_note || is_cut) roles += is_note ? '-' : '~';
+    }
+    return roles;
+  };
+  EXPECT_EQ(told(10'000), "uucrcrcr");
+  EXPECT_EQ(told(3'300), "ucrcrcr");
+  EXPECT_EQ(told(2'500), "ucr-crcr");
+  EXPECT_EQ(told(1'500), "ucr-cr-cr");
+  EXPECT_EQ(told(1'050), "ucr-cr-cr~");
+  EXPECT_EQ(told(500), "ucr-cr-cr~");
+  EXPECT_EQ(told(200), "ucr-cr~");
+  EXPECT_EQ(told(0), "ucr~");
+}
+
+TEST(Conversation, CutsTheLongestResultsOfTheNewestTurn) {
+  Exchange newest{said("a"), {result("a", 4000), result("b", 100), result("c", 3000)}};
+  newest.said.tool_calls.push_back({"b", "f", "{}"});
+  newest.said.tool_calls.push_back({"c", "f", "{}"});
+  std::vector<ChatMessage> messages = fitted_messages("", {}, {newest}, 2000);
+  ASSERT_EQ(messages.size(), 4u);
+  EXPECT_EQ(messages[2].text.size(), 100u) << "the short one is whole";
+  EXPECT_LE(bytes_of(messages), 2000u);
+  EXPECT_GT(messages[1].text.size(), 800u);
+  EXPECT_GT(messages[3].text.size(), 800u);
+}
+
+TEST(Conversation, CutsAtTheBoundsOfCharacters) {
+  Exchange newest{said("a"), {result("a", 0)}};
+  for (int i = 0; i < 500; ++i) newest.results[0].text += "世";
+  for (int64_t bytes_max = 60; bytes_max < 80; ++bytes_max) {
+    std::vector<ChatMessage> messages = fitted_messages("", {}, {newest}, bytes_max);
+    EXPECT_TRUE(is_utf8(messages[1].text)) << bytes_max;
+  }
+}
+
+}  // namespace
+}  // namespace hostler::runner

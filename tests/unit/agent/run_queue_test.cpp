@@ -1,0 +1,107 @@
+// The queue's own coroutines over a real database: an exception that leaves one ends the process,
+// and bells that never fall silent keep no run from being taken over.
+#include "runner/agent/run_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "lib/crypto.h"
+#include "runner/tools/tool_box.h"
+#include "tests/support/rigs/child.h"
+#include "tests/support/rows/run_fixture.h"
+#include "tests/support/run_task.h"
+
+namespace hostler::runner {
+namespace {
+
+using testing_support::RunWorld;
+using testing_support::TestDatabase;
+
+constexpr int64_t bell_every_ms = 5;
+
+// A daemon without its streams, deliveries and duties.
+class Queue {
+ public:
+  Queue(const TestDatabase& database, std::string daemon_id, std::function<int()> streams)
+      : db_(loop_, options(database)),
+        events_db_(loop_, options(database)),
+        http_(loop_, {}),
+        secrets_(std::get<SecretBox>(SecretBox::parse(random_bytes(32)))),
+        settings_(Settings()),
+        events_(loop_, events_db_, feed_, metrics_, daemon_id,
+                [this](const RunWriterPtr& writer) { queue_.on_lost(writer); }),
+        tools_(loop_, db_, http_, secrets_, settings_),
+        services_{loop_, db_, http_, events_, secrets_, settings_, tools_},
+        queue_(services_, tasks_, daemon_id, {}, std::move(streams)),
+        tasks_(loop_, [](const std::string&, const std::exception_ptr&) {}) {
+    tasks_.add_forever("events", events_.write_events());
+    tasks_.add_forever("steps", events_.write_steps());
+    tasks_.add_forever("claims", queue_.claim_forever());
+    tasks_.add_forever("leases", queue_.renew_forever());
+  }
+
+  void run_for(int64_t limit_ms) {
+    Timer end(loop_, [this] { loop_.stop(); });
+    end.restart(limit_ms);
+    loop_.run();
+  }
+  void ring() { queue_.look_for_runs(); }
+  Loop& loop() { return loop_; }
+
+ private:
+  static DatabaseOptions options(const TestDatabase& database) {
+    DatabaseOptions options;
+    options.conninfo = database.runner_url();
+    return options;
+  }
+  Loop loop_;
+  Database db_;
+  Database events_db_;
+  HttpClient http_;
+  SecretBox secrets_;
+  LiveSettings settings_;
+  EventFeed feed_;
+  RunnerMetrics metrics_;
+  EventLog events_;
+  ToolBox tools_;
+  AgentServices services_;
+  RunQueue queue_;
+  TaskSet tasks_;  // last: its coroutines use all of the above
+};
+
+TEST(RunQueueTest, AThrowInTheRenewalOfLeasesEndsTheProcess) {
+  TestDatabase database;
+  RunWorld world(database);
+  std::string daemon_id = world.new_daemon("here");
+  auto renew = [&] {
+    Queue queue(database, daemon_id, []() -> int { throw std::runtime_error("no count"); });
+    queue.run_for(20'000);
+  };
+  EXPECT_EXIT(renew(), testing::ExitedWithCode(exit_task_ended),
+              "essential_task_ended.*leases.*no count");
+}
+
+TEST(RunQueueTest, TakesRunsOverWhileBellsNeverFallSilent) {
+  TestDatabase database;
+  RunWorld world(database);
+  std::string dead = world.new_daemon("elsewhere");
+  std::vector<std::string> run_ids;
+  // More than one statement takes.
+  for (int i = 0; i < 70; ++i) run_ids.push_back(world.new_run(world.new_thread()));
+  world.claim(dead, run_ids.front());
+  world.column("UPDATE runs SET lease_until = now() RETURNING 1");
+  Queue queue(database, world.new_daemon("here"), [] { return 0; });
+  Timer bells(queue.loop(), [&] {
+    queue.ring();
+    bells.restart(bell_every_ms);
+  });
+  bells.restart(bell_every_ms);
+  queue.run_for(2'500);
+  EXPECT_EQ(world.column("SELECT count(*) FROM runs WHERE take_overs = 1"), "70");
+}
+
+}  // namespace
+}  // namespace hostler::runner

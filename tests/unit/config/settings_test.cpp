@@ -1,0 +1,251 @@
+// The table of settings, its readers, and how files and variables are laid on top of each other.
+#include "lib/config/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "lib/config/settings_load.h"
+#include "lib/crypto.h"
+
+namespace hostler {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+LoadedSettings of_file(std::string_view text) {
+  LoadedSettings loaded;
+  read_settings_file(text, "h.toml", loaded);
+  return loaded;
+}
+
+LoadedSettings of_environment(std::vector<std::string> variables) {
+  std::vector<char*> environment;
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
+  LoadedSettings loaded;
+  read_settings_environment(environment.data(), loaded);
+  return loaded;
+}
+
+SettingSource source_of(const Settings& settings, std::string_view name) {
+  return settings.source(find_setting(name));
+}
+
+TEST(SettingsTable, HasEachNameOnceInItsSectionWithASentence) {
+  std::vector<std::string_view> sections;
+  for (size_t i = 0; i < setting_count; ++i) {
+    const SettingRow& row = setting_rows[i];
+    EXPECT_EQ(find_setting(row.name), i) << row.name;
+    EXPECT_TRUE(row.sentence.ends_with('.')) << row.name;
+    EXPECT_LE(row.least, row.most) << row.name;
+    std::string_view section = row.name.substr(0, row.name.find('.'));
+    bool is_new = sections.empty() || sections.back() != section;
+    if (is_new) {
+      EXPECT_THAT(sections, Not(testing::Contains(section)))
+          << "the rows of a section stand together";
+      sections.push_back(section);
+    }
+  }
+}
+
+TEST(SettingsTable, HasTheDefaultsOfTheContract) {
+  Settings settings;
+  EXPECT_EQ(settings.text("auth.registration_mode"), "open");
+  EXPECT_FALSE(settings.boolean("auth.require_email_verification"));
+  EXPECT_EQ(settings.integer("auth.access_token_seconds"), 900);
+  EXPECT_EQ(settings.integer("auth.refresh_token_seconds"), 30 * 86400);
+  EXPECT_EQ(settings.integer("credit.initial_grant"), 1000);
+  EXPECT_EQ(settings.integer("limit.concurrent_runs"), 10);
+  EXPECT_EQ(settings.integer("run.slots"), 2000);
+  EXPECT_THAT(settings.strings("http.cors_origins"), IsEmpty());
+}
+
+TEST(SettingsFile, OverridesDefaultsByType) {
+  LoadedSettings loaded = of_file(
+      "[auth]\nregistration_mode = \"disabled\"\nrequire_email_verification = true\n"
+      "[run]\nslots = 7\n[http]\ncors_origins = [\"https://a.example\", \"https://b.example\"]\n");
+  EXPECT_THAT(loaded.faults, IsEmpty());
+  EXPECT_EQ(loaded.settings.text("auth.registration_mode"), "disabled");
+  EXPECT_TRUE(loaded.settings.boolean("auth.require_email_verification"));
+  EXPECT_EQ(loaded.settings.integer("run.slots"), 7);
+  EXPECT_THAT(loaded.settings.strings("http.cors_origins"),
+              ElementsAre("https://a.example", "https://b.example"));
+  EXPECT_EQ(source_of(loaded.settings, "run.slots"), SettingSource::file);
+  EXPECT_EQ(source_of(loaded.settings, "run.lease_seconds"), SettingSource::fallback);
+}
+
+TEST(SettingsFile, NamesPlaceAndNearestNameOfAnUnknownKey) {
+  LoadedSettings loaded = of_file("[api]\n  wokers = 3\n");
+  EXPECT_THAT(loaded.faults, ElementsAre("h.toml:2:3: there is no setting api.wokers; did you mean "
+                                         "api.workers?"));
+  EXPECT_THAT(of_file("zebra = 1\n").faults, ElementsAre("h.toml:1:1: there is no setting zebra"));
+}
+
+TEST(SettingsFile, TellsEveryFaultWithNameBoundsAndUnit) {
+  LoadedSettings loaded = of_file(
+      "[run]\nslots = -1\nlease_seconds = \"x\"\ninput_seconds = 1.5\n[log]\nlevel = \"loud\"\n");
+  EXPECT_EQ(loaded.faults.size(), 4u);
+  EXPECT_THAT(loaded.faults,
+              testing::Contains(AllOf(HasSubstr("h.toml:2:1: run.slots: -1 is out of"),
+                                      HasSubstr("0 to 100000 runs"))));
+  EXPECT_THAT(loaded.faults, testing::Contains(HasSubstr("2 to 300 seconds")));
+  EXPECT_THAT(loaded.faults, testing::Contains(HasSubstr("\"debug\", \"info\"")));
+}
+
+TEST(SettingsFile, TellsWhereItIsNotToml) {
+  EXPECT_THAT(of_file("[api]\nworkers = = 2\n").faults, ElementsAre(HasSubstr("h.toml:2:11: ")));
+  // toml++ 3.3 has an assertion before its own words on these.
+  EXPECT_THAT(of_file("[#api]\n").faults, ElementsAre(HasSubstr("h.toml:1:2: ")));
+  EXPECT_THAT(of_file("[=\n").faults, ElementsAre(HasSubstr("h.toml:1:2: ")));
+  EXPECT_THAT(of_file("[\1]\n").faults, ElementsAre(HasSubstr("h.toml:1:2: ")));
+  EXPECT_THAT(of_file("\u01FD = 1\n").faults, ElementsAre(HasSubstr("h.toml:1:1: ")));
+  EXPECT_THAT(of_file("a = 1\u01FD\n").faults, ElementsAre(HasSubstr("h.toml:1:")));
+}
+
+TEST(SettingsFile, RefusesATableOrADateForASetting) {
+  EXPECT_THAT(of_file("[run.slots]\nx = 1\n").faults,
+              ElementsAre(HasSubstr("run.slots: it takes")));
+  EXPECT_THAT(of_file("[run]\nslots = 2026-01-01\n").faults, ElementsAre(HasSubstr("it takes")));
+  EXPECT_THAT(of_file("[http]\ncors_origins = [1]\n").faults, ElementsAre(HasSubstr("it takes")));
+}
+
+TEST(SettingsEnvironment, WinsOverTheFileAndReadsEachType) {
+  LoadedSettings loaded = of_file("[run]\nslots = 7\n");
+  std::vector<std::string> variables = {
+      "HOSTLER_RUN_SLOTS=9", "HOME=/root", "HOSTLER_HTTP_CORS_ORIGINS= https://a ,https://b,",
+      "HOSTLER_AUTH_REQUIRE_EMAIL_VERIFICATION=true", "HOSTLER_MAIL_DIR="};
+  std::vector<char*> environment;
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
+  read_settings_environment(environment.data(), loaded);
+  EXPECT_THAT(loaded.faults, IsEmpty());
+  EXPECT_EQ(loaded.settings.integer("run.slots"), 9);
+  EXPECT_THAT(loaded.settings.strings("http.cors_origins"), ElementsAre("https://a", "https://b"));
+  EXPECT_TRUE(loaded.settings.boolean("auth.require_email_verification"));
+  EXPECT_EQ(source_of(loaded.settings, "run.slots"), SettingSource::environment);
+}
+
+TEST(SettingsEnvironment, RefusesAVariableThatNamesNoSetting) {
+  EXPECT_THAT(of_environment({"HOSTLER_RUN_SLOT=9"}).faults,
+              ElementsAre("environment: HOSTLER_RUN_SLOT names no setting; did you mean "
+                          "HOSTLER_RUN_SLOTS?"));
+}
+
+TEST(SettingsEnvironment, RefusesWhatIsNotOfTheType) {
+  EXPECT_EQ(of_environment({"HOSTLER_RUN_SLOTS="}).faults.size(), 1u);
+  EXPECT_EQ(of_environment({"HOSTLER_RUN_SLOTS=9x"}).faults.size(), 1u);
+  EXPECT_EQ(of_environment({"HOSTLER_RUN_SLOTS=99999999999999999999"}).faults.size(), 1u);
+  EXPECT_EQ(of_environment({"HOSTLER_AUTH_REQUIRE_EMAIL_VERIFICATION=yes"}).faults.size(), 1u);
+  EXPECT_EQ(of_environment({"HOSTLER_MAIL_DIR=/a\nb"}).faults.size(), 1u);
+}
+
+TEST(SettingsForm, IsCheckedOfEachText) {
+  EXPECT_EQ(of_environment({"HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8,::1"}).faults.size(), 0u);
+  EXPECT_EQ(of_environment({"HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8,banana"}).faults.size(), 1u);
+  EXPECT_EQ(of_environment({"HOSTLER_HTTP_CORS_ORIGINS=https://a.example:1"}).faults.size(), 0u);
+  for (std::string origin :
+       {"*", "https://", "https://a/", "a.example", "ftp://a", "https://u@a"}) {
+    EXPECT_EQ(of_environment({"HOSTLER_HTTP_CORS_ORIGINS=" + origin}).faults.size(), 1u) << origin;
+  }
+  EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL=http://[::1]:9/x?y"}).faults.size(), 0u);
+  EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL="}).faults.size(), 0u);
+  EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL=file:///etc"}).faults.size(), 1u);
+}
+
+TEST(SettingsFault, NeverRepeatsASecret) {
+  LoadedSettings loaded = of_environment({"HOSTLER_CAPTCHA_SECRET_KEY=hush\nhush"});
+  ASSERT_EQ(loaded.faults.size(), 1u);
+  EXPECT_THAT(loaded.faults[0], Not(HasSubstr("hush")));
+  EXPECT_THAT(of_file("[captcha]\nsecret_key = 12345\n").faults[0], Not(HasSubstr("12345")));
+}
+
+TEST(SettingsPrint, IsAFileThatSaysTheSame) {
+  LoadedSettings loaded = of_file(
+      "[auth]\nregistration_mode = \"disabled\"\n[http]\ncors_origins = "
+      "[\"https://ä.example:8443\"]\n"
+      "[run]\nslots = 7\n[log]\nlevel = \"debug\"\n");
+  ASSERT_THAT(loaded.faults, IsEmpty());
+  LoadedSettings again = of_file(print_settings(loaded.settings));
+  EXPECT_THAT(again.faults, IsEmpty());
+  for (size_t i = 0; i < setting_count; ++i) {
+    EXPECT_EQ(again.settings.value(i), loaded.settings.value(i)) << setting_rows[i].name;
+  }
+}
+
+TEST(SettingsPrint, NamesEverySettingAndMasksSecrets) {
+  LoadedSettings loaded = of_environment(
+      {"HOSTLER_CAPTCHA_SECRET_KEY=hush", "HOSTLER_DATABASE_URL=postgresql://u:hush@h/d"});
+  std::string text = print_settings(loaded.settings);
+  EXPECT_THAT(text, Not(HasSubstr("hush")));
+  EXPECT_THAT(text, HasSubstr("#secret_key = \"****\""));
+  EXPECT_THAT(text, HasSubstr("postgresql://u:****@h/d"));
+  for (const SettingRow& row : setting_rows) EXPECT_THAT(text, HasSubstr(setting_variable(row)));
+}
+
+TEST(WithoutPassword, HidesItInEveryForm) {
+  for (std::string_view conninfo :
+       {"postgresql://u:hush@h/d", "postgresql://u:h@ush@h/d", "postgres://h/d?password=hush&x=1",
+        "host=h password=hush dbname=d", "host=h password = 'hush hush' dbname=d", "password='hush",
+        "password=hush"}) {
+    EXPECT_THAT(without_password(conninfo), Not(HasSubstr("ush"))) << conninfo;
+  }
+  EXPECT_EQ(without_password("postgresql://h:5433/d"), "postgresql://h:5433/d");
+  EXPECT_EQ(without_password("postgresql:///d?host=/a@b:c"), "postgresql:///d?host=/a@b:c");
+}
+
+class SettingsFolder : public testing::Test {
+ protected:
+  SettingsFolder() : folder_(testing::TempDir() + "hostler-" + to_hex(random_bytes(8))) {
+    std::filesystem::create_directories(folder_ + "/conf.d");
+  }
+  ~SettingsFolder() override { std::filesystem::remove_all(folder_); }
+  LoadedSettings load() {
+    char* none = nullptr;
+    return load_settings(folder_ + "/hostler.toml", &none);
+  }
+  void write(const std::string& name, std::string_view text) {
+    std::ofstream(folder_ + "/" + name) << text;
+  }
+  std::string folder_;
+};
+
+TEST_F(SettingsFolder, LaysConfDOnTopInOrderOfNames) {
+  write("hostler.toml", "[run]\nslots = 1\nlease_seconds = 5\n");
+  write("conf.d/20.toml", "[run]\nslots = 3\n");
+  write("conf.d/10.toml", "[run]\nslots = 2\n");
+  write("conf.d/30.txt", "not toml");
+  LoadedSettings loaded = load();
+  EXPECT_THAT(loaded.faults, IsEmpty());
+  EXPECT_EQ(loaded.settings.integer("run.slots"), 3);
+  EXPECT_EQ(loaded.settings.integer("run.lease_seconds"), 5);
+}
+
+TEST_F(SettingsFolder, NeedsTheFileThatIsNamed) {
+  EXPECT_THAT(load().faults, ElementsAre(HasSubstr("hostler.toml: cannot be read: No such file")));
+}
+
+TEST_F(SettingsFolder, TakesAnEmptyFileAndRefusesAFolder) {
+  write("hostler.toml", "");
+  EXPECT_THAT(load().faults, IsEmpty());
+  std::filesystem::create_directories(folder_ + "/conf.d/x.toml");
+  EXPECT_THAT(load().faults, ElementsAre(HasSubstr("x.toml: cannot be read")));
+}
+
+TEST_F(SettingsFolder, RefusesAPortWithoutPeers) {
+  write("hostler.toml", "[api]\nlisten_tcp = \"10.0.0.1:9000\"\n");
+  EXPECT_THAT(load().faults, ElementsAre(HasSubstr("api.tcp_peers")));
+}
+
+TEST_F(SettingsFolder, RefusesAPortThatIsNone) {
+  write("hostler.toml", "[stream]\nlisten_tcp = \"db:9000\"\ntcp_peers = [\"10.0.0.0/8\"]\n");
+  EXPECT_THAT(load().faults, ElementsAre(HasSubstr("stream.listen_tcp: it takes address:port")));
+}
+
+}  // namespace
+}  // namespace hostler

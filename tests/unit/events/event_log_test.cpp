@@ -1,0 +1,179 @@
+// The event log over a real database: an event and the step that it tells of are one transaction,
+// whether or not the log is idle when they are appended; and no run waits for another one's step.
+#include "runner/events/event_log.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "lib/loop/task_set.h"
+#include "tests/support/rows/run_fixture.h"
+#include "tests/support/run_task.h"
+
+namespace hostler::runner {
+namespace {
+
+using testing_support::run_task;
+using testing_support::RunWorld;
+using testing_support::TestDatabase;
+
+class EventLogTest : public ::testing::Test {
+ protected:
+  EventLogTest()
+      : db_(loop_, options(database_)),
+        daemon_id_(world_.new_daemon("here")),
+        log_(loop_, db_, feed_, metrics_, daemon_id_, [](const RunWriterPtr&) {}),
+        tasks_(loop_, [](const std::string&, std::exception_ptr) { FAIL() << "the log broke"; }) {
+    log_.set_others_alive(false);
+    tasks_.add("events", log_.write_events());
+    tasks_.add("steps", log_.write_steps());
+  }
+  static DatabaseOptions options(const TestDatabase& database) {
+    DatabaseOptions options;
+    options.conninfo = database.runner_url();
+    return options;
+  }
+  RunWriterPtr owned_run() {
+    Claim claim;
+    claim.thread_id = world_.new_thread();
+    claim.id = world_.new_run(claim.thread_id);
+    claim.org_id = world_.org_id;
+    claim.epoch = world_.claim(daemon_id_, claim.id);
+    return log_.open(std::move(claim));
+  }
+  Ending failure() {
+    Ending ending;
+    ending.status = "failed";
+    ending.code = "model.rejected";
+    ending.message = "no";
+    ending.answer = "text";
+    return ending;
+  }
+  // An ending that waits for the lock of its thread.
+  void hold_an_ending(DbSession& session) {
+    session.begin();
+    session.run_text(
+        fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run_->claim().thread_id));
+    run_->end("run.failed", "{}", failure());
+  }
+  static Task<bool> stored(RunWriterPtr run, int64_t seq) {
+    while (run->committed_seq() < seq) co_await run->written().wait();
+    co_return true;
+  }
+  std::string types_of(const RunWriterPtr& run) {
+    return world_.column(
+        fmt::format("SELECT string_agg(type, ' ' ORDER BY seq) FROM run_events WHERE run_id = '{}'",
+                    run->claim().id));
+  }
+  // In the log's own loop, when it has nothing to do.
+  void commit(const std::function<void()>& append) {
+    append();
+    EXPECT_TRUE(run_task(loop_, run_->committed()));
+  }
+  // The transaction that wrote the row.
+  std::string writer(const std::string& table, const std::string& condition) {
+    return world_.column(fmt::format("SELECT xmin FROM {} WHERE {}", table, condition));
+  }
+  std::string writer_of_event(const std::string& type) {
+    return writer("run_events",
+                  fmt::format("run_id = '{}' AND type = '{}'", run_->claim().id, type));
+  }
+  std::string writer_of_run() { return writer("runs", fmt::format("id = '{}'", run_->claim().id)); }
+  ToolCall call(const std::string& id) { return {id, "web_search", "{}"}; }
+  TurnRecord turn() {
+    TurnRecord record;
+    record.turn = 1;
+    record.text = "hello";
+    record.tool_calls_json = R"([{"id":"a","name":"web_search","arguments":"{}"}])";
+    record.usage.output_tokens = 1;
+    return record;
+  }
+
+  TestDatabase database_;
+  RunWorld world_{database_};
+  Loop loop_;
+  Database db_;
+  EventFeed feed_;
+  RunnerMetrics metrics_;
+  std::string daemon_id_;
+  EventLog log_;
+  RunWriterPtr run_ = owned_run();
+  TaskSet tasks_;
+};
+
+TEST_F(EventLogTest, EndsARunInTheTransactionOfItsTerminalEvent) {
+  commit([&] { run_->append("run.started", "{}"); });
+  commit([&] { run_->end("run.failed", "{}", failure()); });
+  EXPECT_NE(writer_of_event("run.failed"), "");
+  EXPECT_EQ(writer_of_event("run.failed"), writer_of_run());
+  EXPECT_NE(writer_of_event("run.started"), writer_of_run());
+}
+
+TEST_F(EventLogTest, CommitsATurnWithTheCallsItTellsOf) {
+  commit([&] { run_->append("run.started", "{}"); });
+  commit([&] {
+    run_->append("tool.call", "{}");
+    run_->commit_turn(turn());
+  });
+  std::string turns = writer("run_turns", fmt::format("run_id = '{}'", run_->claim().id));
+  EXPECT_NE(turns, "");
+  EXPECT_EQ(writer_of_event("tool.call"), turns);
+}
+
+TEST_F(EventLogTest, CommitsAToolsResultWithItsEvent) {
+  commit([&] { run_->commit_turn(turn()); });
+  commit([&] {
+    ToolRecord record;
+    record.turn = 1;
+    record.call = call("a");
+    record.result = "{}";
+    run_->commit_tool(std::move(record), "{}");
+  });
+  std::string results = writer("run_tool_results", fmt::format("run_id = '{}'", run_->claim().id));
+  EXPECT_NE(results, "");
+  EXPECT_EQ(writer_of_event("tool.result"), results);
+}
+
+TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
+  commit([&] { run_->append("run.started", "{}"); });
+  commit([&] {
+    WaitRecord record;
+    record.request_json = R"({"request_id":"01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"})";
+    record.wait_seconds = 60;
+    run_->wait("{}", std::move(record));
+  });
+  EXPECT_NE(writer_of_event("run.waiting_for_input"), "");
+  EXPECT_EQ(writer_of_event("run.waiting_for_input"), writer_of_run());
+  EXPECT_EQ(world_.column("SELECT status FROM runs"), "waiting_for_input");
+}
+
+TEST_F(EventLogTest, WritesEventsWhileTheStepOfAnotherRunWaits) {
+  RunWriterPtr other = owned_run();
+  DbSession session = database_.as_superuser();
+  hold_an_ending(session);
+  other->append("run.started", "{}");
+  EXPECT_TRUE(run_task(loop_, other->committed()));
+  EXPECT_EQ(writer_of_event("run.failed"), "");
+  session.commit();
+  EXPECT_TRUE(run_task(loop_, run_->committed()));
+  EXPECT_EQ(writer_of_event("run.failed"), writer_of_run());
+}
+
+TEST_F(EventLogTest, LetsDeltasGoAheadOfAStepThatMustWait) {
+  RunWriterPtr other = owned_run();
+  DbSession session = database_.as_superuser();
+  hold_an_ending(session);
+  other->append_delta("", "hel");
+  other->end("run.failed", "{}", failure());
+  EXPECT_TRUE(run_task(loop_, stored(other, 1)));
+  EXPECT_EQ(types_of(other), "message.delta");
+  EXPECT_FALSE(other->has_ended());
+  session.commit();
+  EXPECT_TRUE(run_task(loop_, other->committed()));
+  EXPECT_EQ(types_of(other), "message.delta run.failed");
+  EXPECT_TRUE(run_task(loop_, run_->committed()));
+  EXPECT_EQ(types_of(run_), "run.failed");
+}
+
+}  // namespace
+}  // namespace hostler::runner

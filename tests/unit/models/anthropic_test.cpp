@@ -1,0 +1,232 @@
+// The Anthropic wire form: what is sent, and what is read.
+#include "runner/models/anthropic.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/clients/turn_listener.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::ReadTurn;
+
+ReadTurn read(const std::vector<std::string>& events) {
+  return ReadTurn(ProviderKind::anthropic, events);
+}
+
+const std::string start =
+    R"({"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":)"
+    R"({"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":5,)"
+    R"("output_tokens":1}}})";
+const std::string stop = R"({"type":"message_stop"})";
+
+std::string block_start(int index, std::string_view block) {
+  return R"({"type":"content_block_start","index":)" + std::to_string(index) +
+         R"(,"content_block":)" + std::string(block) + "}";
+}
+std::string delta(int index, std::string_view inner) {
+  return R"({"type":"content_block_delta","index":)" + std::to_string(index) + R"(,"delta":)" +
+         std::string(inner) + "}";
+}
+std::string message_delta(std::string_view reason, int output_tokens) {
+  return R"({"type":"message_delta","delta":{"stop_reason":")" + std::string(reason) +
+         R"(","stop_sequence":null},"usage":{"output_tokens":)" + std::to_string(output_tokens) +
+         "}}";
+}
+
+ModelRequest request_of(std::vector<ChatMessage> messages) {
+  ModelRequest request;
+  request.endpoint = {ProviderKind::anthropic, "", "sk-ant", "claude", false};
+  request.messages = std::move(messages);
+  return request;
+}
+
+std::string messages_of(const ModelRequest& request) {
+  std::string body = anthropic_request(request).body;
+  size_t from = body.find(R"("messages":)") + 11;
+  size_t to = std::min(body.find(R"(,"stream")"), body.find(R"(,"tools")"));
+  return body.substr(from, to - from);
+}
+
+TEST(AnthropicRequest, HasTheWireForm) {
+  ModelRequest request =
+      request_of({{ChatRole::system, "One."}, {ChatRole::system, "Two."}, {ChatRole::user, "Hi"}});
+  request.tools = {{"web_fetch", "Fetches.", R"({"type":"object"})"}};
+  request.temperature = 0;
+  HttpRequest http = anthropic_request(request);
+  EXPECT_EQ(http.url, "https://api.anthropic.com/v1/messages");
+  EXPECT_EQ(
+      http.body,
+      R"({"model":"claude","max_tokens":8192,"system":"One.\n\nTwo.",)"
+      R"("messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],)"
+      R"("tools":[{"name":"web_fetch","description":"Fetches.","input_schema":{"type":"object"}}],)"
+      R"("temperature":0,"stream":true})");
+  EXPECT_EQ(http.headers[2], HttpField("anthropic-version", "2023-06-01"));
+  EXPECT_EQ(http.headers[3], HttpField("x-api-key", "sk-ant"));
+  request.temperature = 1.5;
+  EXPECT_NE(anthropic_request(request).body.find(R"("temperature":1,)"), std::string::npos)
+      << "their scale ends at 1";
+  request.endpoint.base_url = "http://local:1/";
+  request.output_tokens_max = 5;
+  EXPECT_EQ(anthropic_request(request).url, "http://local:1/v1/messages");
+  EXPECT_NE(anthropic_request(request).body.find(R"("max_tokens":5,)"), std::string::npos);
+}
+
+TEST(AnthropicRequest, PutsTheResultsOfATurnIntoOneUserMessageBeforeWhatTheUserSays) {
+  EXPECT_EQ(
+      messages_of(request_of(
+          {{ChatRole::user, "q"},
+           {ChatRole::assistant, "let me see", {{"a", "f", R"({"x":1})"}, {"b", "g", "oops"}}},
+           {ChatRole::tool, "ra", {}, "a"},
+           {ChatRole::tool, "rb", {}, "b"},
+           {ChatRole::user, "and?"},
+           {ChatRole::assistant, "done"},
+           {ChatRole::user, "so?"}})),
+      R"([{"role":"user","content":[{"type":"text","text":"q"}]},)"
+      R"({"role":"assistant","content":[{"type":"text","text":"let me see"},)"
+      R"({"type":"tool_use","id":"a","name":"f","input":{"x":1}},)"
+      R"({"type":"tool_use","id":"b","name":"g","input":{"not_an_object":"oops"}}]},)"
+      R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"ra"},)"
+      R"({"type":"tool_result","tool_use_id":"b","content":"rb"},)"
+      R"({"type":"text","text":"and?"}]},)"
+      R"({"role":"assistant","content":[{"type":"text","text":"done"}]},)"
+      R"({"role":"user","content":[{"type":"text","text":"so?"}]}])");
+}
+
+TEST(AnthropicRequest, MakesRolesTakeTurnsAndLeavesOutEmptyTexts) {
+  EXPECT_EQ(messages_of(request_of({{ChatRole::user, "a"},
+                                    {ChatRole::assistant, ""},
+                                    {ChatRole::user, "b"},
+                                    {ChatRole::system, "s"},
+                                    {ChatRole::user, "c"}})),
+            R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"},)"
+            R"({"type":"text","text":"c"}]}])");
+  std::string cut = messages_of(request_of({{ChatRole::assistant, "a"}, {ChatRole::user, "b"}}));
+  EXPECT_TRUE(cut.starts_with(R"x([{"role":"user","content":[{"type":"text","text":"(Earlier)x"));
+  EXPECT_TRUE(cut.ends_with(R"({"role":"assistant","content":[{"type":"text","text":"a"}]},)"
+                            R"({"role":"user","content":[{"type":"text","text":"b"}]}])"))
+      << cut;
+  EXPECT_EQ(
+      messages_of(request_of({{ChatRole::user, "a"},
+                              {ChatRole::assistant, "\n\n", {{"c", "odd name", "{}"}}},
+                              {ChatRole::tool, "r", {}, "c"}})),
+      R"([{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[)"
+      R"({"type":"tool_use","id":"c","name":"odd_name","input":{}}]},)"
+      R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]}])");
+}
+
+TEST(AnthropicRequest, GivesTheUserTheLastWord) {
+  std::string behind_answer =
+      messages_of(request_of({{ChatRole::user, "a"}, {ChatRole::assistant, "b "}}));
+  EXPECT_TRUE(behind_answer.ends_with(
+      R"x(,{"role":"user","content":[{"type":"text","text":"(Go on.)"}]}])x"))
+      << behind_answer;
+  const char* empty =
+      R"x([{"role":"user","content":[{"type":"text","text":"(The message is empty.)"}]}])x";
+  EXPECT_EQ(messages_of(request_of({{ChatRole::user, " \n"}})), empty);
+  EXPECT_EQ(messages_of(request_of({})), empty);
+}
+
+TEST(AnthropicRequest, DefinesTheToolsOfItsCallsWhenNoOthersAreLeft) {
+  std::string body =
+      anthropic_request(request_of({{ChatRole::assistant, "", {{"c", "web_search", "{}"}}},
+                                    {ChatRole::tool, "r", {}, "c"}}))
+          .body;
+  EXPECT_NE(body.find(R"("tools":[{"name":"web_search",)"), std::string::npos) << body;
+}
+
+TEST(AnthropicReader, ReadsTextThinkingToolsAndUsage) {
+  ReadTurn turn = read(
+      {start, R"({"type":"ping"})", block_start(0, R"({"type":"thinking","thinking":""})"),
+       delta(0, R"({"type":"thinking_delta","thinking":"hm"})"),
+       delta(0, R"({"type":"signature_delta","signature":"abc"})"),
+       R"({"type":"content_block_stop","index":0})", block_start(1, R"({"type":"text","text":""})"),
+       delta(1, R"({"type":"text_delta","text":"He"})"),
+       delta(1, R"({"type":"text_delta","text":"y"})"),
+       block_start(2, R"({"type":"tool_use","id":"t1","name":"f","input":{}})"),
+       block_start(3, R"({"type":"tool_use","id":"t2","name":"g","input":{}})"),
+       delta(2, R"({"type":"input_json_delta","partial_json":""})"),
+       delta(2, R"({"type":"input_json_delta","partial_json":"{\"x\":"})"),
+       delta(3, R"({"type":"input_json_delta","partial_json":"{}"})"),
+       delta(2, R"({"type":"input_json_delta","partial_json":"1}"})"),
+       message_delta("tool_use", 42), stop, delta(1, R"({"type":"text_delta","text":"never"})")});
+  ASSERT_TRUE(turn.is_good());
+  EXPECT_EQ(turn.listener.heard, "(hm)|He|y|");
+  EXPECT_EQ(turn.turn.finish_reason, FinishReason::tool_calls);
+  ASSERT_EQ(turn.turn.tool_calls.size(), 2u);
+  EXPECT_EQ(turn.turn.tool_calls[0].id, "t1");
+  EXPECT_EQ(turn.turn.tool_calls[0].arguments, R"({"x":1})");
+  EXPECT_EQ(turn.turn.tool_calls[1].arguments, "{}");
+  EXPECT_TRUE(turn.turn.usage.measured);
+  EXPECT_EQ(turn.turn.usage.input_tokens, 18);
+  EXPECT_EQ(turn.turn.usage.cache_read_tokens, 5);
+  EXPECT_EQ(turn.turn.usage.cache_write_tokens, 3);
+  EXPECT_EQ(turn.turn.usage.output_tokens, 42);
+}
+
+TEST(AnthropicReader, EstimatesTheOutputUntilItIsCounted) {
+  ReadTurn turn = read({start, delta(0, R"({"type":"text_delta","text":"12345"})")});
+  EXPECT_FALSE(turn.is_good());
+  EXPECT_FALSE(turn.turn.usage.measured);
+  EXPECT_EQ(turn.turn.usage.input_tokens, 18);
+  EXPECT_EQ(turn.turn.usage.output_tokens, 2);
+}
+
+TEST(AnthropicReader, BoundsWhatIsCountedBeforeItIsAdded) {
+  ReadTurn turn = read({R"({"type":"message_start","message":{"usage":{)"
+                        R"("input_tokens":9223372036854775807,)"
+                        R"("cache_read_input_tokens":9223372036854775807,)"
+                        R"("cache_creation_input_tokens":-9223372036854775808}}})",
+                        message_delta("end_turn", 1), stop});
+  EXPECT_EQ(turn.turn.usage.input_tokens, 1'000'000'000);
+  EXPECT_EQ(turn.turn.usage.cache_read_tokens, 1'000'000'000);
+  EXPECT_EQ(turn.turn.usage.cache_write_tokens, 0);
+}
+
+TEST(AnthropicReader, ReadsTheStopReasons) {
+  const std::vector<std::pair<std::string, FinishReason>> reasons = {
+      {"end_turn", FinishReason::stop},     {"stop_sequence", FinishReason::stop},
+      {"max_tokens", FinishReason::length}, {"refusal", FinishReason::content_filter},
+      {"tool_use", FinishReason::stop},     {"pause_turn", FinishReason::stop}};
+  for (const auto& [name, reason] : reasons) {
+    EXPECT_EQ(read({start, message_delta(name, 1), stop}).turn.finish_reason, reason) << name;
+  }
+  EXPECT_TRUE(read({start, message_delta("end_turn", 1)}).is_good()) << "without message_stop";
+  EXPECT_FALSE(read({start}).is_good());
+}
+
+TEST(AnthropicReader, ReadsErrorsInsideTheStream) {
+  ReadTurn turn =
+      read({start, R"({"type":"error","error":{"type":"overloaded_error","message":"busy"}})"});
+  ASSERT_TRUE(turn.reader->fault());
+  EXPECT_EQ(turn.reader->fault()->kind, TurnFault::Kind::provider_error);
+  EXPECT_EQ(turn.reader->fault()->status, 529);
+  EXPECT_EQ(turn.reader->fault()->message, "busy");
+}
+
+TEST(AnthropicReader, ReadsAWholeAnswer) {
+  ReadTurn turn(ProviderKind::anthropic);
+  turn.document(
+      R"({"type":"message","role":"assistant","content":[{"type":"text","text":"hey"},)"
+      R"({"type":"tool_use","id":"t","name":"f","input":{"x":[1,2]}}],"stop_reason":"tool_use",)"
+      R"("usage":{"input_tokens":3,"output_tokens":4}})");
+  ASSERT_TRUE(turn.is_good());
+  EXPECT_EQ(turn.turn.text, "hey");
+  EXPECT_EQ(turn.turn.tool_calls.at(0).arguments, R"({"x":[1,2]})");
+  EXPECT_EQ(turn.turn.usage.output_tokens, 4);
+}
+
+TEST(AnthropicReader, SurvivesShapesItDoesNotKnow) {
+  ReadTurn turn = read({R"({})", R"({"type":5})", R"({"type":"content_block_delta"})",
+                        delta(9, R"({"type":"input_json_delta","partial_json":"x"})"),
+                        R"({"type":"content_block_start","content_block":[]})",
+                        R"({"type":"message_delta","usage":{"output_tokens":"many"}})",
+                        R"({"type":"message_start","message":null})", R"({"type":"brand_new"})"});
+  EXPECT_FALSE(turn.reader->fault());
+  EXPECT_FALSE(turn.reader->is_complete());
+}
+
+}  // namespace
+}  // namespace hostler

@@ -1,0 +1,191 @@
+// Denials on their way to the audit log, over a real database: whatever happens to the line, each
+// counts once; what cannot be kept is counted and told.
+#include "lib/postgres/denial_log.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "queries/access.h"
+#include "tests/support/eventually.h"
+#include "tests/support/peers/faulty_proxy.h"
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler {
+namespace {
+
+using namespace testing_support;
+
+constexpr DenialLogOptions quick{.kinds_max = 4, .pause_ms = 50, .retry_ms = 20, .kept_ms = 60'000};
+
+class DenialLogTest : public ::testing::Test {
+ protected:
+  DenialLogTest() : line_(TestDatabase::socket()), db_(loop_, options()) { begin(quick); }
+
+  DatabaseOptions options() const {
+    DatabaseOptions made;
+    made.conninfo = conninfo_with(database_.api_url(), {{"host", line_.folder()}});
+    made.answer_timeout_ms = 400;
+    made.statement_timeout_ms = 300;
+    made.lock_timeout_ms = 200;
+    return made;
+  }
+  void begin(DenialLogOptions how) {
+    log_.reset();
+    log_ = std::make_unique<DenialLog>(
+        loop_, db_, query::audit_denials, [this](int64_t count) { dropped_ += count; }, how);
+  }
+  Denial denial(const std::string& route = "GET /v1/x") const {
+    Denial made;
+    made.org_id = world_.org_id;
+    made.user_id = world_.owner_id;
+    made.route = route;
+    made.code = "auth.forbidden";
+    made.target = route;
+    made.trace_id = "t";
+    made.client_ip = "192.0.2.1";
+    return made;
+  }
+  testing::AssertionResult runs_until(const std::function<bool()>& condition,
+                                      int64_t limit_ms = 15'000) {
+    return eventually(limit_ms, [&] {
+      loop_.run_once();
+      return condition();
+    });
+  }
+  testing::AssertionResult gets_written() {
+    return runs_until([this] { return log_->is_written(); });
+  }
+  // Denies once, then seven times for each answer that is lost.
+  bool loses_answers(int count) {
+    log_->add(denial());
+    bool goes_well = gets_written();
+    for (int i = 1; i <= count; ++i) {
+      line_.arm({.kind = FaultKind::cut, .sender = LineEnd::server});
+      for (int n = 0; n < 7; ++n) log_->add(denial());
+      goes_well = gets_written() && line_.faults() == i && goes_well;
+    }
+    return goes_well;
+  }
+  std::string total() const {
+    return world_.column(
+        "SELECT coalesce(sum(count), 0) FROM audit_logs WHERE action = 'access.denied'");
+  }
+  std::string dropped_told() const {
+    return world_.column(
+        "SELECT coalesce(string_agg(count::text, ' '), '') FROM audit_logs WHERE action = "
+        "'access.denials_dropped'");
+  }
+
+  Loop loop_;
+  TestDatabase database_;
+  RunWorld world_{database_};
+  FaultyLine line_;
+  Database db_;
+  int64_t dropped_ = 0;
+  std::unique_ptr<DenialLog> log_;
+};
+
+TEST_F(DenialLogTest, WritesTheFirstAtOnceAndTheRestBehindAPause) {
+  begin({.pause_ms = 600'000});
+  log_->add(denial());
+  EXPECT_TRUE(gets_written());
+  for (int i = 0; i < 9; ++i) log_->add(denial());
+  EXPECT_FALSE(runs_until([this] { return log_->is_written(); }, 200)) << "they gather";
+  EXPECT_EQ(total(), "1");
+  bool is_told = false;
+  log_->finish([&is_told] { is_told = true; });
+  EXPECT_TRUE(runs_until([&is_told] { return is_told; }));
+  EXPECT_EQ(total(), "10");
+}
+
+// Behind the commit: what the server says next is the answer.
+TEST_F(DenialLogTest, CountsOnceWhatWasCommittedBeforeTheLineBroke) {
+  EXPECT_TRUE(loses_answers(5));
+  EXPECT_EQ(total(), "36");
+}
+
+TEST_F(DenialLogTest, IsSeenToCountTwiceWhenPostgresKnowsNoNumbers) {
+  world_.column(
+      "CREATE FUNCTION forget_writer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := "
+      "gen_random_uuid(); RETURN NEW; END $$; CREATE TRIGGER forgotten BEFORE INSERT ON "
+      "audit_writers FOR EACH ROW EXECUTE FUNCTION forget_writer()");
+  EXPECT_TRUE(loses_answers(5));
+  EXPECT_EQ(total(), "71");
+}
+
+TEST_F(DenialLogTest, KeepsThemWhilePostgresIsAway) {
+  line_.refuse(true);
+  line_.cut_all();
+  for (int i = 0; i < 20; ++i) log_->add(denial(fmt::format("GET /v1/{}", i % 4)));
+  EXPECT_FALSE(runs_until([this] { return log_->is_written(); }, 1500));
+  line_.refuse(false);
+  EXPECT_TRUE(gets_written());
+  EXPECT_EQ(total(), "20");
+  EXPECT_EQ(dropped_, 0);
+}
+
+TEST_F(DenialLogTest, KeepsThemWhileTheTableIsLocked) {
+  DbSession other = database_.as_superuser();
+  other.run_text("BEGIN; LOCK TABLE audit_logs IN EXCLUSIVE MODE");
+  for (int i = 0; i < 20; ++i) log_->add(denial());
+  EXPECT_FALSE(runs_until([this] { return log_->is_written(); }, 1500));
+  other.run_text("COMMIT");
+  EXPECT_TRUE(gets_written());
+  EXPECT_EQ(total(), "20");
+}
+
+TEST_F(DenialLogTest, CountsAndTellsWhatHasNoPlace) {
+  line_.refuse(true);
+  line_.cut_all();
+  for (int i = 0; i < 10; ++i) log_->add(denial(fmt::format("GET /v1/{}", i)));
+  EXPECT_EQ(dropped_, 6);
+  line_.refuse(false);
+  EXPECT_TRUE(gets_written());
+  EXPECT_EQ(total(), "4");
+  EXPECT_EQ(dropped_told(), "6");
+}
+
+TEST_F(DenialLogTest, GivesUpWhatIsTooOldAndTellsOfIt) {
+  begin({.pause_ms = 50, .retry_ms = 20, .kept_ms = 600});
+  line_.refuse(true);
+  line_.cut_all();
+  for (int i = 0; i < 10; ++i) log_->add(denial());
+  EXPECT_TRUE(runs_until([this] { return dropped_ == 10; }));
+  line_.refuse(false);
+  EXPECT_TRUE(gets_written());
+  EXPECT_EQ(total(), "0");
+  EXPECT_EQ(dropped_told(), "10");
+}
+
+// Postgres refuses one of them: the others do not wait for it, and it goes in time.
+TEST_F(DenialLogTest, LetsNoBadOneKeepTheOthersBack) {
+  begin({.pause_ms = 50, .retry_ms = 20, .kept_ms = 1500});
+  Denial bad = denial("GET /v1/bad");
+  bad.client_ip = "no address";
+  log_->add(bad);
+  for (int i = 0; i < 5; ++i) log_->add(denial());
+  log_->add(denial("GET /v1/y"));
+  EXPECT_TRUE(runs_until([this] { return total() == "6"; }));
+  EXPECT_EQ(dropped_, 0);
+  EXPECT_TRUE(gets_written());
+  EXPECT_EQ(dropped_, 1);
+  EXPECT_EQ(dropped_told(), "1");
+}
+
+TEST_F(DenialLogTest, TellsWhatMayBeAnyBytesAsText) {
+  Denial odd = denial();
+  odd.target = "GET /\xff\xfe" + std::string(9000, 'x');
+  odd.user_agent = "\xc3";
+  log_->add(odd);
+  EXPECT_TRUE(gets_written());
+  EXPECT_EQ(world_.column("SELECT length(target_id) || ' ' || length(user_agent) FROM audit_logs "
+                          "WHERE action = 'access.denied'"),
+            "200 1");
+}
+
+}  // namespace
+}  // namespace hostler

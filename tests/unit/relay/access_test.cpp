@@ -1,0 +1,262 @@
+// Who may follow a run, what others are told, and that a stream ends with its right.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "lib/crypto.h"
+#include "tests/support/rigs/stream_harness.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::scgi_text;
+using testing_support::StreamAsk;
+using testing_support::StreamClient;
+using testing_support::StreamStage;
+
+class StreamAccess : public ::testing::Test {
+ protected:
+  StreamAccess() : run_id(stage.new_run()) { stage.write(run_id, 1, 2); }
+
+  StreamClient answer(const StreamAsk& asked) {
+    StreamClient client = stage.ask(asked);
+    EXPECT_TRUE(client.read_to_end());
+    return client;
+  }
+  StreamClient answer(const std::string& run, const std::string& token) {
+    StreamAsk asked;
+    asked.run_id = run;
+    asked.token = token;
+    return answer(asked);
+  }
+  StreamClient open_stream(const std::string& token) {
+    StreamAsk asked;
+    asked.run_id = run_id;
+    asked.token = token;
+    StreamClient client = stage.ask(asked);
+    EXPECT_TRUE(client.read_until("id: 2\n")) << client.received();
+    return client;
+  }
+  std::string new_key(const std::string& user_id) {
+    Token made = make_token("hst_");
+    stage.sql(
+        fmt::format("INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash) VALUES "
+                    "('{}', '{}', 'k', 'hst_', '\\x{}')",
+                    stage.world.org_id, user_id, to_hex(made.hash)));
+    return made.text;
+  }
+  // The stream is open, then the change is made, then it ends without a further event.
+  void expect_end_after(const std::string& token, const std::string& change) {
+    StreamClient client = open_stream(token);
+    stage.sql(change);
+    EXPECT_TRUE(client.read_to_end()) << change;
+    EXPECT_EQ(client.seqs(), (std::vector<int64_t>{1, 2}));
+  }
+
+  StreamStage stage;
+  std::string run_id;
+};
+
+TEST_F(StreamAccess, NeedsAToken) {
+  StreamClient client = answer(run_id, "");
+  EXPECT_EQ(client.status(), 401);
+  EXPECT_EQ(client.field("WWW-Authenticate"), "Bearer");
+  EXPECT_EQ(client.field("X-Trace-Id"), "00000000000000000000000000000abc");
+  EXPECT_EQ(client.field("X-Content-Type-Options"), "nosniff");
+  EXPECT_NE(client.body().find(R"("trace_id":"00000000000000000000000000000abc")"),
+            std::string::npos);
+  EXPECT_NE(client.body().find("auth.missing_token"), std::string::npos);
+  StreamClient unknown = answer(run_id, make_token("hat_").text);
+  EXPECT_EQ(unknown.status(), 401);
+  EXPECT_NE(unknown.body().find("auth.invalid_token"), std::string::npos);
+  StreamClient key = answer(run_id, make_token("hst_").text);
+  EXPECT_NE(key.body().find("auth.invalid_api_key"), std::string::npos);
+}
+
+TEST_F(StreamAccess, TellsOfTheTokenBeforeItTellsOfTheRun) {
+  EXPECT_EQ(answer("no-uuid", make_token("hat_").text).status(), 401);
+  EXPECT_EQ(answer("no-uuid", stage.token).status(), 404);
+}
+
+TEST_F(StreamAccess, HidesRunsThatAreNotThere) {
+  std::string other_world = "019ac3a2-7e10-7b42-9d0a-5f1c2a3b4c5d";
+  StreamClient client = answer(other_world, stage.token);
+  EXPECT_EQ(client.status(), 404);
+  EXPECT_NE(client.body().find("runs.not_found"), std::string::npos);
+}
+
+TEST_F(StreamAccess, IsRefusedToOtherMembersAndAudited) {
+  StreamClient client = answer(run_id, stage.new_token(stage.world.other_id));
+  EXPECT_EQ(client.status(), 403);
+  EXPECT_NE(client.body().find("policy.denied"), std::string::npos);
+  // Written aside, and before the relay has stopped.
+  stage.stop();
+  EXPECT_EQ(stage.world.column("SELECT string_agg(concat_ws(' ', actor_user_id, target_id, count), "
+                               "', ') FROM audit_logs WHERE result = 'denied'"),
+            fmt::format("{} GET /v1/runs/{}/events 1", stage.world.other_id, run_id));
+}
+
+// Nobody counts these requests: they must not fill the audit log.
+TEST_F(StreamAccess, IsRefusedToAKeyWithoutTheScopeInAFewShortRows) {
+  std::string key = new_key(stage.world.owner_id);
+  stage.sql("UPDATE api_keys SET scopes = '{data.threads.read}'");
+  constexpr int refusals = 300;
+  for (int i = 0; i < refusals; ++i) {
+    EXPECT_EQ(answer(std::string(7000, 'a'), key).status(), 403);
+  }
+  stage.stop();
+  EXPECT_EQ(stage.world.column("SELECT sum(count) || ' ' || string_agg(DISTINCT concat_ws(' ', "
+                               "target_id, actor_api_key_id = (SELECT id FROM api_keys)), ', ') "
+                               "FROM audit_logs WHERE result = 'denied'"),
+            fmt::format("{} GET /v1/runs/{{run_id}}/events t", refusals));
+  EXPECT_EQ(stage.world.column("SELECT count(*) <= 2 FROM audit_logs"), "t");
+}
+
+TEST_F(StreamAccess, IsGivenToWhoMayReadAllRunsUnlessTheThreadIsPrivate) {
+  stage.sql("UPDATE org_members SET role = 'admin' WHERE user_id = '" + stage.world.other_id + "'");
+  std::string token = stage.new_token(stage.world.other_id);
+  open_stream(token);
+  stage.sql("UPDATE threads SET is_private = true");
+  EXPECT_EQ(answer(run_id, token).status(), 403);
+}
+
+TEST_F(StreamAccess, IsGivenToPlatformAdminsAndKeys) {
+  stage.sql("UPDATE users SET platform_admin = true WHERE id = '" + stage.world.other_id + "'");
+  EXPECT_EQ(open_stream(stage.new_token(stage.world.other_id)).status(), 200);
+  EXPECT_EQ(open_stream(new_key(stage.world.owner_id)).status(), 200);
+}
+
+TEST_F(StreamAccess, HonoursTheOrganizationThatIsNamed) {
+  StreamAsk asked;
+  asked.run_id = run_id;
+  asked.token = stage.token;
+  asked.more = {{"HTTP_X_ORG_ID", "nonsense"}};
+  StreamClient client = answer(asked);
+  EXPECT_EQ(client.status(), 404);
+  EXPECT_NE(client.body().find("orgs.not_found"), std::string::npos);
+  asked.more = {{"HTTP_X_ORG_ID", "019ac3a2-7e10-7b42-9d0a-5f1c2a3b4c5d"}};
+  EXPECT_EQ(answer(asked).status(), 404);
+  asked.more = {{"HTTP_X_ORG_ID", stage.world.org_id}};
+  StreamClient named = stage.ask(asked);
+  EXPECT_TRUE(named.read_until("id: 2\n"));
+}
+
+TEST_F(StreamAccess, EndsWithTheSession) {
+  expect_end_after(stage.new_token(), "UPDATE sessions SET revoked_at = now()");
+}
+
+TEST_F(StreamAccess, EndsWithTheUser) {
+  expect_end_after(stage.token, "UPDATE users SET status = 'suspended'");
+}
+
+TEST_F(StreamAccess, EndsWithTheKey) {
+  expect_end_after(new_key(stage.world.owner_id), "UPDATE api_keys SET revoked_at = now()");
+}
+
+TEST_F(StreamAccess, EndsWithTheMembership) {
+  expect_end_after(stage.token, "DELETE FROM org_members");
+}
+
+TEST_F(StreamAccess, EndsWithTheThread) {
+  expect_end_after(stage.token, "UPDATE threads SET deleted_at = now()");
+  EXPECT_EQ(answer(run_id, stage.token).status(), 404);
+}
+
+TEST_F(StreamAccess, EndsWithTheRightToReadAll) {
+  stage.sql("UPDATE org_members SET role = 'admin' WHERE user_id = '" + stage.world.other_id + "'");
+  expect_end_after(stage.new_token(stage.world.other_id), "UPDATE org_members SET role = 'member'");
+}
+
+TEST_F(StreamAccess, EndsWhenARuleExcludesItsAddressAndIsRefusedFromThenOn) {
+  // A rule that another address is for changes nothing.
+  stage.sql(fmt::format(
+      "INSERT INTO ip_rules (org_id, type, cidr) VALUES ('{}', 'blocklist', '198.51.100.0/24')",
+      stage.world.org_id));
+  expect_end_after(stage.token, fmt::format("INSERT INTO ip_rules (org_id, type, cidr) VALUES "
+                                            "('{}', 'blocklist', '192.0.2.0/24')",
+                                            stage.world.org_id));
+  StreamClient refused = answer(run_id, stage.token);
+  EXPECT_EQ(refused.status(), 403);
+  EXPECT_NE(refused.body().find("ip.blocked"), std::string::npos);
+  EXPECT_EQ(refused.body().find(stage.world.org_id), std::string::npos);
+  EXPECT_NE(refused.field("X-Hostler-Note").find("user " + stage.world.org_id), std::string::npos);
+}
+
+TEST_F(StreamAccess, IsRefusedToWhoLooksRiskyButNoAdmin) {
+  Settings settings;
+  settings.set(find_setting("gateway.risk_reject_threshold"), 0.4, SettingSource::file);
+  stage.relay->use_gateway(Gateway(settings));
+  StreamClient refused = answer(run_id, stage.token);  // without a user agent
+  EXPECT_EQ(refused.status(), 403);
+  EXPECT_NE(refused.body().find("risk.rejected"), std::string::npos);
+  stage.sql("UPDATE users SET platform_admin = true WHERE id = '" + stage.world.owner_id + "'");
+  open_stream(stage.token);
+}
+
+TEST_F(StreamAccess, ComesFromWhereATrustedProxySays) {
+  Settings settings;
+  settings.set(find_setting("gateway.ip_mode"), std::string("proxy"), SettingSource::file);
+  settings.set(find_setting("gateway.trusted_cidrs"), std::vector<std::string>{"192.0.2.7"},
+               SettingSource::file);
+  stage.relay->use_gateway(Gateway(settings));
+  stage.sql(fmt::format(
+      "INSERT INTO ip_rules (org_id, type, cidr) VALUES ('{}', 'blocklist', '198.51.100.0/24')",
+      stage.world.org_id));
+  StreamAsk asked;
+  asked.run_id = run_id;
+  asked.token = stage.token;
+  asked.more = {{"HTTP_X_FORWARDED_FOR", "1.1.1.1, 198.51.100.7"},
+                {"HTTP_TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}};
+  StreamClient refused = answer(asked);
+  EXPECT_EQ(refused.status(), 403);
+  EXPECT_EQ(refused.field("X-Trace-Id"), "0af7651916cd43dd8448eb211c80319c");
+  open_stream(stage.token);
+}
+
+TEST_F(StreamAccess, DoesNotEndWithTheToken) {
+  StreamClient client = open_stream(stage.token);
+  StreamClient other = open_stream(stage.new_token());
+  stage.sql("DELETE FROM access_tokens");
+  stage.sql(
+      "UPDATE sessions SET revoked_at = now() WHERE id = (SELECT max(id::text)::uuid FROM "
+      "sessions)");
+  ASSERT_TRUE(other.read_to_end());  // so a check has been made since
+  stage.publish(run_id, 3, 3, StreamStage::Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), testing_support::one_to(3));
+}
+
+TEST_F(StreamAccess, AnswersOtherMethodsAndPathsAndBrokenRequests) {
+  auto ask = [this](const std::string& bytes) {
+    StreamClient client(stage.socket_path());
+    client.send(bytes);
+    EXPECT_TRUE(client.read_to_end());
+    return client;
+  };
+  StreamClient post =
+      ask(scgi_text({{"REQUEST_METHOD", "POST"}, {"REQUEST_URI", "/v1/runs/x/events"}}));
+  EXPECT_EQ(post.status(), 405);
+  EXPECT_EQ(post.field("Allow"), "GET, HEAD, OPTIONS");
+  EXPECT_EQ(ask(scgi_text({{"REQUEST_METHOD", "GET"}, {"REQUEST_URI", "/x"}})).status(), 404);
+  EXPECT_EQ(ask("nonsense").status(), 400);
+  EXPECT_EQ(ask("5:abcde;").status(), 400);
+}
+
+TEST_F(StreamAccess, NamesTheOriginsOfTheConfigurationOnly) {
+  stage.relay->allow_origins({"https://app.example.org"});
+  StreamAsk asked;
+  asked.run_id = run_id;
+  asked.token = stage.token;
+  asked.query = "follow=false";
+  asked.more = {{"HTTP_ORIGIN", "https://app.example.org"}, {"HTTPS", "on"}};
+  StreamClient client = answer(asked);
+  EXPECT_EQ(client.field("Access-Control-Allow-Origin"), "https://app.example.org");
+  EXPECT_EQ(client.field("Strict-Transport-Security"), "max-age=63072000");
+  asked.more = {{"HTTP_ORIGIN", "https://evil.example.org"}};
+  EXPECT_EQ(answer(asked).field("Access-Control-Allow-Origin"), "");
+}
+
+}  // namespace
+}  // namespace hostler

@@ -1,0 +1,127 @@
+// Where a stream begins and how it ends, by the cursors the client sends (contract section 4).
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/rigs/stream_harness.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::StreamClient;
+using testing_support::StreamStage;
+using Last = StreamStage::Last;
+using Seqs = std::vector<int64_t>;
+
+class StreamCursors : public ::testing::Test {
+ protected:
+  StreamCursors() : ended(stage.new_run()), open(stage.new_run()) {
+    stage.write(ended, 1, 5, Last::completed);
+    stage.write(open, 1, 5);
+  }
+  StreamClient whole(const std::string& run_id, const std::string& query,
+                     const std::string& last_event_id = "") {
+    StreamClient client = stage.follow(run_id, query, last_event_id);
+    EXPECT_TRUE(client.read_to_end());
+    return client;
+  }
+
+  StreamStage stage;
+  std::string ended;
+  std::string open;
+};
+
+TEST_F(StreamCursors, BeginBehindTheLargerOne) {
+  EXPECT_EQ(whole(ended, "after_seq=3").seqs(), (Seqs{4, 5}));
+  EXPECT_EQ(whole(ended, "", "2").seqs(), (Seqs{3, 4, 5}));
+  EXPECT_EQ(whole(ended, "after_seq=1", "4").seqs(), (Seqs{5}));
+  EXPECT_EQ(whole(ended, "after_seq=4", "1").seqs(), (Seqs{5}));
+  EXPECT_EQ(whole(ended, "after_seq=0").seqs(), (Seqs{1, 2, 3, 4, 5}));
+}
+
+TEST_F(StreamCursors, PastTheTerminalEventEndWith204ForEventSource) {
+  for (const char* last : {"5", "6", "9223372036854775807"}) {
+    StreamClient client = whole(ended, "", last);
+    EXPECT_EQ(client.status(), 204) << last;
+    EXPECT_EQ(client.body(), "");
+    EXPECT_EQ(client.field("Content-Type"), "");
+  }
+  EXPECT_EQ(whole(ended, "after_seq=9", "1").status(), 204);
+}
+
+TEST_F(StreamCursors, PastTheTerminalEventEndWithNoEventForAfterSeqAlone) {
+  for (const char* query : {"after_seq=5", "after_seq=9223372036854775807"}) {
+    StreamClient client = whole(ended, query);
+    EXPECT_EQ(client.status(), 200) << query;
+    EXPECT_TRUE(client.body().starts_with(": ok\nretry: "));
+    EXPECT_TRUE(client.seqs().empty());
+  }
+}
+
+TEST_F(StreamCursors, WithoutFollowingEndWhereTheRunIs) {
+  EXPECT_EQ(whole(open, "follow=false").seqs(), (Seqs{1, 2, 3, 4, 5}));
+  EXPECT_EQ(whole(open, "follow=false&after_seq=3").seqs(), (Seqs{4, 5}));
+  EXPECT_EQ(whole(open, "follow=false&after_seq=7").seqs(), Seqs());
+  EXPECT_EQ(whole(ended, "follow=false").seqs(), (Seqs{1, 2, 3, 4, 5}));
+  stage.write(open, 6, 2000);
+  EXPECT_EQ(whole(open, "follow=false").seqs(), testing_support::one_to(2000));
+}
+
+TEST_F(StreamCursors, BehindTheNewestEventWaitForTheirOwn) {
+  StreamClient client = stage.follow(open, "after_seq=8");
+  ASSERT_TRUE(client.read_until("retry: "));
+  stage.publish(open, 6, 7);
+  stage.publish(open, 8, 10);
+  stage.publish(open, 11, 11, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), (Seqs{9, 10, 11}));
+}
+
+TEST_F(StreamCursors, BehindTheLastEventOfALiveRunEndWithIt) {
+  StreamClient client = stage.follow(open, "after_seq=800");
+  ASSERT_TRUE(client.read_until("retry: "));
+  stage.publish(open, 6, 6, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), Seqs());
+}
+
+TEST_F(StreamCursors, ThatAreNoneAreRefusedWithEveryFault) {
+  StreamClient client = whole(open, "after_seq=-1&follow=x", "1.5");
+  EXPECT_EQ(client.status(), 422);
+  EXPECT_EQ(client.field("Content-Type"), "application/problem+json");
+  for (const char* field : {R"("field":"after_seq")", R"("field":"follow")",
+                            R"("field":"Last-Event-ID")", R"("code":"validation.error")"}) {
+    EXPECT_NE(client.body().find(field), std::string::npos) << client.body();
+  }
+  EXPECT_EQ(whole(open, "after_seq=9223372036854775808").status(), 422);
+  EXPECT_EQ(whole(open, "after_seq=").status(), 422);
+}
+
+TEST_F(StreamCursors, OfAPrunedRunEndWith410) {
+  stage.sql("DELETE FROM run_events WHERE run_id = '" + ended + "'");
+  StreamClient client = whole(ended, "after_seq=2");
+  EXPECT_EQ(client.status(), 410);
+  EXPECT_NE(client.body().find("runs.events_expired"), std::string::npos);
+  EXPECT_EQ(whole(ended, "", "5").status(), 204);
+}
+
+// The month goes while a client that reads slowly is in the middle of it.
+TEST_F(StreamCursors, OfARunThatIsPrunedMeanwhileEnd) {
+  std::string long_one = stage.new_run();
+  const std::string filling(10'000, 'x');
+  for (int64_t from = 1; from < 1000; from += 100) {
+    stage.write(long_one, from, from + 99, Last::delta, filling);
+  }
+  stage.write(long_one, 1001, 1001, Last::completed);
+  StreamClient client = stage.follow(long_one);
+  ASSERT_TRUE(client.read_until("id: 1\n"));
+  stage.sql("DELETE FROM run_events WHERE run_id = '" + long_one + "'");
+  ASSERT_TRUE(client.read_to_end());
+  ASSERT_FALSE(client.seqs().empty());
+  EXPECT_EQ(client.seqs(), testing_support::one_to(client.seqs().back()));
+  EXPECT_LT(client.seqs().back(), 1001) << "all of it was on its way already";
+  EXPECT_EQ(whole(long_one, fmt::format("after_seq={}", client.seqs().back())).status(), 410);
+}
+
+}  // namespace
+}  // namespace hostler

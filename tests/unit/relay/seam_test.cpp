@@ -1,0 +1,189 @@
+// The seam between what is stored and what is live: five thousand followers subscribe at any moment
+// while events commit, and each must get every event exactly once, in order. The relay is the
+// product's; the writer tells it of each commit as a daemon would, late, or not at all.
+//
+// The same check is shown to see what it is for: followers built the naive way (the mutants below,
+// test code alone) are put through it at the worst moment, and must be found out. Run these alone
+// with --gtest_filter='SeamCheck.*'.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "queries/stream.h"
+#include "tests/support/rigs/stream_harness.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::one_to;
+using testing_support::StreamClient;
+using testing_support::StreamStage;
+using Last = StreamStage::Last;
+using Seqs = std::vector<int64_t>;
+
+// What is wrong with what a follower got; empty: nothing.
+std::string fault_of(const Seqs& got, int64_t events) {
+  for (size_t at = 0; at < got.size(); ++at) {
+    int64_t wanted = static_cast<int64_t>(at) + 1;
+    if (got[at] > wanted) return fmt::format("{} is missing", wanted);
+    if (got[at] < wanted) return fmt::format("{} came again", got[at]);
+  }
+  int64_t last = static_cast<int64_t>(got.size());
+  return last == events ? "" : fmt::format("ends behind {}", last);
+}
+
+constexpr int64_t events_of_a_run = 150;
+constexpr int runs = 20;
+constexpr int threads = 10;
+constexpr int followers_of_a_thread = 25;
+static_assert(runs * threads * followers_of_a_thread == 5000);
+
+// Commits the run's events in small steps and tells of them in every way there is.
+void write_run(StreamStage& stage, const std::string& run_id, unsigned seed,
+               std::atomic<int64_t>& written) {
+  std::minstd_rand random(seed);
+  for (int64_t from = 1; from <= events_of_a_run;) {
+    int64_t to = std::min<int64_t>(events_of_a_run, from + static_cast<int64_t>(random() % 3));
+    Last last = to == events_of_a_run ? Last::completed : Last::delta;
+    SharedBatch batch = stage.write(run_id, from, to, last);
+    written = to;
+    unsigned way = static_cast<unsigned>(random() % 6);
+    if (way == 0) stage.feed.changed_elsewhere({run_id});
+    if (way > 1) stage.feed.publish({batch});  // 1: it is not told
+    from = to + 1;
+  }
+}
+
+// Each thread opens its followers when the run is so far, spread over its whole length, then reads
+// all to the end.
+void follow_run(StreamStage& stage, const std::string& run_id, unsigned seed,
+                const std::atomic<int64_t>& written, std::atomic<int>& whole) {
+  std::minstd_rand random(seed);
+  std::vector<StreamClient> clients;
+  for (int i = 0; i < followers_of_a_thread; ++i) {
+    int64_t moment = events_of_a_run * i / followers_of_a_thread;
+    while (written < moment) std::this_thread::yield();
+    for (auto turns = random() % 20; turns > 0; --turns) std::this_thread::yield();
+    clients.push_back(stage.follow(run_id));
+  }
+  for (StreamClient& client : clients) {
+    EXPECT_TRUE(client.read_to_end());
+    std::string fault = fault_of(client.seqs(), events_of_a_run);
+    EXPECT_EQ(fault, "") << "run " << run_id;
+    if (fault.empty()) ++whole;
+  }
+}
+
+TEST(Seam, HoldsForFiveThousandSubscriptionsWhileEventsCommit) {
+  unsigned seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  StreamStage stage([](relay::StreamOptions& options) { options.look_anyway_ms = 200; });
+  std::atomic<int> whole = 0;
+  for (unsigned number = 0; number < runs; ++number) {
+    std::string run_id = stage.new_run();
+    std::atomic<int64_t> written = 0;
+    std::vector<std::thread> readers;
+    for (unsigned i = 0; i < threads; ++i) {
+      readers.emplace_back(
+          [&, i] { follow_run(stage, run_id, seed + number * 100 + i + 1, written, whole); });
+    }
+    write_run(stage, run_id, seed + number, written);
+    for (std::thread& reader : readers) reader.join();
+  }
+  EXPECT_EQ(whole, 5000);
+}
+
+// ---------------------------------------------------------------- the check, put to the test
+
+enum class Mutant {
+  none,                    // subscribes, reads, drops what it has, reads again behind a gap
+  reads_then_subscribes,   // loses what commits between the two
+  keeps_what_comes_twice,  // sends what the feed says, as it comes
+  trusts_notifications,    // never reads again: loses what nobody told
+};
+
+// A follower over the product's own feed and statement.
+class NaiveFollower {
+ public:
+  NaiveFollower(StreamStage& stage, std::string run_id, Mutant mutant)
+      : stage_(stage), run_id_(std::move(run_id)), mutant_(mutant) {
+    feed.on_news([] {});
+  }
+  void first_step() { mutant_ == Mutant::reads_then_subscribes ? read() : feed.follow(run_id_); }
+  void second_step() { mutant_ == Mutant::reads_then_subscribes ? feed.follow(run_id_) : read(); }
+  void take_news() {
+    for (const SharedBatch& events : feed.take().batches) {
+      bool has_gap = events->first_seq() > cursor_ + 1;
+      if (has_gap && mutant_ != Mutant::trusts_notifications) read();
+      for (int64_t seq = events->first_seq(); seq <= events->last_seq(); ++seq) {
+        if (seq > cursor_ || mutant_ == Mutant::keeps_what_comes_twice) deliver(seq);
+      }
+    }
+  }
+  EventFeed feed;
+  Seqs got;
+
+ private:
+  void read() {
+    DbSession session = stage_.database.as_runner();
+    Result rows = session.run(query::EventPages{.run_ids = std::vector{run_id_},
+                                                .afters = std::vector{cursor_},
+                                                .rows_max = 1000,
+                                                .bytes_max = 1 << 20});
+    for (int i = 0; i < rows.size(); ++i) deliver(rows[i].integer("seq"));
+  }
+  void deliver(int64_t seq) {
+    got.push_back(seq);
+    cursor_ = seq;
+  }
+  StreamStage& stage_;
+  std::string run_id_;
+  Mutant mutant_;
+  int64_t cursor_ = 0;
+};
+
+// The worst moments: three events are there, two commit between the follower's steps, of the last
+// three nobody tells the middle one.
+std::string fault_of(Mutant mutant) {
+  StreamStage stage;
+  std::string run_id = stage.new_run();
+  NaiveFollower follower(stage, run_id, mutant);
+  int64_t last = 0;
+  auto commit = [&](bool is_told = true) {
+    ++last;
+    SharedBatch batch = stage.write(run_id, last, last);
+    if (is_told) follower.feed.publish({batch});
+  };
+  for (int i = 0; i < 3; ++i) commit();
+  follower.first_step();
+  commit();
+  commit();
+  follower.second_step();
+  // A run may end here; then nothing comes that would show the first mutant its gap.
+  if (mutant == Mutant::reads_then_subscribes) return fault_of(follower.got, 5);
+  commit();
+  commit(false);
+  commit();
+  follower.take_news();
+  return fault_of(follower.got, 8);
+}
+
+TEST(SeamCheck, PassesAFollowerThatSubscribesReadsAndDropsWhatItHas) {
+  EXPECT_EQ(fault_of(Mutant::none), "");
+}
+TEST(SeamCheck, SeesAFollowerThatReadsBeforeItSubscribes) {
+  EXPECT_EQ(fault_of(Mutant::reads_then_subscribes), "ends behind 3");
+}
+TEST(SeamCheck, SeesAFollowerThatKeepsWhatComesTwice) {
+  EXPECT_EQ(fault_of(Mutant::keeps_what_comes_twice), "4 came again");
+}
+TEST(SeamCheck, SeesAFollowerThatTrustsNotifications) {
+  EXPECT_EQ(fault_of(Mutant::trusts_notifications), "7 is missing");
+}
+
+}  // namespace
+}  // namespace hostler
