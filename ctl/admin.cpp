@@ -83,11 +83,11 @@ int print_user(const std::string& user_id, const std::string& login, std::string
 constexpr std::string_view administrator = "a platform administrator";
 
 // login: a login, username or mail address. Throws users_not_found, users_last_admin.
-int change_admin(const CommandCall& call, const BoundStatement& change, const std::string& login,
-                 std::string_view what_now) {
+int change_admin(const CommandCall& call, const postgres::BoundStatement& change,
+                 const std::string& login, std::string_view what_now) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl admin");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result changed = owner.session->run(change);
+  postgres::Result changed = owner.session->run(change);
   return print_user(std::string(changed.text()), login, what_now, call.as_json);
 }
 
@@ -105,23 +105,23 @@ void add_change_command(CommandLine& line, CLI::App& topic, const std::string& n
 
 }  // namespace
 
-int create_user(const Settings& settings, const NewUser& user) {
-  std::string login = trimmed_name(user.login);
+int create_user(const config::Settings& settings, const NewUser& user) {
+  std::string login = account::trimmed_name(user.login);
   std::optional<std::string> password = read_password(user.password_from_stdin);
   if (!password) return exit_usage;
-  std::vector<FieldFault> faults = account_faults(login, user.email, *password);
+  std::vector<FieldFault> faults = account::account_faults(login, user.email, *password);
   for (const FieldFault& fault : faults) {
     fail(exit_usage, fmt::format("{} {}", fault.field, fault.message));
   }
   if (!faults.empty()) return exit_usage;
-  std::optional<std::string> hashed = hash_password(*password);
+  std::optional<std::string> hashed = account::hash_password(*password);
   if (!hashed) return fail(exit_try_again, "no memory to hash the password");
   OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl user");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result stored = owner.session->run(query::SettingsAll{});
-  Settings in_force = settings_with_stored(settings, stored, nullptr);
+  postgres::Result stored = owner.session->run(query::SettingsAll{});
+  config::Settings in_force = config::settings_with_stored(settings, stored, nullptr);
   owner.session->begin();
-  Result made = owner.session->run(
+  postgres::Result made = owner.session->run(
       query::AdminRegister{.login = login,
                            .email = user.email,
                            .password_hash = *hashed,

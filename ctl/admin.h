@@ -18,7 +18,7 @@ struct NewUser {
 // A user as by registration, without a mail, then promoted if asked for, in one transaction.
 // Returns the exit status; throws Error when the database is out of reach or refuses
 // (auth_login_exists, auth_email_exists).
-int create_user(const Settings& settings, const NewUser& user);
+int create_user(const config::Settings& settings, const NewUser& user);
 // The command create of a topic.
 void add_create_command(CommandLine& line, CLI::App& topic, const std::string& sentence,
                         bool is_admin);

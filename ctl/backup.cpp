@@ -38,7 +38,7 @@ int tool_failed(const char* tool, int status) {
   return fail(exit_software, fmt::format("{} failed; its words are above", tool));
 }
 
-std::string manifest(const Row& facts) {
+std::string manifest(const postgres::Row& facts) {
   JsonWriter json;
   json.begin_object().member("version", HOSTLER_VERSION);
   json.member("schema_version", facts.text("schema_version"));
@@ -62,7 +62,7 @@ bool write_whole(const std::string& path, const std::string& text) {
 }
 
 int back_up(const CommandCall& call, const std::string& file) {
-  const Settings& settings = call.settings();
+  const config::Settings& settings = call.settings();
   if (std::filesystem::exists(file)) {
     return fail(exit_bad_input, file + " exists; name another file");
   }
@@ -70,9 +70,9 @@ int back_up(const CommandCall& call, const std::string& file) {
   OwnerSession owner = open_migrated(url, application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   umask(077);  // it holds everybody's data
-  DbSession& session = *owner.session;
+  postgres::DbSession& session = *owner.session;
   session.begin();
-  Result facts = session.run(query::BackupFacts{});
+  postgres::Result facts = session.run(query::BackupFacts{});
   std::string snapshot(facts.front().text("snapshot"));
   std::string unfinished = file + ".part";
   ToolRun run = run_tool({"pg_dump", "--dbname=" + url, "--role=hostler_owner", "--format=custom",
@@ -126,7 +126,7 @@ int restore(const CommandCall& call, const std::string& file) {
   OwnerSession owner = open_as_owner(url, "hostlerctl restore");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
-  Result facts = owner.session->run(query::BackupFacts{});
+  postgres::Result facts = owner.session->run(query::BackupFacts{});
   owner.session->rollback();
   for (const char* name : counted) {
     int64_t found = facts.front().integer(name);

@@ -14,7 +14,7 @@ CommandLine::CommandLine() : app_("The operator's command line of Hostler.", "ho
   app_.fallthrough();             // --config and -o may stand after the command too
   app_.add_option("--config", config_, "the file of settings")
       ->type_name("FILE")
-      ->default_str(std::string(default_settings_file));
+      ->default_str(std::string(config::default_settings_file));
   app_.add_option("-o,--output", output_, "text, or json for programs")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -51,10 +51,10 @@ int CommandLine::run(int argc, char** argv) {
     print_out(said->help());
     return exit_usage;
   }
-  LoadedSettings loaded;
-  if (found->second.needs_settings) loaded = load_settings(config_, environ);
-  for (const std::string& fault : loaded.faults) fail(exit_bad_configuration, fault);
-  if (!loaded.faults.empty()) return exit_bad_configuration;
+  config::LoadedSettings loaded;
+  if (found->second.needs_settings) loaded = config::load_settings(config_, environ);
+  for (const std::string& fault : loaded.faults) fail(config::exit_bad_configuration, fault);
+  if (!loaded.faults.empty()) return config::exit_bad_configuration;
   return found->second.run({loaded, output_ == "json"});
 }
 

@@ -14,10 +14,10 @@ namespace hostler {
 
 // What every command is called with.
 struct CommandCall {
-  const LoadedSettings& loaded;  // empty for a command without settings
+  const config::LoadedSettings& loaded;  // empty for a command without settings
   bool as_json = false;
 
-  const Settings& settings() const { return loaded.settings; }
+  const config::Settings& settings() const { return loaded.settings; }
 };
 // Returns the exit status (ctl/output.h); may throw Error.
 using CommandRun = std::function<int(const CommandCall&)>;

@@ -44,9 +44,10 @@ const char* verdict_name(Verdict verdict) {
 }
 
 // Nothing when it cannot be used.
-std::optional<SecretBox> look_at_key_file(const Settings& settings, Rounds& rounds) {
+std::optional<config::SecretBox> look_at_key_file(const config::Settings& settings,
+                                                  Rounds& rounds) {
   const std::string& path = settings.text("secrets.key_file");
-  std::variant<SecretBox, std::string> box = SecretBox::load(path);
+  std::variant<config::SecretBox, std::string> box = config::SecretBox::load(path);
   if (const std::string* fault = std::get_if<std::string>(&box)) {
     rounds.fault("key file", *fault);
     return std::nullopt;
@@ -57,17 +58,18 @@ std::optional<SecretBox> look_at_key_file(const Settings& settings, Rounds& roun
   } else {
     rounds.well("key file", path);
   }
-  return std::get<SecretBox>(std::move(box));
+  return std::get<config::SecretBox>(std::move(box));
 }
 
-void look_at_gateway(const Settings& in_force, DbSession& session, Rounds& rounds) {
-  Result shut = session.run(query::DoctorOrgsShut{});
+void look_at_gateway(const config::Settings& in_force, postgres::DbSession& session,
+                     Rounds& rounds) {
+  postgres::Result shut = session.run(query::DoctorOrgsShut{});
   std::vector<std::string> doubts = gateway_doubts(in_force, shut.front().integer("orgs"));
   for (std::string& doubt : doubts) rounds.warn("gateway", std::move(doubt));
   if (doubts.empty()) rounds.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
 }
 
-void look_at_postgres(const Row& row, Rounds& rounds) {
+void look_at_postgres(const postgres::Row& row, Rounds& rounds) {
   rounds.well("database", fmt::format("Postgres {}, schema {}", row.text("server_version"),
                                       schema_version_expected));
   int64_t skew_ms = std::abs(row.integer("now_ms") - unix_now_ms());
@@ -95,7 +97,7 @@ void look_at_postgres(const Row& row, Rounds& rounds) {
   }
 }
 
-void look_at_work(const Row& row, Rounds& rounds) {
+void look_at_work(const postgres::Row& row, Rounds& rounds) {
   if (row.integer("admins") == 0) {
     rounds.warn("administrators", "none: hostlerctl admin create --login … --email …");
   }
@@ -118,10 +120,10 @@ void look_at_work(const Row& row, Rounds& rounds) {
   }
 }
 
-void look_at_database(const Settings& settings, const std::optional<SecretBox>& box,
+void look_at_database(const config::Settings& settings, const std::optional<config::SecretBox>& box,
                       Rounds& rounds) {
   const std::string& url = settings.text("database.url");
-  if (std::optional<std::string> why = why_no_connection(url)) {
+  if (std::optional<std::string> why = postgres::why_no_connection(url)) {
     rounds.fault("database", *why);
     return;
   }
@@ -130,15 +132,16 @@ void look_at_database(const Settings& settings, const std::optional<SecretBox>& 
     rounds.fault("database", owner.refusal);
     return;
   }
-  DbSession& session = *owner.session;
-  Result facts = session.run(query::DoctorDatabase{});
-  const Row& row = facts.front();
+  postgres::DbSession& session = *owner.session;
+  postgres::Result facts = session.run(query::DoctorDatabase{});
+  const postgres::Row& row = facts.front();
   look_at_postgres(row, rounds);
   if (box && row.integer("key_version") > box->newest_version()) {
     rounds.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
                                         row.integer("key_version"), box->newest_version()));
   }
-  Settings in_force = settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
+  config::Settings in_force =
+      config::settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
   look_at_gateway(in_force, session, rounds);
   look_at_work(row, rounds);
   look_at_mail(in_force, box ? &*box : nullptr, session, rounds);
@@ -162,7 +165,7 @@ void print_findings(const std::vector<Finding>& findings, bool as_json) {
 }
 
 int run_doctor(const CommandCall& call) {
-  const Settings& settings = call.settings();
+  const config::Settings& settings = call.settings();
   Rounds rounds;
   look_at_database(settings, look_at_key_file(settings, rounds), rounds);
   look_at_host(settings, rounds);

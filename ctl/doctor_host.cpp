@@ -156,9 +156,9 @@ void look_at_file_limits(Rounds& rounds) {
 // FastCGI and SCGI believe what the peer says: they belong on a private network.
 void look_at_port(const std::string& setting, const std::string& address, Rounds& rounds) {
   if (address.empty()) return;
-  std::optional<IpAddress> host = IpAddress::parse(address.substr(0, address.rfind(':')));
-  bool is_open = !host || kind_of_address(*host) == AddressKind::global ||
-                 kind_of_address(*host) == AddressKind::this_network;
+  std::optional<net::IpAddress> host = net::IpAddress::parse(address.substr(0, address.rfind(':')));
+  bool is_open = !host || net::kind_of_address(*host) == net::AddressKind::global ||
+                 net::kind_of_address(*host) == net::AddressKind::this_network;
   if (is_open) {
     rounds.warn(setting, address + " may be reached from outside: use an address of a private net");
   } else {
@@ -166,7 +166,7 @@ void look_at_port(const std::string& setting, const std::string& address, Rounds
   }
 }
 
-void look_at_network(const Settings& settings, Rounds& rounds) {
+void look_at_network(const config::Settings& settings, Rounds& rounds) {
   if (!pool_needs_network(settings)) return;
   if (pool_has_network()) {
     rounds.well("API network", "as database.url or api.listen_tcp needs it");
@@ -177,7 +177,7 @@ void look_at_network(const Settings& settings, Rounds& rounds) {
   }
 }
 
-void look_at_disk(const Settings& settings, Rounds& rounds) {
+void look_at_disk(const config::Settings& settings, Rounds& rounds) {
   for (const std::string& folder : {std::string("/"), settings.text("access_log.dir")}) {
     struct statvfs space {};
     if (folder.empty() || statvfs(folder.c_str(), &space) != 0) continue;
@@ -195,7 +195,7 @@ void look_at_disk(const Settings& settings, Rounds& rounds) {
 
 }  // namespace
 
-void look_at_host(const Settings& settings, Rounds& rounds) {
+void look_at_host(const config::Settings& settings, Rounds& rounds) {
   look_at_sockets(settings, rounds);
   look_at_network(settings, rounds);
   look_at_port("api.listen_tcp", settings.text("api.listen_tcp"), rounds);

@@ -14,20 +14,21 @@
 namespace hostler {
 namespace {
 
-constexpr MailLimits limits{5'000, 10'000};
+constexpr mail::MailLimits limits{5'000, 10'000};
 
-Task<void> try_server(Loop& loop, HttpClient& client, MailServer server, MailOutcome& outcome) {
-  MailOutcome tried = co_await try_smtp(client, std::move(server), limits);
+Task<void> try_server(loop::Loop& loop, http::HttpClient& client, mail::MailServer server,
+                      mail::MailOutcome& outcome) {
+  mail::MailOutcome tried = co_await mail::try_smtp(client, std::move(server), limits);
   outcome = std::move(tried);
   loop.stop();
 }
 
-MailOutcome outcome_of(const MailServer& server, const std::string& ca_file) {
-  Loop loop;
-  MailOutcome outcome;
-  HttpClient client(loop, {.ca_file = ca_file, .allow_cidrs = {}, .proxy_socket = {}});
-  TaskSet tasks(loop, [&](const std::string&, const std::exception_ptr& failure) {
-    outcome.words = cause_of(failure);
+mail::MailOutcome outcome_of(const mail::MailServer& server, const std::string& ca_file) {
+  loop::Loop loop;
+  mail::MailOutcome outcome;
+  http::HttpClient client(loop, {.ca_file = ca_file, .allow_cidrs = {}, .proxy_socket = {}});
+  loop::TaskSet tasks(loop, [&](const std::string&, const std::exception_ptr& failure) {
+    outcome.words = loop::cause_of(failure);
     loop.stop();
   });
   tasks.add("try", try_server(loop, client, server, outcome));
@@ -37,12 +38,12 @@ MailOutcome outcome_of(const MailServer& server, const std::string& ca_file) {
 
 }  // namespace
 
-void look_at_mail(const Settings& in_force, const SecretBox* box, DbSession& session,
-                  Rounds& rounds) {
-  Result stored = session.run(query::EmailConfigLoad{});
+void look_at_mail(const config::Settings& in_force, const config::SecretBox* box,
+                  postgres::DbSession& session, Rounds& rounds) {
+  postgres::Result stored = session.run(query::EmailConfigLoad{});
   if (box == nullptr && !stored.empty()) return;  // the key file is a finding already
-  MailSettings mail =
-      box == nullptr ? mail_settings(in_force) : mail_settings(in_force, stored, *box);
+  mail::MailSettings mail =
+      box == nullptr ? mail::mail_settings(in_force) : mail::mail_settings(in_force, stored, *box);
   if (!mail.is_configured()) {
     rounds.warn("mail", "not configured: codes and invitations stay in the outbox");
     return;
@@ -59,7 +60,7 @@ void look_at_mail(const Settings& in_force, const SecretBox* box, DbSession& ses
     return;
   }
   std::string server = fmt::format("{}:{}", mail.server.host, mail.server.port);
-  MailOutcome outcome = outcome_of(mail.server, ca_file);
+  mail::MailOutcome outcome = outcome_of(mail.server, ca_file);
   if (outcome.is_sent) {
     rounds.well("mail", server + " takes the connection" +
                             (mail.server.user.empty() ? "" : " and the login"));

@@ -34,12 +34,12 @@ class Rounds {
 };
 
 // ctl/doctor_sockets.cpp: who takes connections, and whether the daemon answers on its way out.
-void look_at_sockets(const Settings& settings, Rounds& rounds);
+void look_at_sockets(const config::Settings& settings, Rounds& rounds);
 // ctl/doctor_host.cpp: the sockets, nginx as it runs, certificates, disk, file limits, ports.
-void look_at_host(const Settings& settings, Rounds& rounds);
+void look_at_host(const config::Settings& settings, Rounds& rounds);
 // ctl/doctor_mail.cpp: a connection to the mail server, with login, but no mail. in_force: with
 // what administrators stored. box: null when the key file cannot be used.
-void look_at_mail(const Settings& in_force, const SecretBox* box, DbSession& session,
-                  Rounds& rounds);
+void look_at_mail(const config::Settings& in_force, const config::SecretBox* box,
+                  postgres::DbSession& session, Rounds& rounds);
 
 }  // namespace hostler

@@ -80,7 +80,7 @@ void look_at_socket(const std::string& what, const std::string& path, std::strin
 
 }  // namespace
 
-void look_at_sockets(const Settings& settings, Rounds& rounds) {
+void look_at_sockets(const config::Settings& settings, Rounds& rounds) {
   look_at_socket("API socket", settings.text("api.socket"), {}, {}, rounds);
   look_at_socket("stream socket", settings.text("stream.socket"), {}, {}, rounds);
   std::string outbound = settings.text("outbound.socket");

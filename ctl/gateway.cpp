@@ -17,11 +17,11 @@
 namespace hostler {
 namespace {
 
-OwnerSession open_session(const Settings& settings) {
+OwnerSession open_session(const config::Settings& settings) {
   return open_migrated(settings.text("database.url"), "hostlerctl gateway");
 }
 
-void write_rule(JsonWriter& json, const Row& rule) {
+void write_rule(JsonWriter& json, const postgres::Row& rule) {
   json.begin_object();
   for (const char* name : {"id", "type", "cidr", "note", "created_at"}) {
     json.member(name, rule.text(name));
@@ -29,14 +29,14 @@ void write_rule(JsonWriter& json, const Row& rule) {
   json.end_object();
 }
 
-void print_setting(std::string_view name, const Settings& settings) {
-  size_t index = find_setting(name);
-  bool is_stored = settings.source(index) == SettingSource::database;
-  print_out(fmt::format("{} = {}{}\n", name, setting_json(settings.value(index)),
+void print_setting(std::string_view name, const config::Settings& settings) {
+  size_t index = config::find_setting(name);
+  bool is_stored = settings.source(index) == config::SettingSource::database;
+  print_out(fmt::format("{} = {}{}\n", name, config::setting_json(settings.value(index)),
                         is_stored ? "  (stored)" : ""));
 }
 
-int print_gateway(const Settings& settings, bool as_json) {
+int print_gateway(const config::Settings& settings, bool as_json) {
   constexpr std::string_view names[] = {"gateway.ip_mode", "gateway.trusted_cidrs",
                                         "gateway.risk_reject_threshold"};
   if (!as_json) {
@@ -47,7 +47,7 @@ int print_gateway(const Settings& settings, bool as_json) {
   json.begin_object();
   for (std::string_view name : names) {
     std::string_view member = name.substr(name.find('.') + 1);
-    json.member_raw(member, setting_json(settings.value(find_setting(name))));
+    json.member_raw(member, config::setting_json(settings.value(config::find_setting(name))));
   }
   print_out(json.end_object().take() + "\n");
   return exit_ok;
@@ -62,12 +62,12 @@ struct IpRulesOrder {
 int list_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result rules = owner.session->run(query::OperatorIpRules{.org_name = order.org});
+  postgres::Result rules = owner.session->run(query::OperatorIpRules{.org_name = order.org});
   std::string lines;
   JsonWriter json;
   json.begin_array();
   for (int i = 0; i < rules.size(); ++i) {
-    Row rule = rules[i];
+    postgres::Row rule = rules[i];
     write_rule(json, rule);
     lines += fmt::format("{}  {:9}  {}  {}\n", rule.text("id"), rule.text("type"),
                          rule.text("cidr"), rule.text("note"));
@@ -87,7 +87,7 @@ int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   std::optional<std::string> rule_id;
   if (!order.is_all) rule_id = order.rule_id;
-  Result removed =
+  postgres::Result removed =
       owner.session->run(query::OperatorIpRulesRemove{.org_name = order.org, .rule_id = rule_id});
   std::string count(removed.text());
   return answer(call.as_json, fmt::format("{{\"removed\":{}}}", count),
@@ -97,8 +97,9 @@ int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
 int show_gateway(const CommandCall& call) {
   OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result stored = owner.session->run(query::SettingsAll{});
-  return print_gateway(settings_with_stored(call.settings(), stored, nullptr), call.as_json);
+  postgres::Result stored = owner.session->run(query::SettingsAll{});
+  return print_gateway(config::settings_with_stored(call.settings(), stored, nullptr),
+                       call.as_json);
 }
 
 int reset_gateway(const CommandCall& call) {
@@ -129,11 +130,11 @@ void add_gateway_commands(CommandLine& line) {
   line.command(gateway, "reset", "forget what administrators stored", reset_gateway);
 }
 
-std::vector<std::string> gateway_doubts(const Settings& in_force, int64_t orgs_shut) {
+std::vector<std::string> gateway_doubts(const config::Settings& in_force, int64_t orgs_shut) {
   std::vector<std::string> doubts;
   double threshold = in_force.number("gateway.risk_reject_threshold");
-  RiskFacts anonymous{"Mozilla/5.0", false, false};
-  if (threshold > 0 && threshold <= risk_score(anonymous)) {
+  client::RiskFacts anonymous{"Mozilla/5.0", false, false};
+  if (threshold > 0 && threshold <= client::risk_score(anonymous)) {
     doubts.push_back(
         fmt::format("risk_reject_threshold {} refuses every request without a token, "
                     "browsers' too: nobody can register",

@@ -15,6 +15,6 @@ void add_gateway_commands(CommandLine& line);
 
 // What keeps everybody outside, or makes one client of all: for the doctor. orgs_shut: how many
 // organizations block every address.
-std::vector<std::string> gateway_doubts(const Settings& in_force, int64_t orgs_shut);
+std::vector<std::string> gateway_doubts(const config::Settings& in_force, int64_t orgs_shut);
 
 }  // namespace hostler

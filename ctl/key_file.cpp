@@ -86,9 +86,9 @@ int64_t prepared_version(const std::string& path) {
 }
 
 KeyFileChange add_key(const std::string& path, bool is_prepared) {
-  std::variant<SecretBox, std::string> box = SecretBox::load(path);
+  std::variant<config::SecretBox, std::string> box = config::SecretBox::load(path);
   if (const std::string* fault = std::get_if<std::string>(&box)) return {*fault, 0};
-  int64_t version = std::get<SecretBox>(box).versions().back() + 1;
+  int64_t version = std::get<config::SecretBox>(box).versions().back() + 1;
   std::vector<std::string> lines = lines_of(path);
   lines.push_back(fmt::format("{}{}:{}", is_prepared ? next_mark : "", version,
                               to_base64(random_bytes(bare_key_bytes))));

@@ -22,7 +22,7 @@ constexpr const char* first_id = "00000000-0000-0000-0000-000000000000";
 constexpr const char* last_id = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 constexpr int64_t page_rows = 50'000;  // of the ledger; some 100 MB with what belongs to them
 
-int print_fault(const Row& fault, bool as_json) {
+int print_fault(const postgres::Row& fault, bool as_json) {
   if (as_json) {
     JsonWriter json;
     json.begin_object().member("ok", false).member("place", fault.text("place"));
@@ -44,12 +44,12 @@ int verify_ledger(const CommandCall& call) {
   int64_t accounts = 0;
   std::string after = first_id;
   while (after != last_id) {
-    Result page =
+    postgres::Result page =
         owner.session->run(query::LedgerPage{.after_org_id = after, .rows_max = page_rows});
-    const Row& found = page.front();
+    const postgres::Row& found = page.front();
     // The last look goes past the last account: nothing may be there.
     std::string last(found.is_null("last_org_id") ? last_id : found.text("last_org_id"));
-    Result fault =
+    postgres::Result fault =
         owner.session->run(query::LedgerFault{.after_org_id = after, .last_org_id = last});
     if (!fault.empty()) return print_fault(fault.front(), call.as_json);
     transactions += found.integer("transactions");
@@ -77,7 +77,7 @@ int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) 
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
   owner.session->run(query::OperatorEnter{});
-  Result adjusted = owner.session->run(query::CreditAdjust{
+  postgres::Result adjusted = owner.session->run(query::CreditAdjust{
       .org_id = adjustment.org_id, .amount = adjustment.amount, .note = adjustment.note});
   std::string account(adjusted.text());
   owner.session->commit();

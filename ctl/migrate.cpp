@@ -46,17 +46,17 @@ struct Plan {
   bool is_empty() const { return !makes_all && migrations.empty() && !replaces_functions; }
 };
 
-void wait_for_turn(DbSession& session) {
+void wait_for_turn(postgres::DbSession& session) {
   if (session.run(query::MigrateTryLock{}).front().boolean("is_mine")) return;
   tell("Waiting for another hostlerctl migrate of this database to end.");
   session.run(query::MigrateLock{});
 }
 
-Found look(DbSession& session) {
+Found look(postgres::DbSession& session) {
   Found found;
-  Result tables = session.run(query::SchemaTables{});
+  postgres::Result tables = session.run(query::SchemaTables{});
   if (!tables.front().boolean("has_migrations")) return found;
-  Result rows = session.run(query::MigrationsApplied{});
+  postgres::Result rows = session.run(query::MigrationsApplied{});
   for (int i = 0; i < rows.size(); ++i) {
     found.applied.push_back({std::string(rows[i].text("version")),
                              std::string(rows[i].text("name")), rows[i].bytes("checksum"),
@@ -64,7 +64,7 @@ Found look(DbSession& session) {
   }
   found.is_preview = !tables.front().boolean("has_functions");
   if (!found.is_preview) {
-    Result functions = session.run(query::SchemaFunctionsChecksum{});
+    postgres::Result functions = session.run(query::SchemaFunctionsChecksum{});
     if (!functions.empty()) found.functions_checksum = functions.front().bytes("checksum");
   }
   return found;
@@ -165,14 +165,14 @@ int print_missing(const Schema& schema, const Plan& plan, bool as_json) {
   return answer(as_json, json.take(), lines);
 }
 
-void record(DbSession& session, const Migration& migration) {
+void record(postgres::DbSession& session, const Migration& migration) {
   session.run(query::MigrationRecord{.version = migration.version,
                                      .name = migration.name,
                                      .checksum = migration.checksum,
                                      .compatible_from = migration.compatible_from});
 }
 
-void replace_functions(DbSession& session, const std::string& functions,
+void replace_functions(postgres::DbSession& session, const std::string& functions,
                        const std::string& checksum) {
   session.run_text(functions);
   session.run(query::SchemaFunctionsRecord{.checksum = checksum});
@@ -182,7 +182,8 @@ void replace_functions(DbSession& session, const std::string& functions,
 // that failed ends with the session.
 class Steps {
  public:
-  Steps(DbSession& session, bool as_json) : session_(session), out_(as_json ? stderr : stdout) {}
+  Steps(postgres::DbSession& session, bool as_json)
+      : session_(session), out_(as_json ? stderr : stdout) {}
   void begin(std::string_view version, std::string_view name) {
     fmt::print(out_, "{}  {} … ", version, name);
     std::fflush(stdout);
@@ -195,12 +196,12 @@ class Steps {
   }
 
  private:
-  DbSession& session_;
+  postgres::DbSession& session_;
   std::FILE* out_;
 };
 
-int apply(DbSession& session, const Schema& schema, const Plan& plan, const std::string& functions,
-          bool as_json) {
+int apply(postgres::DbSession& session, const Schema& schema, const Plan& plan,
+          const std::string& functions, bool as_json) {
   Steps steps(session, as_json);
   JsonWriter json;
   json.begin_object().key("applied").begin_array();
@@ -237,7 +238,7 @@ int migrate(const MigrateOptions& options) {
   Schema schema = options.folder.empty() ? schema_of_program() : schema_of_folder(options.folder);
   OwnerSession owner = open_as_owner(options.database_url, "hostlerctl migrate");
   if (!owner.session) return fail(exit_no_permission, owner.refusal);
-  DbSession& session = *owner.session;
+  postgres::DbSession& session = *owner.session;
   if (!options.status_only && !options.dry_run) wait_for_turn(session);
   Found found = look(session);
   std::optional<std::string> fault = mismatch(schema, found);

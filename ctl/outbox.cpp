@@ -23,7 +23,7 @@ std::optional<std::string> text_or_none(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-std::string json_of(const Result& rows) {
+std::string json_of(const postgres::Result& rows) {
   JsonWriter json;
   json.begin_array();
   for (int i = 0; i < rows.size(); ++i) {
@@ -43,10 +43,10 @@ std::string json_of(const Result& rows) {
   return json.take();
 }
 
-std::string lines_of(const Result& rows) {
+std::string lines_of(const postgres::Result& rows) {
   std::string lines;
   for (int i = 0; i < rows.size(); ++i) {
-    const Row row = rows[i];
+    const postgres::Row row = rows[i];
     lines += fmt::format("{}  {:9} {}  {}  {}, {} attempts", row.text("id"), row.text("status"),
                          row.text("what"), row.text("destination"), row.text("created_at"),
                          row.integer("attempts"));
@@ -68,9 +68,10 @@ struct OutboxFilter {
 int list_outbox(const CommandCall& call, const OutboxFilter& filter) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result rows = owner.session->run(query::OutboxList{.status = text_or_none(filter.status),
-                                                     .kind = text_or_none(filter.kind),
-                                                     .limit = filter.limit});
+  postgres::Result rows =
+      owner.session->run(query::OutboxList{.status = text_or_none(filter.status),
+                                           .kind = text_or_none(filter.kind),
+                                           .limit = filter.limit});
   return answer(call.as_json, json_of(rows), lines_of(rows));
 }
 
@@ -79,7 +80,7 @@ int retry_outbox(const CommandCall& call, const std::string& id, bool all_failed
   if (!id.empty() && !is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result done = owner.session->run(query::OutboxRetry{.message_id = text_or_none(id)});
+  postgres::Result done = owner.session->run(query::OutboxRetry{.message_id = text_or_none(id)});
   int64_t count = done.front().integer("retried");
   if (count == 0 && !id.empty()) {
     return fail(exit_bad_input, "there is no such message, or it is delivered or under way");
@@ -93,7 +94,7 @@ int drop_outbox(const CommandCall& call, const std::string& id) {
   if (!is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result done = owner.session->run(query::OutboxDrop{.message_id = id});
+  postgres::Result done = owner.session->run(query::OutboxDrop{.message_id = id});
   if (done.front().integer("dropped") == 0) {
     return fail(exit_bad_input, "there is no such message, or it is delivered");
   }

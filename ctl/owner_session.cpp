@@ -11,8 +11,8 @@ namespace hostler {
 
 OwnerSession open_as_owner(const std::string& database_url, const std::string& application_name) {
   OwnerSession owner;
-  DbSession session(database_url, application_name);
-  Result facts = session.run(query::OwnerFacts{});
+  postgres::DbSession session(database_url, application_name);
+  postgres::Result facts = session.run(query::OwnerFacts{});
   if (!facts.front().boolean("role_exists")) {
     owner.refusal = "the role hostler_owner does not exist; run hostlerctl setup-database first";
   } else if (!facts.front().boolean("may_become")) {
@@ -33,7 +33,8 @@ OwnerSession open_migrated(const std::string& database_url, const std::string& a
   bool is_migrated = owner.session->run(query::SchemaTables{}).front().boolean("has_migrations");
   std::string version;
   if (is_migrated) {
-    Result found = owner.session->run(query::SchemaVersion{.version = schema_version_expected});
+    postgres::Result found =
+        owner.session->run(query::SchemaVersion{.version = schema_version_expected});
     if (found.front().boolean("fits")) return owner;
     version = found.text();
   }

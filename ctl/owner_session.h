@@ -9,7 +9,7 @@
 namespace hostler {
 
 struct OwnerSession {
-  std::optional<DbSession> session;
+  std::optional<postgres::DbSession> session;
   std::string refusal;  // why this role cannot be hostler_owner, when there is no session
 };
 

@@ -30,7 +30,7 @@ std::string plan_text(const Json& plan) {
 int list_plans(const CommandCall& call) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl plan");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result found = owner.session->run(query::OperatorPlans{});
+  postgres::Result found = owner.session->run(query::OperatorPlans{});
   std::string list(found.text());
   if (call.as_json) return answer(true, list, "");
   std::optional<Json> plans = parse_json_or_nothing(list);
@@ -44,7 +44,8 @@ int set_flag(const CommandCall& call, const std::string& key, bool value) {
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
   owner.session->run(query::OperatorEnter{});
-  Result set = owner.session->run(query::FeatureFlagUpdate{.key = key, .default_value = value});
+  postgres::Result set =
+      owner.session->run(query::FeatureFlagUpdate{.key = key, .default_value = value});
   std::string flag(set.text());
   owner.session->commit();
   return answer(call.as_json, flag, fmt::format("{} is {}\n", key, value));

@@ -71,21 +71,21 @@ class Tail {
   std::optional<int> reconnect() {
     tell("hostlerctl: the connection to the database is lost; waiting for it");
     owner_.session.reset();
-    while (why_no_connection(url())) pause_for(pause_most_ms);
+    while (postgres::why_no_connection(url())) pause_for(pause_most_ms);
     tell("hostlerctl: connected again");
     return connect();
   }
 
   // The run is read before its events: what it says it had then is not missed.
   Round take_round() {
-    DbSession& session = *owner_.session;
-    std::optional<Result> run =
+    postgres::DbSession& session = *owner_.session;
+    std::optional<postgres::Result> run =
         session.run_unless_lost(query::OperatorRun{.run_id = options_.run_id});
     if (!run) return Round::lost;
     if (run->empty()) throw Error(ErrorCode::runs_not_found);
-    Row row = run->front();
+    postgres::Row row = run->front();
     say_status(row);
-    std::optional<Result> page = session.run_unless_lost(page_after());
+    std::optional<postgres::Result> page = session.run_unless_lost(page_after());
     if (!page) return Round::lost;
     for (int i = 0; i < page->size(); ++i) print_event((*page)[i]);
     std::fflush(stdout);
@@ -96,7 +96,7 @@ class Tail {
     return Round::over;
   }
 
-  BoundStatement page_after() const {
+  postgres::BoundStatement page_after() const {
     return query::EventPages{.run_ids = std::vector{options_.run_id},
                              .afters = std::vector{seq_},
                              .rows_max = page_rows,
@@ -104,7 +104,7 @@ class Tail {
   }
 
   // What a client is not told: on the error output, for people.
-  void say_status(const Row& run) {
+  void say_status(const postgres::Row& run) {
     std::string status(run.boolean("queued") ? "queued" : run.text("status"));
     if (call_.as_json || status == status_) return;
     if (status_.empty()) {
@@ -116,7 +116,7 @@ class Tail {
     status_ = status;
   }
 
-  void say_end(const Row& run) const {
+  void say_end(const postgres::Row& run) const {
     if (call_.as_json) return;
     std::string_view error = run.text("error_code");
     tell(fmt::format("{} turns, {} tool calls, {} + {} tokens, {} credits{}{}",
@@ -125,7 +125,7 @@ class Tail {
                      run.integer("credits_used"), error.empty() ? "" : "; ", error));
   }
 
-  void print_event(const Row& event) {
+  void print_event(const postgres::Row& event) {
     seq_ = event.integer("seq");
     if (!call_.as_json) {
       print_out(fmt::format("{}  {:>4}  {:<21} {}\n", event.text("created_at"), seq_,

@@ -38,11 +38,11 @@ struct Rotated {
 };
 
 // Which key is to be the newest; makes it so in the file.
-KeyFileChange choose_key(DbSession& session, const std::string& path, const KeyRotation& rotation,
-                         Rotated& rotated) {
-  SecretBox box = std::get<SecretBox>(SecretBox::load(path));
+KeyFileChange choose_key(postgres::DbSession& session, const std::string& path,
+                         const KeyRotation& rotation, Rotated& rotated) {
+  config::SecretBox box = std::get<config::SecretBox>(config::SecretBox::load(path));
   if (prepared_version(path) > 0) return use_prepared_key(path);
-  Result older = session.run(
+  postgres::Result older = session.run(
       query::SecretsToRewrap{.key_version = box.newest_version(), .after_id = nil_id, .limit = 1});
   if (!older.empty()) return {"", box.newest_version()};  // broken off
   if (path == packaged_key_file && !rotation.is_now) {
@@ -58,20 +58,21 @@ KeyFileChange choose_key(DbSession& session, const std::string& path, const KeyR
 }
 
 // One transaction. Moves after behind the batch; false when there was none.
-bool rewrap_batch(DbSession& session, const SecretBox& box, int64_t limit, std::string& after,
-                  Rotated& rotated) {
-  Result found = session.run(
+bool rewrap_batch(postgres::DbSession& session, const config::SecretBox& box, int64_t limit,
+                  std::string& after, Rotated& rotated) {
+  postgres::Result found = session.run(
       query::SecretsToRewrap{.key_version = rotated.version, .after_id = after, .limit = limit});
   if (found.empty()) return false;
   JsonWriter json;
   json.begin_array();
   int64_t sent = 0;
   for (int i = 0; i < found.size(); ++i) {
-    const Row row = found[i];
+    const postgres::Row row = found[i];
     after = row.text("id");
-    SealedSecret was{row.integer("key_version"), row.bytes("wrapped_key"), {}};
-    SecretPlace place{after, std::string(row.text("org_id")), std::string(row.text("kind"))};
-    std::optional<SealedSecret> now = box.rewrap(place, was);
+    config::SealedSecret was{row.integer("key_version"), row.bytes("wrapped_key"), {}};
+    config::SecretPlace place{after, std::string(row.text("org_id")),
+                              std::string(row.text("kind"))};
+    std::optional<config::SealedSecret> now = box.rewrap(place, was);
     if (!now) {
       if (++rotated.unreadable == 1) rotated.first_unreadable = after;
       continue;
@@ -82,13 +83,14 @@ bool rewrap_batch(DbSession& session, const SecretBox& box, int64_t limit, std::
   }
   json.end_array();
   if (sent == 0) return true;
-  Result done =
+  postgres::Result done =
       session.run(query::SecretsRewrap{.key_version = rotated.version, .wrapped = json.take()});
   rotated.rewrapped += done.front().integer("rewrapped");
   return true;
 }
 
-void rewrap_all(DbSession& session, const SecretBox& box, int64_t batch, Rotated& rotated) {
+void rewrap_all(postgres::DbSession& session, const config::SecretBox& box, int64_t batch,
+                Rotated& rotated) {
   for (int round = 0; round < rounds_max; ++round) {
     int64_t before = rotated.rewrapped;
     rotated.unreadable = 0;
@@ -130,7 +132,7 @@ int report(const Rotated& rotated, bool as_json) {
 
 int rotate(const CommandCall& call, const KeyRotation& rotation) {
   const std::string& path = call.settings().text("secrets.key_file");
-  std::variant<SecretBox, std::string> box = SecretBox::load(path);
+  std::variant<config::SecretBox, std::string> box = config::SecretBox::load(path);
   if (const std::string* fault = std::get_if<std::string>(&box)) {
     return fail(exit_bad_input, *fault);
   }
@@ -144,7 +146,7 @@ int rotate(const CommandCall& call, const KeyRotation& rotation) {
   KeyFileChange change = choose_key(*owner.session, path, rotation, rotated);
   if (!change.fault.empty()) return fail(exit_bad_input, change.fault);
   rotated.version = change.version;
-  SecretBox newest = std::get<SecretBox>(SecretBox::load(path));
+  config::SecretBox newest = std::get<config::SecretBox>(config::SecretBox::load(path));
   rewrap_all(*owner.session, newest, rotation.batch, rotated);
   return report(rotated, call.as_json);
 }

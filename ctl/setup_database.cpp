@@ -21,21 +21,21 @@ struct Account {
   bool made_database = false;
 };
 
-void make_operator(DbSession& cluster, const std::string& role, Account& account) {
-  Result text = cluster.run(query::SetupOperatorText{.role = role});
+void make_operator(postgres::DbSession& cluster, const std::string& role, Account& account) {
+  postgres::Result text = cluster.run(query::SetupOperatorText{.role = role});
   if (text.empty()) return;
   cluster.run_text(std::string(text.text()));
   account.lines += fmt::format("role {} may act as hostler_owner\n", role);
 }
 
-int make_ready(DbSession& cluster, const SetupDatabase& options, Account& account) {
+int make_ready(postgres::DbSession& cluster, const SetupDatabase& options, Account& account) {
   cluster.run(query::SetupLock{});
   cluster.run(query::SetupRoles{});
   if (!options.operator_role.empty()) make_operator(cluster, options.operator_role, account);
-  Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
+  postgres::Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
   account.made_database = found.empty();
   if (found.empty()) {
-    Result text = cluster.run(query::CreateDatabaseText{.name = options.database});
+    postgres::Result text = cluster.run(query::CreateDatabaseText{.name = options.database});
     cluster.run_text(std::string(text.text()));
     account.lines += fmt::format("database {} made\n", options.database);
   } else if (found.text() != "UTF8") {
@@ -43,19 +43,20 @@ int make_ready(DbSession& cluster, const SetupDatabase& options, Account& accoun
                 fmt::format("database {} exists with the encoding {}; Hostler needs UTF8",
                             options.database, found.text()));
   }
-  DbSession inside(options.superuser_url, "hostlerctl setup-database", options.database);
+  postgres::DbSession inside(options.superuser_url, "hostlerctl setup-database", options.database);
   inside.run(query::SetupDatabase{});
   account.lines += fmt::format("database {} is ready for hostlerctl migrate\n", options.database);
   return exit_ok;
 }
 
 // Returns whether there is a database that migrate could look at.
-bool tell_what_is_missing(DbSession& cluster, const SetupDatabase& options, Account& account) {
-  Result roles = cluster.run(query::SetupMissingRoles{});
+bool tell_what_is_missing(postgres::DbSession& cluster, const SetupDatabase& options,
+                          Account& account) {
+  postgres::Result roles = cluster.run(query::SetupMissingRoles{});
   for (int i = 0; i < roles.size(); ++i) {
     account.lines += fmt::format("role {} would be made\n", roles[i].text("name"));
   }
-  Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
+  postgres::Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
   account.lines += fmt::format("database {} {}\n", options.database,
                                found.empty() ? "would be made" : "is there");
   return !found.empty() && roles.empty();
@@ -64,7 +65,7 @@ bool tell_what_is_missing(DbSession& cluster, const SetupDatabase& options, Acco
 }  // namespace
 
 int setup_database(const SetupDatabase& options) {
-  DbSession cluster(options.superuser_url, "hostlerctl setup-database");
+  postgres::DbSession cluster(options.superuser_url, "hostlerctl setup-database");
   Account account;
   cluster.on_notice(
       [&account](std::string_view notice) { account.lines += fmt::format("{}\n", notice); });
@@ -81,7 +82,8 @@ int setup_database(const SetupDatabase& options) {
   if (!can_migrate || !options.applies_migrations) return exit_ok;
   std::fflush(stdout);
   MigrateOptions migrations;
-  migrations.database_url = conninfo_with(options.superuser_url, {{"dbname", options.database}});
+  migrations.database_url =
+      postgres::conninfo_with(options.superuser_url, {{"dbname", options.database}});
   migrations.dry_run = options.dry_run;
   migrations.as_json = options.as_json;
   return migrate(migrations);

@@ -23,8 +23,8 @@ constexpr const char* drop_in = "/etc/systemd/system/hostler-api.service.d/netwo
 
 }  // namespace
 
-bool pool_needs_network(const Settings& settings) {
-  return HostOrder(settings.text("database.url")).names_tcp_host() ||
+bool pool_needs_network(const config::Settings& settings) {
+  return postgres::HostOrder(settings.text("database.url")).names_tcp_host() ||
          !settings.text("api.listen_tcp").empty();
 }
 
@@ -44,9 +44,9 @@ int copy_drop_in(const std::string& source, const std::string& folder, const std
 }
 
 int set_up_network(const SetupOptions& options) {
-  LoadedSettings loaded = load_settings("", environ);
+  config::LoadedSettings loaded = config::load_settings("", environ);
   if (!loaded.faults.empty()) {
-    return fail(exit_bad_configuration,
+    return fail(config::exit_bad_configuration,
                 loaded.faults.front() + "; hostlerctl check-config says all of it");
   }
   bool is_there = file_exists(drop_in);

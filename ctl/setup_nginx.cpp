@@ -114,7 +114,7 @@ int set_up_site(const SetupOptions& options) {
   }
   if (run_tool({"nginx", "-t", "-q"}, false).status != 0) {
     if (!is_linked) unlink(site_link);
-    return fail(exit_bad_configuration,
+    return fail(config::exit_bad_configuration,
                 is_linked ? "nginx -t refuses the configuration; nothing was reloaded"
                           : "nginx -t refuses the configuration; the link is taken back");
   }

@@ -31,7 +31,7 @@ int copy_drop_in(const std::string& source, const std::string& folder, const std
 
 // Of the pool's unit, which has no network by itself; ctl/setup_network.cpp.
 int set_up_network(const SetupOptions& options);
-bool pool_needs_network(const Settings& settings);
+bool pool_needs_network(const config::Settings& settings);
 bool pool_has_network();
 
 // The parts that belong to nginx, in their order. Return the exit status.

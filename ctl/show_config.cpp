@@ -21,15 +21,15 @@ struct ConfigOptions {
 };
 
 struct InForce {
-  Settings settings;
-  std::array<bool, setting_count> is_hidden{};  // a stored secret: it stays closed here
+  config::Settings settings;
+  std::array<bool, config::setting_count> is_hidden{};  // a stored secret: it stays closed here
 };
 
 // What is stored lies on top of what files and environment say, when the database can be asked.
 InForce settings_in_force(const CommandCall& call) {
   InForce in_force{call.settings(), {}};
   const std::string& url = call.settings().text("database.url");
-  std::optional<std::string> why_not = why_no_connection(url);
+  std::optional<std::string> why_not = postgres::why_no_connection(url);
   OwnerSession owner;
   if (!why_not) owner = open_migrated(url, "hostlerctl config");
   if (!why_not && !owner.session) why_not = owner.refusal;
@@ -37,24 +37,25 @@ InForce settings_in_force(const CommandCall& call) {
     tell("hostlerctl: what administrators stored is missing here: " + *why_not);
     return in_force;
   }
-  Result stored = owner.session->run(query::SettingsAll{});
-  in_force.settings = settings_with_stored(call.settings(), stored, nullptr);
+  postgres::Result stored = owner.session->run(query::SettingsAll{});
+  in_force.settings = config::settings_with_stored(call.settings(), stored, nullptr);
   for (int i = 0; i < stored.size(); ++i) {
-    size_t index = find_setting(stored[i].text("key"));
-    if (index != setting_count) in_force.is_hidden[index] = setting_rows[index].is_secret;
+    size_t index = config::find_setting(stored[i].text("key"));
+    if (index != config::setting_count)
+      in_force.is_hidden[index] = config::setting_rows[index].is_secret;
   }
   return in_force;
 }
 
-std::string_view source_name(SettingSource source) {
+std::string_view source_name(config::SettingSource source) {
   switch (source) {
-    case SettingSource::fallback:
+    case config::SettingSource::fallback:
       return "default";
-    case SettingSource::file:
+    case config::SettingSource::file:
       return "file";
-    case SettingSource::environment:
+    case config::SettingSource::environment:
       return "environment";
-    case SettingSource::database:
+    case config::SettingSource::database:
       return "database";
   }
   __builtin_unreachable();
@@ -62,24 +63,27 @@ std::string_view source_name(SettingSource source) {
 
 int print_config(const CommandCall& call, const ConfigOptions& options) {
   if (options.as_example) {
-    print_out(print_settings(call.settings()));
+    print_out(config::print_settings(call.settings()));
     return exit_ok;
   }
   InForce in_force = settings_in_force(call);
   std::string lines;
   JsonWriter json;
   json.begin_array();
-  for (size_t i = 0; i < setting_count; ++i) {
-    const SettingRow& row = setting_rows[i];
+  for (size_t i = 0; i < config::setting_count; ++i) {
+    const config::SettingRow& row = config::setting_rows[i];
     bool is_stored = in_force.is_hidden[i];
-    SettingSource source = is_stored ? SettingSource::database : in_force.settings.source(i);
-    if (options.changed_only && source == SettingSource::fallback) continue;
-    std::string value = is_stored ? R"("****")" : shown_setting(row, in_force.settings.value(i));
-    bool is_said = source == SettingSource::file || source == SettingSource::environment;
+    config::SettingSource source =
+        is_stored ? config::SettingSource::database : in_force.settings.source(i);
+    if (options.changed_only && source == config::SettingSource::fallback) continue;
+    std::string value =
+        is_stored ? R"("****")" : config::shown_setting(row, in_force.settings.value(i));
+    bool is_said =
+        source == config::SettingSource::file || source == config::SettingSource::environment;
     std::string place(is_said ? std::string_view(call.loaded.places[i]) : source_name(source));
     json.begin_object().member("key", row.name).member_raw("value", value);
     json.member("source", source_name(source)).member("place", place);
-    json.member("secret", row.is_secret).member("live", row.kind == SettingKind::live);
+    json.member("secret", row.is_secret).member("live", row.kind == config::SettingKind::live);
     json.end_object();
     // A masked value must not become the value of a file that somebody makes of this.
     lines += fmt::format("{}{} = {}  # {}\n", row.is_secret ? "#" : "", row.name, value, place);

@@ -24,17 +24,17 @@ constexpr const char* application = "hostlerctl";
 std::optional<std::string> hash_of_key(std::string line) {
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
   if (!line.starts_with("hst_")) return std::nullopt;
-  return read_credential("Bearer " + line).hash;
+  return account::read_credential("Bearer " + line).hash;
 }
 
-void write_org(const Row& org, JsonWriter& json) {
+void write_org(const postgres::Row& org, JsonWriter& json) {
   for (const char* name : {"id", "type", "slug", "name", "created_at"}) {
     json.member(name, org.text(name));
   }
   json.member("balance", org.integer("balance")).member("members", org.integer("member_count"));
 }
 
-std::string org_line(const Row& org) {
+std::string org_line(const postgres::Row& org) {
   return fmt::format("{}  {}  {}  {}  {} credits  {} members\n", org.text("id"), org.text("type"),
                      org.text("slug"), org.text("name"), org.integer("balance"),
                      org.integer("member_count"));
@@ -59,9 +59,9 @@ int revoke_api_key(const CommandCall& call, const KeyToRevoke& key) {
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   std::optional<std::string> key_id;
   if (!hash) key_id = key.id;
-  Result revoked =
+  postgres::Result revoked =
       owner.session->run(query::OperatorApiKeyRevoke{.key_id = key_id, .key_hash = hash});
-  Row row = revoked.front();
+  postgres::Row row = revoked.front();
   JsonWriter json;
   json.begin_object().member("id", row.text("id")).member("login", row.text("login")).end_object();
   return answer(call.as_json, json.take(),
@@ -73,13 +73,13 @@ int revoke_api_key(const CommandCall& call, const KeyToRevoke& key) {
 int list_orgs(const CommandCall& call, int most) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result orgs =
+  postgres::Result orgs =
       owner.session->run(query::OperatorOrgList{.limit = most, .id_or_slug = std::nullopt});
   std::string lines;
   JsonWriter json;
   json.begin_array();
   for (int i = 0; i < orgs.size(); ++i) {
-    Row org = orgs[i];
+    postgres::Row org = orgs[i];
     json.begin_object();
     write_org(org, json);
     json.end_object();
@@ -92,17 +92,19 @@ int list_orgs(const CommandCall& call, int most) {
 int show_org(const CommandCall& call, const std::string& id_or_slug) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result found = owner.session->run(query::OperatorOrgList{.limit = 1, .id_or_slug = id_or_slug});
+  postgres::Result found =
+      owner.session->run(query::OperatorOrgList{.limit = 1, .id_or_slug = id_or_slug});
   if (found.empty()) throw Error(ErrorCode::orgs_not_found);
-  Row org = found.front();
-  Result members = owner.session->run(query::OperatorMemberList{.org_id = org.text("id")});
+  postgres::Row org = found.front();
+  postgres::Result members =
+      owner.session->run(query::OperatorMemberList{.org_id = org.text("id")});
   JsonWriter json;
   json.begin_object();
   write_org(org, json);
   json.key("member_list").begin_array();
   std::string lines = org_line(org);
   for (int i = 0; i < members.size(); ++i) {
-    Row member = members[i];
+    postgres::Row member = members[i];
     json.begin_object();
     for (const char* name : {"user_id", "login", "email", "role", "status"}) {
       json.member(name, member.text(name));

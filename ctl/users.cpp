@@ -15,11 +15,11 @@
 namespace hostler {
 namespace {
 
-OwnerSession open(const Settings& settings) {
+OwnerSession open(const config::Settings& settings) {
   return open_migrated(settings.text("database.url"), "hostlerctl user");
 }
 
-void write_member(JsonWriter& json, const Row& row, const char* column) {
+void write_member(JsonWriter& json, const postgres::Row& row, const char* column) {
   json.key(column);
   row.is_null(column) ? json.null() : json.text(row.text(column));
 }
@@ -32,7 +32,8 @@ constexpr const char* session_texts[] = {"id", "created_at", "last_seen_at", "cl
                                          "user_agent"};
 
 template <size_t size>
-void write_rows(JsonWriter& json, const Result& rows, const char* const (&columns)[size]) {
+void write_rows(JsonWriter& json, const postgres::Result& rows,
+                const char* const (&columns)[size]) {
   json.begin_array();
   for (int i = 0; i < rows.size(); ++i) {
     json.begin_object();
@@ -42,8 +43,9 @@ void write_rows(JsonWriter& json, const Result& rows, const char* const (&column
   json.end_array();
 }
 
-std::string user_json(const Result& user, const Result& orgs, const Result& sessions) {
-  Row row = user.front();
+std::string user_json(const postgres::Result& user, const postgres::Result& orgs,
+                      const postgres::Result& sessions) {
+  postgres::Row row = user.front();
   JsonWriter json;
   json.begin_object();
   for (const char* column : user_texts) write_member(json, row, column);
@@ -57,8 +59,9 @@ std::string user_json(const Result& user, const Result& orgs, const Result& sess
   return json.take();
 }
 
-std::string user_lines(const Result& user, const Result& orgs, const Result& sessions) {
-  Row row = user.front();
+std::string user_lines(const postgres::Result& user, const postgres::Result& orgs,
+                       const postgres::Result& sessions) {
+  postgres::Row row = user.front();
   std::string lines;
   for (const char* column : user_texts) {
     lines += fmt::format("{}: {}\n", column, row.text(column));
@@ -84,9 +87,9 @@ std::string user_lines(const Result& user, const Result& orgs, const Result& ses
 int show_user(const CommandCall& call, const std::string& login) {
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result user = owner.session->run(query::UserFacts{.login = login});
-  Result orgs = owner.session->run(query::UserOrgs{.login = login});
-  Result sessions = owner.session->run(query::UserSessions{.login = login});
+  postgres::Result user = owner.session->run(query::UserFacts{.login = login});
+  postgres::Result orgs = owner.session->run(query::UserOrgs{.login = login});
+  postgres::Result sessions = owner.session->run(query::UserSessions{.login = login});
   return answer(call.as_json, user_json(user, orgs, sessions), user_lines(user, orgs, sessions));
 }
 
@@ -115,7 +118,7 @@ int revoke_session(const CommandCall& call, const std::string& session_id) {
 int revoke_sessions(const CommandCall& call, const std::string& login) {
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
-  Result ended = owner.session->run(query::SessionRevokeAll{.login = login});
+  postgres::Result ended = owner.session->run(query::SessionRevokeAll{.login = login});
   return answer_ended(call, ended.text());
 }
 

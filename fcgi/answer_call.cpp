@@ -72,36 +72,37 @@ Reading read(const Input& input) {
 
 // ---------------------------------------------------------------- who calls
 
-void add_guard(const Routed& routed, Batch& batch) {
+void add_guard(const Routed& routed, postgres::Batch& batch) {
   if (routed.route.guard.statement == nullptr) return;
-  Params params;
+  postgres::Params params;
   for (const auto& [name, value] : routed.path_values) params.text(value);
   batch.add({routed.route.guard.statement, std::move(params)});
 }
 
 // What the organization may by its entitlements. When this fails, the next one asks.
 Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
-  BoundStatement asked = query::RequestsGranted{.org_id = org_id};
-  Result found = co_await parts.database.quick(std::move(asked));
-  Row row = found.front();
+  postgres::BoundStatement asked = query::RequestsGranted{.org_id = org_id};
+  postgres::Result found = co_await parts.database.quick(std::move(asked));
+  postgres::Row row = found.front();
   bool is_granted = !row.is_null("granted");
   int64_t limit = is_granted ? std::max<int64_t>(1, row.integer("granted")) : 0;
   parts.limiter.set_granted(org_id, limit);
 }
 
-void write_last_used(WorkerParts& parts, const Caller& caller) {
+void write_last_used(WorkerParts& parts, const account::Caller& caller) {
   const std::string& id = caller.session_id ? *caller.session_id : caller.api_key_id.value();
   if (!parts.last_used.is_due(id, parts.loop.now_ms())) return;
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::CallerSeen{.session_id = caller.session_id, .api_key_id = caller.api_key_id});
   parts.background.send(std::move(batch), BackgroundQueue::Kind::last_used);
 }
 
 // The authenticating statement was answered: the request counts for the caller's organization.
-Caller identified(WorkerParts& parts, const Admitted& request, const Settings& settings,
-                  const Result& authenticated, Trail& trail) {
-  Caller caller = caller_from(authenticated.front());
-  trail.identity = identity_of(caller);
+account::Caller identified(WorkerParts& parts, const Admitted& request,
+                           const config::Settings& settings, const postgres::Result& authenticated,
+                           Trail& trail) {
+  account::Caller caller = account::caller_from(authenticated.front());
+  trail.identity = client::identity_of(caller);
   if (!trail.rate) trail.rate = parts.limiter.learn(request, caller, settings);
   bool is_counted = request.routed.route.rate != Rate::none;
   if (is_counted && parts.limiter.is_entitlement_due(caller.org_id)) {
@@ -113,10 +114,11 @@ Caller identified(WorkerParts& parts, const Admitted& request, const Settings& s
 
 // The same of a batch that began with it. Whoever was authenticated is known also when the
 // statement behind failed: the log names them.
-Caller identified(WorkerParts& parts, const Admitted& request, const Settings& settings,
-                  const BatchOutcome& outcome, Trail& trail) {
+account::Caller identified(WorkerParts& parts, const Admitted& request,
+                           const config::Settings& settings, const postgres::BatchOutcome& outcome,
+                           Trail& trail) {
   if (outcome.results.empty()) throw *outcome.error;
-  Caller caller = identified(parts, request, settings, outcome.results.front(), trail);
+  account::Caller caller = identified(parts, request, settings, outcome.results.front(), trail);
   if (outcome.error) throw *outcome.error;
   return caller;
 }
@@ -124,11 +126,12 @@ Caller identified(WorkerParts& parts, const Admitted& request, const Settings& s
 // ---------------------------------------------------------------- the handler's work
 
 Task<Response> work(CallerDatabase& database, OneStatement statement) {
-  Batch statements;
+  postgres::Batch statements;
   statements.add(statement.take_query());
-  Batch notifications = statement.take_notifications();
-  Results results = co_await database.batch(std::move(statements), std::move(notifications));
-  std::optional<BoundStatement> notification = statement.notification_of(results.front());
+  postgres::Batch notifications = statement.take_notifications();
+  postgres::Results results =
+      co_await database.batch(std::move(statements), std::move(notifications));
+  std::optional<postgres::BoundStatement> notification = statement.notification_of(results.front());
   if (notification) database.notify(std::move(*notification));
   co_return statement.render(std::move(results.front()));
 }
@@ -137,18 +140,19 @@ Task<Response> work(CallerDatabase& database, OneStatement statement) {
 Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, const Input& input,
                                    OneStatement statement, Trail& trail) {
   const Route& route = request.routed.route;
-  Batch batch;
+  postgres::Batch batch;
   batch.add(authentication(request, asks_of(route))).add(statement.take_query());
   parts.metrics.count(metric_batches, route.sending.is_pipelined ? 0 : 1);
-  Task<BatchOutcome> sent =
+  Task<postgres::BatchOutcome> sent =
       route.sending.is_pipelined
           ? parts.database.attempt_quick(std::move(batch))
           : parts.database.attempt(std::move(batch), statement.take_notifications());
-  BatchOutcome outcome = co_await sent;
+  postgres::BatchOutcome outcome = co_await sent;
   identified(parts, request, input.settings, outcome, trail);
-  std::optional<BoundStatement> notification = statement.notification_of(outcome.results.back());
+  std::optional<postgres::BoundStatement> notification =
+      statement.notification_of(outcome.results.back());
   if (notification) {
-    Batch notifications;
+    postgres::Batch notifications;
     notifications.add(std::move(*notification));
     parts.background.send(std::move(notifications), BackgroundQueue::Kind::notification);
   }
@@ -156,18 +160,19 @@ Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, 
 }
 
 // The caller, and what keeps them from the path's ids: both come before a fault of the input.
-Task<Caller> authenticate(WorkerParts& parts, const Admitted& request, const Settings& settings,
-                          bool with_guard, Trail& trail) {
-  Batch batch;
+Task<account::Caller> authenticate(WorkerParts& parts, const Admitted& request,
+                                   const config::Settings& settings, bool with_guard,
+                                   Trail& trail) {
+  postgres::Batch batch;
   batch.add(authentication(request, Asks::reading));
   if (with_guard) add_guard(request.routed, batch);
-  BatchOutcome outcome = co_await parts.database.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await parts.database.attempt_quick(std::move(batch));
   co_return identified(parts, request, settings, outcome, trail);
 }
 
 Task<Response> answer_by_steps(WorkerParts& parts, const Admitted& request, const Input& input,
                                Handler::Steps steps, Trail& trail) {
-  Caller caller = co_await authenticate(parts, request, input.settings, true, trail);
+  account::Caller caller = co_await authenticate(parts, request, input.settings, true, trail);
   DirectDatabase database(parts.database, parts.background, parts.metrics, request, &caller);
   Call call{{input, database, parts.loop, parts.http, parts.passwords}, caller};
   Response response = co_await steps(call);
@@ -180,16 +185,16 @@ struct OpenedCall {
   IdempotentCall call;
   std::string secret_id;
   TransactionDatabase& database;
-  const Caller& caller;
+  const account::Caller& caller;
 };
 
 // The handler's answer, stored in the transaction that its work is part of.
 Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, const Input& input,
                                 OpenedCall opened, Reading reading) {
   if (!std::holds_alternative<OneStatement>(reading)) {
-    Batch guard;
+    postgres::Batch guard;
     add_guard(request.routed, guard);
-    Batch nothing;
+    postgres::Batch nothing;
     if (!guard.empty()) co_await opened.database.batch(std::move(guard), std::move(nothing));
   }
   if (const InputFault* fault = std::get_if<InputFault>(&reading)) throw fault->error;
@@ -203,8 +208,8 @@ Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, con
   Response response = co_await working;
   bool is_kept = response.status >= 200 && response.status < 300;
   if (is_kept) {
-    BoundStatement storing = answer_storing(parts.secret_box, opened.caller, opened.call,
-                                            std::move(opened.secret_id), response);
+    postgres::BoundStatement storing = answer_storing(parts.secret_box, opened.caller, opened.call,
+                                                      std::move(opened.secret_id), response);
     co_await opened.database.query(std::move(storing));
   }
   co_return response;
@@ -214,13 +219,13 @@ Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, con
 Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, const Input& input,
                                  std::string_view key, Reading reading, Trail& trail) {
   IdempotentCall call = idempotent_call(request.routed, key);
-  Batch batch;
+  postgres::Batch batch;
   batch.add(authentication(request, Asks::writing)).add(idempotency_begin(call));
   parts.metrics.count(metric_batches, 1);
-  Transaction transaction = co_await parts.database.begin();
-  Results results = co_await transaction.run(std::move(batch));
-  Caller caller = identified(parts, request, input.settings, results.front(), trail);
-  Row begun = results.back().front();
+  postgres::Transaction transaction = co_await parts.database.begin();
+  postgres::Results results = co_await transaction.run(std::move(batch));
+  account::Caller caller = identified(parts, request, input.settings, results.front(), trail);
+  postgres::Row begun = results.back().front();
   std::optional<Response> first = stored_answer(parts.secret_box, caller, begun);
   if (first) co_return std::move(*first);
   TransactionDatabase database(parts.database, parts.background, transaction, request, caller);

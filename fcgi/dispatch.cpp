@@ -36,16 +36,17 @@ void check_body_size(const Routed& routed) {
 
 // ---------------------------------------------------------------- what failed
 
-Task<void> learn_later(WorkerParts& parts, BoundStatement query, uint64_t token) {
-  Result found = co_await parts.database.quick(std::move(query));
-  parts.limiter.remember(token, caller_from(found.front()).org_id);
+Task<void> learn_later(WorkerParts& parts, postgres::BoundStatement query, uint64_t token) {
+  postgres::Result found = co_await parts.database.quick(std::move(query));
+  parts.limiter.remember(token, account::caller_from(found.front()).org_id);
 }
 
 // Whoever shows a token that is none, or lost it, must not use up what others of the organization
 // may: that counts for the address. A token that is good counts for its organization, also when its
 // first requests fail. Answers the 429 that stands before a 401.
 std::optional<Error> count_failure(WorkerParts& parts, const Admitted& request,
-                                   const Settings& settings, const Error& fault, Trail& trail) {
+                                   const config::Settings& settings, const Error& fault,
+                                   Trail& trail) {
   int status = error_row(fault.code).status;
   bool is_stranger = fault.code == ErrorCode::orgs_not_found && !request.routed.org_named().empty();
   if (status == 401) {
@@ -70,12 +71,12 @@ std::string_view redacted_path(const Routed& routed) {
 }
 
 // For the audit log: as whom, if only to be rejected, somebody asked for what.
-Denial denial_of(const Admitted& request, const Identity& who, const Error& fault) {
+postgres::Denial denial_of(const Admitted& request, const Identity& who, const Error& fault) {
   const Routed& routed = request.routed;
-  Denial denial;
+  postgres::Denial denial;
   denial.org_id = who.org_id;
   denial.user_id = who.user_id;
-  bool is_key = request.credential.kind == Credential::Kind::api_key;
+  bool is_key = request.credential.kind == account::Credential::Kind::api_key;
   if (is_key) denial.api_key_hash = request.credential.hash;
   denial.route = fmt::format("{} {}", method_name(routed.route.method), routed.route.path);
   denial.code = error_row(fault.code).name;
@@ -86,9 +87,9 @@ Denial denial_of(const Admitted& request, const Identity& who, const Error& faul
   return denial;
 }
 
-Error settled(WorkerParts& parts, const Admitted& request, const Settings& settings, Error fault,
-              Trail& trail) {
-  if (request.credential.kind == Credential::Kind::none) return fault;
+Error settled(WorkerParts& parts, const Admitted& request, const config::Settings& settings,
+              Error fault, Trail& trail) {
+  if (request.credential.kind == account::Credential::Kind::none) return fault;
   if (fault.refused) trail.identity = *fault.refused;
   std::optional<Error> limited = count_failure(parts, request, settings, fault, trail);
   if (limited) return std::move(*limited);
@@ -111,9 +112,9 @@ Response error_response(const Request& request, const Client& client, const Rout
     log_debug("request_unavailable", {{"trace_id", client.trace_id}, {"cause", error.cause}});
   }
   if (route != nullptr && route->render_error != nullptr) return route->render_error(error);
-  Response response = Response::json_text(status, problem_text(error, client.trace_id));
-  response.content_type = problem_type;
-  response.headers = problem_headers(error);
+  Response response = Response::json_text(status, http::problem_text(error, client.trace_id));
+  response.content_type = http::problem_type;
+  response.headers = http::problem_headers(error);
   return response;
 }
 
@@ -122,15 +123,16 @@ Response error_response(const Request& request, const Client& client, const Rout
 // A request that has its row and client, from its credential on.
 Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, const Client& client,
                              Trail& trail) {
-  std::shared_ptr<const Settings> settings = parts.settings.current();
+  std::shared_ptr<const config::Settings> settings = parts.settings.current();
   Admitted request{routed, client, {}};
   std::optional<Error> credential_fault;  // told after 429
   if (!is_open(routed.route)) {
-    std::variant<Credential, Error> read = credential_in(routed.request.authorization);
+    std::variant<account::Credential, Error> read =
+        account::credential_in(routed.request.authorization);
     if (Error* fault = std::get_if<Error>(&read)) {
       credential_fault = std::move(*fault);
     } else {
-      request.credential = std::get<Credential>(std::move(read));
+      request.credential = std::get<account::Credential>(std::move(read));
     }
   }
   Admission admission = parts.limiter.admit(request, *settings);
@@ -147,10 +149,11 @@ Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, const Cli
   co_return std::get<Response>(std::move(outcome));
 }
 
-Response options_response(const Settings& settings, const Request& request, std::string allow) {
+Response options_response(const config::Settings& settings, const Request& request,
+                          std::string allow) {
   Response response = Response::no_content();
-  add_preflight_headers(settings.strings("http.cors_origins"), request.origin, allow,
-                        response.headers);
+  http::add_preflight_headers(settings.strings("http.cors_origins"), request.origin, allow,
+                              response.headers);
   response.add_header("Allow", std::move(allow));
   return response;
 }
@@ -158,8 +161,8 @@ Response options_response(const Settings& settings, const Request& request, std:
 // Fills what of answered is known when the request fails: row, client, trail.
 Task<Response> answer(WorkerParts& parts, const Request& request, Client& client,
                       Answered& answered, Trail& trail) {
-  Target target;
-  parse_target(request.uri, target);
+  http::Target target;
+  http::parse_target(request.uri, target);
   RouteMatch match = find_route(request.method, target);
   if (match.route == nullptr) {
     co_return options_response(*parts.settings.current(), request, std::move(match.allow));

@@ -22,7 +22,7 @@ struct Answered {
   Response response;
   const Route* route = nullptr;  // null: it has none
   std::string trace_id;
-  AccessNote note;  // who asked from where
+  client::AccessNote note;  // who asked from where
 };
 
 // Never throws: every fault becomes an answer. request outlives the task.

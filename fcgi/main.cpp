@@ -34,7 +34,7 @@ std::string own_path(const char* called) {
 }
 
 // What the last generation left, when this program took its place.
-std::optional<Inheritance> inherited(const Settings& settings) {
+std::optional<Inheritance> inherited(const config::Settings& settings) {
   const char* text = getenv(inheritance_variable);
   if (text == nullptr) return std::nullopt;
   std::optional<Inheritance> found = read_inheritance(text, settings.text("api.socket"));
@@ -43,17 +43,17 @@ std::optional<Inheritance> inherited(const Settings& settings) {
   return found;
 }
 
-SecretBox load_secret_box(const std::string& path) {
-  std::variant<SecretBox, std::string> loaded = SecretBox::load(path);
+config::SecretBox load_secret_box(const std::string& path) {
+  std::variant<config::SecretBox, std::string> loaded = config::SecretBox::load(path);
   if (const std::string* fault = std::get_if<std::string>(&loaded)) {
     throw Error(ErrorCode::internal_error, {}, "secrets.key_file: " + *fault);
   }
-  return std::move(std::get<SecretBox>(loaded));
+  return std::move(std::get<config::SecretBox>(loaded));
 }
 
-int run(const Settings& settings, std::vector<std::string> command) {
-  SecretBox secret_box = load_secret_box(settings.text("secrets.key_file"));
-  RiskyNetworks risky_networks = load_risky_networks(settings);
+int run(const config::Settings& settings, std::vector<std::string> command) {
+  config::SecretBox secret_box = load_secret_box(settings.text("secrets.key_file"));
+  client::RiskyNetworks risky_networks = client::load_risky_networks(settings);
   std::unique_ptr<Master> master =
       std::make_unique<Master>(settings, std::move(command), inherited(settings));
   std::optional<WorkerPlace> place = master->run();
@@ -68,7 +68,7 @@ int run(const Settings& settings, std::vector<std::string> command) {
 }  // namespace hostler
 
 int main(int argc, char** argv) {
-  hostler::ProgramStart started = hostler::start_program(
+  hostler::program::ProgramStart started = hostler::program::start_program(
       argc, argv, "hostler-api",
       "The pool of FastCGI workers that answers Hostler's REST requests.",
       {{"routes", "prints the route table and ends"},
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   try {
     if (checks_start) {
       hostler::load_secret_box(started.settings.text("secrets.key_file"));
-      hostler::load_risky_networks(started.settings);
+      hostler::client::load_risky_networks(started.settings);
       return EXIT_SUCCESS;
     }
     return hostler::run(started.settings, std::move(command));

@@ -18,7 +18,7 @@ void append_field(std::string_view name, std::string_view value, std::string& ou
 }  // namespace
 
 std::string response_head(const Request& request, const Answered& answered,
-                          const HeaderList& cors_headers) {
+                          const http::HeaderList& cors_headers) {
   const Response& response = answered.response;
   std::string out;
   out.reserve(512);
@@ -28,7 +28,7 @@ std::string response_head(const Request& request, const Answered& answered,
     fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body().size());
   }
   append_field("X-Trace-Id", answered.trace_id, out);
-  append_field(access_note_header, access_note_text(answered.note), out);
+  append_field(client::access_note_header, client::access_note_text(answered.note), out);
   out += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
   if (request.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";
   for (const auto& [name, value] : response.headers) append_field(name, value, out);

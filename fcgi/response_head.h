@@ -12,6 +12,6 @@ namespace hostler {
 // Status, the response's own fields, what contract section 1 puts on every answer, an empty line.
 // Control characters in values become spaces: no value starts a field of its own.
 std::string response_head(const Request& request, const Answered& answered,
-                          const HeaderList& cors_headers);
+                          const http::HeaderList& cors_headers);
 
 }  // namespace hostler

@@ -114,7 +114,7 @@ std::string methods_of(size_t place) {
   return allow + "OPTIONS";
 }
 
-void take_values(const PathPattern& pattern, const Target& target, PathValues& values) {
+void take_values(const PathPattern& pattern, const http::Target& target, PathValues& values) {
   for (size_t i = 0; i < pattern.count; ++i) {
     const PatternSegment& segment = pattern.segments[i];
     if (!segment.is_value()) continue;
@@ -135,7 +135,7 @@ std::string_view PathValues::find(std::string_view name) const {
   return {};
 }
 
-RouteMatch find_route(Method method, const Target& target) {
+RouteMatch find_route(Method method, const http::Target& target) {
   RouteMatch match;
   if (method == head) method = get;
   size_t known = routes.size();

@@ -54,16 +54,16 @@ struct Slot {
 
 // One of the sockets that all workers take connections from.
 struct Door {
-  Door(Loop& loop, int listening, FdWatch::Action action)
+  Door(loop::Loop& loop, int listening, loop::FdWatch::Action action)
       : fd(listening), watch(loop, listening, std::move(action)) {}
   int fd;
-  FdWatch watch;
+  loop::FdWatch watch;
 };
 
 class Worker {
  public:
-  Worker(const Settings& settings, const SecretBox& secret_box, const RiskyNetworks& risky_networks,
-         SharedPool& shared, const WorkerPlace& place);
+  Worker(const config::Settings& settings, const config::SecretBox& secret_box,
+         const client::RiskyNetworks& risky_networks, SharedPool& shared, const WorkerPlace& place);
   void run() { loop_.run(); }
 
  private:
@@ -71,7 +71,7 @@ class Worker {
   bool accept_one(Door& door);
   int take_connection(const Door& door, FCGX_Request& fcgx);
   int take_peer(const Door& door, FCGX_Request& fcgx);
-  void refuse_peer(const std::optional<IpAddress>& peer);
+  void refuse_peer(const std::optional<net::IpAddress>& peer);
   void watch_doors(bool watches);
   void pause_accepting();
   void begin(Slot& slot);
@@ -87,38 +87,39 @@ class Worker {
 
   WorkerPlace place_;
   Seat& seat_;
-  Loop loop_;
+  loop::Loop loop_;
   WorkerParts parts_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
   bool is_draining_ = false;
   int64_t beat_due_us_ = 0;
   int64_t sessions_counted_ = 0;
-  CidrList peers_;  // of the port
+  net::CidrList peers_;  // of the port
   int64_t refusal_told_us_ = 0;
   Door socket_;
   std::optional<Door> port_;
-  FdWatch drain_pipe_;
-  Timer beat_timer_;
-  Timer accept_timer_;
-  Timer drain_timer_;
+  loop::FdWatch drain_pipe_;
+  loop::Timer beat_timer_;
+  loop::Timer accept_timer_;
+  loop::Timer drain_timer_;
 };
 
-DatabaseOptions database_options(const Settings& settings, int seat_number) {
-  DatabaseOptions options;
+postgres::DatabaseOptions database_options(const config::Settings& settings, int seat_number) {
+  postgres::DatabaseOptions options;
   options.conninfo = settings.text("database.url");
   options.application_name = fmt::format("hostler-api/{}", seat_number);
   options.own_connections_max = static_cast<int>(settings.integer("api.own_connections"));
   return options;
 }
 
-Worker::Worker(const Settings& settings, const SecretBox& secret_box,
-               const RiskyNetworks& risky_networks, SharedPool& shared, const WorkerPlace& place)
+Worker::Worker(const config::Settings& settings, const config::SecretBox& secret_box,
+               const client::RiskyNetworks& risky_networks, SharedPool& shared,
+               const WorkerPlace& place)
     : place_(place),
       seat_(shared.seats[place.seat_number]),
       parts_(loop_, database_options(settings, place.seat_number), settings, secret_box, shared,
              place.seat_number, risky_networks),
-      peers_(CidrList::parse(settings.strings("api.tcp_peers")).value_or(CidrList())),
+      peers_(net::CidrList::parse(settings.strings("api.tcp_peers")).value_or(net::CidrList())),
       socket_(loop_, place.listen_fd, [this](bool, bool) { accept_some(socket_); }),
       drain_pipe_(loop_, place.drain_fd, [this](bool, bool) { drain(); }),
       beat_timer_(loop_, [this] { beat(); }),
@@ -209,9 +210,9 @@ int Worker::take_peer(const Door& door, FCGX_Request& fcgx) {
   for (int i = 0; i < accepts_per_turn; ++i) {
     int fd = accept4(door.fd, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) return errno == ECONNABORTED ? -EAGAIN : -errno;
-    std::optional<IpAddress> peer = peer_of(fd);
+    std::optional<net::IpAddress> peer = net::peer_of(fd);
     if (peer && peers_.contains(*peer)) {
-      tune_connection(fd);
+      net::tune_connection(fd);
       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &peer_limit, sizeof peer_limit);
       setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &peer_limit, sizeof peer_limit);
       fcgx.ipcFd = fd;
@@ -224,7 +225,7 @@ int Worker::take_peer(const Door& door, FCGX_Request& fcgx) {
   return -EAGAIN;
 }
 
-void Worker::refuse_peer(const std::optional<IpAddress>& peer) {
+void Worker::refuse_peer(const std::optional<net::IpAddress>& peer) {
   parts_.metrics.count(metric_peers_refused, 0);
   int64_t now_us = monotonic_us();
   if (now_us - refusal_told_us_ < refusal_told_every_us) return;
@@ -298,9 +299,9 @@ void put(FCGX_Stream* out, std::string_view text) {
 
 void Worker::write(Slot& slot, const Answered& answered) {
   const Request& request = *slot.request;
-  HeaderList cors_headers;
-  add_cors_headers(parts_.settings.current()->strings("http.cors_origins"), request.origin,
-                   cors_headers);
+  http::HeaderList cors_headers;
+  http::add_cors_headers(parts_.settings.current()->strings("http.cors_origins"), request.origin,
+                         cors_headers);
   put(slot.fcgx.out, response_head(request, answered, cors_headers));
   if (request.method != Method::head) put(slot.fcgx.out, answered.response.body());
 }
@@ -346,8 +347,9 @@ void limit_descriptors() {
 
 }  // namespace
 
-int run_worker(const Settings& settings, const SecretBox& secret_box,
-               const RiskyNetworks& risky_networks, SharedPool& shared, const WorkerPlace& place) {
+int run_worker(const config::Settings& settings, const config::SecretBox& secret_box,
+               const client::RiskyNetworks& risky_networks, SharedPool& shared,
+               const WorkerPlace& place) {
   limit_descriptors();
   FCGX_Init();
   // The master's pipe says when to finish. libfcgi's own handler would race with requests, and a

@@ -21,9 +21,9 @@ bool LastUsed::is_due(const std::string& id, int64_t now_ms) {
   return true;
 }
 
-WorkerParts::WorkerParts(Loop& worker_loop, DatabaseOptions options, const Settings& configured,
-                         const SecretBox& box, SharedPool& shared, int seat_number,
-                         RiskyNetworks networks)
+WorkerParts::WorkerParts(loop::Loop& worker_loop, postgres::DatabaseOptions options,
+                         const config::Settings& configured, const config::SecretBox& box,
+                         SharedPool& shared, int seat_number, client::RiskyNetworks networks)
     : loop(worker_loop),
       database(loop, std::move(options)),
       http(loop, {.ca_file = configured.text("outbound.ca_file"),
@@ -33,7 +33,9 @@ WorkerParts::WorkerParts(Loop& worker_loop, DatabaseOptions options, const Setti
       metrics(shared.metrics.seat(seat_number)),
       risky_networks(std::move(networks)),
       settings(loop, database, configured, secret_box,
-               [this](const Settings& read) { gateway = Gateway(read, risky_networks); }),
+               [this](const config::Settings& read) {
+                 gateway = client::Gateway(read, risky_networks);
+               }),
       gateway(*settings.current(), risky_networks),
       limiter(shared.rates),
       passwords(loop, shared.passwords, seat_number),

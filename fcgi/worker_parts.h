@@ -33,24 +33,24 @@ class LastUsed {
 
 struct WorkerParts {
   // What they refer to outlives this.
-  WorkerParts(Loop& loop, DatabaseOptions options, const Settings& configured,
-              const SecretBox& secret_box, SharedPool& shared, int seat_number,
-              RiskyNetworks risky_networks);
+  WorkerParts(loop::Loop& loop, postgres::DatabaseOptions options,
+              const config::Settings& configured, const config::SecretBox& secret_box,
+              SharedPool& shared, int seat_number, client::RiskyNetworks risky_networks);
   WorkerParts(const WorkerParts&) = delete;
   WorkerParts& operator=(const WorkerParts&) = delete;
 
-  Loop& loop;
-  Database database;
-  HttpClient http;  // to what the operator named: never guarded, the addresses are theirs
-  const SecretBox& secret_box;
+  loop::Loop& loop;
+  postgres::Database database;
+  http::HttpClient http;  // to what the operator named: never guarded, the addresses are theirs
+  const config::SecretBox& secret_box;
   MetricsSeat metrics;
-  RiskyNetworks risky_networks;
-  StoredSettings settings;
-  Gateway gateway;  // what the settings say of clients; another one when they change
+  client::RiskyNetworks risky_networks;
+  config::StoredSettings settings;
+  client::Gateway gateway;  // what the settings say of clients; another one when they change
   RateLimiter limiter;
   PasswordGate passwords;
   BackgroundQueue background;
-  DenialLog denials;
+  postgres::DenialLog denials;
   LastUsed last_used;
 };
 

@@ -15,9 +15,9 @@ constexpr int64_t silence_most_ms = 3'000;
 constexpr int64_t drain_limit_ms = 15'000;
 constexpr int64_t outbound_limit_ms = 5'000;  // the longest that a captcha's server may take
 
-DatabaseOptions database_options(const Settings& start, std::string application_name,
-                                 int own_connections_max) {
-  DatabaseOptions options;
+postgres::DatabaseOptions database_options(const config::Settings& start,
+                                           std::string application_name, int own_connections_max) {
+  postgres::DatabaseOptions options;
   options.conninfo = start.text("database.url");
   options.application_name = std::move(application_name);
   options.own_connections_max = own_connections_max;
@@ -27,26 +27,26 @@ DatabaseOptions database_options(const Settings& start, std::string application_
   return options;
 }
 
-DatabaseOptions events_options(const Settings& start) {
-  DatabaseOptions options = database_options(start, "hostler-runner events", 2);
+postgres::DatabaseOptions events_options(const config::Settings& start) {
+  postgres::DatabaseOptions options = database_options(start, "hostler-runner events", 2);
   options.lock_timeout_ms = EventLog::lock_timeout_ms;
   return options;
 }
 
-HttpClientOptions http_options(const Settings& start) {
-  HttpClientOptions options;
+http::HttpClientOptions http_options(const config::Settings& start) {
+  http::HttpClientOptions options;
   options.ca_file = start.text("outbound.ca_file");
   return options;
 }
 
 void log_failure(const std::string& name, std::exception_ptr failure) {
-  log_error("task_failed", {{"task", name}, {"cause", cause_of(failure)}});
+  log_error("task_failed", {{"task", name}, {"cause", loop::cause_of(failure)}});
 }
 
 }  // namespace
 
-Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& feed,
-               DaemonOptions options, StreamSide stream_side)
+Daemon::Daemon(loop::Loop& loop, const config::Settings& start, config::SecretBox secrets,
+               events::EventFeed& feed, DaemonOptions options, StreamSide stream_side)
     : loop_(loop),
       options_(std::move(options)),
       feed_(feed),
@@ -58,8 +58,8 @@ Daemon::Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& 
       registration_(loop, db_, options_.identity),
       http_(loop, http_options(start)),
       secrets_(std::move(secrets)),
-      settings_(loop, db_, start, secrets_, [this](const Settings& now) { apply(now); }),
-      gateway_(std::make_shared<const Gateway>(start, options_.risky_networks)),
+      settings_(loop, db_, start, secrets_, [this](const config::Settings& now) { apply(now); }),
+      gateway_(std::make_shared<const client::Gateway>(start, options_.risky_networks)),
       tasks_(loop, log_failure) {}
 
 Daemon::~Daemon() = default;
@@ -109,8 +109,8 @@ Task<void> Daemon::begin() {
   make_parts();
   begin_tasks();
   log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.identity.place}});
-  notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}", options_.slots,
-                             schema_version_expected));
+  program::notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}",
+                                      options_.slots, schema_version_expected));
 }
 
 void Daemon::make_parts() {
@@ -118,7 +118,7 @@ void Daemon::make_parts() {
     if (queue_) queue_->on_lost(writer);
   };
   events_ = std::make_unique<EventLog>(loop_, events_db_, feed_, metrics_, id_, on_lost);
-  const LiveSettings& settings = settings_.live();
+  const config::LiveSettings& settings = settings_.live();
   tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings);
   agent_services_ = std::make_unique<AgentServices>(
       AgentServices{loop_, db_, http_, *events_, secrets_, settings, *tools_});
@@ -148,7 +148,7 @@ void Daemon::begin_tasks() {
 }
 
 void Daemon::begin_access_log() {
-  const Settings& start = settings_.start();
+  const config::Settings& start = settings_.start();
   if (start.text("access_log.dir").empty()) return;
   AccessLogOptions options;
   options.host = options_.identity.host;
@@ -177,7 +177,7 @@ void Daemon::listen() {
     // A run that nobody owned was ended by the API: its followers read that from the table.
     feed_.changed_elsewhere({std::string(run_id)});
   });
-  notifications_.on(StoredSettings::channel, [this](std::string_view) {
+  notifications_.on(config::StoredSettings::channel, [this](std::string_view) {
     if (outbox_) outbox_->look_at_settings();
     if (outbox_) outbox_->look();
     if (outbound_) outbound_->look_at_settings();
@@ -206,12 +206,12 @@ void Daemon::on_listening() {
 }
 
 // The settings in force, for those that are told of them; others ask.
-void Daemon::apply(const Settings& now) {
-  std::optional<CidrList> allowed = CidrList::parse(now.strings("outbound.allow_cidrs"));
+void Daemon::apply(const config::Settings& now) {
+  std::optional<net::CidrList> allowed = net::CidrList::parse(now.strings("outbound.allow_cidrs"));
   if (!allowed) log_error("setting_bad", {{"key", "outbound.allow_cidrs"}});
-  http_.allow_cidrs(allowed.value_or(CidrList()));
+  http_.allow_cidrs(allowed.value_or(net::CidrList()));
   stream_side_.allow_origins(now.strings("http.cors_origins"));
-  gateway_ = std::make_shared<const Gateway>(now, options_.risky_networks);
+  gateway_ = std::make_shared<const client::Gateway>(now, options_.risky_networks);
   stream_side_.use_gateway(*gateway_);
 }
 
@@ -228,7 +228,7 @@ void Daemon::drain(std::function<void()> done) {
 Task<void> Daemon::leave(std::function<void()> done) {
   outbox_->stop();
   Task<bool> handed_back = hand_back();
-  co_await with_timeout(loop_, std::move(handed_back), drain_limit_ms);
+  co_await loop::with_timeout(loop_, std::move(handed_back), drain_limit_ms);
   co_await outbound_->close_door(outbound_limit_ms);
   done();
 }

@@ -29,20 +29,20 @@ namespace hostler::runner {
 struct DaemonOptions {
   DaemonIdentity identity;
   int slots = 2000;
-  RiskyNetworks risky_networks;
+  client::RiskyNetworks risky_networks;
 };
 
 // What serves the streams, in a thread of its own: asked and told from this one.
 struct StreamSide {
   std::function<void(RunnerCounts&)> count;  // fills the members of streams
   std::function<void(std::vector<std::string> cors_origins)> allow_origins;
-  std::function<void(const Gateway&)> use_gateway;
+  std::function<void(const client::Gateway&)> use_gateway;
 };
 
 class Daemon {
  public:
-  Daemon(Loop& loop, const Settings& start, SecretBox secrets, EventFeed& feed,
-         DaemonOptions options, StreamSide stream_side);
+  Daemon(loop::Loop& loop, const config::Settings& start, config::SecretBox secrets,
+         events::EventFeed& feed, DaemonOptions options, StreamSide stream_side);
   ~Daemon();
 
   // Connects, registers, begins to claim. Waits as long as it takes for Postgres and its schema.
@@ -57,7 +57,7 @@ class Daemon {
   Task<void> begin();
   void make_parts();
   void begin_tasks();
-  void apply(const Settings& now);
+  void apply(const config::Settings& now);
   int streams() const;
   void begin_access_log();
   void begin_outbound();
@@ -66,18 +66,18 @@ class Daemon {
   Task<bool> hand_back();
   void on_listening();
 
-  Loop& loop_;
+  loop::Loop& loop_;
   DaemonOptions options_;
-  EventFeed& feed_;
+  events::EventFeed& feed_;
   StreamSide stream_side_;
-  Database db_;         // claims, leases, look-ups
-  Database events_db_;  // the event log's own
+  postgres::Database db_;         // claims, leases, look-ups
+  postgres::Database events_db_;  // the event log's own
   Notifications notifications_;
   Registration registration_;
-  HttpClient http_;
-  SecretBox secrets_;
-  StoredSettings settings_;
-  std::shared_ptr<const Gateway> gateway_;
+  http::HttpClient http_;
+  config::SecretBox secrets_;
+  config::StoredSettings settings_;
+  std::shared_ptr<const client::Gateway> gateway_;
   RunnerMetrics metrics_;
   std::string id_;
   std::unique_ptr<EventLog> events_;
@@ -88,7 +88,7 @@ class Daemon {
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<OutboundDoor> outbound_;
-  TaskSet tasks_;  // last: its coroutines use all of the above
+  loop::TaskSet tasks_;  // last: its coroutines use all of the above
 };
 
 }  // namespace hostler::runner

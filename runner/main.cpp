@@ -55,11 +55,14 @@ std::string host_name() {
   return name;
 }
 
-std::unique_ptr<MetricsServer> serve_metrics(Loop& loop, const Settings& start, Daemon& daemon) {
+std::unique_ptr<program::MetricsServer> serve_metrics(loop::Loop& loop,
+                                                      const config::Settings& start,
+                                                      Daemon& daemon) {
   const std::string& path = start.text("metrics.runner_socket");
   if (path.empty()) return nullptr;
-  int fd = listen_unix(path, 0660);
-  return std::make_unique<MetricsServer>(loop, fd, [&daemon] { return daemon.metrics_text(); });
+  int fd = net::listen_unix(path, 0660);
+  return std::make_unique<program::MetricsServer>(loop, fd,
+                                                  [&daemon] { return daemon.metrics_text(); });
 }
 
 StreamSide stream_side_of(relay::StreamServer& relay) {
@@ -76,7 +79,7 @@ StreamSide stream_side_of(relay::StreamServer& relay) {
   side.allow_origins = [&relay](std::vector<std::string> origins) {
     relay.allow_origins(std::move(origins));
   };
-  side.use_gateway = [&relay](const Gateway& gateway) { relay.use_gateway(gateway); };
+  side.use_gateway = [&relay](const client::Gateway& gateway) { relay.use_gateway(gateway); };
   return side;
 }
 
@@ -89,7 +92,7 @@ void set_limits_and_signals() {
   std::set_new_handler(die_of_hunger);
 }
 
-int run_daemon(const Settings& start) {
+int run_daemon(const config::Settings& start) {
   std::string place = start.text("stream.socket");
   // One daemon a socket: by the lock's id a successor knows whose runs nobody else writes to.
   LockFile place_lock(place + ".lock", boot_of_host());
@@ -101,42 +104,43 @@ int run_daemon(const Settings& start) {
     return exit_place_taken;
   }
   set_limits_and_signals();
-  std::variant<SecretBox, std::string> box = SecretBox::load(start.text("secrets.key_file"));
+  std::variant<config::SecretBox, std::string> box =
+      config::SecretBox::load(start.text("secrets.key_file"));
   if (const std::string* fault = std::get_if<std::string>(&box)) {
     log_error("key_file_bad", {{"cause", *fault}});
-    return exit_bad_configuration;
+    return config::exit_bad_configuration;
   }
-  SecretBox& secrets = std::get<SecretBox>(box);
-  RiskyNetworks risky_networks = load_risky_networks(start);
-  EventFeed feed;
+  config::SecretBox& secrets = std::get<config::SecretBox>(box);
+  client::RiskyNetworks risky_networks = client::load_risky_networks(start);
+  events::EventFeed feed;
   relay::StreamServer relay(relay::stream_options(start), feed);
   std::thread streams([&relay] { relay.run(); });
 
   {
-    Loop loop;
+    loop::Loop loop;
     DaemonOptions options;
     options.identity = {host_name(), place, place_lock.id()};
     options.slots = static_cast<int>(start.integer("run.slots"));
     options.risky_networks = std::move(risky_networks);
     Daemon daemon(loop, start, std::move(secrets), feed, options, stream_side_of(relay));
-    Timer give_up(loop, [&loop] { loop.stop(); });
-    int64_t watchdog_ms = watchdog_interval_ms();
-    Timer watchdog(loop, [&] {
-      notify_service("WATCHDOG=1");
+    loop::Timer give_up(loop, [&loop] { loop.stop(); });
+    int64_t watchdog_ms = program::watchdog_interval_ms();
+    loop::Timer watchdog(loop, [&] {
+      program::notify_service("WATCHDOG=1");
       watchdog.restart(watchdog_ms);
     });
     if (watchdog_ms > 0) watchdog.restart(watchdog_ms);
     auto drain = [&] {
       if (give_up.pending()) return;
-      notify_service("STOPPING=1\nSTATUS=handing runs back");
+      program::notify_service("STOPPING=1\nSTATUS=handing runs back");
       log_info("daemon_drains", {{"runs", std::to_string(daemon.runs())}});
       give_up.restart(exit_limit_ms);
       relay.stop();
       daemon.drain([&loop] { loop.stop(); });
     };
-    SignalWatch on_term(loop, SIGTERM, drain);
-    SignalWatch on_int(loop, SIGINT, drain);
-    std::unique_ptr<MetricsServer> metrics = serve_metrics(loop, start, daemon);
+    loop::SignalWatch on_term(loop, SIGTERM, drain);
+    loop::SignalWatch on_int(loop, SIGINT, drain);
+    std::unique_ptr<program::MetricsServer> metrics = serve_metrics(loop, start, daemon);
     daemon.start();
     loop.run();
   }
@@ -151,7 +155,7 @@ int run_daemon(const Settings& start) {
 
 int main(int argc, char** argv) {
   using namespace hostler;
-  ProgramStart start = start_program(
+  program::ProgramStart start = program::start_program(
       argc, argv, "hostler-runner", "Executes agent runs and serves their event streams.",
       {{"metrics",
         "prints the metrics that there are, with nothing counted, and "

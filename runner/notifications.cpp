@@ -17,7 +17,7 @@ constexpr int64_t silence_most_ms = 600;
 
 // A LISTEN that the server itself gave up would leave a connection that hears nothing: its patience
 // stays longer than ours.
-DatabaseOptions impatient(DatabaseOptions options) {
+postgres::DatabaseOptions impatient(postgres::DatabaseOptions options) {
   options.answer_timeout_ms = silence_most_ms;
   options.quick_timeout_ms = 0;
   return options;
@@ -25,7 +25,7 @@ DatabaseOptions impatient(DatabaseOptions options) {
 
 }  // namespace
 
-Notifications::Notifications(Loop& loop, DatabaseOptions options)
+Notifications::Notifications(loop::Loop& loop, postgres::DatabaseOptions options)
     : loop_(loop), db_(loop, impatient(std::move(options))) {}
 
 void Notifications::on(std::string channel, Action action) {
@@ -47,12 +47,12 @@ Task<void> Notifications::check_forever(std::function<void(bool is_listening)> t
   for (;;) {
     told(db_.connected());
     if (db_.connected()) {
-      Batch question;
+      postgres::Batch question;
       question.add(query::ListeningCheck{});
-      BatchOutcome outcome = co_await db_.attempt_quick(std::move(question));
+      postgres::BatchOutcome outcome = co_await db_.attempt_quick(std::move(question));
       if (outcome.error) told(false);
     }
-    co_await sleep_ms(loop_, check_ms);
+    co_await loop::sleep_ms(loop_, check_ms);
   }
 }
 

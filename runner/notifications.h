@@ -18,7 +18,7 @@ class Notifications {
  public:
   using Action = std::function<void(std::string_view payload)>;
 
-  Notifications(Loop& loop, DatabaseOptions options);
+  Notifications(loop::Loop& loop, postgres::DatabaseOptions options);
 
   // Before listen().
   void on(std::string channel, Action action);
@@ -28,8 +28,8 @@ class Notifications {
   Task<void> check_forever(std::function<void(bool is_listening)> told);
 
  private:
-  Loop& loop_;
-  Database db_;
+  loop::Loop& loop_;
+  postgres::Database db_;
   std::unordered_map<std::string, Action> actions_;
 };
 

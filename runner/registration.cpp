@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t retry_ms = 250;
 
 // Why the schema is not the one that this program needs; empty: it is.
-std::string misfit(const BatchOutcome& version) {
+std::string misfit(const postgres::BatchOutcome& version) {
   if (version.error) return "database: " + version.error->cause;
   if (version.results.at(0).front().boolean("fits")) return {};
   return fmt::format("schema version: expected {}, found {}", schema_version_expected,
@@ -28,40 +28,40 @@ std::string misfit(const BatchOutcome& version) {
 Task<void> Registration::until_schema_fits() {
   std::string told;
   for (;;) {
-    Batch question;
+    postgres::Batch question;
     question.add(query::SchemaVersion{.version = schema_version_expected});
-    BatchOutcome version = co_await db_.attempt_quick(std::move(question));
+    postgres::BatchOutcome version = co_await db_.attempt_quick(std::move(question));
     std::string why = misfit(version);
     if (why.empty()) co_return;
     if (why != told) {
       log_warning("daemon_waits", {{"why", why}});
-      notify_service("STATUS=waiting: " + why);
+      program::notify_service("STATUS=waiting: " + why);
     }
     told = why;
-    co_await sleep_ms(loop_, retry_ms);
+    co_await loop::sleep_ms(loop_, retry_ms);
   }
 }
 
 Task<std::string> Registration::enter() {
   for (;;) {
-    Batch batch;
+    postgres::Batch batch;
     batch.add(query::DaemonStart{.host = identity_.host,
                                  .place = identity_.place,
                                  .version = HOSTLER_VERSION,
                                  .lock_id = identity_.lock_id});
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (!outcome.error) co_return std::string(outcome.results.at(0).text());
     if (!outcome.is_unknown()) throw *outcome.error;
-    co_await sleep_ms(loop_, retry_ms);
+    co_await loop::sleep_ms(loop_, retry_ms);
   }
 }
 
 Task<bool> Registration::leave(std::string daemon_id) {
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::DaemonStop{.daemon_id = daemon_id});
-  BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-  if (outcome.refusal == Refusal::held_up) {
-    Batch rest;
+  postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+  if (outcome.refusal == postgres::Refusal::held_up) {
+    postgres::Batch rest;
     rest.add(query::DaemonStopFree{.daemon_id = daemon_id});
     outcome = co_await db_.attempt(std::move(rest));
   }

@@ -18,7 +18,7 @@ struct DaemonIdentity {
 
 class Registration {
  public:
-  Registration(Loop& loop, Database& db, DaemonIdentity identity)
+  Registration(loop::Loop& loop, postgres::Database& db, DaemonIdentity identity)
       : loop_(loop), db_(db), identity_(std::move(identity)) {}
 
   // A daemon that is started before Postgres, or before the migration, waits for them.
@@ -29,8 +29,8 @@ class Registration {
   Task<bool> leave(std::string daemon_id);
 
  private:
-  Loop& loop_;
-  Database& db_;
+  loop::Loop& loop_;
+  postgres::Database& db_;
   DaemonIdentity identity_;
 };
 

@@ -250,17 +250,17 @@ void RunnerMetrics::count_maintenance_failure(size_t job) {
   metrics_.seat(0).count(maintenance_failures, job);
 }
 
-Task<void> RunnerMetrics::ask_forever(Loop& loop, Database& db) {
+Task<void> RunnerMetrics::ask_forever(loop::Loop& loop, postgres::Database& db) {
   for (;;) {
-    Batch batch;
+    postgres::Batch batch;
     batch.add(query::MetricsFacts{});
-    BatchOutcome outcome = co_await db.attempt(std::move(batch));
+    postgres::BatchOutcome outcome = co_await db.attempt(std::move(batch));
     if (!outcome.error) take_facts(outcome.results.at(0).front());
-    co_await sleep_ms(loop, ask_every_ms);
+    co_await loop::sleep_ms(loop, ask_every_ms);
   }
 }
 
-void RunnerMetrics::take_facts(const Row& facts) {
+void RunnerMetrics::take_facts(const postgres::Row& facts) {
   set_rows(shared_rows, info_row, metrics_.seat(0),
            [&facts](const char* column) { return facts.integer(column); });
 }

@@ -51,12 +51,12 @@ class RunnerMetrics {
   void count_maintenance_failure(size_t job);
   // Asks for what no daemon knows by itself, for ever. While the database is away the old numbers
   // stay, with their time.
-  Task<void> ask_forever(Loop& loop, Database& db);
+  Task<void> ask_forever(loop::Loop& loop, postgres::Database& db);
   std::string prometheus_text(const RunnerCounts& counts);
 
  private:
   // Of the whole installation, as query::metrics_facts answers: every daemon says the same.
-  void take_facts(const Row& facts);
+  void take_facts(const postgres::Row& facts);
 
   Metrics metrics_;
 };

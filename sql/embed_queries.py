@@ -133,7 +133,7 @@ def struct_of(statement):
     places = ", ".join(f"&{p.name}" for p in statement.parameters)
     return (
         f"struct {statement.struct_name()} {{\n"
-        f"  static constexpr const Statement* statement = &{statement.name};\n{members}"
+        f"  static constexpr const postgres::Statement* statement = &{statement.name};\n{members}"
         f"  operator BoundStatement() && {{ return bound({statement.name}, {{{places}}}); }}\n"
         "};\n"
     )
@@ -147,7 +147,7 @@ def topic_header(topic, statements):
     ]
     for statement in statements:
         lines.append(
-            f"inline constexpr Statement {statement.name}{{\"{topic}\", \"{statement.name}\", "
+            f"inline constexpr postgres::Statement {statement.name}{{\"{topic}\", \"{statement.name}\", "
             f'R"sql({statement.text})sql", {len(statement.parameters)}}};'
         )
         lines.append(struct_of(statement))
@@ -158,7 +158,7 @@ def topic_header(topic, statements):
 def list_header(topics):
     lines = ["// Made by sql/embed_queries.py; do not edit.\n#pragma once\n"]
     lines += [f'#include "queries/{topic}.h"' for topic in topics]
-    lines.append("\nnamespace hostler::query {\ninline constexpr const Statement* all[] = {")
+    lines.append("\nnamespace hostler::query {\ninline constexpr const postgres::Statement* all[] = {")
     for statements in topics.values():
         lines += [f"    &{statement.name}," for statement in statements]
     lines.append("};\n}  // namespace hostler::query\n")

@@ -15,22 +15,23 @@ constexpr int64_t bytes_max = 48 << 10;
 
 }  // namespace
 
-BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
-                              const std::vector<int64_t>& afters) {
+postgres::BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
+                                        const std::vector<int64_t>& afters) {
   return query::EventPages{
       .run_ids = run_ids, .afters = afters, .rows_max = rows_max, .bytes_max = bytes_max};
 }
 
-std::vector<EventPage> pages_of(const Result& rows, const std::vector<std::string>& run_ids) {
+std::vector<EventPage> pages_of(const postgres::Result& rows,
+                                const std::vector<std::string>& run_ids) {
   std::vector<EventPage> pages;
   int at = 0;
   for (const std::string& run_id : run_ids) {
-    auto events = std::make_shared<EventBatch>(run_id);
+    auto events = std::make_shared<events::EventBatch>(run_id);
     bool has_next = false;
     int begin = at;
     auto number = static_cast<int64_t>(pages.size()) + 1;
     for (; at < rows.size() && rows[at].integer("number") == number; ++at) {
-      Row row = rows[at];
+      postgres::Row row = rows[at];
       events->append(row.integer("seq"), row.text("type"), row.text("data"),
                      row.text("created_at"));
       has_next = row.boolean("has_next");

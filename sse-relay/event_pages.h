@@ -13,15 +13,16 @@
 namespace hostler::relay {
 
 struct EventPage {
-  SharedBatch events;    // may be empty
-  bool is_full = false;  // there may be more behind it
+  events::SharedBatch events;  // may be empty
+  bool is_full = false;        // there may be more behind it
 };
 
 // Asks for the events of each run behind that of the same place.
-BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
-                              const std::vector<int64_t>& afters);
+postgres::BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
+                                        const std::vector<int64_t>& afters);
 
 // The pages of its answer, one for each run that was asked for, in that order.
-std::vector<EventPage> pages_of(const Result& rows, const std::vector<std::string>& run_ids);
+std::vector<EventPage> pages_of(const postgres::Result& rows,
+                                const std::vector<std::string>& run_ids);
 
 }  // namespace hostler::relay

@@ -11,7 +11,7 @@ namespace hostler::relay {
 
 class Gate {
  public:
-  Gate(Loop& loop, size_t places_max) : loop_(loop), free_(places_max) {
+  Gate(loop::Loop& loop, size_t places_max) : loop_(loop), free_(places_max) {
     line_.next = line_.previous = &line_;
   }
   Gate(const Gate&) = delete;
@@ -85,7 +85,7 @@ class Gate {
     }
   }
 
-  Loop& loop_;
+  loop::Loop& loop_;
   size_t free_;
   Link line_;
   bool is_admitting_ = false;

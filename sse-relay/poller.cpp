@@ -26,12 +26,12 @@ void log_fault(const Error& fault) {
 // Who follows what: a row of the question.
 struct Following {
   std::array<UuidBytes, 4> ids;  // session, key, organization, run
-  IpAddress address;
+  net::IpAddress address;
   uint64_t order;  // equal rows have equal order
 };
 
 // The last eight bytes of our ids are random: mixed, they tell rows apart well enough to sort by.
-uint64_t order_of(const std::array<UuidBytes, 4>& ids, const IpAddress& address) {
+uint64_t order_of(const std::array<UuidBytes, 4>& ids, const net::IpAddress& address) {
   uint64_t order = 0;
   memcpy(&order, address.bytes.data(), sizeof order);
   for (const UuidBytes& id : ids) {
@@ -71,7 +71,7 @@ std::vector<Following> distinct_rows(const StreamClients& clients) {
   return rows;
 }
 
-Batch recheck_batch(const std::vector<Following>& rows, size_t from, size_t to) {
+postgres::Batch recheck_batch(const std::vector<Following>& rows, size_t from, size_t to) {
   std::array<std::vector<UuidBytes>, 4> ids;
   for (size_t column = 0; column < ids.size(); ++column) {
     ids[column].reserve(to - from);
@@ -79,7 +79,7 @@ Batch recheck_batch(const std::vector<Following>& rows, size_t from, size_t to) 
   }
   std::vector<std::string> addresses;
   for (size_t i = from; i < to; ++i) addresses.push_back(rows[i].address.text());
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::StreamRecheck{.session_ids = ids[0],
                                  .api_key_ids = ids[1],
                                  .org_ids = ids[2],
@@ -89,13 +89,14 @@ Batch recheck_batch(const std::vector<Following>& rows, size_t from, size_t to) 
 }
 
 void log_task_failure(const std::string& name, const std::exception_ptr& failure) {
-  log_error("relay_task_failed", {{"task", name}, {"cause", cause_of(failure)}});
+  log_error("relay_task_failed", {{"task", name}, {"cause", loop::cause_of(failure)}});
 }
 
 }  // namespace
 
-Poller::Poller(const StreamOptions& options, Loop& loop, Database& db, const EventFeed& feed,
-               Subscriptions& subscriptions, const StreamClients& clients)
+Poller::Poller(const StreamOptions& options, loop::Loop& loop, postgres::Database& db,
+               const events::EventFeed& feed, Subscriptions& subscriptions,
+               const StreamClients& clients)
     : options_(options),
       loop_(loop),
       db_(db),
@@ -149,9 +150,9 @@ Task<void> Poller::read_due_forever() {
       co_await read_due_.wait();
       continue;
     }
-    Batch batch;
+    postgres::Batch batch;
     batch.add(page_statement(ids, afters));
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_fault(*outcome.error);
       for (const std::string& run_id : run_ids) subscriptions_.postpone(run_id);
@@ -171,13 +172,13 @@ Task<void> Poller::recheck() {
   std::vector<Following> denied;
   for (size_t from = 0; from < rows.size(); from += rows_at_once_max) {
     size_t to = std::min(from + rows_at_once_max, rows.size());
-    Batch batch = recheck_batch(rows, from, to);
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    postgres::Batch batch = recheck_batch(rows, from, to);
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_fault(*outcome.error);
       co_return;
     }
-    const Result& numbers = outcome.results.at(0);
+    const postgres::Result& numbers = outcome.results.at(0);
     for (int i = 0; i < numbers.size(); ++i) {
       denied.push_back(rows[from + static_cast<size_t>(numbers[i].integer("number")) - 1]);
     }

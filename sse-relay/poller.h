@@ -24,8 +24,8 @@ using StreamClients = std::vector<std::unique_ptr<StreamClient>>;
 class Poller {
  public:
   // All outlive it. The list may change at any time.
-  Poller(const StreamOptions& options, Loop& loop, Database& db, const EventFeed& feed,
-         Subscriptions& subscriptions, const StreamClients& clients);
+  Poller(const StreamOptions& options, loop::Loop& loop, postgres::Database& db,
+         const events::EventFeed& feed, Subscriptions& subscriptions, const StreamClients& clients);
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
@@ -41,16 +41,16 @@ class Poller {
   void look_at_silent_runs();
 
   const StreamOptions& options_;
-  Loop& loop_;
-  Database& db_;
-  const EventFeed& feed_;
+  loop::Loop& loop_;
+  postgres::Database& db_;
+  const events::EventFeed& feed_;
   Subscriptions& subscriptions_;
   const StreamClients& clients_;
-  Signal read_due_;
+  loop::Signal read_due_;
   bool is_read_announced_ = false;
   int64_t rechecked_ms_ = 0;
   int64_t looked_ms_ = 0;  // at runs nothing was heard of
-  TaskSet tasks_;          // first to go: looks at everything above
+  loop::TaskSet tasks_;    // first to go: looks at everything above
 };
 
 }  // namespace hostler::relay

@@ -35,7 +35,7 @@ std::string_view reason_of(int status) {
   return "Error";
 }
 
-void append_fields(const HeaderList& fields, std::string& out) {
+void append_fields(const http::HeaderList& fields, std::string& out) {
   for (const auto& [name, value] : fields) {
     out.append(name).append(": ");
     // What a client sent may come back in a field: no line may end inside.
@@ -45,15 +45,16 @@ void append_fields(const HeaderList& fields, std::string& out) {
 }
 
 std::string head(int status, const AnswerContext& context,
-                 std::span<const std::string> cors_origins, const HeaderList& fields) {
+                 std::span<const std::string> cors_origins, const http::HeaderList& fields) {
   std::string out = fmt::format("Status: {} {}\r\n", status, reason_of(status));
   append_fields(fields, out);
   out += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Trace-Id: ";
   out += context.trace_id;
-  out += fmt::format("\r\n{}: {}\r\n", access_note_header, access_note_text(context.note));
+  out += fmt::format("\r\n{}: {}\r\n", client::access_note_header,
+                     client::access_note_text(context.note));
   if (context.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";
-  HeaderList cors_fields;
-  add_cors_headers(cors_origins, context.origin, cors_fields);
+  http::HeaderList cors_fields;
+  http::add_cors_headers(cors_origins, context.origin, cors_fields);
   append_fields(cors_fields, out);
   out += "\r\n";
   return out;
@@ -65,7 +66,7 @@ std::string retry_block(int64_t retry_ms) { return fmt::format("retry: {}\n\n", 
 
 std::string stream_head(const AnswerContext& context, std::span<const std::string> cors_origins,
                         int64_t retry_ms) {
-  HeaderList fields;
+  http::HeaderList fields;
   fields.emplace_back("Content-Type", "text/event-stream");
   fields.emplace_back("X-Accel-Buffering", "no");
   return head(200, context, cors_origins, fields) + ": ok\n" + retry_block(retry_ms);
@@ -78,11 +79,11 @@ std::string no_more_answer(const AnswerContext& context,
 
 std::string problem_answer(const AnswerContext& context, std::span<const std::string> cors_origins,
                            const Error& error) {
-  std::string body = problem_text(error, context.trace_id);
-  HeaderList fields;
-  fields.emplace_back("Content-Type", problem_type);
+  std::string body = http::problem_text(error, context.trace_id);
+  http::HeaderList fields;
+  fields.emplace_back("Content-Type", http::problem_type);
   fields.emplace_back("Content-Length", fmt::format_int(body.size()).str());
-  for (auto& field : problem_headers(error)) fields.push_back(std::move(field));
+  for (auto& field : http::problem_headers(error)) fields.push_back(std::move(field));
   return head(error_row(error.code).status, context, cors_origins, fields) + body;
 }
 

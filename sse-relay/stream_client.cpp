@@ -25,7 +25,7 @@ Error crowded() {
 }
 
 // While Postgres is away nobody waits in line for its absence.
-void refuse_while_away(const Database& db) {
+void refuse_while_away(const postgres::Database& db) {
   if (db.connected()) return;
   Error error(ErrorCode::database_unavailable, "Try again in a moment.",
               "in line when it was lost");
@@ -58,9 +58,9 @@ void StreamClient::on_bytes(std::string_view bytes) {
   ScgiReader::State state = arrival.reader.take(bytes);
   if (state == ScgiReader::State::more) return;
   begin_opening();
-  std::shared_ptr<const Gateway> gateway = services_.host.gateway();
-  arrival.context =
-      answer_context(arrival.reader.request(), gateway ? *gateway : Gateway(Settings()));
+  std::shared_ptr<const client::Gateway> gateway = services_.host.gateway();
+  arrival.context = answer_context(arrival.reader.request(),
+                                   gateway ? *gateway : client::Gateway(config::Settings()));
   if (!gateway) {
     refuse(not_now("The service is being started."));
   } else if (state == ScgiReader::State::broken) {
@@ -113,8 +113,8 @@ Task<void> StreamClient::open() {
   co_await place;
   if (was_full) refuse_while_away(services_.db);
   if (asks_for_events(wanted)) services_.subscriptions.join(*this, wanted.run_id);
-  Batch batch = opening_batch(wanted, arrival_->context);
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::Batch batch = opening_batch(wanted, arrival_->context);
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (!outcome.results.empty()) take_caller(outcome.results[0].front());
   if (outcome.error) throw *outcome.error;
   StreamOpening opening = read_opening(wanted, outcome.results);
@@ -133,20 +133,20 @@ Task<void> StreamClient::open() {
   arrival_.reset();
 }
 
-void StreamClient::take_caller(const Row& row) {
+void StreamClient::take_caller(const postgres::Row& row) {
   if (!row.is_null("session_id")) reader_.session_id = uuid_bytes(row.text("session_id"));
   if (!row.is_null("api_key_id")) reader_.api_key_id = uuid_bytes(row.text("api_key_id"));
   reader_.org_id = uuid_bytes(row.text("org_id"));
-  AccessNote& note = arrival_->context.note;
-  reader_.address = IpAddress::parse(note.client_ip).value_or(IpAddress());
-  note.identity = identity_of(caller_from(row));
+  client::AccessNote& note = arrival_->context.note;
+  reader_.address = net::IpAddress::parse(note.client_ip).value_or(net::IpAddress());
+  note.identity = client::identity_of(account::caller_from(row));
 }
 
 // Head and first events in one write.
-void StreamClient::send_head(const SharedBatch& events) {
+void StreamClient::send_head(const events::SharedBatch& events) {
   Origins origins = services_.host.cors_origins();
   std::string head = stream_head(arrival_->context, *origins, services_.host.retry_ms());
-  std::vector<SharedBytes> buffers{std::make_shared<const std::string>(std::move(head))};
+  std::vector<loop::SharedBytes> buffers{std::make_shared<const std::string>(std::move(head))};
   if (!events->is_empty()) buffers.push_back(frames_of(events));
   send(buffers, now_ms());
 }
@@ -191,8 +191,8 @@ Task<void> StreamClient::catch_up() {
     co_await place;
     std::vector<UuidBytes> run_ids{followed.id()};
     std::vector<int64_t> afters{cursor()};
-    BoundStatement asked = page_statement(run_ids, afters);
-    Result rows = co_await services_.db.quick(std::move(asked));
+    postgres::BoundStatement asked = page_statement(run_ids, afters);
+    postgres::Result rows = co_await services_.db.quick(std::move(asked));
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
     if (!page.events->is_empty()) send(frames_of(page.events), now_ms());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();
@@ -246,10 +246,10 @@ void StreamClient::refuse(Error error) {
 void StreamClient::audit_denied(const Error& error) {
   const StreamRequest& wanted = arrival_->request;
   const AnswerContext& context = arrival_->context;
-  Denial denial;
+  postgres::Denial denial;
   denial.org_id = context.note.identity.org_id;
   denial.user_id = context.note.identity.user_id;
-  bool is_key = wanted.credential.kind == Credential::Kind::api_key;
+  bool is_key = wanted.credential.kind == account::Credential::Kind::api_key;
   if (is_key) denial.api_key_hash = wanted.credential.hash;
   denial.route = route;
   denial.code = error_row(error.code).name;

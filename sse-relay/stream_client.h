@@ -40,8 +40,8 @@ class StreamHost {
  public:
   virtual bool is_crowded() const = 0;  // no further stream has a place
   virtual Origins cors_origins() const = 0;
-  virtual std::shared_ptr<const Gateway> gateway() const = 0;  // null: nobody said yet
-  virtual int64_t retry_ms() = 0;                              // with jitter
+  virtual std::shared_ptr<const client::Gateway> gateway() const = 0;  // null: nobody said yet
+  virtual int64_t retry_ms() = 0;                                      // with jitter
 
   virtual void opened() = 0;   // may read the run, the head is next
   virtual void refused() = 0;  // answered with a problem document
@@ -58,14 +58,14 @@ class StreamHost {
 // What all clients share.
 struct StreamServices {
   const StreamOptions& options;
-  Loop& loop;
-  Database& db;
+  loop::Loop& loop;
+  postgres::Database& db;
   Subscriptions& subscriptions;
   Gate& gate;  // before questions for one client
   TimerWheel& wheel;
-  DenialLog& denials;
+  postgres::DenialLog& denials;
   StreamHost& host;
-  SharedBytes ping = std::make_shared<const std::string>(": ping\n\n");
+  loop::SharedBytes ping = std::make_shared<const std::string>(": ping\n\n");
 };
 
 // Who follows, for the check that they still may: a session's or a key's id, the other all zero.
@@ -73,12 +73,12 @@ struct StreamReader {
   UuidBytes session_id{};
   UuidBytes api_key_id{};
   UuidBytes org_id{};
-  IpAddress address;
+  net::IpAddress address;
 };
 
-class StreamClient final : public Subscriber, public TimerWheel::Entry, StreamOwner {
+class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::StreamOwner {
  public:
-  StreamClient(std::unique_ptr<Stream> accepted, StreamServices& services)
+  StreamClient(std::unique_ptr<loop::Stream> accepted, StreamServices& services)
       : Subscriber(std::move(accepted)),
         services_(services),
         arrival_(std::make_unique<Arrival>()) {}
@@ -125,8 +125,8 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, StreamOw
   void take_fault(const Error& fault);
   void refuse(Error error);
   void audit_denied(const Error& error);
-  void take_caller(const Row& row);
-  void send_head(const SharedBatch& events);
+  void take_caller(const postgres::Row& row);
+  void send_head(const events::SharedBatch& events);
   void answer_no_more();
   void settle_page(const EventPage& page);
   int64_t now_ms() const { return services_.loop.now_ms(); }

@@ -25,8 +25,8 @@ void check_form(const StreamRequest& wanted) {
 }
 
 // Of whoever sent the request.
-BoundStatement authentication(const StreamRequest& wanted, const AnswerContext& answer) {
-  RequestContext context;
+postgres::BoundStatement authentication(const StreamRequest& wanted, const AnswerContext& answer) {
+  client::RequestContext context;
   context.trace_id = answer.trace_id;
   context.client_ip = answer.note.client_ip;
   context.user_agent = wanted.user_agent;
@@ -36,11 +36,11 @@ BoundStatement authentication(const StreamRequest& wanted, const AnswerContext& 
   std::optional<std::string_view> org = std::nullopt;
   if (is_uuid(wanted.org_id)) org = wanted.org_id;
   return query::Authenticate{.token_hash = wanted.credential.hash,
-                             .is_key = wanted.credential.kind == Credential::Kind::api_key,
+                             .is_key = wanted.credential.kind == account::Credential::Kind::api_key,
                              .org_id = org,
                              .permission = "data.runs.read",
                              .takes_key = true,
-                             .context = request_context_json(context)};
+                             .context = client::request_context_json(context)};
 }
 
 }  // namespace
@@ -49,8 +49,8 @@ bool asks_for_events(const StreamRequest& wanted) {
   return has_form(wanted) && wanted.faults.empty();
 }
 
-Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
-  Batch batch;
+postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
+  postgres::Batch batch;
   batch.add(authentication(wanted, context));
   if (!has_form(wanted)) return batch;
   batch.add(query::StreamOpen{.run_id = wanted.run_id});
@@ -61,11 +61,11 @@ Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
   return batch;
 }
 
-StreamOpening read_opening(const StreamRequest& wanted, const Results& results) {
+StreamOpening read_opening(const StreamRequest& wanted, const postgres::Results& results) {
   check_form(wanted);
   if (results.at(1).empty()) throw Error(ErrorCode::runs_not_found);
   if (!wanted.faults.empty()) throw Error::validation(wanted.faults);
-  Row run = results[1].front();
+  postgres::Row run = results[1].front();
   StreamOpening opening;
   opening.last_seq = run.integer("last_seq");
   opening.is_ended = run.boolean("is_ended");

@@ -14,7 +14,7 @@ namespace hostler::relay {
 bool asks_for_events(const StreamRequest& wanted);
 
 // The first result is that of query::authenticate.
-Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context);
+postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context);
 
 struct StreamOpening {
   int64_t last_seq = 0;  // of the run
@@ -23,6 +23,6 @@ struct StreamOpening {
 };
 
 // Throws 404, 422 and 410, in the contract's order.
-StreamOpening read_opening(const StreamRequest& wanted, const Results& results);
+StreamOpening read_opening(const StreamRequest& wanted, const postgres::Results& results);
 
 }  // namespace hostler::relay

@@ -3,7 +3,7 @@
 
 namespace hostler::relay {
 
-StreamOptions stream_options(const Settings& start) {
+StreamOptions stream_options(const config::Settings& start) {
   StreamOptions options;
   options.socket_path = start.text("stream.socket");
   options.listen_tcp = start.text("stream.listen_tcp");

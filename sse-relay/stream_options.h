@@ -28,6 +28,6 @@ struct StreamOptions {
   int64_t drain_limit_ms = 5'000;      // for the last bytes, at the end
 };
 
-StreamOptions stream_options(const Settings& start);
+StreamOptions stream_options(const config::Settings& start);
 
 }  // namespace hostler::relay

@@ -31,7 +31,7 @@ std::optional<int64_t> read_cursor(std::string_view name, std::string_view text,
   return value;
 }
 
-void read_cursors(const ScgiRequest& request, const Target& target, StreamRequest& wanted) {
+void read_cursors(const ScgiRequest& request, const http::Target& target, StreamRequest& wanted) {
   if (const std::string* text = target.query_value("after_seq")) {
     wanted.after = read_cursor("after_seq", *text, wanted.faults).value_or(0);
   }
@@ -41,7 +41,7 @@ void read_cursors(const ScgiRequest& request, const Target& target, StreamReques
   wanted.after = std::max(wanted.after, last.value_or(0));
 }
 
-void read_follow(const Target& target, StreamRequest& wanted) {
+void read_follow(const http::Target& target, StreamRequest& wanted) {
   const std::string* text = target.query_value("follow");
   if (text == nullptr) return;
   wanted.follow = *text != "false";
@@ -50,7 +50,7 @@ void read_follow(const Target& target, StreamRequest& wanted) {
 }
 
 // Parameters that mean nothing here may be there; one that counts, and is given twice, is a fault.
-void refuse_doubles(const Target& target, StreamRequest& wanted) {
+void refuse_doubles(const http::Target& target, StreamRequest& wanted) {
   for (std::string_view name : {"after_seq", "follow"}) {
     auto count = std::count_if(target.query.begin(), target.query.end(),
                                [name](const auto& pair) { return pair.first == name; });
@@ -60,13 +60,13 @@ void refuse_doubles(const Target& target, StreamRequest& wanted) {
 
 }  // namespace
 
-AnswerContext answer_context(const ScgiRequest& request, const Gateway& gateway) {
-  RequestOrigin origin;
+AnswerContext answer_context(const ScgiRequest& request, const client::Gateway& gateway) {
+  client::RequestOrigin origin;
   origin.address = {request.peer, request.forwarded_for, request.connecting_ip};
   origin.traceparent = request.traceparent;
   origin.user_agent = request.user_agent;
   origin.authorization = request.authorization;
-  ClientFacts facts = gateway.facts_of(origin);
+  client::ClientFacts facts = gateway.facts_of(origin);
   AnswerContext context;
   context.trace_id = is_trace_id(request.trace_id) ? request.trace_id : make_trace_id();
   if (facts.trace_id) context.trace_id = std::move(*facts.trace_id);
@@ -79,8 +79,8 @@ AnswerContext answer_context(const ScgiRequest& request, const Gateway& gateway)
 }
 
 StreamRequest read_stream_request(const ScgiRequest& request) {
-  Target target;
-  parse_target(request.uri, target);
+  http::Target target;
+  http::parse_target(request.uri, target);
   bool is_known = target.segment_count == 4 && !target.is_too_deep && target.segments[0] == "v1" &&
                   target.segments[1] == "runs" && target.segments[3] == "events";
   if (!is_known) throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
@@ -90,7 +90,7 @@ StreamRequest read_stream_request(const ScgiRequest& request) {
     throw error;
   }
   StreamRequest wanted;
-  wanted.credential = read_credential(request.authorization);
+  wanted.credential = account::read_credential(request.authorization);
   wanted.run_id = target.segments[2];
   wanted.org_id = request.org_id;
   wanted.user_agent = request.user_agent;

@@ -20,17 +20,17 @@ struct AnswerContext {
   std::string trace_id;  // a trusted proxy's, nginx's, else a new one
   std::string origin;
   bool is_tls = false;
-  AccessNote note;           // for nginx's log
+  client::AccessNote note;   // for nginx's log
   bool is_risky = false;     // for whoever is no platform admin
   bool needs_proof = false;  // of the caller's mail address
 };
 
-AnswerContext answer_context(const ScgiRequest& request, const Gateway& gateway);
+AnswerContext answer_context(const ScgiRequest& request, const client::Gateway& gateway);
 
 struct StreamRequest {
   std::string run_id;  // as in the path: may be no UUID, then there is no such run
   std::string org_id;  // X-Org-Id; may be no UUID; empty: none
-  Credential credential;
+  account::Credential credential;
   int64_t after = 0;               // the larger of both cursors
   bool has_last_event_id = false;  // EventSource asks again until it is told 204
   bool follow = true;              // false: what is there, then the end

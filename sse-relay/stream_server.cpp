@@ -37,8 +37,8 @@ bool are_descriptors_scarce() {
   return static_cast<rlim_t>(lowest_free) >= limit.rlim_cur - limit.rlim_cur / 8;
 }
 
-DatabaseOptions database_options(const StreamOptions& options) {
-  DatabaseOptions made;
+postgres::DatabaseOptions database_options(const StreamOptions& options) {
+  postgres::DatabaseOptions made;
   made.conninfo = options.conninfo;
   made.application_name = "hostler-runner streams";
   made.own_connections_max = 2;  // one for each task of the poller; denials take one when they come
@@ -48,7 +48,7 @@ DatabaseOptions database_options(const StreamOptions& options) {
 
 }  // namespace
 
-StreamServer::StreamServer(StreamOptions options, EventFeed& feed)
+StreamServer::StreamServer(StreamOptions options, events::EventFeed& feed)
     : options_(std::move(options)),
       feed_(feed),
       db_(loop_, database_options(options_)),
@@ -65,10 +65,10 @@ StreamServer::StreamServer(StreamOptions options, EventFeed& feed)
       random_(std::random_device{}()),
       poller_(options_, loop_, db_, feed, subscriptions_, clients_) {
   allow_origins(options_.cors_origins);
-  int fd = handed_listener("stream");
-  if (fd < 0) fd = listen_unix(options_.socket_path, 0660);
-  listener_ = std::make_unique<StreamListener>(
-      loop_, fd, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); });
+  int fd = program::handed_listener("stream");
+  if (fd < 0) fd = net::listen_unix(options_.socket_path, 0660);
+  listener_ = std::make_unique<loop::StreamListener>(
+      loop_, fd, [this](std::unique_ptr<loop::Stream> stream) { accept(std::move(stream)); });
   open_port();
   feed_.on_news([this] { news_.ring(); });
 }
@@ -94,14 +94,15 @@ void StreamServer::run() {
 // ---------------------------------------------------------------- clients come and go
 
 void StreamServer::open_port() {
-  std::optional<TcpPlace> place = TcpPlace::parse(options_.listen_tcp);
+  std::optional<net::TcpPlace> place = net::TcpPlace::parse(options_.listen_tcp);
   if (!place) return;
-  peers_.emplace(CidrList::parse(options_.tcp_peers).value_or(CidrList()), "stream.tcp_peers");
+  peers_.emplace(net::CidrList::parse(options_.tcp_peers).value_or(net::CidrList()),
+                 "stream.tcp_peers");
   std::string fault;
-  int fd = listen_tcp(*place, fault);
+  int fd = net::listen_tcp(*place, fault);
   if (fd < 0) throw Error(ErrorCode::internal_error, {}, "stream.listen_tcp: " + fault);
-  port_ = std::make_unique<StreamListener>(
-      loop_, fd, [this](std::unique_ptr<Stream> stream) { accept(std::move(stream)); },
+  port_ = std::make_unique<loop::StreamListener>(
+      loop_, fd, [this](std::unique_ptr<loop::Stream> stream) { accept(std::move(stream)); },
       [this](int accepted_fd) { return admits_peer(accepted_fd); });
 }
 
@@ -111,7 +112,7 @@ bool StreamServer::admits_peer(int fd) {
   return is_admitted;
 }
 
-void StreamServer::accept(std::unique_ptr<Stream> stream) {
+void StreamServer::accept(std::unique_ptr<loop::Stream> stream) {
   // nginx tells its client 502; nothing of ours could be heard before the request was.
   if (clients_.size() >= static_cast<size_t>(options_.clients_max) + guests_max) return;
   if (!ticks_.pending()) {
@@ -211,13 +212,14 @@ void StreamServer::allow_origins(std::vector<std::string> origins) {
   origins_ = std::move(fresh);
 }
 
-std::shared_ptr<const Gateway> StreamServer::gateway() const {
+std::shared_ptr<const client::Gateway> StreamServer::gateway() const {
   std::lock_guard<std::mutex> held(settings_lock_);
   return gateway_;
 }
 
-void StreamServer::use_gateway(Gateway gateway) {
-  std::shared_ptr<const Gateway> fresh = std::make_shared<const Gateway>(std::move(gateway));
+void StreamServer::use_gateway(client::Gateway gateway) {
+  std::shared_ptr<const client::Gateway> fresh =
+      std::make_shared<const client::Gateway>(std::move(gateway));
   std::lock_guard<std::mutex> held(settings_lock_);
   gateway_ = std::move(fresh);
 }

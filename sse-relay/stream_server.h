@@ -41,7 +41,7 @@ struct StreamCounts {
 class StreamServer final : StreamHost {
  public:
   // Opens the socket. Throws internal_error when that fails.
-  StreamServer(StreamOptions options, EventFeed& feed);
+  StreamServer(StreamOptions options, events::EventFeed& feed);
   ~StreamServer();
   StreamServer(const StreamServer&) = delete;
   StreamServer& operator=(const StreamServer&) = delete;
@@ -56,12 +56,12 @@ class StreamServer final : StreamHost {
   void allow_origins(std::vector<std::string> cors_origins);
   // Who clients are. Until it is told, every request is refused with 503: the stored settings may
   // make another client of it than the file's.
-  void use_gateway(Gateway gateway);
+  void use_gateway(client::Gateway gateway);
 
  private:
   bool is_crowded() const override;
   Origins cors_origins() const override;
-  std::shared_ptr<const Gateway> gateway() const override;
+  std::shared_ptr<const client::Gateway> gateway() const override;
   int64_t retry_ms() override;
   void opened() override;
   void refused() override { ++counts_.refused; }
@@ -72,7 +72,7 @@ class StreamServer final : StreamHost {
 
   void open_port();
   bool admits_peer(int fd);
-  void accept(std::unique_ptr<Stream> stream);
+  void accept(std::unique_ptr<loop::Stream> stream);
   void take_news();
   void tick();
   void resume_stalled();
@@ -80,9 +80,9 @@ class StreamServer final : StreamHost {
   void stop_when_done();
 
   const StreamOptions options_;
-  EventFeed& feed_;
-  Loop loop_;
-  Database db_;
+  events::EventFeed& feed_;
+  loop::Loop loop_;
+  postgres::Database db_;
   Subscriptions subscriptions_;
   Gate gate_;
   TimerWheel wheel_;
@@ -93,22 +93,22 @@ class StreamServer final : StreamHost {
     std::atomic<int64_t> peers_refused = 0;
     std::atomic<int64_t> denials_dropped = 0;
   } counts_;
-  DenialLog denials_;
+  postgres::DenialLog denials_;
   StreamServices services_;
-  Wakeup news_;
-  Wakeup stop_;
-  Timer ticks_;
-  Timer drain_limit_;
+  loop::Wakeup news_;
+  loop::Wakeup stop_;
+  loop::Timer ticks_;
+  loop::Timer drain_limit_;
   std::minstd_rand random_;
-  std::unique_ptr<StreamListener> listener_;
-  std::unique_ptr<StreamListener> port_;
-  std::optional<PeerAdmission> peers_;  // of the port
-  bool has_stalled_ = false;            // a stream could not read its next page
+  std::unique_ptr<loop::StreamListener> listener_;
+  std::unique_ptr<loop::StreamListener> port_;
+  std::optional<net::PeerAdmission> peers_;  // of the port
+  bool has_stalled_ = false;                 // a stream could not read its next page
   bool is_draining_ = false;
 
   mutable std::mutex settings_lock_;  // of these two
   Origins origins_;
-  std::shared_ptr<const Gateway> gateway_;
+  std::shared_ptr<const client::Gateway> gateway_;
 
   std::vector<StreamClient*> rested_;  // their tasks have ended and can be freed
   StreamClients clients_;

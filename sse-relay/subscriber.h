@@ -26,7 +26,7 @@ enum class Phase : uint8_t {
 
 class Subscriber {
  public:
-  explicit Subscriber(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  explicit Subscriber(std::unique_ptr<loop::Stream> stream) : stream_(std::move(stream)) {}
   Subscriber(const Subscriber&) = delete;
   Subscriber& operator=(const Subscriber&) = delete;
 
@@ -37,14 +37,14 @@ class Subscriber {
   Subscription* subscription() const { return subscription_; }
 
   // Everything goes through here, so that silence and standstill can be told.
-  void send(std::span<const SharedBytes> buffers, int64_t now_ms) {
+  void send(std::span<const loop::SharedBytes> buffers, int64_t now_ms) {
     bool was_clear = stream_->pending_bytes() == 0;
-    for (const SharedBytes& buffer : buffers) sent_bytes_ += buffer->size();
+    for (const loop::SharedBytes& buffer : buffers) sent_bytes_ += buffer->size();
     stream_->send(buffers);
     sent_ms_ = now_ms;
     if (was_clear) stands_since_ms_ = now_ms;
   }
-  void send(const SharedBytes& bytes, int64_t now_ms) { send({&bytes, 1}, now_ms); }
+  void send(const loop::SharedBytes& bytes, int64_t now_ms) { send({&bytes, 1}, now_ms); }
   void send(std::string text, int64_t now_ms) {
     send(std::make_shared<const std::string>(std::move(text)), now_ms);
   }
@@ -53,7 +53,7 @@ class Subscriber {
  protected:
   ~Subscriber() = default;
 
-  void begin_reading(StreamOwner& owner, int64_t now_ms) {
+  void begin_reading(loop::StreamOwner& owner, int64_t now_ms) {
     sent_ms_ = now_ms;
     stream_->start(owner);
   }
@@ -79,7 +79,7 @@ class Subscriber {
  private:
   friend class Subscription;
 
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<loop::Stream> stream_;
   Subscription* subscription_ = nullptr;
   int64_t cursor_ = 0;
   int64_t sent_ms_ = 0;  // when something was last sent; at first, when it came

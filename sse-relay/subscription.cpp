@@ -7,7 +7,7 @@
 
 namespace hostler::relay {
 
-SharedBytes frames_of(const SharedBatch& batch) { return {batch, &batch->frames()}; }
+loop::SharedBytes frames_of(const events::SharedBatch& batch) { return {batch, &batch->frames()}; }
 
 Subscription::Subscription(std::string run_id, int64_t now_ms)
     : run_id_(std::move(run_id)), id_(uuid_bytes(run_id_)), news_ms_(now_ms) {}
@@ -76,7 +76,7 @@ void Subscription::forget_if_unneeded() {
   recent_bytes_ = 0;
 }
 
-void Subscription::keep(const SharedBatch& batch) {
+void Subscription::keep(const events::SharedBatch& batch) {
   if (behind_.empty()) return;
   if (!recent_.empty() && batch->last_seq() <= recent_.back()->last_seq()) return;
   if (!recent_.empty() && batch->first_seq() != recent_.back()->last_seq() + 1) {
@@ -92,10 +92,10 @@ void Subscription::keep(const SharedBatch& batch) {
 }
 
 // Sends the batch, or the part of it that is new to the subscriber. Nothing: there is no room.
-Subscription::Given Subscription::give(Subscriber& subscriber, const SharedBatch& batch,
+Subscription::Given Subscription::give(Subscriber& subscriber, const events::SharedBatch& batch,
                                        int64_t now_ms) {
   if (batch->last_seq() > subscriber.cursor_) {
-    SharedBytes frames =
+    loop::SharedBytes frames =
         subscriber.cursor_ < batch->first_seq()
             ? frames_of(batch)
             : std::make_shared<const std::string>(batch->frames_after(subscriber.cursor_));
@@ -108,16 +108,16 @@ Subscription::Given Subscription::give(Subscriber& subscriber, const SharedBatch
   return Given::all;
 }
 
-bool Subscription::gather(SharedBatch batch) {
+bool Subscription::gather(events::SharedBatch batch) {
   gathered_.push_back(std::move(batch));
   return gathered_.size() == 1;
 }
 
 // Consecutive batches are joined, so that each subscriber is written to once.
-std::vector<SharedBatch> Subscription::take_gathered() {
-  std::vector<SharedBatch> batches = std::exchange(gathered_, {});
+std::vector<events::SharedBatch> Subscription::take_gathered() {
+  std::vector<events::SharedBatch> batches = std::exchange(gathered_, {});
   if (batches.size() == 1) return batches;
-  std::vector<SharedBatch> out;
+  std::vector<events::SharedBatch> out;
   for (size_t begin = 0; begin < batches.size();) {
     size_t bytes = batches[begin]->frames().size();
     size_t end = begin + 1;
@@ -129,7 +129,7 @@ std::vector<SharedBatch> Subscription::take_gathered() {
     if (end == begin + 1) {
       out.push_back(std::move(batches[begin]));
     } else {
-      auto whole = std::make_shared<EventBatch>(run_id_);
+      auto whole = std::make_shared<events::EventBatch>(run_id_);
       whole->reserve(bytes);
       for (size_t i = begin; i < end; ++i) whole->append(*batches[i]);
       out.push_back(std::move(whole));
@@ -152,7 +152,7 @@ bool Subscription::begin_read() {
   return has_live();
 }
 
-bool Subscription::deliver(const SharedBatch& batch, Source source, int64_t now_ms) {
+bool Subscription::deliver(const events::SharedBatch& batch, Source source, int64_t now_ms) {
   news_ms_ = now_ms;
   saw(batch->last_seq());
   bool is_new = !live_.empty() && batch->last_seq() > live_seq_;
@@ -175,8 +175,8 @@ Subscription::Served Subscription::serve(Subscriber& subscriber, int64_t now_ms)
       return Served::needs_table;
     }
     // Ending the last one that is behind forgets what is kept.
-    std::deque<SharedBatch> batches = recent_;
-    for (const SharedBatch& batch : batches) {
+    std::deque<events::SharedBatch> batches = recent_;
+    for (const events::SharedBatch& batch : batches) {
       if (give(subscriber, batch, now_ms) == Given::nothing) return Served::settled;
       if (subscriber.phase_ == Phase::ending) return Served::settled;
     }

@@ -20,7 +20,7 @@
 namespace hostler::relay {
 
 // The batch's frames as they are sent: not copied, the batch lives as long as they do.
-SharedBytes frames_of(const SharedBatch& batch);
+loop::SharedBytes frames_of(const events::SharedBatch& batch);
 
 class Subscription {
  public:
@@ -40,12 +40,12 @@ class Subscription {
   void leave(Subscriber& subscriber);
 
   // What comes in one turn is gathered, then delivered together. True: it is the first.
-  bool gather(SharedBatch batch);
-  std::vector<SharedBatch> take_gathered();
+  bool gather(events::SharedBatch batch);
+  std::vector<events::SharedBatch> take_gathered();
   // New events, in the order of their coming. From the feed there may be a gap, when something was
   // lost on the way: then nothing is sent, and false says that the table must be read.
   enum class Source { feed, table };
-  bool deliver(const SharedBatch& batch, Source source, int64_t now_ms);
+  bool deliver(const events::SharedBatch& batch, Source source, int64_t now_ms);
 
   // All up to seq is known to be committed.
   void saw(int64_t seq);
@@ -75,8 +75,8 @@ class Subscription {
 
  private:
   enum class Given { all, nothing };
-  Given give(Subscriber& subscriber, const SharedBatch& batch, int64_t now_ms);
-  void keep(const SharedBatch& batch);
+  Given give(Subscriber& subscriber, const events::SharedBatch& batch, int64_t now_ms);
+  void keep(const events::SharedBatch& batch);
   void forget_if_unneeded();
   void set_behind(Subscriber& subscriber);
   void set_live(Subscriber& subscriber);
@@ -90,8 +90,8 @@ class Subscription {
   size_t members_ = 0;  // with those that are ending
   int64_t live_seq_ = 0;
   int64_t newest_seq_ = 0;
-  std::vector<SharedBatch> gathered_;
-  std::deque<SharedBatch> recent_;  // consecutive; kept while somebody is behind
+  std::vector<events::SharedBatch> gathered_;
+  std::deque<events::SharedBatch> recent_;  // consecutive; kept while somebody is behind
   size_t recent_bytes_ = 0;
   int64_t news_ms_;           // when something was last heard of the run, or looked for
   bool is_read_due_ = false;  // among the runs whose new events are to be read

@@ -5,7 +5,8 @@
 
 namespace hostler::relay {
 
-Subscriptions::Subscriptions(Loop& loop, EventFeed& feed, std::function<void()> on_read_due)
+Subscriptions::Subscriptions(loop::Loop& loop, events::EventFeed& feed,
+                             std::function<void()> on_read_due)
     : loop_(loop), feed_(feed), on_read_due_(std::move(on_read_due)) {}
 
 Subscriptions::~Subscriptions() = default;
@@ -29,9 +30,9 @@ void Subscriptions::leave(Subscriber& subscriber) {
   subscriptions_.erase(std::string(subscription.run_id()));
 }
 
-void Subscriptions::publish(EventFeed::News news) {
+void Subscriptions::publish(events::EventFeed::News news) {
   std::vector<Subscription*> touched;
-  for (SharedBatch& batch : news.batches) {
+  for (events::SharedBatch& batch : news.batches) {
     auto found = subscriptions_.find(batch->run_id());
     if (found == subscriptions_.end()) continue;
     Subscription& subscription = *found->second;
@@ -47,13 +48,13 @@ void Subscriptions::publish(EventFeed::News news) {
 }
 
 void Subscriptions::flush(Subscription& subscription) {
-  for (const SharedBatch& batch : subscription.take_gathered()) {
+  for (const events::SharedBatch& batch : subscription.take_gathered()) {
     bool is_whole = subscription.deliver(batch, Subscription::Source::feed, loop_.now_ms());
     if (!is_whole) hint(subscription);
   }
 }
 
-void Subscriptions::publish_read(const SharedBatch& batch) {
+void Subscriptions::publish_read(const events::SharedBatch& batch) {
   auto found = subscriptions_.find(batch->run_id());
   if (found == subscriptions_.end()) return;
   found->second->deliver(batch, Subscription::Source::table, loop_.now_ms());

@@ -17,7 +17,7 @@ namespace hostler::relay {
 class Subscriptions {
  public:
   // on_read_due is called when runs have to be read from the table: see take_read_due.
-  Subscriptions(Loop& loop, EventFeed& feed, std::function<void()> on_read_due);
+  Subscriptions(loop::Loop& loop, events::EventFeed& feed, std::function<void()> on_read_due);
   ~Subscriptions();
   Subscriptions(const Subscriptions&) = delete;
   Subscriptions& operator=(const Subscriptions&) = delete;
@@ -26,9 +26,9 @@ class Subscriptions {
   void leave(Subscriber& subscriber);  // also one that follows nothing
 
   // Delivers what came by the feed: one write a stream.
-  void publish(EventFeed::News news);
+  void publish(events::EventFeed::News news);
   // Delivers what was read from the table, when somebody still follows the run.
-  void publish_read(const SharedBatch& batch);
+  void publish_read(const events::SharedBatch& batch);
   // There may be something new in the table.
   void hint(Subscription& subscription);
   void hint_silent(int64_t silent_ms);  // each run of which nothing was heard for so long
@@ -44,8 +44,8 @@ class Subscriptions {
  private:
   void flush(Subscription& subscription);
 
-  Loop& loop_;
-  EventFeed& feed_;
+  loop::Loop& loop_;
+  events::EventFeed& feed_;
   std::function<void()> on_read_due_;
   std::unordered_map<std::string, std::unique_ptr<Subscription>> subscriptions_;
   std::vector<std::string> read_due_;

@@ -28,7 +28,7 @@ void append_hex(std::string& out, size_t number) {
 
 HttpServer::Connection::Connection(HttpServer& server, uint64_t id, int fd)
     : server_(server), id_(id), fd_(fd) {
-  watch_ = std::make_unique<FdWatch>(
+  watch_ = std::make_unique<loop::FdWatch>(
       server.loop_, fd, [this](bool readable, bool writable) { on_ready(readable, writable); });
   watch();
 }

@@ -42,7 +42,7 @@ class HttpServer::Connection final : public Exchange {
   HttpServer& server_;
   const uint64_t id_;
   int fd_;
-  std::unique_ptr<FdWatch> watch_;
+  std::unique_ptr<loop::FdWatch> watch_;
   RequestReader reader_;
 
   // The request being answered; number 0: none.

@@ -22,7 +22,7 @@ constexpr int64_t accept_again_ms = 100;
 
 }  // namespace
 
-HttpServer::HttpServer(Loop& loop, ServerHooks hooks)
+HttpServer::HttpServer(loop::Loop& loop, ServerHooks hooks)
     : loop_(loop), hooks_(std::move(hooks)), accept_again_(loop, [this] {
         if (watch_) watch_->watch(true, false);
       }) {}
@@ -47,7 +47,7 @@ uint16_t HttpServer::listen(uint16_t port) {
     errno = cause;
     return 0;
   }
-  watch_ = std::make_unique<FdWatch>(loop_, listener_, [this](bool, bool) { accept_all(); });
+  watch_ = std::make_unique<loop::FdWatch>(loop_, listener_, [this](bool, bool) { accept_all(); });
   watch_->watch(true, false);
   return ntohs(address.sin_port);
 }

@@ -65,7 +65,7 @@ struct ServerHooks {
 
 class HttpServer {
  public:
-  HttpServer(Loop& loop, ServerHooks hooks);
+  HttpServer(loop::Loop& loop, ServerHooks hooks);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -80,11 +80,11 @@ class HttpServer {
   void accept_all();
   void remove_later(uint64_t id);
 
-  Loop& loop_;
+  loop::Loop& loop_;
   ServerHooks hooks_;
   int listener_ = -1;
-  std::unique_ptr<FdWatch> watch_;
-  Timer accept_again_;  // after the process ran out of descriptors
+  std::unique_ptr<loop::FdWatch> watch_;
+  loop::Timer accept_again_;  // after the process ran out of descriptors
   uint64_t connections_made_ = 0;
   uint64_t requests_read_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;

@@ -96,7 +96,7 @@ void raise_descriptor_limit() {
 }
 
 int run(const Arguments& arguments) {
-  Loop loop;
+  loop::Loop loop;
   fake_model::Service service(loop, arguments.service);
   fake_model::HttpServer server(loop, service.hooks());
   uint16_t port = server.listen(arguments.port);
@@ -105,8 +105,8 @@ int run(const Arguments& arguments) {
               {{"port", std::to_string(arguments.port)}, {"cause", std::strerror(errno)}});
     return 1;
   }
-  SignalWatch on_term(loop, SIGTERM, [&loop] { loop.stop(); });
-  SignalWatch on_int(loop, SIGINT, [&loop] { loop.stop(); });
+  loop::SignalWatch on_term(loop, SIGTERM, [&loop] { loop.stop(); });
+  loop::SignalWatch on_int(loop, SIGINT, [&loop] { loop.stop(); });
   std::printf("listening on http://127.0.0.1:%u\n", static_cast<unsigned>(port));
   std::fflush(stdout);
   loop.run();

@@ -24,7 +24,7 @@ void answer_text(Exchange& exchange, int status, std::string_view text) {
 
 }  // namespace
 
-Service::Service(Loop& loop, ServiceOptions options)
+Service::Service(loop::Loop& loop, ServiceOptions options)
     : options_(std::move(options)),
       wheel_(loop, options_.tick_ms),
       openai_(make_openai_form()),

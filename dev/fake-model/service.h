@@ -23,7 +23,7 @@ struct ServiceOptions {
 
 class Service {
  public:
-  Service(Loop& loop, ServiceOptions options);
+  Service(loop::Loop& loop, ServiceOptions options);
 
   // For HttpServer. The hooks refer to this service, which outlives the server.
   ServerHooks hooks();

@@ -6,7 +6,7 @@
 
 namespace hostler::fake_model {
 
-Wheel::Wheel(Loop& loop, int64_t tick_ms)
+Wheel::Wheel(loop::Loop& loop, int64_t tick_ms)
     : loop_(loop),
       tick_ms_(tick_ms),
       timer_(loop, [this] { turn(); }),

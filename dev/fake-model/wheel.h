@@ -38,7 +38,7 @@ class Wheel {
   };
 
   // Due times are rounded up to multiples of the tick: a longer one joins more into one turn.
-  explicit Wheel(Loop& loop, int64_t tick_ms = 1);
+  explicit Wheel(loop::Loop& loop, int64_t tick_ms = 1);
   Wheel(const Wheel&) = delete;
   Wheel& operator=(const Wheel&) = delete;
 
@@ -57,9 +57,9 @@ class Wheel {
   Link& slot_of(int64_t time_ms) { return slots_[static_cast<size_t>(time_ms & (slot_count - 1))]; }
   static void append(Link& ring, Entry& entry);
 
-  Loop& loop_;
+  loop::Loop& loop_;
   const int64_t tick_ms_;
-  Timer timer_;
+  loop::Timer timer_;
   std::array<Link, slot_count> slots_;
   int64_t turned_ms_;     // every slot up to this time has been run
   int64_t armed_for_ms_;  // -1: the timer rests

@@ -8,7 +8,7 @@
 namespace hostler {
 
 // For what ends runs: the runs in the column `stopped` of its row, of whom daemons are to hear.
-std::optional<BoundStatement> runs_that_stopped(const Result& result);
+std::optional<postgres::BoundStatement> runs_that_stopped(const postgres::Result& result);
 
 // health.cpp
 Task<Response> show_health(OpenCall& call);

@@ -18,6 +18,6 @@ enum class PortsDenied : uint8_t {
 // True when the host is an address that tenants must not call, or a name all of whose addresses are
 // such. A name that does not resolve is not denied. Its caller is known and may write the URL:
 // nobody else makes us ask for names.
-Task<bool> is_denied_to_tenants(const Call& call, HttpUrl url, PortsDenied ports);
+Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url, PortsDenied ports);
 
 }  // namespace hostler

@@ -12,7 +12,7 @@ namespace hostler {
 struct Admitted {
   const Routed& routed;
   const Client& client;
-  Credential credential;  // of an open route: none
+  account::Credential credential;  // of an open route: none
 };
 
 }  // namespace hostler

@@ -5,13 +5,13 @@
 
 namespace hostler {
 
-Client client_of(const Gateway& gateway, const Request& request) {
-  RequestOrigin origin;
+Client client_of(const client::Gateway& gateway, const Request& request) {
+  client::RequestOrigin origin;
   origin.address = {request.peer_address, request.forwarded_for, request.connecting_ip};
   origin.traceparent = request.traceparent;
   origin.user_agent = request.user_agent;
   origin.authorization = request.authorization;
-  ClientFacts facts = gateway.facts_of(origin);
+  client::ClientFacts facts = gateway.facts_of(origin);
   Client client;
   client.ip = std::move(facts.client_ip);
   client.trace_id = request.trace_id;

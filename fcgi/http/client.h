@@ -19,6 +19,6 @@ struct Client {
   bool needs_proof = false;  // callers need a proved mail address, but where they prove it
 };
 
-Client client_of(const Gateway& gateway, const Request& request);
+Client client_of(const client::Gateway& gateway, const Request& request);
 
 }  // namespace hostler

@@ -40,35 +40,36 @@ Page Input::page(std::string_view cursor_name) const {
 
 bool Input::is_org_scope() const { return hostler::is_org_scope(routed.target); }
 
-OneStatement OneStatement::row(BoundStatement query, int status) {
-  return {std::move(query),
-          [status](Result result) { return Response::json_row(status, std::move(result)); }};
+OneStatement OneStatement::row(postgres::BoundStatement query, int status) {
+  return {std::move(query), [status](postgres::Result result) {
+            return Response::json_row(status, std::move(result));
+          }};
 }
 
-OneStatement OneStatement::new_or_changed(BoundStatement query) {
-  return {std::move(query), [](Result result) {
+OneStatement OneStatement::new_or_changed(postgres::BoundStatement query) {
+  return {std::move(query), [](postgres::Result result) {
             int status = result.front().boolean("is_new") ? 201 : 200;
             return Response::json_row(status, std::move(result));
           }};
 }
 
-OneStatement OneStatement::ok(BoundStatement query) {
-  return {std::move(query), [](const Result&) { return Response::ok(); }};
+OneStatement OneStatement::ok(postgres::BoundStatement query) {
+  return {std::move(query), [](const postgres::Result&) { return Response::ok(); }};
 }
 
-OneStatement OneStatement::no_content(BoundStatement query) {
-  return {std::move(query), [](const Result&) { return Response::no_content(); }};
+OneStatement OneStatement::no_content(postgres::BoundStatement query) {
+  return {std::move(query), [](const postgres::Result&) { return Response::no_content(); }};
 }
 
-OneStatement OneStatement::page(const Input& input, BoundStatement query,
+OneStatement OneStatement::page(const Input& input, postgres::BoundStatement query,
                                 std::string_view cursor_name) {
   std::string_view uri = input.request().uri;
-  return {std::move(query), [uri, cursor_name](Result result) {
+  return {std::move(query), [uri, cursor_name](postgres::Result result) {
             return page_response(uri, std::move(result), cursor_name);
           }};
 }
 
-OneStatement OneStatement::notify(BoundStatement notification) && {
+OneStatement OneStatement::notify(postgres::BoundStatement notification) && {
   notifications_.add(std::move(notification));
   return std::move(*this);
 }
@@ -78,7 +79,8 @@ OneStatement OneStatement::notify_of(Notice notice) && {
   return std::move(*this);
 }
 
-std::optional<BoundStatement> OneStatement::notification_of(const Result& result) const {
+std::optional<postgres::BoundStatement> OneStatement::notification_of(
+    const postgres::Result& result) const {
   if (!notice_) return std::nullopt;
   return notice_(result);
 }

@@ -43,9 +43,9 @@ struct Page {
 struct Input {
   const Routed& routed;
   const Client& client;
-  const Settings& settings;    // in force; the same for the whole request
-  const Settings& configured;  // by file and environment, without the stored ones
-  const SecretBox& secret_box;
+  const config::Settings& settings;    // in force; the same for the whole request
+  const config::Settings& configured;  // by file and environment, without the stored ones
+  const config::SecretBox& secret_box;
 
   const Request& request() const;
   // The path's value of that name in the route, such as "run_id". Those ending in _id are UUIDs.
@@ -65,37 +65,37 @@ struct Input {
 // The work of a request as one statement, and how the answer is made of what it tells.
 class OneStatement {
  public:
-  using Render = std::function<Response(Result)>;
-  using Notice = std::function<std::optional<BoundStatement>(const Result&)>;
+  using Render = std::function<Response(postgres::Result)>;
+  using Notice = std::function<std::optional<postgres::BoundStatement>(const postgres::Result&)>;
 
-  OneStatement(BoundStatement query, Render render)
+  OneStatement(postgres::BoundStatement query, Render render)
       : query_(std::move(query)), render_(std::move(render)) {}
   // The JSON that the statement makes: the first column of its first row.
-  static OneStatement row(BoundStatement query, int status = 200);
+  static OneStatement row(postgres::BoundStatement query, int status = 200);
   // 200 {"ok":true}
-  static OneStatement ok(BoundStatement query);
-  static OneStatement no_content(BoundStatement query);
+  static OneStatement ok(postgres::BoundStatement query);
+  static OneStatement no_content(postgres::BoundStatement query);
   // As row: 201 when its column is_new says so, else 200.
-  static OneStatement new_or_changed(BoundStatement query);
+  static OneStatement new_or_changed(postgres::BoundStatement query);
   // As page_of() makes it in SQL; Link repeats the request's query with the cursor moved.
-  static OneStatement page(const Input& input, BoundStatement query,
+  static OneStatement page(const Input& input, postgres::BoundStatement query,
                            std::string_view cursor_name = "before");
 
   // Wakes daemons: right behind the commit, not waited for; a lost one is made good by their polls.
-  OneStatement notify(BoundStatement notification) &&;
+  OneStatement notify(postgres::BoundStatement notification) &&;
   // The same when what the statement told names something to notify about.
   OneStatement notify_of(Notice notice) &&;
 
-  const BoundStatement& query() const { return query_; }
-  BoundStatement take_query() { return std::move(query_); }
-  Batch take_notifications() { return std::move(notifications_); }
-  std::optional<BoundStatement> notification_of(const Result& result) const;
-  Response render(Result result) const { return render_(std::move(result)); }
+  const postgres::BoundStatement& query() const { return query_; }
+  postgres::BoundStatement take_query() { return std::move(query_); }
+  postgres::Batch take_notifications() { return std::move(notifications_); }
+  std::optional<postgres::BoundStatement> notification_of(const postgres::Result& result) const;
+  Response render(postgres::Result result) const { return render_(std::move(result)); }
 
  private:
-  BoundStatement query_;
+  postgres::BoundStatement query_;
   Render render_;
-  Batch notifications_;
+  postgres::Batch notifications_;
   Notice notice_;
 };
 
@@ -103,14 +103,14 @@ class OneStatement {
 struct OpenCall {
   const Input& input;
   CallerDatabase& database;  // acts as nobody, or as the caller
-  Loop& loop;
-  HttpClient& http;  // to what the operator named: never guarded
+  loop::Loop& loop;
+  http::HttpClient& http;  // to what the operator named: never guarded
   PasswordGate& passwords;
 };
 
 // Steps of a caller who is known.
 struct Call : OpenCall {
-  const Caller& caller;
+  const account::Caller& caller;
 };
 
 // One of the three. The kind stands beside it because g++ 12 with sanitizers takes no comparison of

@@ -142,7 +142,7 @@ class Fields {
 class QueryFields {
  public:
   // target outlives this.
-  explicit QueryFields(const Target& target);
+  explicit QueryFields(const http::Target& target);
 
   int64_t limit() { return integer("limit", {1, 200}).value_or(50); }
   std::optional<std::string> id(std::string_view name);  // cursors too
@@ -160,11 +160,11 @@ class QueryFields {
   void check() { faults_.check(); }
 
  private:
-  const Target& target_;
+  const http::Target& target_;
   Faults faults_;
 };
 
 // ?scope=platform|org of a route whose access depends on it; else 422. The default is platform.
-bool is_org_scope(const Target& target);
+bool is_org_scope(const http::Target& target);
 
 }  // namespace hostler

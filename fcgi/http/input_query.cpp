@@ -21,7 +21,7 @@ std::optional<Number> number_of(std::string_view text) {
 
 }  // namespace
 
-QueryFields::QueryFields(const Target& target) : target_(target) {
+QueryFields::QueryFields(const http::Target& target) : target_(target) {
   const auto& parameters = target.query;
   for (size_t i = 0; i < parameters.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
@@ -109,7 +109,7 @@ std::optional<std::string> QueryFields::time(std::string_view name) {
   return input_value::time(*value, std::string(name), faults_);
 }
 
-bool is_org_scope(const Target& target) {
+bool is_org_scope(const http::Target& target) {
   QueryFields query(target);
   std::optional<std::string> scope = query.choice("scope", {"platform", "org"});
   query.check();

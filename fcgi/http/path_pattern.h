@@ -17,7 +17,7 @@ struct PatternSegment {
 };
 
 struct PathPattern {
-  std::array<PatternSegment, path_segments_max> segments{};
+  std::array<PatternSegment, http::path_segments_max> segments{};
   size_t count = 0;
   size_t value_count = 0;
 };
@@ -55,7 +55,7 @@ constexpr bool matches(const PatternSegment& pattern, std::string_view text) {
   return value.find(':') == std::string_view::npos;
 }
 
-constexpr bool matches(const PathPattern& pattern, const Target& target) {
+constexpr bool matches(const PathPattern& pattern, const http::Target& target) {
   if (pattern.count != target.segment_count || target.is_too_deep) return false;
   for (size_t i = 0; i < pattern.count; ++i) {
     if (!matches(pattern.segments[i], target.segments[i])) return false;

@@ -39,7 +39,7 @@ Response Response::json_text(int status, std::string text) {
   return response;
 }
 
-Response Response::json_row(int status, Result result) {
+Response Response::json_row(int status, postgres::Result result) {
   Response response;
   response.status = status;
   response.content_type = json_type;
@@ -48,7 +48,7 @@ Response Response::json_row(int status, Result result) {
   return response;
 }
 
-Response Response::json_row_with(int status, const Result& result, std::string_view name,
+Response Response::json_row_with(int status, const postgres::Result& result, std::string_view name,
                                  std::string_view value) {
   std::string text(result.text());
   text.pop_back();  // the object's end
@@ -60,12 +60,12 @@ Response Response::no_content() { return {}; }
 
 Response Response::ok() { return json_text(200, R"({"ok":true})"); }
 
-Response page_response(std::string_view uri, Result page, std::string_view cursor_name) {
+Response page_response(std::string_view uri, postgres::Result page, std::string_view cursor_name) {
   Response response;
   response.status = 200;
   response.content_type = json_type;
   response.rows = std::move(page);
-  Row row = response.rows.front();
+  postgres::Row row = response.rows.front();
   response.body_view = row.text("body");
   if (!row.is_null("next")) {
     response.add_header("Link", next_link(uri, cursor_name, row.text("next")));

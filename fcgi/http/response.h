@@ -14,7 +14,7 @@ struct Response {
   int status = 204;
   std::string_view content_type;  // empty: no body
   std::string text;               // the body, unless it is kept in rows
-  Result rows;                    // keeps what body_view points into
+  postgres::Result rows;          // keeps what body_view points into
   std::string_view body_view;     // set: the body, without a copy
   std::vector<std::pair<std::string, std::string>> headers;
 
@@ -23,9 +23,9 @@ struct Response {
 
   static Response json_text(int status, std::string text);
   // The JSON that a statement made: the first column of its first row, passed on without a copy.
-  static Response json_row(int status, Result result);
+  static Response json_row(int status, postgres::Result result);
   // As json_row, with a further member that the database never sees: a secret shown once.
-  static Response json_row_with(int status, const Result& result, std::string_view name,
+  static Response json_row_with(int status, const postgres::Result& result, std::string_view name,
                                 std::string_view value);
   static Response no_content();
   // 200 {"ok":true}
@@ -36,7 +36,7 @@ struct Response {
 // next (the id of the last item when more exist, else null). Then Link rel="next" repeats the
 // request's query with the cursor moved there. The body is passed on without a copy.
 // uri: as it was asked for.
-Response page_response(std::string_view uri, Result page, std::string_view cursor_name);
+Response page_response(std::string_view uri, postgres::Result page, std::string_view cursor_name);
 
 // The value of such a Link header.
 std::string next_link(std::string_view uri, std::string_view cursor_name, std::string_view cursor);

@@ -73,8 +73,9 @@ constexpr Access finds_caller(Access access) {
 struct Guard {
   constexpr Guard() = default;
   constexpr Guard(std::nullptr_t) {}  // NOLINT: in the table
-  constexpr Guard(const Statement* sent) : statement(sent), params(sent->params) {}  // NOLINT
-  const Statement* statement = nullptr;
+  constexpr Guard(const postgres::Statement* sent)
+      : statement(sent), params(sent->params) {}  // NOLINT
+  const postgres::Statement* statement = nullptr;
   int params = -1;
 };
 
@@ -122,12 +123,12 @@ struct RouteMatch {
   PathValues values;
   std::string allow;
 };
-RouteMatch find_route(Method method, const Target& target);
+RouteMatch find_route(Method method, const http::Target& target);
 
 // A request that has its row. What it refers to outlives it.
 struct Routed {
   const Request& request;
-  const Target& target;
+  const http::Target& target;
   const Route& route;
   PathValues path_values;
 

@@ -27,10 +27,10 @@ std::string_view user_ended(const Routed& routed) {
   return user_id.empty() ? "self" : user_id;
 }
 
-RequestContext context_of(const Admitted& request, Asks asks) {
+client::RequestContext context_of(const Admitted& request, Asks asks) {
   const Routed& routed = request.routed;
   const Access& access = routed.route.access;
-  RequestContext context;
+  client::RequestContext context;
   context.trace_id = request.client.trace_id;
   context.client_ip = request.client.ip;
   context.user_agent = request.client.user_agent;
@@ -66,24 +66,25 @@ const char* required_permission(const Routed& routed) {
   return *scope == "org" ? access.permission : nullptr;
 }
 
-BoundStatement authentication_with(const Admitted& request, std::string_view org_id,
-                                   const char* permission, bool takes_key,
-                                   const RequestContext& context) {
-  const Credential& credential = request.credential;
+postgres::BoundStatement authentication_with(const Admitted& request, std::string_view org_id,
+                                             const char* permission, bool takes_key,
+                                             const client::RequestContext& context) {
+  const account::Credential& credential = request.credential;
   // What is no UUID is nobody's organization: dispatch tells so after this.
   std::optional<std::string_view> org = std::nullopt;
   if (is_uuid(org_id)) org = org_id;
   std::optional<std::string_view> needed = std::nullopt;
   if (permission != nullptr) needed = permission;
   return query::Authenticate{.token_hash = credential.hash,
-                             .is_key = credential.kind == Credential::Kind::api_key,
+                             .is_key = credential.kind == account::Credential::Kind::api_key,
                              .org_id = org,
                              .permission = needed,
                              .takes_key = takes_key,
-                             .context = request_context_json(context)};
+                             .context = client::request_context_json(context)};
 }
 
-BoundStatement authentication_in_route(const Admitted& request, const RequestContext& context) {
+postgres::BoundStatement authentication_in_route(const Admitted& request,
+                                                 const client::RequestContext& context) {
   return authentication_with(request, request.routed.org_named(),
                              required_permission(request.routed),
                              request.routed.route.access.takes_key, context);
@@ -91,23 +92,25 @@ BoundStatement authentication_in_route(const Admitted& request, const RequestCon
 
 }  // namespace
 
-BoundStatement authentication(const Admitted& request, Asks asks) {
+postgres::BoundStatement authentication(const Admitted& request, Asks asks) {
   return authentication_in_route(request, context_of(request, asks));
 }
 
-BoundStatement authentication_again(const Admitted& request, const Caller& caller, Asks asks,
-                                    std::string_view login_hmac) {
-  RequestContext context = context_of(request, asks);
+postgres::BoundStatement authentication_again(const Admitted& request,
+                                              const account::Caller& caller, Asks asks,
+                                              std::string_view login_hmac) {
+  client::RequestContext context = context_of(request, asks);
   context.caller = &caller;
   context.login_hmac = login_hmac;
   return authentication_in_route(request, context);
 }
 
-BoundStatement entry(const Admitted& request, const Caller* caller, std::string_view login_hmac) {
-  RequestContext context = context_of(request, Asks::reading);
+postgres::BoundStatement entry(const Admitted& request, const account::Caller* caller,
+                               std::string_view login_hmac) {
+  client::RequestContext context = context_of(request, Asks::reading);
   context.caller = caller;
   context.login_hmac = login_hmac;
-  std::string json = request_context_json(context);
+  std::string json = client::request_context_json(context);
   if (caller == nullptr) {
     return query::Enter{
         .org_id = std::nullopt, .user_id = std::nullopt, .context = std::move(json)};
@@ -116,8 +119,8 @@ BoundStatement entry(const Admitted& request, const Caller* caller, std::string_
       .org_id = caller->org_id, .user_id = caller->user_id, .context = std::move(json)};
 }
 
-BoundStatement identification(const Admitted& request) {
-  RequestContext context = context_of(request, Asks::reading);
+postgres::BoundStatement identification(const Admitted& request) {
+  client::RequestContext context = context_of(request, Asks::reading);
   context.is_retold = true;
   return authentication_with(request, {}, nullptr, true, context);
 }

@@ -22,15 +22,17 @@ enum class Asks : uint8_t {
 inline Asks asks_of(const Route& route) { return writes(route) ? Asks::writing : Asks::reading; }
 
 // Finds the caller, or raises the 401, 403 or 404 of it.
-BoundStatement authentication(const Admitted& request, Asks asks);
+postgres::BoundStatement authentication(const Admitted& request, Asks asks);
 // Further batches act as the caller that was found. Those that write authenticate anew: the caller
 // may have ended since. login_hmac: see CallerDatabase::set_login_hmac.
-BoundStatement authentication_again(const Admitted& request, const Caller& caller, Asks asks,
-                                    std::string_view login_hmac);
+postgres::BoundStatement authentication_again(const Admitted& request,
+                                              const account::Caller& caller, Asks asks,
+                                              std::string_view login_hmac);
 // In a transaction that holds the caller, or of an open route (null): nobody.
-BoundStatement entry(const Admitted& request, const Caller* caller, std::string_view login_hmac);
+postgres::BoundStatement entry(const Admitted& request, const account::Caller* caller,
+                               std::string_view login_hmac);
 // Whoever shows the token, in their own organization and without a need: for who only fails.
 // Address, proof and risk are not checked again.
-BoundStatement identification(const Admitted& request);
+postgres::BoundStatement identification(const Admitted& request);
 
 }  // namespace hostler

@@ -13,7 +13,8 @@ constexpr size_t tasks_max = 256;
 
 }  // namespace
 
-BackgroundQueue::BackgroundQueue(Loop& loop, Database& database, MetricsSeat metrics)
+BackgroundQueue::BackgroundQueue(loop::Loop& loop, postgres::Database& database,
+                                 MetricsSeat metrics)
     : database_(database),
       metrics_(metrics),
       // The database reported its fault already.
@@ -31,7 +32,7 @@ bool BackgroundQueue::has_room(Kind kind) const {
   return false;
 }
 
-void BackgroundQueue::send(Batch batch, Kind kind) {
+void BackgroundQueue::send(postgres::Batch batch, Kind kind) {
   if (!batch.empty() && has_room(kind)) tasks_.add(sent(std::move(batch)));
 }
 
@@ -39,8 +40,8 @@ void BackgroundQueue::add(Task<void> task, Kind kind) {
   if (has_room(kind)) tasks_.add(std::move(task));
 }
 
-Task<void> BackgroundQueue::sent(Batch batch) {
-  Results results = co_await database_.quick(std::move(batch));
+Task<void> BackgroundQueue::sent(postgres::Batch batch) {
+  postgres::Results results = co_await database_.quick(std::move(batch));
 }
 
 }  // namespace hostler

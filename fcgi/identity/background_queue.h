@@ -19,18 +19,18 @@ class BackgroundQueue {
   enum class Kind : uint8_t { denial, notification, last_used, rate_limit };
 
   // database outlives this.
-  BackgroundQueue(Loop& loop, Database& database, MetricsSeat metrics);
-  void send(Batch batch, Kind kind);
+  BackgroundQueue(loop::Loop& loop, postgres::Database& database, MetricsSeat metrics);
+  void send(postgres::Batch batch, Kind kind);
   void add(Task<void> task, Kind kind);
   void count_dropped(int64_t count, Kind kind) const;
 
  private:
-  Task<void> sent(Batch batch);
+  Task<void> sent(postgres::Batch batch);
   bool has_room(Kind kind) const;
 
-  Database& database_;
+  postgres::Database& database_;
   MetricsSeat metrics_;
-  TaskSet tasks_;
+  loop::TaskSet tasks_;
 };
 
 }  // namespace hostler

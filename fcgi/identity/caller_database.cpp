@@ -7,35 +7,37 @@
 
 namespace hostler {
 
-Task<Result> CallerDatabase::query(BoundStatement query) {
-  Batch statements;
+Task<postgres::Result> CallerDatabase::query(postgres::BoundStatement query) {
+  postgres::Batch statements;
   statements.add(std::move(query));
-  Batch nothing;
-  Results results = co_await batch(std::move(statements), std::move(nothing));
+  postgres::Batch nothing;
+  postgres::Results results = co_await batch(std::move(statements), std::move(nothing));
   co_return std::move(results.front());
 }
 
-Task<Result> CallerDatabase::query_and_notify(BoundStatement query, BoundStatement notification) {
-  Batch statements;
+Task<postgres::Result> CallerDatabase::query_and_notify(postgres::BoundStatement query,
+                                                        postgres::BoundStatement notification) {
+  postgres::Batch statements;
   statements.add(std::move(query));
-  Batch notifications;
+  postgres::Batch notifications;
   notifications.add(std::move(notification));
-  Results results = co_await batch(std::move(statements), std::move(notifications));
+  postgres::Results results = co_await batch(std::move(statements), std::move(notifications));
   co_return std::move(results.front());
 }
 
-Task<Result> CallerDatabase::query_apart(BoundStatement query) {
-  Batch batch;
+Task<postgres::Result> CallerDatabase::query_apart(postgres::BoundStatement query) {
+  postgres::Batch batch;
   batch.add(entry(request_, caller_, login_hmac_));
   batch.add(query::CommitLightly{}).add(std::move(query));
-  Results results = co_await database_.quick(std::move(batch));
+  postgres::Results results = co_await database_.quick(std::move(batch));
   co_return std::move(results.back());
 }
 
-Task<Results> DirectDatabase::batch(Batch statements, Batch notifications) {
+Task<postgres::Results> DirectDatabase::batch(postgres::Batch statements,
+                                              postgres::Batch notifications) {
   const Route& route = request_.routed.route;
   Asks asks = asks_of(route);
-  Batch batch;
+  postgres::Batch batch;
   size_t preface = route.sending.tells_who_acts ? 1 : 0;
   if (caller_ != nullptr && asks == Asks::writing) {
     batch.add(authentication_again(request_, *caller_, asks, login_hmac_));
@@ -45,32 +47,33 @@ Task<Results> DirectDatabase::batch(Batch statements, Batch notifications) {
   batch.add(std::move(statements));
   bool is_pipelined = route.sending.is_pipelined;
   metrics_.count(metric_batches, is_pipelined ? 0 : 1);
-  Task<BatchOutcome> sent = is_pipelined
-                                ? database_.attempt_quick(std::move(batch))
-                                : database_.attempt(std::move(batch), std::move(notifications));
-  BatchOutcome outcome = co_await sent;
+  Task<postgres::BatchOutcome> sent =
+      is_pipelined ? database_.attempt_quick(std::move(batch))
+                   : database_.attempt(std::move(batch), std::move(notifications));
+  postgres::BatchOutcome outcome = co_await sent;
   if (outcome.error) throw *outcome.error;
   auto first = outcome.results.begin();
   outcome.results.erase(first, first + static_cast<std::ptrdiff_t>(preface));
   co_return std::move(outcome.results);
 }
 
-void DirectDatabase::notify(BoundStatement notification) {
-  Batch batch;
+void DirectDatabase::notify(postgres::BoundStatement notification) {
+  postgres::Batch batch;
   batch.add(std::move(notification));
   background_.send(std::move(batch), BackgroundQueue::Kind::notification);
 }
 
-Task<Results> TransactionDatabase::batch(Batch statements, Batch notifications) {
+Task<postgres::Results> TransactionDatabase::batch(postgres::Batch statements,
+                                                   postgres::Batch notifications) {
   notifications_.add(std::move(notifications));
-  Batch batch;
+  postgres::Batch batch;
   batch.add(entry(request_, caller_, login_hmac_)).add(std::move(statements));
-  Results results = co_await transaction_.run(std::move(batch));
+  postgres::Results results = co_await transaction_.run(std::move(batch));
   results.erase(results.begin());
   co_return results;
 }
 
-void TransactionDatabase::notify(BoundStatement notification) {
+void TransactionDatabase::notify(postgres::BoundStatement notification) {
   notifications_.add(std::move(notification));
 }
 

@@ -18,8 +18,8 @@ namespace hostler {
 class CallerDatabase {
  public:
   // caller: null on open routes, which act as nobody. What they refer to outlives this.
-  CallerDatabase(Database& database, BackgroundQueue& background, const Admitted& request,
-                 const Caller* caller)
+  CallerDatabase(postgres::Database& database, BackgroundQueue& background, const Admitted& request,
+                 const account::Caller* caller)
       : database_(database), background_(background), request_(request), caller_(caller) {}
   virtual ~CallerDatabase() = default;
   CallerDatabase(const CallerDatabase&) = delete;
@@ -27,36 +27,38 @@ class CallerDatabase {
 
   // One batch on the route's kind of connection: who acts, then the statements, whose results are
   // answered. All of it commits, or nothing. The notifications follow the commit, not waited for.
-  virtual Task<Results> batch(Batch statements, Batch notifications) = 0;
+  virtual Task<postgres::Results> batch(postgres::Batch statements,
+                                        postgres::Batch notifications) = 0;
   // Wakes daemons. One that is lost is made good by their polls.
-  virtual void notify(BoundStatement notification) = 0;
+  virtual void notify(postgres::BoundStatement notification) = 0;
 
-  Task<Result> query(BoundStatement query);
-  Task<Result> query_and_notify(BoundStatement query, BoundStatement notification);
+  Task<postgres::Result> query(postgres::BoundStatement query);
+  Task<postgres::Result> query_and_notify(postgres::BoundStatement query,
+                                          postgres::BoundStatement notification);
   // Commits by itself whatever becomes of the call, without waiting for the disk: for counters of
   // tries, which a call with an Idempotency-Key would take back when it fails.
-  Task<Result> query_apart(BoundStatement query);
+  Task<postgres::Result> query_apart(postgres::BoundStatement query);
 
   // The login that somebody gave, so hashed that nobody without the key file can tell which it was:
   // the statements from here on write it to the audit log.
   void set_login_hmac(std::string hmac) { login_hmac_ = std::move(hmac); }
 
  protected:
-  Database& database_;
+  postgres::Database& database_;
   BackgroundQueue& background_;
   const Admitted& request_;
-  const Caller* caller_;
+  const account::Caller* caller_;
   std::string login_hmac_;
 };
 
 // Each batch is a transaction of its own.
 class DirectDatabase final : public CallerDatabase {
  public:
-  DirectDatabase(Database& database, BackgroundQueue& background, MetricsSeat metrics,
-                 const Admitted& request, const Caller* caller)
+  DirectDatabase(postgres::Database& database, BackgroundQueue& background, MetricsSeat metrics,
+                 const Admitted& request, const account::Caller* caller)
       : CallerDatabase(database, background, request, caller), metrics_(metrics) {}
-  Task<Results> batch(Batch statements, Batch notifications) override;
-  void notify(BoundStatement notification) override;
+  Task<postgres::Results> batch(postgres::Batch statements, postgres::Batch notifications) override;
+  void notify(postgres::BoundStatement notification) override;
 
  private:
   MetricsSeat metrics_;
@@ -65,17 +67,18 @@ class DirectDatabase final : public CallerDatabase {
 // Everything is part of one transaction, which holds the caller and is committed by somebody else.
 class TransactionDatabase final : public CallerDatabase {
  public:
-  TransactionDatabase(Database& database, BackgroundQueue& background, Transaction& transaction,
-                      const Admitted& request, const Caller& caller)
+  TransactionDatabase(postgres::Database& database, BackgroundQueue& background,
+                      postgres::Transaction& transaction, const Admitted& request,
+                      const account::Caller& caller)
       : CallerDatabase(database, background, request, &caller), transaction_(transaction) {}
-  Task<Results> batch(Batch statements, Batch notifications) override;
-  void notify(BoundStatement notification) override;
+  Task<postgres::Results> batch(postgres::Batch statements, postgres::Batch notifications) override;
+  void notify(postgres::BoundStatement notification) override;
   // Those that were asked for, to be sent behind the commit.
-  Batch take_notifications() { return std::exchange(notifications_, {}); }
+  postgres::Batch take_notifications() { return std::exchange(notifications_, {}); }
 
  private:
-  Transaction& transaction_;
-  Batch notifications_;
+  postgres::Transaction& transaction_;
+  postgres::Batch notifications_;
 };
 
 }  // namespace hostler

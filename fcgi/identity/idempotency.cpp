@@ -85,31 +85,31 @@ IdempotentCall idempotent_call(const Routed& routed, std::string_view key) {
   return {call_hash(routed, key), body_hash(routed.request)};
 }
 
-BoundStatement idempotency_begin(const IdempotentCall& call) {
+postgres::BoundStatement idempotency_begin(const IdempotentCall& call) {
   return query::IdempotencyBegin{.call_hash = call.call_hash, .body_hash = call.body_hash};
 }
 
 // A row that does not open is our own fault: doing the call again would double its effect.
-std::optional<Response> stored_answer(const SecretBox& secret_box, const Caller& caller,
-                                      const Row& begun) {
+std::optional<Response> stored_answer(const config::SecretBox& secret_box,
+                                      const account::Caller& caller, const postgres::Row& begun) {
   if (begun.is_null("secret_id")) return std::nullopt;
-  SecretPlace place{std::string(begun.text("secret_id")), caller.org_id, secret_kind};
-  SealedSecret sealed{begun.integer("key_version"), begun.bytes("wrapped_key"),
-                      begun.bytes("sealed")};
+  config::SecretPlace place{std::string(begun.text("secret_id")), caller.org_id, secret_kind};
+  config::SealedSecret sealed{begun.integer("key_version"), begun.bytes("wrapped_key"),
+                              begun.bytes("sealed")};
   std::optional<std::string> plain = secret_box.open(place, sealed);
   std::optional<Json> stored = plain ? parse_json_or_nothing(*plain) : std::nullopt;
   if (!stored) throw Error(ErrorCode::internal_error, {}, "a stored answer does not open");
   return answer_from(*stored);
 }
 
-BoundStatement answer_storing(const SecretBox& secret_box, const Caller& caller,
-                              const IdempotentCall& call, std::string secret_id,
-                              const Response& response) {
-  SecretPlace place{std::move(secret_id), caller.org_id, secret_kind};
-  SealedSecret sealed = secret_box.seal(place, answer_json(response));
+postgres::BoundStatement answer_storing(const config::SecretBox& secret_box,
+                                        const account::Caller& caller, const IdempotentCall& call,
+                                        std::string secret_id, const Response& response) {
+  config::SecretPlace place{std::move(secret_id), caller.org_id, secret_kind};
+  config::SealedSecret sealed = secret_box.seal(place, answer_json(response));
   return query::IdempotencyKeep{.call_hash = call.call_hash,
                                 .body_hash = call.body_hash,
-                                .secret = secret_json(place, sealed)};
+                                .secret = config::secret_json(place, sealed)};
 }
 
 }  // namespace hostler

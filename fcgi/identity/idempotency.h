@@ -28,13 +28,13 @@ struct IdempotentCall {
 IdempotentCall idempotent_call(const Routed& routed, std::string_view key);
 
 // The statement that follows the authentication: raises the 409 or 422 of the key.
-BoundStatement idempotency_begin(const IdempotentCall& call);
+postgres::BoundStatement idempotency_begin(const IdempotentCall& call);
 // The answer of the first call, when its row tells one: then the handler must not run.
-std::optional<Response> stored_answer(const SecretBox& secret_box, const Caller& caller,
-                                      const Row& begun);
+std::optional<Response> stored_answer(const config::SecretBox& secret_box,
+                                      const account::Caller& caller, const postgres::Row& begun);
 // Stores a 2xx answer. secret_id: the begun row's new_secret_id.
-BoundStatement answer_storing(const SecretBox& secret_box, const Caller& caller,
-                              const IdempotentCall& call, std::string secret_id,
-                              const Response& response);
+postgres::BoundStatement answer_storing(const config::SecretBox& secret_box,
+                                        const account::Caller& caller, const IdempotentCall& call,
+                                        std::string secret_id, const Response& response);
 
 }  // namespace hostler

@@ -5,7 +5,7 @@
 
 namespace hostler {
 
-std::string login_hmac(const SecretBox& secret_box, std::string_view name_key) {
+std::string login_hmac(const config::SecretBox& secret_box, std::string_view name_key) {
   return to_hex(hmac_sha256(secret_box.derived_key("audit login"), name_key));
 }
 

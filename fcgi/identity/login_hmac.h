@@ -10,6 +10,6 @@
 namespace hostler {
 
 // name_key: of the login, as the database made it. In hex.
-std::string login_hmac(const SecretBox& secret_box, std::string_view name_key);
+std::string login_hmac(const config::SecretBox& secret_box, std::string_view name_key);
 
 }  // namespace hostler

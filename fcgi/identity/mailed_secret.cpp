@@ -9,7 +9,7 @@
 
 namespace hostler {
 
-std::string mailed_secret(const SecretBox& secret_box, std::string_view name,
+std::string mailed_secret(const config::SecretBox& secret_box, std::string_view name,
                           std::string_view value) {
   JsonWriter plain;
   plain.begin_object().member(name, value).end_object();
@@ -18,7 +18,7 @@ std::string mailed_secret(const SecretBox& secret_box, std::string_view name,
 
 namespace {
 
-std::string new_token(const SecretBox& secret_box, int64_t seconds) {
+std::string new_token(const config::SecretBox& secret_box, int64_t seconds) {
   Token token = make_token("");
   JsonWriter mail;
   mail.begin_object().member("token_hash", to_hex(token.hash));

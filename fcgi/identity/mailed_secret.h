@@ -11,7 +11,7 @@
 namespace hostler {
 
 // A JSON object for mail_queue(): {name: value}, sealed.
-std::string mailed_secret(const SecretBox& secret_box, std::string_view name,
+std::string mailed_secret(const config::SecretBox& secret_box, std::string_view name,
                           std::string_view value);
 
 // A new token for an address, as the SQL functions about addresses take it: {token_hash, seconds,

@@ -40,7 +40,7 @@ std::optional<uint64_t> address_id(std::string_view text) {
   return spread_id(network);
 }
 
-int64_t org_limit(const Bucket& bucket, const Settings& settings) {
+int64_t org_limit(const Bucket& bucket, const config::Settings& settings) {
   int64_t granted = bucket.granted.load(std::memory_order_relaxed);
   return granted > 0 ? granted : settings.integer("limit.requests_per_minute");
 }
@@ -55,7 +55,7 @@ Error too_many(const BucketLevel& level, std::string_view whose) {
 
 }  // namespace
 
-Admission RateLimiter::count_address(const Client& client, const Settings& settings) const {
+Admission RateLimiter::count_address(const Client& client, const config::Settings& settings) const {
   int64_t now = now_ns();
   std::optional<uint64_t> address = address_id(client.ip);
   Bucket* bucket = address ? table_.address_bucket(*address, now) : nullptr;
@@ -66,9 +66,9 @@ Admission RateLimiter::count_address(const Client& client, const Settings& setti
   return {rate, too_many(rate.level, "An address")};
 }
 
-Admission RateLimiter::admit(const Admitted& request, const Settings& settings) const {
+Admission RateLimiter::admit(const Admitted& request, const config::Settings& settings) const {
   if (request.routed.route.rate == Rate::none) return {};
-  if (request.credential.kind == Credential::Kind::none) {
+  if (request.credential.kind == account::Credential::Kind::none) {
     return count_address(request.client, settings);
   }
   int64_t now = now_ns();
@@ -80,14 +80,15 @@ Admission RateLimiter::admit(const Admitted& request, const Settings& settings) 
   return {rate, too_many(rate.level, "The organization")};
 }
 
-Admission RateLimiter::count_unknown(const Admitted& request, const Settings& settings) const {
+Admission RateLimiter::count_unknown(const Admitted& request,
+                                     const config::Settings& settings) const {
   forget(request);
   if (request.routed.route.rate == Rate::none) return {};
   return count_address(request.client, settings);
 }
 
-std::optional<RateCount> RateLimiter::learn(const Admitted& request, const Caller& caller,
-                                            const Settings& settings) const {
+std::optional<RateCount> RateLimiter::learn(const Admitted& request, const account::Caller& caller,
+                                            const config::Settings& settings) const {
   if (request.routed.route.rate == Rate::none) return std::nullopt;
   int64_t now = now_ns();
   uint64_t org = spread_id(caller.org_id);
@@ -123,7 +124,8 @@ void RateLimiter::remember(uint64_t token, std::string_view org_id) const {
 }
 
 void RateLimiter::forget(const Admitted& request) const {
-  if (request.credential.kind != Credential::Kind::none) table_.forget_token(token_id(request));
+  if (request.credential.kind != account::Credential::Kind::none)
+    table_.forget_token(token_id(request));
 }
 
 void add_rate_headers(const RateCount& rate, Response& response) {

@@ -26,10 +26,10 @@ class RateLimiter {
   explicit RateLimiter(const RateTable& table) : table_(table) {}
 
   // Counts the request. A token that is not known yet passes, uncounted.
-  Admission admit(const Admitted& request, const Settings& settings) const;
+  Admission admit(const Admitted& request, const config::Settings& settings) const;
   // The database has told the caller's organization: counts a request that was not.
-  std::optional<RateCount> learn(const Admitted& request, const Caller& caller,
-                                 const Settings& settings) const;
+  std::optional<RateCount> learn(const Admitted& request, const account::Caller& caller,
+                                 const config::Settings& settings) const;
   // True when somebody should look up the organization's entitlement, and tell it to set_granted:
   // at most one process every two seconds.
   bool is_entitlement_due(std::string_view org_id) const;
@@ -43,10 +43,10 @@ class RateLimiter {
   void forget(const Admitted& request) const;
   // The database refused the token: the request was an anonymous one, and counts for its address.
   // Without room, the 429 stands before the 401.
-  Admission count_unknown(const Admitted& request, const Settings& settings) const;
+  Admission count_unknown(const Admitted& request, const config::Settings& settings) const;
 
  private:
-  Admission count_address(const Client& client, const Settings& settings) const;
+  Admission count_address(const Client& client, const config::Settings& settings) const;
   const RateTable& table_;
 };
 

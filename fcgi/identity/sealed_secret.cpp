@@ -7,10 +7,10 @@
 
 namespace hostler {
 
-NewSecret seal_secret(const SecretBox& secret_box, std::string org_id, std::string kind,
+NewSecret seal_secret(const config::SecretBox& secret_box, std::string org_id, std::string kind,
                       std::string_view plain) {
-  SecretPlace place{make_id(), std::move(org_id), std::move(kind)};
-  std::string json = secret_json(place, secret_box.seal(place, plain));
+  config::SecretPlace place{make_id(), std::move(org_id), std::move(kind)};
+  std::string json = config::secret_json(place, secret_box.seal(place, plain));
   return {std::move(place.id), std::move(json)};
 }
 

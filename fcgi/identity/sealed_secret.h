@@ -15,7 +15,7 @@ struct NewSecret {
 };
 
 // org_id: empty for the platform's. kind: of the table secrets.
-NewSecret seal_secret(const SecretBox& secret_box, std::string org_id, std::string kind,
+NewSecret seal_secret(const config::SecretBox& secret_box, std::string org_id, std::string kind,
                       std::string_view plain);
 
 }  // namespace hostler

@@ -7,8 +7,8 @@ namespace hostler {
 
 namespace {
 
-constexpr SettingName<SettingType::text> account_mode = "auth.registration_mode";
-constexpr SettingName<SettingType::integer> account_numbers[] = {
+constexpr config::SettingName<config::SettingType::text> account_mode = "auth.registration_mode";
+constexpr config::SettingName<config::SettingType::integer> account_numbers[] = {
     "auth.access_token_seconds",      "auth.forgot_password_seconds",
     "auth.refresh_token_seconds",     "credit.initial_grant",
     "credit.invite_reward",           "credit.invitee_reward",
@@ -19,16 +19,17 @@ constexpr SettingName<SettingType::integer> account_numbers[] = {
 
 }  // namespace
 
-std::string account_settings(const Settings& settings) {
+std::string account_settings(const config::Settings& settings) {
   JsonWriter json;
-  json.begin_object().member(setting_rows[account_mode.index()].name, settings.text(account_mode));
-  for (SettingName<SettingType::integer> number : account_numbers) {
-    json.member(setting_rows[number.index()].name, settings.integer(number));
+  json.begin_object().member(config::setting_rows[account_mode.index()].name,
+                             settings.text(account_mode));
+  for (config::SettingName<config::SettingType::integer> number : account_numbers) {
+    json.member(config::setting_rows[number.index()].name, settings.integer(number));
   }
   return json.end_object().take();
 }
 
-Response session_response(const SessionTokens& tokens, const Settings& settings) {
+Response session_response(const SessionTokens& tokens, const config::Settings& settings) {
   JsonWriter body;
   body.begin_object();
   body.member("access_token", tokens.access.text);

@@ -19,7 +19,7 @@ struct SessionTokens {
 
 // What the SQL functions of registrations and logins read of the settings, under the settings' own
 // names: their `settings`.
-std::string account_settings(const Settings& settings);
+std::string account_settings(const config::Settings& settings);
 
 // The refresh cookie that came with the request; none: empty.
 std::string_view refresh_cookie_of(const Request& request);
@@ -27,6 +27,6 @@ std::string refresh_cookie(std::string_view token, int64_t seconds);
 std::string cleared_refresh_cookie();
 
 // {access_token, token_type} with the cookie.
-Response session_response(const SessionTokens& tokens, const Settings& settings);
+Response session_response(const SessionTokens& tokens, const config::Settings& settings);
 
 }  // namespace hostler

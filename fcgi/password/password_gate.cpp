@@ -70,7 +70,7 @@ Task<void> PasswordGate::enter(PasswordQueue queue) {
   Waiting waiting(places_, seat_);
   while (!take_place()) {
     Task<bool> next = next_left();
-    co_await with_timeout(loop_, std::move(next), look_again_ms);
+    co_await loop::with_timeout(loop_, std::move(next), look_again_ms);
   }
 }
 
@@ -81,11 +81,11 @@ Task<std::string> PasswordGate::hash(std::string password, PasswordQueue queue) 
   co_return hashed;
 }
 
-Task<PasswordCheck> PasswordGate::check(std::string password, std::string stored,
-                                        PasswordQueue queue) {
+Task<account::PasswordCheck> PasswordGate::check(std::string password, std::string stored,
+                                                 PasswordQueue queue) {
   co_await enter(queue);
   Place place(*this);
-  PasswordCheck checked = co_await hasher_.check(std::move(password), std::move(stored));
+  account::PasswordCheck checked = co_await hasher_.check(std::move(password), std::move(stored));
   co_return checked;
 }
 

@@ -21,7 +21,7 @@ enum class PasswordQueue { brief, patient };
 class PasswordGate {
  public:
   // places outlive this; seat: the worker's. Forks, see PasswordHasher.
-  PasswordGate(Loop& loop, PasswordPlaces& places, int seat)
+  PasswordGate(loop::Loop& loop, PasswordPlaces& places, int seat)
       : loop_(loop), hasher_(loop), places_(places), locks_(places), seat_(seat) {}
   PasswordGate(const PasswordGate&) = delete;
   PasswordGate& operator=(const PasswordGate&) = delete;
@@ -29,8 +29,8 @@ class PasswordGate {
   // Both throw overload_busy when the pool's queue is full: 16 wait for a login, 256 for the rest;
   // and when the hasher is lost.
   Task<std::string> hash(std::string password, PasswordQueue queue = PasswordQueue::patient);
-  Task<PasswordCheck> check(std::string password, std::string stored,
-                            PasswordQueue queue = PasswordQueue::brief);
+  Task<account::PasswordCheck> check(std::string password, std::string stored,
+                                     PasswordQueue queue = PasswordQueue::brief);
 
   // The same refusal, for who would do work before it comes to the password.
   void refuse_when_full(PasswordQueue queue) const;
@@ -48,13 +48,13 @@ class PasswordGate {
 
   bool take_place();
 
-  Loop& loop_;
+  loop::Loop& loop_;
   PasswordHasher hasher_;
   PasswordPlaces& places_;
   PasswordLocks locks_;
   const int seat_;
   bool is_hashing_ = false;
-  Signal left_;
+  loop::Signal left_;
 };
 
 }  // namespace hostler

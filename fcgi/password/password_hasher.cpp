@@ -48,8 +48,8 @@ void step_back() {
 }
 
 std::string work(const std::string& password, const std::string& stored) {
-  if (stored.empty()) return hash_password(password).value_or("");
-  std::optional<PasswordCheck> checked = check_password(password, stored);
+  if (stored.empty()) return account::hash_password(password).value_or("");
+  std::optional<account::PasswordCheck> checked = account::check_password(password, stored);
   if (!checked) return "";
   return std::string(!checked->matches ? no_match : checked->needs_rehash ? match_of_old : match);
 }
@@ -86,7 +86,7 @@ Error lost() {
 
 }  // namespace
 
-PasswordHasher::PasswordHasher(Loop& loop) {
+PasswordHasher::PasswordHasher(loop::Loop& loop) {
   std::array<int, 2> ends;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw Error(ErrorCode::internal_error, {}, "no socket pair for the hasher");
@@ -115,10 +115,10 @@ Task<std::string> PasswordHasher::hash(std::string password) {
   co_return hashed;
 }
 
-Task<PasswordCheck> PasswordHasher::check(std::string password, std::string stored) {
+Task<account::PasswordCheck> PasswordHasher::check(std::string password, std::string stored) {
   assert(!stored.empty());
   std::string answer = co_await ask(std::move(password), std::move(stored));
-  co_return PasswordCheck{answer != no_match, answer == match_of_old};
+  co_return account::PasswordCheck{answer != no_match, answer == match_of_old};
 }
 
 Task<std::string> PasswordHasher::ask(std::string password, std::string stored) {

@@ -21,7 +21,7 @@ namespace hostler {
 class PasswordHasher {
  public:
   // Forks: before this process has threads. Throws internal_error when it cannot.
-  explicit PasswordHasher(Loop& loop);
+  explicit PasswordHasher(loop::Loop& loop);
   // Ends the process, whatever it is at.
   ~PasswordHasher();
   PasswordHasher(const PasswordHasher&) = delete;
@@ -29,7 +29,7 @@ class PasswordHasher {
 
   // Both throw overload_busy when the process is lost or has no memory.
   Task<std::string> hash(std::string password);
-  Task<PasswordCheck> check(std::string password, std::string stored);
+  Task<account::PasswordCheck> check(std::string password, std::string stored);
 
   // Called once, when the process ended by itself: there will be no other.
   std::function<void()> on_lost;
@@ -44,12 +44,12 @@ class PasswordHasher {
 
   int socket_ = -1;
   pid_t pid_ = -1;
-  std::optional<FdWatch> watch_;
+  std::optional<loop::FdWatch> watch_;
   uint32_t asked_ = 0;     // number of the newest question
   uint32_t answered_ = 0;  // and of the newest answer
   bool is_lost_ = false;
   std::string answer_;
-  Signal heard_;
+  loop::Signal heard_;
 };
 
 }  // namespace hostler

@@ -26,22 +26,22 @@ bool is_listening(int fd) {
 }  // namespace
 
 Listener open_listener(const std::string& path) {
-  int handed = handed_listener("api");
+  int handed = program::handed_listener("api");
   if (handed >= 0) return {handed, {}};
   if (is_listening(STDIN_FILENO)) {
     fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
     return {STDIN_FILENO, {}};
   }
-  return {listen_unix(path, 0660), path};
+  return {net::listen_unix(path, 0660), path};
 }
 
 void open_port(const std::string& setting, bool is_reload, Listener& listener) {
-  std::optional<TcpPlace> wanted = TcpPlace::parse(setting);
-  if (listener.tcp_fd >= 0 && wanted && place_of_listener(listener.tcp_fd) == wanted) return;
+  std::optional<net::TcpPlace> wanted = net::TcpPlace::parse(setting);
+  if (listener.tcp_fd >= 0 && wanted && net::place_of_listener(listener.tcp_fd) == wanted) return;
   if (listener.tcp_fd >= 0) close(std::exchange(listener.tcp_fd, -1));
   if (!wanted) return;
   std::string fault;
-  listener.tcp_fd = listen_tcp(*wanted, fault);
+  listener.tcp_fd = net::listen_tcp(*wanted, fault);
   if (listener.tcp_fd >= 0) return;
   if (!is_reload) throw Error(ErrorCode::internal_error, {}, "api.listen_tcp: " + fault);
   log_error("port_shut", {{"api.listen_tcp", setting}, {"cause", fault}});

@@ -36,7 +36,7 @@ constexpr int64_t fork_delay_most_ms = 5'000;
 // A worker that lived so long is replaced at once.
 constexpr int64_t lived_well_ms = 10'000;
 
-int worker_count(const Settings& settings) {
+int worker_count(const config::Settings& settings) {
   int64_t wanted = settings.integer("api.workers");
   if (wanted > 0) return static_cast<int>(wanted);
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -62,7 +62,7 @@ std::vector<char*> argument_list(std::vector<std::string>& words) {
 
 }  // namespace
 
-Master::Master(const Settings& settings, std::vector<std::string> own_command,
+Master::Master(const config::Settings& settings, std::vector<std::string> own_command,
                std::optional<Inheritance> inheritance)
     : settings_(settings),
       own_command_(std::move(own_command)),
@@ -104,9 +104,9 @@ void Master::serve_metrics() {
   const std::string& path = settings_.text("metrics.api_socket");
   if (path.empty()) return;
   // The last generation's socket was closed when this program took its place.
-  int fd = listen_unix(path, 0660);
+  int fd = net::listen_unix(path, 0660);
   std::shared_ptr<SharedPool> shared = shared_;
-  metrics_server_ = std::make_unique<MetricsServer>(
+  metrics_server_ = std::make_unique<program::MetricsServer>(
       loop_, fd, [shared] { return shared->metrics.prometheus_text(); });
 }
 
@@ -211,8 +211,8 @@ void Master::check_generation() {
   }
   if (!is_ready_) {
     is_ready_ = true;
-    notify_service(fmt::format("READY=1\nSTATUS={} workers, schema {}", shared_->seats.count(),
-                               schema_version_expected));
+    program::notify_service(fmt::format("READY=1\nSTATUS={} workers, schema {}",
+                                        shared_->seats.count(), schema_version_expected));
   }
   for (Child& child : children_) {
     if (child.seat_number < 0 && child.drain_fd >= 0) tell_to_finish(child);
@@ -221,11 +221,11 @@ void Master::check_generation() {
 
 // Stuck workers are ours to replace; the service manager replaces a stuck master.
 void Master::feed_watchdog() {
-  int64_t interval_ms = watchdog_interval_ms();
+  int64_t interval_ms = program::watchdog_interval_ms();
   int64_t now_ms = monotonic_ms();
   if (interval_ms == 0 || now_ms < watchdog_due_ms_) return;
   watchdog_due_ms_ = now_ms + interval_ms;
-  notify_service("WATCHDOG=1");
+  program::notify_service("WATCHDOG=1");
 }
 
 void Master::tell_to_finish(Child& child) {
@@ -271,7 +271,7 @@ void Master::forget(Child child, int status) {
 void Master::begin_end() {
   if (is_ending_) return;
   log_info("pool_ending");
-  notify_service("STOPPING=1\nSTATUS=finishing requests");
+  program::notify_service("STOPPING=1\nSTATUS=finishing requests");
   is_ending_ = true;
   end_by_ms_ = monotonic_ms() + end_limit_ms;
   // First the name, so that nobody new waits at a door that closes; then the workers take the rest.

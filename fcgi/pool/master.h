@@ -19,7 +19,7 @@ namespace hostler {
 class Master {
  public:
   // own_command: the program and its arguments, for the next generation.
-  Master(const Settings& settings, std::vector<std::string> own_command,
+  Master(const config::Settings& settings, std::vector<std::string> own_command,
          std::optional<Inheritance> inheritance);
   ~Master();
   Master(const Master&) = delete;
@@ -55,12 +55,12 @@ class Master {
   bool fork_worker(int seat_number, WorkerPlace& place);
   std::optional<WorkerPlace> fork_due();
 
-  const Settings& settings_;
+  const config::Settings& settings_;
   std::vector<std::string> own_command_;
-  Loop loop_;
+  loop::Loop loop_;
   Listener listener_;
   std::shared_ptr<SharedPool> shared_;
-  std::unique_ptr<MetricsServer> metrics_server_;
+  std::unique_ptr<program::MetricsServer> metrics_server_;
   std::vector<Child> children_;
   std::vector<int64_t> fork_due_ms_;    // by seat; -1: nothing to do
   std::vector<int64_t> fork_delay_ms_;  // by seat: the back-off
@@ -70,11 +70,11 @@ class Master {
   bool is_ready_ = false;  // every seat served once; told to the service manager
   int64_t end_by_ms_ = 0;
   int64_t watchdog_due_ms_ = 0;
-  Timer tick_;
-  SignalWatch terminate_;
-  SignalWatch interrupt_;
-  SignalWatch reload_;
-  SignalWatch child_ended_;
+  loop::Timer tick_;
+  loop::SignalWatch terminate_;
+  loop::SignalWatch interrupt_;
+  loop::SignalWatch reload_;
+  loop::SignalWatch child_ended_;
 };
 
 }  // namespace hostler

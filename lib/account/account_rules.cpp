@@ -6,7 +6,7 @@
 
 #include "lib/json.h"
 
-namespace hostler {
+namespace hostler::account {
 namespace {
 
 constexpr size_t name_characters_max = 64;
@@ -132,4 +132,4 @@ std::vector<FieldFault> account_faults(std::string_view login, std::string_view 
   return faults;
 }
 
-}  // namespace hostler
+}  // namespace hostler::account

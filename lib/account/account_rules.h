@@ -10,7 +10,7 @@
 
 #include "lib/error.h"
 
-namespace hostler {
+namespace hostler::account {
 
 // Without the blanks around it: what is judged and stored.
 std::string trimmed_name(std::string_view name);
@@ -32,4 +32,4 @@ std::optional<TextFault> timezone_fault(std::string_view timezone);  // of the I
 std::vector<FieldFault> account_faults(std::string_view login, std::string_view email,
                                        std::string_view password);
 
-}  // namespace hostler
+}  // namespace hostler::account

@@ -5,7 +5,7 @@
 
 #include "lib/crypto.h"
 
-namespace hostler {
+namespace hostler::account {
 namespace {
 
 constexpr std::string_view access_token_prefix = "hat_";
@@ -88,4 +88,4 @@ bool Caller::may(std::string_view permission) const {
   return std::find(names.begin(), names.end(), permission) != names.end();
 }
 
-}  // namespace hostler
+}  // namespace hostler::account

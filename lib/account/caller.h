@@ -10,7 +10,7 @@
 
 #include "lib/error.h"
 
-namespace hostler {
+namespace hostler::account {
 
 struct Credential {
   enum class Kind { none, access_token, api_key };
@@ -53,4 +53,4 @@ Caller caller_from(const Row& row) {
   return caller;
 }
 
-}  // namespace hostler
+}  // namespace hostler::account

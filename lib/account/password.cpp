@@ -12,7 +12,7 @@
 #include "lib/crypto.h"
 #include "lib/error.h"
 
-namespace hostler {
+namespace hostler::account {
 namespace {
 
 // OWASP's least figures for Argon2id: 19 MiB, two passes, one lane (libsodium always uses one).
@@ -94,4 +94,4 @@ const std::string& nobodys_password_hash() {
   return hash;
 }
 
-}  // namespace hostler
+}  // namespace hostler::account

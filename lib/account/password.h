@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace hostler {
+namespace hostler::account {
 
 struct PasswordCheck {
   bool matches;
@@ -21,4 +21,4 @@ std::optional<PasswordCheck> check_password(const std::string& password, const s
 // Throws overload_busy when there is no memory to make it.
 const std::string& nobodys_password_hash();
 
-}  // namespace hostler
+}  // namespace hostler::account

@@ -10,9 +10,9 @@
 #include "lib/account/caller.h"
 #include "lib/net/address_guard.h"
 
-namespace hostler {
+namespace hostler::client {
 
-Identity identity_of(const Caller& caller) {
+Identity identity_of(const account::Caller& caller) {
   if (!caller.is_known) return {};
   return {caller.api_key_id ? "api_key" : "user", caller.org_id, caller.user_id};
 }
@@ -29,7 +29,7 @@ std::optional<AccessNote> read_access_note(std::string_view text) {
   const char* risk_end = text.data() + second;
   auto [end, fault] = std::from_chars(text.data() + first + 1, risk_end, note.risk_score);
   std::optional<Identity> identity = read_identity(text.substr(second + 1));
-  bool has_form = IpAddress::parse(text.substr(0, first)) && fault == std::errc() &&
+  bool has_form = net::IpAddress::parse(text.substr(0, first)) && fault == std::errc() &&
                   end == risk_end && note.risk_score >= 0 && note.risk_score <= 1 && identity;
   if (!has_form) return std::nullopt;
   note.client_ip = text.substr(0, first);
@@ -37,4 +37,4 @@ std::optional<AccessNote> read_access_note(std::string_view text) {
   return note;
 }
 
-}  // namespace hostler
+}  // namespace hostler::client

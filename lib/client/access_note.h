@@ -9,11 +9,13 @@
 
 #include "lib/identity.h"
 
-namespace hostler {
-
+namespace hostler::account {
 struct Caller;
+}  // namespace hostler::account
 
-Identity identity_of(const Caller& caller);
+namespace hostler::client {
+
+Identity identity_of(const account::Caller& caller);
 
 struct AccessNote {
   std::string client_ip;
@@ -28,4 +30,4 @@ std::string access_note_text(const AccessNote& note);
 // Nothing when the text has another form.
 std::optional<AccessNote> read_access_note(std::string_view text);
 
-}  // namespace hostler
+}  // namespace hostler::client

@@ -10,7 +10,7 @@
 #include "lib/client/trace.h"
 #include "lib/error.h"
 
-namespace hostler {
+namespace hostler::client {
 namespace {
 
 constexpr size_t networks_max = 1'000'000;
@@ -24,7 +24,7 @@ std::string_view network_of(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-void read_networks(const std::string& path, NetworkSet& networks) {
+void read_networks(const std::string& path, net::NetworkSet& networks) {
   std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
   if (!file) {
     throw Error(ErrorCode::internal_error, {},
@@ -44,8 +44,8 @@ void read_networks(const std::string& path, NetworkSet& networks) {
 
 }  // namespace
 
-RiskyNetworks load_risky_networks(const Settings& start) {
-  std::shared_ptr<NetworkSet> networks = std::make_shared<NetworkSet>();
+RiskyNetworks load_risky_networks(const config::Settings& start) {
+  std::shared_ptr<net::NetworkSet> networks = std::make_shared<net::NetworkSet>();
   for (const std::string& path : start.strings("gateway.risk_files")) {
     read_networks(path, *networks);
   }
@@ -53,23 +53,23 @@ RiskyNetworks load_risky_networks(const Settings& start) {
   return networks;
 }
 
-Gateway::Gateway(const Settings& settings, RiskyNetworks risky)
+Gateway::Gateway(const config::Settings& settings, RiskyNetworks risky)
     : risk_reject_threshold_(settings.number("gateway.risk_reject_threshold")),
       requires_proof_(settings.boolean("auth.require_email_verification")),
       risky_(std::move(risky)) {
-  policy_.mode = ip_mode_named(settings.text("gateway.ip_mode"));
+  policy_.mode = net::ip_mode_named(settings.text("gateway.ip_mode"));
   for (const std::string& network : settings.strings("gateway.trusted_cidrs")) {
-    std::optional<std::string> canonical = canonical_network(network);
+    std::optional<std::string> canonical = net::canonical_network(network);
     if (canonical) policy_.trusted.add(*canonical);
   }
 }
 
 ClientFacts Gateway::facts_of(const RequestOrigin& origin) const {
   ClientFacts facts;
-  facts.client_ip = client_address(policy_, origin.address);
+  facts.client_ip = net::client_address(policy_, origin.address);
   RiskFacts risk{origin.user_agent, !origin.authorization.empty(), false};
   if (risky_ && risky_->size() > 0) {
-    std::optional<IpAddress> address = IpAddress::parse(facts.client_ip);
+    std::optional<net::IpAddress> address = net::IpAddress::parse(facts.client_ip);
     risk.is_listed = address && risky_->contains(*address);
   }
   facts.risk_score = risk_score(risk);
@@ -79,4 +79,4 @@ ClientFacts Gateway::facts_of(const RequestOrigin& origin) const {
   return facts;
 }
 
-}  // namespace hostler
+}  // namespace hostler::client

@@ -14,18 +14,18 @@
 #include "lib/net/client_address.h"
 #include "lib/net/network_set.h"
 
-namespace hostler {
+namespace hostler::client {
 
 // The operator's lists of risky networks, read once at the start.
-using RiskyNetworks = std::shared_ptr<const NetworkSet>;
+using RiskyNetworks = std::shared_ptr<const net::NetworkSet>;
 
 // Reads the files of gateway.risk_files: a CIDR a line, what follows a # is a remark. Throws
 // internal_error that names file and line when one cannot be read.
-RiskyNetworks load_risky_networks(const Settings& start);
+RiskyNetworks load_risky_networks(const config::Settings& start);
 
 // As nginx passes it on; absent fields are empty.
 struct RequestOrigin {
-  AddressHeaders address;
+  net::AddressHeaders address;
   std::string_view traceparent;
   std::string_view user_agent;
   std::string_view authorization;
@@ -41,14 +41,14 @@ struct ClientFacts {
 
 class Gateway {
  public:
-  explicit Gateway(const Settings& settings, RiskyNetworks risky = nullptr);
+  explicit Gateway(const config::Settings& settings, RiskyNetworks risky = nullptr);
   ClientFacts facts_of(const RequestOrigin& origin) const;
 
  private:
-  AddressPolicy policy_;
+  net::AddressPolicy policy_;
   double risk_reject_threshold_;
   bool requires_proof_;
   RiskyNetworks risky_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::client

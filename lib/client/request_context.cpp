@@ -3,10 +3,10 @@
 
 #include "lib/json.h"
 
-namespace hostler {
+namespace hostler::client {
 namespace {
 
-void add_caller(const Caller& caller, JsonWriter& json) {
+void add_caller(const account::Caller& caller, JsonWriter& json) {
   if (caller.session_id) json.member("session_id", *caller.session_id);
   if (caller.api_key_id) json.member("api_key_id", *caller.api_key_id);
   json.member("platform_admin", caller.platform_admin);
@@ -36,4 +36,4 @@ std::string request_context_json(const RequestContext& context) {
   return json.take();
 }
 
-}  // namespace hostler
+}  // namespace hostler::client

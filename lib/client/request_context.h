@@ -9,7 +9,7 @@
 
 #include "lib/account/caller.h"
 
-namespace hostler {
+namespace hostler::client {
 
 // Absent members are left out.
 struct RequestContext {
@@ -24,9 +24,9 @@ struct RequestContext {
   std::string_view login_hmac;
   std::string_view org_named;  // in path or query
   std::optional<std::string_view> scope;
-  const Caller* caller = nullptr;  // as authenticated before
+  const account::Caller* caller = nullptr;  // as authenticated before
 };
 
 std::string request_context_json(const RequestContext& context);
 
-}  // namespace hostler
+}  // namespace hostler::client

@@ -6,7 +6,7 @@
 
 #include "lib/client/user_agent.h"
 
-namespace hostler {
+namespace hostler::client {
 namespace {
 
 constexpr std::array<RiskSignal, 4> signals{{
@@ -35,4 +35,4 @@ double risk_score(const RiskFacts& facts) {
   return std::min(percent, 100) / 100.0;
 }
 
-}  // namespace hostler
+}  // namespace hostler::client

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::client {
 
 struct RiskSignal {
   std::string_view name;
@@ -25,4 +25,4 @@ struct RiskFacts {
 // 0 to 1: the weights of the signals that are there, at most 1.
 double risk_score(const RiskFacts& facts);
 
-}  // namespace hostler
+}  // namespace hostler::client

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace hostler {
+namespace hostler::client {
 namespace {
 
 // 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
@@ -40,4 +40,4 @@ std::string traceparent_of(std::string_view trace_id) {
   return "00-" + std::string(trace_id) + "-" + to_hex(random_bytes(parent_id_bytes)) + "-01";
 }
 
-}  // namespace hostler
+}  // namespace hostler::client

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::client {
 
 // The trace-id of a traceparent header field: version-traceid-parentid-flags in lower-case hex, of
 // version 00 or one to come. Nothing when it is malformed or all zero (sections 3.2.2 and 3.2.3).
@@ -15,4 +15,4 @@ std::optional<std::string> trace_id_of(std::string_view traceparent);
 // What a call of ours carries to somebody else: the same trace under a new parent-id, sampled.
 std::string traceparent_of(std::string_view trace_id);
 
-}  // namespace hostler
+}  // namespace hostler::client

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace hostler {
+namespace hostler::client {
 namespace {
 
 struct Fragment {
@@ -95,4 +95,4 @@ std::string_view user_agent_class_name(UserAgentClass kind) {
   return "";
 }
 
-}  // namespace hostler
+}  // namespace hostler::client

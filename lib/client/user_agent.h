@@ -4,11 +4,11 @@
 
 #include <string_view>
 
-namespace hostler {
+namespace hostler::client {
 
 enum class UserAgentClass { browser, bot, tool, unknown };
 
 UserAgentClass user_agent_class(std::string_view user_agent);
 std::string_view user_agent_class_name(UserAgentClass kind);
 
-}  // namespace hostler
+}  // namespace hostler::client

@@ -3,11 +3,12 @@
 
 #include "lib/log.h"
 
-namespace hostler {
+namespace hostler::config {
 namespace {
 
 // The kind is ours to say, not the row's: a secret that was moved to another setting stays closed.
-SettingReading read_stored(const SettingRow& row, const Row& stored, const SecretBox* secrets) {
+SettingReading read_stored(const SettingRow& row, const postgres::Row& stored,
+                           const SecretBox* secrets) {
   if (row.is_secret) {
     SecretPlace place{std::string(stored.text("secret_id")), "", setting_secret_kind(row)};
     SealedSecret secret{stored.integer("key_version"), stored.bytes("wrapped_key"),
@@ -27,7 +28,8 @@ std::string setting_secret_kind(const SettingRow& row) {
   return "setting:" + std::string(row.name);
 }
 
-Settings settings_with_stored(const Settings& start, const Result& rows, const SecretBox* secrets) {
+Settings settings_with_stored(const Settings& start, const postgres::Result& rows,
+                              const SecretBox* secrets) {
   Settings settings = start;
   for (int i = 0; i < rows.size(); ++i) {
     std::string key(rows[i].text("key"));
@@ -55,10 +57,10 @@ std::shared_ptr<const Settings> LiveSettings::current() const {
   return current_;
 }
 
-void LiveSettings::apply(const Result& rows, const SecretBox& secrets) {
+void LiveSettings::apply(const postgres::Result& rows, const SecretBox& secrets) {
   auto settings = std::make_shared<const Settings>(settings_with_stored(start_, rows, &secrets));
   std::lock_guard<std::mutex> lock(mutex_);
   current_ = std::move(settings);
 }
 
-}  // namespace hostler
+}  // namespace hostler::config

@@ -11,7 +11,7 @@
 #include "lib/config/settings.h"
 #include "lib/postgres/database.h"
 
-namespace hostler {
+namespace hostler::config {
 
 // The kind under which a secret setting is sealed: bound to its name.
 std::string setting_secret_kind(const SettingRow& row);
@@ -19,7 +19,8 @@ std::string setting_secret_kind(const SettingRow& row);
 // start with the rows of query::settings_all on top. A row that this program does not know, or
 // cannot read or open, is logged and left out: what start says is then in force. secrets: null for
 // a program that needs no secret setting, and may not read the key file.
-Settings settings_with_stored(const Settings& start, const Result& rows, const SecretBox* secrets);
+Settings settings_with_stored(const Settings& start, const postgres::Result& rows,
+                              const SecretBox* secrets);
 
 class LiveSettings {
  public:
@@ -33,7 +34,7 @@ class LiveSettings {
   const Settings& start() const { return start_; }
 
   // rows: of query::settings_all. From one thread.
-  void apply(const Result& rows, const SecretBox& secrets);
+  void apply(const postgres::Result& rows, const SecretBox& secrets);
 
  private:
   const Settings start_;
@@ -41,4 +42,4 @@ class LiveSettings {
   std::shared_ptr<const Settings> current_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::config

@@ -16,7 +16,7 @@
 #include "lib/crypto.h"
 #include "lib/json.h"
 
-namespace hostler {
+namespace hostler::config {
 namespace {
 
 constexpr size_t key_bytes = 32;
@@ -196,4 +196,4 @@ std::string key_prefix_of(std::string_view key) {
   return fmt::format("{}****{}", key.substr(0, shown_first), key.substr(key.size() - shown_last));
 }
 
-}  // namespace hostler
+}  // namespace hostler::config

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace hostler {
+namespace hostler::config {
 
 // Where a secret belongs; the columns of the table secrets.
 struct SecretPlace {
@@ -77,4 +77,4 @@ std::string secret_json(const SecretPlace& place, const SealedSecret& secret);
 // **** (contract section 5). At most a third of the key is shown.
 std::string key_prefix_of(std::string_view key);
 
-}  // namespace hostler
+}  // namespace hostler::config

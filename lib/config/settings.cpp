@@ -11,7 +11,7 @@
 #include "lib/net/address_guard.h"
 #include "lib/net/client_address.h"
 
-namespace hostler {
+namespace hostler::config {
 namespace {
 
 constexpr size_t text_bytes_max = 8192;
@@ -80,7 +80,7 @@ bool is_web_address(std::string_view text, bool is_origin) {
 
 // 0.0.0.0/0 and ::/0 in every way to write them.
 bool is_everybody(std::string_view network) {
-  return canonical_network(network).value_or("").ends_with("/0");
+  return net::canonical_network(network).value_or("").ends_with("/0");
 }
 
 bool has_form(SettingForm form, const std::string& text) {
@@ -92,9 +92,9 @@ bool has_form(SettingForm form, const std::string& text) {
     case SettingForm::origin:
       return is_web_address(text, true);
     case SettingForm::network:
-      return CidrList::parse({text}).has_value();
+      return net::CidrList::parse({text}).has_value();
     case SettingForm::part_network:
-      return CidrList::parse({text}).has_value() && !is_everybody(text);
+      return net::CidrList::parse({text}).has_value() && !is_everybody(text);
   }
   __builtin_unreachable();
 }
@@ -332,4 +332,4 @@ std::string without_password(std::string_view conninfo) {
   return shown;
 }
 
-}  // namespace hostler
+}  // namespace hostler::config

@@ -17,7 +17,7 @@
 #include "lib/config/settings_table.h"
 #include "lib/json.h"
 
-namespace hostler {
+namespace hostler::config {
 
 template <SettingType type>
 class SettingName {
@@ -86,4 +86,4 @@ std::optional<std::string_view> nearest_setting(std::string_view written);
 // What may be shown of a connection URL or string: everything but its password.
 std::string without_password(std::string_view conninfo);
 
-}  // namespace hostler
+}  // namespace hostler::config

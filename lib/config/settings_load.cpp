@@ -31,7 +31,7 @@
 
 #include "lib/net/tcp_listener.h"
 
-namespace hostler {
+namespace hostler::config {
 namespace {
 
 constexpr size_t file_bytes_max = size_t{1} << 20;
@@ -136,7 +136,7 @@ std::vector<std::string> files_of_conf_d(const std::string& path) {
 void check_port(const std::string& setting, const std::string& place,
                 const std::vector<std::string>& peers, LoadedSettings& loaded) {
   if (place.empty()) return;
-  if (!TcpPlace::parse(place)) {
+  if (!net::TcpPlace::parse(place)) {
     loaded.faults.push_back(
         fmt::format("{}: it takes address:port, such as 10.0.0.5:9101 or [fd00::5]:9101", setting));
   }
@@ -212,4 +212,4 @@ LoadedSettings load_settings(const std::string& path, char* const* environment) 
   return loaded;
 }
 
-}  // namespace hostler
+}  // namespace hostler::config

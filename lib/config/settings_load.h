@@ -13,7 +13,7 @@
 
 #include "lib/config/settings.h"
 
-namespace hostler {
+namespace hostler::config {
 
 // sysexits.h: what a program ends with when its configuration is bad.
 constexpr int exit_bad_configuration = 78;
@@ -42,4 +42,4 @@ std::string shown_setting(const SettingRow& row, const SettingValue& value);
 // The table as a commented file: what has its default is commented out, secrets are masked.
 std::string print_settings(const Settings& settings);
 
-}  // namespace hostler
+}  // namespace hostler::config

@@ -6,7 +6,7 @@
 
 #include "lib/config/settings_load.h"
 
-namespace hostler {
+namespace hostler::config {
 namespace {
 
 constexpr size_t columns_max = 100;
@@ -83,4 +83,4 @@ std::string print_settings(const Settings& settings) {
   return out;
 }
 
-}  // namespace hostler
+}  // namespace hostler::config

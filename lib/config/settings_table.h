@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::config {
 
 // start: file and environment only, read once. live: an administrator may change it while all runs.
 enum class SettingKind { start, live };
@@ -349,4 +349,4 @@ constexpr size_t find_setting(std::string_view name) {
   return setting_count;
 }
 
-}  // namespace hostler
+}  // namespace hostler::config

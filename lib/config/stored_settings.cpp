@@ -7,19 +7,19 @@
 #include "lib/log.h"
 #include "queries/settings.h"
 
-namespace hostler {
+namespace hostler::config {
 namespace {
 
 constexpr int64_t retry_ms = 1000;
 constexpr const char* reading = "settings";
 
 void log_failure(const std::string&, const std::exception_ptr& failure) {
-  log_error("settings_not_read", {{"cause", cause_of(failure)}});
+  log_error("settings_not_read", {{"cause", loop::cause_of(failure)}});
 }
 
 }  // namespace
 
-StoredSettings::StoredSettings(Loop& loop, Database& db, const Settings& start,
+StoredSettings::StoredSettings(loop::Loop& loop, postgres::Database& db, const Settings& start,
                                const SecretBox& secrets,
                                std::function<void(const Settings&)> on_read)
     : loop_(loop),
@@ -44,14 +44,14 @@ Task<void> StoredSettings::read_until_it_succeeds() {
   for (;;) {
     bool is_done = co_await read();
     if (is_done) co_return;
-    co_await sleep_ms(loop_, retry_ms);
+    co_await loop::sleep_ms(loop_, retry_ms);
   }
 }
 
 Task<bool> StoredSettings::read() {
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::SettingsAll{});
-  BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
   if (outcome.error) {
     // While Postgres is away the connection tells. Else the schema is older than this program, most
     // likely, and about to be migrated.
@@ -73,4 +73,4 @@ Task<bool> StoredSettings::until_read(int64_t limit_ms) {
   co_return are_read_;
 }
 
-}  // namespace hostler
+}  // namespace hostler::config

@@ -15,7 +15,7 @@
 #include "lib/loop/wait.h"
 #include "lib/postgres/database.h"
 
-namespace hostler {
+namespace hostler::config {
 
 class StoredSettings {
  public:
@@ -24,8 +24,8 @@ class StoredSettings {
 
   // on_read hears of what is in force from now on, after each reading; it calls nothing here. All
   // outlive this.
-  StoredSettings(Loop& loop, Database& db, const Settings& start, const SecretBox& secrets,
-                 std::function<void(const Settings&)> on_read);
+  StoredSettings(loop::Loop& loop, postgres::Database& db, const Settings& start,
+                 const SecretBox& secrets, std::function<void(const Settings&)> on_read);
   StoredSettings(const StoredSettings&) = delete;
   StoredSettings& operator=(const StoredSettings&) = delete;
 
@@ -49,14 +49,14 @@ class StoredSettings {
  private:
   Task<void> read_until_it_succeeds();
 
-  Loop& loop_;
-  Database& db_;
+  loop::Loop& loop_;
+  postgres::Database& db_;
   const SecretBox& secrets_;
   std::function<void(const Settings&)> on_read_;
   LiveSettings live_;
   bool are_read_ = false;
-  Signal read_;
-  TaskSet tasks_;  // first to go: looks at everything above
+  loop::Signal read_;
+  loop::TaskSet tasks_;  // first to go: looks at everything above
 };
 
-}  // namespace hostler
+}  // namespace hostler::config

@@ -6,7 +6,7 @@
 
 #include "lib/events/sse_frame.h"
 
-namespace hostler {
+namespace hostler::events {
 
 void EventBatch::append(int64_t seq, std::string_view type, std::string_view data_json,
                         std::string_view created_at) {
@@ -44,4 +44,4 @@ std::string_view EventBatch::frames_after(int64_t seq) const {
   return next == begins_.end() ? std::string_view() : frames.substr(next->offset);
 }
 
-}  // namespace hostler
+}  // namespace hostler::events

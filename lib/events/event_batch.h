@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hostler {
+namespace hostler::events {
 
 class EventBatch {
  public:
@@ -51,4 +51,4 @@ class EventBatch {
 
 using SharedBatch = std::shared_ptr<const EventBatch>;
 
-}  // namespace hostler
+}  // namespace hostler::events

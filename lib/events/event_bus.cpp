@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hostler {
+namespace hostler::events {
 
 void EventFeed::announce() {
   if (is_announced_ || !ring_) return;
@@ -85,4 +85,4 @@ EventFeed::News EventFeed::take() {
   return std::exchange(news_, {});
 }
 
-}  // namespace hostler
+}  // namespace hostler::events

@@ -14,7 +14,7 @@
 
 #include "lib/events/event_batch.h"
 
-namespace hostler {
+namespace hostler::events {
 
 class EventFeed {
  public:
@@ -71,4 +71,4 @@ class EventFeed {
   std::atomic<bool> is_listening_ = false;
 };
 
-}  // namespace hostler
+}  // namespace hostler::events

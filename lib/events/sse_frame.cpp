@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace hostler {
+namespace hostler::events {
 
 void append_frame(std::string& out, int64_t seq, std::string_view type, std::string_view data_json,
                   std::string_view created_at) {
@@ -24,4 +24,4 @@ void append_frame(std::string& out, int64_t seq, std::string_view type, std::str
   out.append("\"}\n\n");
 }
 
-}  // namespace hostler
+}  // namespace hostler::events

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::events {
 
 // data_json is one JSON value as it is stored. A line end in it, which JSON admits between its
 // members only, becomes a space: it would break the frame apart (HTML standard, section 9.2.6).
@@ -24,4 +24,4 @@ constexpr bool is_terminal_event(std::string_view type) {
   return type == "run.completed" || type == "run.failed" || type == "run.cancelled";
 }
 
-}  // namespace hostler
+}  // namespace hostler::events

@@ -12,7 +12,7 @@
 #include "lib/http/client_lane.h"
 #include "lib/http/request_target.h"
 
-namespace hostler {
+namespace hostler::http {
 namespace {
 
 // Tenants' hosts are many and seldom asked again.
@@ -75,7 +75,7 @@ std::string_view http_failure_name(HttpFailureKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
-HttpClient::HttpClient(Loop& loop, HttpClientOptions options)
+HttpClient::HttpClient(loop::Loop& loop, HttpClientOptions options)
     : loop_(loop),
       allowed_(std::move(options.allow_cidrs)),
       proxy_socket_(std::move(options.proxy_socket)) {
@@ -142,4 +142,4 @@ Task<HttpAnswer> HttpClient::fetch(HttpRequest request) {
   co_return answer;
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

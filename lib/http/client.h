@@ -19,7 +19,11 @@
 #include "lib/loop/wait.h"
 #include "lib/net/address_guard.h"
 
-namespace hostler {
+namespace hostler::mail {
+class SmtpExchange;
+}
+
+namespace hostler::http {
 
 class HttpLane;
 
@@ -96,8 +100,9 @@ struct HttpAnswer {
 };
 
 struct HttpClientOptions {
-  std::string ca_file;   // PEM: trusted in addition to the system's
-  CidrList allow_cidrs;  // addresses that guarded requests may dial although they are not public
+  std::string ca_file;  // PEM: trusted in addition to the system's
+  net::CidrList
+      allow_cidrs;  // addresses that guarded requests may dial although they are not public
   long idle_connections_max = 256;
   // A Unix socket with a SOCKS proxy: all connections go through it, names are looked up there, and
   // there are no guarded requests, whose addresses only a proxy could judge. Empty: none.
@@ -109,26 +114,26 @@ struct HttpClientOptions {
 class HttpClient {
  public:
   // Throws std::runtime_error when ca_file cannot be read.
-  explicit HttpClient(Loop& loop, HttpClientOptions options = {});
+  explicit HttpClient(loop::Loop& loop, HttpClientOptions options = {});
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
   // From the next connection and the next request on an old one.
-  void allow_cidrs(CidrList allowed) { allowed_ = std::move(allowed); }
+  void allow_cidrs(net::CidrList allowed) { allowed_ = std::move(allowed); }
 
   // The whole answer, at most response_bytes_max of it.
   Task<HttpAnswer> fetch(HttpRequest request);
 
  private:
   friend class HttpExchange;
-  friend class SmtpExchange;
+  friend class mail::SmtpExchange;
   void set_way(void* easy) const;
   // In words for the log and the operator, when it was the proxy that failed; else empty.
   std::string fault_of_way(void* easy, int curl_code) const;
 
-  Loop& loop_;
-  CidrList allowed_;
+  loop::Loop& loop_;
+  net::CidrList allowed_;
   std::string proxy_socket_;
   std::string ca_path_;  // what curl reads its trust from
   int ca_fd_ = -1;       // behind ca_path_ when it is not the system's own file
@@ -178,7 +183,7 @@ class HttpExchange final : private LaneTransfer {
   bool take_head_line(std::string_view line);
   bool end_head();
   bool take_body(const char* bytes, size_t count, bool& wants_pause);
-  bool may_dial(const IpAddress& address);
+  bool may_dial(const net::IpAddress& address);
   void resume_reading();
 
   void hop_ended(int curl_code) override;
@@ -194,8 +199,8 @@ class HttpExchange final : private LaneTransfer {
   Phase phase_ = Phase::connecting;
   int64_t began_ms_ = 0;
   int64_t phase_began_ms_ = 0;  // of the last byte, while receiving
-  Timer timer_;
-  Signal changed_;
+  loop::Timer timer_;
+  loop::Signal changed_;
 
   HttpHead head_;
   size_t head_bytes_ = 0;
@@ -210,4 +215,4 @@ class HttpExchange final : private LaneTransfer {
   std::optional<HttpFailure> failure_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::http

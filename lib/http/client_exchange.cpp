@@ -6,7 +6,7 @@
 #include "lib/http/client.h"
 #include "lib/http/client_lane.h"
 
-namespace hostler {
+namespace hostler::http {
 namespace {
 
 bool is_redirect(int status) {
@@ -81,20 +81,20 @@ bool HttpExchange::prepare() {
     fail(HttpFailureKind::bad_request, "the URL holds user info");
   } else if (request_.https_only && url_.scheme != "https") {
     fail(HttpFailureKind::bad_request, "only https is allowed here");
-  } else if (std::optional<IpAddress> literal = IpAddress::parse(url_.host)) {
+  } else if (std::optional<net::IpAddress> literal = net::IpAddress::parse(url_.host)) {
     if (!may_dial(*literal)) fail(HttpFailureKind::denied_address, refused_);
-  } else if (request_.guarded && ends_in_number(url_.host)) {
+  } else if (request_.guarded && net::ends_in_number(url_.host)) {
     fail(HttpFailureKind::denied_address, "the host ends in a number and is no address");
   }
   return phase_ != Phase::ended;
 }
 
-bool HttpExchange::may_dial(const IpAddress& address) {
+bool HttpExchange::may_dial(const net::IpAddress& address) {
   if (!request_.guarded || client_.allowed_.contains(address)) return true;
-  AddressKind kind = kind_of_address(address);
-  if (kind != AddressKind::global) {
-    refused_ = address.text() + ": " + std::string(address_kind_name(kind));
-  } else if (is_service_port(url_.port)) {
+  net::AddressKind kind = net::kind_of_address(address);
+  if (kind != net::AddressKind::global) {
+    refused_ = address.text() + ": " + std::string(net::address_kind_name(kind));
+  } else if (net::is_service_port(url_.port)) {
     refused_ = address.text() + ": port " + std::to_string(url_.port);
   } else {
     return true;
@@ -289,4 +289,4 @@ bool HttpExchange::take_body(const char* bytes, size_t count, bool& wants_pause)
   return true;
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

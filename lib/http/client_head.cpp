@@ -8,7 +8,7 @@
 
 #include "lib/http/client.h"
 
-namespace hostler {
+namespace hostler::http {
 namespace {
 
 std::optional<int64_t> whole_number(std::string_view text) {
@@ -66,4 +66,4 @@ std::optional<int64_t> HttpHead::retry_after_ms() const {
   return std::clamp(seconds, int64_t{0}, seconds_max) * 1000;
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

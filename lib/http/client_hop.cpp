@@ -9,7 +9,7 @@
 #include "lib/http/client.h"
 #include "lib/http/client_lane.h"
 
-namespace hostler {
+namespace hostler::http {
 namespace {
 
 // Memory per transfer: tokens come in small pieces, pages do not mind (measured, 18 KiB a stream).
@@ -48,7 +48,7 @@ struct HttpExchange::Callbacks {
   static curl_socket_t open_socket(void* self, curlsocktype, curl_sockaddr* address) noexcept {
     HttpExchange& exchange = *static_cast<HttpExchange*>(self);
     bool is_proxy = address->family == AF_UNIX && !exchange.client_.proxy_socket_.empty();
-    std::optional<IpAddress> dialled = IpAddress::from_socket(&address->addr);
+    std::optional<net::IpAddress> dialled = net::IpAddress::from_socket(&address->addr);
     if (!is_proxy && (!dialled || !exchange.may_dial(*dialled))) return CURL_SOCKET_BAD;
     return ::socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
                     address->protocol);
@@ -58,7 +58,7 @@ struct HttpExchange::Callbacks {
   // open_socket never saw for this request.
   static int before_request(void* self, char* peer, char*, int, int) noexcept {
     HttpExchange& exchange = *static_cast<HttpExchange*>(self);
-    std::optional<IpAddress> address = IpAddress::parse(peer);
+    std::optional<net::IpAddress> address = net::IpAddress::parse(peer);
     if (exchange.request_.guarded && (!address || !exchange.may_dial(*address))) {
       if (exchange.refused_.empty()) exchange.refused_ = "unknown address";
       return CURL_PREREQFUNC_ABORT;
@@ -164,4 +164,4 @@ void HttpExchange::release_sent() {
   request_.headers = std::vector<HttpField>();
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

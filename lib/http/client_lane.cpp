@@ -8,7 +8,7 @@
 
 #include "lib/http/client.h"
 
-namespace hostler {
+namespace hostler::http {
 namespace {
 
 // curl turns host names in other scripts into ASCII (IDNA) only when the thread's locale says that
@@ -36,7 +36,7 @@ struct HttpLane::Socket {
           lane.socket_ready(socket, readable, writable);
         }) {}
   int wanted = 0;  // CURL_POLL_…
-  FdWatch watch;
+  loop::FdWatch watch;
 };
 
 struct HttpLane::Callbacks {
@@ -45,7 +45,7 @@ struct HttpLane::Callbacks {
     return 0;
   }
   static int timer(CURLM*, long delay_ms, void* lane) noexcept {
-    Timer& timer = static_cast<HttpLane*>(lane)->timer_;
+    loop::Timer& timer = static_cast<HttpLane*>(lane)->timer_;
     if (delay_ms < 0) {
       timer.cancel();
     } else {
@@ -55,7 +55,7 @@ struct HttpLane::Callbacks {
   }
 };
 
-HttpLane::HttpLane(Loop& loop, long idle_connections_max)
+HttpLane::HttpLane(loop::Loop& loop, long idle_connections_max)
     : loop_(loop),
       multi_(curl_multi_init()),
       timer_(loop, [this] { drive(CURL_SOCKET_TIMEOUT, 0); }) {
@@ -143,4 +143,4 @@ void HttpLane::watch_socket(curl_socket_t socket, int wanted) {
   entry->watch.watch((wanted & CURL_POLL_IN) != 0, (wanted & CURL_POLL_OUT) != 0);
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

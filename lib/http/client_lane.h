@@ -11,13 +11,13 @@
 
 #include "lib/loop/loop.h"
 
-namespace hostler {
+namespace hostler::http {
 
 struct LaneTransfer;
 
 class HttpLane {
  public:
-  HttpLane(Loop& loop, long idle_connections_max);
+  HttpLane(loop::Loop& loop, long idle_connections_max);
   ~HttpLane();
   HttpLane(const HttpLane&) = delete;
   HttpLane& operator=(const HttpLane&) = delete;
@@ -37,11 +37,11 @@ class HttpLane {
   void socket_ready(curl_socket_t socket, bool readable, bool writable);
   void watch_socket(curl_socket_t socket, int wanted);
 
-  Loop& loop_;
+  loop::Loop& loop_;
   CURLM* multi_;
-  Timer timer_;
+  loop::Timer timer_;
   std::unordered_map<curl_socket_t, std::unique_ptr<Socket>> sockets_;
   std::vector<LaneTransfer*> ready_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::http

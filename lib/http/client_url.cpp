@@ -7,7 +7,7 @@
 #include <charconv>
 #include <memory>
 
-namespace hostler {
+namespace hostler::http {
 namespace {
 
 struct UrlCloser {
@@ -92,4 +92,4 @@ std::optional<HttpUrl> resolve_http_url(const HttpUrl& from, std::string_view lo
   return read_parts(url.get());
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

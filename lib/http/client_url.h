@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::http {
 
 constexpr size_t url_bytes_max = 8192;
 
@@ -29,4 +29,4 @@ std::optional<HttpUrl> parse_http_url(std::string_view text);
 // The target of a Location field, seen from the URL that answered with it.
 std::optional<HttpUrl> resolve_http_url(const HttpUrl& from, std::string_view location);
 
-}  // namespace hostler
+}  // namespace hostler::http

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hostler {
+namespace hostler::http {
 namespace {
 
 // Origins are compared as browsers send them: scheme and host in lower case, no path.
@@ -35,4 +35,4 @@ void add_preflight_headers(std::span<const std::string> allowed_origins, std::st
   headers.emplace_back("Access-Control-Max-Age", "600");
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

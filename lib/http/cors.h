@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace hostler {
+namespace hostler::http {
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
@@ -21,4 +21,4 @@ void add_cors_headers(std::span<const std::string> allowed_origins, std::string_
 void add_preflight_headers(std::span<const std::string> allowed_origins, std::string_view origin,
                            std::string_view allow, HeaderList& headers);
 
-}  // namespace hostler
+}  // namespace hostler::http

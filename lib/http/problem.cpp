@@ -3,7 +3,7 @@
 
 #include "lib/json.h"
 
-namespace hostler {
+namespace hostler::http {
 
 std::string problem_text(const Error& error, std::string_view trace_id) {
   const ErrorRow& row = error_row(error.code);
@@ -40,4 +40,4 @@ std::vector<std::pair<std::string, std::string>> problem_headers(const Error& er
   return headers;
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

@@ -9,7 +9,7 @@
 
 #include "lib/error.h"
 
-namespace hostler {
+namespace hostler::http {
 
 inline constexpr std::string_view problem_type = "application/problem+json";
 
@@ -20,4 +20,4 @@ std::string problem_text(const Error& error, std::string_view trace_id);
 // The header fields that belong to the error: WWW-Authenticate, Retry-After and its own.
 std::vector<std::pair<std::string, std::string>> problem_headers(const Error& error);
 
-}  // namespace hostler
+}  // namespace hostler::http

@@ -6,7 +6,7 @@
 #include "lib/error.h"
 #include "lib/json.h"
 
-namespace hostler {
+namespace hostler::http {
 namespace {
 
 Error bad_target(const char* why) { return Error(ErrorCode::http_bad_request, why); }
@@ -108,4 +108,4 @@ std::string percent_encoded(std::string_view text) {
   return out;
 }
 
-}  // namespace hostler
+}  // namespace hostler::http

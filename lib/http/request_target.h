@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace hostler {
+namespace hostler::http {
 
 constexpr size_t path_segments_max = 12;
 
@@ -32,4 +32,4 @@ void parse_target(std::string_view uri, Target& target);
 // in a form (application/x-www-form-urlencoded).
 std::string percent_encoded(std::string_view text);
 
-}  // namespace hostler
+}  // namespace hostler::http

@@ -9,7 +9,7 @@
 #include <cassert>
 #include <utility>
 
-namespace hostler {
+namespace hostler::loop {
 namespace {
 
 // Our own handles carry their owner's struct in data and are freed by this callback.
@@ -187,4 +187,4 @@ bool Timer::pending() const {
   return uv_is_active(reinterpret_cast<const uv_handle_t*>(&handle_->timer)) != 0;
 }
 
-}  // namespace hostler
+}  // namespace hostler::loop

@@ -9,7 +9,7 @@
 
 struct uv_loop_s;
 
-namespace hostler {
+namespace hostler::loop {
 
 class Loop {
  public:
@@ -103,4 +103,4 @@ class Timer {
   Handle* handle_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::loop

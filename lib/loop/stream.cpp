@@ -14,7 +14,7 @@
 
 #include "lib/error.h"
 
-namespace hostler {
+namespace hostler::loop {
 namespace {
 
 constexpr size_t buffers_at_once_max = 64;
@@ -233,4 +233,4 @@ void StreamListener::Handle::accept() {
   on_stream(std::move(stream));
 }
 
-}  // namespace hostler
+}  // namespace hostler::loop

@@ -12,7 +12,7 @@
 
 #include "lib/loop/loop.h"
 
-namespace hostler {
+namespace hostler::loop {
 
 using SharedBytes = std::shared_ptr<const std::string>;
 
@@ -77,4 +77,4 @@ class StreamListener {
   Handle* handle_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::loop

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace hostler {
+namespace hostler::loop {
 
 template <class T>
 class Task;
@@ -124,4 +124,8 @@ inline Task<void> Promise<void>::get_return_object() {
 }
 }  // namespace task_detail
 
-}  // namespace hostler
+}  // namespace hostler::loop
+
+namespace hostler {
+using loop::Task;
+}

@@ -5,7 +5,7 @@
 
 #include "lib/log.h"
 
-namespace hostler {
+namespace hostler::loop {
 
 void end_for_task(const std::string& name, const std::string& cause) noexcept {
   log_error("essential_task_ended",
@@ -15,4 +15,4 @@ void end_for_task(const std::string& name, const std::string& cause) noexcept {
   std::_Exit(exit_task_ended);
 }
 
-}  // namespace hostler
+}  // namespace hostler::loop

@@ -16,7 +16,7 @@
 #include "lib/loop/task.h"
 #include "lib/loop/wait.h"
 
-namespace hostler {
+namespace hostler::loop {
 
 // What an exception says, for the log.
 inline std::string cause_of(const std::exception_ptr& failure) {
@@ -135,4 +135,4 @@ class TaskSet {
   Signal ended_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::loop

@@ -5,7 +5,7 @@
 
 #include <cassert>
 
-namespace hostler {
+namespace hostler::loop {
 
 struct ThreadWork::Shared {
   uv_work_t request;
@@ -47,4 +47,4 @@ void ThreadWork::await_resume() {
   if (shared_->failure) std::rethrow_exception(shared_->failure);
 }
 
-}  // namespace hostler
+}  // namespace hostler::loop

@@ -12,7 +12,7 @@
 #include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 
-namespace hostler {
+namespace hostler::loop {
 
 // co_await sleep_ms(loop, 50);
 class Sleep {
@@ -196,4 +196,4 @@ Task<T> on_thread(Loop& loop, std::function<T()> work) {
   co_return std::move(**result);
 }
 
-}  // namespace hostler
+}  // namespace hostler::loop

@@ -10,7 +10,7 @@
 #include "lib/crypto.h"
 #include "lib/json.h"
 
-namespace hostler {
+namespace hostler::mail {
 namespace {
 
 bool is_plain(std::string_view text) {
@@ -130,4 +130,4 @@ std::string mail_message(const MailHead& head, const MailText& text) {
   return message;
 }
 
-}  // namespace hostler
+}  // namespace hostler::mail

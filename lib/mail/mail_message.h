@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::mail {
 
 // An address as it may stand in an envelope: one @, no blank, no control character, nothing that
 // has a meaning in an address list.
@@ -35,4 +35,4 @@ struct MailHead {
 // The whole message, lines ended by CR LF, at most 78 characters each unless an address is longer.
 std::string mail_message(const MailHead& head, const MailText& text);
 
-}  // namespace hostler
+}  // namespace hostler::mail

@@ -3,7 +3,7 @@
 
 #include "lib/log.h"
 
-namespace hostler {
+namespace hostler::mail {
 namespace {
 
 // Of the files in a folder, which need no sender that a server would accept.
@@ -21,7 +21,7 @@ std::string_view mail_source_name(MailSource source) {
   return source == MailSource::environment ? "env" : "none";
 }
 
-MailSettings mail_settings(const Settings& settings) {
+MailSettings mail_settings(const config::Settings& settings) {
   MailSettings mail;
   mail.from = settings.text("mail.from");
   mail.server.host = settings.text("mail.smtp_host");
@@ -40,10 +40,10 @@ MailSettings mail_settings(const Settings& settings) {
   return mail;
 }
 
-MailSettings mail_settings(const Settings& settings, const Result& stored,
-                           const SecretBox& secrets) {
+MailSettings mail_settings(const config::Settings& settings, const postgres::Result& stored,
+                           const config::SecretBox& secrets) {
   if (stored.empty()) return mail_settings(settings);
-  Row row = stored.front();
+  postgres::Row row = stored.front();
   MailSettings mail;
   mail.source = MailSource::database;
   mail.from = row.text("sender");
@@ -53,8 +53,9 @@ MailSettings mail_settings(const Settings& settings, const Result& stored,
   mail.server.tls = tls_of(row.text("smtp_tls_mode"));
   mail.has_password = !row.is_null("secret_id");
   if (!mail.has_password) return mail;
-  SecretPlace place{std::string(row.text("secret_id")), "", mail_password_kind};
-  SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+  config::SecretPlace place{std::string(row.text("secret_id")), "", mail_password_kind};
+  config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
+                              row.bytes("sealed")};
   std::optional<std::string> password = secrets.open(place, sealed);
   if (password) {
     mail.server.password = std::move(*password);
@@ -64,4 +65,4 @@ MailSettings mail_settings(const Settings& settings, const Result& stored,
   return mail;
 }
 
-}  // namespace hostler
+}  // namespace hostler::mail

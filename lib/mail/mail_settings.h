@@ -9,7 +9,7 @@
 #include "lib/mail/smtp.h"
 #include "lib/postgres/database.h"
 
-namespace hostler {
+namespace hostler::mail {
 
 // The kind under which the stored password is sealed, with no organization.
 constexpr const char* mail_password_kind = "email_config";
@@ -28,9 +28,9 @@ struct MailSettings {
 };
 
 // stored: of the statements email_config_load or email_config_show; empty when nothing is stored.
-MailSettings mail_settings(const Settings& settings, const Result& stored,
-                           const SecretBox& secrets);
+MailSettings mail_settings(const config::Settings& settings, const postgres::Result& stored,
+                           const config::SecretBox& secrets);
 // Without stored ones.
-MailSettings mail_settings(const Settings& settings);
+MailSettings mail_settings(const config::Settings& settings);
 
-}  // namespace hostler
+}  // namespace hostler::mail

@@ -7,7 +7,7 @@
 
 #include "lib/error.h"
 
-namespace hostler {
+namespace hostler::mail {
 namespace {
 
 // "zh" of "zh-Hant-TW".
@@ -103,4 +103,4 @@ std::optional<MailText> mail_text(std::string_view name, std::string_view locale
   return text;
 }
 
-}  // namespace hostler
+}  // namespace hostler::mail

@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/mail/mail_message.h"
 
-namespace hostler {
+namespace hostler::mail {
 
 // The subject is the template's own. In the text, names that people chose are cut to 64 characters,
 // with a blank behind each point, colon and @ in them, so that nobody's mail program makes links.
@@ -18,4 +18,4 @@ namespace hostler {
 std::optional<MailText> mail_text(std::string_view name, std::string_view locale,
                                   const std::vector<Json>& fields);
 
-}  // namespace hostler
+}  // namespace hostler::mail

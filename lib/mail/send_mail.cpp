@@ -12,7 +12,7 @@
 #include "lib/loop/wait.h"
 #include "lib/time_text.h"
 
-namespace hostler {
+namespace hostler::mail {
 namespace {
 
 bool write_all(int fd, std::string_view text) {
@@ -53,8 +53,8 @@ MailOutcome refused(std::string words) {
 
 }  // namespace
 
-Task<MailOutcome> send_mail(Loop& loop, HttpClient& client, MailSettings settings, std::string id,
-                            std::string to, MailText text, MailLimits limits) {
+Task<MailOutcome> send_mail(loop::Loop& loop, http::HttpClient& client, MailSettings settings,
+                            std::string id, std::string to, MailText text, MailLimits limits) {
   std::optional<Mailbox> from = parse_mailbox(settings.from);
   MailOutcome outcome;
   if (!from) {
@@ -68,7 +68,7 @@ Task<MailOutcome> send_mail(Loop& loop, HttpClient& client, MailSettings setting
     std::function<MailOutcome()> work = [folder = settings.folder, file_id = head.id, message] {
       return write_file(folder, file_id, message);
     };
-    outcome = co_await on_thread(loop, std::move(work));
+    outcome = co_await loop::on_thread(loop, std::move(work));
     co_return outcome;
   }
   MailEnvelope envelope{from->address, to, std::move(message)};
@@ -76,4 +76,4 @@ Task<MailOutcome> send_mail(Loop& loop, HttpClient& client, MailSettings setting
   co_return outcome;
 }
 
-}  // namespace hostler
+}  // namespace hostler::mail

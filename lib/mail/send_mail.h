@@ -8,10 +8,10 @@
 #include "lib/mail/mail_settings.h"
 #include "lib/mail/smtp.h"
 
-namespace hostler {
+namespace hostler::mail {
 
 // id: of the row in the outbox. In a folder the file is ID.eml, so a second attempt replaces it.
-Task<MailOutcome> send_mail(Loop& loop, HttpClient& client, MailSettings settings, std::string id,
-                            std::string to, MailText text, MailLimits limits);
+Task<MailOutcome> send_mail(loop::Loop& loop, http::HttpClient& client, MailSettings settings,
+                            std::string id, std::string to, MailText text, MailLimits limits);
 
-}  // namespace hostler
+}  // namespace hostler::mail

@@ -10,7 +10,7 @@
 #include "lib/http/client_lane.h"
 #include "lib/mail/smtp_reply.h"
 
-namespace hostler {
+namespace hostler::mail {
 namespace {
 
 std::string url_of(const MailServer& server) {
@@ -22,9 +22,10 @@ std::string url_of(const MailServer& server) {
 
 }  // namespace
 
-class SmtpExchange final : private LaneTransfer {
+class SmtpExchange final : private http::LaneTransfer {
  public:
-  SmtpExchange(HttpClient& client, MailServer server, MailEnvelope envelope, MailLimits limits)
+  SmtpExchange(http::HttpClient& client, MailServer server, MailEnvelope envelope,
+               MailLimits limits)
       : client_(client),
         lane_(*client.operator_lane_),
         server_(std::move(server)),
@@ -64,7 +65,7 @@ class SmtpExchange final : private LaneTransfer {
 
   void set_connection(const std::string& ca_path, const MailLimits& limits) {
     error_[0] = '\0';
-    curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<LaneTransfer*>(this));
+    curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<http::LaneTransfer*>(this));
     curl_easy_setopt(easy_, CURLOPT_URL, url_of(server_).c_str());
     curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
     client_.set_way(easy_);
@@ -135,8 +136,8 @@ class SmtpExchange final : private LaneTransfer {
     curl_slist_free_all(std::exchange(recipients_, nullptr));
   }
 
-  const HttpClient& client_;
-  HttpLane& lane_;
+  const http::HttpClient& client_;
+  http::HttpLane& lane_;
   MailServer server_;
   MailEnvelope envelope_;
   CURL* easy_;
@@ -145,20 +146,20 @@ class SmtpExchange final : private LaneTransfer {
   SmtpReplies replies_;
   char error_[CURL_ERROR_SIZE];
   MailOutcome outcome_;
-  Signal changed_;
+  loop::Signal changed_;
 };
 
-Task<MailOutcome> try_smtp(HttpClient& client, MailServer server, MailLimits limits) {
+Task<MailOutcome> try_smtp(http::HttpClient& client, MailServer server, MailLimits limits) {
   SmtpExchange exchange(client, std::move(server), MailEnvelope(), limits);
   MailOutcome outcome = co_await exchange.ended();
   co_return outcome;
 }
 
-Task<MailOutcome> send_over_smtp(HttpClient& client, MailServer server, MailEnvelope envelope,
+Task<MailOutcome> send_over_smtp(http::HttpClient& client, MailServer server, MailEnvelope envelope,
                                  MailLimits limits) {
   SmtpExchange exchange(client, std::move(server), std::move(envelope), limits);
   MailOutcome outcome = co_await exchange.ended();
   co_return outcome;
 }
 
-}  // namespace hostler
+}  // namespace hostler::mail

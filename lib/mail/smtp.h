@@ -7,7 +7,7 @@
 
 #include "lib/http/client.h"
 
-namespace hostler {
+namespace hostler::mail {
 
 enum class MailTls { none, starttls, tls };
 
@@ -39,10 +39,10 @@ struct MailLimits {
 };
 
 // Connects, secures and logs in as for a mail, and sends none; is_sent says that it went so far.
-Task<MailOutcome> try_smtp(HttpClient& client, MailServer server, MailLimits limits);
+Task<MailOutcome> try_smtp(http::HttpClient& client, MailServer server, MailLimits limits);
 
 // The client must outlive the task.
-Task<MailOutcome> send_over_smtp(HttpClient& client, MailServer server, MailEnvelope envelope,
+Task<MailOutcome> send_over_smtp(http::HttpClient& client, MailServer server, MailEnvelope envelope,
                                  MailLimits limits);
 
-}  // namespace hostler
+}  // namespace hostler::mail

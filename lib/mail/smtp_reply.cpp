@@ -3,7 +3,7 @@
 
 #include "lib/json.h"
 
-namespace hostler {
+namespace hostler::mail {
 namespace {
 
 // Replies about our login (RFC 4954, section 6).
@@ -42,4 +42,4 @@ std::string readable_smtp(std::string_view reply) {
   return std::string(utf8_prefix(clean, smtp_words_bytes_max));
 }
 
-}  // namespace hostler
+}  // namespace hostler::mail

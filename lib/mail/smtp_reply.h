@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::mail {
 
 constexpr size_t smtp_words_bytes_max = 400;
 
@@ -29,4 +29,4 @@ class SmtpReplies {
 // The reply's lines joined, without control characters, cut.
 std::string readable_smtp(std::string_view reply);
 
-}  // namespace hostler
+}  // namespace hostler::mail

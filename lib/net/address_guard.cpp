@@ -10,7 +10,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace hostler {
+namespace hostler::net {
 namespace {
 
 struct Row {
@@ -228,4 +228,4 @@ bool ends_in_number(std::string_view host) {
   return !last.empty() && last[0] >= '0' && last[0] <= '9';
 }
 
-}  // namespace hostler
+}  // namespace hostler::net

@@ -12,7 +12,7 @@
 
 struct sockaddr;
 
-namespace hostler {
+namespace hostler::net {
 
 // An IPv4 or IPv6 address. IPv4 stays IPv4; an IPv6 form that wraps one is IPv6.
 struct IpAddress {
@@ -74,4 +74,4 @@ std::optional<AddressKind> refused_address(const IpAddress& address, const CidrL
 // tenant's URL must not make us talk to them, wherever they are.
 bool is_service_port(int port);
 
-}  // namespace hostler
+}  // namespace hostler::net

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace hostler {
+namespace hostler::net {
 namespace {
 
 constexpr int mapped_bits = 96;  // ::ffff:0:0/96, RFC 4291 section 2.5.5.2
@@ -120,4 +120,4 @@ std::optional<std::string> canonical_network(std::string_view text) {
   return fmt::format("{}/{}", address.text(), bits);
 }
 
-}  // namespace hostler
+}  // namespace hostler::net

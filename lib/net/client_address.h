@@ -9,7 +9,7 @@
 
 #include "lib/net/address_guard.h"
 
-namespace hostler {
+namespace hostler::net {
 
 // direct: the peer. proxy: X-Forwarded-For of a trusted peer. cdn: its CF-Connecting-IP.
 enum class IpMode { direct, proxy, cdn };
@@ -45,4 +45,4 @@ std::optional<IpAddress> parse_hop(std::string_view text);
 // Nothing when it is malformed.
 std::optional<std::string> canonical_network(std::string_view text);
 
-}  // namespace hostler
+}  // namespace hostler::net

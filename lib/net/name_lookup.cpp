@@ -8,7 +8,7 @@
 
 #include "lib/loop/wait.h"
 
-namespace hostler {
+namespace hostler::net {
 namespace {
 
 // A look-up cannot be stopped: what it touches lives until its callback ran.
@@ -16,7 +16,7 @@ struct Lookup {
   uv_getaddrinfo_t request;
   std::vector<IpAddress> addresses;
   std::shared_ptr<Lookup> while_it_runs;  // keeps itself
-  Signal answered;
+  loop::Signal answered;
 };
 
 void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) {
@@ -31,7 +31,7 @@ void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) {
 
 }  // namespace
 
-Task<std::vector<IpAddress>> look_up_name(Loop& loop, std::string host, int64_t limit_ms) {
+Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, int64_t limit_ms) {
   std::shared_ptr<Lookup> lookup = std::make_shared<Lookup>();
   lookup->request.data = lookup.get();
   lookup->while_it_runs = lookup;
@@ -47,4 +47,4 @@ Task<std::vector<IpAddress>> look_up_name(Loop& loop, std::string host, int64_t 
   co_return lookup->addresses;
 }
 
-}  // namespace hostler
+}  // namespace hostler::net

@@ -9,9 +9,9 @@
 #include "lib/loop/task.h"
 #include "lib/net/address_guard.h"
 
-namespace hostler {
+namespace hostler::net {
 
 // Every address of the name, or none when it does not resolve within the limit.
-Task<std::vector<IpAddress>> look_up_name(Loop& loop, std::string host, int64_t limit_ms);
+Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, int64_t limit_ms);
 
-}  // namespace hostler
+}  // namespace hostler::net

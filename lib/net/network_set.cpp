@@ -8,7 +8,7 @@
 
 #include "lib/net/client_address.h"
 
-namespace hostler {
+namespace hostler::net {
 
 NetworkSet::Key NetworkSet::key_of(const IpAddress& address) {
   if (!address.is_v4) return address.bytes;
@@ -54,4 +54,4 @@ bool NetworkSet::contains(const IpAddress& address) const {
   return after != ranges_.begin() && key <= std::prev(after)->last;
 }
 
-}  // namespace hostler
+}  // namespace hostler::net

@@ -10,7 +10,7 @@
 
 #include "lib/net/address_guard.h"
 
-namespace hostler {
+namespace hostler::net {
 
 class NetworkSet {
  public:
@@ -32,4 +32,4 @@ class NetworkSet {
   std::vector<Range> ranges_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::net

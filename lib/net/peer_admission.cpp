@@ -7,7 +7,7 @@
 #include "lib/log.h"
 #include "lib/net/tcp_listener.h"
 
-namespace hostler {
+namespace hostler::net {
 namespace {
 
 constexpr int64_t log_every_ms = 1000;
@@ -33,4 +33,4 @@ void PeerAdmission::log_refusal(const std::string& peer, int64_t now_ms) {
   log_warning("peer_refused", {{"peer", peer}, {"why", setting_ + " does not name it"}});
 }
 
-}  // namespace hostler
+}  // namespace hostler::net

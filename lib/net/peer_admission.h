@@ -8,7 +8,7 @@
 
 #include "lib/net/address_guard.h"
 
-namespace hostler {
+namespace hostler::net {
 
 class PeerAdmission {
  public:
@@ -26,4 +26,4 @@ class PeerAdmission {
   int64_t logged_ms_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::net

@@ -14,7 +14,7 @@
 
 #include "lib/net/unix_listener.h"
 
-namespace hostler {
+namespace hostler::net {
 namespace {
 
 constexpr int keepalive_after_s = 60;
@@ -101,4 +101,4 @@ void tune_connection(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, keepalive_after_s);
 }
 
-}  // namespace hostler
+}  // namespace hostler::net

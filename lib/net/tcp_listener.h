@@ -8,7 +8,7 @@
 
 #include "lib/net/address_guard.h"
 
-namespace hostler {
+namespace hostler::net {
 
 // 10.0.0.5:9101 or [fd00::5]:9101.
 struct TcpPlace {
@@ -30,4 +30,4 @@ std::optional<IpAddress> peer_of(int fd);
 // Small answers go out at once, and a peer that vanished is noticed.
 void tune_connection(int fd);
 
-}  // namespace hostler
+}  // namespace hostler::net

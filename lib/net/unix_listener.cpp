@@ -13,7 +13,7 @@
 
 #include "lib/error.h"
 
-namespace hostler {
+namespace hostler::net {
 namespace {
 
 std::string why_not(const std::string& path, const char* what) {
@@ -79,4 +79,4 @@ int listen_unix(const std::string& path, unsigned mode) {
   return fd;
 }
 
-}  // namespace hostler
+}  // namespace hostler::net

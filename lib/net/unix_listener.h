@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace hostler {
+namespace hostler::net {
 
 // backlog of listening sockets: what may wait while all workers are busy.
 constexpr int listen_backlog = 4096;
@@ -15,4 +15,4 @@ int listen_unix(const std::string& path, unsigned mode);
 // The same for whoever can go on without; -1, and the fault says why.
 int try_listen_unix(const std::string& path, unsigned mode, std::string& fault);
 
-}  // namespace hostler
+}  // namespace hostler::net

@@ -17,7 +17,7 @@
 #include "lib/log.h"
 #include "lib/postgres/errors.h"
 
-namespace hostler {
+namespace hostler::postgres {
 namespace {
 
 constexpr int64_t connect_limit_ms = 2500;
@@ -48,7 +48,7 @@ void log_notice(void*, const char* message) {
 
 }  // namespace
 
-PgConnection::PgConnection(Loop& loop, const DatabaseOptions& options)
+PgConnection::PgConnection(loop::Loop& loop, const DatabaseOptions& options)
     : loop_(loop),
       options_(options),
       hosts_(options.conninfo),
@@ -91,8 +91,8 @@ void PgConnection::start_connecting() {
 }
 
 // libpq closes its socket whenever it finds it broken, also while it sends, and tells later.
-bool PgConnection::watch_socket(bool readable, bool writable, FdWatch::Action action) {
-  watch_ = FdWatch::of_copy(loop_, PQsocket(connection_), std::move(action));
+bool PgConnection::watch_socket(bool readable, bool writable, loop::FdWatch::Action action) {
+  watch_ = loop::FdWatch::of_copy(loop_, PQsocket(connection_), std::move(action));
   if (!watch_) {
     close("no file descriptor is left");
     return false;
@@ -329,4 +329,4 @@ void PgConnection::end_front() {
   if (call->on_done) call->on_done(*call);
 }
 
-}  // namespace hostler
+}  // namespace hostler::postgres

@@ -20,7 +20,7 @@
 
 struct pg_conn;
 
-namespace hostler {
+namespace hostler::postgres {
 
 // A batch on its way. Shared by the connection, which fills it, and the coroutine that waits.
 struct BatchCall {
@@ -40,7 +40,7 @@ struct BatchCall {
 
 class PgConnection {
  public:
-  PgConnection(Loop& loop, const DatabaseOptions& options);
+  PgConnection(loop::Loop& loop, const DatabaseOptions& options);
   ~PgConnection();
   PgConnection(const PgConnection&) = delete;
   PgConnection& operator=(const PgConnection&) = delete;
@@ -60,7 +60,7 @@ class PgConnection {
   // the connection is ready and at each failure.
   void connect();
   void close(const std::string& why);
-  Signal& changed() { return changed_; }
+  loop::Signal& changed() { return changed_; }
   const std::string& last_failure() const { return last_failure_; }
   int64_t last_answer_ms() const { return last_answer_ms_; }
 
@@ -72,7 +72,7 @@ class PgConnection {
 
   void start_connecting();
   void poll_connect();
-  bool watch_socket(bool readable, bool writable, FdWatch::Action action);  // false: closed
+  bool watch_socket(bool readable, bool writable, loop::FdWatch::Action action);  // false: closed
   void on_socket(bool readable, bool writable);
   void read_answers();
   bool take_result();  // false: nothing more to take now
@@ -84,14 +84,14 @@ class PgConnection {
   void prepare_missing(const Batch& batch);
   void push(std::shared_ptr<BatchCall> call);
 
-  Loop& loop_;
+  loop::Loop& loop_;
   const DatabaseOptions& options_;
   HostOrder hosts_;
   Phase phase_ = Phase::closed;
   pg_conn* connection_ = nullptr;
-  std::unique_ptr<FdWatch> watch_;
-  Timer retry_timer_;
-  Timer deadline_timer_;
+  std::unique_ptr<loop::FdWatch> watch_;
+  loop::Timer retry_timer_;
+  loop::Timer deadline_timer_;
   int64_t retry_delay_ms_ = 0;
   int64_t down_since_ms_ = -1;
   int64_t connect_deadline_ms_ = 0;
@@ -100,8 +100,8 @@ class PgConnection {
   std::deque<std::shared_ptr<BatchCall>> pending_;
   std::unordered_set<std::string> prepared_;
   std::string last_failure_;
-  Signal changed_;
+  loop::Signal changed_;
   bool reading_ = false;
 };
 
-}  // namespace hostler
+}  // namespace hostler::postgres

@@ -7,7 +7,7 @@
 #include "lib/postgres/connection.h"
 #include "lib/postgres/errors.h"
 
-namespace hostler {
+namespace hostler::postgres {
 namespace {
 
 constexpr int tries_max = 3;  // of a batch that lost against a concurrent one
@@ -28,7 +28,7 @@ Batch& Batch::add(Batch others) {
 }
 
 struct Database::State {
-  State(Loop& loop_, DatabaseOptions options_)
+  State(loop::Loop& loop_, DatabaseOptions options_)
       : loop(loop_),
         options(std::move(options_)),
         quick_options(quick_of(options)),
@@ -41,13 +41,13 @@ struct Database::State {
     return all;
   }
 
-  Loop& loop;
+  loop::Loop& loop;
   DatabaseOptions options;
   DatabaseOptions quick_options;
   PgConnection quick;
   std::vector<std::unique_ptr<PgConnection>> own;
   std::vector<PgConnection*> free;
-  Signal freed;
+  loop::Signal freed;
   int64_t waiting = 0;  // for one of own
   std::vector<std::string> channels;
   std::function<void()> on_listening;
@@ -149,7 +149,7 @@ Batch batch_of(BoundStatement statement) {
 
 }  // namespace
 
-Database::Database(Loop& loop, DatabaseOptions options)
+Database::Database(loop::Loop& loop, DatabaseOptions options)
     : state_(std::make_unique<State>(loop, std::move(options))) {}
 
 Database::~Database() = default;
@@ -342,4 +342,4 @@ Task<void> Transaction::roll_back() {
   co_await awaiter;
 }
 
-}  // namespace hostler
+}  // namespace hostler::postgres

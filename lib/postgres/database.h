@@ -22,7 +22,7 @@
 
 struct pg_result;
 
-namespace hostler {
+namespace hostler::postgres {
 
 // A named statement of sql/queries; the name is that of the prepared statement.
 struct Statement {
@@ -202,7 +202,7 @@ class Transaction {
 
 class Database {
  public:
-  Database(Loop& loop, DatabaseOptions options);
+  Database(loop::Loop& loop, DatabaseOptions options);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -246,4 +246,4 @@ class Database {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::postgres

@@ -12,7 +12,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 
-namespace hostler {
+namespace hostler::postgres {
 namespace {
 
 // Each takes a lock until the batch is committed, of which Postgres has some thousands for all.
@@ -35,7 +35,7 @@ void member_or_null(JsonWriter& json, std::string_view name, std::string_view va
 
 }  // namespace
 
-DenialLog::DenialLog(Loop& loop, Database& database, const Statement& write,
+DenialLog::DenialLog(loop::Loop& loop, Database& database, const Statement& write,
                      std::function<void(int64_t)> on_dropped, DenialLogOptions options)
     : loop_(loop),
       database_(database),
@@ -175,10 +175,10 @@ Task<void> DenialLog::write(std::vector<Sent> batch) {
       // One of them, most likely: it must not keep the others back.
       log_debug("denials_refused", {{"cause", outcome.error->cause}});
       give_back(std::move(batch));
-      co_await sleep_ms(loop_, options_.retry_ms);
+      co_await loop::sleep_ms(loop_, options_.retry_ms);
       co_return;
     }
-    co_await sleep_ms(loop_, options_.retry_ms);
+    co_await loop::sleep_ms(loop_, options_.retry_ms);
   }
 }
 
@@ -224,4 +224,4 @@ void DenialLog::settle(const std::vector<Sent>& batch, int64_t told) {
   }
 }
 
-}  // namespace hostler
+}  // namespace hostler::postgres

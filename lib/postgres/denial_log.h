@@ -16,7 +16,7 @@
 #include "lib/loop/wait.h"
 #include "lib/postgres/database.h"
 
-namespace hostler {
+namespace hostler::postgres {
 
 struct Denial {
   std::string org_id;        // empty: nobody knows whose
@@ -41,7 +41,7 @@ class DenialLog {
  public:
   // write: query::audit_denials. database outlives this. on_dropped hears of denials that are given
   // up; how many they were stands in the audit log when Postgres is back.
-  DenialLog(Loop& loop, Database& database, const Statement& write,
+  DenialLog(loop::Loop& loop, Database& database, const Statement& write,
             std::function<void(int64_t)> on_dropped, DenialLogOptions options = {});
   ~DenialLog();
   DenialLog(const DenialLog&) = delete;
@@ -75,7 +75,7 @@ class DenialLog {
   bool make_room();
   void drop(int64_t count);
 
-  Loop& loop_;
+  loop::Loop& loop_;
   Database& database_;
   const Statement& statement_;
   std::function<void(int64_t)> on_dropped_;
@@ -87,9 +87,9 @@ class DenialLog {
   int64_t in_flight_ = 0;  // denials of the batch that is being written
   bool is_finishing_ = false;
   Kinds kinds_;
-  Signal due_;
-  Timer next_;
+  loop::Signal due_;
+  loop::Timer next_;
   Task<void> writer_;  // first to go: looks at everything above
 };
 
-}  // namespace hostler
+}  // namespace hostler::postgres

@@ -7,7 +7,7 @@
 
 #include "lib/error_reasons.h"
 
-namespace hostler {
+namespace hostler::postgres {
 namespace {
 
 // SQLSTATE of the errors that our own SQL function fail() raises: the message is code and reason,
@@ -53,4 +53,4 @@ Error error_from(const PGresult* result) {
   return Error(ErrorCode::internal_error, {}, cause);
 }
 
-}  // namespace hostler
+}  // namespace hostler::postgres

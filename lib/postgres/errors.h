@@ -8,7 +8,7 @@
 #include "lib/error.h"
 #include "lib/postgres/database.h"
 
-namespace hostler {
+namespace hostler::postgres {
 
 // Try again later: 503 with Retry-After.
 Error database_unavailable(const std::string& cause);
@@ -23,4 +23,4 @@ Refusal refusal_of(std::string_view state);
 // A field of an error, empty when there is none; code: PG_DIAG_….
 std::string_view result_field(const pg_result* result, int code);
 
-}  // namespace hostler
+}  // namespace hostler::postgres

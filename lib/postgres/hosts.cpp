@@ -7,7 +7,7 @@
 #include <memory>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::postgres {
 namespace {
 
 std::vector<std::string> parts_of(std::string_view text) {
@@ -67,4 +67,4 @@ std::vector<HostOrder::Word> HostOrder::words() const {
   return words;
 }
 
-}  // namespace hostler
+}  // namespace hostler::postgres

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace hostler {
+namespace hostler::postgres {
 
 class HostOrder {
  public:
@@ -34,4 +34,4 @@ class HostOrder {
   size_t count_ = 0;
 };
 
-}  // namespace hostler
+}  // namespace hostler::postgres

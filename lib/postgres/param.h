@@ -15,7 +15,7 @@
 #include "lib/ids.h"
 #include "lib/postgres/database.h"
 
-namespace hostler::param {
+namespace hostler::postgres::param {
 
 struct Text : Params::Value {
   Text(std::string value) : Params::Value{std::move(value), false, false} {}
@@ -83,11 +83,11 @@ struct Optional : Params::Value {
   }
 };
 
-}  // namespace hostler::param
+}  // namespace hostler::postgres::param
 
-namespace hostler {
+namespace hostler::postgres {
 
 // Takes the values out of their members; in the order of the statement's parameters.
 BoundStatement bound(const Statement& statement, std::initializer_list<Params::Value*> values);
 
-}  // namespace hostler
+}  // namespace hostler::postgres

@@ -6,7 +6,7 @@
 #include "lib/ids.h"
 #include "lib/postgres/param.h"
 
-namespace hostler {
+namespace hostler::postgres {
 namespace {
 
 void append_int32(std::string& out, int64_t value) {
@@ -129,4 +129,4 @@ Params& Params::integers(const std::vector<int64_t>& values) {
   return add(param::Integers(values));
 }
 
-}  // namespace hostler
+}  // namespace hostler::postgres

@@ -10,7 +10,7 @@
 #include "lib/error.h"
 #include "lib/postgres/database.h"
 
-namespace hostler {
+namespace hostler::postgres {
 namespace {
 
 int column_of(pg_result* result, const char* column) {
@@ -73,4 +73,4 @@ std::string Row::bytes(const char* column) const {
   return from_hex(hex.substr(2)).value_or("");
 }
 
-}  // namespace hostler
+}  // namespace hostler::postgres

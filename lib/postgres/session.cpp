@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-namespace hostler {
+namespace hostler::postgres {
 namespace {
 
 std::string field(const PGresult* result, int code) {
@@ -178,4 +178,4 @@ void DbSession::begin() { run_text("BEGIN"); }
 void DbSession::commit() { run_text("COMMIT"); }
 void DbSession::rollback() { run_text("ROLLBACK"); }
 
-}  // namespace hostler
+}  // namespace hostler::postgres

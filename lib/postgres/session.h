@@ -14,7 +14,7 @@
 
 struct pg_conn;
 
-namespace hostler {
+namespace hostler::postgres {
 
 // The same connection with other values, such as {"dbname", "x"} or {"user", "hostler_api"}.
 // conninfo is a URL or a string of libpq; the answer is a string. Throws internal_error when it is
@@ -62,4 +62,4 @@ class DbSession {
   std::unique_ptr<std::function<void(std::string_view)>> on_notice_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::postgres

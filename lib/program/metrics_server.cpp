@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace hostler {
+namespace hostler::program {
 
 class MetricsServer::Connection {
  public:
@@ -76,13 +76,14 @@ class MetricsServer::Connection {
   std::string request_;
   std::string answer_;
   size_t written_ = 0;
-  FdWatch watch_;
-  Timer limit_;
+  loop::FdWatch watch_;
+  loop::Timer limit_;
 };
 
-MetricsServer::MetricsServer(Loop& loop, int listen_fd, std::function<std::string()> text)
+MetricsServer::MetricsServer(loop::Loop& loop, int listen_fd, std::function<std::string()> text)
     : loop_(loop), listen_fd_(listen_fd), text_(std::move(text)) {
-  watch_ = std::make_unique<FdWatch>(loop_, listen_fd_, [this](bool, bool) { accept_some(); });
+  watch_ =
+      std::make_unique<loop::FdWatch>(loop_, listen_fd_, [this](bool, bool) { accept_some(); });
   watch_->watch(true, false);
 }
 
@@ -112,4 +113,4 @@ void MetricsServer::forget(Connection* connection) {
   watch_->watch(true, false);
 }
 
-}  // namespace hostler
+}  // namespace hostler::program

@@ -9,12 +9,12 @@
 
 #include "lib/loop/loop.h"
 
-namespace hostler {
+namespace hostler::program {
 
 class MetricsServer {
  public:
   // Takes the listening socket over. text is asked at each request.
-  MetricsServer(Loop& loop, int listen_fd, std::function<std::string()> text);
+  MetricsServer(loop::Loop& loop, int listen_fd, std::function<std::string()> text);
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
@@ -28,11 +28,11 @@ class MetricsServer {
   void accept_some();
   void forget(Connection* connection);
 
-  Loop& loop_;
+  loop::Loop& loop_;
   int listen_fd_;
   std::function<std::string()> text_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::unique_ptr<FdWatch> watch_;
+  std::unique_ptr<loop::FdWatch> watch_;
 };
 
-}  // namespace hostler
+}  // namespace hostler::program

@@ -12,7 +12,7 @@
 #include "lib/config/settings_load.h"
 #include "lib/log.h"
 
-namespace hostler {
+namespace hostler::program {
 namespace {
 
 constexpr int exit_usage = 64;  // sysexits.h
@@ -99,17 +99,17 @@ ProgramStart start_program(int argc, char* const* argv, std::string_view name,
     start.exit_status = 0;
     return start;
   }
-  LoadedSettings loaded = load_settings(line->config, environ);
+  config::LoadedSettings loaded = config::load_settings(line->config, environ);
   for (const std::string& fault : loaded.faults) say(stderr, fmt::format("{}: {}\n", name, fault));
   start.settings = std::move(loaded.settings);
   if (!loaded.faults.empty()) {
-    start.exit_status = exit_bad_configuration;
+    start.exit_status = config::exit_bad_configuration;
   } else if (start.has("print-config") || start.has("check-config")) {
-    if (start.has("print-config")) say(stdout, print_settings(start.settings));
+    if (start.has("print-config")) say(stdout, config::print_settings(start.settings));
     start.exit_status = 0;
   }
   log_as(std::string(name), log_level_named(start.settings.text("log.level")));
   return start;
 }
 
-}  // namespace hostler
+}  // namespace hostler::program

@@ -10,7 +10,7 @@
 
 #include "lib/config/settings.h"
 
-namespace hostler {
+namespace hostler::program {
 
 // A further option of one program, without a value: {"routes", "prints the route table"}.
 struct ProgramFlag {
@@ -21,7 +21,7 @@ struct ProgramFlag {
 struct ProgramStart {
   // Set when the program must end now, with this status; all that had to be said was printed.
   std::optional<int> exit_status;
-  Settings settings;
+  config::Settings settings;
   std::vector<std::string_view> flags;  // the ones given
 
   bool has(std::string_view flag) const;
@@ -31,4 +31,4 @@ struct ProgramStart {
 ProgramStart start_program(int argc, char* const* argv, std::string_view name,
                            std::string_view sentence, std::vector<ProgramFlag> flags = {});
 
-}  // namespace hostler
+}  // namespace hostler::program

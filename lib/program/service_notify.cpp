@@ -12,7 +12,7 @@
 #include <cstring>
 #include <optional>
 
-namespace hostler {
+namespace hostler::program {
 namespace {
 
 constexpr int first_handed_fd = 3;  // sd_listen_fds(3)
@@ -76,4 +76,4 @@ int handed_listener(std::string_view name) {
   return -1;
 }
 
-}  // namespace hostler
+}  // namespace hostler::program

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace hostler {
+namespace hostler::program {
 
 // Sends lines such as "READY=1\nSTATUS=8 workers" to $NOTIFY_SOCKET. Never blocks, never fails
 // loudly: a service that cannot tell goes on.
@@ -20,4 +20,4 @@ int64_t watchdog_interval_ms();
 // $LISTEN_FDNAMES: FileDescriptorName= of the socket unit); not blocking, closed on exec. -1: none.
 int handed_listener(std::string_view name);
 
-}  // namespace hostler
+}  // namespace hostler::program

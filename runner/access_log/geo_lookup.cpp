@@ -44,7 +44,7 @@ PlaceLookup::~PlaceLookup() {
 }
 
 Place PlaceLookup::of(const std::string& address) const {
-  std::optional<IpAddress> parsed = file_ ? IpAddress::parse(address) : std::nullopt;
+  std::optional<net::IpAddress> parsed = file_ ? net::IpAddress::parse(address) : std::nullopt;
   if (!parsed) return {};
   sockaddr_storage socket{};
   if (parsed->is_v4) {

@@ -29,7 +29,7 @@ struct LogPiece {
 
 // What it takes to understand a line, for a piece of work on another thread.
 struct LogReaders {
-  std::shared_ptr<const Gateway> gateway;
+  std::shared_ptr<const client::Gateway> gateway;
   std::shared_ptr<const PlaceLookup> places;
 };
 

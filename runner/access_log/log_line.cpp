@@ -27,15 +27,15 @@ std::optional<double> number_of(std::string_view text) {
   return is_within ? std::optional(value) : std::nullopt;
 }
 
-AccessNote note_of(const Json& line, const Gateway& gateway) {
-  std::optional<AccessNote> told = read_access_note(line.text_or("note"));
+client::AccessNote note_of(const Json& line, const client::Gateway& gateway) {
+  std::optional<client::AccessNote> told = client::read_access_note(line.text_or("note"));
   if (told) return *told;
-  RequestOrigin origin;
+  client::RequestOrigin origin;
   origin.address = {line.text_or("peer"), line.text_or("forwarded_for"),
                     line.text_or("connecting_ip")};
   origin.user_agent = line.text_or("user_agent");
   origin.authorization = line.text_or("authorization");
-  ClientFacts facts = gateway.facts_of(origin);
+  client::ClientFacts facts = gateway.facts_of(origin);
   return {std::move(facts.client_ip), facts.risk_score, {}};
 }
 
@@ -46,8 +46,8 @@ void member_or_null(JsonWriter& entry, std::string_view name, const std::string&
 
 }  // namespace
 
-bool write_log_entry(std::string_view line, const Gateway& gateway, const PlaceLookup& places,
-                     JsonWriter& entries) {
+bool write_log_entry(std::string_view line, const client::Gateway& gateway,
+                     const PlaceLookup& places, JsonWriter& entries) {
   // nginx writes the bytes of a client as they came.
   std::optional<Json> read = parse_json_or_nothing(utf8_lossy(line));
   if (!read || !read->is_object()) return false;
@@ -58,7 +58,7 @@ bool write_log_entry(std::string_view line, const Gateway& gateway, const PlaceL
   std::string_view trace_id = read->text_or("trace_id");
   std::string_view uri = read->text_or("uri");
   std::string_view user_agent = read->text_or("user_agent");
-  AccessNote note = note_of(*read, gateway);
+  client::AccessNote note = note_of(*read, gateway);
   Place place = places.of(note.client_ip);
 
   entries.begin_object();
@@ -72,7 +72,7 @@ bool write_log_entry(std::string_view line, const Gateway& gateway, const PlaceL
   entries.member("country", place.country);
   entries.member("city", place.city);
   entries.member("user_agent", utf8_prefix(user_agent, user_agent_bytes_max));
-  entries.member("ua_type", user_agent_class_name(user_agent_class(user_agent)));
+  entries.member("ua_type", client::user_agent_class_name(client::user_agent_class(user_agent)));
   entries.member("risk_score", note.risk_score);
   entries.member("identity_type", note.identity.type);
   member_or_null(entries, "org_id", note.identity.org_id);

@@ -15,7 +15,7 @@ constexpr int64_t pause_after_fault_ms = 500;
 
 }  // namespace
 
-AccessLogTailer::AccessLogTailer(Loop& loop, Database& db, AccessLogOptions options)
+AccessLogTailer::AccessLogTailer(loop::Loop& loop, postgres::Database& db, AccessLogOptions options)
     : loop_(loop),
       db_(db),
       options_(std::move(options)),
@@ -33,7 +33,7 @@ std::string log_file_key(const LockFile& lock, const std::string& host, const Lo
 Task<void> AccessLogTailer::run() {
   for (;;) {
     co_await sweep();
-    co_await sleep_ms(loop_, sweep_every_ms);
+    co_await loop::sleep_ms(loop_, sweep_every_ms);
   }
 }
 
@@ -43,7 +43,7 @@ Task<void> AccessLogTailer::sweep() {
   std::function<std::vector<LogFile>()> list = [lock, folder] {
     return lock->take() ? list_log_files(folder) : std::vector<LogFile>();
   };
-  std::vector<LogFile> files = co_await on_thread(loop_, std::move(list));
+  std::vector<LogFile> files = co_await loop::on_thread(loop_, std::move(list));
   std::unordered_map<std::string, int64_t> still_there;
   int64_t unread_bytes = 0;
   for (const LogFile& file : files) {
@@ -56,7 +56,7 @@ Task<void> AccessLogTailer::sweep() {
         remove_log_file(path);
         return true;
       };
-      co_await on_thread(loop_, std::move(remove));
+      co_await loop::on_thread(loop_, std::move(remove));
     } else {
       still_there[key] = bytes_read_[key];
     }
@@ -76,15 +76,15 @@ Task<bool> AccessLogTailer::read_on(const LogFile& file) {
     std::function<LogPiece()> read = [path, from, readers] {
       return read_log_piece(path, from, readers);
     };
-    LogPiece piece = co_await on_thread(loop_, std::move(read));
+    LogPiece piece = co_await loop::on_thread(loop_, std::move(read));
     if (piece.bytes_to == from) break;
-    Batch batch;
+    postgres::Batch batch;
     batch.add(query::AccessLogAppend{
         .file = key, .bytes_from = from, .bytes_to = piece.bytes_to, .entries = piece.entries});
-    BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_warning("access_log_not_written", {{"cause", outcome.error->cause}});
-      co_await sleep_ms(loop_, pause_after_fault_ms);
+      co_await loop::sleep_ms(loop_, pause_after_fault_ms);
       co_return false;
     }
     bytes_read_[key] = outcome.results.at(0).front().integer("bytes_read");
@@ -93,7 +93,8 @@ Task<bool> AccessLogTailer::read_on(const LogFile& file) {
   co_return true;
 }
 
-void AccessLogTailer::count(const std::string& path, const LogPiece& piece, const Row& written) {
+void AccessLogTailer::count(const std::string& path, const LogPiece& piece,
+                            const postgres::Row& written) {
   int64_t refused = written.integer("set_aside");
   lines_ += piece.lines;
   lines_set_aside_ += refused + piece.unreadable;

@@ -20,7 +20,7 @@ struct AccessLogOptions {
   std::string host;    // this machine; of files from before their folder had an id
   std::string folder;  // access_log.dir
   std::string geoip_database;
-  std::function<std::shared_ptr<const Gateway>()> gateway;  // of this moment
+  std::function<std::shared_ptr<const client::Gateway>()> gateway;  // of this moment
 };
 
 // What no other file has, on whichever host: names may be the same on all of them, and so may
@@ -29,7 +29,7 @@ std::string log_file_key(const LockFile& lock, const std::string& host, const Lo
 
 class AccessLogTailer {
  public:
-  AccessLogTailer(Loop& loop, Database& db, AccessLogOptions options);
+  AccessLogTailer(loop::Loop& loop, postgres::Database& db, AccessLogOptions options);
   AccessLogTailer(const AccessLogTailer&) = delete;
   AccessLogTailer& operator=(const AccessLogTailer&) = delete;
 
@@ -44,10 +44,10 @@ class AccessLogTailer {
  private:
   Task<void> sweep();
   Task<bool> read_on(const LogFile& file);
-  void count(const std::string& path, const LogPiece& piece, const Row& written);
+  void count(const std::string& path, const LogPiece& piece, const postgres::Row& written);
 
-  Loop& loop_;
-  Database& db_;
+  loop::Loop& loop_;
+  postgres::Database& db_;
   AccessLogOptions options_;
   std::shared_ptr<const PlaceLookup> places_;
   std::shared_ptr<LockFile> lock_;

@@ -115,7 +115,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
 }  // namespace
 
 TurnRecord priced_turn(AgentServices& services, const RunPtr& run) {
-  std::shared_ptr<const Settings> settings = services.settings.current();
+  std::shared_ptr<const config::Settings> settings = services.settings.current();
   TurnRecord record;
   record.usage = run->progress.turn.usage;
   record.credits_per_usd = settings->integer("credit.per_usd");

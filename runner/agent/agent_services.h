@@ -14,16 +14,16 @@ namespace hostler::runner {
 class ToolBox;
 
 struct AgentServices {
-  Loop& loop;
-  Database& db;
-  HttpClient& http;
+  loop::Loop& loop;
+  postgres::Database& db;
+  http::HttpClient& http;
   EventLog& events;
-  const SecretBox& secrets;
-  const LiveSettings& settings;
+  const config::SecretBox& secrets;
+  const config::LiveSettings& settings;
   ToolBox& tools;
 };
 
 // Reads that wait while Postgres is away.
-Task<Results> read_patiently(AgentServices& services, Batch batch);
+Task<postgres::Results> read_patiently(AgentServices& services, postgres::Batch batch);
 
 }  // namespace hostler::runner

@@ -121,7 +121,7 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
 
 int64_t history_bytes_max(int64_t context_tokens) { return context_tokens / 4 * 3 * 3; }
 
-std::vector<ChatMessage> history_of(const Result& rows) {
+std::vector<ChatMessage> history_of(const postgres::Result& rows) {
   std::vector<ChatMessage> messages;
   for (int i = rows.size() - 1; i >= 0; --i) {
     ChatMessage message;

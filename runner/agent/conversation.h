@@ -16,7 +16,7 @@ namespace hostler::runner {
 int64_t history_bytes_max(int64_t context_tokens);
 
 // Oldest first. rows: newest first, as query::run_history answers them.
-std::vector<ChatMessage> history_of(const Result& rows);
+std::vector<ChatMessage> history_of(const postgres::Result& rows);
 
 // One turn of a run with the results of its calls, each call's beside it.
 struct Exchange {

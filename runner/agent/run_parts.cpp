@@ -13,11 +13,13 @@ namespace {
 
 constexpr int64_t database_retry_ms = 200;
 
-std::string api_key_of(AgentServices& services, const Row& row) {
+std::string api_key_of(AgentServices& services, const postgres::Row& row) {
   if (row.is_null("secret_id")) return {};
-  SecretPlace place{std::string(row.text("secret_id")), std::string(row.text("secret_org_id")),
-                    std::string(row.text("secret_kind"))};
-  SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+  config::SecretPlace place{std::string(row.text("secret_id")),
+                            std::string(row.text("secret_org_id")),
+                            std::string(row.text("secret_kind"))};
+  config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
+                              row.bytes("sealed")};
   std::optional<std::string> key = services.secrets.open(place, sealed);
   if (!key) {
     throw RunFailure("model.rejected", "The provider's key cannot be read; store it again.");
@@ -25,8 +27,8 @@ std::string api_key_of(AgentServices& services, const Row& row) {
   return *key;
 }
 
-ModelRequest request_of(AgentServices& services, const RunPtr& run, const Row& row) {
-  std::shared_ptr<const Settings> settings = services.settings.current();
+ModelRequest request_of(AgentServices& services, const RunPtr& run, const postgres::Row& row) {
+  std::shared_ptr<const config::Settings> settings = services.settings.current();
   ModelRequest request;
   bool is_anthropic = row.text("provider_kind") == "anthropic";
   request.endpoint.provider_kind = is_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
@@ -42,7 +44,7 @@ ModelRequest request_of(AgentServices& services, const RunPtr& run, const Row& r
   return request;
 }
 
-RunLimits limits_of(const Row& row) {
+RunLimits limits_of(const postgres::Row& row) {
   constexpr int64_t seconds_most =
       10LL * 366 * 86'400;  // as the setting; entitlements have no bound
   RunLimits limits;
@@ -63,9 +65,10 @@ std::vector<std::string> texts_of(std::string_view json) {
   return texts;
 }
 
-void add_steps(RunParts& parts, const Result& turns, const Result& results, const Result& inputs) {
+void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::Result& results,
+               const postgres::Result& inputs) {
   for (int i = 0; i < turns.size(); ++i) {
-    Row row = turns[i];
+    postgres::Row row = turns[i];
     FinishedTurn turn;
     turn.turn = static_cast<int>(row.integer("turn"));
     turn.text = row.text("text");
@@ -74,7 +77,7 @@ void add_steps(RunParts& parts, const Result& turns, const Result& results, cons
     parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
   }
   for (int i = 0; i < results.size(); ++i) {
-    Row row = results[i];
+    postgres::Row row = results[i];
     ToolResult result;
     result.name = row.text("tool_name");
     result.content = row.is_null("error_code")
@@ -86,7 +89,7 @@ void add_steps(RunParts& parts, const Result& turns, const Result& results, cons
     parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
   }
   for (int i = 0; i < inputs.size(); ++i) {
-    Row row = inputs[i];
+    postgres::Row row = inputs[i];
     CallKey key{static_cast<int>(row.integer("turn")), std::string(row.text("tool_call_id"))};
     HumanInput input;
     input.content = row.text("content");
@@ -99,13 +102,13 @@ void add_steps(RunParts& parts, const Result& turns, const Result& results, cons
 
 }  // namespace
 
-Task<Results> read_patiently(AgentServices& services, Batch batch) {
+Task<postgres::Results> read_patiently(AgentServices& services, postgres::Batch batch) {
   for (;;) {
-    Batch attempt = batch;
-    BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
+    postgres::Batch attempt = batch;
+    postgres::BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
     if (!outcome.error) co_return std::move(outcome.results);
     if (!outcome.is_unknown()) throw *outcome.error;
-    co_await sleep_ms(services.loop, database_retry_ms);
+    co_await loop::sleep_ms(services.loop, database_retry_ms);
   }
 }
 
@@ -147,8 +150,8 @@ std::vector<ChatMessage> RunParts::messages() const {
 }
 
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
-  Batch load;
-  std::shared_ptr<const Settings> settings = services.settings.current();
+  postgres::Batch load;
+  std::shared_ptr<const config::Settings> settings = services.settings.current();
   load.add(query::RunLoad{.run_id = run->claim.id,
                           .limit_agent_turns = settings->integer("limit.agent_turns"),
                           .limit_tool_calls = settings->integer("limit.tool_calls"),
@@ -156,8 +159,8 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   load.add(query::RunTurns{.run_id = run->claim.id});
   load.add(query::RunToolResults{.run_id = run->claim.id});
   load.add(query::RunInputs{.run_id = run->claim.id});
-  Results loaded = co_await read_patiently(services, std::move(load));
-  Row row = loaded.at(0).front();
+  postgres::Results loaded = co_await read_patiently(services, std::move(load));
+  postgres::Row row = loaded.at(0).front();
 
   RunParts parts;
   parts.request = request_of(services, run, row);
@@ -168,10 +171,10 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   parts.credits_exhausted = row.boolean("credits_exhausted");
   add_steps(parts, loaded.at(1), loaded.at(2), loaded.at(3));
 
-  Batch read_history;
+  postgres::Batch read_history;
   parts.history_bytes = history_bytes_max(row.integer("context_tokens"));
   read_history.add(query::RunHistory{.run_id = run->claim.id, .bytes_max = parts.history_bytes});
-  Results history = co_await read_patiently(services, std::move(read_history));
+  postgres::Results history = co_await read_patiently(services, std::move(read_history));
   parts.history = history_of(history.at(0));
   co_return parts;
 }

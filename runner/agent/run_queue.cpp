@@ -22,12 +22,12 @@ constexpr int free_renewals = 3;
 constexpr int64_t free_renewals_pause_ms = 30;
 
 // While Postgres is away the connection tells; a statement that it refuses is tried again as well.
-void log_refused(const char* event, const BatchOutcome& outcome) {
+void log_refused(const char* event, const postgres::BatchOutcome& outcome) {
   if (!outcome.error || outcome.is_unknown()) return;
   log_error(event, {{"cause", outcome.error->cause}});
 }
 
-Claim claim_of(const Row& row) {
+Claim claim_of(const postgres::Row& row) {
   Claim claim;
   claim.id = row.text("id");
   claim.org_id = row.text("org_id");
@@ -46,13 +46,13 @@ Claim claim_of(const Row& row) {
 }
 
 template <class Claim>
-BoundStatement claim_by(const std::string& daemon_id, int limit, int64_t lease_s) {
+postgres::BoundStatement claim_by(const std::string& daemon_id, int limit, int64_t lease_s) {
   return Claim{.daemon_id = daemon_id, .limit = limit, .run_lease_seconds = lease_s};
 }
 
 }  // namespace
 
-RunQueue::RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id,
+RunQueue::RunQueue(AgentServices& services, loop::TaskSet& tasks, std::string daemon_id,
                    RunQueueOptions options, std::function<int()> streams)
     : services_(services),
       tasks_(tasks),
@@ -100,20 +100,20 @@ Task<bool> RunQueue::start_claimed(MakeClaim make_claim) {
   int free = free_slots();
   if (free <= 0 || is_stopping_) co_return false;
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
-  Batch batch;
+  postgres::Batch batch;
   batch.add(make_claim(daemon_id_, free, lease_s));
   ++asking_;
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   --asking_;
   answered_.notify();
   log_refused("runs_not_claimed", outcome);
   if (outcome.error || is_stopping_) co_return false;
-  const Result& claimed = outcome.results.at(0);
+  const postgres::Result& claimed = outcome.results.at(0);
   for (int i = 0; i < claimed.size(); ++i) start(claimed[i]);
   co_return claimed.size() == free;
 }
 
-void RunQueue::start(const Row& row) {
+void RunQueue::start(const postgres::Row& row) {
   RunPtr run = std::make_shared<ActiveRun>(services_.events.open(claim_of(row)));
   if (row.boolean("is_cancelled")) run->cancel_reason = row.text("cancel_reason");
   const std::string& run_id = run->claim.id;
@@ -167,14 +167,14 @@ Task<void> RunQueue::renew_forever() {
   while (!is_stopping_) {
     int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
     int64_t wait_ms = std::clamp<int64_t>(lease_s * 1000 / 3, 200, heartbeat_most_ms);
-    co_await sleep_ms(services_.loop, wait_ms);
+    co_await loop::sleep_ms(services_.loop, wait_ms);
     // Behind the good-bye a heartbeat would call the daemon alive again.
     if (!is_stopping_) co_await renew_once();
   }
 }
 
-Batch RunQueue::renewal_of(BoundStatement renew) {
-  Batch batch;
+postgres::Batch RunQueue::renewal_of(postgres::BoundStatement renew) {
+  postgres::Batch batch;
   batch.add(std::move(renew));
   batch.add(query::DaemonHeartbeat{
       .daemon_id = daemon_id_, .runs = std::ssize(active_), .streams = streams_()});
@@ -184,15 +184,15 @@ Batch RunQueue::renewal_of(BoundStatement renew) {
 
 // One row that somebody holds must not cost the other runs their leases. These are renewed several
 // times, so that those are met that were just being written to.
-Task<BatchOutcome> RunQueue::renew_leases(std::vector<std::string> given_up) {
+Task<postgres::BatchOutcome> RunQueue::renew_leases(std::vector<std::string> given_up) {
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
-  Batch all = renewal_of(
+  postgres::Batch all = renewal_of(
       query::RunRenew{.daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(all));
-  if (outcome.refusal != Refusal::held_up) co_return outcome;
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(all));
+  if (outcome.refusal != postgres::Refusal::held_up) co_return outcome;
   for (int tried = 0; tried < free_renewals; ++tried) {
-    if (tried > 0) co_await sleep_ms(services_.loop, free_renewals_pause_ms);
-    Batch free = renewal_of(query::RunRenewFree{
+    if (tried > 0) co_await loop::sleep_ms(services_.loop, free_renewals_pause_ms);
+    postgres::Batch free = renewal_of(query::RunRenewFree{
         .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
     outcome = co_await services_.db.attempt_quick(std::move(free));
     if (outcome.error) break;
@@ -205,13 +205,13 @@ Task<void> RunQueue::renew_once() {
   std::unordered_map<std::string, RunPtr> before = active_;
   std::vector<std::string> given_up(given_up_.begin(), given_up_.end());
   ++asking_;
-  BatchOutcome outcome = co_await renew_leases(given_up);
+  postgres::BatchOutcome outcome = co_await renew_leases(given_up);
   --asking_;
   answered_.notify();
   log_refused("leases_not_renewed", outcome);
   if (outcome.error) co_return;
   int64_t now_ms = services_.loop.now_ms();
-  const Result& beat = outcome.results.at(1);
+  const postgres::Result& beat = outcome.results.at(1);
   bool was_unknown = beat.empty() || beat.front().boolean("was_stopped") ||
                      now_ms - heartbeat_at_ms_ > silence_most_ms;
   if (was_unknown) known_from_ms_ = now_ms + others_notice_ms;
@@ -224,7 +224,7 @@ Task<void> RunQueue::renew_once() {
 
 // What is still ours, and what is not any more. Answers what is ours and nobody executes.
 std::unordered_map<std::string, int64_t> RunQueue::take_renewed(
-    const Result& renewed, std::unordered_map<std::string, RunPtr> before,
+    const postgres::Result& renewed, std::unordered_map<std::string, RunPtr> before,
     const std::vector<std::string>& given_up) {
   std::unordered_set<std::string> owned;
   std::unordered_map<std::string, int64_t> strays;
@@ -267,9 +267,9 @@ Task<void> RunQueue::release_strays(std::unordered_map<std::string, int64_t> str
   strays_ = std::move(strays);
   if (run_ids.empty()) co_return;
   log_warning("runs_not_executed", {{"runs", std::to_string(run_ids.size())}});
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::RunRelease{.daemon_id = daemon_id_, .run_ids = run_ids, .epochs = epochs});
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (!outcome.error) look_for_runs();
 }
 
@@ -289,11 +289,11 @@ Task<void> RunQueue::watch_cancels_forever() {
 }
 
 Task<void> RunQueue::cancel_requested() {
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::RunCancelRequests{.daemon_id = daemon_id_});
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (outcome.error) co_return;
-  const Result& asked = outcome.results.at(0);
+  const postgres::Result& asked = outcome.results.at(0);
   for (int i = 0; i < asked.size(); ++i) {
     auto place = active_.find(std::string(asked[i].text("id")));
     if (place == active_.end()) continue;

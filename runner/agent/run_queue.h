@@ -21,8 +21,8 @@ struct RunQueueOptions {
 
 class RunQueue {
  public:
-  RunQueue(AgentServices& services, TaskSet& tasks, std::string daemon_id, RunQueueOptions options,
-           std::function<int()> streams);
+  RunQueue(AgentServices& services, loop::TaskSet& tasks, std::string daemon_id,
+           RunQueueOptions options, std::function<int()> streams);
 
   // The queue's own coroutines; put each into the daemon's task set once.
   Task<void> claim_forever();
@@ -49,36 +49,37 @@ class RunQueue {
  private:
   int free_slots() const;
   // query::RunClaim or query::RunTakeOver.
-  using MakeClaim = BoundStatement (*)(const std::string& daemon_id, int limit, int64_t lease_s);
+  using MakeClaim = postgres::BoundStatement (*)(const std::string& daemon_id, int limit,
+                                                 int64_t lease_s);
   Task<bool> start_claimed(MakeClaim make_claim);
-  void start(const Row& row);
+  void start(const postgres::Row& row);
   Task<void> supervise(RunPtr run);
   Task<void> cancel(RunPtr run);
   void conclude(const RunPtr& run, bool has_ended);
-  Batch renewal_of(BoundStatement renew);
-  Task<BatchOutcome> renew_leases(std::vector<std::string> given_up);
+  postgres::Batch renewal_of(postgres::BoundStatement renew);
+  Task<postgres::BatchOutcome> renew_leases(std::vector<std::string> given_up);
   Task<void> renew_once();
   std::unordered_map<std::string, int64_t> take_renewed(
-      const Result& renewed, std::unordered_map<std::string, RunPtr> before,
+      const postgres::Result& renewed, std::unordered_map<std::string, RunPtr> before,
       const std::vector<std::string>& given_up);
   Task<void> release_strays(std::unordered_map<std::string, int64_t> strays);
   Task<void> cancel_requested();
 
   AgentServices& services_;
-  TaskSet& tasks_;
+  loop::TaskSet& tasks_;
   std::string daemon_id_;
   RunQueueOptions options_;
   std::function<int()> streams_;
   std::unordered_map<std::string, RunPtr> active_;
   std::unordered_set<std::string> given_up_;         // owned, until their leases lapse
   std::unordered_map<std::string, int64_t> strays_;  // epochs; as of the last renewal
-  Signal runs_bell_;
-  Signal cancels_bell_;
+  loop::Signal runs_bell_;
+  loop::Signal cancels_bell_;
   bool claim_again_ = true;
   bool cancels_again_ = false;
   bool is_stopping_ = false;
   int asking_ = 0;  // claims and renewals on their way
-  Signal answered_;
+  loop::Signal answered_;
   int64_t heartbeat_at_ms_;  // the last that was written
   int64_t known_from_ms_;
   int64_t claimed_ = 0;

@@ -62,9 +62,9 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
 // A run that ends before this daemon went on with it keeps what its followers were shown.
 Task<void> recall_text(AgentServices& services, RunPtr run) {
   if (run->progress.knows_text || run->writer->is_lost()) co_return;
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::RunShownText{.run_id = run->claim.id});
-  Results shown = co_await read_patiently(services, std::move(batch));
+  postgres::Results shown = co_await read_patiently(services, std::move(batch));
   run->progress.text = shown.at(0).text();
   run->progress.knows_text = true;
 }
@@ -73,7 +73,7 @@ void log_broken(const RunPtr& run, const std::exception_ptr& failure) {
   log_error("run_broke", {{"run_id", run->claim.id},
                           {"org_id", run->claim.org_id},
                           {"trace_id", run->claim.trace_id},
-                          {"cause", cause_of(failure)}});
+                          {"cause", loop::cause_of(failure)}});
 }
 
 Task<void> write_cancelled(AgentServices& services, RunPtr run) {
@@ -96,7 +96,7 @@ Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
     RunParts parts = co_await begin_run(services, run);
     Task<RunOutcome> work = execute_run(services, run, parts);
     int64_t rest_ms = parts.limits.seconds * 1000 - run->claim.worked_ms;
-    outcome = co_await with_timeout(services.loop, std::move(work), rest_ms);
+    outcome = co_await loop::with_timeout(services.loop, std::move(work), rest_ms);
     if (!outcome)
       failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");
   } catch (const RunFailure& failed) {

@@ -53,7 +53,7 @@ Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int tur
 Task<void> run_side_by_side(AgentServices& services, RunPtr run, RunParts& parts, int turn,
                             std::vector<ToolCall> calls) {
   std::exception_ptr broke;
-  TaskSet tasks(services.loop, [&broke](const std::string&, std::exception_ptr failure) {
+  loop::TaskSet tasks(services.loop, [&broke](const std::string&, std::exception_ptr failure) {
     // A tool answers its faults; what is thrown is our own mistake and ends the run.
     broke = failure;
   });
@@ -74,9 +74,9 @@ bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall&
 // The run's last event for now: whoever may answer learns what is asked.
 Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   bool is_question = services.tools.is_question(call.name);
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::NewId{});
-  Results made = co_await read_patiently(services, std::move(batch));
+  postgres::Results made = co_await read_patiently(services, std::move(batch));
   std::string message = "Allow this call of " + call.name + "?";
   if (is_question) {
     std::optional<Json> arguments = parse_json_or_nothing(call.arguments);

@@ -36,8 +36,9 @@ struct QueuedMail {
   std::optional<std::string> secret;  // another one; nothing when it could not be opened
   bool has_secret = false;
 };
-QueuedMail read_queued_mail(const Row& row, const SecretBox& secrets);
-Task<Attempt> attempt_mail(Loop& loop, HttpClient& http, MailSettings settings, QueuedMail mail);
+QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& secrets);
+Task<Attempt> attempt_mail(loop::Loop& loop, http::HttpClient& http, mail::MailSettings settings,
+                           QueuedMail mail);
 
 // A webhook message that was claimed: a row of query::outbox_claim_webhooks.
 struct QueuedWebhook {
@@ -51,7 +52,7 @@ struct QueuedWebhook {
   int64_t timestamp_s = 0;  // of this attempt, by the database's clock
   std::vector<std::string> signing_secrets;
 };
-QueuedWebhook read_queued_webhook(const Row& row, const SecretBox& secrets);
-Task<Attempt> attempt_webhook(HttpClient& http, int64_t timeout_ms, QueuedWebhook message);
+QueuedWebhook read_queued_webhook(const postgres::Row& row, const config::SecretBox& secrets);
+Task<Attempt> attempt_webhook(http::HttpClient& http, int64_t timeout_ms, QueuedWebhook message);
 
 }  // namespace hostler::runner

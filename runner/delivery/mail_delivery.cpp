@@ -15,7 +15,7 @@ Attempt refused(std::string why) {
 
 }  // namespace
 
-QueuedMail read_queued_mail(const Row& row, const SecretBox& secrets) {
+QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& secrets) {
   QueuedMail mail;
   mail.id = row.text("id");
   mail.epoch = row.integer("epoch");
@@ -26,14 +26,16 @@ QueuedMail read_queued_mail(const Row& row, const SecretBox& secrets) {
   mail.fields = row.text("fields");
   mail.has_secret = !row.is_null("secret_id");
   if (mail.has_secret && !row.is_null("sealed")) {
-    SecretPlace place{std::string(row.text("secret_id")), "", "mail"};
-    SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+    config::SecretPlace place{std::string(row.text("secret_id")), "", "mail"};
+    config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
+                                row.bytes("sealed")};
     mail.secret = secrets.open(place, sealed);
   }
   return mail;
 }
 
-Task<Attempt> attempt_mail(Loop& loop, HttpClient& http, MailSettings settings, QueuedMail mail) {
+Task<Attempt> attempt_mail(loop::Loop& loop, http::HttpClient& http, mail::MailSettings settings,
+                           QueuedMail mail) {
   if (mail.is_over) co_return refused("it was over before it could be sent");
   std::vector<Json> fields;
   for (const std::string& object : {mail.fields, mail.secret.value_or("{}")}) {
@@ -46,11 +48,11 @@ Task<Attempt> attempt_mail(Loop& loop, HttpClient& http, MailSettings settings, 
     closed.is_final = false;
     co_return closed;
   }
-  std::optional<MailText> text = mail_text(mail.template_name, mail.locale, fields);
+  std::optional<mail::MailText> text = mail::mail_text(mail.template_name, mail.locale, fields);
   if (!text) co_return refused("there is no template " + mail.template_name);
-  MailLimits limits;
-  MailOutcome outcome = co_await send_mail(loop, http, std::move(settings), mail.id, mail.recipient,
-                                           std::move(*text), limits);
+  mail::MailLimits limits;
+  mail::MailOutcome outcome = co_await mail::send_mail(loop, http, std::move(settings), mail.id,
+                                                       mail.recipient, std::move(*text), limits);
   Attempt attempt;
   attempt.is_delivered = outcome.is_sent;
   attempt.is_final = outcome.is_refused;

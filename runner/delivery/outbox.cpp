@@ -24,7 +24,7 @@ constexpr int64_t write_retry_ms = 250;
 constexpr int write_tries_max = 40;
 
 void log_task_failure(const std::string& name, std::exception_ptr failure) {
-  log_error("delivery_failed", {{"message_id", name}, {"cause", cause_of(failure)}});
+  log_error("delivery_failed", {{"message_id", name}, {"cause", loop::cause_of(failure)}});
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ Task<void> Outbox::claims_ended() {
   while (claims_ > 0) co_await claim_ended_.wait();
 }
 
-Task<void> Outbox::wait_for(Signal& bell, bool& again) {
+Task<void> Outbox::wait_for(loop::Signal& bell, bool& again) {
   if (!again) co_await bell.wait_for(services_.loop, sweep_ms);
   again = false;
 }
@@ -76,20 +76,20 @@ Task<void> Outbox::webhooks_forever() {
 // Known again only when they were read; until then mails wait.
 Task<void> Outbox::read_mail_settings() {
   settings_known_ = true;  // a change while they are read makes it false again
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::EmailConfigLoad{});
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (outcome.error) {
     settings_known_ = false;
     co_return;
   }
   mail_settings_ =
-      mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
+      mail::mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
 }
 
-Task<BatchOutcome> Outbox::claim(Batch batch) {
+Task<postgres::BatchOutcome> Outbox::claim(postgres::Batch batch) {
   ++claims_;
-  BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
   --claims_;
   claim_ended_.notify();
   co_return outcome;
@@ -100,14 +100,14 @@ Task<void> Outbox::claim_mails() {
   int free = mails_max - others - static_cast<int>(codes_.size());
   if (free <= 0 || is_stopping_) co_return;
   int free_for_others = std::max(0, mails_max - kept_for_codes - others);
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::OutboxClaimMails{.daemon_id = daemon_id_,
                                     .limit = free,
                                     .lease_seconds = mail_lease_s,
                                     .others_limit = free_for_others});
-  BatchOutcome outcome = co_await claim(std::move(batch));
+  postgres::BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
-  const Result& claimed = outcome.results.at(0);
+  const postgres::Result& claimed = outcome.results.at(0);
   // New settings make what waits due, and their notification may come behind this claim: a try
   // with the old ones would cost the mail its pause once more.
   if (!claimed.empty()) co_await read_mail_settings();
@@ -115,7 +115,7 @@ Task<void> Outbox::claim_mails() {
   for (int i = 0; i < claimed.size(); ++i) {
     QueuedMail mail = read_queued_mail(claimed[i], services_.secrets);
     std::string id = mail.id;
-    TaskSet& lane = mail.template_name == "login_code" ? codes_ : mails_;
+    loop::TaskSet& lane = mail.template_name == "login_code" ? codes_ : mails_;
     lane.erase(id);  // a lease that lapsed while we were still at it
     lane.add(id, deliver_mail(std::move(mail), mail_settings_));
   }
@@ -127,16 +127,16 @@ Task<void> Outbox::claim_webhooks() {
   if (free <= 0 || is_stopping_) co_return;
   int64_t timeout_ms = services_.settings.current()->integer("webhook.timeout_ms");
   int64_t lease_s = timeout_ms / 1000 + lease_spare_s;
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::OutboxClaimLock{});
   batch.add(query::OutboxClaimWebhooks{.daemon_id = daemon_id_,
                                        .limit = free,
                                        .lease_seconds = lease_s,
                                        .endpoint_max = endpoint_max,
                                        .org_max = org_max});
-  BatchOutcome outcome = co_await claim(std::move(batch));
+  postgres::BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
-  const Result& claimed = outcome.results.at(1);
+  const postgres::Result& claimed = outcome.results.at(1);
   for (int i = 0; i < claimed.size(); ++i) {
     QueuedWebhook message = read_queued_webhook(claimed[i], services_.secrets);
     std::string id = message.id;
@@ -146,7 +146,7 @@ Task<void> Outbox::claim_webhooks() {
   if (claimed.size() == free) webhooks_again_ = true;
 }
 
-Task<void> Outbox::deliver_mail(QueuedMail mail, MailSettings settings) {
+Task<void> Outbox::deliver_mail(QueuedMail mail, mail::MailSettings settings) {
   std::string id = mail.id;
   int64_t epoch = mail.epoch;
   Attempt attempt =
@@ -172,7 +172,7 @@ Task<void> Outbox::write_off(std::string id, int64_t epoch, Attempt attempt) {
     log_info("delivery_attempt_failed", {{"message_id", id}, {"why", attempt.error}});
   }
   for (int tries = 0; tries < write_tries_max; ++tries) {
-    Batch batch;
+    postgres::Batch batch;
     if (attempt.is_delivered) {
       batch.add(query::OutboxDelivered{.daemon_id = daemon_id_,
                                        .message_id = id,
@@ -188,10 +188,10 @@ Task<void> Outbox::write_off(std::string id, int64_t epoch, Attempt attempt) {
                                     .is_final = attempt.is_final,
                                     .is_gone = attempt.is_gone});
     }
-    BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+    postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
     if (!outcome.error) co_return;
     log_warning("delivery_not_written", {{"message_id", id}, {"cause", outcome.error->cause}});
-    co_await sleep_ms(services_.loop, write_retry_ms);
+    co_await loop::sleep_ms(services_.loop, write_retry_ms);
   }
 }
 

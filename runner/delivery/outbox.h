@@ -16,11 +16,11 @@
 namespace hostler::runner {
 
 struct OutboxServices {
-  Loop& loop;
-  Database& db;
-  HttpClient& http;
-  const SecretBox& secrets;
-  const LiveSettings& settings;
+  loop::Loop& loop;
+  postgres::Database& db;
+  http::HttpClient& http;
+  const config::SecretBox& secrets;
+  const config::LiveSettings& settings;
 };
 
 class Outbox {
@@ -47,31 +47,31 @@ class Outbox {
   }
 
  private:
-  Task<void> wait_for(Signal& bell, bool& again);
+  Task<void> wait_for(loop::Signal& bell, bool& again);
   Task<void> read_mail_settings();
-  Task<BatchOutcome> claim(Batch batch);
+  Task<postgres::BatchOutcome> claim(postgres::Batch batch);
   Task<void> claim_mails();
   Task<void> claim_webhooks();
-  Task<void> deliver_mail(QueuedMail mail, MailSettings settings);
+  Task<void> deliver_mail(QueuedMail mail, mail::MailSettings settings);
   Task<void> deliver_webhook(QueuedWebhook message);
   Task<void> write_off(std::string id, int64_t epoch, Attempt attempt);
 
   OutboxServices services_;
   std::string daemon_id_;
-  MailSettings mail_settings_;
+  mail::MailSettings mail_settings_;
   bool settings_known_ = false;
-  Signal mails_bell_;
-  Signal webhooks_bell_;
+  loop::Signal mails_bell_;
+  loop::Signal webhooks_bell_;
   bool mails_again_ = true;
   bool webhooks_again_ = true;
   bool is_stopping_ = false;
   int claims_ = 0;  // on their way
-  Signal claim_ended_;
+  loop::Signal claim_ended_;
   int64_t delivered_ = 0;
   int64_t failed_ = 0;
-  TaskSet codes_;  // last: their coroutines use all of the above
-  TaskSet mails_;  // all others
-  TaskSet webhooks_;
+  loop::TaskSet codes_;  // last: their coroutines use all of the above
+  loop::TaskSet mails_;  // all others
+  loop::TaskSet webhooks_;
 };
 
 }  // namespace hostler::runner

@@ -12,43 +12,43 @@ namespace {
 // Nobody reads what receivers say; so much is taken so that the connection can be used again.
 constexpr size_t answer_bytes_max = 16 * 1024;
 
-std::optional<std::string> open_secret(const Row& row, const SecretBox& secrets,
+std::optional<std::string> open_secret(const postgres::Row& row, const config::SecretBox& secrets,
                                        const std::string& org_id, const char* id_column,
-                                       const SealedSecret& sealed) {
-  SecretPlace place{std::string(row.text(id_column)), org_id, "webhook"};
+                                       const config::SealedSecret& sealed) {
+  config::SecretPlace place{std::string(row.text(id_column)), org_id, "webhook"};
   return secrets.open(place, sealed);
 }
 
 // What the owner of the endpoint is told; the failure's own words name addresses.
-std::string_view words_of(HttpFailureKind kind) {
+std::string_view words_of(http::HttpFailureKind kind) {
   switch (kind) {
-    case HttpFailureKind::bad_request:
+    case http::HttpFailureKind::bad_request:
       return "the URL cannot be called";
-    case HttpFailureKind::denied_address:
+    case http::HttpFailureKind::denied_address:
       return "the name leads to an address that may not be called";
-    case HttpFailureKind::connect:
+    case http::HttpFailureKind::connect:
       return "there was no connection: unknown name, refused or unreachable";
-    case HttpFailureKind::tls:
+    case http::HttpFailureKind::tls:
       return "TLS failed: the certificate is not valid for the name, or not trusted";
-    case HttpFailureKind::timeout_connect:
-    case HttpFailureKind::timeout_first_byte:
-    case HttpFailureKind::timeout_idle:
-    case HttpFailureKind::timeout_total:
+    case http::HttpFailureKind::timeout_connect:
+    case http::HttpFailureKind::timeout_first_byte:
+    case http::HttpFailureKind::timeout_idle:
+    case http::HttpFailureKind::timeout_total:
       return "there was no answer in time";
-    case HttpFailureKind::reset:
+    case http::HttpFailureKind::reset:
       return "the connection broke before the answer";
-    case HttpFailureKind::protocol:
+    case http::HttpFailureKind::protocol:
       return "what was answered is not HTTP";
-    case HttpFailureKind::too_large:
+    case http::HttpFailureKind::too_large:
       return "the answer's header fields are too large";
-    case HttpFailureKind::too_many_redirects:
+    case http::HttpFailureKind::too_many_redirects:
       return "redirects are not followed";
   }
   return "";
 }
 
-HttpRequest request_of(const QueuedWebhook& message, int64_t timeout_ms) {
-  HttpRequest request;
+http::HttpRequest request_of(const QueuedWebhook& message, int64_t timeout_ms) {
+  http::HttpRequest request;
   request.method = "POST";
   request.url = message.url;
   request.https_only = true;
@@ -58,7 +58,7 @@ HttpRequest request_of(const QueuedWebhook& message, int64_t timeout_ms) {
   request.idle_timeout_ms = timeout_ms;
   request.total_timeout_ms = timeout_ms;
   request.response_bytes_max = answer_bytes_max;
-  request.over_limit = OverLimit::cut;
+  request.over_limit = http::OverLimit::cut;
   request.headers = {
       {"Content-Type", "application/json"},
       {"webhook-id", message.id},
@@ -66,12 +66,12 @@ HttpRequest request_of(const QueuedWebhook& message, int64_t timeout_ms) {
       {"webhook-signature",
        webhook_signature(message.id, message.timestamp_s, message.body, message.signing_secrets)}};
   if (message.trace_id.size() == 32) {
-    request.headers.emplace_back("traceparent", traceparent_of(message.trace_id));
+    request.headers.emplace_back("traceparent", client::traceparent_of(message.trace_id));
   }
   return request;
 }
 
-Attempt attempt_of(const HttpAnswer& answer) {
+Attempt attempt_of(const http::HttpAnswer& answer) {
   Attempt attempt;
   int status = answer.head.status;
   if (status != 0 && (status >= 200 || !answer.failure)) attempt.status_code = status;
@@ -92,7 +92,7 @@ Attempt attempt_of(const HttpAnswer& answer) {
 
 }  // namespace
 
-QueuedWebhook read_queued_webhook(const Row& row, const SecretBox& secrets) {
+QueuedWebhook read_queued_webhook(const postgres::Row& row, const config::SecretBox& secrets) {
   QueuedWebhook message;
   message.id = row.text("id");
   message.org_id = row.text("org_id");
@@ -103,14 +103,15 @@ QueuedWebhook read_queued_webhook(const Row& row, const SecretBox& secrets) {
   message.trace_id = row.text("trace_id");
   message.timestamp_s = row.integer("now_seconds");
   if (!row.is_null("secret_id")) {
-    SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+    config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
+                                row.bytes("sealed")};
     std::optional<std::string> secret =
         open_secret(row, secrets, message.org_id, "secret_id", sealed);
     if (secret) message.signing_secrets.push_back(std::move(*secret));
   }
   if (!row.is_null("previous_id")) {
-    SealedSecret sealed{row.integer("previous_key_version"), row.bytes("previous_wrapped_key"),
-                        row.bytes("previous_sealed")};
+    config::SealedSecret sealed{row.integer("previous_key_version"),
+                                row.bytes("previous_wrapped_key"), row.bytes("previous_sealed")};
     std::optional<std::string> secret =
         open_secret(row, secrets, message.org_id, "previous_id", sealed);
     if (secret) message.signing_secrets.push_back(std::move(*secret));
@@ -118,14 +119,14 @@ QueuedWebhook read_queued_webhook(const Row& row, const SecretBox& secrets) {
   return message;
 }
 
-Task<Attempt> attempt_webhook(HttpClient& http, int64_t timeout_ms, QueuedWebhook message) {
+Task<Attempt> attempt_webhook(http::HttpClient& http, int64_t timeout_ms, QueuedWebhook message) {
   if (message.signing_secrets.empty()) {
     Attempt unsigned_one;
     unsigned_one.error = "the signing secret cannot be opened";
     co_return unsigned_one;
   }
-  HttpRequest request = request_of(message, timeout_ms);
-  HttpAnswer answer = co_await http.fetch(std::move(request));
+  http::HttpRequest request = request_of(message, timeout_ms);
+  http::HttpAnswer answer = co_await http.fetch(std::move(request));
   co_return attempt_of(answer);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // As the reader of requests writes them, so that both compare.
 SocksTarget target_of(std::string host, int port) {
-  std::optional<IpAddress> address = IpAddress::parse(host);
+  std::optional<net::IpAddress> address = net::IpAddress::parse(host);
   if (address) return {address->text(), port};
   std::transform(host.begin(), host.end(), host.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -23,11 +23,12 @@ SocksTarget target_of(std::string host, int port) {
 
 }  // namespace
 
-std::vector<SocksTarget> outbound_destinations(const Settings& settings, const MailSettings& mail) {
+std::vector<SocksTarget> outbound_destinations(const config::Settings& settings,
+                                               const mail::MailSettings& mail) {
   std::vector<SocksTarget> allowed;
   bool captcha_is_on =
       !settings.text("captcha.site_key").empty() && !settings.text("captcha.secret_key").empty();
-  std::optional<HttpUrl> url = parse_http_url(settings.text("captcha.verify_url"));
+  std::optional<http::HttpUrl> url = http::parse_http_url(settings.text("captcha.verify_url"));
   if (captcha_is_on && url) allowed.push_back(target_of(url->host, url->port));
   if (mail.is_configured() && !mail.server.host.empty()) {
     allowed.push_back(target_of(mail.server.host, mail.server.port));

@@ -10,6 +10,7 @@
 namespace hostler::runner {
 
 // The captcha's server while the captcha is on, and the mail server when there is one.
-std::vector<SocksTarget> outbound_destinations(const Settings& settings, const MailSettings& mail);
+std::vector<SocksTarget> outbound_destinations(const config::Settings& settings,
+                                               const mail::MailSettings& mail);
 
 }  // namespace hostler::runner

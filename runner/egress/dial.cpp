@@ -15,15 +15,15 @@ namespace hostler::runner {
 namespace {
 
 // False: the limit passed first.
-Task<bool> until_writable(Loop& loop, int fd, int64_t limit_ms) {
-  Signal ready;
-  FdWatch watch(loop, fd, [&ready](bool, bool) { ready.notify(); });
+Task<bool> until_writable(loop::Loop& loop, int fd, int64_t limit_ms) {
+  loop::Signal ready;
+  loop::FdWatch watch(loop, fd, [&ready](bool, bool) { ready.notify(); });
   watch.watch(false, true);
   bool is_writable = co_await ready.wait_for(loop, limit_ms);
   co_return is_writable;
 }
 
-int begin_connect(int fd, const IpAddress& address, int port) {
+int begin_connect(int fd, const net::IpAddress& address, int port) {
   sockaddr_storage storage{};
   socklen_t length = 0;
   if (address.is_v4) {
@@ -48,7 +48,7 @@ OwnedFd::~OwnedFd() {
   if (fd_ >= 0) close(fd_);
 }
 
-Task<Dialled> dial(Loop& loop, IpAddress address, int port, int64_t limit_ms) {
+Task<Dialled> dial(loop::Loop& loop, net::IpAddress address, int port, int64_t limit_ms) {
   Dialled dialled;
   int family = address.is_v4 ? AF_INET : AF_INET6;
   OwnedFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -34,6 +34,6 @@ struct Dialled {
 };
 
 // Waits at most so long; the cause is then ETIMEDOUT.
-Task<Dialled> dial(Loop& loop, IpAddress address, int port, int64_t limit_ms);
+Task<Dialled> dial(loop::Loop& loop, net::IpAddress address, int port, int64_t limit_ms);
 
 }  // namespace hostler::runner

@@ -42,23 +42,23 @@ OutboundDoor::~OutboundDoor() {
 }
 
 Task<void> OutboundDoor::open_when_free() {
-  while (!try_to_open() && !is_closed_) co_await sleep_ms(services_.loop, open_retry_ms);
+  while (!try_to_open() && !is_closed_) co_await loop::sleep_ms(services_.loop, open_retry_ms);
 }
 
 bool OutboundDoor::try_to_open() {
-  OwnedFd found(handed_listener("outbound"));
+  OwnedFd found(program::handed_listener("outbound"));
   if (!found) {
     if (path_.empty()) return true;
     std::string fault;
-    found = OwnedFd(try_listen_unix(path_, 0660, fault));
+    found = OwnedFd(net::try_listen_unix(path_, 0660, fault));
     is_own_ = static_cast<bool>(found);
     if (!found && fault != told_) log_warning("outbound_shut", {{"cause", fault}});
     told_ = fault;
   }
   if (!found) return false;
   listening_ = std::move(found);
-  watch_ = std::make_unique<FdWatch>(services_.loop, listening_.get(),
-                                     [this](bool, bool) { accept_some(); });
+  watch_ = std::make_unique<loop::FdWatch>(services_.loop, listening_.get(),
+                                           [this](bool, bool) { accept_some(); });
   watch_->watch(true, false);
   log_info("outbound_open", {{"socket", is_own_ ? path_ : "given"}});
   return true;
@@ -110,15 +110,15 @@ Task<Admission> OutboundDoor::judge(SocksTarget target) {
 Task<bool> OutboundDoor::read_destinations() {
   destinations_known_ = true;  // a change while they are read makes it false again
   co_await services_.settings.read();
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::EmailConfigLoad{});
-  BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
   if (outcome.error) {
     destinations_known_ = false;
     co_return false;
   }
-  MailSettings mail =
-      mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
+  mail::MailSettings mail =
+      mail::mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
   destinations_ = outbound_destinations(*services_.settings.current(), mail);
   co_return true;
 }
@@ -133,7 +133,7 @@ Task<void> OutboundDoor::close_door(int64_t limit_ms) {
   auto is_awaited = [](const auto& tunnel) { return tunnel->is_awaited(); };
   while (services_.loop.now_ms() < due_ms &&
          std::any_of(tunnels_.begin(), tunnels_.end(), is_awaited)) {
-    co_await sleep_ms(services_.loop, close_look_ms);
+    co_await loop::sleep_ms(services_.loop, close_look_ms);
   }
 }
 

@@ -20,10 +20,10 @@
 namespace hostler::runner {
 
 struct OutboundServices {
-  Loop& loop;
-  Database& db;
-  const SecretBox& secrets;
-  StoredSettings& settings;
+  loop::Loop& loop;
+  postgres::Database& db;
+  const config::SecretBox& secrets;
+  config::StoredSettings& settings;
   std::function<void(OutboundResult)> count;
 };
 
@@ -57,8 +57,8 @@ class OutboundDoor {
   bool is_own_ = false;  // the socket's file goes with the daemon
   bool is_closed_ = false;
   OwnedFd listening_;
-  std::unique_ptr<FdWatch> watch_;
-  Timer accept_timer_;
+  std::unique_ptr<loop::FdWatch> watch_;
+  loop::Timer accept_timer_;
   std::vector<SocksTarget> destinations_;
   bool destinations_known_ = false;
   std::string told_;  // why the door is shut, as it was logged last

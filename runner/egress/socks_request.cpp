@@ -105,7 +105,7 @@ SocksReader::State SocksReader::read_target(size_t host_at, size_t host_bytes, b
       return fail("a name that no host has", socks_reply(SocksReply::not_allowed));
     }
   } else {
-    IpAddress address;
+    net::IpAddress address;
     address.is_v4 = host_bytes == 4;
     std::copy(host.begin(), host.end(), reinterpret_cast<char*>(address.bytes.data()));
     target_.host = address.text();

@@ -27,12 +27,12 @@ SocksReply reply_of(int cause) {
 
 }  // namespace
 
-Tunnel::Tunnel(Loop& loop, OwnedFd client, const Owner& owner)
+Tunnel::Tunnel(loop::Loop& loop, OwnedFd client, const Owner& owner)
     : loop_(loop),
       owner_(owner),
       client_(std::move(client)),
       limit_(loop, [this] { on_limit(); }),
-      client_watch_(std::make_unique<FdWatch>(loop, client_.get(), [this](bool, bool) {
+      client_watch_(std::make_unique<loop::FdWatch>(loop, client_.get(), [this](bool, bool) {
         phase_ == Phase::request ? read_request() : carry();
       })) {
   client_watch_->watch(true, false);
@@ -103,11 +103,11 @@ SocksReply Tunnel::refuse(const SocksTarget& target, bool is_known) const {
 }
 
 Task<SocksReply> Tunnel::reach(SocksTarget target) {
-  std::vector<IpAddress> addresses;
-  if (std::optional<IpAddress> literal = IpAddress::parse(target.host)) {
+  std::vector<net::IpAddress> addresses;
+  if (std::optional<net::IpAddress> literal = net::IpAddress::parse(target.host)) {
     addresses.push_back(*literal);
   } else {
-    addresses = co_await look_up_name(loop_, target.host, look_up_limit_ms);
+    addresses = co_await net::look_up_name(loop_, target.host, look_up_limit_ms);
   }
   std::string cause = "the name has no address";
   SocksReply reply = SocksReply::host_unreachable;
@@ -129,7 +129,7 @@ void Tunnel::begin_flow() {
   phase_ = Phase::open;
   out_.from = in_.to = client_.get();
   out_.to = in_.from = far_.get();
-  far_watch_ = std::make_unique<FdWatch>(loop_, far_.get(), [this](bool, bool) { carry(); });
+  far_watch_ = std::make_unique<loop::FdWatch>(loop_, far_.get(), [this](bool, bool) { carry(); });
   carry();
 }
 

@@ -31,7 +31,7 @@ class Tunnel {
     std::function<void(Tunnel*)> ended;
   };
   // owner outlives the tunnel.
-  Tunnel(Loop& loop, OwnedFd client, const Owner& owner);
+  Tunnel(loop::Loop& loop, OwnedFd client, const Owner& owner);
   Tunnel(const Tunnel&) = delete;
   Tunnel& operator=(const Tunnel&) = delete;
 
@@ -72,7 +72,7 @@ class Tunnel {
   bool pump(Flow& flow);
   void end();
 
-  Loop& loop_;
+  loop::Loop& loop_;
   const Owner& owner_;
   Phase phase_ = Phase::request;
   OwnedFd client_;
@@ -82,9 +82,9 @@ class Tunnel {
   bool client_spoke_last_ = true;
   Flow out_;
   Flow in_;
-  Timer limit_;
-  std::unique_ptr<FdWatch> client_watch_;
-  std::unique_ptr<FdWatch> far_watch_;
+  loop::Timer limit_;
+  std::unique_ptr<loop::FdWatch> client_watch_;
+  std::unique_ptr<loop::FdWatch> far_watch_;
   Task<void> opening_;  // last: looks at all above
 };
 

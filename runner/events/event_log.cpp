@@ -17,8 +17,9 @@ constexpr int notify_tries_max = 20;
 
 }  // namespace
 
-EventLog::EventLog(Loop& loop, Database& db, EventFeed& feed, RunnerMetrics& metrics,
-                   std::string daemon_id, std::function<void(const RunWriterPtr&)> on_lost)
+EventLog::EventLog(loop::Loop& loop, postgres::Database& db, events::EventFeed& feed,
+                   RunnerMetrics& metrics, std::string daemon_id,
+                   std::function<void(const RunWriterPtr&)> on_lost)
     : loop_(loop),
       db_(db),
       feed_(feed),
@@ -48,7 +49,7 @@ void EventLog::came_to_rest() {
 }
 
 Task<void> EventLog::drained() {
-  Timer patience(loop_, [this] {
+  loop::Timer patience(loop_, [this] {
     leaves_held_ = true;
     idle_.notify();
   });
@@ -56,10 +57,10 @@ Task<void> EventLog::drained() {
   while (!is_idle()) co_await idle_.wait();
 }
 
-void EventLog::committed(InFlightBatch& batch, const Results& results) {
+void EventLog::committed(InFlightBatch& batch, const postgres::Results& results) {
   ++flushes_;
   std::unordered_map<std::string_view, std::string_view> stored_at = batch.stored_at(results);
-  std::vector<SharedBatch> published;
+  std::vector<events::SharedBatch> published;
   for (const LogEntry& entry : batch.entries) {
     if (entry.last_turn) {
       bool may_go_on = entry.last_turn->in(results).front().boolean("may_go_on");
@@ -80,7 +81,7 @@ void EventLog::committed(InFlightBatch& batch, const Results& results) {
 }
 
 void EventLog::settle(const LogEntry& entry, std::string_view created_at,
-                      std::vector<SharedBatch>& published) {
+                      std::vector<events::SharedBatch>& published) {
   entry.writer->settle(entry);
   count(entry.steps);
   if (entry.events.empty()) return;
@@ -93,7 +94,7 @@ void EventLog::settle(const LogEntry& entry, std::string_view created_at,
   }
   // Who follows from now on reads the table; frames that nobody wants are not made.
   if (!feed_.has_followers(run_id)) return;
-  auto events = std::make_shared<EventBatch>(run_id);
+  auto events = std::make_shared<events::EventBatch>(run_id);
   for (const RunEvent& event : entry.events) {
     events->append(event.seq, event.type, event.data, created_at);
   }
@@ -135,16 +136,16 @@ Task<void> EventLog::announce(const InFlightBatch& batch) {
     }
   }
   if (payloads.empty()) co_return;
-  Batch notifications;
+  postgres::Batch notifications;
   for (const std::string& payload : payloads) {
     notifications.add(query::EventBell{.run_ids = payload});
   }
   // NOTIFY takes a lock of the whole database. One that is lost is made good by the sweeps of the
   // other daemons.
   for (int tried = 0; tried < notify_tries_max; ++tried) {
-    Batch again = notifications;
-    BatchOutcome outcome = co_await db_.attempt(std::move(again));
-    if (outcome.refusal != Refusal::held_up) co_return;
+    postgres::Batch again = notifications;
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(again));
+    if (outcome.refusal != postgres::Refusal::held_up) co_return;
   }
 }
 

@@ -28,7 +28,8 @@ class EventLog final : LaneOwner {
 
   // What is on disk is counted in metrics. on_lost hears of a run that this daemon turned out not
   // to own any more (from the loop, never from within a call of append).
-  EventLog(Loop& loop, Database& db, EventFeed& feed, RunnerMetrics& metrics, std::string daemon_id,
+  EventLog(loop::Loop& loop, postgres::Database& db, events::EventFeed& feed,
+           RunnerMetrics& metrics, std::string daemon_id,
            std::function<void(const RunWriterPtr&)> on_lost);
 
   // The writer of a run that was claimed; the log outlives it.
@@ -59,26 +60,26 @@ class EventLog final : LaneOwner {
   void enqueue(RunWriterPtr writer);
 
  private:
-  void committed(InFlightBatch& batch, const Results& results) override;
+  void committed(InFlightBatch& batch, const postgres::Results& results) override;
   Task<void> announce(const InFlightBatch& batch) override;
   void refused(const RunWriterPtr& writer) override;
   void came_to_rest() override;
 
   void settle(const LogEntry& entry, std::string_view created_at,
-              std::vector<SharedBatch>& published);
+              std::vector<events::SharedBatch>& published);
   void count(const RunSteps& steps) const;
   bool is_idle(const LogLane& lane) const;
   bool is_idle() const { return is_idle(events_) && is_idle(steps_); }
 
-  Loop& loop_;
-  Database& db_;
-  EventFeed& feed_;
+  loop::Loop& loop_;
+  postgres::Database& db_;
+  events::EventFeed& feed_;
   RunnerMetrics& metrics_;
   std::string daemon_id_;
   std::function<void(const RunWriterPtr&)> on_lost_;
   LogLane events_;
   LogLane steps_;
-  Signal idle_;
+  loop::Signal idle_;
   int64_t events_written_ = 0;
   int64_t flushes_ = 0;
   bool others_alive_ = true;

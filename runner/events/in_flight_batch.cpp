@@ -26,7 +26,7 @@ struct Owner {
   const Claim& claim;
 };
 
-BoundStatement turn_commit(const Owner& owner, const TurnRecord& turn, int64_t last_seq) {
+postgres::BoundStatement turn_commit(const Owner& owner, const TurnRecord& turn, int64_t last_seq) {
   return query::RunTurnCommit{.daemon_id = owner.daemon_id,
                               .run_id = owner.claim.id,
                               .epoch = owner.claim.epoch,
@@ -44,7 +44,7 @@ BoundStatement turn_commit(const Owner& owner, const TurnRecord& turn, int64_t l
                               .credit_run_hold = turn.run_hold};
 }
 
-BoundStatement tool_commit(const Owner& owner, const ToolRecord& tool) {
+postgres::BoundStatement tool_commit(const Owner& owner, const ToolRecord& tool) {
   bool failed = !tool.error_code.empty();
   return query::RunToolCommit{.daemon_id = owner.daemon_id,
                               .run_id = owner.claim.id,
@@ -59,7 +59,7 @@ BoundStatement tool_commit(const Owner& owner, const ToolRecord& tool) {
                               .last_seq = tool.seq};
 }
 
-BoundStatement finish(const Owner& owner, const Ending& ending, int64_t last_seq) {
+postgres::BoundStatement finish(const Owner& owner, const Ending& ending, int64_t last_seq) {
   bool failed = !ending.code.empty();
   return query::RunFinish{.daemon_id = owner.daemon_id,
                           .run_id = owner.claim.id,
@@ -72,7 +72,7 @@ BoundStatement finish(const Owner& owner, const Ending& ending, int64_t last_seq
                           .incomplete = ending.is_incomplete};
 }
 
-void add_steps(const std::string& daemon_id, LogEntry& entry, Batch& batch) {
+void add_steps(const std::string& daemon_id, LogEntry& entry, postgres::Batch& batch) {
   const Claim& claim = entry.writer->claim();
   Owner owner{daemon_id, claim};
   int64_t last_seq = entry.events.empty() ? entry.writer->committed_seq() : entry.events.back().seq;
@@ -93,7 +93,8 @@ void add_steps(const std::string& daemon_id, LogEntry& entry, Batch& batch) {
 }
 
 template <class Append>
-BoundStatement appending(const std::string& daemon_id, const std::vector<LogEntry>& entries) {
+postgres::BoundStatement appending(const std::string& daemon_id,
+                                   const std::vector<LogEntry>& entries) {
   std::vector<std::string> run_ids;
   std::vector<int64_t> epochs;
   std::vector<int64_t> places;
@@ -163,7 +164,7 @@ std::vector<LogEntry> InFlightBatch::take_out(const std::unordered_set<std::stri
 
 // Order matters: threads are locked before runs and these before accounts, each in the order of
 // their ids; events are written while the run is still owned.
-Batch InFlightBatch::statements(const std::string& daemon_id) {
+postgres::Batch InFlightBatch::statements(const std::string& daemon_id) {
   std::vector<std::string> threads;
   std::vector<std::string> payers;
   for (const LogEntry& entry : entries) {
@@ -171,7 +172,7 @@ Batch InFlightBatch::statements(const std::string& daemon_id) {
     if (entry.steps.ends_work()) threads.push_back(claim.thread_id);
     if (entry.steps.is_paid()) payers.push_back(claim.org_id);
   }
-  Batch batch;
+  postgres::Batch batch;
   if (!threads.empty()) batch.add(query::ThreadLock{.thread_ids = threads});
   add_events(daemon_id, batch);
   appended_ = batch.last_answer();
@@ -180,14 +181,14 @@ Batch InFlightBatch::statements(const std::string& daemon_id) {
   return batch;
 }
 
-void InFlightBatch::add_events(const std::string& daemon_id, Batch& batch) const {
+void InFlightBatch::add_events(const std::string& daemon_id, postgres::Batch& batch) const {
   bool is_repeated = std::any_of(entries.begin(), entries.end(),
                                  [](const LogEntry& entry) { return entry.is_repeated; });
   batch.add(is_repeated ? appending<query::EventAppendAgain>(daemon_id, entries)
                         : appending<query::EventAppend>(daemon_id, entries));
 }
 
-BoundStatement InFlightBatch::held_rows_question() const {
+postgres::BoundStatement InFlightBatch::held_rows_question() const {
   std::vector<std::string> written;
   std::vector<std::string> paid;
   std::vector<std::string> ended;
@@ -201,8 +202,8 @@ BoundStatement InFlightBatch::held_rows_question() const {
 }
 
 std::unordered_map<std::string_view, std::string_view> InFlightBatch::stored_at(
-    const Results& results) const {
-  const Result& rows = appended_.value().in(results);
+    const postgres::Results& results) const {
+  const postgres::Result& rows = appended_.value().in(results);
   std::unordered_map<std::string_view, std::string_view> times;
   for (int i = 0; i < rows.size(); ++i) {
     times.emplace(rows[i].text("id"), rows[i].text("created_at"));

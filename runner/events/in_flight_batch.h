@@ -29,12 +29,13 @@ class InFlightBatch {
   std::vector<LogEntry> take_out(const std::unordered_set<std::string_view>& run_ids);
 
   // The transaction; and who is asked about when somebody holds a row of it.
-  Batch statements(const std::string& daemon_id);
-  BoundStatement held_rows_question() const;
+  postgres::Batch statements(const std::string& daemon_id);
+  postgres::BoundStatement held_rows_question() const;
 
   // When the runs' events were stored, of the statements' results and as long as these live. A run
   // that is not there is not this daemon's.
-  std::unordered_map<std::string_view, std::string_view> stored_at(const Results& results) const;
+  std::unordered_map<std::string_view, std::string_view> stored_at(
+      const postgres::Results& results) const;
 
   static constexpr size_t runs_max = 1000;
   // Each takes about two milliseconds, and the runs behind it wait for the commit of all.
@@ -45,12 +46,12 @@ class InFlightBatch {
   bool is_retry = false;
 
  private:
-  void add_events(const std::string& daemon_id, Batch& batch) const;
+  void add_events(const std::string& daemon_id, postgres::Batch& batch) const;
 
   size_t events_ = 0;
   size_t steps_ = 0;
   size_t bytes_ = 0;
-  std::optional<Answer> appended_;
+  std::optional<postgres::Answer> appended_;
 };
 
 }  // namespace hostler::runner

@@ -21,7 +21,7 @@ constexpr int64_t pause_most_ms = 500;
 
 }  // namespace
 
-LogLane::LogLane(Kind kind, Loop& loop, Database& db, const std::string& daemon_id,
+LogLane::LogLane(Kind kind, loop::Loop& loop, postgres::Database& db, const std::string& daemon_id,
                  LaneOwner& owner)
     : kind_(kind),
       loop_(loop),
@@ -85,31 +85,32 @@ Task<void> LogLane::write(InFlightBatch whole) {
   while (!batches.empty()) {
     InFlightBatch batch = std::move(batches.front());
     batches.pop_front();
-    Batch statements = batch.statements(daemon_id_);
-    BatchOutcome outcome = co_await db_.attempt(std::move(statements));
+    postgres::Batch statements = batch.statements(daemon_id_);
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(statements));
     if (!outcome.error) {
       owner_.committed(batch, outcome.results);
       co_await owner_.announce(batch);
       continue;
     }
-    bool is_absence = outcome.is_unknown() && outcome.refusal == Refusal::none;
+    bool is_absence = outcome.is_unknown() && outcome.refusal == postgres::Refusal::none;
     if (is_absence) {
       // Nothing is lost while Postgres is away: the runs wait for their commit.
       for (LogEntry& entry : batch.entries) entry.is_repeated = true;
       batches.push_front(std::move(batch));
-      co_await sleep_ms(loop_, retry_delay_ms);
+      co_await loop::sleep_ms(loop_, retry_delay_ms);
       continue;
     }
     note_refused(batch, outcome);
     size_t entries = batch.entries.size();
-    bool may_sift = outcome.refusal == Refusal::held_up && !batch.is_sifted && entries > 1;
+    bool may_sift =
+        outcome.refusal == postgres::Refusal::held_up && !batch.is_sifted && entries > 1;
     if (may_sift) co_await sift(batch);
     if (batch.entries.size() < entries) {
       if (!batch.empty()) batches.push_front(std::move(batch));
     } else if (entries > 1) {
       batches.push_front(batch.take_second_half());
       batches.push_front(std::move(batch));
-    } else if (outcome.refusal != Refusal::none) {
+    } else if (outcome.refusal != postgres::Refusal::none) {
       set_aside(std::move(batch.entries.front()));
     } else {
       owner_.refused(batch.entries.front().writer);
@@ -117,9 +118,9 @@ Task<void> LogLane::write(InFlightBatch whole) {
   }
 }
 
-void LogLane::note_refused(const InFlightBatch& batch, const BatchOutcome& outcome) {
+void LogLane::note_refused(const InFlightBatch& batch, const postgres::BatchOutcome& outcome) {
   std::string runs = std::to_string(batch.entries.size());
-  if (outcome.refusal == Refusal::none) {
+  if (outcome.refusal == postgres::Refusal::none) {
     log_error("event_flush_failed", {{"runs", runs}, {"cause", outcome.error->cause}});
     return;
   }
@@ -132,11 +133,11 @@ void LogLane::note_refused(const InFlightBatch& batch, const BatchOutcome& outco
 // tells for all.
 Task<void> LogLane::sift(InFlightBatch& batch) {
   batch.is_sifted = true;
-  Batch question;
+  postgres::Batch question;
   question.add(batch.held_rows_question());
-  BatchOutcome outcome = co_await db_.attempt(std::move(question));
+  postgres::BatchOutcome outcome = co_await db_.attempt(std::move(question));
   if (outcome.error) co_return;
-  const Result& rows = outcome.results.at(0);
+  const postgres::Result& rows = outcome.results.at(0);
   std::unordered_set<std::string_view> held;
   for (int i = 0; i < rows.size(); ++i) held.insert(rows[i].text("id"));
   for (LogEntry& entry : batch.take_out(held)) set_aside(std::move(entry));

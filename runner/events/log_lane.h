@@ -21,7 +21,7 @@ namespace hostler::runner {
 // The log that a lane is of: hears what became of the batches.
 class LaneOwner {
  public:
-  virtual void committed(InFlightBatch& batch, const Results& results) = 0;
+  virtual void committed(InFlightBatch& batch, const postgres::Results& results) = 0;
   // Awaited before the next batch.
   virtual Task<void> announce(const InFlightBatch& batch) = 0;
   // Postgres will never take what this run wrote.
@@ -36,7 +36,8 @@ class LogLane {
  public:
   // Bare events; or those with steps that ride in the same commit and take a hundred times as long.
   enum class Kind { events, steps };
-  LogLane(Kind kind, Loop& loop, Database& db, const std::string& daemon_id, LaneOwner& owner);
+  LogLane(Kind kind, loop::Loop& loop, postgres::Database& db, const std::string& daemon_id,
+          LaneOwner& owner);
   LogLane(const LogLane&) = delete;
   LogLane& operator=(const LogLane&) = delete;
 
@@ -54,7 +55,7 @@ class LogLane {
   void wake();
   InFlightBatch take();
   Task<void> write(InFlightBatch whole);
-  void note_refused(const InFlightBatch& batch, const BatchOutcome& outcome);
+  void note_refused(const InFlightBatch& batch, const postgres::BatchOutcome& outcome);
   Task<void> sift(InFlightBatch& batch);
   void set_aside(LogEntry entry);
   Task<void> retry_held();
@@ -62,16 +63,16 @@ class LogLane {
   InFlightBatch take_longest_held();
 
   const Kind kind_;
-  Loop& loop_;
-  Database& db_;
+  loop::Loop& loop_;
+  postgres::Database& db_;
   const std::string& daemon_id_;
   LaneOwner& owner_;
   std::deque<RunWriterPtr> queue_;  // those count that say that they are queued here
-  Signal wake_;
+  loop::Signal wake_;
   bool is_writing_ = false;
   bool is_wake_due_ = false;
   std::deque<LogEntry> held_;  // somebody else held a row of theirs, the longest ago first
-  Timer retry_;                // runs while there are any and no retry is due
+  loop::Timer retry_;          // runs while there are any and no retry is due
   bool is_retry_due_ = false;
   int64_t pause_ms_;
   int64_t batches_refused_ = 0;

@@ -33,9 +33,10 @@ struct LogEntry {
   std::shared_ptr<RunWriter> writer;
   std::vector<RunEvent> events;
   RunSteps steps;
-  int64_t writes = 0;               // the writer's count when the entry was taken
-  bool is_repeated = false;         // an answer was lost: it may be on disk, with another time
-  std::optional<Answer> last_turn;  // where it is answered whether the run has credits to go on
+  int64_t writes = 0;        // the writer's count when the entry was taken
+  bool is_repeated = false;  // an answer was lost: it may be on disk, with another time
+  std::optional<postgres::Answer>
+      last_turn;  // where it is answered whether the run has credits to go on
 
   size_t bytes() const;  // of what is to be stored
 };
@@ -75,7 +76,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   bool has_ended() const { return has_ended_; }  // that is on disk: the daemon does not own it
   // The last turn took what there was: no other may follow.
   bool has_exhausted_credits() const { return has_exhausted_credits_; }
-  Signal& written() { return written_; }  // after each flush that concerns it
+  loop::Signal& written() { return written_; }  // after each flush that concerns it
 
   // The log's half: EventLog and LogLane alone.
 
@@ -129,7 +130,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   bool is_ending_ = false;
   bool has_ended_ = false;
   bool has_exhausted_credits_ = false;
-  Signal written_;
+  loop::Signal written_;
 };
 
 using RunWriterPtr = std::shared_ptr<RunWriter>;

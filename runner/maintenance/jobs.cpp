@@ -17,27 +17,29 @@ constexpr int64_t inputs_expired_max = 100;
 // a setting bounds.
 template <class Query>
 constexpr Job job(int64_t period_ms) {
-  return {Query::statement, period_ms, [](const Settings&) -> BoundStatement { return Query{}; }};
+  return {Query::statement, period_ms,
+          [](const config::Settings&) -> BoundStatement { return Query{}; }};
 }
 template <class Query, int64_t most>
 constexpr Job paged(int64_t period_ms) {
   return {Query::statement, period_ms,
-          [](const Settings&) -> BoundStatement { return Query{.at_most = most}; }};
+          [](const config::Settings&) -> BoundStatement { return Query{.at_most = most}; }};
 }
 template <class Query>
-constexpr Job bounded(int64_t period_ms, BoundStatement (*bind)(const Settings&)) {
+constexpr Job bounded(int64_t period_ms,
+                      postgres::BoundStatement (*bind)(const config::Settings&)) {
   return {Query::statement, period_ms, bind};
 }
 
-BoundStatement access_log_retention(const Settings& settings) {
+postgres::BoundStatement access_log_retention(const config::Settings& settings) {
   return query::AccessLogPrune{.access_log_retention_days =
                                    settings.integer("access_log.retention_days")};
 }
-BoundStatement event_retention(const Settings& settings) {
+postgres::BoundStatement event_retention(const config::Settings& settings) {
   return query::RunEventsPrune{.run_events_retention_days =
                                    settings.integer("run_events.retention_days")};
 }
-BoundStatement audit_retention(const Settings& settings) {
+postgres::BoundStatement audit_retention(const config::Settings& settings) {
   return query::AuditPrune{.audit_retention_days = settings.integer("audit.retention_days")};
 }
 

@@ -12,9 +12,10 @@ namespace hostler::runner {
 
 // A statement of sql/queries/maintenance.sql, whose name is the job's in log and metrics.
 struct Job {
-  const Statement* statement;
+  const postgres::Statement* statement;
   int64_t period_ms;
-  BoundStatement (*bind)(const Settings& settings);  // with the settings of the moment
+  postgres::BoundStatement (*bind)(
+      const config::Settings& settings);  // with the settings of the moment
 };
 
 // The first one is done, alone, before the others begin.

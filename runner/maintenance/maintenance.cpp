@@ -11,7 +11,7 @@ constexpr int64_t round_ms_max = 20 * 1000;
 
 }  // namespace
 
-void Maintenance::begin(TaskSet& tasks) {
+void Maintenance::begin(loop::TaskSet& tasks) {
   for (size_t job = 0; job < maintenance_jobs().size(); ++job) {
     tasks.add_forever(maintenance_jobs()[job].statement->name, repeat(job));
   }
@@ -25,7 +25,7 @@ Task<void> Maintenance::repeat(size_t job) {
       has_begun_ = true;
       begun_.notify();
     }
-    co_await sleep_ms(loop_, maintenance_jobs()[job].period_ms);
+    co_await loop::sleep_ms(loop_, maintenance_jobs()[job].period_ms);
   }
 }
 
@@ -35,14 +35,14 @@ Task<void> Maintenance::run(size_t job) {
   const Job& row = maintenance_jobs()[job];
   int64_t end_ms = loop_.now_ms() + round_ms_max;
   for (bool is_more = true; is_more && loop_.now_ms() < end_ms;) {
-    Batch page;
+    postgres::Batch page;
     page.add(row.bind(*settings_.current()));
-    BatchOutcome outcome = co_await db_.attempt(std::move(page));
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(page));
     if (outcome.error) {
       note_failure(job, outcome.error->cause);
       co_return;
     }
-    Row answer = outcome.results.at(0).front();
+    postgres::Row answer = outcome.results.at(0).front();
     if (!answer.is_null("fault")) note_failure(job, std::string(answer.text("fault")));
     is_more = answer.boolean("more");
   }

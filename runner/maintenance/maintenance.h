@@ -17,24 +17,25 @@ namespace hostler::runner {
 class Maintenance {
  public:
   // All must outlive its tasks.
-  Maintenance(Loop& loop, Database& db, const LiveSettings& settings, RunnerMetrics& metrics)
+  Maintenance(loop::Loop& loop, postgres::Database& db, const config::LiveSettings& settings,
+              RunnerMetrics& metrics)
       : loop_(loop), db_(db), settings_(settings), metrics_(metrics) {}
 
   // Adds a task for each job, that goes on for ever; the first job's first round comes before the
   // others'.
-  void begin(TaskSet& tasks);
+  void begin(loop::TaskSet& tasks);
 
  private:
   Task<void> repeat(size_t job);
   Task<void> run(size_t job);
   void note_failure(size_t job, const std::string& cause);
 
-  Loop& loop_;
-  Database& db_;
-  const LiveSettings& settings_;
+  loop::Loop& loop_;
+  postgres::Database& db_;
+  const config::LiveSettings& settings_;
   RunnerMetrics& metrics_;
   bool has_begun_ = false;  // the first job had its first round
-  Signal begun_;
+  loop::Signal begun_;
 };
 
 }  // namespace hostler::runner

@@ -133,11 +133,11 @@ std::string write_body(const ModelRequest& request) {
 
 }  // namespace
 
-HttpRequest anthropic_request(const ModelRequest& request) {
+http::HttpRequest anthropic_request(const ModelRequest& request) {
   std::string base_url = request.endpoint.base_url;
   if (base_url.empty()) base_url = default_base_url;
   while (base_url.ends_with('/')) base_url.pop_back();
-  HttpRequest http;
+  http::HttpRequest http;
   http.method = "POST";
   http.url = base_url + "/v1/messages";
   http.headers = {{"Content-Type", "application/json"},

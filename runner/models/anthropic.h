@@ -11,7 +11,7 @@
 namespace hostler {
 
 // Everything but the limits of time, which are the model client's.
-HttpRequest anthropic_request(const ModelRequest& request);
+http::HttpRequest anthropic_request(const ModelRequest& request);
 
 class AnthropicReader : public TurnReader {
  public:

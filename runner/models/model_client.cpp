@@ -69,16 +69,16 @@ TryEnd end_by_status(int status, std::string_view excerpt) {
   return end;
 }
 
-TryEnd end_by_http_failure(HttpFailureKind kind) {
+TryEnd end_by_http_failure(http::HttpFailureKind kind) {
   TryEnd end;
-  end.reason = http_failure_name(kind);
+  end.reason = http::http_failure_name(kind);
   end.code = "model.unavailable";
   end.may_retry = true;
-  if (kind == HttpFailureKind::denied_address || kind == HttpFailureKind::bad_request) {
+  if (kind == http::HttpFailureKind::denied_address || kind == http::HttpFailureKind::bad_request) {
     end.code = "model.rejected";
     end.message = "The model provider's address is not allowed.";
     end.may_retry = false;
-  } else if (kind == HttpFailureKind::too_large || kind == HttpFailureKind::protocol) {
+  } else if (kind == http::HttpFailureKind::too_large || kind == http::HttpFailureKind::protocol) {
     end.code = "model.bad_response";
     end.message = "The model provider's answer could not be read.";
     end.may_retry = false;
@@ -158,8 +158,8 @@ class BodyReader {
 };
 
 // The head's status was not 2xx: what the provider says about it.
-Task<TryEnd> read_refusal(Loop& loop, HttpExchange& exchange, const HttpHead& head,
-                          std::string_view api_key) {
+Task<TryEnd> read_refusal(loop::Loop& loop, http::HttpExchange& exchange,
+                          const http::HttpHead& head, std::string_view api_key) {
   constexpr size_t refusal_bytes_max = 64 * 1024;
   constexpr int64_t refusal_wait_ms = 2000;
   int status = head.status;
@@ -168,7 +168,7 @@ Task<TryEnd> read_refusal(Loop& loop, HttpExchange& exchange, const HttpHead& he
   while (body.size() < refusal_bytes_max) {
     Task<std::optional<std::string>> next = exchange.next_piece();
     std::optional<std::optional<std::string>> piece =
-        co_await with_timeout(loop, std::move(next), refusal_wait_ms);
+        co_await loop::with_timeout(loop, std::move(next), refusal_wait_ms);
     if (!piece || !*piece) break;
     body += **piece;
   }
@@ -183,31 +183,31 @@ Task<TryEnd> read_refusal(Loop& loop, HttpExchange& exchange, const HttpHead& he
 }
 
 // What a body that ended, or broke, means.
-TryEnd judge_end(const HttpExchange& exchange, const BodyReader& body, const TurnReader& reader,
-                 std::string_view api_key) {
+TryEnd judge_end(const http::HttpExchange& exchange, const BodyReader& body,
+                 const TurnReader& reader, std::string_view api_key) {
   if (reader.fault()) return end_by_fault(*reader.fault(), api_key);
-  if (body.is_too_long()) return end_by_http_failure(HttpFailureKind::too_large);
+  if (body.is_too_long()) return end_by_http_failure(http::HttpFailureKind::too_large);
   if (reader.is_complete()) return TryEnd();
   if (exchange.failure()) return end_by_http_failure(exchange.failure()->kind);
   return end_too_early();
 }
 
-Task<TryEnd> try_turn(HttpClient& http, Loop& loop, const ModelRequest& request, ModelTurn& turn,
-                      ModelObserver& observer) {
+Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelRequest& request,
+                      ModelTurn& turn, ModelObserver& observer) {
   bool is_anthropic = request.endpoint.provider_kind == ProviderKind::anthropic;
-  HttpRequest call = is_anthropic ? anthropic_request(request) : openai_request(request);
+  http::HttpRequest call = is_anthropic ? anthropic_request(request) : openai_request(request);
   if (!request.trace_id.empty()) {
-    call.headers.emplace_back("traceparent", traceparent_of(request.trace_id));
+    call.headers.emplace_back("traceparent", client::traceparent_of(request.trace_id));
   }
   call.connect_timeout_ms = request.timeouts.connect_ms;
   call.first_byte_timeout_ms = request.timeouts.first_byte_ms;
   call.idle_timeout_ms = request.timeouts.idle_ms;
   call.response_bytes_max = stream_bytes_max;
-  HttpExchange exchange(http, std::move(call));
-  const HttpHead* head = co_await exchange.head();
+  http::HttpExchange exchange(http, std::move(call));
+  const http::HttpHead* head = co_await exchange.head();
   if (head == nullptr) {
     log_warning("model_call_failed",
-                {{"kind", std::string(http_failure_name(exchange.failure()->kind))},
+                {{"kind", std::string(http::http_failure_name(exchange.failure()->kind))},
                  {"cause", exchange.failure()->message}});
     co_return end_by_http_failure(exchange.failure()->kind);
   }
@@ -230,7 +230,7 @@ Task<TryEnd> try_turn(HttpClient& http, Loop& loop, const ModelRequest& request,
   body.end(exchange.failure().has_value());
   if (reader->saw_last_event()) {
     Task<std::optional<std::string>> rest = exchange.next_piece();
-    co_await with_timeout(loop, std::move(rest), body_end_wait_ms);
+    co_await loop::with_timeout(loop, std::move(rest), body_end_wait_ms);
   }
   co_return judge_end(exchange, body, *reader, request.endpoint.api_key);
 }
@@ -242,8 +242,8 @@ int64_t jittered(int64_t delay_ms) {
 
 }  // namespace
 
-Task<void> stream_model_turn(HttpClient& http, Loop& loop, ModelRequest request, ModelTurn& turn,
-                             ModelObserver& observer, RetryTiming timing) {
+Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
+                             ModelTurn& turn, ModelObserver& observer, RetryTiming timing) {
   int64_t delay_ms = timing.first_delay_ms;
   for (int attempt = 1;; ++attempt) {
     ShownText shown(observer);
@@ -260,7 +260,7 @@ Task<void> stream_model_turn(HttpClient& http, Loop& loop, ModelRequest request,
     if (shown.is_any() || !end.may_retry || is_last) throw RunFailure(end.code, end.message);
     observer.on_retrying(attempt + 1, wait_ms, end.reason);
     turn = ModelTurn();
-    co_await sleep_ms(loop, wait_ms);
+    co_await loop::sleep_ms(loop, wait_ms);
     delay_ms *= 2;
   }
 }

@@ -22,7 +22,8 @@ struct RetryTiming {
 // again only while nothing of the turn was shown; the turn is then empty again. Throws RunFailure:
 // model.rejected, model.rate_limited, model.unavailable, model.stream_broken, model.bad_response,
 // run.answer_too_long; the turn then holds what was shown.
-Task<void> stream_model_turn(HttpClient& http, Loop& loop, ModelRequest request, ModelTurn& turn,
-                             ModelObserver& observer, RetryTiming timing = RetryTiming());
+Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
+                             ModelTurn& turn, ModelObserver& observer,
+                             RetryTiming timing = RetryTiming());
 
 }  // namespace hostler

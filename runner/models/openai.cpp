@@ -81,11 +81,11 @@ FinishReason finish_reason_named(std::string_view name) {
 
 }  // namespace
 
-HttpRequest openai_request(const ModelRequest& request) {
+http::HttpRequest openai_request(const ModelRequest& request) {
   std::string base_url = request.endpoint.base_url;
   if (base_url.empty()) base_url = default_base_url;
   while (base_url.ends_with('/')) base_url.pop_back();
-  HttpRequest http;
+  http::HttpRequest http;
   http.method = "POST";
   http.url = base_url + "/chat/completions";
   http.headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}};

@@ -11,7 +11,7 @@
 namespace hostler {
 
 // Everything but the limits of time, which are the model client's.
-HttpRequest openai_request(const ModelRequest& request);
+http::HttpRequest openai_request(const ModelRequest& request);
 
 class OpenAiReader : public TurnReader {
  public:

@@ -9,9 +9,11 @@
 namespace hostler::runner {
 namespace {
 
-bool is_timeout(HttpFailureKind kind) {
-  return kind == HttpFailureKind::timeout_connect || kind == HttpFailureKind::timeout_first_byte ||
-         kind == HttpFailureKind::timeout_idle || kind == HttpFailureKind::timeout_total;
+bool is_timeout(http::HttpFailureKind kind) {
+  return kind == http::HttpFailureKind::timeout_connect ||
+         kind == http::HttpFailureKind::timeout_first_byte ||
+         kind == http::HttpFailureKind::timeout_idle ||
+         kind == http::HttpFailureKind::timeout_total;
 }
 
 // Where a text that was cut off ends well: before an escape whose end is missing.
@@ -54,45 +56,45 @@ std::optional<std::string> close_cut_json(std::string_view text) {
 
 }  // namespace
 
-void limit_call(HttpRequest& request, int64_t timeout_ms) {
+void limit_call(http::HttpRequest& request, int64_t timeout_ms) {
   request.connect_timeout_ms = timeout_ms;
   request.first_byte_timeout_ms = timeout_ms;
   request.idle_timeout_ms = timeout_ms;
   request.total_timeout_ms = timeout_ms;
   request.response_bytes_max = size_t{5} << 20;
-  request.over_limit = OverLimit::cut;
+  request.over_limit = http::OverLimit::cut;
   request.accept_gzip = true;
 }
 
-std::optional<ToolOutcome> fault_of(const HttpAnswer& answer, const CallTerms& terms) {
+std::optional<ToolOutcome> fault_of(const http::HttpAnswer& answer, const CallTerms& terms) {
   std::string code(terms.failed_code);
   if (!answer.failure) {
     int status = answer.head.status;
     if (status >= 200 && status <= 299) return std::nullopt;
     return tool_failed(code, fmt::format("{} answered with status {}.", terms.who, status));
   }
-  HttpFailureKind kind = answer.failure->kind;
+  http::HttpFailureKind kind = answer.failure->kind;
   if (is_timeout(kind)) {
     return tool_failed("tool.timeout", fmt::format("{} did not answer in time.", terms.who));
   }
-  bool is_denied = kind == HttpFailureKind::denied_address ||
-                   (kind == HttpFailureKind::bad_request && terms.url_from_model);
+  bool is_denied = kind == http::HttpFailureKind::denied_address ||
+                   (kind == http::HttpFailureKind::bad_request && terms.url_from_model);
   if (is_denied) {
     return tool_failed("tool.url_denied",
                        terms.url_from_model
                            ? "The address, or one that it redirects to, may not be opened."
                            : fmt::format("{} has an address that may not be opened.", terms.who));
   }
-  if (kind == HttpFailureKind::too_many_redirects) {
+  if (kind == http::HttpFailureKind::too_many_redirects) {
     return tool_failed(code, fmt::format("{} redirects too often.", terms.who));
   }
   return tool_failed(code, fmt::format("{} could not be read.", terms.who));
 }
 
 void log_tool_failure(const ToolContext& context, Backend backend, const ToolOutcome& outcome,
-                      const HttpAnswer& answer) {
-  std::string cause = answer.failure ? std::string(http_failure_name(answer.failure->kind)) + ": " +
-                                           answer.failure->message
+                      const http::HttpAnswer& answer) {
+  std::string cause = answer.failure ? std::string(http::http_failure_name(answer.failure->kind)) +
+                                           ": " + answer.failure->message
                                      : std::string();
   log_warning("tool_failed", {{"trace_id", context.trace_id},
                               {"run_id", context.run_id},

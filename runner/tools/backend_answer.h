@@ -23,14 +23,14 @@ struct CallTerms {
 };
 
 // The limits of contract section 5: timeout_ms in all, 5 MiB, cut.
-void limit_call(HttpRequest& request, int64_t timeout_ms);
+void limit_call(http::HttpRequest& request, int64_t timeout_ms);
 
 // Why the answer is of no use, or nothing: no answer, or a status other than 2xx.
-std::optional<ToolOutcome> fault_of(const HttpAnswer& answer, const CallTerms& terms);
+std::optional<ToolOutcome> fault_of(const http::HttpAnswer& answer, const CallTerms& terms);
 
 // Tells the operator what the model is not told: which back end, and why.
 void log_tool_failure(const ToolContext& context, Backend backend, const ToolOutcome& outcome,
-                      const HttpAnswer& answer);
+                      const http::HttpAnswer& answer);
 
 // JSON of a back end. Mends what our own reader refuses, and an end that was cut off within a text:
 // the text ends there.

@@ -31,9 +31,9 @@ PageForm form_of(const std::string& media_type, std::string_view body) {
 
 }  // namespace
 
-HttpRequest page_request(const std::string& url) {
+http::HttpRequest page_request(const std::string& url) {
   constexpr int redirects_max = 5;
-  HttpRequest request;
+  http::HttpRequest request;
   request.url = url;
   request.guarded = true;
   request.follow_redirects_max = redirects_max;
@@ -43,8 +43,8 @@ HttpRequest page_request(const std::string& url) {
   return request;
 }
 
-std::optional<FetchedPage> read_page(const HttpHead& head, std::string_view body, bool truncated,
-                                     size_t text_chars_max) {
+std::optional<FetchedPage> read_page(const http::HttpHead& head, std::string_view body,
+                                     bool truncated, size_t text_chars_max) {
   constexpr size_t char_bytes_max = 4;
   std::string_view content_type = head.header("content-type");
   PageForm form = form_of(media_type_of(content_type), body);

@@ -11,11 +11,11 @@
 namespace hostler::runner {
 
 // Guarded, at most five redirects, each judged anew.
-HttpRequest page_request(const std::string& url);
+http::HttpRequest page_request(const std::string& url);
 
 // The page as text: HTML as a reader sees it, other text as it is. Nothing: it is no text. Takes
 // its time (a large page some 100 ms): not for a loop's thread. text_chars_max: more is not needed.
-std::optional<FetchedPage> read_page(const HttpHead& head, std::string_view body, bool truncated,
-                                     size_t text_chars_max);
+std::optional<FetchedPage> read_page(const http::HttpHead& head, std::string_view body,
+                                     bool truncated, size_t text_chars_max);
 
 }  // namespace hostler::runner

@@ -31,8 +31,8 @@ std::string text_or(const Json& object, std::string_view name, const std::string
 
 }  // namespace
 
-HttpRequest reader_request(const ToolProvider& provider, const std::string& url) {
-  HttpRequest request;
+http::HttpRequest reader_request(const ToolProvider& provider, const std::string& url) {
+  http::HttpRequest request;
   request.guarded = provider.guarded;
   request.headers.emplace_back("Accept", "application/json");
   request.headers.emplace_back("Authorization", "Bearer " + provider.api_key);

@@ -19,7 +19,7 @@ struct FetchedPage {
 };
 
 // url: as parse_http_url normalized and web_fetch judged it; what is judged is what is sent.
-HttpRequest reader_request(const ToolProvider& provider, const std::string& url);
+http::HttpRequest reader_request(const ToolProvider& provider, const std::string& url);
 
 // Nothing: the answer cannot be read, or tells a failure.
 std::optional<FetchedPage> read_reader_answer(Backend backend, std::string_view body,

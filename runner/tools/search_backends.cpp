@@ -25,13 +25,13 @@ bool has_items(const Json& object, std::string_view name) {
 
 }  // namespace
 
-HttpRequest search_request(const ToolProvider& provider, const SearchQuery& query) {
-  HttpRequest request;
+http::HttpRequest search_request(const ToolProvider& provider, const SearchQuery& query) {
+  http::HttpRequest request;
   request.guarded = provider.guarded;
   request.url = provider.base_url + "/search";
   request.headers.emplace_back("Accept", "application/json");
   if (provider.backend == Backend::beta) {
-    request.url += "?q=" + percent_encoded(query.text) + "&format=json";
+    request.url += "?q=" + http::percent_encoded(query.text) + "&format=json";
     return request;
   }
   request.method = "POST";

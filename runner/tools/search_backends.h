@@ -24,7 +24,7 @@ struct SearchResult {
   std::string content;
 };
 
-HttpRequest search_request(const ToolProvider& provider, const SearchQuery& query);
+http::HttpRequest search_request(const ToolProvider& provider, const SearchQuery& query);
 
 // The results that have an address, at most results_max, their texts cut to what a model can bear.
 // Nothing: the answer cannot be read, or says that no engine behind the back end answered.

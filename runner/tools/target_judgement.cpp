@@ -8,15 +8,15 @@
 namespace hostler::runner {
 namespace {
 
-bool is_refused(const IpAddress& address, int port, const CidrList& allowed) {
+bool is_refused(const net::IpAddress& address, int port, const net::CidrList& allowed) {
   if (allowed.contains(address)) return false;
-  return refused_address(address, allowed).has_value() || is_service_port(port);
+  return net::refused_address(address, allowed).has_value() || net::is_service_port(port);
 }
 
 // A name that is no public site's: of one word, or under a suffix that RFC 6761, 6762 or 8375 sets
 // aside for local use. What does not resolve here may resolve where the reader is.
 bool is_local_name(std::string_view host) {
-  if (ends_in_number(host)) return true;
+  if (net::ends_in_number(host)) return true;
   while (host.ends_with('.')) host.remove_suffix(1);
   for (std::string_view suffix : {".localhost", ".local", ".internal", ".home.arpa"}) {
     if (host.ends_with(suffix)) return true;
@@ -26,21 +26,22 @@ bool is_local_name(std::string_view host) {
 
 }  // namespace
 
-Task<std::optional<std::string>> judge_target(Loop& loop, std::string url, CidrList allowed,
-                                              int64_t lookup_limit_ms) {
-  std::optional<HttpUrl> target = parse_http_url(url);
+Task<std::optional<std::string>> judge_target(loop::Loop& loop, std::string url,
+                                              net::CidrList allowed, int64_t lookup_limit_ms) {
+  std::optional<http::HttpUrl> target = http::parse_http_url(url);
   if (!target || target->has_user_info) co_return std::nullopt;
-  std::vector<IpAddress> addresses;
-  std::optional<IpAddress> literal = IpAddress::parse(target->host);
+  std::vector<net::IpAddress> addresses;
+  std::optional<net::IpAddress> literal = net::IpAddress::parse(target->host);
   if (literal) {
     addresses.push_back(*literal);
   } else {
-    addresses = co_await look_up_name(loop, target->host, lookup_limit_ms);
+    addresses = co_await net::look_up_name(loop, target->host, lookup_limit_ms);
   }
-  bool is_denied = std::all_of(addresses.begin(), addresses.end(), [&](const IpAddress& address) {
-    return is_refused(address, target->port, allowed);
-  });
-  if (addresses.empty()) is_denied = is_service_port(target->port) || is_local_name(target->host);
+  bool is_denied = std::all_of(
+      addresses.begin(), addresses.end(),
+      [&](const net::IpAddress& address) { return is_refused(address, target->port, allowed); });
+  if (addresses.empty())
+    is_denied = net::is_service_port(target->port) || is_local_name(target->host);
   if (is_denied) co_return std::nullopt;
   co_return target->text;
 }

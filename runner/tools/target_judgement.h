@@ -17,7 +17,7 @@ namespace hostler::runner {
 // The address as it may be sent, normalized; nothing: tool.url_denied. A name that leads to refused
 // addresses only is refused; one that does not resolve within the limit is left to the reader,
 // unless it is the name of a local host.
-Task<std::optional<std::string>> judge_target(Loop& loop, std::string url, CidrList allowed,
-                                              int64_t lookup_limit_ms);
+Task<std::optional<std::string>> judge_target(loop::Loop& loop, std::string url,
+                                              net::CidrList allowed, int64_t lookup_limit_ms);
 
 }  // namespace hostler::runner

@@ -5,13 +5,24 @@
 #include <string>
 #include <utility>
 
-namespace hostler {
-class Database;
-class HttpClient;
+namespace hostler::config {
 class LiveSettings;
-class Loop;
 class SecretBox;
-}  // namespace hostler
+}  // namespace hostler::config
+
+namespace hostler::http {
+class HttpClient;
+}  // namespace hostler::http
+
+namespace hostler::loop {
+class Loop;
+}  // namespace hostler::loop
+
+namespace hostler::postgres {
+class Database;
+}  // namespace hostler::postgres
+
+namespace hostler {}  // namespace hostler
 
 namespace hostler::runner {
 
@@ -37,11 +48,11 @@ struct ToolContext {
 
 // All that a tool may use.
 struct ToolServices {
-  Loop& loop;
-  Database& db;
-  HttpClient& http;
-  const SecretBox& secrets;
-  const LiveSettings& settings;
+  loop::Loop& loop;
+  postgres::Database& db;
+  http::HttpClient& http;
+  const config::SecretBox& secrets;
+  const config::LiveSettings& settings;
 };
 
 }  // namespace hostler::runner

@@ -72,8 +72,8 @@ const ToolRow* find_tool(std::string_view name) {
 
 }  // namespace
 
-ToolBox::ToolBox(Loop& loop, Database& db, HttpClient& http, const SecretBox& secrets,
-                 const LiveSettings& settings)
+ToolBox::ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& http,
+                 const config::SecretBox& secrets, const config::LiveSettings& settings)
     : services_{loop, db, http, secrets, settings} {}
 
 std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>& names) const {

@@ -14,8 +14,8 @@ namespace hostler::runner {
 
 class ToolBox {
  public:
-  ToolBox(Loop& loop, Database& db, HttpClient& http, const SecretBox& secrets,
-          const LiveSettings& settings);
+  ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& http,
+          const config::SecretBox& secrets, const config::LiveSettings& settings);
 
   // What the model is told of the tools of these names; names that do not exist are left out.
   std::vector<ToolDefinition> definitions(const std::vector<std::string>& names) const;

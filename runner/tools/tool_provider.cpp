@@ -50,7 +50,7 @@ ToolProvider provider_at(Backend backend, std::string base_url, std::string api_
 }
 
 // A row of query::tool_provider_resolve.
-std::optional<ToolProvider> provider_of(const Row& row, const SecretBox& secrets,
+std::optional<ToolProvider> provider_of(const postgres::Row& row, const config::SecretBox& secrets,
                                         std::string& why) {
   std::string_view name = row.text("provider_name");
   const BackendRow* found = nullptr;
@@ -63,9 +63,10 @@ std::optional<ToolProvider> provider_of(const Row& row, const SecretBox& secrets
   }
   std::string api_key;
   if (!row.is_null("secret_id")) {
-    SecretPlace place{std::string(row.text("secret_id")), std::string(row.text("secret_org_id")),
-                      "tool_provider"};
-    SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), row.bytes("sealed")};
+    config::SecretPlace place{std::string(row.text("secret_id")),
+                              std::string(row.text("secret_org_id")), "tool_provider"};
+    config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
+                                row.bytes("sealed")};
     std::optional<std::string> opened = secrets.open(place, sealed);
     if (!opened) {
       why = "the key file does not open the key of " + std::string(name);
@@ -79,7 +80,7 @@ std::optional<ToolProvider> provider_of(const Row& row, const SecretBox& secrets
 }
 
 // The operator's own settings, so nothing is guarded but what basic fetches.
-std::optional<ToolProvider> legacy_search(const Settings& settings) {
+std::optional<ToolProvider> legacy_search(const config::Settings& settings) {
   const std::string& choice = settings.text("web_search.provider");
   const std::string& alpha_key = settings.text("web_search.alpha_api_key");
   const std::string& beta_url = settings.text("web_search.beta_base_url");
@@ -92,7 +93,7 @@ std::optional<ToolProvider> legacy_search(const Settings& settings) {
   return std::nullopt;
 }
 
-std::optional<ToolProvider> legacy_fetch(const Settings& settings) {
+std::optional<ToolProvider> legacy_fetch(const config::Settings& settings) {
   const std::string& choice = settings.text("web_fetch.provider");
   const std::string& gamma_key = settings.text("web_fetch.gamma_api_key");
   const std::string& delta_key = settings.text("web_fetch.delta_api_key");
@@ -112,18 +113,18 @@ std::string_view backend_name(Backend backend) { return row_of(backend).name; }
 
 Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, ToolContext context,
                                                         std::string group) {
-  Batch ask;
+  postgres::Batch ask;
   ask.add(query::ToolProviderResolve{.org_id = context.org_id, .group = group});
-  Result rows;
+  postgres::Result rows;
   for (;;) {
-    Batch attempt = ask;
-    BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
+    postgres::Batch attempt = ask;
+    postgres::BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
     if (!outcome.error) {
       rows = outcome.results.at(0);
       break;
     }
     if (!outcome.is_unknown()) throw *outcome.error;
-    co_await sleep_ms(services.loop, database_retry_ms);
+    co_await loop::sleep_ms(services.loop, database_retry_ms);
   }
   std::string why = "no provider is active, and the settings name none that is complete";
   std::optional<ToolProvider> provider;

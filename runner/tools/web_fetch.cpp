@@ -28,7 +28,7 @@ FetchWish read_wish(const Json& arguments, std::string& fault) {
   // A run keeps every page it fetched in its conversation: about 50,000 tokens at most for one.
   constexpr WholeNumber chars{.fallback = 20'000, .least = 1, .most = 200'000};
   FetchWish wish;
-  wish.url = read_text(arguments, "url", url_bytes_max, fault);
+  wish.url = read_text(arguments, "url", http::url_bytes_max, fault);
   wish.chars_max = read_whole_number(arguments, "max_chars", chars, fault);
   return wish;
 }
@@ -41,7 +41,7 @@ std::string page_json(const FetchedPage& page) {
 }
 
 // Of an answer without fault; on a thread, since pages can be large.
-ToolOutcome outcome_of(Backend backend, const HttpAnswer& answer, const FetchWish& wish) {
+ToolOutcome outcome_of(Backend backend, const http::HttpAnswer& answer, const FetchWish& wish) {
   size_t chars_max = static_cast<size_t>(wish.chars_max);
   std::optional<FetchedPage> page =
       backend == Backend::basic
@@ -58,8 +58,8 @@ ToolOutcome outcome_of(Backend backend, const HttpAnswer& answer, const FetchWis
   return outcome;
 }
 
-CidrList allowed_networks(const Settings& settings) {
-  return CidrList::parse(settings.strings("outbound.allow_cidrs")).value_or(CidrList());
+net::CidrList allowed_networks(const config::Settings& settings) {
+  return net::CidrList::parse(settings.strings("outbound.allow_cidrs")).value_or(net::CidrList());
 }
 
 }  // namespace
@@ -77,31 +77,32 @@ Task<ToolOutcome> web_fetch(ToolServices& services, ToolContext context, Json ar
       co_await resolve_tool_provider(services, context, "web_fetch");
   if (!provider) co_return tool_failed("tool.not_configured", "web_fetch is not configured.");
 
-  std::shared_ptr<const Settings> settings = services.settings.current();
+  std::shared_ptr<const config::Settings> settings = services.settings.current();
   int64_t due_ms = services.loop.now_ms() + settings->integer("tool.fetch_timeout_ms");
   bool is_basic = provider->backend == Backend::basic;
   if (!is_basic) {
     int64_t lookup_ms = std::min(due_ms - services.loop.now_ms(), lookup_limit_most_ms);
-    CidrList allowed = allowed_networks(*settings);
+    net::CidrList allowed = allowed_networks(*settings);
     std::optional<std::string> target =
         co_await judge_target(services.loop, wish.url, std::move(allowed), lookup_ms);
     if (!target) co_return tool_failed("tool.url_denied", "This address may not be opened.");
     wish.url = std::move(*target);
   }
-  HttpRequest request = is_basic ? page_request(wish.url) : reader_request(*provider, wish.url);
+  http::HttpRequest request =
+      is_basic ? page_request(wish.url) : reader_request(*provider, wish.url);
   limit_call(request, std::max<int64_t>(due_ms - services.loop.now_ms(), 1));
-  HttpAnswer answer = co_await services.http.fetch(std::move(request));
+  http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
   CallTerms terms{"tool.fetch_failed", is_basic ? "The page" : "The page reader", is_basic};
   std::optional<ToolOutcome> failure = fault_of(answer, terms);
   if (failure) {
     log_tool_failure(context, provider->backend, *failure, answer);
     co_return *failure;
   }
-  auto kept = std::make_shared<const HttpAnswer>(std::move(answer));
+  auto kept = std::make_shared<const http::HttpAnswer>(std::move(answer));
   std::function<ToolOutcome()> read = [kept, wish, backend = provider->backend] {
     return outcome_of(backend, *kept, wish);
   };
-  ToolOutcome outcome = co_await on_thread(services.loop, std::move(read));
+  ToolOutcome outcome = co_await loop::on_thread(services.loop, std::move(read));
   if (!outcome.error_code.empty()) {
     log_tool_failure(context, provider->backend, outcome, *kept);
   }

@@ -35,7 +35,7 @@ std::string results_json(const std::vector<SearchResult>& results) {
   return json.end_array().end_object().take();
 }
 
-ToolOutcome outcome_of(const HttpAnswer& answer, int64_t results_max) {
+ToolOutcome outcome_of(const http::HttpAnswer& answer, int64_t results_max) {
   std::optional<std::vector<SearchResult>> results =
       read_search_answer(answer.body, answer.truncated, results_max);
   if (!results) {
@@ -62,20 +62,20 @@ Task<ToolOutcome> web_search(ToolServices& services, ToolContext context, Json a
   if (!provider) {
     co_return tool_failed("tool.not_configured", "web_search is not configured.");
   }
-  HttpRequest request = search_request(*provider, query);
+  http::HttpRequest request = search_request(*provider, query);
   limit_call(request, services.settings.current()->integer("tool.search_timeout_ms"));
-  HttpAnswer answer = co_await services.http.fetch(std::move(request));
+  http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
   std::optional<ToolOutcome> failure = fault_of(answer, terms);
   if (failure) {
     log_tool_failure(context, provider->backend, *failure, answer);
     co_return *failure;
   }
   // Megabytes of JSON would hold up every other run of the loop.
-  auto kept = std::make_shared<const HttpAnswer>(std::move(answer));
+  auto kept = std::make_shared<const http::HttpAnswer>(std::move(answer));
   std::function<ToolOutcome()> read = [kept, results_max = query.results_max] {
     return outcome_of(*kept, results_max);
   };
-  ToolOutcome outcome = co_await on_thread(services.loop, std::move(read));
+  ToolOutcome outcome = co_await loop::on_thread(services.loop, std::move(read));
   if (!outcome.error_code.empty()) {
     log_tool_failure(context, provider->backend, outcome, *kept);
   }

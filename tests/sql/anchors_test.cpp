@@ -43,14 +43,14 @@ class Anchors : public ::testing::Test {
         token);
   }
   // The session of the user as its transaction goes on behind authenticate().
-  void begin_in_session(DbSession& session) const {
+  void begin_in_session(postgres::DbSession& session) const {
     session.begin();
     session.run_text(
         fmt::format("SELECT enter((SELECT personal_org_id FROM users WHERE id = '{0}'), '{0}', "
                     "'{{\"session_id\": \"{1}\", \"client_ip\": \"10.0.0.1\"}}')",
                     user_, session_));
   }
-  static ErrorCode code_of(DbSession& session, const std::string& text) {
+  static ErrorCode code_of(postgres::DbSession& session, const std::string& text) {
     try {
       session.run_text(text);
     } catch (const Error& error) {
@@ -72,7 +72,7 @@ class Anchors : public ::testing::Test {
   }
 
   TestDatabase database_;
-  DbSession owner_;
+  postgres::DbSession owner_;
   std::string user_;
   std::string session_;
 };
@@ -82,7 +82,7 @@ TEST_F(Anchors, LetNoKeyBeMadeBehindTheEndOfItsSession) {
       "SELECT api_key_create('{\"name\": \"k\", \"key_prefix\": \"hst_\", \"scopes\": []}', "
       "sha256('k'))";
   change_to("thief@example.net", "back");
-  DbSession late = database_.as_superuser();
+  postgres::DbSession late = database_.as_superuser();
   begin_in_session(late);
   take_back("back");
   EXPECT_EQ(code_of(late, creation), ErrorCode::auth_invalid_token);
@@ -92,7 +92,7 @@ TEST_F(Anchors, LetNoKeyBeMadeBehindTheEndOfItsSession) {
 
 TEST_F(Anchors, RevokeAKeyThatIsBeingMade) {
   change_to("thief@example.net", "back");
-  DbSession early = database_.as_superuser();
+  postgres::DbSession early = database_.as_superuser();
   begin_in_session(early);
   early.run_text(
       "SELECT api_key_create('{\"name\": \"k\", \"key_prefix\": \"hst_\", \"scopes\": []}', "
@@ -111,8 +111,8 @@ TEST_F(Anchors, LetNoPasswordOrAddressBeSetBehindTheEndOfASessionByCode) {
   const std::string attempts[] = {
       "SELECT own_password_set(NULL, 'theirs', 600)",
       fmt::format("SELECT email_change_begin('next@example.net', NULL, {}, 5, 600)", mail("next"))};
-  DbSession late[] = {database_.as_superuser(), database_.as_superuser()};
-  for (DbSession& session : late) begin_in_session(session);
+  postgres::DbSession late[] = {database_.as_superuser(), database_.as_superuser()};
+  for (postgres::DbSession& session : late) begin_in_session(session);
   take_back("back");
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(code_of(late[i], attempts[i]), ErrorCode::auth_wrong_password) << attempts[i];
@@ -128,11 +128,11 @@ TEST_F(Anchors, KeepTheOldAddressFromARegistrationDuringTheChange) {
       fmt::format("SELECT email_token_queue(u, 'new@example.net', true, {}) FROM users u WHERE "
                   "id = '{}'",
                   mail("back asked"), user_));
-  DbSession change = database_.as_superuser();
+  postgres::DbSession change = database_.as_superuser();
   change.begin();
   change.run_text(confirmation("back"));
   auto registration = [this] {
-    DbSession session = database_.as_superuser();
+    postgres::DbSession session = database_.as_superuser();
     return code_of(session,
                    fmt::format("SELECT register_user('eve', 'ADA@example.org', 'h', 'en', NULL, "
                                "NULL, NULL, '{}')",
@@ -151,12 +151,12 @@ TEST_F(Anchors, WaitInOneOrder) {
   change_to("thief@example.net", "back");
   value("SELECT login_code_send('thief@example.net', id, '\\xa0', " + mail("code") +
         " -> 'secret', 600, 600, 5, 20, 10) FROM users WHERE login = 'ada'");
-  DbSession login = database_.as_superuser();
+  postgres::DbSession login = database_.as_superuser();
   login.begin();
   login.run_text(fmt::format("SELECT 1 FROM users WHERE id = '{}' FOR NO KEY UPDATE", user_));
   std::future<void> back = std::async(std::launch::async, [this] { take_back("back"); });
   std::future<std::string> verified = std::async(std::launch::async, [this] {
-    DbSession session = database_.as_superuser();
+    postgres::DbSession session = database_.as_superuser();
     return std::string(
         session
             .run_text("SELECT login_code_verify('thief@example.net', '\\xa0', sha256('a'), "

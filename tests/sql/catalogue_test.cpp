@@ -16,8 +16,8 @@ class Catalogue : public testing::Test {
   // The names that the question finds, one a line; each is a fault.
   static std::string faults(const std::string& question) {
     static TestDatabase database;
-    static DbSession session = database.as_superuser();
-    Result found =
+    static postgres::DbSession session = database.as_superuser();
+    postgres::Result found =
         session.run_text("SELECT coalesce(string_agg(name, E'\\n' ORDER BY name), '') FROM (" +
                          question + ") AS found (name)");
     return std::string(found.text());
@@ -172,7 +172,7 @@ TEST_F(Catalogue, GivesAnOwnerEveryPermissionThatClientsMayName) {
 // Each of these tests asks for faults and hopes for none: this one shows that they can be found.
 TEST(CatalogueQuestions, FindWhatTheyAreFor) {
   TestDatabase database;
-  DbSession session = database.as_superuser();
+  postgres::DbSession session = database.as_superuser();
   session.run_text("CREATE TABLE leak (org_id uuid, secret text)");
   session.run_text("GRANT SELECT ON leak TO hostler_api");
   session.run_text(

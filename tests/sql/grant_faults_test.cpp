@@ -18,7 +18,7 @@ class GrantFaults : public testing::Test {
         "SELECT id, 'credits.monthly_grant', '7', 'integer' FROM plans");
   }
   std::string sql(const std::string& text) {
-    Result answer = owner_.run_text(text);
+    postgres::Result answer = owner_.run_text(text);
     return answer.empty() ? "" : std::string(answer.text());
   }
   // Users with a subscription of which a month is due, each since an hour less than the one before.
@@ -53,8 +53,8 @@ class GrantFaults : public testing::Test {
     std::string fault;
   };
   Page page(int64_t at_most = 50) {
-    DbSession runner = database_.as_runner();
-    Result answer = runner.run(query::SubscriptionUpkeep{.at_most = at_most});
+    postgres::DbSession runner = database_.as_runner();
+    postgres::Result answer = runner.run(query::SubscriptionUpkeep{.at_most = at_most});
     return {answer[0].integer("granted"), answer[0].boolean("more"),
             std::string(answer[0].text("fault"))};
   }
@@ -65,12 +65,12 @@ class GrantFaults : public testing::Test {
   }
 
   TestDatabase database_;
-  DbSession owner_ = database_.as_superuser();
+  postgres::DbSession owner_ = database_.as_superuser();
 };
 
 TEST_F(GrantFaults, AnAccountThatSomebodyHoldsIsPassedOver) {
   add_due(1, 3);
-  DbSession psql = database_.as_superuser();
+  postgres::DbSession psql = database_.as_superuser();
   psql.begin();
   psql.run_text(
       "SELECT FROM credit_accounts WHERE org_id = (SELECT personal_org_id FROM users WHERE login = "

@@ -31,7 +31,7 @@ class Grants : public testing::Test {
         start, end, world_.org_id));
   }
   std::string upkeep() {
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     return std::string(session.run(query::SubscriptionUpkeep{.at_most = 100}).text());
   }
   std::string dates(const std::string& subscription) {
@@ -45,7 +45,7 @@ class Grants : public testing::Test {
         fmt::format("SELECT {} FROM subscriptions WHERE id = '{}'", column, subscription));
   }
   int64_t granted() {
-    DbSession superuser = database_.as_superuser();
+    postgres::DbSession superuser = database_.as_superuser();
     return superuser
         .run_text("SELECT count(*) AS n FROM credit_transactions WHERE type = 'monthly_grant'")
         .front()
@@ -92,13 +92,13 @@ TEST_F(Grants, AreMadeOnceHoweverOftenAndLateTheJobRuns) {
   EXPECT_EQ(upkeep(), "1");
   EXPECT_EQ(upkeep(), "0");
   EXPECT_EQ(granted(), 4);
-  DbSession superuser = database_.as_superuser();
+  postgres::DbSession superuser = database_.as_superuser();
   EXPECT_EQ(ledger_fault(superuser), "");
 }
 
 TEST_F(Grants, OfACancelledSubscriptionStopButWhatWasDueIsGiven) {
   std::string id = make("now() - interval '40 days'", "now() + interval '1 year'");
-  DbSession api = database_.as_api();
+  postgres::DbSession api = database_.as_api();
   api.begin();
   api.run(query::Enter{.org_id = world_.org_id,
                        .user_id = world_.owner_id,
@@ -110,7 +110,7 @@ TEST_F(Grants, OfACancelledSubscriptionStopButWhatWasDueIsGiven) {
 }
 
 TEST_F(Grants, AreCutAtTheBoundOfABalance) {
-  DbSession superuser = database_.as_superuser();
+  postgres::DbSession superuser = database_.as_superuser();
   set_balance(superuser, world_.org_id, 9'223'372'036'854'775'802);
   make("now() - interval '40 days'", "now() + interval '1 year'");
   EXPECT_EQ(upkeep(), "1");

@@ -44,7 +44,7 @@ class IdleStatistics : public testing::Test {
 
   // The plans of a text and of all inside the functions it calls, as they were executed.
   std::string plans_of(const std::string& text) {
-    DbSession session = database_.as_superuser();
+    postgres::DbSession session = database_.as_superuser();
     session.run_text(
         "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = "
         "log; SET auto_explain.log_nested_statements = on; SET auto_explain.log_analyze = on; "
@@ -78,11 +78,11 @@ TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
 
 TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
   std::string daemon_id = world_.new_daemon("/run/d.sock");
-  DbSession session = database_.as_runner();
-  Result claimed = session.run(
+  postgres::DbSession session = database_.as_runner();
+  postgres::Result claimed = session.run(
       query::RunClaim{.daemon_id = daemon_id, .limit = runs_made, .run_lease_seconds = 10});
   ASSERT_EQ(claimed.size(), runs_made);
-  Row run = claimed[runs_made / 2];
+  postgres::Row run = claimed[runs_made / 2];
   std::string plans = plans_of(
       fmt::format("SELECT run_finish('{}', '{}', {}, 'completed', 1, NULL, NULL, 'hello', false)",
                   daemon_id, run.text("id"), run.integer("epoch")));
@@ -92,11 +92,11 @@ TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
 
 TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   std::string daemon_id = world_.new_daemon("/run/d.sock");
-  DbSession session = database_.as_runner();
-  Result claimed = session.run(
+  postgres::DbSession session = database_.as_runner();
+  postgres::Result claimed = session.run(
       query::RunClaim{.daemon_id = daemon_id, .limit = runs_made, .run_lease_seconds = 10});
   ASSERT_EQ(claimed.size(), runs_made);
-  Row run = claimed[runs_made / 2];
+  postgres::Row run = claimed[runs_made / 2];
   std::string plans = plans_of(fmt::format(
       "SET plan_cache_mode = force_generic_plan; PREPARE append AS {}; "
       "EXECUTE append('{}', '{{{}}}', '{{{}}}', '{{1}}', '{{1}}', '{{run.started}}', '{{1}}')",

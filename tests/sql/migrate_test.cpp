@@ -40,7 +40,7 @@ class Migrate : public testing::Test {
     return run_ctl({"setup-database", "--superuser-url", test_cluster_url(), "--database", name_});
   }
   std::string url(const std::string& user = "") const {
-    return conninfo_with(
+    return postgres::conninfo_with(
         test_cluster_url(),
         user.empty()
             ? std::vector<std::pair<std::string, std::string>>{{"dbname", name_}}
@@ -86,7 +86,7 @@ class Migrate : public testing::Test {
     write("migrations/" + name + ".sql", text);
   }
   std::string ask(const std::string& question) {
-    return std::string(DbSession(url(), "migrate test").run_text(question).text());
+    return std::string(postgres::DbSession(url(), "migrate test").run_text(question).text());
   }
 
   std::string name_;
@@ -180,7 +180,7 @@ TEST_F(Migrate, ReplacesTheFunctionsInTheTransactionOfTheLastStep) {
 TEST_F(Migrate, RefusesADatabaseOfABuildBetweenReleases) {
   set_up();
   write_first();
-  DbSession(url(), "migrate test")
+  postgres::DbSession(url(), "migrate test")
       .run_text(
           "CREATE TABLE schema_migrations AS SELECT '00046' AS version, 'x' AS name, ''::bytea AS "
           "checksum, "
@@ -211,7 +211,7 @@ TEST_F(Migrate, TellsOlderProgramsWhetherANewerSchemaFitsThem) {
   write_first();
   write_migration("00002_second", "CREATE TABLE second (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
-  DbSession session(url(), "migrate test");
+  postgres::DbSession session(url(), "migrate test");
   auto fits = [&](const std::string& expected) {
     return session.run(query::SchemaVersion{.version = expected}).front().boolean("fits");
   };
@@ -247,7 +247,7 @@ TEST_F(Migrate, GivesUpWaitingForATableThatIsInUse) {
   ASSERT_EQ(migrate_folder().status, 0);
   write_migration("00002_second", "CREATE TABLE second (id int);");
   ASSERT_EQ(migrate_folder().status, 0);
-  DbSession other(url(), "migrate test");
+  postgres::DbSession other(url(), "migrate test");
   other.run_text("BEGIN; LOCK TABLE second IN ACCESS SHARE MODE");
   write_migration("00003_third", "CREATE TABLE third (id int); ALTER TABLE second ADD more int;");
   auto begin = std::chrono::steady_clock::now();
@@ -288,7 +288,7 @@ TEST_F(Migrate, GivesUpSoonOnALockThatSomebodyHolds) {
   set_up();
   write_first();
   ASSERT_EQ(migrate_folder().status, 0);
-  DbSession holder(url(), "holder");
+  postgres::DbSession holder(url(), "holder");
   holder.begin();
   holder.run_text("LOCK TABLE schema_migrations IN ACCESS SHARE MODE");
   write_migration("00002_second", "ALTER TABLE schema_migrations ADD COLUMN more int;");
@@ -300,7 +300,7 @@ TEST_F(Migrate, GivesUpSoonOnALockThatSomebodyHolds) {
 TEST_F(Migrate, WaitsForAnotherMigrateOfTheSameDatabase) {
   set_up();
   write_first();
-  DbSession other(url(), "other migrate");
+  postgres::DbSession other(url(), "other migrate");
   other.run_text("SELECT pg_advisory_lock(hashtext('hostler migrate'))");
   ProgramRun run;
   std::thread waiting([this, &run] { run = migrate_folder(); });
@@ -360,7 +360,7 @@ TEST_F(Migrate, SetsUpRolesAndDatabaseTheSameWayEachTime) {
 }
 
 TEST_F(Migrate, RefusesADatabaseOfAnotherEncoding) {
-  DbSession(test_cluster_url(), "encoding")
+  postgres::DbSession(test_cluster_url(), "encoding")
       .run_text(fmt::format("CREATE DATABASE {} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0",
                             name_));
   ProgramRun run = set_up();

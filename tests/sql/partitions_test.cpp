@@ -18,7 +18,7 @@ namespace {
 class Partitions : public testing::Test {
  protected:
   std::string sql(const std::string& text) {
-    Result answer = owner_.run_text(text);
+    postgres::Result answer = owner_.run_text(text);
     return answer.empty() ? "" : std::string(answer.text());
   }
   // The name of the month's partition, so many months from now.
@@ -32,7 +32,7 @@ class Partitions : public testing::Test {
     return sql(fmt::format("SELECT to_regclass('{}') IS NOT NULL", table)) == "t";
   }
   int64_t ahead() {
-    DbSession runner = database_.as_runner();
+    postgres::DbSession runner = database_.as_runner();
     return runner.run(query::MetricsFacts{})[0].integer("event_months_ahead");
   }
   // The strongest that the session's transaction holds on tables that were there before: those of
@@ -48,7 +48,8 @@ class Partitions : public testing::Test {
   }
 
   // With its own patience: a session of the tests has any.
-  static bool gives_up_soon(DbSession& runner, const Statement& statement, const Params& params) {
+  static bool gives_up_soon(postgres::DbSession& runner, const postgres::Statement& statement,
+                            const postgres::Params& params) {
     runner.run_text("SET lock_timeout = '10s'");
     int64_t begin_ms = monotonic_ms();
     try {
@@ -61,33 +62,33 @@ class Partitions : public testing::Test {
 
   TestDatabase database_;
   RunWorld world_{database_};
-  DbSession owner_ = database_.as_superuser();
+  postgres::DbSession owner_ = database_.as_superuser();
 };
 
 TEST_F(Partitions, AreMadeBesideReadersAndWriters) {
   sql("DROP TABLE " + month(3));
   std::string run_id = world_.new_run(world_.new_thread());
-  auto write = [&](DbSession& session, int seq) {
+  auto write = [&](postgres::DbSession& session, int seq) {
     session.run_text(
         fmt::format("SET lock_timeout = '1s'; INSERT INTO run_events (run_id, seq, type, data) "
                     "VALUES ('{}', {}, 'run.started', '{{}}')",
                     run_id, seq));
   };
   // As pg_dump, and as a flight of events.
-  DbSession reader = database_.as_superuser();
+  postgres::DbSession reader = database_.as_superuser();
   reader.begin();
   reader.run_text("SELECT count(*) FROM run_events");
-  DbSession writer = database_.as_superuser();
+  postgres::DbSession writer = database_.as_superuser();
   writer.begin();
   write(writer, 1);
 
-  DbSession runner = database_.as_runner();
+  postgres::DbSession runner = database_.as_runner();
   runner.run_text("SET application_name = 'who makes partitions'");
   runner.begin();
   runner.run(query::EventPartitions{});
   EXPECT_EQ(locks_of("who makes partitions"),
             "run_events:ShareUpdateExclusiveLock run_events_pkey:ShareUpdateExclusiveLock");
-  DbSession later = database_.as_superuser();
+  postgres::DbSession later = database_.as_superuser();
   write(later, 2);
   EXPECT_EQ(later.run_text("SELECT count(*) FROM run_events").text(), "1");
   runner.commit();
@@ -98,10 +99,10 @@ TEST_F(Partitions, AreMadeBesideReadersAndWriters) {
 TEST_F(Partitions, OfTheAccessLogTooAreMadeBesideReadersAndWriters) {
   sql("DO $$ BEGIN EXECUTE 'DROP TABLE access_log_' || to_char((now() AT TIME ZONE 'UTC')::date + "
       "3, 'YYYY_MM_DD'); END $$");
-  DbSession reader = database_.as_superuser();
+  postgres::DbSession reader = database_.as_superuser();
   reader.begin();
   reader.run_text("SELECT count(*) FROM access_log");
-  DbSession runner = database_.as_runner();
+  postgres::DbSession runner = database_.as_runner();
   runner.run_text("SET application_name = 'who makes days'");
   runner.begin();
   runner.run(query::AccessLogPartitions{});
@@ -111,7 +112,7 @@ TEST_F(Partitions, OfTheAccessLogTooAreMadeBesideReadersAndWriters) {
 }
 
 TEST_F(Partitions, LockNothingWhenTheyAreThere) {
-  DbSession runner = database_.as_runner();
+  postgres::DbSession runner = database_.as_runner();
   runner.run_text("SET application_name = 'who has nothing to do'");
   runner.begin();
   runner.run(query::EventPartitions{});
@@ -180,10 +181,10 @@ TEST_F(Partitions, OfAnyTableGetWhatIsLeftOfAMonth) {
 
 TEST_F(Partitions, AreLeftToWhoIsAtThem) {
   sql("DROP TABLE " + month(3));
-  DbSession first = database_.as_runner();
+  postgres::DbSession first = database_.as_runner();
   first.begin();
   first.run(query::event_partitions);
-  DbSession second = database_.as_runner();
+  postgres::DbSession second = database_.as_runner();
   EXPECT_NO_THROW(second.run(query::event_partitions)) << "nobody waits";
   EXPECT_FALSE(is_there(month(3)));
   first.commit();
@@ -192,10 +193,10 @@ TEST_F(Partitions, AreLeftToWhoIsAtThem) {
 
 TEST_F(Partitions, AreGivenUpSoonWhileTheTableIsHeld) {
   sql("DROP TABLE " + month(3));
-  DbSession psql = database_.as_superuser();
+  postgres::DbSession psql = database_.as_superuser();
   psql.begin();
   psql.run_text("LOCK TABLE run_events IN SHARE UPDATE EXCLUSIVE MODE");
-  DbSession runner = database_.as_runner();
+  postgres::DbSession runner = database_.as_runner();
   EXPECT_TRUE(gives_up_soon(runner, query::event_partitions, {}));
   psql.commit();
   runner.run(query::event_partitions);
@@ -208,18 +209,18 @@ TEST_F(Partitions, AreNotDroppedWhileSomebodyReadsAndNobodyWaitsForThat) {
       "SELECT range_partition_make('audit_logs', 'audit_logs_2001_01', '2001-01-01Z', "
       "'2001-02-01Z'), range_partition_make('access_log', 'access_log_2001_01_01', "
       "'2001-01-01Z', '2001-01-02Z')");
-  const std::vector<std::pair<std::string, const Statement*>> tables{
+  const std::vector<std::pair<std::string, const postgres::Statement*>> tables{
       {"run_events", &query::run_events_prune},
       {"audit_logs", &query::audit_prune},
       {"access_log", &query::access_log_prune}};
   for (const auto& [table, prune] : tables) {
-    DbSession reader = database_.as_superuser();
+    postgres::DbSession reader = database_.as_superuser();
     reader.begin();
     reader.run_text("SELECT count(*) FROM " + table);
-    DbSession runner = database_.as_runner();
-    EXPECT_TRUE(gives_up_soon(runner, *prune, Params().integer(90))) << table;
+    postgres::DbSession runner = database_.as_runner();
+    EXPECT_TRUE(gives_up_soon(runner, *prune, postgres::Params().integer(90))) << table;
     reader.commit();
-    EXPECT_TRUE(runner.run(*prune, Params().integer(90))[0].boolean("more")) << table;
+    EXPECT_TRUE(runner.run(*prune, postgres::Params().integer(90))[0].boolean("more")) << table;
     EXPECT_EQ(
         sql("SELECT count(*) FROM range_partitions('" + table + "') WHERE ends < '2002-01-01Z'"),
         "0");

@@ -37,7 +37,7 @@ inline std::string plan_value_of_type(const std::string& type) {
   return found == values.end() ? "NULL" : found->second;
 }
 
-inline PlanValues plan_values(DbSession& session) {
+inline PlanValues plan_values(postgres::DbSession& session) {
   auto ask = [&session](const std::string& question) {
     return std::string(session.run_text("SELECT " + question).text());
   };

@@ -60,11 +60,11 @@ class Plans : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     database_ = new TestDatabase();
-    DbSession session = database_->as_superuser();
+    postgres::DbSession session = database_->as_superuser();
     std::ifstream rows("tests/sql/many_rows.sql");
     session.run_text({std::istreambuf_iterator<char>(rows), {}});
     values_ = plan_values(session);
-    Result empty = session.run_text(
+    postgres::Result empty = session.run_text(
         "SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r' AND "
         "pg_relation_size(oid) = 0");
     for (int i = 0; i < empty.size(); ++i) {
@@ -76,8 +76,8 @@ class Plans : public testing::Test {
     database_ = nullptr;
   }
 
-  static std::string arguments_of(DbSession& session, const StatementUse& use) {
-    Result types = session.run_text(
+  static std::string arguments_of(postgres::DbSession& session, const StatementUse& use) {
+    postgres::Result types = session.run_text(
         fmt::format("SELECT unnest(parameter_types)::text AS type FROM pg_prepared_statements "
                     "WHERE name = 's_{}'",
                     use.statement->name));
@@ -98,7 +98,7 @@ class Plans : public testing::Test {
   static Told execute(const StatementUse& use, const std::string& role,
                       const std::string& context) {
     Told told;
-    DbSession session = database_->as_superuser();
+    postgres::DbSession session = database_->as_superuser();
     session.run_text(
         "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = "
         "log; SET auto_explain.log_nested_statements = on; SET auto_explain.log_analyze = on; "
@@ -174,7 +174,7 @@ TEST_F(Plans, ReadNoWholeTableThatGrows) {
 }
 
 TEST_F(Plans, AreJudgedOnManyRowsOfEveryTable) {
-  Result few = database_->as_superuser().run_text(
+  postgres::Result few = database_->as_superuser().run_text(
       "SELECT relname FROM pg_class WHERE relkind = 'r' AND NOT relispartition AND reltuples < "
       "1000 "
       "AND relnamespace = 'public'::regnamespace");
@@ -190,10 +190,11 @@ TEST_F(Plans, AreFoundBadWhenTheyAre) {
       "CREATE FUNCTION inside_test(t text) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN "
       "(SELECT count(*) FROM users WHERE locale = t); END $$; "
       "GRANT EXECUTE ON FUNCTION inside_test TO hostler_runner");
-  Statement whole{"test", "whole", "SELECT count(*) FROM messages WHERE content = $1", 1};
-  Statement inside{"test", "inside", "SELECT inside_test($1)", 1};
-  Statement thrown{"test", "thrown", "SELECT max(id::text) FROM users WHERE id::text > $1", 1};
-  auto faults = [](const Statement& statement) {
+  postgres::Statement whole{"test", "whole", "SELECT count(*) FROM messages WHERE content = $1", 1};
+  postgres::Statement inside{"test", "inside", "SELECT inside_test($1)", 1};
+  postgres::Statement thrown{"test", "thrown",
+                             "SELECT max(id::text) FROM users WHERE id::text > $1", 1};
+  auto faults = [](const postgres::Statement& statement) {
     return faults_in(execute({&statement, {}, {{"x", "text"}}}, "hostler_runner", "{}").plans,
                      empty_partitions_);
   };

@@ -17,7 +17,7 @@ class RowsThatStay : public testing::Test {
  protected:
   // What the owner of the schema, who may do all that triggers let it do, is refused.
   bool is_refused(const std::string& text) {
-    DbSession session = database_.as_superuser();
+    postgres::DbSession session = database_.as_superuser();
     session.run_text("SET ROLE hostler_owner");
     try {
       session.run_text(text);

@@ -23,8 +23,8 @@ using namespace testing_support;
 
 constexpr const char* listing_file = "sql/schema.txt";
 
-std::string listing_of(DbSession& session) {
-  Result lines = session.run_text(read_text_file("tests/sql/data/schema_listing.sql"));
+std::string listing_of(postgres::DbSession& session) {
+  postgres::Result lines = session.run_text(read_text_file("tests/sql/data/schema_listing.sql"));
   std::string listing;
   for (int i = 0; i < lines.size(); ++i) listing += fmt::format("{}\n", lines[i].text("line"));
   return listing;
@@ -44,7 +44,7 @@ std::string difference(const std::string& left, const std::string& right) {
 // HOSTLER_SCHEMA_LISTING=write (make schema-listing) writes it anew.
 TEST(Schema, IsTheOneThatTheTreeLists) {
   TestDatabase database;
-  DbSession session = database.as_superuser();
+  postgres::DbSession session = database.as_superuser();
   std::string listing = listing_of(session);
   const char* wish = std::getenv("HOSTLER_SCHEMA_LISTING");
   if (wish != nullptr && std::string_view(wish) == "write") std::ofstream(listing_file) << listing;
@@ -69,7 +69,7 @@ TEST(Schema, IsWhatAnInstallationBeforeTheFirstReleaseBecomes) {
 // migrate does not look into functions, since they may name each other in any order.
 TEST(Schema, HasFunctionsThatPostgresFindsNoFaultWith) {
   TestDatabase database;
-  DbSession session = database.as_superuser();
+  postgres::DbSession session = database.as_superuser();
   EXPECT_NO_THROW(session.run_text(functions_of(schema_of_folder("sql"))));
 }
 

@@ -17,12 +17,12 @@ namespace {
 using namespace testing_support;
 
 // DO and the like cannot be prepared from SQL; the tests of setup-database run them.
-bool is_preparable(const Statement& statement) {
+bool is_preparable(const postgres::Statement& statement) {
   return !std::string_view(statement.text).starts_with("DO ");
 }
 
 // A generic plan asks for every right, also of the functions, and runs nothing. Answers the fault.
-std::string fault_of(DbSession& session, const Statement& statement) {
+std::string fault_of(postgres::DbSession& session, const postgres::Statement& statement) {
   std::string nulls;
   for (int i = 0; i < statement.params; ++i) nulls += i == 0 ? "NULL" : ", NULL";
   std::string arguments = nulls.empty() ? "" : "(" + nulls + ")";
@@ -35,10 +35,10 @@ std::string fault_of(DbSession& session, const Statement& statement) {
   return "";
 }
 
-DbSession session_of(const TestDatabase& database, const std::string& role) {
-  DbSession session = role == "hostler_api"      ? database.as_api()
-                      : role == "hostler_runner" ? database.as_runner()
-                                                 : database.as_superuser();
+postgres::DbSession session_of(const TestDatabase& database, const std::string& role) {
+  postgres::DbSession session = role == "hostler_api"      ? database.as_api()
+                                : role == "hostler_runner" ? database.as_runner()
+                                                           : database.as_superuser();
   session.run_text("SET plan_cache_mode = force_generic_plan");
   // hostlerctl's are sent by a superuser who became the owner, or is about to.
   return session;
@@ -47,7 +47,7 @@ DbSession session_of(const TestDatabase& database, const std::string& role) {
 TEST(Statements, ArePlannedOnTheNewestSchemaByTheRoleThatSendsThem) {
   TestDatabase database;
   for (const char* role : {"hostler_api", "hostler_runner", "hostler_owner"}) {
-    DbSession session = session_of(database, role);
+    postgres::DbSession session = session_of(database, role);
     for (const StatementUse& use : statement_list()) {
       // One that nothing uses yet must fit the schema at least.
       bool is_sent =
@@ -62,17 +62,19 @@ TEST(Statements, ArePlannedOnTheNewestSchemaByTheRoleThatSendsThem) {
 
 TEST(Statements, AreRefusedToARoleWithoutTheRight) {
   TestDatabase database;
-  DbSession session = session_of(database, "hostler_api");
-  Statement of_tokens{"test", "of_tokens", "SELECT hash FROM access_tokens WHERE hash = $1", 1};
+  postgres::DbSession session = session_of(database, "hostler_api");
+  postgres::Statement of_tokens{"test", "of_tokens",
+                                "SELECT hash FROM access_tokens WHERE hash = $1", 1};
   EXPECT_NE(fault_of(session, of_tokens).find("permission denied"), std::string::npos);
-  Statement of_pruning{"test", "of_pruning", "SELECT auth_prune(1)", 0};
+  postgres::Statement of_pruning{"test", "of_pruning", "SELECT auth_prune(1)", 0};
   EXPECT_NE(fault_of(session, of_pruning).find("permission denied"), std::string::npos);
-  Statement of_nothing{"test", "of_nothing", "SELECT no_such_function($1)", 1};
+  postgres::Statement of_nothing{"test", "of_nothing", "SELECT no_such_function($1)", 1};
   EXPECT_NE(fault_of(session, of_nothing).find("does not exist"), std::string::npos);
 }
 
-std::vector<std::string> types_in(DbSession& session, const Statement& statement) {
-  Result found = session.run_text(
+std::vector<std::string> types_in(postgres::DbSession& session,
+                                  const postgres::Statement& statement) {
+  postgres::Result found = session.run_text(
       fmt::format("PREPARE t_{0} AS {1}; SELECT unnest(parameter_types)::text AS type FROM "
                   "pg_prepared_statements WHERE name = 't_{0}'",
                   statement.name, statement.text));
@@ -86,7 +88,7 @@ std::vector<std::string> types_in(DbSession& session, const Statement& statement
 
 TEST(Statements, HaveParametersOfTheTypesThatTheirCommentsSay) {
   TestDatabase database;
-  DbSession session = database.as_superuser();
+  postgres::DbSession session = database.as_superuser();
   for (const StatementUse& use : statement_list()) {
     if (!is_preparable(*use.statement)) continue;
     std::vector<std::string> said;
@@ -94,7 +96,8 @@ TEST(Statements, HaveParametersOfTheTypesThatTheirCommentsSay) {
     EXPECT_EQ(said, types_in(session, *use.statement))
         << "sql/queries/" << use.statement->topic << ".sql: " << use.statement->name;
   }
-  Statement of_number{"test", "of_number", "SELECT entitlement_integer($1, 'a.b', $2)", 2};
+  postgres::Statement of_number{"test", "of_number", "SELECT entitlement_integer($1, 'a.b', $2)",
+                                2};
   EXPECT_EQ(types_in(session, of_number), (std::vector<std::string>{"uuid", "bigint"}));
 }
 

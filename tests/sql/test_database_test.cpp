@@ -14,7 +14,7 @@ namespace {
 using testing_support::TestDatabase;
 
 bool exists(const std::string& name) {
-  DbSession cluster(testing_support::test_cluster_url(), "test database test");
+  postgres::DbSession cluster(testing_support::test_cluster_url(), "test database test");
   return !cluster.run_text(fmt::format("SELECT FROM pg_database WHERE datname = '{}'", name))
               .empty();
 }
@@ -32,7 +32,7 @@ TEST(TestDatabases, HaveTheSchemaAndShareNothing) {
 TEST(TestDatabases, AreGoneAfterwardsEvenWhenSomebodyIsConnected) {
   std::optional<TestDatabase> database(std::in_place);
   std::string name = database->name();
-  DbSession connected = database->as_runner();
+  postgres::DbSession connected = database->as_runner();
   EXPECT_TRUE(exists(name));
   database.reset();
   EXPECT_FALSE(exists(name));
@@ -45,11 +45,11 @@ TEST(TestDatabases, AreReachedAsEachRole) {
 }
 
 TEST(ConninfoWith, ReplacesValuesOfAUrlAndOfAString) {
-  EXPECT_EQ(conninfo_with("postgresql:///a?host=/x&user=u", {{"dbname", "b"}}),
+  EXPECT_EQ(postgres::conninfo_with("postgresql:///a?host=/x&user=u", {{"dbname", "b"}}),
             "user='u' dbname='b' host='/x'");
-  EXPECT_EQ(conninfo_with(R"(dbname=a host='it\'s')", {{"user", R"(o'b\c)"}}),
+  EXPECT_EQ(postgres::conninfo_with(R"(dbname=a host='it\'s')", {{"user", R"(o'b\c)"}}),
             R"(user='o\'b\\c' dbname='a' host='it\'s')");
-  EXPECT_THROW(conninfo_with("frob", {}), Error);
+  EXPECT_THROW(postgres::conninfo_with("frob", {}), Error);
 }
 
 }  // namespace

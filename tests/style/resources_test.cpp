@@ -168,7 +168,7 @@ TEST(Failures, OfRunsAndToolsStandInTheDocument) {
     if (!file.path.starts_with("runner/") || !is_cpp(file.path)) continue;
     for (const Piece& piece : take_apart(file.text).strings) {
       bool is_code = std::regex_match(piece.text, code) && !events.contains(piece.text) &&
-                     find_setting(piece.text) == setting_count;
+                     config::find_setting(piece.text) == config::setting_count;
       if (is_code && told.find("`" + piece.text + "`") == told.npos)
         silent += "  " + piece.text + " (" + file.path + ")\n";
     }

@@ -14,7 +14,7 @@ namespace hostler::style {
 namespace {
 
 TEST(Settings, SayWhatTheyDoInOneSentence) {
-  for (const SettingRow& row : setting_rows) {
+  for (const config::SettingRow& row : config::setting_rows) {
     EXPECT_GT(row.sentence.size(), 15u) << row.name;
     EXPECT_TRUE(row.sentence.ends_with('.')) << row.name;
   }
@@ -22,7 +22,7 @@ TEST(Settings, SayWhatTheyDoInOneSentence) {
 
 TEST(Settings, AreNamedOnceInTheFormSectionAndMember) {
   std::set<std::string_view> names;
-  for (const SettingRow& row : setting_rows) {
+  for (const config::SettingRow& row : config::setting_rows) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     bool is_dotted = std::count(row.name.begin(), row.name.end(), '.') == 1;
     EXPECT_TRUE(is_dotted) << row.name;
@@ -33,19 +33,19 @@ TEST(Settings, AreNamedOnceInTheFormSectionAndMember) {
 }
 
 TEST(Settings, EndInTheUnitWhenTheyMeasureTime) {
-  for (const SettingRow& row : setting_rows) {
+  for (const config::SettingRow& row : config::setting_rows) {
     std::string_view end = row.unit == "seconds"        ? "_seconds"
                            : row.unit == "milliseconds" ? "_ms"
                            : row.unit == "days"         ? "_days"
                                                         : "";
     EXPECT_TRUE(row.name.ends_with(end)) << row.name;
-    bool has_bounds = row.type != SettingType::integer || row.least < row.most;
+    bool has_bounds = row.type != config::SettingType::integer || row.least < row.most;
     EXPECT_TRUE(has_bounds) << row.name << ": every number has its bounds";
   }
 }
 
 TEST(Settings, AreNotShownWhenTheyAreSecret) {
-  for (const SettingRow& row : setting_rows) {
+  for (const config::SettingRow& row : config::setting_rows) {
     bool sounds_secret =
         row.name.ends_with("_key") || row.name.ends_with("_pass") || row.name.ends_with("_secret");
     bool is_public = row.name == "captcha.site_key";  // shown to every browser
@@ -61,7 +61,7 @@ TEST(Settings, ThatAccountFunctionsReadAreThoseThatTheyAreGiven) {
   for (const SourceFile& file : source_tree()) {
     if (file.path == "fcgi/identity/session_answer.cpp") {
       for (const Piece& piece : take_apart(file.text).strings) {
-        if (find_setting(piece.text) != setting_count) given.insert(piece.text);
+        if (config::find_setting(piece.text) != config::setting_count) given.insert(piece.text);
       }
     }
     if (!file.path.starts_with("sql/schema/")) continue;

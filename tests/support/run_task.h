@@ -23,15 +23,15 @@ Task<void> keep_result(Task<T> task, std::optional<T>& result) {
 }
 
 // The task's result; its exception is thrown here.
-inline void run_task(Loop& loop, Task<void> task) {
-  Timer limit(loop, [&loop] {
+inline void run_task(loop::Loop& loop, Task<void> task) {
+  loop::Timer limit(loop, [&loop] {
     ADD_FAILURE() << "the task did not end within " << task_limit_ms << " ms";
     loop.stop();
   });
   limit.restart(task_limit_ms);
   std::exception_ptr fault;
   bool is_running = false;  // a stop before the start would end the loop's next run
-  auto supervise = [](Task<void> inner, Loop& on, std::exception_ptr& stored,
+  auto supervise = [](Task<void> inner, loop::Loop& on, std::exception_ptr& stored,
                       bool& running) -> Task<void> {
     try {
       co_await inner;
@@ -49,7 +49,7 @@ inline void run_task(Loop& loop, Task<void> task) {
 }
 
 template <class T>
-T run_task(Loop& loop, Task<T> task) {
+T run_task(loop::Loop& loop, Task<T> task) {
   std::optional<T> result;
   run_task(loop, keep_result(std::move(task), result));
   return std::move(result).value();

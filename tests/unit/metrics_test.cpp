@@ -111,10 +111,11 @@ class MetricsServed : public testing::Test {
 
   // What each of the requests, sent one after the other, is answered with.
   std::vector<std::string> answers_to(std::vector<std::string> requests) {
-    Loop loop;
-    MetricsServer server(loop, listen_unix(path_, 0660), [] { return std::string("up 1\n"); });
+    loop::Loop loop;
+    program::MetricsServer server(loop, net::listen_unix(path_, 0660),
+                                  [] { return std::string("up 1\n"); });
     std::vector<std::string> answers;
-    Wakeup done(loop, [&loop] { loop.stop(); });
+    loop::Wakeup done(loop, [&loop] { loop.stop(); });
     std::thread client([&] {
       for (const std::string& request : requests) answers.push_back(answer_at(path_, request));
       done.ring();
@@ -139,16 +140,16 @@ TEST_F(MetricsServed, AnswerAGetAndNothingElse) {
 }
 
 TEST_F(MetricsServed, ReplaceASocketThatNobodyListensOnAndRefuseALiveOne) {
-  int first = listen_unix(path_, 0660);
-  EXPECT_THROW(listen_unix(path_, 0660), Error);
+  int first = net::listen_unix(path_, 0660);
+  EXPECT_THROW(net::listen_unix(path_, 0660), Error);
   close(first);
-  int second = listen_unix(path_, 0660);
+  int second = net::listen_unix(path_, 0660);
   EXPECT_GE(second, 0);
   close(second);
   EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms(0660));
   std::filesystem::remove(path_);
   std::filesystem::create_directory(path_);
-  EXPECT_THROW(listen_unix(path_, 0660), Error) << "what is no socket stays";
+  EXPECT_THROW(net::listen_unix(path_, 0660), Error) << "what is no socket stays";
 }
 
 TEST(Inheritance, TravelsAsText) {

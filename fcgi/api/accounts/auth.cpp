@@ -34,29 +34,30 @@ struct NewAccount {
 NewAccount read_new_account(const Input& input) {
   Fields fields = input.body();
   NewAccount account;
-  account.login = trimmed_name(fields.required_text("login", any_text));
+  account.login = account::trimmed_name(fields.required_text("login", any_text));
   account.password = fields.required_text("password", any_text);
   account.email = fields.required_text("email", any_text);
   account.locale = fields.optional_text("locale", any_text).value_or("en");
   account.invite_code = fields.optional_text("invite_code", {.most = 64, .trims = true});
   if (account.invite_code == "") account.invite_code.reset();
   account.captcha_token = read_captcha_token(fields);
-  for (FieldFault& fault : account_faults(account.login, account.email, account.password)) {
+  for (FieldFault& fault :
+       account::account_faults(account.login, account.email, account.password)) {
     fields.fault(fault.field, std::move(fault.code), std::move(fault.message));
   }
-  std::optional<TextFault> fault = locale_fault(account.locale);
+  std::optional<account::TextFault> fault = account::locale_fault(account.locale);
   if (fault) fields.fault("locale", std::move(fault->code), std::move(fault->message));
   fields.check();
   return account;
 }
 
 // By file or environment; administrators may have stored how, too.
-bool mail_is_configured(const Settings& settings) {
+bool mail_is_configured(const config::Settings& settings) {
   return !settings.text("mail.dir").empty() || !settings.text("mail.smtp_host").empty();
 }
 
 // What did not go as asked; empty: nothing.
-std::string registration_warning(const Row& made, const Settings& settings) {
+std::string registration_warning(const postgres::Row& made, const config::Settings& settings) {
   std::string warning;
   if (!made.boolean("code_held"))
     warning = "The invitation code does not hold; you are registered without it.";
@@ -103,22 +104,22 @@ Attempt read_attempt(const Input& input) {
 }
 
 // An unknown user costs the same time as a known one.
-Task<void> judge(OpenCall& call, Row candidate, Attempt& attempt) {
+Task<void> judge(OpenCall& call, postgres::Row candidate, Attempt& attempt) {
   attempt.candidate_id = candidate.text_or_null("candidate_id");
   attempt.checked_hash = candidate.text("stored_hash");
   bool may_log_in = candidate.boolean("email_verified") ||
                     !call.input.settings.boolean("auth.require_email_verification");
   const std::string& stored =
-      attempt.checked_hash.empty() ? nobodys_password_hash() : attempt.checked_hash;
-  PasswordCheck check = co_await call.passwords.check(attempt.password, stored);
+      attempt.checked_hash.empty() ? account::nobodys_password_hash() : attempt.checked_hash;
+  account::PasswordCheck check = co_await call.passwords.check(attempt.password, stored);
   attempt.is_right = check.matches && may_log_in && !attempt.checked_hash.empty();
   if (!attempt.is_right || !check.needs_rehash) co_return;
   std::string new_hash = co_await call.passwords.hash(attempt.password);
   attempt.new_hash = std::move(new_hash);
 }
 
-BoundStatement login_end(const Attempt& attempt, const SessionTokens& tokens,
-                         const Settings& settings) {
+postgres::BoundStatement login_end(const Attempt& attempt, const SessionTokens& tokens,
+                                   const config::Settings& settings) {
   return query::LoginFinish{.login = attempt.login,
                             .candidate_id = attempt.candidate_id,
                             .is_right = attempt.is_right,
@@ -139,31 +140,33 @@ Error refresh_denied(ErrorCode code) {
 }  // namespace
 
 Task<Response> register_account(OpenCall& call) {
-  const Settings& settings = call.input.settings;
+  const config::Settings& settings = call.input.settings;
   if (settings.text("auth.registration_mode") == "disabled") {
     throw Error(ErrorCode::auth_registration_disabled);
   }
   NewAccount account = read_new_account(call.input);
   co_await check_captcha(call, account.captcha_token);
-  BoundStatement asked = query::RegistrationBegin{.login = account.login,
-                                                  .email = account.email,
-                                                  .invite_code = account.invite_code,
-                                                  .settings = account_settings(settings)};
+  postgres::BoundStatement asked = query::RegistrationBegin{.login = account.login,
+                                                            .email = account.email,
+                                                            .invite_code = account.invite_code,
+                                                            .settings = account_settings(settings)};
   co_await call.database.query(std::move(asked));
   std::string password_hash = co_await call.passwords.hash(account.password);
   SessionTokens tokens;
-  BoundStatement registration = query::RegisterUser{.login = account.login,
-                                                    .email = account.email,
-                                                    .password_hash = std::move(password_hash),
-                                                    .locale = account.locale,
-                                                    .invite_code = account.invite_code,
-                                                    .access_hash = tokens.access.hash,
-                                                    .refresh_hash = tokens.refresh.hash,
-                                                    .settings = account_settings(settings),
-                                                    .mail = new_email_token(call.input)};
-  BoundStatement bell = query::OutboxBell{};
-  Result made = co_await call.database.query_and_notify(std::move(registration), std::move(bell));
-  Row row = made.front();
+  postgres::BoundStatement registration =
+      query::RegisterUser{.login = account.login,
+                          .email = account.email,
+                          .password_hash = std::move(password_hash),
+                          .locale = account.locale,
+                          .invite_code = account.invite_code,
+                          .access_hash = tokens.access.hash,
+                          .refresh_hash = tokens.refresh.hash,
+                          .settings = account_settings(settings),
+                          .mail = new_email_token(call.input)};
+  postgres::BoundStatement bell = query::OutboxBell{};
+  postgres::Result made =
+      co_await call.database.query_and_notify(std::move(registration), std::move(bell));
+  postgres::Row row = made.front();
   std::string warning = registration_warning(row, settings);
   Response response = session_response(tokens, settings);
   response.status = 201;
@@ -172,20 +175,20 @@ Task<Response> register_account(OpenCall& call) {
 }
 
 Task<Response> log_in(OpenCall& call) {
-  const Settings& settings = call.input.settings;
+  const config::Settings& settings = call.input.settings;
   Attempt attempt = read_attempt(call.input);
   // What is shed in a storm costs neither a question to the captcha's server nor one to Postgres.
   call.passwords.refuse_when_full(PasswordQueue::brief);
   co_await check_captcha(call, attempt.captcha_token);
-  BoundStatement asked =
+  postgres::BoundStatement asked =
       query::LoginBegin{.login = attempt.login, .settings = account_settings(settings)};
-  Result found = co_await call.database.query(std::move(asked));
-  Row candidate = found.front();
+  postgres::Result found = co_await call.database.query(std::move(asked));
+  postgres::Row candidate = found.front();
   co_await judge(call, candidate, attempt);
   call.database.set_login_hmac(login_hmac(call.input.secret_box, candidate.text("name_key")));
   SessionTokens tokens;
-  BoundStatement ending = login_end(attempt, tokens, settings);
-  Result finished = co_await call.database.query(std::move(ending));
+  postgres::BoundStatement ending = login_end(attempt, tokens, settings);
+  postgres::Result finished = co_await call.database.query(std::move(ending));
   std::string_view outcome = finished.front().text("outcome");
   if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
   if (outcome == "risky") throw Error(ErrorCode::risk_rejected);
@@ -197,7 +200,7 @@ OneStatement refresh_session(const Input& input) {
   std::string_view given = refresh_cookie_of(input.request());
   if (given.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
   SessionTokens tokens;
-  const Settings& settings = input.settings;
+  const config::Settings& settings = input.settings;
   return {query::SessionRefresh{
               .given_hash = sha256(given),
               .access_hash = tokens.access.hash,
@@ -205,7 +208,7 @@ OneStatement refresh_session(const Input& input) {
               .auth_access_token_seconds = settings.integer("auth.access_token_seconds"),
               .auth_refresh_token_seconds = settings.integer("auth.refresh_token_seconds"),
               .auth_refresh_race_seconds = settings.integer("auth.refresh_race_seconds")},
-          [renewed = session_response(tokens, settings)](const Result& rotated) {
+          [renewed = session_response(tokens, settings)](const postgres::Result& rotated) {
             std::string_view outcome = rotated.front().text("outcome");
             if (outcome == "reused") throw refresh_denied(ErrorCode::auth_refresh_reused);
             if (outcome != "ok") throw refresh_denied(ErrorCode::auth_invalid_token);
@@ -217,7 +220,7 @@ OneStatement log_out(const Input& input) {
   QueryFields fields = input.query();
   bool is_all = fields.boolean("all").value_or(false);
   fields.check();
-  return {query::SessionEnd{.is_all = is_all}, [](const Result&) {
+  return {query::SessionEnd{.is_all = is_all}, [](const postgres::Result&) {
             Response response = Response::ok();
             response.add_header("Set-Cookie", cleared_refresh_cookie());
             return response;
@@ -230,7 +233,7 @@ OneStatement check_login(const Input& input) {
   fields.check();
   int64_t per_minute = input.settings.integer("limit.checks_per_minute");
   return {query::LoginExists{.login = std::move(login), .limit_checks_per_minute = per_minute},
-          [](const Result& found) {
+          [](const postgres::Result& found) {
             JsonWriter body;
             body.begin_object().member("exists", found.front().boolean("is_taken")).end_object();
             return Response::json_text(200, body.take());
@@ -246,7 +249,7 @@ Task<Response> show_registration_mode(OpenCall& call) {
 }
 
 Task<Response> show_captcha_config(OpenCall& call) {
-  const Settings& settings = call.input.settings;
+  const config::Settings& settings = call.input.settings;
   bool is_enabled = captcha_is_on(settings);
   JsonWriter body;
   body.begin_object();

@@ -17,11 +17,12 @@ void add_form_field(std::string& form, std::string_view name, std::string_view v
   if (!form.empty()) form += '&';
   form += name;
   form += '=';
-  form += percent_encoded(value);
+  form += http::percent_encoded(value);
 }
 
-HttpRequest verification(const Settings& settings, const Client& client, std::string_view token) {
-  HttpRequest asked;
+http::HttpRequest verification(const config::Settings& settings, const Client& client,
+                               std::string_view token) {
+  http::HttpRequest asked;
   asked.method = "POST";
   asked.url = settings.text("captcha.verify_url");
   asked.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
@@ -57,7 +58,7 @@ std::string_view fault_of_service(const Json& verdict) {
 
 }  // namespace
 
-bool captcha_is_on(const Settings& settings) {
+bool captcha_is_on(const config::Settings& settings) {
   return !settings.text("captcha.site_key").empty() && !settings.text("captcha.secret_key").empty();
 }
 
@@ -66,14 +67,14 @@ std::optional<std::string> read_captcha_token(Fields& fields) {
 }
 
 Task<void> check_captcha(OpenCall& call, std::optional<std::string> token) {
-  const Settings& settings = call.input.settings;
+  const config::Settings& settings = call.input.settings;
   const Client& client = call.input.client;
   if (!captcha_is_on(settings)) co_return;
   if (!token || token->empty()) {
     throw Error(ErrorCode::auth_captcha_required, "Send its token as cf_turnstile_token.");
   }
-  HttpRequest asked = verification(settings, client, *token);
-  HttpAnswer answer = co_await call.http.fetch(std::move(asked));
+  http::HttpRequest asked = verification(settings, client, *token);
+  http::HttpAnswer answer = co_await call.http.fetch(std::move(asked));
   if (answer.failure) throw unavailable(client, answer.failure->message);
   if (answer.head.status != 200) {
     throw unavailable(client, "status " + std::to_string(answer.head.status));

@@ -13,7 +13,7 @@
 namespace hostler {
 
 // On when both keys are set; without the secret one nothing could be verified.
-bool captcha_is_on(const Settings& settings);
+bool captcha_is_on(const config::Settings& settings);
 
 // The member cf_turnstile_token, of 2,048 characters at most as its maker says.
 std::optional<std::string> read_captcha_token(Fields& fields);

@@ -28,7 +28,7 @@ std::string read_token_hash(const Input& input) {
 }  // namespace
 
 OneStatement send_email_verification(const Input& input) {
-  const Settings& settings = input.settings;
+  const config::Settings& settings = input.settings;
   int64_t per_minute = settings.integer("limit.verification_mails_per_minute");
   int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
   return OneStatement::no_content(
@@ -55,7 +55,7 @@ Task<Response> change_email(Call& call) {
   Fields fields = call.input.body();
   std::string email = fields.required_text("email", {.least = 1, .takes_control = true});
   std::optional<std::string> current = fields.optional_text("current_password", given_password);
-  std::optional<TextFault> fault = email_fault(email);
+  std::optional<account::TextFault> fault = account::email_fault(email);
   if (fault && !email.empty()) {
     fields.fault("email", std::move(fault->code), std::move(fault->message));
   }
@@ -70,15 +70,15 @@ Task<Response> change_email(Call& call) {
     co_await check_own_password(call, *current, account.stored_hash, "auth.email_changed");
     checked_hash = account.stored_hash;
   }
-  const Settings& settings = call.input.settings;
+  const config::Settings& settings = call.input.settings;
   int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
-  BoundStatement change = query::EmailChangeBegin{
+  postgres::BoundStatement change = query::EmailChangeBegin{
       .email = std::move(email),
       .own_hash = checked_hash,
       .mail = new_email_token(call.input),
       .limit_verification_mails_per_hour = per_hour,
       .auth_forgot_password_seconds = settings.integer("auth.forgot_password_seconds")};
-  BoundStatement bell = query::OutboxBell{};
+  postgres::BoundStatement bell = query::OutboxBell{};
   co_await call.database.query_and_notify(std::move(change), std::move(bell));
   co_return Response::no_content();
 }

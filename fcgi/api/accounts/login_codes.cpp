@@ -28,7 +28,7 @@ std::string new_code() {
   return fmt::format("{:06}", number % 1'000'000);
 }
 
-std::string code_hmac(const SecretBox& secret_box, std::string_view user_id,
+std::string code_hmac(const config::SecretBox& secret_box, std::string_view user_id,
                       std::string_view code) {
   std::string key = secret_box.derived_key("login code");
   return hmac_sha256(key, fmt::format("{}|{}", user_id, code));
@@ -36,7 +36,7 @@ std::string code_hmac(const SecretBox& secret_box, std::string_view user_id,
 
 std::string read_email(Fields& fields) {
   std::string email = fields.required_text("email", {.least = 1, .takes_control = true});
-  std::optional<TextFault> fault = email_fault(email);
+  std::optional<account::TextFault> fault = account::email_fault(email);
   if (fault && !email.empty()) {
     fields.fault("email", std::move(fault->code), std::move(fault->message));
   }
@@ -54,9 +54,10 @@ std::string read_code(Fields& fields) {
 }
 
 // A new code of this user, or of nobody.
-BoundStatement new_code_sending(const Input& input, std::string email, std::string_view user_id) {
+postgres::BoundStatement new_code_sending(const Input& input, std::string email,
+                                          std::string_view user_id) {
   std::string code = new_code();
-  const Settings& settings = input.settings;
+  const config::Settings& settings = input.settings;
   return query::LoginCodeSend{
       .email = std::move(email),
       .subject_id = user_id,
@@ -69,8 +70,8 @@ BoundStatement new_code_sending(const Input& input, std::string email, std::stri
       .limit_otp_sends_per_email_day = settings.integer("limit.otp_sends_per_email_day")};
 }
 
-BoundStatement code_verification(const Settings& settings, std::string email, std::string hmac,
-                                 const SessionTokens& tokens) {
+postgres::BoundStatement code_verification(const config::Settings& settings, std::string email,
+                                           std::string hmac, const SessionTokens& tokens) {
   return query::LoginCodeVerify{
       .email = std::move(email),
       .hmac = std::move(hmac),
@@ -90,11 +91,11 @@ Task<Response> send_login_code(OpenCall& call) {
   std::optional<std::string> captcha_token = read_captcha_token(fields);
   fields.check();
   co_await check_captcha(call, std::move(captcha_token));
-  BoundStatement asked = query::LoginCodeSubject{.email = email};
-  Result found = co_await call.database.query(std::move(asked));
-  BoundStatement sending =
+  postgres::BoundStatement asked = query::LoginCodeSubject{.email = email};
+  postgres::Result found = co_await call.database.query(std::move(asked));
+  postgres::BoundStatement sending =
       new_code_sending(call.input, std::move(email), found.front().text("subject_id"));
-  BoundStatement bell = query::OutboxBell{};
+  postgres::BoundStatement bell = query::OutboxBell{};
   co_await call.database.query_and_notify(std::move(sending), std::move(bell));
   co_return Response::no_content();
 }
@@ -104,16 +105,16 @@ Task<Response> verify_login_code(OpenCall& call) {
   std::string email = read_email(fields);
   std::string code = read_code(fields);
   fields.check();
-  BoundStatement asked = query::LoginCodeSubject{.email = email};
-  Result found = co_await call.database.query(std::move(asked));
-  Row subject = found.front();
-  const SecretBox& secret_box = call.input.secret_box;
+  postgres::BoundStatement asked = query::LoginCodeSubject{.email = email};
+  postgres::Result found = co_await call.database.query(std::move(asked));
+  postgres::Row subject = found.front();
+  const config::SecretBox& secret_box = call.input.secret_box;
   call.database.set_login_hmac(login_hmac(secret_box, subject.text("name_key")));
   SessionTokens tokens;
   std::string hmac = code_hmac(secret_box, subject.text("subject_id"), code);
-  BoundStatement verification =
+  postgres::BoundStatement verification =
       code_verification(call.input.settings, std::move(email), std::move(hmac), tokens);
-  Result verified = co_await call.database.query(std::move(verification));
+  postgres::Result verified = co_await call.database.query(std::move(verification));
   std::string_view outcome = verified.front().text("outcome");
   if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
   if (outcome != "ok") throw Error(ErrorCode::auth_otp_invalid);

@@ -13,19 +13,20 @@ namespace {
 
 constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
 
-std::optional<TextFault> avatar_url_fault(std::string_view avatar_url) {
-  std::optional<HttpUrl> url = parse_http_url(avatar_url);
+std::optional<account::TextFault> avatar_url_fault(std::string_view avatar_url) {
+  std::optional<http::HttpUrl> url = http::parse_http_url(avatar_url);
   if (url && url->scheme == "https" && !url->has_user_info) return std::nullopt;
-  return TextFault{"bad_format", "must be an https address"};
+  return account::TextFault{"bad_format", "must be an https address"};
 }
 
 // A member that may change but not be cleared; what judges it says what is wrong.
-std::optional<std::string> read_change(Fields& fields, std::string_view name,
-                                       std::optional<TextFault> (*judge)(std::string_view)) {
+std::optional<std::string> read_change(
+    Fields& fields, std::string_view name,
+    std::optional<account::TextFault> (*judge)(std::string_view)) {
   std::optional<std::string> value = fields.optional_text(name, any_text);
   if (!value) return std::nullopt;
-  if (name == "username") value = trimmed_name(*value);
-  std::optional<TextFault> fault = judge(*value);
+  if (name == "username") value = account::trimmed_name(*value);
+  std::optional<account::TextFault> fault = judge(*value);
   if (fault) fields.fault(name, std::move(fault->code), std::move(fault->message));
   return value;
 }
@@ -37,16 +38,17 @@ std::string read_profile_changes(const Input& input) {
   changes.begin_object();
   struct Member {
     std::string_view name;
-    std::optional<TextFault> (*judge)(std::string_view);
+    std::optional<account::TextFault> (*judge)(std::string_view);
   };
-  for (const Member& member : {Member{"username", name_fault}, Member{"locale", locale_fault},
-                               Member{"timezone", timezone_fault}}) {
+  for (const Member& member :
+       {Member{"username", account::name_fault}, Member{"locale", account::locale_fault},
+        Member{"timezone", account::timezone_fault}}) {
     std::optional<std::string> value = read_change(fields, member.name, member.judge);
     if (value) changes.member(member.name, *value);
   }
   Nullable<std::string> avatar = fields.nullable_text("avatar_url", {.most = 2048});
   if (avatar.value) {
-    std::optional<TextFault> fault = avatar_url_fault(*avatar.value);
+    std::optional<account::TextFault> fault = avatar_url_fault(*avatar.value);
     if (fault) fields.fault("avatar_url", std::move(fault->code), std::move(fault->message));
     changes.member("avatar_url", *avatar.value);
   } else if (avatar.is_given) {

@@ -29,7 +29,8 @@ Task<Response> change_password(Call& call) {
     fields.fault("current_password", "required",
                  "is required, unless a mailed code began this session a moment ago");
   }
-  std::optional<TextFault> fault = password_fault(wanted, account.login, account.email);
+  std::optional<account::TextFault> fault =
+      account::password_fault(wanted, account.login, account.email);
   if (fault && !wanted.empty()) {
     fields.fault("new_password", std::move(fault->code), std::move(fault->message));
   }
@@ -40,11 +41,11 @@ Task<Response> change_password(Call& call) {
     checked_hash = account.stored_hash;
   }
   std::string new_hash = co_await call.passwords.hash(std::move(wanted));
-  BoundStatement change = query::OwnPasswordSet{
+  postgres::BoundStatement change = query::OwnPasswordSet{
       .own_hash = checked_hash,
       .new_hash = std::move(new_hash),
       .auth_forgot_password_seconds = call.input.settings.integer("auth.forgot_password_seconds")};
-  BoundStatement bell = query::OutboxBell{};
+  postgres::BoundStatement bell = query::OutboxBell{};
   co_await call.database.query_and_notify(std::move(change), std::move(bell));
   co_return Response::no_content();
 }
@@ -55,8 +56,8 @@ Task<Response> delete_me(Call& call) {
   fields.check();
   OwnAccount account = co_await load_own_account(call);
   co_await check_own_password(call, std::move(current), account.stored_hash, "users.delete_self");
-  BoundStatement deletion = query::MeDelete{.own_hash = account.stored_hash};
-  Result gone = co_await call.database.query(std::move(deletion));
+  postgres::BoundStatement deletion = query::MeDelete{.own_hash = account.stored_hash};
+  postgres::Result gone = co_await call.database.query(std::move(deletion));
   param::Uuids stopped = param::Uuids::as_written(gone.front().text("stopped"));
   call.database.notify(query::RunControlBell{.run_ids = std::move(stopped)});
   Response response = Response::no_content();
@@ -79,7 +80,7 @@ OneStatement show_own_invite_code(const Input&) {
 }
 
 OneStatement reset_own_invite_code(const Input& input) {
-  const Settings& settings = input.settings;
+  const config::Settings& settings = input.settings;
   return OneStatement::row(
       query::InviteCodeReset{.invite_default_max_uses = settings.integer("invite.default_max_uses"),
                              .invite_reset_seconds = settings.integer("invite.reset_seconds")},

@@ -12,9 +12,10 @@
 namespace hostler {
 
 Task<OwnAccount> load_own_account(Call& call) {
-  BoundStatement asked = query::OwnPasswordBegin{.settings = account_settings(call.input.settings)};
-  Result found = co_await call.database.query(std::move(asked));
-  Row row = found.front();
+  postgres::BoundStatement asked =
+      query::OwnPasswordBegin{.settings = account_settings(call.input.settings)};
+  postgres::Result found = co_await call.database.query(std::move(asked));
+  postgres::Row row = found.front();
   OwnAccount account;
   account.stored_hash = row.text("stored_hash");
   account.login = row.text("login");
@@ -25,10 +26,10 @@ Task<OwnAccount> load_own_account(Call& call) {
 
 Task<void> check_own_password(Call& call, std::string given, std::string stored_hash,
                               std::string_view action) {
-  PasswordCheck check = co_await call.passwords.check(std::move(given), std::move(stored_hash),
-                                                      PasswordQueue::patient);
+  account::PasswordCheck check = co_await call.passwords.check(
+      std::move(given), std::move(stored_hash), PasswordQueue::patient);
   if (check.matches) co_return;
-  BoundStatement refusal = query::OwnPasswordRefused{
+  postgres::BoundStatement refusal = query::OwnPasswordRefused{
       .action = action, .settings = account_settings(call.input.settings)};
   co_await call.database.query(std::move(refusal));
   throw Error(ErrorCode::auth_wrong_password);

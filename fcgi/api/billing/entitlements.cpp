@@ -16,13 +16,13 @@ constexpr std::array<std::string_view, 7> org_limits{
     "limit.run_seconds", "limit.requests_per_minute", "limit.tool_calls"};
 
 // They, as entitlements of the last resort.
-std::string known_entitlements(const Settings& settings) {
+std::string known_entitlements(const config::Settings& settings) {
   JsonWriter json;
   json.begin_array();
-  for (size_t i = 0; i < setting_count; ++i) {
-    const SettingRow& row = setting_rows[i];
+  for (size_t i = 0; i < config::setting_count; ++i) {
+    const config::SettingRow& row = config::setting_rows[i];
     if (std::find(org_limits.begin(), org_limits.end(), row.name) == org_limits.end()) continue;
-    bool is_default = settings.source(i) == SettingSource::fallback;
+    bool is_default = settings.source(i) == config::SettingSource::fallback;
     json.begin_object().member("key", row.name);
     json.member("value", std::to_string(std::get<int64_t>(settings.value(i))));
     json.member("value_type", "integer").member("source", is_default ? "default" : "setting");

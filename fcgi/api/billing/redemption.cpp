@@ -99,12 +99,12 @@ Task<Response> redeem_code(Call& call) {
   Fields fields = call.input.body();
   std::string code = fields.required_text("code", {.least = 1, .most = 64});
   fields.check();
-  BoundStatement counted =
+  postgres::BoundStatement counted =
       query::RedemptionTry{.limit_redeem_tries_per_minute =
                                call.input.settings.integer("limit.redeem_tries_per_minute")};
   co_await call.database.query_apart(std::move(counted));
-  BoundStatement redemption = query::RedemptionRedeem{.code = std::move(code)};
-  Result redeemed = co_await call.database.query(std::move(redemption));
+  postgres::BoundStatement redemption = query::RedemptionRedeem{.code = std::move(code)};
+  postgres::Result redeemed = co_await call.database.query(std::move(redemption));
   co_return Response::json_row(200, std::move(redeemed));
 }
 

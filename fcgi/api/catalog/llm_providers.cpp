@@ -45,8 +45,9 @@ Task<Response> create_llm_provider(Call& call) {
   add_text(wanted, "base_url", base_url);
   add_text(wanted, "key_prefix", key.prefix);
   wanted.end_object();
-  BoundStatement adding = query::LlmProviderCreate{.wanted = wanted.take(), .secret = key.secret};
-  Result made = co_await call.database.query(std::move(adding));
+  postgres::BoundStatement adding =
+      query::LlmProviderCreate{.wanted = wanted.take(), .secret = key.secret};
+  postgres::Result made = co_await call.database.query(std::move(adding));
   co_return Response::json_row(201, std::move(made));
 }
 
@@ -68,11 +69,11 @@ Task<Response> update_llm_provider(Call& call) {
   if (written.is_given) add_text(changes, "base_url", base_url);
   if (api_key.is_given) add_text(changes, "key_prefix", key.prefix);
   changes.end_object();
-  BoundStatement changing =
+  postgres::BoundStatement changing =
       query::LlmProviderUpdate{.provider_id = call.input.path_value("provider_id"),
                                .changes = changes.take(),
                                .secret = key.secret};
-  Result changed = co_await call.database.query(std::move(changing));
+  postgres::Result changed = co_await call.database.query(std::move(changing));
   co_return Response::json_row(200, std::move(changed));
 }
 

@@ -20,7 +20,7 @@ std::string without_trailing_slash(std::string url) {
 Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
                                                std::optional<std::string> written) {
   if (!written) co_return std::nullopt;
-  std::optional<HttpUrl> url = parse_http_url(*written);
+  std::optional<http::HttpUrl> url = http::parse_http_url(*written);
   if (!url || url->has_user_info || url->has_query || url->has_fragment) {
     fields.fault("base_url", "bad_format",
                  "must be an http or https URL without user info, query and fragment");
@@ -44,7 +44,7 @@ ProviderKey seal_key(const Call& call, std::string kind, const std::optional<std
   if (!key) return {};
   std::string org_id = call.input.is_org_scope() ? call.caller.org_id : std::string();
   NewSecret secret = seal_secret(call.input.secret_box, std::move(org_id), std::move(kind), *key);
-  return {key_prefix_of(*key), std::move(secret.json)};
+  return {config::key_prefix_of(*key), std::move(secret.json)};
 }
 
 }  // namespace hostler

@@ -34,7 +34,7 @@ Task<Response> set_tool_credential(Call& call) {
   // Nothing is written, and nothing is wrong (contract section 5): the guard knew the provider.
   if (!api_key && !base_url) co_return Response::no_content();
   ProviderKey key = seal_key(call, "tool_provider", api_key);
-  BoundStatement setting =
+  postgres::BoundStatement setting =
       query::ToolProviderCredentialSet{.group = call.input.path_value("group"),
                                        .provider = call.input.path_value("provider"),
                                        .base_url = base_url,

@@ -20,11 +20,12 @@ OneStatement create_invitation(const Input& input) {
   Fields fields = input.body();
   std::string email = fields.required_text("email", {.least = 1, .most = 1000, .trims = true});
   std::string role = fields.required_choice("role", {"member", "admin"});
-  std::optional<TextFault> fault = email.empty() ? std::nullopt : email_fault(email);
+  std::optional<account::TextFault> fault =
+      email.empty() ? std::nullopt : account::email_fault(email);
   if (fault) fields.fault("email", std::move(fault->code), std::move(fault->message));
   fields.check();
   Token token = make_token(token_prefix);
-  const Settings& settings = input.settings;
+  const config::Settings& settings = input.settings;
   query::InvitationCreate wanted{
       .email = email,
       .role = role,
@@ -35,7 +36,7 @@ OneStatement create_invitation(const Input& input) {
       .limit_invitations_per_recipient_day =
           settings.integer("limit.invitations_per_recipient_day")};
   return OneStatement(std::move(wanted),
-                      [text = token.text](const Result& made) {
+                      [text = token.text](const postgres::Result& made) {
                         return Response::json_row_with(201, made, "token", text);
                       })
       .notify(query::OutboxBell{});

@@ -14,7 +14,7 @@ constexpr TextBounds cidr_text{.least = 1, .most = 50, .trims = true};
 std::string read_cidr(Fields& fields) {
   std::string text = fields.required_text("cidr", cidr_text);
   if (text.empty()) return {};
-  std::optional<std::string> canonical = canonical_network(text);
+  std::optional<std::string> canonical = net::canonical_network(text);
   if (!canonical) fields.fault("cidr", "bad_format", "must be an address or a CIDR");
   return canonical.value_or("");
 }

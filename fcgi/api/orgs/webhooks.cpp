@@ -42,15 +42,15 @@ std::vector<std::string> read_events(Fields& fields, std::vector<std::string> gi
 }
 
 // The form alone; whether the address may be called is judged when nothing else is wrong.
-std::optional<HttpUrl> read_url(Fields& fields, const std::string& written) {
-  std::optional<HttpUrl> url = parse_http_url(written);
+std::optional<http::HttpUrl> read_url(Fields& fields, const std::string& written) {
+  std::optional<http::HttpUrl> url = http::parse_http_url(written);
   if (url && url->scheme == "https" && !url->has_user_info) return url;
   fields.fault("url", "bad_format", "must be an https URL without user info");
   return std::nullopt;
 }
 
 // A name that does not resolve is judged when it is dialled, as all are.
-Task<void> check_address(const Call& call, HttpUrl url) {
+Task<void> check_address(const Call& call, http::HttpUrl url) {
   bool is_denied = co_await is_denied_to_tenants(call, std::move(url), PortsDenied::of_services);
   if (is_denied) throw Error(ErrorCode::webhooks_url_denied, "url must lead to a public address.");
 }
@@ -72,7 +72,7 @@ SigningSecret make_secret(const Call& call) {
 Task<Response> create_webhook(Call& call) {
   Fields fields = call.input.body();
   std::string written = fields.required_text("url", url_bounds);
-  std::optional<HttpUrl> url;
+  std::optional<http::HttpUrl> url;
   if (!written.empty()) url = read_url(fields, written);
   std::vector<std::string> events;
   if (fields.has("events")) {
@@ -83,9 +83,9 @@ Task<Response> create_webhook(Call& call) {
   fields.check();
   co_await check_address(call, *url);
   SigningSecret secret = make_secret(call);
-  BoundStatement adding =
+  postgres::BoundStatement adding =
       query::WebhookCreate{.url = written, .events = events, .secret = secret.json};
-  Result made = co_await call.database.query(std::move(adding));
+  postgres::Result made = co_await call.database.query(std::move(adding));
   co_return Response::json_row_with(201, made, "signing_secret", secret.text);
 }
 
@@ -104,7 +104,7 @@ Task<Response> update_webhook(Call& call) {
   std::optional<std::string> written = fields.optional_text("url", url_bounds);
   std::optional<std::vector<std::string>> given =
       fields.optional_texts("events", events_max, {.most = 100});
-  std::optional<HttpUrl> url;
+  std::optional<http::HttpUrl> url;
   JsonWriter changes;
   changes.begin_object();
   if (enabled) changes.member("enabled", *enabled);
@@ -120,9 +120,9 @@ Task<Response> update_webhook(Call& call) {
   changes.end_object();
   fields.check_patch();
   if (url) co_await check_address(call, *url);
-  BoundStatement changing = query::WebhookUpdate{
+  postgres::BoundStatement changing = query::WebhookUpdate{
       .endpoint_id = call.input.path_value("endpoint_id"), .changes = changes.take()};
-  Result changed = co_await call.database.query(std::move(changing));
+  postgres::Result changed = co_await call.database.query(std::move(changing));
   co_return Response::json_row(200, std::move(changed));
 }
 
@@ -132,7 +132,7 @@ OneStatement delete_webhook(const Input& input) {
 
 Task<Response> rotate_webhook_secret(Call& call) {
   SigningSecret secret = make_secret(call);
-  BoundStatement rotating = query::WebhookRotate{
+  postgres::BoundStatement rotating = query::WebhookRotate{
       .endpoint_id = call.input.path_value("endpoint_id"), .secret = secret.json};
   co_await call.database.query(std::move(rotating));
   JsonWriter json;

@@ -29,7 +29,7 @@ std::optional<std::string> read_letters(QueryFields& query, std::string_view nam
 std::optional<std::string> read_address(QueryFields& query) {
   std::optional<std::string> text = query.text("ip", {.least = 1, .most = 50, .trims = true});
   if (!text) return std::nullopt;
-  std::optional<IpAddress> address = parse_hop(*text);
+  std::optional<net::IpAddress> address = net::parse_hop(*text);
   if (address) return address->text();
   query.fault("ip", "bad_format", "must be an IP address");
   return std::nullopt;

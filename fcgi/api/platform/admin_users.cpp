@@ -18,13 +18,13 @@ constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
 
 struct Member {
   std::string_view name;
-  std::optional<TextFault> (*check)(std::string_view);
+  std::optional<account::TextFault> (*check)(std::string_view);
 };
 constexpr std::array members{
-    Member{"username", name_fault},
-    Member{"email", email_fault},
-    Member{"locale", locale_fault},
-    Member{"timezone", timezone_fault},
+    Member{"username", account::name_fault},
+    Member{"email", account::email_fault},
+    Member{"locale", account::locale_fault},
+    Member{"timezone", account::timezone_fault},
 };
 
 // What changes, as the database's function takes it.
@@ -37,8 +37,8 @@ std::string read_changes(const Input& input) {
   for (const Member& member : members) {
     std::optional<std::string> value = fields.optional_text(member.name, any_text);
     if (!value) continue;
-    if (member.name == "username") value = trimmed_name(*value);
-    std::optional<TextFault> fault = member.check(*value);
+    if (member.name == "username") value = account::trimmed_name(*value);
+    std::optional<account::TextFault> fault = member.check(*value);
     if (fault) fields.fault(member.name, std::move(fault->code), std::move(fault->message));
     changes.member(member.name, *value);
   }

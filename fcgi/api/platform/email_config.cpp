@@ -18,7 +18,7 @@ namespace {
 constexpr int not_configured_retry_s = 60;
 constexpr TextBounds password_bounds{.most = 1000};
 // Within what nginx and a waiting administrator bear.
-constexpr MailLimits test_limits{.connect_timeout_ms = 10'000, .total_timeout_ms = 20'000};
+constexpr mail::MailLimits test_limits{.connect_timeout_ms = 10'000, .total_timeout_ms = 20'000};
 
 bool is_host(std::string_view host) {
   constexpr std::string_view others = ".-_:";
@@ -29,28 +29,28 @@ bool is_host(std::string_view host) {
   return true;
 }
 
-std::string_view tls_mode(MailTls tls) {
-  if (tls == MailTls::none) return "none";
-  return tls == MailTls::tls ? "tls" : "starttls";
+std::string_view tls_mode(mail::MailTls tls) {
+  if (tls == mail::MailTls::none) return "none";
+  return tls == mail::MailTls::tls ? "tls" : "starttls";
 }
 
 // Answers of what is stored, and of file and environment where nothing is.
 OneStatement::Render of_settings_in_force(const Input& input,
-                                          std::string (*write)(const MailSettings& mail)) {
-  return [&input, write](const Result& stored) {
-    return Response::json_text(200,
-                               write(mail_settings(input.configured, stored, input.secret_box)));
+                                          std::string (*write)(const mail::MailSettings& mail)) {
+  return [&input, write](const postgres::Result& stored) {
+    return Response::json_text(
+        200, write(mail::mail_settings(input.configured, stored, input.secret_box)));
   };
 }
 
-std::string status_json(const MailSettings& mail) {
+std::string status_json(const mail::MailSettings& mail) {
   JsonWriter json;
   json.begin_object().member("configured", mail.is_configured()).member("from", mail.from);
-  json.member("source", mail_source_name(mail.source)).end_object();
+  json.member("source", mail::mail_source_name(mail.source)).end_object();
   return json.take();
 }
 
-std::string config_json(const MailSettings& mail) {
+std::string config_json(const mail::MailSettings& mail) {
   JsonWriter json;
   json.begin_object().member("from", mail.from).member("smtp_host", mail.server.host);
   json.member("smtp_port", mail.server.port).member("smtp_user", mail.server.user);
@@ -72,7 +72,7 @@ OneStatement show_email_config(const Input& input) {
 OneStatement set_email_config(const Input& input) {
   Fields fields = input.body();
   std::string from = fields.required_text("from", {.least = 1, .most = 320, .trims = true});
-  if (!from.empty() && !parse_mailbox(from)) {
+  if (!from.empty() && !mail::parse_mailbox(from)) {
     fields.fault("from", "bad_format", "must be a mail address, or Name <address>");
   }
   std::string host = fields.required_text("smtp_host", {.least = 1, .most = 253, .trims = true});
@@ -88,32 +88,34 @@ OneStatement set_email_config(const Input& input) {
   wanted.member("smtp_port", port).member("smtp_user", user);
   wanted.member("smtp_tls_mode", tls).end_object();
   std::optional<std::string> secret;
-  if (password) secret = seal_secret(input.secret_box, "", mail_password_kind, *password).json;
+  if (password)
+    secret = seal_secret(input.secret_box, "", mail::mail_password_kind, *password).json;
   return OneStatement::no_content(query::EmailConfigSet{.wanted = wanted.take(), .secret = secret});
 }
 
 Task<Response> test_email(Call& call) {
   Fields fields = call.input.body();
   std::string to = fields.required_text("to", {.least = 1, .most = 254, .trims = true});
-  if (!to.empty() && !is_mail_address(to)) {
+  if (!to.empty() && !mail::is_mail_address(to)) {
     fields.fault("to", "bad_format", "must be a mail address");
   }
   fields.check();
-  BoundStatement asked = query::EmailConfigShow{};
-  Result stored = co_await call.database.query(std::move(asked));
-  MailSettings mail = mail_settings(call.input.configured, stored, call.input.secret_box);
+  postgres::BoundStatement asked = query::EmailConfigShow{};
+  postgres::Result stored = co_await call.database.query(std::move(asked));
+  mail::MailSettings mail =
+      mail::mail_settings(call.input.configured, stored, call.input.secret_box);
   if (!mail.is_configured()) {
     Error error(ErrorCode::email_not_configured, "PUT /v1/admin/email/config first.");
     error.retry_after_s = not_configured_retry_s;
     throw error;
   }
   std::string id = make_id();
-  MailText text = mail_text("test", "en", {}).value();
-  MailOutcome outcome = co_await send_mail(call.loop, call.http, std::move(mail), id, to,
-                                           std::move(text), test_limits);
+  mail::MailText text = mail::mail_text("test", "en", {}).value();
+  mail::MailOutcome outcome = co_await mail::send_mail(call.loop, call.http, std::move(mail), id,
+                                                       to, std::move(text), test_limits);
   std::optional<std::string> fault;
   if (!outcome.is_sent) fault = outcome.words;
-  BoundStatement audit = query::EmailTestAudit{.recipient = to, .error = fault};
+  postgres::BoundStatement audit = query::EmailTestAudit{.recipient = to, .error = fault};
   co_await call.database.query(std::move(audit));
   if (fault) {
     log_warning("test_mail_failed", {{"trace_id", call.input.client.trace_id}, {"cause", *fault}});

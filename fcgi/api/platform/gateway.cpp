@@ -17,7 +17,7 @@ namespace {
 constexpr size_t trusted_cidrs_max = 1000;
 constexpr size_t cidr_characters_max = 50;
 
-std::string gateway_json(const Settings& settings) {
+std::string gateway_json(const config::Settings& settings) {
   JsonWriter json;
   json.begin_object().member("ip_mode", settings.text("gateway.ip_mode"));
   json.key("trusted_cidrs").begin_array();
@@ -34,7 +34,7 @@ void read_trusted(Fields& fields, JsonWriter& wanted) {
   if (!given) return;
   std::vector<std::string> cidrs;
   for (const std::string& text : *given) {
-    std::optional<std::string> cidr = canonical_network(text);
+    std::optional<std::string> cidr = net::canonical_network(text);
     if (!cidr) {
       fields.fault("trusted_cidrs", "bad_format", json_quote(text) + " is no address and no CIDR");
     } else if (cidr->ends_with("/0")) {
@@ -52,8 +52,9 @@ void read_trusted(Fields& fields, JsonWriter& wanted) {
 
 OneStatement show_gateway_config(const Input& input) {
   // Not this worker's snapshot: whoever just changed it sees that.
-  return {query::SettingsAll{}, [&input](const Result& stored) {
-            Settings settings = settings_with_stored(input.configured, stored, &input.secret_box);
+  return {query::SettingsAll{}, [&input](const postgres::Result& stored) {
+            config::Settings settings =
+                config::settings_with_stored(input.configured, stored, &input.secret_box);
             return Response::json_text(200, gateway_json(settings));
           }};
 }
@@ -69,12 +70,12 @@ Task<Response> set_gateway_config(Call& call) {
   if (threshold) wanted.member("gateway.risk_reject_threshold", *threshold);
   wanted.end_object();
   fields.check();
-  Batch batch;
+  postgres::Batch batch;
   batch.add(query::GatewayConfigSet{.wanted = wanted.take()}).add(query::SettingsAll{});
-  Batch nothing;
-  Results results = co_await call.database.batch(std::move(batch), std::move(nothing));
-  Settings settings =
-      settings_with_stored(call.input.configured, results.back(), &call.input.secret_box);
+  postgres::Batch nothing;
+  postgres::Results results = co_await call.database.batch(std::move(batch), std::move(nothing));
+  config::Settings settings =
+      config::settings_with_stored(call.input.configured, results.back(), &call.input.secret_box);
   co_return Response::json_text(200, gateway_json(settings));
 }
 

@@ -29,7 +29,8 @@ Error other_schema(const std::string& found) {
 Task<Response> show_health(OpenCall&) { co_return Response::json_text(200, R"({"status":"ok"})"); }
 
 OneStatement show_readiness(const Input&) {
-  return {query::SchemaVersion{.version = schema_version_expected}, [](const Result& found) {
+  return {query::SchemaVersion{.version = schema_version_expected},
+          [](const postgres::Result& found) {
             std::string version(found.front().text("version"));
             if (!found.front().boolean("fits")) throw other_schema(version);
             JsonWriter body;

@@ -16,68 +16,69 @@ namespace hostler {
 namespace {
 
 // The table's rows by name.
-constexpr std::array<size_t, setting_count> by_name = [] {
-  std::array<size_t, setting_count> indexes{};
-  for (size_t i = 0; i < setting_count; ++i) indexes[i] = i;
-  std::sort(indexes.begin(), indexes.end(),
-            [](size_t a, size_t b) { return setting_rows[a].name < setting_rows[b].name; });
+constexpr std::array<size_t, config::setting_count> by_name = [] {
+  std::array<size_t, config::setting_count> indexes{};
+  for (size_t i = 0; i < config::setting_count; ++i) indexes[i] = i;
+  std::sort(indexes.begin(), indexes.end(), [](size_t a, size_t b) {
+    return config::setting_rows[a].name < config::setting_rows[b].name;
+  });
   return indexes;
 }();
 
-bool is_live(size_t index) { return setting_rows[index].kind == SettingKind::live; }
+bool is_live(size_t index) { return config::setting_rows[index].kind == config::SettingKind::live; }
 
 size_t live_setting(const Input& input) {
-  size_t index = find_setting(input.path_value("key"));
-  if (index == setting_count || !is_live(index)) {
+  size_t index = config::find_setting(input.path_value("key"));
+  if (index == config::setting_count || !is_live(index)) {
     throw Error(ErrorCode::settings_not_found, "GET /v1/admin/settings lists those there are.");
   }
   return index;
 }
 
-std::string_view source_name(SettingSource source) {
+std::string_view source_name(config::SettingSource source) {
   switch (source) {
-    case SettingSource::fallback:
+    case config::SettingSource::fallback:
       return "default";
-    case SettingSource::file:
-    case SettingSource::environment:
+    case config::SettingSource::file:
+    case config::SettingSource::environment:
       return "env";
-    case SettingSource::database:
+    case config::SettingSource::database:
       return "db";
   }
   return "";
 }
 
-void write_setting(JsonWriter& json, size_t index, const Settings& settings) {
-  const SettingRow& row = setting_rows[index];
+void write_setting(JsonWriter& json, size_t index, const config::Settings& settings) {
+  const config::SettingRow& row = config::setting_rows[index];
   json.begin_object().member("key", row.name);
-  json.member_raw("value", row.is_secret ? "null" : setting_json(settings.value(index)));
+  json.member_raw("value", row.is_secret ? "null" : config::setting_json(settings.value(index)));
   json.member("source", source_name(settings.source(index))).member("secret", row.is_secret);
   json.end_object();
 }
 
 // The member "value", or an empty one after a fault.
-SettingValue read_value(const SettingRow& row, Fields& fields) {
+config::SettingValue read_value(const config::SettingRow& row, Fields& fields) {
   const Json* value = fields.any("value");
   if (value == nullptr) {
     fields.fault("value", "required", "is required");
     return {};
   }
-  SettingReading reading = read_setting(row, *value);
-  if (const SettingFault* fault = std::get_if<SettingFault>(&reading)) {
+  config::SettingReading reading = config::read_setting(row, *value);
+  if (const config::SettingFault* fault = std::get_if<config::SettingFault>(&reading)) {
     fields.fault("value", fault->code, fault->message);
     return {};
   }
-  return std::get<SettingValue>(std::move(reading));
+  return std::get<config::SettingValue>(std::move(reading));
 }
 
 // What is stored of the setting: its value, or of a secret one the value sealed for it alone.
-query::SettingSet setting_stored(const Input& input, const SettingRow& row,
-                                 const SettingValue& value) {
+query::SettingSet setting_stored(const Input& input, const config::SettingRow& row,
+                                 const config::SettingValue& value) {
   if (!row.is_secret) {
-    return {.key = row.name, .value = setting_json(value), .secret = std::nullopt};
+    return {.key = row.name, .value = config::setting_json(value), .secret = std::nullopt};
   }
-  NewSecret secret =
-      seal_secret(input.secret_box, "", setting_secret_kind(row), std::get<std::string>(value));
+  NewSecret secret = seal_secret(input.secret_box, "", config::setting_secret_kind(row),
+                                 std::get<std::string>(value));
   return {.key = row.name, .value = std::nullopt, .secret = secret.json};
 }
 
@@ -85,8 +86,9 @@ query::SettingSet setting_stored(const Input& input, const SettingRow& row,
 
 OneStatement list_settings(const Input& input) {
   // Not this worker's snapshot: whoever just changed a setting sees it.
-  return {query::SettingsAll{}, [&input](const Result& stored) {
-            Settings settings = settings_with_stored(input.configured, stored, &input.secret_box);
+  return {query::SettingsAll{}, [&input](const postgres::Result& stored) {
+            config::Settings settings =
+                config::settings_with_stored(input.configured, stored, &input.secret_box);
             JsonWriter json;
             json.begin_array();
             for (size_t index : by_name) {
@@ -99,23 +101,24 @@ OneStatement list_settings(const Input& input) {
 
 OneStatement set_setting(const Input& input) {
   size_t index = live_setting(input);
-  const SettingRow& row = setting_rows[index];
+  const config::SettingRow& row = config::setting_rows[index];
   Fields fields = input.body();
-  SettingValue value = read_value(row, fields);
+  config::SettingValue value = read_value(row, fields);
   fields.check();
 
   query::SettingSet storing = setting_stored(input, row, value);
-  Settings settings;
-  settings.set(index, std::move(value), SettingSource::database);
+  config::Settings settings;
+  settings.set(index, std::move(value), config::SettingSource::database);
   JsonWriter json;
   write_setting(json, index, settings);
-  return {std::move(storing),
-          [answer = json.take()](const Result&) { return Response::json_text(200, answer); }};
+  return {std::move(storing), [answer = json.take()](const postgres::Result&) {
+            return Response::json_text(200, answer);
+          }};
 }
 
 OneStatement unset_setting(const Input& input) {
   size_t index = live_setting(input);
-  return OneStatement::no_content(query::SettingUnset{.key = setting_rows[index].name});
+  return OneStatement::no_content(query::SettingUnset{.key = config::setting_rows[index].name});
 }
 
 }  // namespace hostler

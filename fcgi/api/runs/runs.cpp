@@ -35,7 +35,7 @@ NewRun read_new_run(const Input& input) {
 
 }  // namespace
 
-std::optional<BoundStatement> runs_that_stopped(const Result& result) {
+std::optional<postgres::BoundStatement> runs_that_stopped(const postgres::Result& result) {
   if (result.front().is_null("stopped")) return std::nullopt;
   return query::RunControlBell{.run_ids = param::Uuids::as_written(result.front().text("stopped"))};
 }

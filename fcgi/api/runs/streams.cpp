@@ -17,7 +17,8 @@ OneStatement served_by_relay(const Input& input) {
   QueryFields fields = input.query();
   fields.integer("after_seq", {.least = 0});
   fields.boolean("follow");
-  return {query::RunShow{.run_id = input.path_value("run_id")}, [fields](const Result&) mutable {
+  return {query::RunShow{.run_id = input.path_value("run_id")},
+          [fields](const postgres::Result&) mutable {
             fields.check();
             Response response;
             response.status = 200;

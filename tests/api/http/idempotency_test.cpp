@@ -206,7 +206,7 @@ class ThreadsHeld {
   }
 
  private:
-  DbSession session_;
+  postgres::DbSession session_;
 };
 
 TEST(IdempotencyKey, LeavesNothingOfACallThatBrokeOff) {

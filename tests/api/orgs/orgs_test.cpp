@@ -278,7 +278,7 @@ TEST(RemoveMember, LeavesAnOwnerHoweverManyGoAtOnce) {
     std::vector<Call> calls;
     for (size_t i = 0; i < owners.size(); ++i) {
       std::string of_owner = path + "/members/" + owners[i].id;
-      HttpField token{"Authorization", "Bearer " + owners[i].client.token};
+      http::HttpField token{"Authorization", "Bearer " + owners[i].client.token};
       calls.push_back({"DELETE", of_owner, "", "", {token}});
       calls.push_back({"PATCH", of_owner, R"({"role":"member"})", "application/json", {token}});
       std::string of_next = path + "/members/" + owners[(i + 1) % owners.size()].id;

@@ -225,7 +225,7 @@ TEST_F(Outbound, IsMissedWhileNoDaemonIsThereAndBackWithIt) {
   unlink(socket_path().c_str());
   {
     // As the service manager holds it while no daemon runs.
-    int held = listen_unix(socket_path(), 0660);
+    int held = net::listen_unix(socket_path(), 0660);
     EXPECT_THAT(doctor_says(), testing::ContainsRegex("failure +outbound socket .*not answer"));
     close(held);
     unlink(socket_path().c_str());

@@ -35,7 +35,7 @@ class GatewayConfig : public testing::Test {
               200);
   }
   // The address under which a login from there is remembered.
-  std::string seen_as(std::vector<HttpField> headers) {
+  std::string seen_as(std::vector<http::HttpField> headers) {
     std::string login = new_name();
     Answer answer = stack().client().send(
         {"POST", "/v1/auth/login", fmt::format(R"({{"login":"{}","password":"not it"}})", login),
@@ -96,8 +96,8 @@ TEST_F(GatewayConfig, IsForPlatformAdministrators) {
 }
 
 TEST_F(GatewayConfig, DecidesWithinASecondWhoseWordCountsForTheAddress) {
-  std::vector<HttpField> headers = {{"X-Forwarded-For", "1.1.1.1, 198.51.100.7"},
-                                    {"CF-Connecting-IP", "203.0.113.9"}};
+  std::vector<http::HttpField> headers = {{"X-Forwarded-For", "1.1.1.1, 198.51.100.7"},
+                                          {"CF-Connecting-IP", "203.0.113.9"}};
   EXPECT_EQ(seen_as(headers), "127.0.0.1");
   EXPECT_EQ(put(R"({"ip_mode":"proxy","trusted_cidrs":["127.0.0.1"]})").status, 200);
   EXPECT_TRUE(is_so_within_a_second([&] { return seen_as(headers) == "198.51.100.7"; }));
@@ -109,8 +109,8 @@ TEST_F(GatewayConfig, DecidesWithinASecondWhoseWordCountsForTheAddress) {
 
 TEST_F(GatewayConfig, ReadsTwoLinesOfForwardedForAsOneList) {
   EXPECT_EQ(put(R"({"ip_mode":"proxy","trusted_cidrs":["127.0.0.1","10.0.0.0/8"]})").status, 200);
-  std::vector<HttpField> headers = {{"X-Forwarded-For", "1.1.1.1, 198.51.100.7"},
-                                    {"X-Forwarded-For", "10.1.1.1"}};
+  std::vector<http::HttpField> headers = {{"X-Forwarded-For", "1.1.1.1, 198.51.100.7"},
+                                          {"X-Forwarded-For", "10.1.1.1"}};
   EXPECT_TRUE(is_so_within_a_second([&] { return seen_as(headers) == "198.51.100.7"; }));
 }
 
@@ -130,7 +130,7 @@ TEST_F(GatewayConfig, HonoursATraceOfATrustedProxyOnly) {
 
 TEST_F(GatewayConfig, RejectsRiskBeyondTheThresholdButNoAdminAndNoProbe) {
   TestUser user = register_user(stack());
-  std::vector<HttpField> bot = {{"User-Agent", "Googlebot/2.1"}};
+  std::vector<http::HttpField> bot = {{"User-Agent", "Googlebot/2.1"}};
   auto as_bot = [&](const Client& client, const std::string& method, const std::string& path,
                     const std::string& body = "") {
     return client.send({method, path, body, body.empty() ? "" : "application/json", bot});
@@ -150,7 +150,7 @@ TEST_F(GatewayConfig, RejectsRiskBeyondTheThresholdButNoAdminAndNoProbe) {
   EXPECT_EQ(as_bot(stack().client(), "GET", "/readyz").status, 200);
   EXPECT_TRUE(is_problem(as_bot(stack().client(), "GET", "/v1/auth/registration-mode"), 403,
                          "risk.rejected"));
-  std::vector<HttpField> browser = {{"User-Agent", "Mozilla/5.0"}};
+  std::vector<http::HttpField> browser = {{"User-Agent", "Mozilla/5.0"}};
   EXPECT_EQ(user.client.send({"GET", "/v1/me", "", "", browser}).status, 200);
 }
 

@@ -54,8 +54,8 @@ TEST(ListSettings, ShowsEveryLiveSettingByKeyWithItsSource) {
   std::vector<std::string> keys;
   for (const Json& row : *list.as_array()) keys.emplace_back(row.text_or("key"));
   std::vector<std::string> live;
-  for (const SettingRow& row : setting_rows) {
-    if (row.kind == SettingKind::live) live.emplace_back(row.name);
+  for (const config::SettingRow& row : config::setting_rows) {
+    if (row.kind == config::SettingKind::live) live.emplace_back(row.name);
   }
   std::sort(live.begin(), live.end());
   EXPECT_EQ(keys, live);
@@ -179,7 +179,7 @@ TEST(Settings, AreReadAgainWhenTheyCouldNotBeRead) {
   ASSERT_TRUE(is_mode_within_a_second("open"));
   stack().sql().run_text(
       "UPDATE settings SET value = '\"disabled\"' WHERE key = 'auth.registration_mode'");
-  DbSession holder = stack().database().as_superuser();
+  postgres::DbSession holder = stack().database().as_superuser();
   holder.begin();
   holder.run_text("LOCK TABLE settings IN ACCESS EXCLUSIVE MODE");
   stack().sql().run_text("NOTIFY hostler_settings");

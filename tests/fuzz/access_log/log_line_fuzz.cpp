@@ -13,11 +13,12 @@ namespace hostler::fuzz {
 namespace {
 
 void check_note(std::string_view input) {
-  std::optional<AccessNote> note = read_access_note(input);
+  std::optional<client::AccessNote> note = client::read_access_note(input);
   if (!note) return;
-  require(IpAddress::parse(note->client_ip).has_value(), "a note has an address");
+  require(net::IpAddress::parse(note->client_ip).has_value(), "a note has an address");
   require(note->risk_score >= 0 && note->risk_score <= 1, "a risk is 0 to 1");
-  std::optional<AccessNote> again = read_access_note(access_note_text(*note));
+  std::optional<client::AccessNote> again =
+      client::read_access_note(client::access_note_text(*note));
   require(again && again->client_ip == note->client_ip &&
               again->identity.type == note->identity.type &&
               again->identity.user_id == note->identity.user_id,
@@ -28,7 +29,7 @@ void check_note(std::string_view input) {
 void check_identity(std::string_view input) {
   std::optional<Identity> identity = read_identity(input);
   require(!identity || identity_text(*identity) == input, "who is read is who was written");
-  Caller caller;
+  account::Caller caller;
   caller.is_known = input.size() % 4 != 0;
   caller.user_id = identity ? identity->user_id : "u";
   if (input.size() % 2 != 0) caller.api_key_id = "k";
@@ -37,7 +38,7 @@ void check_identity(std::string_view input) {
     require(name.find(',') == std::string_view::npos, "a permission is one");
     require(caller.may(name), "and is held");
   }
-  Identity known = identity_of(caller);
+  Identity known = client::identity_of(caller);
   require(caller.is_known ? known.user_id == caller.user_id : known.type == "anonymous",
           "who is not known is nobody");
 }
@@ -48,7 +49,7 @@ void check_entry(const Json& entry) {
   int64_t status = entry.integer_or("status_code", -1);
   require(status >= 0 && status <= 999, "a status is one");
   require(entry.integer_or("duration_ms", -1) >= 0, "a duration is not negative");
-  require(IpAddress::parse(entry.text_or("client_ip")).has_value(), "a client has an address");
+  require(net::IpAddress::parse(entry.text_or("client_ip")).has_value(), "a client has an address");
   require(entry.text_or("method").size() <= 32 && entry.text_or("path").size() <= 2048 &&
               entry.text_or("user_agent").size() <= 1024,
           "texts are bounded");
@@ -60,7 +61,7 @@ void check_entry(const Json& entry) {
 }  // namespace
 
 void log_line(std::string_view input) {
-  static const Gateway gateway{Settings()};
+  static const client::Gateway gateway{config::Settings()};
   static const runner::PlaceLookup nowhere("");
   check_note(input);
   check_identity(input);

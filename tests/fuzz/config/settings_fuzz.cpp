@@ -12,28 +12,28 @@ namespace hostler::fuzz {
 namespace {
 
 // A value passes its own reader again, as the database would give it.
-void check_value(size_t index, const SettingValue& value) {
-  std::optional<Json> json = parse_json_or_nothing(setting_json(value));
+void check_value(size_t index, const config::SettingValue& value) {
+  std::optional<Json> json = parse_json_or_nothing(config::setting_json(value));
   require(json.has_value(), "a value is JSON");
-  SettingReading again = read_setting(setting_rows[index], *json);
-  const SettingValue* same = std::get_if<SettingValue>(&again);
+  config::SettingReading again = config::read_setting(config::setting_rows[index], *json);
+  const config::SettingValue* same = std::get_if<config::SettingValue>(&again);
   require(same != nullptr, "a value keeps its bounds");
   require(*same == value, "and reads the same");
 }
 
 void check_file(std::string_view input) {
-  LoadedSettings loaded;
-  read_settings_file(input, "x.toml", loaded);
+  config::LoadedSettings loaded;
+  config::read_settings_file(input, "x.toml", loaded);
   for (const std::string& fault : loaded.faults) {
     require(fault.starts_with("x.toml:"), "a fault says where it is");
     require(is_utf8(fault), "a fault is UTF-8");
   }
-  for (size_t i = 0; i < setting_count; ++i) check_value(i, loaded.settings.value(i));
-  LoadedSettings again;
-  read_settings_file(print_settings(loaded.settings), "printed.toml", again);
+  for (size_t i = 0; i < config::setting_count; ++i) check_value(i, loaded.settings.value(i));
+  config::LoadedSettings again;
+  config::read_settings_file(config::print_settings(loaded.settings), "printed.toml", again);
   require(again.faults.empty(), "what is printed can be read");
-  for (size_t i = 0; i < setting_count; ++i) {
-    const SettingRow& row = setting_rows[i];
+  for (size_t i = 0; i < config::setting_count; ++i) {
+    const config::SettingRow& row = config::setting_rows[i];
     if (row.is_secret || row.name == "database.url") continue;
     require(again.settings.value(i) == loaded.settings.value(i), "and reads the same");
   }
@@ -47,12 +47,12 @@ void check_load(std::string_view input) {
   require(written == static_cast<ssize_t>(input.size()), "a file is written");
   char* nothing[] = {nullptr};
   std::string path = "/proc/self/fd/" + std::to_string(fd);
-  LoadedSettings loaded = load_settings(path, nothing);
+  config::LoadedSettings loaded = config::load_settings(path, nothing);
   close(fd);
-  LoadedSettings direct;
-  read_settings_file(input, path, direct);
+  config::LoadedSettings direct;
+  config::read_settings_file(input, path, direct);
   require(loaded.faults.size() >= direct.faults.size(), "a file's faults are told");
-  for (size_t i = 0; i < setting_count; ++i) {
+  for (size_t i = 0; i < config::setting_count; ++i) {
     require(loaded.settings.value(i) == direct.settings.value(i), "a file is read as its text");
   }
 }
@@ -60,10 +60,10 @@ void check_load(std::string_view input) {
 void check_environment(std::string_view input) {
   std::string entry = "HOSTLER_" + std::string(input.substr(0, input.find('\0')));
   char* environment[] = {entry.data(), nullptr};
-  LoadedSettings loaded;
-  read_settings_environment(environment, loaded);
+  config::LoadedSettings loaded;
+  config::read_settings_environment(environment, loaded);
   require(loaded.faults.size() <= 1, "a variable is one setting");
-  for (size_t i = 0; i < setting_count; ++i) check_value(i, loaded.settings.value(i));
+  for (size_t i = 0; i < config::setting_count; ++i) check_value(i, loaded.settings.value(i));
 }
 
 }  // namespace
@@ -72,7 +72,8 @@ void settings(std::string_view input) {
   check_file(input);
   check_environment(input);
   check_load(input);
-  require(without_password("password=" + std::string("hidden")).find("hidden") == std::string::npos,
+  require(config::without_password("password=" + std::string("hidden")).find("hidden") ==
+              std::string::npos,
           "a password is not shown");
 }
 

@@ -39,8 +39,8 @@ void cursor(std::string_view input) {
     require(refusal->status() == 400, "only the address can be refused here");
     return;
   }
-  Target target;
-  parse_target(uri, target);
+  http::Target target;
+  http::parse_target(uri, target);
   const std::string* after_seq = target.query_value("after_seq");
   int64_t expected = 0;
   bool is_bad = false;

@@ -24,19 +24,20 @@ bool is_value_of(const std::vector<std::string>& lines, std::string_view name,
 }
 
 void check_facts(const Request& request) {
-  RequestOrigin origin;
+  client::RequestOrigin origin;
   origin.address = {request.peer_address, request.forwarded_for, request.connecting_ip};
   origin.traceparent = request.traceparent;
   origin.user_agent = request.user_agent;
   origin.authorization = request.authorization;
-  static const Gateway gateway{Settings()};
-  ClientFacts facts = gateway.facts_of(origin);
-  require(IpAddress::parse(facts.client_ip).has_value(), "a client has an address");
+  static const client::Gateway gateway{config::Settings()};
+  client::ClientFacts facts = gateway.facts_of(origin);
+  require(net::IpAddress::parse(facts.client_ip).has_value(), "a client has an address");
   require(facts.risk_score >= 0 && facts.risk_score <= 1, "a risk is 0 to 1");
-  std::optional<std::string> trace_id = trace_id_of(request.traceparent);
+  std::optional<std::string> trace_id = client::trace_id_of(request.traceparent);
   if (!trace_id) return;
   require(is_trace_id(*trace_id), "a trace id has the form");
-  require(trace_id_of(traceparent_of(*trace_id)) == trace_id, "what we send on says the same");
+  require(client::trace_id_of(client::traceparent_of(*trace_id)) == trace_id,
+          "what we send on says the same");
 }
 
 }  // namespace
@@ -63,9 +64,9 @@ void fastcgi(std::string_view input) {
               is_value_of(lines, "REQUEST_METHOD", method_name(request.method)),
           "the method");
   check_facts(request);
-  std::variant<Credential, Error> read = credential_in(request.authorization);
-  if (const Credential* credential = std::get_if<Credential>(&read)) {
-    require(credential->kind != Credential::Kind::none && credential->hash.size() == 32,
+  std::variant<account::Credential, Error> read = account::credential_in(request.authorization);
+  if (const account::Credential* credential = std::get_if<account::Credential>(&read)) {
+    require(credential->kind != account::Credential::Kind::none && credential->hash.size() == 32,
             "a credential is a hash of 32 bytes");
   } else {
     require(std::get<Error>(read).status() == 401, "what is none is 401");

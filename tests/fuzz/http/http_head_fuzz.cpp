@@ -7,7 +7,7 @@
 namespace hostler::fuzz {
 
 void http_head(std::string_view input) {
-  HttpHead head;
+  http::HttpHead head;
   size_t lines = 0;
   while (!input.empty()) {
     std::string_view line = take_line(input);

@@ -20,20 +20,20 @@ void check_text(std::string_view text) {
   require(text.find('\0') == std::string_view::npos, "decoded text holds no NUL");
 }
 
-std::string encoded_again(const Target& target) {
+std::string encoded_again(const http::Target& target) {
   std::string uri;
   for (size_t i = 0; i < target.segment_count; ++i) {
-    uri += "/" + percent_encoded(target.segments[i]);
+    uri += "/" + http::percent_encoded(target.segments[i]);
   }
   char mark = '?';
   for (const auto& [name, value] : target.query) {
-    uri += mark + percent_encoded(name) + "=" + percent_encoded(value);
+    uri += mark + http::percent_encoded(name) + "=" + http::percent_encoded(value);
     mark = '&';
   }
   return uri;
 }
 
-void check_same(const Target& a, const Target& b) {
+void check_same(const http::Target& a, const http::Target& b) {
   require(a.segment_count == b.segment_count, "encoded again there are as many segments");
   for (size_t i = 0; i < a.segment_count; ++i) {
     require(a.segments[i] == b.segments[i], "encoded again the segments are the same");
@@ -41,7 +41,7 @@ void check_same(const Target& a, const Target& b) {
   require(a.query == b.query, "encoded again the query is the same");
 }
 
-void read_query(const Target& read) {
+void read_query(const http::Target& read) {
   QueryFields query(read);
   int64_t limit = query.limit();
   std::optional<std::string> id = query.id("cursor");
@@ -65,14 +65,15 @@ void read_query(const Target& read) {
 }  // namespace
 
 void target(std::string_view input) {
-  Target read;
-  std::optional<Error> refusal = refusal_of([&] { parse_target(input, read); });
+  http::Target read;
+  std::optional<Error> refusal = refusal_of([&] { http::parse_target(input, read); });
   if (refusal) {
     require(refusal->status() == 400, "a bad address is 400");
     return;
   }
   require(input.starts_with('/'), "a path begins with a slash");
-  require(read.segment_count >= 1 && read.segment_count <= path_segments_max, "segments in bounds");
+  require(read.segment_count >= 1 && read.segment_count <= http::path_segments_max,
+          "segments in bounds");
   for (size_t i = 0; i < read.segment_count; ++i) check_text(read.segments[i]);
   for (const auto& [name, value] : read.query) {
     check_text(name);
@@ -82,8 +83,8 @@ void target(std::string_view input) {
   require(matching <= 1, "patterns that do not overlap match one path at most");
   // An address that is broken behind the segments that count was refused above.
   std::string written = encoded_again(read);
-  Target again;
-  parse_target(written, again);
+  http::Target again;
+  http::parse_target(written, again);
   if (!read.is_too_deep) check_same(read, again);
   std::optional<Error> faults = refusal_of([&] { read_query(read); });
   require(!faults || faults->status() == 422, "a bad query is 422");

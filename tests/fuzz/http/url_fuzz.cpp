@@ -9,7 +9,7 @@
 namespace hostler::fuzz {
 namespace {
 
-void check_url(const HttpUrl& url) {
+void check_url(const http::HttpUrl& url) {
   require(url.scheme == "http" || url.scheme == "https", "http or https");
   require(url.port >= 1 && url.port <= 65535, "a port is one");
   require(!url.host.empty(), "a URL has a host");
@@ -22,8 +22,8 @@ void check_url(const HttpUrl& url) {
   require(url.same_origin(url), "an origin is its own");
   // A host of digits and dots that is no dotted quad would be judged a name and dialled as an
   // address by some resolvers.
-  bool is_odd = !IpAddress::parse(url.host) && ends_in_number(url.host);
-  std::optional<HttpUrl> again = parse_http_url(url.text);
+  bool is_odd = !net::IpAddress::parse(url.host) && net::ends_in_number(url.host);
+  std::optional<http::HttpUrl> again = http::parse_http_url(url.text);
   require(again.has_value() || is_odd, "the normal form is a URL");
   if (!again) return;
   require(again->host == url.host && again->port == url.port && again->scheme == url.scheme,
@@ -35,10 +35,10 @@ void check_url(const HttpUrl& url) {
 
 void url(std::string_view input) {
   std::string_view first = take_line(input);
-  std::optional<HttpUrl> read = parse_http_url(first);
+  std::optional<http::HttpUrl> read = http::parse_http_url(first);
   if (!read) return;
   check_url(*read);
-  std::optional<HttpUrl> next = resolve_http_url(*read, input);
+  std::optional<http::HttpUrl> next = http::resolve_http_url(*read, input);
   if (next) check_url(*next);
 }
 

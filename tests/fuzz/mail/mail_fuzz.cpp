@@ -35,16 +35,16 @@ void check_header(std::string_view header) {
 void mail(std::string_view input) {
   std::string_view from = take_line(input);
   std::string_view to = take_line(input);
-  std::optional<Mailbox> mailbox = parse_mailbox(from);
-  if (!mailbox || !is_mail_address(to)) return;
-  require(is_mail_address(mailbox->address), "a mailbox has an address");
+  std::optional<mail::Mailbox> mailbox = mail::parse_mailbox(from);
+  if (!mailbox || !mail::is_mail_address(to)) return;
+  require(mail::is_mail_address(mailbox->address), "a mailbox has an address");
   require(mailbox->name.find_first_of("\r\n<>\"") == std::string::npos, "a name is a name");
   std::string_view subject = take_line(input);
-  MailHead head{"018f0000-0000-7000-8000-000000000000", *mailbox, std::string(to),
-                1'700'000'000'000};
-  MailText text{std::string(subject) + "\r\nBcc: all@example.org", std::string(input),
-                std::string(input)};
-  std::string message = mail_message(head, text);
+  mail::MailHead head{"018f0000-0000-7000-8000-000000000000", *mailbox, std::string(to),
+                      1'700'000'000'000};
+  mail::MailText text{std::string(subject) + "\r\nBcc: all@example.org", std::string(input),
+                      std::string(input)};
+  std::string message = mail::mail_message(head, text);
   size_t end = message.find("\r\n\r\n");
   require(end != std::string::npos, "a header has an end");
   check_header(std::string_view(message).substr(0, end));

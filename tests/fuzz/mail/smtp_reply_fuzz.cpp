@@ -9,7 +9,7 @@
 namespace hostler::fuzz {
 
 void smtp_reply(std::string_view input) {
-  SmtpReplies replies;
+  mail::SmtpReplies replies;
   bool begins = true;
   bool was_refused = false;
   while (!input.empty()) {
@@ -19,7 +19,7 @@ void smtp_reply(std::string_view input) {
     replies.take_line(line);
   }
   std::string words = replies.refusal_words();
-  require(words.size() <= smtp_words_bytes_max, "words are bounded");
+  require(words.size() <= mail::smtp_words_bytes_max, "words are bounded");
   require(is_utf8(words), "words are UTF-8");
   require(std::none_of(words.begin(), words.end(),
                        [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }),

@@ -83,7 +83,7 @@ inline void read_stream(ProviderKind kind, std::string_view input) {
 }
 
 // A request made of the input: its body is JSON that our own reader takes.
-inline void check_request(const HttpRequest& request) {
+inline void check_request(const http::HttpRequest& request) {
   std::variant<Json, JsonFault> body = parse_json(request.body);
   require(std::holds_alternative<Json>(body), "what is sent is JSON");
 }

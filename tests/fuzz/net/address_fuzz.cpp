@@ -29,14 +29,14 @@ constexpr RangeV4 not_public[] = {
     {0xcb007100, 0xcb0071ff}, {0xe0000000, 0xffffffff},
 };
 
-uint32_t number_of(const IpAddress& address) {
+uint32_t number_of(const net::IpAddress& address) {
   uint32_t number = 0;
   for (size_t i = 0; i < 4; ++i) number = number << 8 | address.bytes[i];
   return number;
 }
 
-void check_kind(const IpAddress& address) {
-  bool is_global = kind_of_address(address) == AddressKind::global;
+void check_kind(const net::IpAddress& address) {
+  bool is_global = net::kind_of_address(address) == net::AddressKind::global;
   if (address.is_v4) {
     uint32_t number = number_of(address);
     for (const RangeV4& range : not_public) {
@@ -46,17 +46,17 @@ void check_kind(const IpAddress& address) {
   } else {
     require(!is_global || address.bytes[0] >> 5 == 1, "public IPv6 is within 2000::/3");
   }
-  CidrList nobody;
-  require(refused_address(address, nobody).has_value() != is_global,
+  net::CidrList nobody;
+  require(net::refused_address(address, nobody).has_value() != is_global,
           "only public ones are dialled");
-  CidrList itself;
+  net::CidrList itself;
   require(itself.add(address.text()), "an address is a network of one");
-  require(!refused_address(address, itself), "what the operator allows is dialled");
-  require(!address_kind_name(kind_of_address(address)).empty(), "every kind has a name");
+  require(!net::refused_address(address, itself), "what the operator allows is dialled");
+  require(!net::address_kind_name(net::kind_of_address(address)).empty(), "every kind has a name");
 }
 
 // As the system writes it.
-void check_socket(const IpAddress& address) {
+void check_socket(const net::IpAddress& address) {
   sockaddr_storage written{};
   if (address.is_v4) {
     sockaddr_in v4{};
@@ -70,25 +70,26 @@ void check_socket(const IpAddress& address) {
     std::memcpy(&written, &v6, sizeof v6);
   }
   const sockaddr* general = reinterpret_cast<const sockaddr*>(&written);
-  require(IpAddress::from_socket(general) == address, "a socket's address is the same");
+  require(net::IpAddress::from_socket(general) == address, "a socket's address is the same");
   written.ss_family = AF_UNIX;
-  require(!IpAddress::from_socket(general), "a socket of another kind has none");
+  require(!net::IpAddress::from_socket(general), "a socket of another kind has none");
   int port = address.bytes[0] << 8 | address.bytes[1];
-  require(!is_service_port(port) || (port != 80 && port != 443), "the web's ports are open");
+  require(!net::is_service_port(port) || (port != 80 && port != 443), "the web's ports are open");
 }
 
 void check_hops(std::string_view input) {
-  AddressPolicy policy;
-  policy.mode = IpMode::proxy;
+  net::AddressPolicy policy;
+  policy.mode = net::IpMode::proxy;
   policy.trusted.add("10.0.0.0/8");
-  std::string client = client_address(policy, {"10.0.0.1", input, {}});
-  std::optional<IpAddress> address = IpAddress::parse(client);
+  std::string client = net::client_address(policy, {"10.0.0.1", input, {}});
+  std::optional<net::IpAddress> address = net::IpAddress::parse(client);
   require(address && address->text() == client, "a client has an address in its shortest form");
-  policy.mode = IpMode::direct;
-  require(client_address(policy, {"192.0.2.1", input, input}) == "192.0.2.1", "direct is the peer");
-  policy.mode = IpMode::cdn;
-  std::string named = client_address(policy, {"10.0.0.1", {}, input});
-  std::optional<IpAddress> hop = parse_hop(input);
+  policy.mode = net::IpMode::direct;
+  require(net::client_address(policy, {"192.0.2.1", input, input}) == "192.0.2.1",
+          "direct is the peer");
+  policy.mode = net::IpMode::cdn;
+  std::string named = net::client_address(policy, {"10.0.0.1", {}, input});
+  std::optional<net::IpAddress> hop = net::parse_hop(input);
   require(named == (hop ? hop->text() : "10.0.0.1"), "a CDN names the client");
 }
 
@@ -96,7 +97,7 @@ void check_hops(std::string_view input) {
 
 void address(std::string_view input) {
   check_hops(input);
-  std::optional<IpAddress> read = IpAddress::parse(input);
+  std::optional<net::IpAddress> read = net::IpAddress::parse(input);
   if (!read && input.size() == 16) {
     read.emplace();
     std::copy(input.begin(), input.end(), read->bytes.begin());
@@ -104,7 +105,7 @@ void address(std::string_view input) {
     if (read->is_v4) std::fill(read->bytes.begin() + 4, read->bytes.end(), uint8_t{0});
   }
   if (!read) return;
-  std::optional<IpAddress> again = IpAddress::parse(read->text());
+  std::optional<net::IpAddress> again = net::IpAddress::parse(read->text());
   require(again == read, "an address written and read is the same");
   check_kind(*read);
   check_socket(*read);

@@ -17,28 +17,28 @@ bool wraps_v4(std::string_view canonical) {
 }  // namespace
 
 void network(std::string_view input) {
-  std::optional<IpAddress> asked = IpAddress::parse(take_line(input));
-  CidrList list;
-  NetworkSet set;
+  std::optional<net::IpAddress> asked = net::IpAddress::parse(take_line(input));
+  net::CidrList list;
+  net::NetworkSet set;
   bool is_comparable = true;
   while (!input.empty()) {
     std::string_view line = take_line(input);
-    std::optional<std::string> canonical = canonical_network(line);
-    CidrList one;
+    std::optional<std::string> canonical = net::canonical_network(line);
+    net::CidrList one;
     require(one.add(line) == canonical.has_value(), "all readers take the same networks");
     require(set.add(line) == canonical.has_value(), "all readers take the same networks");
     if (!canonical) continue;
-    require(canonical_network(*canonical) == canonical, "the stored form is its own");
+    require(net::canonical_network(*canonical) == canonical, "the stored form is its own");
     list.add(*canonical);
     is_comparable = is_comparable && !wraps_v4(*canonical);
     std::string first = canonical->substr(0, canonical->find('/'));
-    require(list.contains(*IpAddress::parse(first)), "a network holds its first address");
+    require(list.contains(*net::IpAddress::parse(first)), "a network holds its first address");
   }
   size_t added = set.size();
   set.arrange();
   require(set.size() <= added, "joining makes no network more");
   if (!asked || !is_comparable) return;
-  std::optional<IpAddress> plain = parse_hop(asked->text());
+  std::optional<net::IpAddress> plain = net::parse_hop(asked->text());
   require(plain.has_value(), "an address is a hop");
   require(set.contains(*asked) == list.contains(*plain), "list and set agree");
 }

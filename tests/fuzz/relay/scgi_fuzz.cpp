@@ -53,7 +53,7 @@ void scgi(std::string_view input) {
   }
   if (state != ScgiReader::State::whole) return;
   check_request(whole.request(), cut.request(), input);
-  static const Gateway gateway{Settings()};
+  static const client::Gateway gateway{config::Settings()};
   relay::AnswerContext context = answer_context(whole.request(), gateway);
   require(context.trace_id.size() == 32, "every answer has a trace id");
   relay::StreamRequest wanted;

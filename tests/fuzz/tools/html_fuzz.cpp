@@ -33,7 +33,7 @@ void html(std::string_view input) {
   check_text(text.title, text.content);
   require(text.content.size() <= text_bytes_max + text_bytes_slack, "a page's text is bounded");
   require(runner::page_request("https://example.org/").guarded, "a page is asked for guardedly");
-  HttpHead head;
+  http::HttpHead head;
   head.status = 200;
   head.final_url = "https://example.org/";
   head.headers.emplace_back("content-type", content_type);

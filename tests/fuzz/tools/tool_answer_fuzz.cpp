@@ -38,10 +38,11 @@ void check_arguments(const Json& arguments) {
 }
 
 void check_status(std::string_view& input) {
-  HttpAnswer answer;
+  http::HttpAnswer answer;
   answer.head.status = static_cast<int>(take_byte(input)) * 3;
   if (take_byte(input) % 2 == 1) {
-    answer.failure = HttpFailure{static_cast<HttpFailureKind>(take_byte(input) % 12), "why"};
+    answer.failure =
+        http::HttpFailure{static_cast<http::HttpFailureKind>(take_byte(input) % 12), "why"};
   }
   CallTerms terms{"tool.fetch_failed", "The page", take_byte(input) % 2 == 1};
   std::optional<ToolOutcome> fault = fault_of(answer, terms);
@@ -59,13 +60,13 @@ void check_requests(std::string_view input) {
   for (Backend backend : {Backend::alpha, Backend::beta, Backend::gamma, Backend::delta}) {
     ToolProvider provider{backend, "https://tools.example", "k", true};
     bool is_search = backend == Backend::alpha || backend == Backend::beta;
-    HttpRequest request =
+    http::HttpRequest request =
         is_search ? search_request(provider, {asked, 5}) : reader_request(provider, asked);
     limit_call(request, 1000);
     require(request.guarded && request.total_timeout_ms == 1000, "a request keeps its limits");
     require(request.body.empty() || parse_json_or_nothing(request.body), "a body is JSON");
-    std::optional<HttpUrl> url = parse_http_url(request.url);
-    bool is_long = request.url.size() > url_bytes_max;
+    std::optional<http::HttpUrl> url = http::parse_http_url(request.url);
+    bool is_long = request.url.size() > http::url_bytes_max;
     bool is_odd = asked.find('\\') != std::string::npos;
     require(url || is_long || is_odd, "a request has an address");
     require(!url || url->host == "tools.example", "and it is the provider's");

@@ -19,7 +19,7 @@ class AccountEnd : public ::testing::Test {
  protected:
   ErrorCode code_of(const std::string& text) {
     try {
-      DbSession session = database_.as_superuser();
+      postgres::DbSession session = database_.as_superuser();
       session.run_text(text);
     } catch (const Error& error) {
       return error.code;
@@ -141,7 +141,7 @@ int count_ends(const TestDatabase& database, const std::vector<std::string>& sta
   std::vector<std::thread> threads;
   for (const std::string& statement : statements) {
     threads.emplace_back([&database, &count, statement, wanted] {
-      DbSession session = database.as_superuser();
+      postgres::DbSession session = database.as_superuser();
       try {
         session.run_text(statement);
       } catch (const Error& error) {
@@ -230,14 +230,14 @@ TEST_F(AccountEnd, WaitsForWhatTheUserWrites) {
   const std::string authenticate =
       "SELECT user_id FROM authenticate(sha256('aada'), false, NULL, NULL, false, '{}')";
   const std::string suspend = "SET lock_timeout = '200ms'; SELECT user_set_status('{}', '{}')";
-  DbSession writer = database_.as_superuser();
+  postgres::DbSession writer = database_.as_superuser();
   writer.begin();
   EXPECT_EQ(writer.run_text(fmt::format(fmt::runtime(authenticate), R"({"writes":true})")).text(),
             ada);
   EXPECT_EQ(code_of(fmt::format(fmt::runtime(suspend), ada, "suspended")),
             ErrorCode::overload_busy);
   EXPECT_EQ(code_of(fmt::format(fmt::runtime(suspend), bob, "suspended")), ErrorCode::count_);
-  DbSession other = database_.as_superuser();
+  postgres::DbSession other = database_.as_superuser();
   EXPECT_EQ(other.run_text(fmt::format(fmt::runtime(authenticate), R"({"writes":true})")).text(),
             ada);
   writer.commit();

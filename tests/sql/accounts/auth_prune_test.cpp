@@ -34,8 +34,8 @@ class AuthPrune : public ::testing::Test {
   }
 
   TestDatabase database_;
-  DbSession owner_;
-  DbSession runner_;
+  postgres::DbSession owner_;
+  postgres::DbSession runner_;
 };
 
 TEST_F(AuthPrune, TakesTokensAndSessionsADayAfterTheirEnd) {
@@ -60,7 +60,7 @@ TEST_F(AuthPrune, KeepsASessionWithANewerRefreshToken) {
 
 TEST_F(AuthPrune, IsDoneByOneAtATime) {
   add_session("old", "25 hours");
-  DbSession other = database_.as_runner();
+  postgres::DbSession other = database_.as_runner();
   other.begin();
   other.run(query::AuthPrune{.at_most = 1});
   prune(100);

@@ -82,7 +82,7 @@ class LedgerStorm : public testing::Test {
 
   // The answer of a call that was made before under this key, or nothing.
   std::optional<std::string> begin_once(const std::string& call) {
-    Result begun =
+    postgres::Result begun =
         api_.session().run(query::IdempotencyBegin{.call_hash = call, .body_hash = sha256("body")});
     next_secret_id_ = begun.front().text("new_secret_id");
     if (begun.front().is_null("secret_id")) return std::nullopt;
@@ -98,7 +98,7 @@ class LedgerStorm : public testing::Test {
 
   // A call as the organization's owner or as administrator, with an Idempotency-Key, repeated until
   // it is answered. The code it was refused with, or count_; the client may go away before the end.
-  ErrorCode act(int org, bool is_admin, const BoundStatement& statement,
+  ErrorCode act(int org, bool is_admin, const postgres::BoundStatement& statement,
                 std::string* answer = nullptr) {
     is_lost_ = pick(0, 19) == 0;
     const RunWorld& world = *worlds_[at(org)];
@@ -141,7 +141,7 @@ class LedgerStorm : public testing::Test {
   void change_all() {
     bool is_reset = pick(0, 5) == 0;
     int64_t amount = pick(0, 1) == 0 ? pick(1, 40) : pick(-60, -1);
-    BoundStatement change = query::CreditResetAll{.note = std::nullopt};
+    postgres::BoundStatement change = query::CreditResetAll{.note = std::nullopt};
     if (!is_reset) change = query::CreditBulkAdjust{.amount = amount, .note = std::nullopt};
     ASSERT_EQ(act(0, true, change), ErrorCode::count_);
     if (is_lost_) return;
@@ -179,7 +179,7 @@ class LedgerStorm : public testing::Test {
   void grant() {
     int org = pick_org();
     int64_t months = pick(1, 4);
-    BoundStatement subscribe =
+    postgres::BoundStatement subscribe =
         query::SubscriptionCreate{.org_id = worlds_[at(org)]->org_id,
                                   .plan_id = plan_id_,
                                   .period_start = "2024-01-31T00:00:00Z",
@@ -220,7 +220,7 @@ class LedgerStorm : public testing::Test {
     }
     if (is_busy && strategy == "reject") expected = ErrorCode::runs_thread_busy;
     std::string made;
-    BoundStatement create = RunWorld::run_of(threads_[org][at(thread)], strategy);
+    postgres::BoundStatement create = RunWorld::run_of(threads_[org][at(thread)], strategy);
     ASSERT_EQ(act(org, false, create, &made), expected) << strategy;
     if (expected != ErrorCode::count_ || is_lost_) return;
     std::string id(parse_json_or_nothing(made)->text_or("run_id"));
@@ -272,7 +272,7 @@ class LedgerStorm : public testing::Test {
     ModelOrg org = model_[run->org];
     org.charge(charged, credits);
     bool is_kept = runner_.commit([&](bool is_repeat) {
-      DbSession& session = runner_.session();
+      postgres::DbSession& session = runner_.session();
       lock_run(session, *run->owned);
       TurnAnswer answer = commit_turn(session, *run->owned, run->turns + 1, credits, !is_last);
       bool is_gone = is_repeat && is_last;
@@ -325,7 +325,7 @@ class LedgerStorm : public testing::Test {
   int64_t seed_ = from_environment("LEDGER_STORM_SEED", std::random_device{}());
   std::mt19937_64 random_{static_cast<uint64_t>(seed_)};
   TestDatabase database_;
-  DbSession superuser_ = database_.as_superuser();
+  postgres::DbSession superuser_ = database_.as_superuser();
   FaultyLine line_{database_.socket()};
   SureCaller api_{line_, database_.api_url(), [this] { return next_fate(); }};
   SureCaller runner_{line_, database_.runner_url(), [this] { return next_fate(); }};

@@ -24,7 +24,7 @@ class LedgerVerify : public testing::Test {
   ProgramRun verify() { return ctl({"ledger", "verify"}); }
   // As somebody who can do everything.
   void spoil(const std::string& text) {
-    DbSession superuser = database_.as_superuser();
+    postgres::DbSession superuser = database_.as_superuser();
     superuser.run_text("SET session_replication_role = replica; " + text);
   }
   std::string ask(const std::string& question) {
@@ -36,7 +36,7 @@ class LedgerVerify : public testing::Test {
     std::string run_id = world_.new_run(thread_id);
     std::string daemon_id = world_.new_daemon("a");
     OwnedRun run{daemon_id, world_.org_id, thread_id, run_id, world_.claim(daemon_id, run_id)};
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     commit_turn(session, run, 1, 3);
     return run;
   }
@@ -56,7 +56,7 @@ TEST_F(LedgerVerify, SaysThatAllIsRight) {
 }
 
 TEST_F(LedgerVerify, NamesTheFirstRowThatIsWrong) {
-  DbSession superuser = database_.as_superuser();
+  postgres::DbSession superuser = database_.as_superuser();
   for (int i = 0; i < 5; ++i) set_balance(superuser, world_.org_id, 100 + i);
   std::string third = ask("SELECT id FROM credit_transactions WHERE number = 3");
   spoil("UPDATE credit_transactions SET amount = amount + 1 WHERE number IN (3, 5)");
@@ -80,12 +80,13 @@ constexpr const char* many_ledgers = R"(
 
 TEST_F(LedgerVerify, ReadsManyRowsPageByPage) {
   spoil(many_ledgers);
-  DbSession superuser = database_.as_superuser();
+  postgres::DbSession superuser = database_.as_superuser();
   superuser.run_text("VACUUM ANALYZE credit_transactions");
   EXPECT_EQ(verify().out, "the ledger is right: 200001 transactions of 2001 accounts\n");
 
   // A page: some organizations with all their rows, found by index, without a file on disk.
-  Result page = superuser.run(query::LedgerPage{.after_org_id = first_, .rows_max = 5000});
+  postgres::Result page =
+      superuser.run(query::LedgerPage{.after_org_id = first_, .rows_max = 5000});
   EXPECT_LE(page.front().integer("transactions"), 5000);
   EXPECT_GT(page.front().integer("transactions"), 4500);
   std::string text = query::ledger_fault.text;
@@ -95,7 +96,7 @@ TEST_F(LedgerVerify, ReadsManyRowsPageByPage) {
       text.replace(at, 2, fmt::format("'{}'::uuid", value));
     }
   }
-  Result plan = superuser.run_text("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + text);
+  postgres::Result plan = superuser.run_text("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + text);
   Json told = parse_json_or_nothing(plan.text()).value_or(Json());
   const Json& top = *told.as_array()->at(0).find("Plan");
   EXPECT_EQ(top.integer_or("Temp Written Blocks", -1), 0);

@@ -38,21 +38,21 @@ class RunCredits : public ::testing::Test {
     return {daemon_id, world_.org_id, thread_id, run_id, world_.claim(daemon_id, run_id)};
   }
   void balance(int64_t amount) {
-    DbSession superuser = database_.as_superuser();
+    postgres::DbSession superuser = database_.as_superuser();
     set_balance(superuser, world_.org_id, amount);
   }
   std::string fault() {
-    DbSession superuser = database_.as_superuser();
+    postgres::DbSession superuser = database_.as_superuser();
     return ledger_fault(superuser);
   }
   bool turn(const OwnedRun& run, int number, int64_t credits) {
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     TurnAnswer answer = commit_turn(session, run, number, credits);
     EXPECT_TRUE(answer.held);
     return answer.may_go_on;
   }
   void finish(const OwnedRun& run, const std::string& status) {
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     EXPECT_TRUE(finish_run(session, run, status));
   }
   std::string account() { return account_of(world_); }
@@ -118,7 +118,7 @@ TEST_F(RunCredits, AreReleasedHoweverARunEnds) {
   EXPECT_EQ(account(), "100 0") << "an active run of a thread that is deleted";
 
   OwnedRun waiting = claimed_run();
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   session.run(query::RunWait{.daemon_id = waiting.daemon_id,
                              .run_id = waiting.run_id,
                              .epoch = waiting.epoch,
@@ -151,7 +151,7 @@ TEST_F(RunCredits, AreNeitherHeldNorNeededForAFreeModel) {
 
 TEST_F(RunCredits, OfABrokenTurnAreChargedOnce) {
   OwnedRun run = claimed_run();
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   for (int i = 0; i < 2; ++i) {
     session.begin();
     lock_run(session, run);
@@ -205,10 +205,10 @@ TEST_F(RunCredits, AreBoundedWhateverAProviderCounts) {
 TEST_F(RunCredits, StandInALedgerThatNobodyChanges) {
   const char* change = "UPDATE credit_transactions SET amount = amount + 1";
   const char* removal = "DELETE FROM credit_transactions";
-  DbSession api = database_.as_api();
+  postgres::DbSession api = database_.as_api();
   EXPECT_EQ(code_of([&] { api.run_text(change); }), ErrorCode::internal_error);
   EXPECT_EQ(code_of([&] { api.run_text(removal); }), ErrorCode::internal_error);
-  DbSession superuser = database_.as_superuser();
+  postgres::DbSession superuser = database_.as_superuser();
   superuser.run_text("SET ROLE hostler_owner");
   for (const char* text : {change, removal, "TRUNCATE credit_transactions"}) {
     EXPECT_EQ(code_of([&] { superuser.run_text(text); }), ErrorCode::internal_error) << text;

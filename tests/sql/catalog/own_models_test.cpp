@@ -36,7 +36,7 @@ class OwnModelsTest : public ::testing::Test {
   }
   // As somebody who can do everything.
   void spoil(const std::string& text) {
-    DbSession superuser = database_.as_superuser();
+    postgres::DbSession superuser = database_.as_superuser();
     superuser.run_text("SET session_replication_role = replica; " + text);
   }
   OwnedRun claimed_run(RunWorld& world) {
@@ -46,28 +46,28 @@ class OwnModelsTest : public ::testing::Test {
   }
   // A turn that counts so many tokens, in and out.
   bool turn(const OwnedRun& run, int number, int64_t tokens) {
-    DbSession session = database_.as_runner();
-    Result result = session.run(query::RunTurnCommit{.daemon_id = run.daemon_id,
-                                                     .run_id = run.run_id,
-                                                     .epoch = run.epoch,
-                                                     .turn = number,
-                                                     .text = "text",
-                                                     .tool_calls = "[]",
-                                                     .last_seq = 1,
-                                                     .input_tokens = tokens,
-                                                     .output_tokens = tokens,
-                                                     .cache_read_tokens = tokens,
-                                                     .cache_write_tokens = 0,
-                                                     .measured = true,
-                                                     .finished = true,
-                                                     .credit_per_usd = 1000,
-                                                     .credit_run_hold = 10});
+    postgres::DbSession session = database_.as_runner();
+    postgres::Result result = session.run(query::RunTurnCommit{.daemon_id = run.daemon_id,
+                                                               .run_id = run.run_id,
+                                                               .epoch = run.epoch,
+                                                               .turn = number,
+                                                               .text = "text",
+                                                               .tool_calls = "[]",
+                                                               .last_seq = 1,
+                                                               .input_tokens = tokens,
+                                                               .output_tokens = tokens,
+                                                               .cache_read_tokens = tokens,
+                                                               .cache_write_tokens = 0,
+                                                               .measured = true,
+                                                               .finished = true,
+                                                               .credit_per_usd = 1000,
+                                                               .credit_run_hold = 10});
     return result.front().boolean("held");
   }
   std::string column(const std::string& text) const { return tenant_.column(text); }
   // What an administrator, or the tenant, is told.
   Json told(const std::string& maker) const {
-    DbSession session = database_.as_api();
+    postgres::DbSession session = database_.as_api();
     session.begin();
     session.run_text(fmt::format("SELECT enter('{}', '{}', '{}')", tenant_.org_id, tenant_.owner_id,
                                  R"({"platform_admin": true})"));
@@ -105,7 +105,7 @@ TEST_F(OwnModelsTest, AndOthersGoOnWhateverASumHolds) {
     return turn(own, number, tokens_max) && turn(of_platform, number, tokens_max);
   };
   ASSERT_TRUE(both_go_on());
-  DbSession runner = database_.as_runner();
+  postgres::DbSession runner = database_.as_runner();
   runner.run(query::PlatformFold{});
   for (const char* sum :
        {"usage_of_platform SET input_tokens", "usage_of_platform SET output_tokens",
@@ -152,12 +152,12 @@ TEST_F(OwnModelsTest, CostAtMostAMillionDollarsATurnWhateverIsCountedAndAsked) {
 
 TEST_F(OwnModelsTest, ChargeWhatAccountAndRunCanHold) {
   spoil("UPDATE llm_models SET multiplier = 1, input_usd_per_mtok = 1, output_usd_per_mtok = 0");
-  DbSession superuser = database_.as_superuser();
+  postgres::DbSession superuser = database_.as_superuser();
   OwnedRun poor = claimed_run(tenant_);
   OwnedRun rich = claimed_run(other_);
   set_balance(superuser, tenant_.org_id, 0);
   set_balance(superuser, tenant_.org_id, INT64_MIN + 15);  // of which the run holds 10
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   TurnAnswer answer = commit_turn(session, poor, 1, 30);
   EXPECT_TRUE(answer.held);
   EXPECT_FALSE(answer.may_go_on);
@@ -180,7 +180,7 @@ TEST_F(OwnModelsTest, AgreeWithTheLedgerWhenAnOrganizationsSumIsFull) {
   turn(own, 2, 5);
   spoil("UPDATE usage_records SET cost_nano_usd = 9e18, input_tokens = 9e18");
   spoil(fmt::format("UPDATE usage_of_org SET cost_nano_usd = {0}, input_tokens = {0}", largest));
-  DbSession superuser = database_.as_superuser();
+  postgres::DbSession superuser = database_.as_superuser();
   EXPECT_EQ(ledger_fault(superuser), "");
   spoil("UPDATE usage_of_org SET cost_nano_usd = cost_nano_usd - 1");
   EXPECT_NE(ledger_fault(superuser), "");

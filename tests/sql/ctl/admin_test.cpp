@@ -48,7 +48,8 @@ TEST_F(Admin, IsMadeWithAllThatRegistrationMakes) {
   EXPECT_EQ(ask("SELECT string_agg(action, ' ' ORDER BY id) FROM audit_logs"),
             "auth.register users.update auth.email_verified");
   EXPECT_EQ(ask("SELECT email_verified_at IS NOT NULL FROM users"), "t") << "not to be shut out";
-  EXPECT_TRUE(check_password("a good password", ask("SELECT password_hash FROM users"))->matches);
+  EXPECT_TRUE(
+      account::check_password("a good password", ask("SELECT password_hash FROM users"))->matches);
 }
 
 TEST_F(Admin, GetsTheGrantThatAnAdministratorStored) {

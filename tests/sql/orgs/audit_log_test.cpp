@@ -32,7 +32,7 @@ class AuditLog : public testing::Test {
   }
   void tell(const std::string& writer, int64_t batch, const std::string& denials,
             int64_t dropped = 0) const {
-    DbSession session = database_.as_api();
+    postgres::DbSession session = database_.as_api();
     session.run(query::AuditDenials{
         .writer_id = writer, .batch = batch, .denials = denials, .dropped = dropped});
   }
@@ -155,7 +155,7 @@ TEST_F(AuditLog, ForgetsTheAddressesOfWhoIsDeleted) {
 class AuditRetention : public AuditLog {
  protected:
   int64_t prune(int64_t days) const {
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     return session.run(query::AuditPrune{.audit_retention_days = days})[0].integer("dropped");
   }
   std::string months() const {

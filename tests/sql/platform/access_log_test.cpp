@@ -25,7 +25,7 @@ class AccessLog : public testing::Test {
         path, more);
   }
   int64_t append(const std::string& file, int64_t from, int64_t to, const std::string& entries) {
-    Result result = sql_.run_text(
+    postgres::Result result = sql_.run_text(
         fmt::format("SELECT bytes_read AS n FROM access_log_append('{}', {}, {}, '[{}]')", file,
                     from, to, entries));
     return result.front().integer("n");
@@ -49,7 +49,7 @@ class AccessLog : public testing::Test {
   }
 
   TestDatabase database_;
-  DbSession sql_;
+  postgres::DbSession sql_;
 };
 
 TEST_F(AccessLog, TakesEachPieceOfAFileOnce) {
@@ -69,10 +69,10 @@ TEST_F(AccessLog, LeavesOutWhatNoRowCanBeMadeOfAndGoesOn) {
         R"(,"client_ip":"192.0.2.300")", R"(,"duration_ms":1e19)", R"(,"user_id":"x")"}) {
     text += "," + entry("/bad", bad) + "," + entry("/2");
   }
-  Result result = sql_.run_text(fmt::format(
+  postgres::Result result = sql_.run_text(fmt::format(
       "SELECT bytes_read, set_aside, bad_entry, reason FROM access_log_append('f', 0, 10, '[{}]')",
       text));
-  Row row = result.front();
+  postgres::Row row = result.front();
   EXPECT_EQ(row.integer("bytes_read"), 10);
   EXPECT_EQ(row.integer("set_aside"), 7);
   EXPECT_THAT(row.text("bad_entry"), HasSubstr("99999999999"));
@@ -90,7 +90,7 @@ TEST_F(AccessLog, GivesIdsInTheOrderOfCommitsThoughTheClockGoesBack) {
 }
 
 TEST_F(AccessLog, WaitsForOneWriterAfterTheOther) {
-  DbSession other = database_.as_superuser();
+  postgres::DbSession other = database_.as_superuser();
   sql_.begin();
   append("f", 0, 10, entry("/first"));
   other.run_text("SET lock_timeout = '100ms'");

@@ -23,9 +23,9 @@ TEST_F(DaemonsTest, TakesNothingFromAnotherHostOfItsName) {
   std::string run_id = world_.new_run(world_.new_thread());
   std::string daemon = world_.new_daemon("a");
   int64_t epoch = world_.claim(daemon, run_id);
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   auto start = [&](const char* host, const std::string& lock_id) {
-    Result started = session.run(
+    postgres::Result started = session.run(
         query::DaemonStart{.host = host, .place = "a", .version = "1", .lock_id = lock_id});
     return std::string(started.text());
   };
@@ -50,7 +50,7 @@ TEST_F(DaemonsTest, TakesNothingFromAnotherHostOfItsName) {
 // As daemons of the version before call it, beside newer ones.
 TEST_F(DaemonsTest, FreesWithoutALockWhatOneWithoutALockOwned) {
   std::string first_run = world_.new_run(world_.new_thread());
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   const char* start = "SELECT daemon_start('host', 'a', '1')";
   std::string old_daemon(session.run_text(start).text());
   world_.claim(old_daemon, first_run);
@@ -64,9 +64,10 @@ TEST_F(DaemonsTest, FreesWithoutALockWhatOneWithoutALockOwned) {
 TEST_F(DaemonsTest, ThatLivesIsKnownAgainWhenItWasMarkedAsStopped) {
   std::string daemon = world_.new_daemon("a");
   std::string other = world_.new_daemon("b");
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   auto was_stopped = [&] {
-    Result beat = session.run(query::DaemonHeartbeat{.daemon_id = daemon, .runs = 0, .streams = 0});
+    postgres::Result beat =
+        session.run(query::DaemonHeartbeat{.daemon_id = daemon, .runs = 0, .streams = 0});
     return beat.front().boolean("was_stopped");
   };
   auto others = [&] {
@@ -86,7 +87,7 @@ TEST_F(DaemonsTest, RunsWhoseLeaseLapsedAreCountedUntilTheyAreTakenOver) {
   std::string good_run = world_.new_run(world_.new_thread());
   std::string daemon = world_.new_daemon("a");
   world_.claim(daemon, lapsed_run);
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   auto counted = [&] { return session.run(query::MetricsFacts{}).front().integer("runs_lapsed"); };
   int64_t before = counted();
   session.run_text("UPDATE runs SET lease_until = now() - interval '1 second' WHERE id = '" +

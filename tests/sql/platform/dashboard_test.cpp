@@ -23,7 +23,7 @@ using testing_support::TestDatabase;
 class DashboardTest : public ::testing::Test {
  protected:
   // Ended runs with a turn each, at so many days, by one statement as a bulk load would.
-  void add_runs(DbSession& session, int count) const {
+  void add_runs(postgres::DbSession& session, int count) const {
     session.run_text(fmt::format(
         "WITH place AS (SELECT id, org_id FROM threads LIMIT 1), made AS (INSERT INTO runs "
         "(org_id, "
@@ -39,20 +39,20 @@ class DashboardTest : public ::testing::Test {
         world_.owner_id, world_.model_id, count));
   }
   Json numbers(const std::string& context = R"({"platform_admin": true})") const {
-    DbSession session = database_.as_api();
+    postgres::DbSession session = database_.as_api();
     session.begin();
     session.run_text(fmt::format("SELECT enter(NULL, NULL, '{}')", context));
-    Result shown = session.run(query::DashboardShow{});
+    postgres::Result shown = session.run(query::DashboardShow{});
     return parse_json_or_nothing(shown.text()).value_or(Json());
   }
   int64_t number(const char* name) const { return numbers().integer_or(name, -1); }
   // What the statement reads, in pages of 8 KiB, with everything inside its functions.
   int64_t pages_read() const {
-    DbSession session = database_.as_superuser();
+    postgres::DbSession session = database_.as_superuser();
     session.begin();
     session.run_text("SELECT enter(NULL, NULL, '{\"platform_admin\": true}')");
     session.run_text("SELECT dashboard_json()");  // the catalogue is read by then
-    Result plan =
+    postgres::Result plan =
         session.run_text("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT dashboard_json()");
     Json told = parse_json_or_nothing(plan.text()).value_or(Json());
     const Json& top = *told.as_array()->at(0).find("Plan");
@@ -65,7 +65,7 @@ class DashboardTest : public ::testing::Test {
 };
 
 TEST_F(DashboardTest, AgreesWithTheRowsBeforeAndAfterFolding) {
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   world_.new_thread();
   add_runs(session, 300);
   for (int round = 0; round < 2; ++round) {
@@ -86,7 +86,7 @@ TEST_F(DashboardTest, AgreesWithTheRowsBeforeAndAfterFolding) {
 }
 
 TEST_F(DashboardTest, ReadsNoMorePagesForAHundredTimesTheRuns) {
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   world_.new_thread();
   add_runs(session, 300);
   session.run_text("SELECT platform_fold(); ANALYZE");
@@ -108,13 +108,13 @@ TEST_F(DashboardTest, ManyWritersAndFoldsAtOnceLoseNothing) {
   std::vector<std::thread> writers;
   for (int i = 0; i < 4; ++i) {
     writers.emplace_back([this] {
-      DbSession session = database_.as_superuser();
+      postgres::DbSession session = database_.as_superuser();
       for (int n = 0; n < 20; ++n) add_runs(session, 3);
     });
   }
   for (int i = 0; i < 2; ++i) {
     writers.emplace_back([this] {
-      DbSession session = database_.as_runner();
+      postgres::DbSession session = database_.as_runner();
       for (int n = 0; n < 20; ++n) session.run(query::PlatformFold{});
     });
   }
@@ -124,7 +124,7 @@ TEST_F(DashboardTest, ManyWritersAndFoldsAtOnceLoseNothing) {
 }
 
 TEST_F(DashboardTest, CountsWhoWasSeenOnTheDaysThatCount) {
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   auto seen = [&](const char* ago) {
     session.run_text(
         fmt::format("UPDATE users SET last_seen_at = now() - interval '{}' WHERE id = '{}'", ago,

@@ -21,16 +21,16 @@ using testing_support::TestDatabase;
 class StoredSettings : public testing::Test {
  protected:
   StoredSettings()
-      : box_(std::get<SecretBox>(SecretBox::parse(random_bytes(32)))),
+      : box_(std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)))),
         session_(database_.as_api()),
-        live_(Settings()) {}
+        live_(config::Settings()) {}
 
   // One transaction of an administrator, or of somebody else.
-  Result as_admin(const BoundStatement& statement, bool is_admin = true) {
+  postgres::Result as_admin(const postgres::BoundStatement& statement, bool is_admin = true) {
     session_.begin();
     std::string context = is_admin ? R"({"platform_admin":true})" : R"({"platform_admin":false})";
     session_.run(query::Enter{.org_id = std::nullopt, .user_id = std::nullopt, .context = context});
-    Result result = session_.run(statement);
+    postgres::Result result = session_.run(statement);
     session_.commit();
     return result;
   }
@@ -38,11 +38,14 @@ class StoredSettings : public testing::Test {
     as_admin(query::SettingSet{.key = key, .value = value, .secret = std::nullopt});
   }
   void set_secret(const std::string& key, const std::string& plain) {
-    SecretPlace place{make_id(), "", setting_secret_kind(setting_rows[find_setting(key)])};
-    as_admin(query::SettingSet{
-        .key = key, .value = std::nullopt, .secret = secret_json(place, box_.seal(place, plain))});
+    config::SecretPlace place{
+        make_id(), "",
+        config::setting_secret_kind(config::setting_rows[config::find_setting(key)])};
+    as_admin(query::SettingSet{.key = key,
+                               .value = std::nullopt,
+                               .secret = config::secret_json(place, box_.seal(place, plain))});
   }
-  std::shared_ptr<const Settings> reloaded() {
+  std::shared_ptr<const config::Settings> reloaded() {
     live_.apply(session_.run(query::SettingsAll{}), box_);
     return live_.current();
   }
@@ -51,17 +54,18 @@ class StoredSettings : public testing::Test {
   }
 
   TestDatabase database_;
-  SecretBox box_;
-  DbSession session_;
-  LiveSettings live_;
+  config::SecretBox box_;
+  postgres::DbSession session_;
+  config::LiveSettings live_;
 };
 
 TEST_F(StoredSettings, StandAboveTheConfiguredOnesUntilTheyAreUnset) {
   set("auth.registration_mode", "\"disabled\"");
   set("http.cors_origins", "[\"https://a.example\"]");
-  std::shared_ptr<const Settings> settings = reloaded();
+  std::shared_ptr<const config::Settings> settings = reloaded();
   EXPECT_EQ(settings->text("auth.registration_mode"), "disabled");
-  EXPECT_EQ(settings->source(find_setting("auth.registration_mode")), SettingSource::database);
+  EXPECT_EQ(settings->source(config::find_setting("auth.registration_mode")),
+            config::SettingSource::database);
   EXPECT_EQ(settings->strings("http.cors_origins").size(), 1u);
   as_admin(query::SettingUnset{.key = "auth.registration_mode"});
   EXPECT_EQ(settings->text("auth.registration_mode"), "disabled") << "a snapshot never changes";
@@ -69,7 +73,7 @@ TEST_F(StoredSettings, StandAboveTheConfiguredOnesUntilTheyAreUnset) {
 }
 
 TEST_F(StoredSettings, AreWrittenByAdministratorsOnly) {
-  BoundStatement set_it =
+  postgres::BoundStatement set_it =
       query::SettingSet{.key = "run.input_seconds", .value = "5", .secret = std::nullopt};
   EXPECT_THROW(as_admin(set_it, false), Error);
   session_.rollback();
@@ -85,7 +89,7 @@ TEST_F(StoredSettings, KeepSecretsSealedAndOpenThemWithTheKeyFile) {
   EXPECT_EQ(reloaded()->text("captcha.secret_key"), "hush-hush");
   EXPECT_THAT(ask("SELECT string_agg(s::text || x::text, '') FROM settings s, secrets x"),
               Not(HasSubstr(to_hex("hush"))));
-  SecretBox other = std::get<SecretBox>(SecretBox::parse(random_bytes(32)));
+  config::SecretBox other = std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)));
   live_.apply(session_.run(query::SettingsAll{}), other);
   EXPECT_EQ(live_.current()->text("captcha.secret_key"), "");
 }
@@ -126,7 +130,7 @@ TEST_F(StoredSettings, AreLeftOutWhenThisProgramCannotUseThem) {
   set("run.input_seconds", "-1");
   set("run.lease_seconds", "\"x\"");
   set("limit.agent_turns", "3");
-  std::shared_ptr<const Settings> settings = reloaded();
+  std::shared_ptr<const config::Settings> settings = reloaded();
   EXPECT_EQ(settings->integer("run.slots"), 2000) << "a start setting is not live";
   EXPECT_EQ(settings->integer("run.input_seconds"), 86400);
   EXPECT_EQ(settings->integer("run.lease_seconds"), 10);
@@ -134,8 +138,9 @@ TEST_F(StoredSettings, AreLeftOutWhenThisProgramCannotUseThem) {
 }
 
 TEST_F(StoredSettings, RingOnTheChannelWhenTheyChange) {
-  Loop loop;
-  Database listener(loop, {.conninfo = database_.api_url(), .application_name = "listener"});
+  loop::Loop loop;
+  postgres::Database listener(loop,
+                              {.conninfo = database_.api_url(), .application_name = "listener"});
   bool is_listening = false;
   int rings = 0;
   listener.listen(

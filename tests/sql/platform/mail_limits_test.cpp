@@ -23,7 +23,7 @@ class MailLimits : public ::testing::Test {
  protected:
   std::string value(const std::string& text) { return world_.column(text); }
   // As the API calls it, in the session's transaction; the code it raised, count_ for none.
-  ErrorCode invite(DbSession& session, const std::string& email) {
+  ErrorCode invite(postgres::DbSession& session, const std::string& email) {
     std::string secret = value(
         "SELECT jsonb_build_object('id', uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', "
         "'sealed', 'eA==')");
@@ -41,7 +41,7 @@ class MailLimits : public ::testing::Test {
     return ErrorCode::count_;
   }
   ErrorCode register_from(const std::string& address, const std::string& login) {
-    DbSession session = database_.as_superuser();
+    postgres::DbSession session = database_.as_superuser();
     session.begin();
     try {
       session.run_text(fmt::format(
@@ -59,7 +59,7 @@ class MailLimits : public ::testing::Test {
   }
   // Recipients of what a claim takes, and whether it is over by then.
   std::string claim(int limit, int others) {
-    Result claimed = runner_.run(query::OutboxClaimMails{
+    postgres::Result claimed = runner_.run(query::OutboxClaimMails{
         .daemon_id = daemon_, .limit = limit, .lease_seconds = 60, .others_limit = others});
     std::vector<std::string> found;
     for (int i = 0; i < claimed.size(); ++i) {
@@ -72,7 +72,7 @@ class MailLimits : public ::testing::Test {
 
   TestDatabase database_;
   RunWorld world_{database_};
-  DbSession runner_ = database_.as_runner();
+  postgres::DbSession runner_ = database_.as_runner();
   std::string daemon_ = world_.new_daemon("place");
 };
 
@@ -103,12 +103,12 @@ TEST_F(MailLimits, CountRegistrationsByNetwork) {
 TEST_F(MailLimits, LetOneOfTwoInvitationsAtOnceWaitForTheOther) {
   for (bool first_is_kept : {true, false}) {
     std::string email = first_is_kept ? "a@example.org" : "b@example.org";
-    DbSession first = database_.as_api();
+    postgres::DbSession first = database_.as_api();
     world_.begin_as(first, world_.owner_id);
     ASSERT_EQ(invite(first, email), ErrorCode::count_);
     ErrorCode second_code = ErrorCode::internal_error;
     std::thread other([&] {
-      DbSession second = database_.as_api();
+      postgres::DbSession second = database_.as_api();
       world_.begin_as(second, world_.owner_id);
       second_code = invite(second, first_is_kept ? "A@Example.org" : "B@Example.org");
       if (second_code == ErrorCode::count_) second.commit();
@@ -125,7 +125,7 @@ TEST_F(MailLimits, LetOneOfTwoInvitationsAtOnceWaitForTheOther) {
 }
 
 TEST_F(MailLimits, AreKeptByTheSchemaToo) {
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   std::string row = fmt::format(
       "INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash) VALUES "
       "('{}', '{{}}@example.org', 'member', '{}', '\\x{{}}')",
@@ -138,7 +138,7 @@ TEST_F(MailLimits, AreKeptByTheSchemaToo) {
 }
 
 TEST_F(MailLimits, LetLoginCodesLeaveFirst) {
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   auto queue = [&](const char* mail_template, const char* recipient, const char* fields = "{}") {
     session.run_text(
         fmt::format("SELECT mail_queue('{}', '{}', 'en', '{}')", mail_template, recipient, fields));
@@ -153,13 +153,13 @@ TEST_F(MailLimits, LetLoginCodesLeaveFirst) {
 }
 
 TEST_F(MailLimits, FindACodeWithoutReadingWhatElseWaits) {
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   session.run_text(
       "INSERT INTO outbox (kind, template, recipient, locale, fields) SELECT 'mail', CASE WHEN n % "
       "1000 = 0 THEN 'login_code' ELSE 'invitation' END, 'x', 'en', '{}' FROM generate_series(1, "
       "20000) AS n; ANALYZE outbox");
   session.run_text(fmt::format("PREPARE claim AS {}", query::outbox_claim_mails.text));
-  Result plan = session.run_text(
+  postgres::Result plan = session.run_text(
       fmt::format("EXPLAIN (ANALYZE) EXECUTE claim('{}', 8, 60, 6)", world_.owner_id));
   std::string told;
   for (int i = 0; i < plan.size(); ++i) told.append(plan[i].text("\"QUERY PLAN\"")) += '\n';
@@ -169,7 +169,7 @@ TEST_F(MailLimits, FindACodeWithoutReadingWhatElseWaits) {
 }
 
 TEST_F(MailLimits, KnowWhichMailIsOver) {
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   session.run_text(
       R"(SELECT mail_queue('login_code', 'a', 'en', '{"minutes": 10}'),
                 mail_queue('login_code', 'b', 'en', '{"minutes": 0}'),
@@ -181,7 +181,7 @@ TEST_F(MailLimits, KnowWhichMailIsOver) {
 
 TEST(MailLimitsUpgrade, KeepsTheNewestOfDoubledInvitationsThatServes) {
   OlderSchema database;
-  DbSession& session = database.session();
+  postgres::DbSession& session = database.session();
   session.run_text(
       "INSERT INTO orgs (slug, name, type) VALUES ('work', 'work', 'workspace');"
       "INSERT INTO users (login, username, email, personal_org_id) SELECT n, n, n || '@x.org', "

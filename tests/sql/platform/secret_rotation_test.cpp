@@ -33,7 +33,9 @@ class SecretRotation : public testing::Test {
   }
   ~SecretRotation() override { std::filesystem::remove_all(folder_); }
 
-  SecretBox load() const { return std::get<SecretBox>(SecretBox::load(key_file_)); }
+  config::SecretBox load() const {
+    return std::get<config::SecretBox>(config::SecretBox::load(key_file_));
+  }
 
   // Of the platform and of organizations, as the programs store them.
   void add_secrets(int count) {
@@ -42,7 +44,7 @@ class SecretRotation : public testing::Test {
     for (int i = 0; i < count; ++i) {
       std::string id(sql_id(i));
       std::string org = i % 2 == 0 ? "" : "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
-      SealedSecret sealed = box_->seal({id, org, "webhook"}, "secret " + id);
+      config::SealedSecret sealed = box_->seal({id, org, "webhook"}, "secret " + id);
       json.begin_object().member("id", id).member("version", sealed.key_version);
       json.member("wrapped", to_hex(sealed.wrapped_key)).member("sealed", to_hex(sealed.sealed));
       json.key("org");
@@ -59,14 +61,14 @@ class SecretRotation : public testing::Test {
   }
 
   // How many open, of which box says what was put in.
-  int64_t opened_by(const SecretBox& box) {
-    Result rows = sql_.run_text("SELECT * FROM secrets");
+  int64_t opened_by(const config::SecretBox& box) {
+    postgres::Result rows = sql_.run_text("SELECT * FROM secrets");
     int64_t count = 0;
     for (int i = 0; i < rows.size(); ++i) {
-      const Row row = rows[i];
+      const postgres::Row row = rows[i];
       std::string id(row.text("id"));
-      SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
-                          row.bytes("sealed")};
+      config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
+                                  row.bytes("sealed")};
       std::optional<std::string> plain =
           box.open({id, std::string(row.text("org_id")), "webhook"}, sealed);
       count += plain == "secret " + id ? 1 : 0;
@@ -94,10 +96,11 @@ class SecretRotation : public testing::Test {
   }
 
   TestDatabase database_;
-  DbSession sql_;
+  postgres::DbSession sql_;
   std::string folder_;
   std::string key_file_;
-  std::optional<SecretBox> box_;  // loaded before anything is rotated, as a running program's
+  std::optional<config::SecretBox>
+      box_;  // loaded before anything is rotated, as a running program's
 
  private:
   static std::string sql_id(int number) {
@@ -110,7 +113,7 @@ constexpr const char* contents =
 
 TEST_F(SecretRotation, PutsEverySecretUnderANewKeyAndLeavesWhatIsInside) {
   add_secrets(250);
-  SecretBox other = load();
+  config::SecretBox other = load();
   std::string before = value(contents);
   ProgramRun run = rotate({"--batch", "7"});
   EXPECT_EQ(run.status, 0) << run.err;
@@ -140,7 +143,7 @@ TEST_F(SecretRotation, UsesTheKeyThatWasPreparedForCopies) {
                                                      "\n",
                                                      key_file_));
   }
-  SecretBox copy = load();
+  config::SecretBox copy = load();
   EXPECT_EQ(copy.newest_version(), 1);
   EXPECT_EQ(copy.versions().size(), 2u);
   EXPECT_EQ(under(1), 3);

@@ -15,28 +15,29 @@ namespace {
 
 using testing_support::run_task;
 
-constexpr Statement echo{"test", "echo", "SELECT $1::text AS said", 1};
-constexpr Statement backend{"test", "backend", "SELECT pg_backend_pid() AS pid", 0};
-constexpr Statement divide{"test", "divide", "SELECT 1 / $1::int AS quotient", 1};
-constexpr Statement kill_backend{"test", "kill_backend", "SELECT pg_terminate_backend($1::int)", 1};
-constexpr Statement kill_others{
+constexpr postgres::Statement echo{"test", "echo", "SELECT $1::text AS said", 1};
+constexpr postgres::Statement backend{"test", "backend", "SELECT pg_backend_pid() AS pid", 0};
+constexpr postgres::Statement divide{"test", "divide", "SELECT 1 / $1::int AS quotient", 1};
+constexpr postgres::Statement kill_backend{"test", "kill_backend",
+                                           "SELECT pg_terminate_backend($1::int)", 1};
+constexpr postgres::Statement kill_others{
     "test", "kill_others",
     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = "
     "'db_test breaks' AND pid <> pg_backend_pid()",
     0};
-constexpr Statement slow{"test", "slow", "SELECT pg_sleep($1::float)", 1};
-constexpr Statement notify{"test", "notify", "SELECT pg_notify($1, $2)", 2};
-constexpr Statement wrong{"test", "wrong", "SELECT nothing_of_this_name", 0};
-constexpr Statement set_tenant{"test", "set_tenant", "SELECT set_config('test.tenant', $1, true)",
-                               1};
-constexpr Statement tenant{
+constexpr postgres::Statement slow{"test", "slow", "SELECT pg_sleep($1::float)", 1};
+constexpr postgres::Statement notify{"test", "notify", "SELECT pg_notify($1, $2)", 2};
+constexpr postgres::Statement wrong{"test", "wrong", "SELECT nothing_of_this_name", 0};
+constexpr postgres::Statement set_tenant{"test", "set_tenant",
+                                         "SELECT set_config('test.tenant', $1, true)", 1};
+constexpr postgres::Statement tenant{
     "test", "tenant", "SELECT coalesce(current_setting('test.tenant', true), '') AS tenant", 0};
-constexpr Statement arrays{
+constexpr postgres::Statement arrays{
     "test", "arrays",
     "SELECT $1::uuid[]::text AS u, $2::text[]::text AS t, $3::bigint[]::text AS b, "
     "$4::jsonb[]::text AS j, encode($5::bytea, 'hex') AS raw",
     5};
-constexpr Statement raised{
+constexpr postgres::Statement raised{
     "test", "raised",
     "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'HS000', "
     "MESSAGE = 'runs.thread_busy run_is_active', HINT = '{\"active_run_id\": \"x\"}', "
@@ -45,53 +46,54 @@ constexpr Statement raised{
 
 class DbTest : public ::testing::Test {
  protected:
-  static DatabaseOptions options() {
+  static postgres::DatabaseOptions options() {
     const char* url = std::getenv("TEST_DATABASE_URL");
-    DatabaseOptions made;
+    postgres::DatabaseOptions made;
     made.conninfo = url == nullptr ? "" : url;
     made.application_name = "db_test";
     made.own_connections_max = 2;
     return made;
   }
 
-  std::string ask(Database& db, std::string text) {
-    Result result = run_task(loop_, db.quick(echo, Params().text(text)));
+  std::string ask(postgres::Database& db, std::string text) {
+    postgres::Result result = run_task(loop_, db.quick(echo, postgres::Params().text(text)));
     return std::string(result.front().text("said"));
   }
 
-  Loop loop_;
+  loop::Loop loop_;
 };
 
 TEST_F(DbTest, AnswersOnBothLanes) {
-  Database db(loop_, options());
+  postgres::Database db(loop_, options());
   EXPECT_EQ(ask(db, "hello"), "hello");
-  Result own = run_task(loop_, db.own(echo, Params().text("own")));
+  postgres::Result own = run_task(loop_, db.own(echo, postgres::Params().text("own")));
   EXPECT_EQ(own.front().text("said"), "own");
 }
 
 TEST_F(DbTest, ABatchIsOneTransactionAndItsSettingsEndWithIt) {
-  Database db(loop_, options());
-  Batch batch;
-  batch.add(set_tenant, Params().text("blue")).add(tenant);
-  Results results = run_task(loop_, db.quick(std::move(batch)));
+  postgres::Database db(loop_, options());
+  postgres::Batch batch;
+  batch.add(set_tenant, postgres::Params().text("blue")).add(tenant);
+  postgres::Results results = run_task(loop_, db.quick(std::move(batch)));
   EXPECT_EQ(results.at(1).front().text("tenant"), "blue");
-  Result after = run_task(loop_, db.quick(tenant));
+  postgres::Result after = run_task(loop_, db.quick(tenant));
   EXPECT_EQ(after.front().text("tenant"), "");
 }
 
 TEST_F(DbTest, AFaultEndsItsOwnBatchOnly) {
-  Database db(loop_, options());
+  postgres::Database db(loop_, options());
   int failed = 0;
   int answered = 0;
-  auto one = [](Database& database, int divisor, int& bad, int& good) -> Task<void> {
-    Batch batch;
-    batch.add(divide, Params().integer(divisor));
-    BatchOutcome outcome = co_await database.attempt(std::move(batch));
+  auto one = [](postgres::Database& database, int divisor, int& bad, int& good) -> Task<void> {
+    postgres::Batch batch;
+    batch.add(divide, postgres::Params().integer(divisor));
+    postgres::BatchOutcome outcome = co_await database.attempt(std::move(batch));
     (outcome.error ? bad : good) += 1;
   };
-  auto quick_one = [](Database& database, int divisor, int& bad, int& good) -> Task<void> {
+  auto quick_one = [](postgres::Database& database, int divisor, int& bad,
+                      int& good) -> Task<void> {
     try {
-      co_await database.quick(divide, Params().integer(divisor));
+      co_await database.quick(divide, postgres::Params().integer(divisor));
       ++good;
     } catch (const Error& error) {
       EXPECT_EQ(error.code, ErrorCode::internal_error);
@@ -99,30 +101,30 @@ TEST_F(DbTest, AFaultEndsItsOwnBatchOnly) {
     }
   };
   {
-    TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { ADD_FAILURE(); });
+    loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { ADD_FAILURE(); });
     for (int i = 0; i < 40; ++i) tasks.add(quick_one(db, i % 2, failed, answered));
     for (int i = 0; i < 10; ++i) tasks.add(one(db, i % 2, failed, answered));
-    while (failed + answered < 50) run_task(loop_, sleep_ms(loop_, 1));
+    while (failed + answered < 50) run_task(loop_, loop::sleep_ms(loop_, 1));
   }
   EXPECT_EQ(failed, 25);
   EXPECT_EQ(answered, 25);
 }
 
 TEST_F(DbTest, AStatementThatCannotBePreparedFailsEachTimeAndDisturbsNobody) {
-  Database db(loop_, options());
+  postgres::Database db(loop_, options());
   for (int i = 0; i < 3; ++i) EXPECT_THROW(run_task(loop_, db.quick(wrong)), Error);
   EXPECT_EQ(ask(db, "still here"), "still here");
 }
 
 TEST_F(DbTest, APlanThatAMigrationMadeInvalidIsMadeAnewUnseen) {
-  static constexpr Statement create{"test", "create",
-                                    "CREATE TABLE IF NOT EXISTS db_test_plan AS SELECT 1 AS n", 0};
-  static constexpr Statement alter{"test", "alter",
-                                   "ALTER TABLE db_test_plan ALTER n TYPE text USING n::text", 0};
-  static constexpr Statement drop{"test", "drop", "DROP TABLE db_test_plan", 0};
-  static constexpr Statement look{"test", "look", "SELECT n FROM db_test_plan", 0};
-  Database db(loop_, options());
-  Database other(loop_, options());
+  static constexpr postgres::Statement create{
+      "test", "create", "CREATE TABLE IF NOT EXISTS db_test_plan AS SELECT 1 AS n", 0};
+  static constexpr postgres::Statement alter{
+      "test", "alter", "ALTER TABLE db_test_plan ALTER n TYPE text USING n::text", 0};
+  static constexpr postgres::Statement drop{"test", "drop", "DROP TABLE db_test_plan", 0};
+  static constexpr postgres::Statement look{"test", "look", "SELECT n FROM db_test_plan", 0};
+  postgres::Database db(loop_, options());
+  postgres::Database other(loop_, options());
   run_task(loop_, other.own(create));
   run_task(loop_, db.quick(look));
   run_task(loop_, db.own(look));
@@ -133,14 +135,14 @@ TEST_F(DbTest, APlanThatAMigrationMadeInvalidIsMadeAnewUnseen) {
 }
 
 TEST_F(DbTest, ArraysAndBytesArriveAsTheyWereGiven) {
-  Database db(loop_, options());
-  Params params;
+  postgres::Database db(loop_, options());
+  postgres::Params params;
   params.uuids({"01a1fa31-df97-727a-9389-354c3c178af2"})
       .texts({"a,b", "c\"d", "é"})
       .integers({1, -2});
   params.jsonbs({"{\"x\": [1]}"}).bytes(std::string("\0\xff", 2));
-  Result result = run_task(loop_, db.quick(arrays, params));
-  Row row = result.front();
+  postgres::Result result = run_task(loop_, db.quick(arrays, params));
+  postgres::Row row = result.front();
   EXPECT_EQ(row.text("u"), "{01a1fa31-df97-727a-9389-354c3c178af2}");
   EXPECT_EQ(row.text("t"), "{\"a,b\",\"c\\\"d\",é}");
   EXPECT_EQ(row.text("b"), "{1,-2}");
@@ -149,7 +151,7 @@ TEST_F(DbTest, ArraysAndBytesArriveAsTheyWereGiven) {
 }
 
 TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
-  Database db(loop_, options());
+  postgres::Database db(loop_, options());
   try {
     run_task(loop_, db.own(raised));
     FAIL() << "no error came";
@@ -166,44 +168,44 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
 // libpq finds the broken socket while it sends, and closes it there: its number may be the next
 // socket's before anybody here is told.
 TEST_F(DbTest, ASocketThatBreaksWhileItIsWrittenToIsNoticedAtOnce) {
-  DatabaseOptions many = options();
+  postgres::DatabaseOptions many = options();
   many.own_connections_max = 12;
   many.application_name = "db_test breaks";
-  Database db(loop_, many);
-  Database killer(loop_, options());
+  postgres::Database db(loop_, many);
+  postgres::Database killer(loop_, options());
   std::string much(1 << 20, 'x');
   for (int round = 0; round < 2; ++round) {
     std::vector<std::string> causes;
-    TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
-    auto ask_much = [](Database& asked, const std::string& text,
+    loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
+    auto ask_much = [](postgres::Database& asked, const std::string& text,
                        std::vector<std::string>& ended) -> Task<void> {
-      Batch batch;
-      batch.add(echo, Params().text(text));
-      BatchOutcome outcome = co_await asked.attempt(std::move(batch));
+      postgres::Batch batch;
+      batch.add(echo, postgres::Params().text(text));
+      postgres::BatchOutcome outcome = co_await asked.attempt(std::move(batch));
       ended.push_back(outcome.error ? outcome.error->cause : "");
     };
     for (int i = 0; i < 12; ++i) tasks.add(ask_much(db, "", causes));
-    while (causes.size() < 12) run_task(loop_, sleep_ms(loop_, 1));
+    while (causes.size() < 12) run_task(loop_, loop::sleep_ms(loop_, 1));
     run_task(loop_, killer.quick(kill_others));
     for (int i = 0; i < 12; ++i) tasks.add(ask_much(db, much, causes));
-    while (causes.size() < 24) run_task(loop_, sleep_ms(loop_, 1));
+    while (causes.size() < 24) run_task(loop_, loop::sleep_ms(loop_, 1));
     for (const std::string& cause : causes) EXPECT_NE(cause, "no answer in time");
   }
   EXPECT_EQ(ask(db, "well"), "well");
 }
 
 TEST_F(DbTest, ALostConnectionIsMadeAnew) {
-  Database db(loop_, options());
-  Database killer(loop_, options());
-  Result before = run_task(loop_, db.quick(backend));
+  postgres::Database db(loop_, options());
+  postgres::Database killer(loop_, options());
+  postgres::Result before = run_task(loop_, db.quick(backend));
   int64_t pid = before.front().integer("pid");
-  run_task(loop_, killer.quick(kill_backend, Params().integer(pid)));
+  run_task(loop_, killer.quick(kill_backend, postgres::Params().integer(pid)));
   int64_t again = pid;
   for (int tried = 0; tried < 100 && again == pid; ++tried) {
-    Batch batch;
+    postgres::Batch batch;
     batch.add(backend);
     try {
-      Result after = run_task(loop_, db.quick(backend));
+      postgres::Result after = run_task(loop_, db.quick(backend));
       again = after.front().integer("pid");
     } catch (const Error& error) {
       EXPECT_EQ(error.code, ErrorCode::database_unavailable);
@@ -214,21 +216,21 @@ TEST_F(DbTest, ALostConnectionIsMadeAnew) {
 }
 
 TEST_F(DbTest, WithoutAServerTheAnswerComesInTime) {
-  DatabaseOptions nowhere = options();
+  postgres::DatabaseOptions nowhere = options();
   nowhere.conninfo = "host=/nonexistent dbname=x";
-  Database db(loop_, nowhere);
+  postgres::Database db(loop_, nowhere);
   int64_t start_ms = loop_.now_ms();
   EXPECT_THROW(run_task(loop_, db.quick(tenant)), Error);
   EXPECT_LE(loop_.now_ms() - start_ms, 3000);
 }
 
 TEST_F(DbTest, AnAnswerThatDoesNotComeIsAnErrorAndTheNextOneComes) {
-  DatabaseOptions hasty = options();
+  postgres::DatabaseOptions hasty = options();
   hasty.answer_timeout_ms = 300;
   hasty.statement_timeout_ms = 60'000;
-  Database db(loop_, hasty);
+  postgres::Database db(loop_, hasty);
   try {
-    run_task(loop_, db.own(slow, Params().number(30)));
+    run_task(loop_, db.own(slow, postgres::Params().number(30)));
     FAIL() << "no error came";
   } catch (const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::database_unavailable);
@@ -237,40 +239,40 @@ TEST_F(DbTest, AnAnswerThatDoesNotComeIsAnErrorAndTheNextOneComes) {
 }
 
 TEST_F(DbTest, AWaitThatIsCancelledLeavesTheConnectionUsable) {
-  Database db(loop_, options());
+  postgres::Database db(loop_, options());
   ASSERT_EQ(ask(db, "warm"), "warm");
   {
-    TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) {});
-    auto wait = [](Database& database) -> Task<void> {
-      co_await database.own(slow, Params().number(0.05));
+    loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) {});
+    auto wait = [](postgres::Database& database) -> Task<void> {
+      co_await database.own(slow, postgres::Params().number(0.05));
     };
     tasks.add("one", wait(db));
     tasks.add("two", wait(db));
     loop_.run_once();
     tasks.erase("one");
   }
-  Result own = run_task(loop_, db.own(echo, Params().text("free again")));
+  postgres::Result own = run_task(loop_, db.own(echo, postgres::Params().text("free again")));
   EXPECT_EQ(own.front().text("said"), "free again");
 }
 
 TEST_F(DbTest, ATransactionThatIsNotCommittedIsRolledBack) {
-  Database db(loop_, options());
-  auto half = [](Database& database) -> Task<void> {
-    Transaction transaction = co_await database.begin();
-    co_await transaction.run(set_tenant, Params().text("half"));
-    Result inside = co_await transaction.run(tenant);
+  postgres::Database db(loop_, options());
+  auto half = [](postgres::Database& database) -> Task<void> {
+    postgres::Transaction transaction = co_await database.begin();
+    co_await transaction.run(set_tenant, postgres::Params().text("half"));
+    postgres::Result inside = co_await transaction.run(tenant);
     EXPECT_EQ(inside.front().text("tenant"), "half");
   };
   run_task(loop_, half(db));
   for (int i = 0; i < 2; ++i) {
-    Result after = run_task(loop_, db.own(tenant));
+    postgres::Result after = run_task(loop_, db.own(tenant));
     EXPECT_EQ(after.front().text("tenant"), "");
   }
 }
 
 TEST_F(DbTest, NotificationsArriveAndListeningIsToldAfterEachConnection) {
-  Database db(loop_, options());
-  Database other(loop_, options());
+  postgres::Database db(loop_, options());
+  postgres::Database other(loop_, options());
   int listening = 0;
   std::vector<std::string> heard;
   db.listen(
@@ -279,25 +281,26 @@ TEST_F(DbTest, NotificationsArriveAndListeningIsToldAfterEachConnection) {
         heard.push_back(std::string(channel) + ":" + std::string(payload));
       },
       [&] { ++listening; });
-  while (listening == 0) run_task(loop_, sleep_ms(loop_, 1));
-  run_task(loop_, other.quick(notify, Params().text("db_test_b").text("one")));
-  while (heard.empty()) run_task(loop_, sleep_ms(loop_, 1));
+  while (listening == 0) run_task(loop_, loop::sleep_ms(loop_, 1));
+  run_task(loop_, other.quick(notify, postgres::Params().text("db_test_b").text("one")));
+  while (heard.empty()) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_EQ(heard.at(0), "db_test_b:one");
-  Result mine = run_task(loop_, db.quick(backend));
-  run_task(loop_, other.quick(kill_backend, Params().integer(mine.front().integer("pid"))));
-  while (listening < 2) run_task(loop_, sleep_ms(loop_, 1));
-  run_task(loop_, other.quick(notify, Params().text("db_test_a").text("two")));
-  while (heard.size() < 2) run_task(loop_, sleep_ms(loop_, 1));
+  postgres::Result mine = run_task(loop_, db.quick(backend));
+  run_task(loop_,
+           other.quick(kill_backend, postgres::Params().integer(mine.front().integer("pid"))));
+  while (listening < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
+  run_task(loop_, other.quick(notify, postgres::Params().text("db_test_a").text("two")));
+  while (heard.size() < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_EQ(heard.at(1), "db_test_a:two");
 }
 
 TEST_F(DbTest, IsNotDeafToAChannelForLong) {
-  Database db(loop_, options());
+  postgres::Database db(loop_, options());
   bool is_listening = false;
   db.listen(
       {"refused by the server", "db_test_b"}, [](std::string_view, std::string_view) {},
       [&] { is_listening = true; });
-  while (db.sessions_begun() < 3) run_task(loop_, sleep_ms(loop_, 1));
+  while (db.sessions_begun() < 3) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_FALSE(is_listening) << "each connection is given up and made anew";
 }
 

@@ -48,7 +48,7 @@ Claims claim_all(const TestDatabase& database, Claim claim) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < claimers; ++i) {
     threads.emplace_back([&, i] {
-      DbSession session = database.as_runner();
+      postgres::DbSession session = database.as_runner();
       while (claim(session, i, claims[i])) continue;
     });
   }
@@ -62,7 +62,7 @@ class ClaimStorm : public testing::Test {
   void make_runs(int count) {
     std::vector<std::string> threads;
     for (int i = 0; i < count; ++i) threads.push_back(world_.new_thread());
-    DbSession session = database_.as_api();
+    postgres::DbSession session = database_.as_api();
     for (const std::string& thread_id : threads) {
       world_.begin_as(session, world_.owner_id);
       session.run(RunWorld::run_of(thread_id, "reject", 1'000'000));
@@ -79,8 +79,8 @@ TEST_F(ClaimStorm, GivesEachRunToOneDaemonOnce) {
   make_runs(runs);
   std::vector<std::string> daemons;
   for (int i = 0; i < claimers; ++i) daemons.push_back(world_.new_daemon(fmt::format("d{}", i)));
-  Claims claims = claim_all(database_, [&](DbSession& session, size_t i, auto& given) {
-    Result claimed = session.run(query::RunClaim{
+  Claims claims = claim_all(database_, [&](postgres::DbSession& session, size_t i, auto& given) {
+    postgres::Result claimed = session.run(query::RunClaim{
         .daemon_id = daemons[i], .limit = claimed_at_once, .run_lease_seconds = 60});
     for (int row = 0; row < claimed.size(); ++row) {
       given.push_back(fmt::format("{} {}", claimed[row].text("id"), claimed[row].integer("epoch")));
@@ -97,13 +97,14 @@ TEST_F(ClaimStorm, GivesEachRunToOneDaemonOnce) {
 
 // Reads what is free, then takes it: what everybody writes first.
 TEST_F(ClaimStorm, CatchesAClaimThatReadsBeforeItWrites) {
-  DbSession superuser = database_.as_superuser();
+  postgres::DbSession superuser = database_.as_superuser();
   superuser.run_text(
       "CREATE TABLE naive (id integer PRIMARY KEY, owner integer);"
       "GRANT ALL ON naive TO PUBLIC;"
       "INSERT INTO naive SELECT n, NULL FROM generate_series(1, 400) n");
-  Claims claims = claim_all(database_, [&](DbSession& session, size_t i, auto& given) {
-    Result free = session.run_text("SELECT id FROM naive WHERE owner IS NULL ORDER BY id LIMIT 20");
+  Claims claims = claim_all(database_, [&](postgres::DbSession& session, size_t i, auto& given) {
+    postgres::Result free =
+        session.run_text("SELECT id FROM naive WHERE owner IS NULL ORDER BY id LIMIT 20");
     for (int row = 0; row < free.size(); ++row) {
       session.run_text(
           fmt::format("UPDATE naive SET owner = {} WHERE id = {}", i, free[row].integer("id")));

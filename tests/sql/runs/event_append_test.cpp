@@ -37,7 +37,8 @@ class EventAppend : public testing::Test {
     std::string data;
   };
   template <class Append>
-  BoundStatement append(const std::vector<Owned>& runs, const std::vector<Event>& events) {
+  postgres::BoundStatement append(const std::vector<Owned>& runs,
+                                  const std::vector<Event>& events) {
     std::vector<std::string> ids, types, data;
     std::vector<int64_t> epochs, places, seqs;
     for (const Owned& run : runs) {
@@ -62,7 +63,7 @@ class EventAppend : public testing::Test {
   TestDatabase database_;
   RunWorld world_{database_};
   std::string daemon_id_ = world_.new_daemon("here");
-  DbSession session_ = database_.as_runner();
+  postgres::DbSession session_ = database_.as_runner();
 };
 
 TEST_F(EventAppend, GivesEachRunItsEventsAndALostOneNone) {
@@ -70,7 +71,7 @@ TEST_F(EventAppend, GivesEachRunItsEventsAndALostOneNone) {
   Owned lost = owned_run();
   Owned last = owned_run();
   --lost.epoch;
-  Result held = session_.run(append<query::EventAppend>(
+  postgres::Result held = session_.run(append<query::EventAppend>(
       {first, lost, last},
       {{1, 1, "a", "1"}, {1, 2, "b", "2"}, {2, 1, "c", "3"}, {3, 1, "d", "[4 ]"}}));
   EXPECT_EQ(held.size(), 2);
@@ -82,7 +83,7 @@ TEST_F(EventAppend, GivesEachRunItsEventsAndALostOneNone) {
 TEST_F(EventAppend, AddsOfABatchThatIsSentAgainWhatIsNotThere) {
   Owned run = owned_run();
   session_.run(append<query::EventAppend>({run}, {{1, 1, "a", "1"}}));
-  Result held =
+  postgres::Result held =
       session_.run(append<query::EventAppendAgain>({run}, {{1, 1, "a", "1"}, {1, 2, "b", "2"}}));
   EXPECT_EQ(held.size(), 1);
   EXPECT_EQ(events_of(run.id), "1 a 1, 2 b 2");
@@ -90,7 +91,7 @@ TEST_F(EventAppend, AddsOfABatchThatIsSentAgainWhatIsNotThere) {
 
 TEST_F(EventAppend, RefusesABatchWithANumberThatIsTaken) {
   Owned run = owned_run();
-  BoundStatement first = append<query::EventAppend>({run}, {{1, 1, "a", "1"}});
+  postgres::BoundStatement first = append<query::EventAppend>({run}, {{1, 1, "a", "1"}});
   session_.run(first);
   EXPECT_THROW(session_.run(first), Error);
   EXPECT_EQ(events_of(run.id), "1 a 1");

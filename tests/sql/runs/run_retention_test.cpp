@@ -45,7 +45,7 @@ class RunRetention : public ::testing::Test {
         run_id));
   }
   int64_t prune(int64_t days = 90) {
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     return session.run(query::RunEventsPrune{.run_events_retention_days = days})[0].integer(
         "dropped");
   }
@@ -90,8 +90,9 @@ TEST_F(RunRetention, KeepsAMonthUntilItsLastDayIsBeyondIt) {
   std::string this_month = world_.column("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM')");
   bool is_there = has_month(std::string(last_month).replace(4, 1, "_"));  // on a month's first day
   if (!is_there) add_month(last_month, this_month);
-  DbSession session = database_.as_superuser();
-  Result today = session.run_text("SELECT extract(day FROM now() AT TIME ZONE 'UTC')::int AS day");
+  postgres::DbSession session = database_.as_superuser();
+  postgres::Result today =
+      session.run_text("SELECT extract(day FROM now() AT TIME ZONE 'UTC')::int AS day");
   int64_t day = today[0].integer("day");
   EXPECT_EQ(prune(day), 0) << "its last day is so many days ago, and counts";
   if (day > 1) {

@@ -43,40 +43,40 @@ class RunStatesTest : public ::testing::Test {
   }
   void append(const std::string& daemon_id, const std::string& run_id, int64_t epoch, int64_t seq,
               const std::string& type) {
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     session.run(append_of(daemon_id, run_id, epoch, seq, type));
   }
   bool finish(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
               const std::string& status, const std::string& answer) {
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     std::optional<std::string> code, message;
     if (status == "failed") {
       code = "model.unavailable";
       message = "gone";
     }
-    Result finished = session.run(query::RunFinish{.daemon_id = daemon_id,
-                                                   .run_id = run_id,
-                                                   .epoch = epoch,
-                                                   .status = status,
-                                                   .last_seq = 1,
-                                                   .code = code,
-                                                   .message = message,
-                                                   .answer = answer,
-                                                   .incomplete = status != "completed"});
+    postgres::Result finished = session.run(query::RunFinish{.daemon_id = daemon_id,
+                                                             .run_id = run_id,
+                                                             .epoch = epoch,
+                                                             .status = status,
+                                                             .last_seq = 1,
+                                                             .code = code,
+                                                             .message = message,
+                                                             .answer = answer,
+                                                             .incomplete = status != "completed"});
     return finished.text() == "t";
   }
   bool wait(const std::string& daemon_id, const std::string& run_id, int64_t epoch,
             const std::string& kind, int64_t seconds = 3600) {
-    DbSession session = database_.as_runner();
+    postgres::DbSession session = database_.as_runner();
     std::string request =
         fmt::format(R"({{"request_id": "{}", "kind": "{}", "turn": 1, "tool_call_id": "c1"}})",
                     world_.column("SELECT uuidv7()"), kind);
-    Result waiting = session.run(query::RunWait{.daemon_id = daemon_id,
-                                                .run_id = run_id,
-                                                .epoch = epoch,
-                                                .last_seq = 1,
-                                                .request = request,
-                                                .run_input_seconds = seconds});
+    postgres::Result waiting = session.run(query::RunWait{.daemon_id = daemon_id,
+                                                          .run_id = run_id,
+                                                          .epoch = epoch,
+                                                          .last_seq = 1,
+                                                          .request = request,
+                                                          .run_input_seconds = seconds});
     return waiting.text() == "t";
   }
   std::string messages_of(const std::string& thread_id) {
@@ -206,7 +206,7 @@ TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
   EXPECT_EQ(events_of(run_id), "1 run.started");
   EXPECT_FALSE(finish(old_daemon, run_id, old_epoch, "completed", "late"));
   EXPECT_FALSE(wait(old_daemon, run_id, old_epoch, "question"));
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   EXPECT_EQ(session.run(turn_of(old_daemon, run_id, old_epoch, 1, 1)).text(), "f");
   EXPECT_EQ(run_column("status", run_id), "running");
   EXPECT_TRUE(finish(new_daemon, run_id, new_epoch, "completed", "ours"));
@@ -218,7 +218,7 @@ TEST_F(RunStatesTest, ATakeOverGoesOnBehindEventsThatWereStillOnTheirWay) {
   std::string old_daemon = world_.new_daemon("a");
   int64_t epoch = world_.claim(old_daemon, run_id);
   append(old_daemon, run_id, epoch, 1, "run.started");
-  DbSession late = database_.as_runner();
+  postgres::DbSession late = database_.as_runner();
   late.begin();
   late.run(append_of(old_daemon, run_id, epoch, 2, "message.delta"));
   std::string new_daemon;
@@ -237,13 +237,13 @@ TEST_F(RunStatesTest, ARunWhoseLeaseLapsedIsTakenOver) {
   std::string gone = world_.new_daemon("a");
   int64_t epoch = world_.claim(gone, run_id);
   std::string next = world_.new_daemon("b");
-  DbSession session = database_.as_runner();
-  BoundStatement take_over =
+  postgres::DbSession session = database_.as_runner();
+  postgres::BoundStatement take_over =
       query::RunTakeOver{.daemon_id = next, .limit = 10, .run_lease_seconds = 60};
   EXPECT_TRUE(session.run(take_over).empty()) << "the lease holds";
   world_.column(fmt::format(
       "UPDATE runs SET lease_until = now() - interval '1 second' WHERE id = '{}'", run_id));
-  Result taken = session.run(take_over);
+  postgres::Result taken = session.run(take_over);
   ASSERT_EQ(taken.size(), 1);
   EXPECT_EQ(taken[0].text("id"), run_id);
   EXPECT_GT(taken[0].integer("epoch"), epoch);
@@ -253,7 +253,7 @@ TEST_F(RunStatesTest, ATurnIsPaidForOnceHoweverOftenItIsSent) {
   std::string run_id = world_.new_run(world_.new_thread());
   std::string daemon_id = world_.new_daemon("a");
   int64_t epoch = world_.claim(daemon_id, run_id);
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(session.run(turn_of(daemon_id, run_id, epoch, 1000, 500)).text(), "t");
   }
@@ -292,7 +292,7 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
   std::vector<std::thread> workers;
   for (int i = 0; i < 10; ++i) {
     workers.emplace_back([&] {
-      BoundStatement input =
+      postgres::BoundStatement input =
           input_of(run_id, "blue", std::nullopt, std::nullopt, std::nullopt, "no decision");
       ErrorCode code = code_of([&] { world_.as_owner(input); });
       if (code == ErrorCode::count_) ++won;
@@ -317,7 +317,7 @@ TEST_F(RunStatesTest, OnlyAConfirmationTakesAndKeepsADecision) {
       "(SELECT concat_ws(' ', content, decision, arguments, reason) FROM run_inputs WHERE run_id = "
       "id)";
   std::string asks = waiting_run("tool_confirmation");
-  BoundStatement none =
+  postgres::BoundStatement none =
       input_of(asks, "approve?", std::nullopt, std::nullopt, std::nullopt, "a word too much");
   EXPECT_EQ(code_of([&] { world_.as_owner(none); }), ErrorCode::validation_error);
   EXPECT_EQ(run_column("status", asks), "waiting_for_input");
@@ -335,7 +335,7 @@ TEST_F(RunStatesTest, ARunThatNobodyAnswersInTimeFails) {
   int64_t epoch = world_.claim(daemon_id, run_id);
   append(daemon_id, run_id, epoch, 1, "run.waiting_for_input");
   ASSERT_TRUE(wait(daemon_id, run_id, epoch, "question", -1));
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   EXPECT_NE(session.run(query::RunExpireInputs{.at_most = 10}).text(), "0");
   EXPECT_EQ(session.run(query::RunExpireInputs{.at_most = 10}).text(), "0");
   EXPECT_EQ(run_column("status || ' ' || error_code", run_id), "failed run.input_timeout");
@@ -349,10 +349,10 @@ TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
   finish(daemon_id, first, world_.claim(daemon_id, first), "completed", "old");
   EXPECT_EQ(messages_of(thread_id), "question|old");
 
-  BoundStatement retry = query::RunRetry{.thread_id = thread_id,
-                                         .limit_concurrent_runs = 1000,
-                                         .limit_queued_runs = 100,
-                                         .credit_run_hold = 10};
+  postgres::BoundStatement retry = query::RunRetry{.thread_id = thread_id,
+                                                   .limit_concurrent_runs = 1000,
+                                                   .limit_queued_runs = 100,
+                                                   .credit_run_hold = 10};
   world_.as_owner(retry);
   EXPECT_EQ(messages_of(thread_id), "question");
   std::string retried = world_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
@@ -368,11 +368,11 @@ TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
 TEST_F(RunStatesTest, SomebodyElseOfTheOrganizationIsDenied) {
   std::string thread_id = world_.new_thread();
   std::string run_id = world_.new_run(thread_id);
-  DbSession session = database_.as_api();
-  const BoundStatement attempts[] = {query::RunCancel{.run_id = run_id},
-                                     query::RunShow{.run_id = run_id},
-                                     query::ThreadShow{.thread_id = thread_id}};
-  for (const BoundStatement& attempt : attempts) {
+  postgres::DbSession session = database_.as_api();
+  const postgres::BoundStatement attempts[] = {query::RunCancel{.run_id = run_id},
+                                               query::RunShow{.run_id = run_id},
+                                               query::ThreadShow{.thread_id = thread_id}};
+  for (const postgres::BoundStatement& attempt : attempts) {
     world_.begin_as(session, world_.other_id);
     EXPECT_EQ(code_of([&] { session.run(attempt); }), ErrorCode::policy_denied);
     session.rollback();
@@ -384,7 +384,7 @@ TEST_F(RunStatesTest, ADaemonThatStopsHandsItsRunsBackWithoutACrash) {
   std::string run_id = world_.new_run(world_.new_thread());
   int64_t epoch = world_.claim(daemon_id, run_id);
   append(daemon_id, run_id, epoch, 1, "run.started");
-  DbSession session = database_.as_runner();
+  postgres::DbSession session = database_.as_runner();
   session.run(query::DaemonStop{.daemon_id = daemon_id});
   EXPECT_EQ(run_column("(owner_id IS NULL) || ' ' || crash_count || ' ' || last_seq", run_id),
             "true 0 1");

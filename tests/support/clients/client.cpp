@@ -15,19 +15,19 @@ namespace {
 
 constexpr int64_t answer_limit_ms = 20'000;
 
-HttpClientOptions trusting(const std::string& ca_file) {
-  HttpClientOptions options;
+http::HttpClientOptions trusting(const std::string& ca_file) {
+  http::HttpClientOptions options;
   options.ca_file = ca_file;
   return options;
 }
 
-Task<void> keep_answer(Task<Answer> task, Answer& place, size_t& left, Signal& all) {
+Task<void> keep_answer(Task<Answer> task, Answer& place, size_t& left, loop::Signal& all) {
   Answer answer = co_await task;
   place = std::move(answer);
   if (--left == 0) all.notify();
 }
 
-Task<void> wait_for_all(std::vector<Task<void>>& tasks, size_t& left, Signal& all) {
+Task<void> wait_for_all(std::vector<Task<void>>& tasks, size_t& left, loop::Signal& all) {
   for (Task<void>& task : tasks) task.start(nullptr);
   while (left > 0) co_await all.wait();
 }
@@ -65,7 +65,7 @@ int64_t Answer::header_number(std::string_view lower_case_name) const {
 }
 std::vector<std::string> Answer::headers_named(std::string_view lower_case_name) const {
   std::vector<std::string> values;
-  for (const HttpField& field : headers) {
+  for (const http::HttpField& field : headers) {
     if (field.first == lower_case_name) values.push_back(field.second);
   }
   return values;
@@ -102,7 +102,7 @@ Line::Line(std::string base_url, const std::string& ca_file)
     : base_url_(std::move(base_url)), http_(loop_, trusting(ca_file)) {}
 
 Task<Answer> Line::send(Call call) {
-  HttpRequest request;
+  http::HttpRequest request;
   request.method = call.method;
   request.url = base_url_ + call.path;
   request.headers = call.headers;
@@ -111,7 +111,7 @@ Task<Answer> Line::send(Call call) {
   request.guarded = false;
   request.total_timeout_ms = answer_limit_ms;
   request.response_bytes_max = size_t{64} << 20;
-  HttpAnswer got = co_await http_.fetch(std::move(request));
+  http::HttpAnswer got = co_await http_.fetch(std::move(request));
   Answer answer;
   if (got.failure) {
     ADD_FAILURE() << call.method << " " << call.path << ": " << got.failure->message;
@@ -132,7 +132,7 @@ Task<Answer> Line::send(Call call) {
 std::vector<Answer> Line::send_all(const std::vector<Call>& calls) {
   std::vector<Answer> answers(calls.size());
   size_t left = calls.size();
-  Signal all;
+  loop::Signal all;
   std::vector<Task<void>> tasks;
   for (size_t i = 0; i < calls.size(); ++i) {
     tasks.push_back(keep_answer(send(calls[i]), answers[i], left, all));
@@ -142,11 +142,11 @@ std::vector<Answer> Line::send_all(const std::vector<Call>& calls) {
 }
 
 int Line::quiet_status(const std::string& path) {
-  HttpRequest request;
+  http::HttpRequest request;
   request.url = base_url_ + path;
   request.guarded = false;
   request.total_timeout_ms = answer_limit_ms;
-  HttpAnswer got = run_task(loop_, http_.fetch(std::move(request)));
+  http::HttpAnswer got = run_task(loop_, http_.fetch(std::move(request)));
   return got.failure ? 0 : got.head.status;
 }
 

@@ -18,7 +18,7 @@ namespace hostler::testing_support {
 
 struct Answer {
   int status = 0;  // 0: there was none
-  std::vector<HttpField> headers;
+  std::vector<http::HttpField> headers;
   std::string body;
 
   bool has_header(std::string_view lower_case_name) const;
@@ -40,7 +40,7 @@ struct Call {
   std::string path;  // with query
   std::string body;  // JSON, sent as such unless content_type says otherwise
   std::string content_type = "application/json";
-  std::vector<HttpField> headers;
+  std::vector<http::HttpField> headers;
 };
 
 // Where calls go: one loop and one set of connections for all clients of a stack.
@@ -57,8 +57,8 @@ class Line {
  private:
   Task<Answer> send(Call call);
   std::string base_url_;
-  Loop loop_;
-  HttpClient http_;
+  loop::Loop loop_;
+  http::HttpClient http_;
 };
 
 class Client {

@@ -82,7 +82,7 @@ bool EventStream::has_ended() const {
   std::vector<std::string_view> all = each();
   std::optional<Json> last =
       all.empty() ? std::nullopt : parse_json_or_nothing(payload_of(all.back()));
-  return last && is_terminal_event(last->text_or("type"));
+  return last && events::is_terminal_event(last->text_or("type"));
 }
 
 }  // namespace hostler::testing_support

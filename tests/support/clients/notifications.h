@@ -37,16 +37,16 @@ class Bells {
   }
 
  private:
-  static DatabaseOptions options(ApiStack& stack) {
-    DatabaseOptions options;
+  static postgres::DatabaseOptions options(ApiStack& stack) {
+    postgres::DatabaseOptions options;
     options.conninfo = stack.database().runner_url();
     return options;
   }
 
   ApiStack& stack_;
   std::string channel_;
-  Loop loop_;
-  Database database_;
+  loop::Loop loop_;
+  postgres::Database database_;
   int count_ = 0;
 };
 

@@ -85,7 +85,7 @@ std::string CaseMaker::path_of(const Operation& operation, bool is_wild) {
     auto found = ids_.find(name);
     std::string value = found == ids_.end() ? nobodys_id : found->second;
     if (chance(10)) value = nobodys_id;
-    if (is_wild && chance(10)) value = percent_encoded(odd_text().substr(0, 1500));
+    if (is_wild && chance(10)) value = http::percent_encoded(odd_text().substr(0, 1500));
     if (value.empty()) value = "%20";
     path.replace(open, close - open + 1, value);
     open += value.size();
@@ -106,7 +106,7 @@ std::string CaseMaker::query_of(const Operation& operation, bool is_wild) {
     if (is_wild && chance(40)) made = odd_value();
     std::string written = made.is_text() ? *made.as_text() : made.dump();
     query += fmt::format("{}{}={}", query.empty() ? "?" : "&", name,
-                         percent_encoded(std::string_view(written).substr(0, 1500)));
+                         http::percent_encoded(std::string_view(written).substr(0, 1500)));
     if (is_wild && chance(5)) query += fmt::format("&{}=x", name);
   }
   return is_wild && chance(3) ? query + (query.empty() ? "?" : "&") + "a=%zz" : query;

@@ -6,8 +6,8 @@ namespace {
 
 constexpr int64_t answer_limit_ms = 60'000;
 
-HttpClientOptions trusting(const std::string& ca_file) {
-  HttpClientOptions options;
+http::HttpClientOptions trusting(const std::string& ca_file) {
+  http::HttpClientOptions options;
   options.ca_file = ca_file;
   return options;
 }
@@ -18,7 +18,7 @@ BareCaller::BareCaller(std::string base_url, const std::string& ca_file)
     : base_url_(std::move(base_url)), http_(loop_, trusting(ca_file)) {}
 
 Heard BareCaller::ask(const Call& call, const std::string& token) {
-  HttpRequest request;
+  http::HttpRequest request;
   request.method = call.method;
   request.url = base_url_ + call.path;
   request.headers = call.headers;
@@ -39,9 +39,9 @@ Heard BareCaller::ask(const Call& call, const std::string& token) {
   return heard;
 }
 
-Task<void> BareCaller::hear(HttpRequest request, Heard& heard) {
-  HttpExchange exchange(http_, std::move(request));
-  const HttpHead* head = co_await exchange.head();
+Task<void> BareCaller::hear(http::HttpRequest request, Heard& heard) {
+  http::HttpExchange exchange(http_, std::move(request));
+  const http::HttpHead* head = co_await exchange.head();
   if (head != nullptr) {
     heard.answer.status = head->status;
     heard.answer.headers = head->headers;

@@ -24,10 +24,10 @@ class BareCaller {
   Heard ask(const Call& call, const std::string& token);
 
  private:
-  Task<void> hear(HttpRequest request, Heard& heard);
+  Task<void> hear(http::HttpRequest request, Heard& heard);
   std::string base_url_;
-  Loop loop_;
-  HttpClient http_;
+  loop::Loop loop_;
+  http::HttpClient http_;
   bool is_running_ = false;
 };
 

@@ -7,7 +7,7 @@ namespace hostler::testing_support {
 
 SureCaller::SureCaller(FaultyLine& line, const std::string& url, std::function<Fate()> next_fate)
     : line_(line),
-      url_(conninfo_with(url, {{"host", line.folder()}})),
+      url_(postgres::conninfo_with(url, {{"host", line.folder()}})),
       next_fate_(std::move(next_fate)) {
   connect();
 }

@@ -22,7 +22,7 @@ class SureCaller {
   // Does the work in a transaction until its COMMIT is answered; throws what the work throws. The
   // work is told whether it was committed before, unheard. False from it: it is taken back.
   bool commit(const std::function<bool(bool is_repeat)>& work);
-  DbSession& session() { return *session_; }
+  postgres::DbSession& session() { return *session_; }
   int cuts_before() const { return cuts_before_; }
   int cuts_after() const { return cuts_after_; }
 
@@ -32,7 +32,7 @@ class SureCaller {
   FaultyLine& line_;
   std::string url_;
   std::function<Fate()> next_fate_;
-  std::optional<DbSession> session_;
+  std::optional<postgres::DbSession> session_;
   int cuts_before_ = 0;
   int cuts_after_ = 0;
 };

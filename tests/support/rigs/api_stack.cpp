@@ -40,7 +40,7 @@ std::vector<std::string> under_test(const std::string& program) {
 }
 
 std::string through(const std::string& url, const std::string& host) {
-  return host.empty() ? url : conninfo_with(url, {{"host", host}});
+  return host.empty() ? url : postgres::conninfo_with(url, {{"host", host}});
 }
 
 void must_end_well(const ProgramRun& run, std::string_view what) {

@@ -46,7 +46,7 @@ class ApiStack {
   Client client() { return Client(line_); }
   Line& line() { return line_; }
   // A superuser in the stack's database, for what no client can do or see.
-  DbSession& sql() { return sql_; }
+  postgres::DbSession& sql() { return sql_; }
   const TestDatabase& database() const { return database_; }
   const std::string& folder() const { return folder_.path; }
   static std::string certificate();                            // for a Line of one's own
@@ -76,7 +76,7 @@ class ApiStack {
   ApiStackOptions options_;
   Folder folder_;
   TestDatabase database_;
-  DbSession sql_;
+  postgres::DbSession sql_;
   int port_;
   std::string model_url_;
   // Ended in the opposite order.

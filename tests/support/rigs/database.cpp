@@ -22,7 +22,7 @@ std::string name_prefix() {
   return prefix == nullptr ? "test" : prefix;
 }
 
-DbSession cluster_session() { return {test_cluster_url(), "test database"}; }
+postgres::DbSession cluster_session() { return {test_cluster_url(), "test database"}; }
 
 void must_end_well(const ProgramRun& run, std::string_view what) {
   if (run.status == 0) return;
@@ -41,9 +41,9 @@ std::string template_name() {
 // One process makes it, the others wait for the lock. Half-made ones have another name.
 std::string make_template() {
   std::string name = template_name();
-  DbSession cluster = cluster_session();
+  postgres::DbSession cluster = cluster_session();
   cluster.run_text("SELECT pg_advisory_lock(hashtext('hostler test template'))");
-  Result found =
+  postgres::Result found =
       cluster.run_text(fmt::format("SELECT FROM pg_database WHERE datname = '{}'", name));
   if (!found.empty()) return name;
   std::string unfinished = name + "_new";
@@ -51,7 +51,7 @@ std::string make_template() {
   must_end_well(
       run_ctl({"setup-database", "--superuser-url", test_cluster_url(), "--database", unfinished}),
       "setup-database");
-  std::string url = conninfo_with(test_cluster_url(), {{"dbname", unfinished}});
+  std::string url = postgres::conninfo_with(test_cluster_url(), {{"dbname", unfinished}});
   must_end_well(run_ctl({"migrate"}, {"HOSTLER_DATABASE_URL=" + url}), "migrate");
   cluster.run_text(fmt::format("ALTER DATABASE {} RENAME TO {}", unfinished, name));
   return name;
@@ -84,7 +84,7 @@ void drop_database(const std::string& name) {
 
 TestDatabase::TestDatabase() : name_(new_database_name()) {
   static const std::string source = make_template();
-  DbSession cluster = cluster_session();
+  postgres::DbSession cluster = cluster_session();
   cluster.run_text(
       fmt::format("CREATE DATABASE {} TEMPLATE {} OWNER hostler_owner", name_, source));
   // A copy does not take over who may connect.
@@ -103,13 +103,14 @@ TestDatabase::~TestDatabase() {
 }
 
 std::string TestDatabase::superuser_url() const {
-  return conninfo_with(test_cluster_url(), {{"dbname", name_}});
+  return postgres::conninfo_with(test_cluster_url(), {{"dbname", name_}});
 }
 std::string TestDatabase::api_url() const {
-  return conninfo_with(test_cluster_url(), {{"dbname", name_}, {"user", "hostler_api"}});
+  return postgres::conninfo_with(test_cluster_url(), {{"dbname", name_}, {"user", "hostler_api"}});
 }
 std::string TestDatabase::runner_url() const {
-  return conninfo_with(test_cluster_url(), {{"dbname", name_}, {"user", "hostler_runner"}});
+  return postgres::conninfo_with(test_cluster_url(),
+                                 {{"dbname", name_}, {"user", "hostler_runner"}});
 }
 
 std::string TestDatabase::socket() {
@@ -120,8 +121,10 @@ std::string TestDatabase::socket() {
           .text());
 }
 
-DbSession TestDatabase::as_superuser() const { return {superuser_url(), "test as superuser"}; }
-DbSession TestDatabase::as_api() const { return {api_url(), "test as api"}; }
-DbSession TestDatabase::as_runner() const { return {runner_url(), "test as runner"}; }
+postgres::DbSession TestDatabase::as_superuser() const {
+  return {superuser_url(), "test as superuser"};
+}
+postgres::DbSession TestDatabase::as_api() const { return {api_url(), "test as api"}; }
+postgres::DbSession TestDatabase::as_runner() const { return {runner_url(), "test as runner"}; }
 
 }  // namespace hostler::testing_support

@@ -35,9 +35,9 @@ class TestDatabase {
   static std::string socket();
 
   // A waiting connection; for text that is nobody's statement: session.run_text("SELECT …").
-  DbSession as_superuser() const;
-  DbSession as_api() const;
-  DbSession as_runner() const;
+  postgres::DbSession as_superuser() const;
+  postgres::DbSession as_api() const;
+  postgres::DbSession as_runner() const;
 
  private:
   std::string name_;

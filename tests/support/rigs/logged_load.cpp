@@ -8,7 +8,8 @@
 
 namespace hostler::testing_support {
 
-std::string comes_to(DbSession& session, const std::string& question, const std::string& wanted) {
+std::string comes_to(postgres::DbSession& session, const std::string& question,
+                     const std::string& wanted) {
   std::string said;
   EXPECT_TRUE(eventually(60'000, [&] {
     said = session.run_text(question).text();
@@ -42,7 +43,7 @@ void LoggedLoad::end() {
 std::string LoggedLoad::wanted() const { return fmt::format("{0} {0}", answered_.load()); }
 
 std::string LoggedLoad::rows() {
-  DbSession sql(stack_.env("DATABASE_URL"), "test");
+  postgres::DbSession sql(stack_.env("DATABASE_URL"), "test");
   return comes_to(sql,
                   fmt::format("SELECT count(*) || ' ' || count(DISTINCT path) FROM access_log "
                               "WHERE starts_with(path, '{}')",

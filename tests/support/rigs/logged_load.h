@@ -12,7 +12,8 @@
 namespace hostler::testing_support {
 
 // The first field of the answer, asked again until it is as wanted, at most 60 s.
-std::string comes_to(DbSession& session, const std::string& question, const std::string& wanted);
+std::string comes_to(postgres::DbSession& session, const std::string& question,
+                     const std::string& wanted);
 
 class LoggedLoad {
  public:

@@ -23,7 +23,7 @@ OlderSchema::OlderSchema() : name_(new_database_name()) {
                                  "psql -XqAt -v ON_ERROR_STOP=1 \"$URL\""},
                                 {"URL=" + url()});
   if (load.status != 0) throw std::runtime_error("psql: " + load.err);
-  session_ = std::make_unique<DbSession>(url(), "older schema");
+  session_ = std::make_unique<postgres::DbSession>(url(), "older schema");
 }
 
 OlderSchema::~OlderSchema() { drop_database(name_); }
@@ -31,12 +31,12 @@ OlderSchema::~OlderSchema() { drop_database(name_); }
 void OlderSchema::upgrade() { run_well({"migrate"}, url()); }
 
 std::string OlderSchema::column(const std::string& text) {
-  Result result = session_->run_text(text);
+  postgres::Result result = session_->run_text(text);
   return result.empty() ? "" : std::string(result.text());
 }
 
 std::string OlderSchema::url() const {
-  return conninfo_with(test_cluster_url(), {{"dbname", name_}});
+  return postgres::conninfo_with(test_cluster_url(), {{"dbname", name_}});
 }
 
 }  // namespace hostler::testing_support

@@ -21,13 +21,13 @@ class OlderSchema {
   void upgrade();
   // The first field of an SQL text's answer, as a superuser.
   std::string column(const std::string& text);
-  DbSession& session() { return *session_; }
+  postgres::DbSession& session() { return *session_; }
 
  private:
   std::string url() const;
 
   std::string name_;
-  std::unique_ptr<DbSession> session_;
+  std::unique_ptr<postgres::DbSession> session_;
 };
 
 }  // namespace hostler::testing_support

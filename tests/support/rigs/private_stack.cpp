@@ -32,8 +32,9 @@ std::string value_of(const std::string& written) {
   return value;
 }
 
-Task<EventStream> read_on(HttpClient& http, std::string url, std::string token, int events_max) {
-  HttpRequest request;
+Task<EventStream> read_on(http::HttpClient& http, std::string url, std::string token,
+                          int events_max) {
+  http::HttpRequest request;
   request.url = std::move(url);
   request.guarded = false;
   request.total_timeout_ms = stream_limit_ms;
@@ -41,8 +42,8 @@ Task<EventStream> read_on(HttpClient& http, std::string url, std::string token, 
   request.response_bytes_max = size_t{64} << 20;
   request.headers = {{"Accept", "text/event-stream"}, {"Authorization", "Bearer " + token}};
   EventStream reading;
-  HttpExchange exchange(http, std::move(request));
-  const HttpHead* head = co_await exchange.head();
+  http::HttpExchange exchange(http, std::move(request));
+  const http::HttpHead* head = co_await exchange.head();
   if (head == nullptr) {
     reading.failure = exchange.failure()->message;
     co_return reading;
@@ -60,22 +61,23 @@ Task<EventStream> read_on(HttpClient& http, std::string url, std::string token, 
   co_return reading;
 }
 
-Task<void> read_into(HttpClient& http, std::string url, std::string token, EventStream& reading) {
+Task<void> read_into(http::HttpClient& http, std::string url, std::string token,
+                     EventStream& reading) {
   EventStream read = co_await read_on(http, std::move(url), std::move(token), 0);
   reading = std::move(read);
 }
 
-Task<void> read_all(Loop& loop, HttpClient& http, std::string url, std::string token,
+Task<void> read_all(loop::Loop& loop, http::HttpClient& http, std::string url, std::string token,
                     std::vector<EventStream>& readings) {
-  TaskSet followers(loop, [](const std::string&, std::exception_ptr failure) {
-    ADD_FAILURE() << cause_of(failure);
+  loop::TaskSet followers(loop, [](const std::string&, std::exception_ptr failure) {
+    ADD_FAILURE() << loop::cause_of(failure);
   });
   for (EventStream& reading : readings) followers.add(read_into(http, url, token, reading));
   co_await followers.ended();
 }
 
-HttpClientOptions trusting(const PrivateStack& stack) {
-  HttpClientOptions options;
+http::HttpClientOptions trusting(const PrivateStack& stack) {
+  http::HttpClientOptions options;
   options.ca_file = stack.env("CA_CERT");
   return options;
 }
@@ -181,15 +183,15 @@ std::string PrivateStack::start_run(const User& user) {
 
 EventStream read_stream(const PrivateStack& stack, const std::string& run_id,
                         const std::string& token, int64_t after_seq, int events_max) {
-  Loop loop;
-  HttpClient http(loop, trusting(stack));
+  loop::Loop loop;
+  http::HttpClient http(loop, trusting(stack));
   return run_task(loop, read_on(http, stream_url(stack, run_id, after_seq), token, events_max));
 }
 
 std::vector<EventStream> read_streams(const PrivateStack& stack, const std::string& run_id,
                                       const std::string& token, size_t followers) {
-  Loop loop;
-  HttpClient http(loop, trusting(stack));
+  loop::Loop loop;
+  http::HttpClient http(loop, trusting(stack));
   std::vector<EventStream> readings(followers);
   run_task(loop, read_all(loop, http, stream_url(stack, run_id, 0), token, readings));
   return readings;

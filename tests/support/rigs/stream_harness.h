@@ -44,8 +44,8 @@ class StreamStage {
 
   // Commits events from..to of the run; the last of all is terminal when it ends the run.
   enum class Last { delta, completed };
-  SharedBatch write(const std::string& run_id, int64_t from, int64_t to, Last last = Last::delta,
-                    const std::string& filling = "");
+  events::SharedBatch write(const std::string& run_id, int64_t from, int64_t to,
+                            Last last = Last::delta, const std::string& filling = "");
   // write, then tells the feed as the runner does.
   void publish(const std::string& run_id, int64_t from, int64_t to, Last last = Last::delta,
                const std::string& filling = "");
@@ -57,14 +57,14 @@ class StreamStage {
 
   TestDatabase database;
   RunWorld world;
-  EventFeed feed;
+  events::EventFeed feed;
   std::string token;
   std::unique_ptr<relay::StreamServer> relay;
   const std::string& socket_path() const { return socket_path_; }
   void stop();  // and waits for the thread
 
  private:
-  DbSession session_;
+  postgres::DbSession session_;
   std::string socket_path_;
   std::thread thread_;
 };
@@ -100,7 +100,7 @@ inline StreamStage::StreamStage(const std::function<void(relay::StreamOptions&)>
   if (change) change(options);
   feed.set_listening(true);
   relay = std::make_unique<relay::StreamServer>(options, feed);
-  relay->use_gateway(Gateway(Settings()));
+  relay->use_gateway(client::Gateway(config::Settings()));
   thread_ = std::thread([this] { relay->run(); });
 }
 
@@ -128,8 +128,8 @@ inline std::string StreamStage::new_token(const std::string& user_id) {
 
 inline std::string StreamStage::new_run() { return world.new_run(world.new_thread()); }
 
-inline SharedBatch StreamStage::write(const std::string& run_id, int64_t from, int64_t to,
-                                      Last last, const std::string& filling) {
+inline events::SharedBatch StreamStage::write(const std::string& run_id, int64_t from, int64_t to,
+                                              Last last, const std::string& filling) {
   std::string values;
   for (int64_t seq = from; seq <= to; ++seq) {
     bool is_last = seq == to && last == Last::completed;
@@ -145,11 +145,11 @@ inline SharedBatch StreamStage::write(const std::string& run_id, int64_t from, i
                 "UPDATE runs SET last_seq = {}, status = 'completed', ended_at = now() "
                 "WHERE id = '{}'",
                 to, run_id);
-  Result rows = session_.run_text(
+  postgres::Result rows = session_.run_text(
       fmt::format("WITH ending AS ({}) INSERT INTO run_events (run_id, seq, type, data) VALUES {} "
                   "RETURNING seq, type, data, rfc3339(created_at) AS created_at",
                   ending, values));
-  auto committed = std::make_shared<EventBatch>(run_id);
+  auto committed = std::make_shared<events::EventBatch>(run_id);
   for (int i = 0; i < rows.size(); ++i) {
     committed->append(rows[i].integer("seq"), rows[i].text("type"), rows[i].text("data"),
                       rows[i].text("created_at"));

@@ -85,7 +85,7 @@ class ToolBench {
   ToolBench()
       : sql_(database().as_superuser()),
         db_(loop_, options_of(database())),
-        secrets_(std::get<SecretBox>(SecretBox::parse(random_bytes(32)))) {
+        secrets_(std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)))) {
     std::signal(SIGPIPE, SIG_IGN);
     run_sql("DELETE FROM tool_providers");
     org_id = new_org();
@@ -111,17 +111,17 @@ class ToolBench {
   }
   void run_sql(const std::string& text) { sql_.run_text(text); }
 
-  void set(std::string_view name, SettingValue value) {
-    size_t index = find_setting(name);
-    ASSERT_NE(index, setting_count) << name;
-    start_.set(index, std::move(value), SettingSource::environment);
+  void set(std::string_view name, config::SettingValue value) {
+    size_t index = config::find_setting(name);
+    ASSERT_NE(index, config::setting_count) << name;
+    start_.set(index, std::move(value), config::SettingSource::environment);
   }
 
   // As the agent loop does it: the arguments are judged before the tool is called.
   runner::ToolOutcome call(const std::string& tool, const std::string& arguments) {
-    LiveSettings settings(start_);
-    http_.allow_cidrs(
-        CidrList::parse(settings.current()->strings("outbound.allow_cidrs")).value_or(CidrList()));
+    config::LiveSettings settings(start_);
+    http_.allow_cidrs(net::CidrList::parse(settings.current()->strings("outbound.allow_cidrs"))
+                          .value_or(net::CidrList()));
     runner::ToolBox box(loop_, db_, http_, secrets_, settings);
     ToolCall asked{"call-1", tool, arguments};
     std::optional<runner::ToolOutcome> refusal = box.refuse(asked, {tool});
@@ -134,11 +134,11 @@ class ToolBench {
     return outcome.error_code.empty() ? "ok" : outcome.error_code;
   }
 
-  Loop& loop() { return loop_; }
-  Database& db() { return db_; }
-  HttpClient& http() { return http_; }
-  const SecretBox& secrets() const { return secrets_; }
-  const Settings& settings() const { return start_; }
+  loop::Loop& loop() { return loop_; }
+  postgres::Database& db() { return db_; }
+  http::HttpClient& http() { return http_; }
+  const config::SecretBox& secrets() const { return secrets_; }
+  const config::Settings& settings() const { return start_; }
 
   std::string org_id;
 
@@ -147,16 +147,16 @@ class ToolBench {
     static const TestDatabase shared;
     return shared;
   }
-  static DatabaseOptions options_of(const TestDatabase& database) {
-    DatabaseOptions options;
+  static postgres::DatabaseOptions options_of(const TestDatabase& database) {
+    postgres::DatabaseOptions options;
     options.conninfo = database.runner_url();
     options.application_name = "tool bench";
     return options;
   }
   std::string add_secret(const ProviderRow& row) {
-    SecretPlace place{std::string(sql_.run_text("SELECT uuidv7()").text()), row.org_id,
-                      "tool_provider"};
-    SealedSecret sealed = secrets_.seal(place, row.api_key);
+    config::SecretPlace place{std::string(sql_.run_text("SELECT uuidv7()").text()), row.org_id,
+                              "tool_provider"};
+    config::SealedSecret sealed = secrets_.seal(place, row.api_key);
     sql_.run_text(fmt::format(
         "INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed) VALUES ('{}', "
         "{}, 'tool_provider', {}, '\\x{}', '\\x{}')",
@@ -165,12 +165,12 @@ class ToolBench {
     return place.id;
   }
 
-  DbSession sql_;
-  Loop loop_;
-  Database db_;
-  HttpClient http_{loop_};
-  SecretBox secrets_;
-  Settings start_;
+  postgres::DbSession sql_;
+  loop::Loop loop_;
+  postgres::Database db_;
+  http::HttpClient http_{loop_};
+  config::SecretBox secrets_;
+  config::Settings start_;
 };
 
 }  // namespace hostler::testing_support

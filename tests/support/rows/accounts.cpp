@@ -85,7 +85,7 @@ std::string make_api_key(ApiStack& stack, const TestUser& user, const std::strin
 }
 
 std::string sql_value(ApiStack& stack, const std::string& text) {
-  Result result = stack.sql().run_text(text);
+  postgres::Result result = stack.sql().run_text(text);
   EXPECT_FALSE(result.empty()) << "no row: " << text;
   return result.empty() ? "" : std::string(result.text());
 }

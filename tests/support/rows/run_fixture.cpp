@@ -12,7 +12,7 @@
 namespace hostler::testing_support {
 
 RunWorld::RunWorld(const TestDatabase& made, const std::string& name) : database(made) {
-  DbSession session = database.as_superuser();
+  postgres::DbSession session = database.as_superuser();
   auto id = [&] { return std::string(session.run_text("SELECT uuidv7()").text()); };
   org_id = id();
   owner_id = id();
@@ -50,22 +50,22 @@ std::string RunWorld::new_thread(const std::string& message) {
   return thread_id;
 }
 
-void RunWorld::begin_as(DbSession& session, const std::string& user_id) const {
+void RunWorld::begin_as(postgres::DbSession& session, const std::string& user_id) const {
   session.begin();
   const char* context = R"({"trace_id": "0123456789abcdef0123456789abcdef"})";
   session.run(query::Enter{.org_id = org_id, .user_id = user_id, .context = context});
 }
 
-Result RunWorld::as_owner(const BoundStatement& statement) const {
-  DbSession session = database.as_api();
+postgres::Result RunWorld::as_owner(const postgres::BoundStatement& statement) const {
+  postgres::DbSession session = database.as_api();
   begin_as(session, owner_id);
-  Result result = session.run(statement);
+  postgres::Result result = session.run(statement);
   session.commit();
   return result;
 }
 
-BoundStatement RunWorld::run_of(const std::string& thread_id, const std::string& strategy,
-                                int64_t active_max) {
+postgres::BoundStatement RunWorld::run_of(const std::string& thread_id, const std::string& strategy,
+                                          int64_t active_max) {
   return query::RunCreate{.thread_id = thread_id,
                           .route_id = std::nullopt,
                           .persona_id = std::nullopt,
@@ -77,7 +77,7 @@ BoundStatement RunWorld::run_of(const std::string& thread_id, const std::string&
 
 std::string RunWorld::new_run(const std::string& thread_id, const std::string& strategy,
                               int64_t active_max) const {
-  Result result = as_owner(run_of(thread_id, strategy, active_max));
+  postgres::Result result = as_owner(run_of(thread_id, strategy, active_max));
   std::optional<Json> made = parse_json_or_nothing(result.text());
   return std::string(made->text_or("run_id"));
 }
@@ -88,15 +88,15 @@ std::string RunWorld::lock_id_of(const std::string& place) {
 }
 
 std::string RunWorld::new_daemon(const std::string& place) const {
-  DbSession session = database.as_runner();
-  Result started = session.run(query::DaemonStart{
+  postgres::DbSession session = database.as_runner();
+  postgres::Result started = session.run(query::DaemonStart{
       .host = "host", .place = place, .version = "1", .lock_id = lock_id_of(place)});
   return std::string(started.text());
 }
 
 int64_t RunWorld::claim(const std::string& daemon_id, const std::string& run_id) const {
-  DbSession session = database.as_runner();
-  Result claimed =
+  postgres::DbSession session = database.as_runner();
+  postgres::Result claimed =
       session.run(query::RunClaim{.daemon_id = daemon_id, .limit = 1000, .run_lease_seconds = 60});
   for (int i = 0; i < claimed.size(); ++i) {
     if (claimed[i].text("id") == run_id) return claimed[i].integer("epoch");
@@ -105,8 +105,8 @@ int64_t RunWorld::claim(const std::string& daemon_id, const std::string& run_id)
 }
 
 std::string RunWorld::column(const std::string& text) const {
-  DbSession session = database.as_superuser();
-  Result result = session.run_text(text);
+  postgres::DbSession session = database.as_superuser();
+  postgres::Result result = session.run_text(text);
   return result.empty() ? "" : std::string(result.text());
 }
 

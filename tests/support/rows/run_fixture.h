@@ -17,12 +17,13 @@ struct RunWorld {
   std::string new_thread(const std::string& message = "hello");
 
   // The session acts as the owner (or another user) until it ends the transaction.
-  void begin_as(DbSession& session, const std::string& user_id) const;
+  void begin_as(postgres::DbSession& session, const std::string& user_id) const;
   // One statement of sql/queries as the owner, in a transaction of its own.
-  Result as_owner(const BoundStatement& statement) const;
+  postgres::Result as_owner(const postgres::BoundStatement& statement) const;
   // What creates a run.
-  static BoundStatement run_of(const std::string& thread_id, const std::string& strategy = "reject",
-                               int64_t active_max = 1000);
+  static postgres::BoundStatement run_of(const std::string& thread_id,
+                                         const std::string& strategy = "reject",
+                                         int64_t active_max = 1000);
   // Creates a run of the thread and answers its id.
   std::string new_run(const std::string& thread_id, const std::string& strategy = "reject",
                       int64_t active_max = 1000) const;

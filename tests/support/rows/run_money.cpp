@@ -8,40 +8,40 @@
 
 namespace hostler::testing_support {
 
-TurnAnswer commit_turn(DbSession& session, const OwnedRun& run, int turn, int64_t credits,
+TurnAnswer commit_turn(postgres::DbSession& session, const OwnedRun& run, int turn, int64_t credits,
                        bool is_finished) {
-  Result result = session.run(query::RunTurnCommit{.daemon_id = run.daemon_id,
-                                                   .run_id = run.run_id,
-                                                   .epoch = run.epoch,
-                                                   .turn = turn,
-                                                   .text = "text",
-                                                   .tool_calls = "[]",
-                                                   .last_seq = 1,
-                                                   .input_tokens = credits * 1000,
-                                                   .output_tokens = 0,
-                                                   .cache_read_tokens = 0,
-                                                   .cache_write_tokens = 0,
-                                                   .measured = is_finished,
-                                                   .finished = is_finished,
-                                                   .credit_per_usd = 1000,
-                                                   .credit_run_hold = 10});
+  postgres::Result result = session.run(query::RunTurnCommit{.daemon_id = run.daemon_id,
+                                                             .run_id = run.run_id,
+                                                             .epoch = run.epoch,
+                                                             .turn = turn,
+                                                             .text = "text",
+                                                             .tool_calls = "[]",
+                                                             .last_seq = 1,
+                                                             .input_tokens = credits * 1000,
+                                                             .output_tokens = 0,
+                                                             .cache_read_tokens = 0,
+                                                             .cache_write_tokens = 0,
+                                                             .measured = is_finished,
+                                                             .finished = is_finished,
+                                                             .credit_per_usd = 1000,
+                                                             .credit_run_hold = 10});
   return {result.front().boolean("held"), result.front().boolean("may_go_on")};
 }
 
-bool finish_run(DbSession& session, const OwnedRun& run, const std::string& status) {
-  Result finished = session.run(query::RunFinish{.daemon_id = run.daemon_id,
-                                                 .run_id = run.run_id,
-                                                 .epoch = run.epoch,
-                                                 .status = status,
-                                                 .last_seq = 1,
-                                                 .code = std::nullopt,
-                                                 .message = std::nullopt,
-                                                 .answer = "",
-                                                 .incomplete = status != "completed"});
+bool finish_run(postgres::DbSession& session, const OwnedRun& run, const std::string& status) {
+  postgres::Result finished = session.run(query::RunFinish{.daemon_id = run.daemon_id,
+                                                           .run_id = run.run_id,
+                                                           .epoch = run.epoch,
+                                                           .status = status,
+                                                           .last_seq = 1,
+                                                           .code = std::nullopt,
+                                                           .message = std::nullopt,
+                                                           .answer = "",
+                                                           .incomplete = status != "completed"});
   return finished.text() == "t";
 }
 
-void lock_run(DbSession& session, const OwnedRun& run) {
+void lock_run(postgres::DbSession& session, const OwnedRun& run) {
   session.run(query::ThreadLock{.thread_ids = std::vector{run.thread_id}});
   // The same one whenever it is locked.
   session.run(query::EventAppendAgain{.daemon_id = run.daemon_id,
@@ -54,8 +54,8 @@ void lock_run(DbSession& session, const OwnedRun& run) {
   session.run(query::AccountLock{.org_ids = std::vector{run.org_id}});
 }
 
-std::vector<OwnedRun> claim_all(DbSession& session, const std::string& daemon_id) {
-  Result claimed = session.run(
+std::vector<OwnedRun> claim_all(postgres::DbSession& session, const std::string& daemon_id) {
+  postgres::Result claimed = session.run(
       query::RunClaim{.daemon_id = daemon_id, .limit = 1000, .run_lease_seconds = 3600});
   std::vector<OwnedRun> runs;
   for (int i = 0; i < claimed.size(); ++i) {
@@ -66,7 +66,7 @@ std::vector<OwnedRun> claim_all(DbSession& session, const std::string& daemon_id
   return runs;
 }
 
-void set_balance(DbSession& superuser, const std::string& org_id, int64_t balance) {
+void set_balance(postgres::DbSession& superuser, const std::string& org_id, int64_t balance) {
   superuser.run_text(
       fmt::format("SELECT credit_post(org_id, {} - balance, 'admin_adjustment') "
                   "FROM credit_accounts WHERE org_id = '{}'",
@@ -78,12 +78,12 @@ std::string account_of(const RunWorld& world) {
       "SELECT balance || ' ' || held FROM credit_accounts WHERE org_id = '{}'", world.org_id));
 }
 
-std::string ledger_fault(DbSession& superuser) {
-  Result fault =
+std::string ledger_fault(postgres::DbSession& superuser) {
+  postgres::Result fault =
       superuser.run(query::LedgerFault{.after_org_id = "00000000-0000-0000-0000-000000000000",
                                        .last_org_id = "ffffffff-ffff-ffff-ffff-ffffffffffff"});
   if (fault.empty()) return "";
-  Row row = fault.front();
+  postgres::Row row = fault.front();
   return fmt::format("{} {}: {}", row.text("place"), row.text("id"), row.text("what"));
 }
 

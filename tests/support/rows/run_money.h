@@ -24,19 +24,19 @@ struct TurnAnswer {
 };
 
 // One statement in the session's open transaction.
-TurnAnswer commit_turn(DbSession& session, const OwnedRun& run, int turn, int64_t credits,
+TurnAnswer commit_turn(postgres::DbSession& session, const OwnedRun& run, int turn, int64_t credits,
                        bool is_finished = true);
-bool finish_run(DbSession& session, const OwnedRun& run, const std::string& status);
+bool finish_run(postgres::DbSession& session, const OwnedRun& run, const std::string& status);
 // Locks thread, run and account, in the order in which the daemon does.
-void lock_run(DbSession& session, const OwnedRun& run);
+void lock_run(postgres::DbSession& session, const OwnedRun& run);
 
 // Claims all that can be claimed; the daemon's runs.
-std::vector<OwnedRun> claim_all(DbSession& session, const std::string& daemon_id);
+std::vector<OwnedRun> claim_all(postgres::DbSession& session, const std::string& daemon_id);
 
-void set_balance(DbSession& superuser, const std::string& org_id, int64_t balance);
+void set_balance(postgres::DbSession& superuser, const std::string& org_id, int64_t balance);
 // "balance held" of the account.
 std::string account_of(const RunWorld& world);
 // The first row that is wrong, as hostlerctl ledger verify finds it; none: empty.
-std::string ledger_fault(DbSession& superuser);
+std::string ledger_fault(postgres::DbSession& superuser);
 
 }  // namespace hostler::testing_support

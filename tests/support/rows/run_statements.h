@@ -11,8 +11,8 @@
 
 namespace hostler::testing_support {
 
-inline BoundStatement append_of(const std::string& daemon_id, const std::string& run_id,
-                                int64_t epoch, int64_t seq, const std::string& type) {
+inline postgres::BoundStatement append_of(const std::string& daemon_id, const std::string& run_id,
+                                          int64_t epoch, int64_t seq, const std::string& type) {
   return query::EventAppend{.daemon_id = daemon_id,
                             .run_ids = std::vector{run_id},
                             .epochs = std::vector{epoch},
@@ -22,8 +22,9 @@ inline BoundStatement append_of(const std::string& daemon_id, const std::string&
                             .data = std::vector<std::string>{"{}"}};
 }
 
-inline BoundStatement turn_of(const std::string& daemon_id, const std::string& run_id,
-                              int64_t epoch, int64_t input_tokens, int64_t output_tokens) {
+inline postgres::BoundStatement turn_of(const std::string& daemon_id, const std::string& run_id,
+                                        int64_t epoch, int64_t input_tokens,
+                                        int64_t output_tokens) {
   return query::RunTurnCommit{.daemon_id = daemon_id,
                               .run_id = run_id,
                               .epoch = epoch,
@@ -41,10 +42,11 @@ inline BoundStatement turn_of(const std::string& daemon_id, const std::string& r
                               .credit_run_hold = 10};
 }
 
-inline BoundStatement input_of(const std::string& run_id, const std::string& content,
-                               const std::optional<std::string>& decision,
-                               const std::optional<std::string>& arguments,
-                               const std::optional<std::string>& reason, const std::string& fault) {
+inline postgres::BoundStatement input_of(const std::string& run_id, const std::string& content,
+                                         const std::optional<std::string>& decision,
+                                         const std::optional<std::string>& arguments,
+                                         const std::optional<std::string>& reason,
+                                         const std::string& fault) {
   return query::RunInput{.run_id = run_id,
                          .content = content,
                          .limit_input_bytes = 100,

@@ -91,7 +91,7 @@ std::vector<StatementUse> statement_list() {
   std::map<std::string, std::set<std::string>> roles = roles_by_statement();
   std::map<std::string, std::vector<StatementParameter>> parameters = parameters_by_statement();
   std::vector<StatementUse> list;
-  for (const Statement* statement : query::all) {
+  for (const postgres::Statement* statement : query::all) {
     list.push_back({statement, roles[statement->name], parameters[statement->name]});
   }
   return list;

@@ -17,7 +17,7 @@ struct StatementParameter {
 };
 
 struct StatementUse {
-  const Statement* statement;
+  const postgres::Statement* statement;
   // hostler_api, hostler_runner, hostler_owner; empty: nothing uses it yet.
   std::set<std::string> roles;
   std::vector<StatementParameter> parameters = {};  // of $1, $2 …

@@ -219,7 +219,7 @@ std::string TenancyWorld::path_of(const PrintedRoute& route, bool is_real, Who w
 }
 
 std::string TenancyWorld::contents() const {
-  Result tables = stack.sql().run_text(
+  postgres::Result tables = stack.sql().run_text(
       "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = "
       "'org_id' WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = "
       "'public'::regnamespace AND c.relname NOT IN ('audit_logs', 'access_log') ORDER BY 1");

@@ -288,7 +288,7 @@ std::string EndWorld::written_behind_the_end(bool in_workspace) const {
   std::string of_user = in_workspace ? "''" : "'" + user_id_ + "'";
   std::string orgs = "'" + org_id_ + "'";
   if (!in_workspace) orgs += ", '" + personal_org_id_ + "'";
-  Result columns = stack_.sql().run_text(
+  postgres::Result columns = stack_.sql().run_text(
       "SELECT c.relname, string_agg(CASE WHEN a.attname = 'org_id' THEN 'org' ELSE 'user' END || "
       "' ' || a.attname, ',') AS columns FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
       "WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = "

@@ -75,7 +75,7 @@ TEST(AccessLog, LosesNoLineOfABurst) {
   fmt::print("{} requests in {} ms: {}/s\n", answered, duration_us / 1000,
              answered * 1'000'000LL / duration_us);
 
-  DbSession sql(stack.env("DATABASE_URL"), "test");
+  postgres::DbSession sql(stack.env("DATABASE_URL"), "test");
   int64_t begin_ms = monotonic_ms();
   sql.run_text(fmt::format(
       "CREATE TEMP VIEW line AS SELECT split_part(path, '/', 4) AS thread, status_code, "

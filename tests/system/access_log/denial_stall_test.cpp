@@ -51,7 +51,7 @@ class DenialStall : public testing::Test {
 };
 
 TEST_F(DenialStall, OfTheAuditLogLosesNoneAndMakesARowOrTwo) {
-  DbSession other = stack_.database().as_superuser();
+  postgres::DbSession other = stack_.database().as_superuser();
   other.run_text("BEGIN; LOCK TABLE audit_logs IN EXCLUSIVE MODE");
   int64_t denied = deny(calls_at_once);
   EXPECT_EQ(denied, calls_at_once) << "nobody waits for the audit log";

@@ -65,7 +65,7 @@ class HeldRowStorm : public testing::Test {
   }
   // Seconds that runs of the others took from their claim to their end, the longest last.
   std::vector<double> times_of_others() {
-    Result rows = stack_.sql().run_text(fmt::format(
+    postgres::Result rows = stack_.sql().run_text(fmt::format(
         "SELECT (extract(epoch FROM coalesce(ended_at, clock_timestamp()) - started_at) "
         "* 1e6)::bigint AS took FROM runs WHERE org_id <> '{}' ORDER BY 1",
         victim_.org_id));
@@ -90,7 +90,7 @@ TEST_F(HeldRowStorm, OfOneOrganizationDelaysNobodyElse) {
   for (int number = 0; number < rows; ++number) {
     SCOPED_TRACE(number);
     std::string run_id = a_run_that_is_claimed();
-    DbSession session = stack_.database().as_superuser();
+    postgres::DbSession session = stack_.database().as_superuser();
     session.begin();
     ASSERT_EQ(session.run_text("SELECT FROM " + row_of(number, run_id) + " FOR UPDATE").size(), 1);
     load(held_ms);
@@ -115,7 +115,7 @@ TEST_F(HeldRowStorm, OfOneOrganizationDelaysNobodyElse) {
 
 TEST_F(HeldRowStorm, KeepsNoDaemonFromItsEnd) {
   std::string run_id = a_run_that_is_claimed();
-  DbSession session = stack_.database().as_superuser();
+  postgres::DbSession session = stack_.database().as_superuser();
   session.begin();
   session.run_text("SELECT FROM " + row_of(0, run_id) + " FOR UPDATE");
   std::string waiting =

@@ -99,7 +99,7 @@ class Storm {
   std::string call_faults() {
     std::map<std::string, int> asked = search_.asked();
     std::string said;
-    Result told = stack_.sql().run_text(
+    postgres::Result told = stack_.sql().run_text(
         "SELECT coalesce(data #>> '{result,results,0,title}', data::text) AS title FROM run_events "
         "WHERE type = 'tool.result'");
     std::set<std::string> titles;

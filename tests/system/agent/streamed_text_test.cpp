@@ -172,7 +172,7 @@ class ShownText : public ::testing::Test {
   }
   std::vector<Story> stories() {
     std::vector<Story> stories;
-    Result runs = stack_.sql().run_text(
+    postgres::Result runs = stack_.sql().run_text(
         "SELECT r.id, r.status, coalesce(m.content, '') AS stored, coalesce(m.incomplete, false) "
         "AS "
         "incomplete FROM runs r LEFT JOIN messages m ON m.run_id = r.id AND m.role = 'assistant'");
@@ -182,7 +182,7 @@ class ShownText : public ::testing::Test {
       story.status = runs[i].text("status");
       story.stored = runs[i].text("stored");
       story.is_incomplete = runs[i].boolean("incomplete");
-      Result rows = stack_.sql().run_text(fmt::format(
+      postgres::Result rows = stack_.sql().run_text(fmt::format(
           "SELECT seq, type, coalesce(data ->> 'content', '') AS content, coalesce(data ->> "
           "'channel', '') = 'thinking' AS is_thinking, coalesce((data ->> "
           "'discard_after_seq')::bigint, -1) AS discard_after FROM run_events WHERE run_id = '{}' "

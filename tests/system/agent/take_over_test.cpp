@@ -244,7 +244,7 @@ TEST_F(TakeOver, BeginsWithADaemonThatEndsWhenItCannotBegin) {
   ASSERT_TRUE(eventually(10'000, [&broken] { return !broken.is_running(); }));
   int status = broken.wait();
   EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), exit_task_ended);
+  EXPECT_EQ(WEXITSTATUS(status), loop::exit_task_ended);
   EXPECT_NE(runner_log("/runner-other.log").find("essential_task_ended"), std::string::npos);
   stack_.sql().run_text("ALTER FUNCTION daemon_start_away RENAME TO daemon_start");
   start_other();

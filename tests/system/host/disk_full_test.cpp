@@ -195,7 +195,7 @@ TEST(WholeDiskFull, CostsNothingThatWasAcknowledged) {
     EXPECT_TRUE(eventually(recovery_ms_max, make_thread)) << "no service again";
     EventStream reading = read_whole_stream(*stack, run_id, user.client.token);
     EXPECT_TRUE(reading.types().ends_with("run.completed")) << reading.types();
-    DbSession sql(stack->env("DATABASE_URL"), "test");
+    postgres::DbSession sql(stack->env("DATABASE_URL"), "test");
     EXPECT_EQ(sql.run_text("SELECT count(*) FROM threads").text(), std::to_string(acknowledged));
   }
   fmt::print("{} threads acknowledged, {} refused\n", acknowledged, refused);

@@ -108,12 +108,12 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
       "grant today'; END $$; DO $$ BEGIN EXECUTE format('CREATE TRIGGER refuse BEFORE INSERT ON "
       "subscription_grants FOR EACH ROW WHEN (NEW.org_id = %L) EXECUTE FUNCTION refuse()', (SELECT "
       "id FROM orgs WHERE slug = 'due1')); END $$");
-  DbSession psql = stack_.database().as_superuser();
+  postgres::DbSession psql = stack_.database().as_superuser();
   psql.begin();
   psql.run_text(
       "SELECT FROM credit_accounts WHERE org_id = (SELECT id FROM orgs WHERE slug = 'due2') FOR "
       "UPDATE");
-  DbSession dump = stack_.database().as_superuser();
+  postgres::DbSession dump = stack_.database().as_superuser();
   dump.begin();
   dump.run_text("LOCK TABLE run_events IN ACCESS SHARE MODE");
 
@@ -151,7 +151,7 @@ TEST_F(MaintenanceTest, MakesPartitionsOfEventsBeforeAllElse) {
 TEST_F(MaintenanceTest, TellsOfAMonthThatCannotBeMadeAndDoesAllElse) {
   add_old_failures(5);
   drop_newest_partition();
-  DbSession psql = stack_.database().as_superuser();
+  postgres::DbSession psql = stack_.database().as_superuser();
   psql.begin();
   psql.run_text("LOCK TABLE run_events IN SHARE UPDATE EXCLUSIVE MODE");
   stack_.start_other_runner();

@@ -132,9 +132,9 @@ TEST_F(Pool, AnswersWhatIsInFlightBeforeItEnds) {
   stack_.sql().run_text("BEGIN; LOCK TABLE threads IN EXCLUSIVE MODE");
   std::thread operator_thread([&] {
     // The request waits for the lock when its connection does.
-    DbSession look = stack_.database().as_superuser();
+    postgres::DbSession look = stack_.database().as_superuser();
     comes_true([&] {
-      Result waiting = look.run_text(
+      postgres::Result waiting = look.run_text(
           "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'threads'::regclass");
       return waiting.text() == "1";
     });

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 std::string row_of(std::string_view line) {
   JsonWriter row;
   PlaceLookup nowhere("");
-  return write_log_entry(line, Gateway(Settings()), nowhere, row) ? row.take() : "";
+  return write_log_entry(line, client::Gateway(config::Settings()), nowhere, row) ? row.take() : "";
 }
 
 TEST(LogLine, TakesWhatTheProgramsNoted) {
@@ -78,7 +78,7 @@ class LogFolderTest : public testing::Test {
     return folder_ + "/" + name;
   }
   static LogPiece read(const std::string& path, int64_t from) {
-    LogReaders readers{std::make_shared<const Gateway>(Settings()),
+    LogReaders readers{std::make_shared<const client::Gateway>(config::Settings()),
                        std::make_shared<const PlaceLookup>("")};
     return read_log_piece(path, from, readers);
   }
@@ -176,7 +176,7 @@ std::string mmdb_map(std::initializer_list<std::pair<std::string_view, std::stri
 std::string mmdb_uint16(int value) {
   return {static_cast<char>(5 << 5 | 2), static_cast<char>(value >> 8), static_cast<char>(value)};
 }
-std::string mmdb_of(const IpAddress& network, int prefix_bits, const std::string& data) {
+std::string mmdb_of(const net::IpAddress& network, int prefix_bits, const std::string& data) {
   std::string tree;
   auto record = [&](int value) {
     for (int shift : {16, 8, 0}) tree += static_cast<char>(value >> shift);
@@ -206,7 +206,7 @@ TEST_F(LogFolderTest, HasPlacesOfAnMmdbFile) {
   std::string data =
       mmdb_map({{"country", mmdb_map({{"iso_code", mmdb_text("DE")}})},
                 {"city", mmdb_map({{"names", mmdb_map({{"en", mmdb_text("Bonn")}})}})}});
-  std::string path = write("geo.mmdb", mmdb_of(*IpAddress::parse("198.51.100.0"), 24, data));
+  std::string path = write("geo.mmdb", mmdb_of(*net::IpAddress::parse("198.51.100.0"), 24, data));
   PlaceLookup places(path);
   EXPECT_EQ(places.of("198.51.100.200").country, "DE");
   EXPECT_EQ(places.of("198.51.100.200").city, "Bonn");
@@ -215,7 +215,7 @@ TEST_F(LogFolderTest, HasPlacesOfAnMmdbFile) {
   EXPECT_EQ(places.of("nonsense").country, "");
   JsonWriter row;
   EXPECT_TRUE(write_log_entry(R"({"end":"1","took":"0","status":"200","peer":"198.51.100.7"})",
-                              Gateway(Settings()), places, row));
+                              client::Gateway(config::Settings()), places, row));
   EXPECT_THAT(row.take(), HasSubstr(R"("country":"DE","city":"Bonn")"));
 }
 

@@ -27,10 +27,10 @@ std::string line_of(const std::string& path, const std::string& status = "200") 
       status, path);
 }
 
-Task<void> come_true(Loop& loop, std::function<bool()> condition) {
+Task<void> come_true(loop::Loop& loop, std::function<bool()> condition) {
   for (;;) {
     if (condition()) co_return;
-    co_await sleep_ms(loop, 20);
+    co_await loop::sleep_ms(loop, 20);
   }
 }
 
@@ -41,14 +41,14 @@ class AccessLogFaults : public testing::Test {
     AccessLogOptions options;
     options.host = "here";
     options.folder = folder_;
-    options.gateway = [] { return std::make_shared<const Gateway>(Settings()); };
+    options.gateway = [] { return std::make_shared<const client::Gateway>(config::Settings()); };
     tailer_.emplace(loop_, db_, std::move(options));
   }
   ~AccessLogFaults() override { std::filesystem::remove_all(folder_); }
 
-  DatabaseOptions through_the_line() {
-    DatabaseOptions options;
-    options.conninfo = conninfo_with(database_.runner_url(), {{"host", line_.folder()}});
+  postgres::DatabaseOptions through_the_line() {
+    postgres::DatabaseOptions options;
+    options.conninfo = postgres::conninfo_with(database_.runner_url(), {{"host", line_.folder()}});
     options.application_name = "access log";
     options.answer_timeout_ms = 1000;
     return options;
@@ -62,8 +62,8 @@ class AccessLogFaults : public testing::Test {
   }
   // Until nothing is left to be read.
   void tail_all() {
-    TaskSet tasks(loop_, [](const std::string&, std::exception_ptr failure) {
-      ADD_FAILURE() << cause_of(failure);
+    loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr failure) {
+      ADD_FAILURE() << loop::cause_of(failure);
     });
     tasks.add("tailer", tailer_->run());
     run_task(loop_, come_true(loop_, [this] {
@@ -79,8 +79,8 @@ class AccessLogFaults : public testing::Test {
 
   TestDatabase database_;
   FaultyLine line_{database_.socket()};
-  Loop loop_;
-  Database db_{loop_, through_the_line()};
+  loop::Loop loop_;
+  postgres::Database db_{loop_, through_the_line()};
   std::string folder_;
   std::optional<AccessLogTailer> tailer_;
 };

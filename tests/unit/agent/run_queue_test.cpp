@@ -29,8 +29,8 @@ class Queue {
       : db_(loop_, options(database)),
         events_db_(loop_, options(database)),
         http_(loop_, {}),
-        secrets_(std::get<SecretBox>(SecretBox::parse(random_bytes(32)))),
-        settings_(Settings()),
+        secrets_(std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)))),
+        settings_(config::Settings()),
         events_(loop_, events_db_, feed_, metrics_, daemon_id,
                 [this](const RunWriterPtr& writer) { queue_.on_lost(writer); }),
         tools_(loop_, db_, http_, secrets_, settings_),
@@ -44,32 +44,32 @@ class Queue {
   }
 
   void run_for(int64_t limit_ms) {
-    Timer end(loop_, [this] { loop_.stop(); });
+    loop::Timer end(loop_, [this] { loop_.stop(); });
     end.restart(limit_ms);
     loop_.run();
   }
   void ring() { queue_.look_for_runs(); }
-  Loop& loop() { return loop_; }
+  loop::Loop& loop() { return loop_; }
 
  private:
-  static DatabaseOptions options(const TestDatabase& database) {
-    DatabaseOptions options;
+  static postgres::DatabaseOptions options(const TestDatabase& database) {
+    postgres::DatabaseOptions options;
     options.conninfo = database.runner_url();
     return options;
   }
-  Loop loop_;
-  Database db_;
-  Database events_db_;
-  HttpClient http_;
-  SecretBox secrets_;
-  LiveSettings settings_;
-  EventFeed feed_;
+  loop::Loop loop_;
+  postgres::Database db_;
+  postgres::Database events_db_;
+  http::HttpClient http_;
+  config::SecretBox secrets_;
+  config::LiveSettings settings_;
+  events::EventFeed feed_;
   RunnerMetrics metrics_;
   EventLog events_;
   ToolBox tools_;
   AgentServices services_;
   RunQueue queue_;
-  TaskSet tasks_;  // last: its coroutines use all of the above
+  loop::TaskSet tasks_;  // last: its coroutines use all of the above
 };
 
 TEST(RunQueueTest, AThrowInTheRenewalOfLeasesEndsTheProcess) {
@@ -80,7 +80,7 @@ TEST(RunQueueTest, AThrowInTheRenewalOfLeasesEndsTheProcess) {
     Queue queue(database, daemon_id, []() -> int { throw std::runtime_error("no count"); });
     queue.run_for(20'000);
   };
-  EXPECT_EXIT(renew(), testing::ExitedWithCode(exit_task_ended),
+  EXPECT_EXIT(renew(), testing::ExitedWithCode(loop::exit_task_ended),
               "essential_task_ended.*leases.*no count");
 }
 
@@ -94,7 +94,7 @@ TEST(RunQueueTest, TakesRunsOverWhileBellsNeverFallSilent) {
   world.claim(dead, run_ids.front());
   world.column("UPDATE runs SET lease_until = now() RETURNING 1");
   Queue queue(database, world.new_daemon("here"), [] { return 0; });
-  Timer bells(queue.loop(), [&] {
+  loop::Timer bells(queue.loop(), [&] {
     queue.ring();
     bells.restart(bell_every_ms);
   });

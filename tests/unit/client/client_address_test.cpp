@@ -20,10 +20,10 @@ namespace {
 constexpr std::string_view trusted_peer = "10.0.0.1";
 constexpr std::string_view far_peer = "192.0.2.50";
 
-AddressPolicy policy(IpMode mode) {
-  AddressPolicy made;
+net::AddressPolicy policy(net::IpMode mode) {
+  net::AddressPolicy made;
   made.mode = mode;
-  made.trusted = CidrList::parse({"10.0.0.0/8", "2001:db8:aa::/48"}).value();
+  made.trusted = net::CidrList::parse({"10.0.0.0/8", "2001:db8:aa::/48"}).value();
   return made;
 }
 
@@ -89,37 +89,40 @@ constexpr Shape shapes[] = {
 TEST(ClientAddress, IsWhatTheModeSaysForEveryShapeOfHeaders) {
   static_assert(std::size(shapes) >= 20);
   for (const Shape& shape : shapes) {
-    AddressHeaders headers{shape.peer, shape.forwarded_for, shape.connecting_ip};
-    EXPECT_EQ(client_address(policy(IpMode::direct), headers), shape.as_direct) << shape.name;
-    EXPECT_EQ(client_address(policy(IpMode::proxy), headers), shape.as_proxy) << shape.name;
-    EXPECT_EQ(client_address(policy(IpMode::cdn), headers), shape.as_cdn) << shape.name;
+    net::AddressHeaders headers{shape.peer, shape.forwarded_for, shape.connecting_ip};
+    EXPECT_EQ(net::client_address(policy(net::IpMode::direct), headers), shape.as_direct)
+        << shape.name;
+    EXPECT_EQ(net::client_address(policy(net::IpMode::proxy), headers), shape.as_proxy)
+        << shape.name;
+    EXPECT_EQ(net::client_address(policy(net::IpMode::cdn), headers), shape.as_cdn) << shape.name;
   }
 }
 
 TEST(ClientAddress, IsThePeersWhenNobodyIsTrusted) {
-  AddressHeaders headers{trusted_peer, "198.51.100.7", "203.0.113.9"};
-  for (IpMode mode : {IpMode::direct, IpMode::proxy, IpMode::cdn}) {
-    EXPECT_EQ(client_address({mode, {}}, headers), trusted_peer);
+  net::AddressHeaders headers{trusted_peer, "198.51.100.7", "203.0.113.9"};
+  for (net::IpMode mode : {net::IpMode::direct, net::IpMode::proxy, net::IpMode::cdn}) {
+    EXPECT_EQ(net::client_address({mode, {}}, headers), trusted_peer);
   }
 }
 
 TEST(ClientAddress, IsFoundInALongList) {
   std::string list = "198.51.100.7";
   for (int i = 0; i < 500; ++i) list += ", 10.0.0.9";
-  EXPECT_EQ(client_address(policy(IpMode::proxy), {trusted_peer, list, ""}), "198.51.100.7");
+  EXPECT_EQ(net::client_address(policy(net::IpMode::proxy), {trusted_peer, list, ""}),
+            "198.51.100.7");
 }
 
 TEST(CanonicalNetwork, CutsHostBitsAndFillsInThePrefix) {
-  EXPECT_EQ(canonical_network("203.0.113.9/24"), "203.0.113.0/24");
-  EXPECT_EQ(canonical_network("203.0.113.9"), "203.0.113.9/32");
-  EXPECT_EQ(canonical_network("2001:DB8::1/33"), "2001:db8::/33");
-  EXPECT_EQ(canonical_network("2001:db8::1"), "2001:db8::1/128");
-  EXPECT_EQ(canonical_network("255.255.255.255/0"), "0.0.0.0/0");
-  EXPECT_EQ(canonical_network("::ffff:203.0.113.9/120"), "203.0.113.0/24");
-  EXPECT_EQ(canonical_network("::ffff:203.0.113.9/80"), "::/80");
+  EXPECT_EQ(net::canonical_network("203.0.113.9/24"), "203.0.113.0/24");
+  EXPECT_EQ(net::canonical_network("203.0.113.9"), "203.0.113.9/32");
+  EXPECT_EQ(net::canonical_network("2001:DB8::1/33"), "2001:db8::/33");
+  EXPECT_EQ(net::canonical_network("2001:db8::1"), "2001:db8::1/128");
+  EXPECT_EQ(net::canonical_network("255.255.255.255/0"), "0.0.0.0/0");
+  EXPECT_EQ(net::canonical_network("::ffff:203.0.113.9/120"), "203.0.113.0/24");
+  EXPECT_EQ(net::canonical_network("::ffff:203.0.113.9/80"), "::/80");
   for (const char* bad : {"", "x", "1.2.3/8", "1.2.3.4/33", "1.2.3.4/", "1.2.3.4/-1", "::/129",
                           "1.2.3.4/8/8", " 1.2.3.4", "[::1]", "1.2.3.4:80"}) {
-    EXPECT_EQ(canonical_network(bad), std::nullopt) << bad;
+    EXPECT_EQ(net::canonical_network(bad), std::nullopt) << bad;
   }
 }
 
@@ -127,8 +130,8 @@ constexpr std::string_view parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7
 
 TEST(TraceParent, IsReadAsW3CSays) {
   std::string id = "0af7651916cd43dd8448eb211c80319c";
-  EXPECT_EQ(trace_id_of(parent), id);
-  EXPECT_EQ(trace_id_of("cc-" + id + "-b7ad6b7169203331-01-what-comes"), id);
+  EXPECT_EQ(client::trace_id_of(parent), id);
+  EXPECT_EQ(client::trace_id_of("cc-" + id + "-b7ad6b7169203331-01-what-comes"), id);
   for (const std::string& bad :
        std::vector<std::string>{std::string(), id, "00-" + id + "-b7ad6b7169203331-01-more",
                                 "ff-" + id + "-b7ad6b7169203331-01",
@@ -136,25 +139,27 @@ TEST(TraceParent, IsReadAsW3CSays) {
                                 "00-" + id + "-0000000000000000-01",
                                 "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
                                 "00_" + id + "-b7ad6b7169203331-01"}) {
-    EXPECT_EQ(trace_id_of(bad), std::nullopt) << bad;
+    EXPECT_EQ(client::trace_id_of(bad), std::nullopt) << bad;
   }
 }
 
-Settings settings_with(const std::vector<std::pair<std::string, std::string>>& values) {
-  Settings settings;
+config::Settings settings_with(const std::vector<std::pair<std::string, std::string>>& values) {
+  config::Settings settings;
   for (const auto& [name, value] : values) {
-    size_t index = find_setting(name);
-    settings.set(index, std::get<SettingValue>(read_setting(setting_rows[index], value)),
-                 SettingSource::file);
+    size_t index = config::find_setting(name);
+    settings.set(
+        index,
+        std::get<config::SettingValue>(config::read_setting(config::setting_rows[index], value)),
+        config::SettingSource::file);
   }
   return settings;
 }
 
 TEST(Gateway, BelievesATraceOfATrustedProxyOnly) {
-  Gateway proxy(
+  client::Gateway proxy(
       settings_with({{"gateway.ip_mode", "proxy"}, {"gateway.trusted_cidrs", "10.0.0.0/8"}}));
-  Gateway direct(settings_with({{"gateway.trusted_cidrs", "10.0.0.0/8"}}));
-  RequestOrigin origin;
+  client::Gateway direct(settings_with({{"gateway.trusted_cidrs", "10.0.0.0/8"}}));
+  client::RequestOrigin origin;
   origin.address.peer = trusted_peer;
   origin.traceparent = parent;
   EXPECT_TRUE(proxy.facts_of(origin).trace_id.has_value());
@@ -164,13 +169,13 @@ TEST(Gateway, BelievesATraceOfATrustedProxyOnly) {
 }
 
 TEST(Gateway, FindsRiskyWhatReachesTheThreshold) {
-  auto networks = std::make_shared<NetworkSet>();
+  auto networks = std::make_shared<net::NetworkSet>();
   networks->add("198.51.100.0/24");
   networks->arrange();
-  RequestOrigin origin;
+  client::RequestOrigin origin;
   origin.address.peer = "198.51.100.9";
   auto facts = [&](const char* threshold) {
-    return Gateway(settings_with({{"gateway.risk_reject_threshold", threshold}}), networks)
+    return client::Gateway(settings_with({{"gateway.risk_reject_threshold", threshold}}), networks)
         .facts_of(origin);
   };
   EXPECT_EQ(facts("0").risk_score, 1.0) << "at most 1";
@@ -187,7 +192,7 @@ TEST(Gateway, FindsRiskyWhatReachesTheThreshold) {
 }
 
 TEST(NetworkSet, FindsAnAddressAmongManyNetworks) {
-  NetworkSet networks;
+  net::NetworkSet networks;
   for (int i = 0; i < 250; ++i) {
     for (int j = 0; j < 100; ++j) networks.add(fmt::format("10.{}.{}.128/25", i, j));
   }
@@ -195,7 +200,7 @@ TEST(NetworkSet, FindsAnAddressAmongManyNetworks) {
   networks.add("2001:db8::/32");
   EXPECT_FALSE(networks.add("nonsense"));
   networks.arrange();
-  auto contains = [&](const char* text) { return networks.contains(*IpAddress::parse(text)); };
+  auto contains = [&](const char* text) { return networks.contains(*net::IpAddress::parse(text)); };
   EXPECT_TRUE(contains("10.3.4.200"));
   EXPECT_FALSE(contains("10.3.4.100"));
   EXPECT_TRUE(contains("10.7.4.100"));
@@ -203,28 +208,28 @@ TEST(NetworkSet, FindsAnAddressAmongManyNetworks) {
   EXPECT_TRUE(contains("2001:db8:ffff::1"));
   EXPECT_FALSE(contains("2001:db9::1"));
   EXPECT_FALSE(contains("9.255.255.255"));
-  EXPECT_FALSE(NetworkSet().contains(*IpAddress::parse("::")));
+  EXPECT_FALSE(net::NetworkSet().contains(*net::IpAddress::parse("::")));
 }
 
 class RiskFiles : public testing::Test {
  protected:
   RiskFiles() : path_(testing::TempDir() + "risk-" + to_hex(random_bytes(6))) {}
   ~RiskFiles() override { std::remove(path_.c_str()); }
-  RiskyNetworks load(const std::string& text) {
+  client::RiskyNetworks load(const std::string& text) {
     std::ofstream(path_) << text;
-    return load_risky_networks(settings_with({{"gateway.risk_files", path_}}));
+    return client::load_risky_networks(settings_with({{"gateway.risk_files", path_}}));
   }
   std::string path_;
 };
 
 TEST_F(RiskFiles, HoldANetworkALineAndRemarks) {
-  RiskyNetworks networks =
+  client::RiskyNetworks networks =
       load("# known scanners\n\n198.51.100.0/24\r\n  2001:db8::/32 # and these\n192.0.2.1");
-  EXPECT_TRUE(networks->contains(*IpAddress::parse("198.51.100.9")));
-  EXPECT_TRUE(networks->contains(*IpAddress::parse("2001:db8::9")));
-  EXPECT_TRUE(networks->contains(*IpAddress::parse("192.0.2.1")));
-  EXPECT_FALSE(networks->contains(*IpAddress::parse("192.0.2.2")));
-  EXPECT_EQ(load_risky_networks(Settings())->size(), 0u);
+  EXPECT_TRUE(networks->contains(*net::IpAddress::parse("198.51.100.9")));
+  EXPECT_TRUE(networks->contains(*net::IpAddress::parse("2001:db8::9")));
+  EXPECT_TRUE(networks->contains(*net::IpAddress::parse("192.0.2.1")));
+  EXPECT_FALSE(networks->contains(*net::IpAddress::parse("192.0.2.2")));
+  EXPECT_EQ(client::load_risky_networks(config::Settings())->size(), 0u);
 }
 
 TEST_F(RiskFiles, AreRefusedWithTheLineThatIsNoNetwork) {
@@ -234,30 +239,31 @@ TEST_F(RiskFiles, AreRefusedWithTheLineThatIsNoNetwork) {
   } catch (const Error& error) {
     EXPECT_NE(error.cause.find(path_ + ":2: this is no CIDR"), std::string::npos) << error.cause;
   }
-  EXPECT_THROW(load_risky_networks(settings_with({{"gateway.risk_files", "/nowhere"}})), Error);
+  EXPECT_THROW(client::load_risky_networks(settings_with({{"gateway.risk_files", "/nowhere"}})),
+               Error);
 }
 
 TEST(AccessNote, IsReadAsItWasWritten) {
-  Caller caller;
+  account::Caller caller;
   caller.is_known = true;
   caller.org_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
   caller.user_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1b";
-  AccessNote note{"2001:db8::1", 0.4, identity_of(caller)};
-  std::optional<AccessNote> read = read_access_note(access_note_text(note));
+  client::AccessNote note{"2001:db8::1", 0.4, client::identity_of(caller)};
+  std::optional<client::AccessNote> read = client::read_access_note(client::access_note_text(note));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->client_ip, note.client_ip);
   EXPECT_EQ(read->risk_score, 0.4);
   EXPECT_EQ(read->identity.type, "user");
   EXPECT_EQ(read->identity.org_id, caller.org_id);
   EXPECT_EQ(read->identity.user_id, caller.user_id);
-  read = read_access_note(access_note_text({"192.0.2.1", 0, {}}));
+  read = client::read_access_note(client::access_note_text({"192.0.2.1", 0, {}}));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->identity.type, "anonymous");
   EXPECT_EQ(read->identity.org_id, "");
   for (const char* bad :
        {"", "-", "x 0.1 user - -", "192.0.2.1 x user - -", "192.0.2.1 0.1 nobody - -",
         "192.0.2.1 0.1 user x y", "192.0.2.1 0.1 user - - -"}) {
-    EXPECT_FALSE(read_access_note(bad)) << bad;
+    EXPECT_FALSE(client::read_access_note(bad)) << bad;
   }
 }
 

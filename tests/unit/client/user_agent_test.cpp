@@ -9,7 +9,9 @@ namespace hostler {
 namespace {
 
 TEST(UserAgent, IsToldByWhatItSaysOfItself) {
-  auto name = [](std::string_view text) { return user_agent_class_name(user_agent_class(text)); };
+  auto name = [](std::string_view text) {
+    return client::user_agent_class_name(client::user_agent_class(text));
+  };
   EXPECT_EQ(name("Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"),
             "browser");
   EXPECT_EQ(name("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -28,12 +30,12 @@ TEST(UserAgent, IsToldByWhatItSaysOfItself) {
 }
 
 TEST(RiskScore, IsTheSumOfItsSignals) {
-  EXPECT_EQ(risk_score({"Mozilla/5.0", true, false}), 0.0);
-  EXPECT_EQ(risk_score({"Mozilla/5.0", false, false}), 0.2);
-  EXPECT_EQ(risk_score({"", true, false}), 0.4);
-  EXPECT_EQ(risk_score({"Googlebot/2.1", false, false}), 0.6);
-  EXPECT_EQ(risk_score({"Mozilla/5.0", true, true}), 0.6);
-  EXPECT_EQ(risk_score({"", false, true}), 1.0);
+  EXPECT_EQ(client::risk_score({"Mozilla/5.0", true, false}), 0.0);
+  EXPECT_EQ(client::risk_score({"Mozilla/5.0", false, false}), 0.2);
+  EXPECT_EQ(client::risk_score({"", true, false}), 0.4);
+  EXPECT_EQ(client::risk_score({"Googlebot/2.1", false, false}), 0.6);
+  EXPECT_EQ(client::risk_score({"Mozilla/5.0", true, true}), 0.6);
+  EXPECT_EQ(client::risk_score({"", false, true}), 1.0);
 }
 
 }  // namespace

@@ -13,35 +13,37 @@
 namespace hostler {
 namespace {
 
-const SecretPlace place{"018f0000-0000-7000-8000-000000000001",
-                        "018f0000-0000-7000-8000-000000000002", "llm_provider"};
+const config::SecretPlace place{"018f0000-0000-7000-8000-000000000001",
+                                "018f0000-0000-7000-8000-000000000002", "llm_provider"};
 
-SecretBox box_of(std::string_view text) { return std::get<SecretBox>(SecretBox::parse(text)); }
+config::SecretBox box_of(std::string_view text) {
+  return std::get<config::SecretBox>(config::SecretBox::parse(text));
+}
 std::string fault_of(std::string_view text) {
-  return std::get<std::string>(SecretBox::parse(text));
+  return std::get<std::string>(config::SecretBox::parse(text));
 }
 std::string key_line(int version) {
   return std::to_string(version) + ":" + to_base64(random_bytes(32)) + "\n";
 }
 
 TEST(SecretBox, OpensWhatItSealed) {
-  SecretBox box = box_of(random_bytes(32));
-  SealedSecret secret = box.seal(place, "sk-secret");
+  config::SecretBox box = box_of(random_bytes(32));
+  config::SealedSecret secret = box.seal(place, "sk-secret");
   EXPECT_EQ(box.open(place, secret), "sk-secret");
   EXPECT_EQ(secret.sealed.find("sk-secret"), std::string::npos);
 }
 
 TEST(SecretBox, SealsTheSameTextDifferentlyEachTime) {
-  SecretBox box = box_of(random_bytes(32));
-  SealedSecret first = box.seal(place, "same");
-  SealedSecret second = box.seal(place, "same");
+  config::SecretBox box = box_of(random_bytes(32));
+  config::SealedSecret first = box.seal(place, "same");
+  config::SealedSecret second = box.seal(place, "same");
   EXPECT_NE(first.sealed, second.sealed);
   EXPECT_NE(first.wrapped_key, second.wrapped_key);
 }
 
 TEST(SecretBox, RefusesAnotherIdOrganizationOrKind) {
-  SecretBox box = box_of(random_bytes(32));
-  SealedSecret secret = box.seal(place, "sk-secret");
+  config::SecretBox box = box_of(random_bytes(32));
+  config::SealedSecret secret = box.seal(place, "sk-secret");
   EXPECT_FALSE(box.open({place.org_id, place.org_id, place.kind}, secret));
   EXPECT_FALSE(box.open({place.id, place.id, place.kind}, secret));
   EXPECT_FALSE(box.open({place.id, "", place.kind}, secret));
@@ -49,19 +51,20 @@ TEST(SecretBox, RefusesAnotherIdOrganizationOrKind) {
 }
 
 TEST(SecretBox, RefusesPartsSwappedBetweenSecretsOfOnePlace) {
-  SecretBox box = box_of(random_bytes(32));
-  SealedSecret first = box.seal(place, "first");
-  SealedSecret second = box.seal(place, "second");
+  config::SecretBox box = box_of(random_bytes(32));
+  config::SealedSecret first = box.seal(place, "first");
+  config::SealedSecret second = box.seal(place, "second");
   EXPECT_FALSE(box.open(place, {first.key_version, second.wrapped_key, first.sealed}));
   EXPECT_FALSE(box.open(place, {first.key_version, first.sealed, first.wrapped_key}));
 }
 
 TEST(SecretBox, RefusesEachFlippedByteAndEachCut) {
-  SecretBox box = box_of(random_bytes(32));
-  SealedSecret secret = box.seal(place, "sk-secret");
-  for (std::string SealedSecret::*part : {&SealedSecret::wrapped_key, &SealedSecret::sealed}) {
+  config::SecretBox box = box_of(random_bytes(32));
+  config::SealedSecret secret = box.seal(place, "sk-secret");
+  for (std::string config::SealedSecret::*part :
+       {&config::SealedSecret::wrapped_key, &config::SealedSecret::sealed}) {
     for (size_t i = 0; i < (secret.*part).size(); ++i) {
-      SealedSecret changed = secret;
+      config::SealedSecret changed = secret;
       (changed.*part)[i] = static_cast<char>((changed.*part)[i] ^ 1);
       EXPECT_FALSE(box.open(place, changed)) << i;
       changed = secret;
@@ -72,14 +75,14 @@ TEST(SecretBox, RefusesEachFlippedByteAndEachCut) {
 }
 
 TEST(SecretBox, RefusesAnotherKeyFile) {
-  SealedSecret secret = box_of(random_bytes(32)).seal(place, "sk-secret");
+  config::SealedSecret secret = box_of(random_bytes(32)).seal(place, "sk-secret");
   EXPECT_FALSE(box_of(random_bytes(32)).open(place, secret));
 }
 
 TEST(SecretBox, WrapsWithTheNewestKeyAndOpensWithAnOlderOne) {
   std::string first = key_line(1);
-  SealedSecret old_secret = box_of(first).seal(place, "old");
-  SecretBox rotated = box_of("# rotated\n" + key_line(12) + "\n" + first + key_line(3));
+  config::SealedSecret old_secret = box_of(first).seal(place, "old");
+  config::SecretBox rotated = box_of("# rotated\n" + key_line(12) + "\n" + first + key_line(3));
   EXPECT_EQ(rotated.newest_version(), 12);
   EXPECT_EQ(rotated.seal(place, "new").key_version, 12);
   EXPECT_EQ(rotated.open(place, old_secret), "old");
@@ -89,7 +92,7 @@ TEST(SecretBox, WrapsWithTheNewestKeyAndOpensWithAnOlderOne) {
 TEST(SecretBox, OpensWithAKeyThatIsPreparedAndDoesNotSealWithIt) {
   std::string first = key_line(1);
   std::string second = key_line(2);
-  SecretBox prepared = box_of(first + "next " + second);
+  config::SecretBox prepared = box_of(first + "next " + second);
   EXPECT_EQ(prepared.newest_version(), 1);
   EXPECT_EQ(prepared.versions(), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(prepared.seal(place, "x").key_version, 1);
@@ -99,16 +102,16 @@ TEST(SecretBox, OpensWithAKeyThatIsPreparedAndDoesNotSealWithIt) {
 
 TEST(SecretBox, RewrapsWithoutTouchingWhatIsInside) {
   std::string first = key_line(1);
-  SealedSecret was = box_of(first).seal(place, "sk-secret");
-  SecretBox rotated = box_of(first + key_line(2));
-  std::optional<SealedSecret> now = rotated.rewrap(place, was);
+  config::SealedSecret was = box_of(first).seal(place, "sk-secret");
+  config::SecretBox rotated = box_of(first + key_line(2));
+  std::optional<config::SealedSecret> now = rotated.rewrap(place, was);
   ASSERT_TRUE(now);
   EXPECT_EQ(now->key_version, 2);
   EXPECT_EQ(now->sealed, was.sealed);
   EXPECT_NE(now->wrapped_key, was.wrapped_key);
   EXPECT_EQ(rotated.open(place, *now), "sk-secret");
   EXPECT_FALSE(box_of(first).open(place, *now)) << "the old key alone opens it no more";
-  SecretPlace elsewhere = place;
+  config::SecretPlace elsewhere = place;
   elsewhere.kind = "setting";
   EXPECT_FALSE(rotated.rewrap(elsewhere, was));
   EXPECT_FALSE(box_of(key_line(3)).rewrap(place, was));
@@ -135,7 +138,7 @@ class KeyFile : public testing::Test {
   std::string fault_with(mode_t mode, size_t bytes) {
     std::ofstream(path_, std::ios::binary) << random_bytes(bytes);
     chmod(path_.c_str(), mode);
-    std::variant<SecretBox, std::string> loaded = SecretBox::load(path_);
+    std::variant<config::SecretBox, std::string> loaded = config::SecretBox::load(path_);
     const std::string* fault = std::get_if<std::string>(&loaded);
     return fault == nullptr ? "" : *fault;
   }
@@ -152,9 +155,9 @@ TEST_F(KeyFile, IsReadAgainWhenAnotherTookItsPlace) {
   std::string first = key_line(1);
   std::string second = key_line(2);
   put(first);
-  SecretBox box = std::get<SecretBox>(SecretBox::load(path_));
+  config::SecretBox box = std::get<config::SecretBox>(config::SecretBox::load(path_));
   std::string code_key = box.derived_key("login code");
-  SealedSecret of_other = box_of(first + second).seal(place, "x");
+  config::SealedSecret of_other = box_of(first + second).seal(place, "x");
   EXPECT_FALSE(box.open(place, of_other));
   put(first + second);
   EXPECT_EQ(box.open(place, of_other), "x");
@@ -177,29 +180,31 @@ TEST_F(KeyFile, IsRefusedWhenItIsShort) {
 }
 
 TEST_F(KeyFile, IsRefusedWhenItIsMissingOrAFolder) {
-  EXPECT_NE(std::get<std::string>(SecretBox::load(path_)).find("No such file"), std::string::npos);
-  EXPECT_NE(std::get<std::string>(SecretBox::load("/tmp")).find("regular"), std::string::npos);
+  EXPECT_NE(std::get<std::string>(config::SecretBox::load(path_)).find("No such file"),
+            std::string::npos);
+  EXPECT_NE(std::get<std::string>(config::SecretBox::load("/tmp")).find("regular"),
+            std::string::npos);
 }
 
 TEST(KeyPrefix, ShowsTheBeginningAndTheLastFour) {
-  EXPECT_EQ(key_prefix_of("sk-proj-abcdefghijklmnopqrstuvwxyz0123"), "sk-proj-****0123");
+  EXPECT_EQ(config::key_prefix_of("sk-proj-abcdefghijklmnopqrstuvwxyz0123"), "sk-proj-****0123");
 }
 
 TEST(KeyPrefix, ShowsNothingOfAShortKey) {
-  EXPECT_EQ(key_prefix_of(""), "****");
-  EXPECT_EQ(key_prefix_of("12345678901234567"), "****");
+  EXPECT_EQ(config::key_prefix_of(""), "****");
+  EXPECT_EQ(config::key_prefix_of("12345678901234567"), "****");
 }
 
 TEST(KeyPrefix, ShowsAtMostAThird) {
   for (size_t size = 18; size < 60; ++size) {
-    std::string shown = key_prefix_of(std::string(size, 'k'));
+    std::string shown = config::key_prefix_of(std::string(size, 'k'));
     EXPECT_LE((shown.size() - 4) * 3, size) << size;
     EXPECT_GE(shown.size(), 10u) << size;
   }
 }
 
 TEST(KeyPrefix, ShowsNothingOfAKeyThatIsNotPlainText) {
-  EXPECT_EQ(key_prefix_of("schlüssel-schlüssel-schlüssel"), "****");
+  EXPECT_EQ(config::key_prefix_of("schlüssel-schlüssel-schlüssel"), "****");
 }
 
 }  // namespace

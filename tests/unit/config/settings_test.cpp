@@ -18,30 +18,30 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-LoadedSettings of_file(std::string_view text) {
-  LoadedSettings loaded;
-  read_settings_file(text, "h.toml", loaded);
+config::LoadedSettings of_file(std::string_view text) {
+  config::LoadedSettings loaded;
+  config::read_settings_file(text, "h.toml", loaded);
   return loaded;
 }
 
-LoadedSettings of_environment(std::vector<std::string> variables) {
+config::LoadedSettings of_environment(std::vector<std::string> variables) {
   std::vector<char*> environment;
   for (std::string& variable : variables) environment.push_back(variable.data());
   environment.push_back(nullptr);
-  LoadedSettings loaded;
-  read_settings_environment(environment.data(), loaded);
+  config::LoadedSettings loaded;
+  config::read_settings_environment(environment.data(), loaded);
   return loaded;
 }
 
-SettingSource source_of(const Settings& settings, std::string_view name) {
-  return settings.source(find_setting(name));
+config::SettingSource source_of(const config::Settings& settings, std::string_view name) {
+  return settings.source(config::find_setting(name));
 }
 
 TEST(SettingsTable, HasEachNameOnceInItsSectionWithASentence) {
   std::vector<std::string_view> sections;
-  for (size_t i = 0; i < setting_count; ++i) {
-    const SettingRow& row = setting_rows[i];
-    EXPECT_EQ(find_setting(row.name), i) << row.name;
+  for (size_t i = 0; i < config::setting_count; ++i) {
+    const config::SettingRow& row = config::setting_rows[i];
+    EXPECT_EQ(config::find_setting(row.name), i) << row.name;
     EXPECT_TRUE(row.sentence.ends_with('.')) << row.name;
     EXPECT_LE(row.least, row.most) << row.name;
     std::string_view section = row.name.substr(0, row.name.find('.'));
@@ -55,7 +55,7 @@ TEST(SettingsTable, HasEachNameOnceInItsSectionWithASentence) {
 }
 
 TEST(SettingsTable, HasTheDefaultsOfTheContract) {
-  Settings settings;
+  config::Settings settings;
   EXPECT_EQ(settings.text("auth.registration_mode"), "open");
   EXPECT_FALSE(settings.boolean("auth.require_email_verification"));
   EXPECT_EQ(settings.integer("auth.access_token_seconds"), 900);
@@ -67,7 +67,7 @@ TEST(SettingsTable, HasTheDefaultsOfTheContract) {
 }
 
 TEST(SettingsFile, OverridesDefaultsByType) {
-  LoadedSettings loaded = of_file(
+  config::LoadedSettings loaded = of_file(
       "[auth]\nregistration_mode = \"disabled\"\nrequire_email_verification = true\n"
       "[run]\nslots = 7\n[http]\ncors_origins = [\"https://a.example\", \"https://b.example\"]\n");
   EXPECT_THAT(loaded.faults, IsEmpty());
@@ -76,19 +76,19 @@ TEST(SettingsFile, OverridesDefaultsByType) {
   EXPECT_EQ(loaded.settings.integer("run.slots"), 7);
   EXPECT_THAT(loaded.settings.strings("http.cors_origins"),
               ElementsAre("https://a.example", "https://b.example"));
-  EXPECT_EQ(source_of(loaded.settings, "run.slots"), SettingSource::file);
-  EXPECT_EQ(source_of(loaded.settings, "run.lease_seconds"), SettingSource::fallback);
+  EXPECT_EQ(source_of(loaded.settings, "run.slots"), config::SettingSource::file);
+  EXPECT_EQ(source_of(loaded.settings, "run.lease_seconds"), config::SettingSource::fallback);
 }
 
 TEST(SettingsFile, NamesPlaceAndNearestNameOfAnUnknownKey) {
-  LoadedSettings loaded = of_file("[api]\n  wokers = 3\n");
+  config::LoadedSettings loaded = of_file("[api]\n  wokers = 3\n");
   EXPECT_THAT(loaded.faults, ElementsAre("h.toml:2:3: there is no setting api.wokers; did you mean "
                                          "api.workers?"));
   EXPECT_THAT(of_file("zebra = 1\n").faults, ElementsAre("h.toml:1:1: there is no setting zebra"));
 }
 
 TEST(SettingsFile, TellsEveryFaultWithNameBoundsAndUnit) {
-  LoadedSettings loaded = of_file(
+  config::LoadedSettings loaded = of_file(
       "[run]\nslots = -1\nlease_seconds = \"x\"\ninput_seconds = 1.5\n[log]\nlevel = \"loud\"\n");
   EXPECT_EQ(loaded.faults.size(), 4u);
   EXPECT_THAT(loaded.faults,
@@ -116,19 +116,19 @@ TEST(SettingsFile, RefusesATableOrADateForASetting) {
 }
 
 TEST(SettingsEnvironment, WinsOverTheFileAndReadsEachType) {
-  LoadedSettings loaded = of_file("[run]\nslots = 7\n");
+  config::LoadedSettings loaded = of_file("[run]\nslots = 7\n");
   std::vector<std::string> variables = {
       "HOSTLER_RUN_SLOTS=9", "HOME=/root", "HOSTLER_HTTP_CORS_ORIGINS= https://a ,https://b,",
       "HOSTLER_AUTH_REQUIRE_EMAIL_VERIFICATION=true", "HOSTLER_MAIL_DIR="};
   std::vector<char*> environment;
   for (std::string& variable : variables) environment.push_back(variable.data());
   environment.push_back(nullptr);
-  read_settings_environment(environment.data(), loaded);
+  config::read_settings_environment(environment.data(), loaded);
   EXPECT_THAT(loaded.faults, IsEmpty());
   EXPECT_EQ(loaded.settings.integer("run.slots"), 9);
   EXPECT_THAT(loaded.settings.strings("http.cors_origins"), ElementsAre("https://a", "https://b"));
   EXPECT_TRUE(loaded.settings.boolean("auth.require_email_verification"));
-  EXPECT_EQ(source_of(loaded.settings, "run.slots"), SettingSource::environment);
+  EXPECT_EQ(source_of(loaded.settings, "run.slots"), config::SettingSource::environment);
 }
 
 TEST(SettingsEnvironment, RefusesAVariableThatNamesNoSetting) {
@@ -159,33 +159,34 @@ TEST(SettingsForm, IsCheckedOfEachText) {
 }
 
 TEST(SettingsFault, NeverRepeatsASecret) {
-  LoadedSettings loaded = of_environment({"HOSTLER_CAPTCHA_SECRET_KEY=hush\nhush"});
+  config::LoadedSettings loaded = of_environment({"HOSTLER_CAPTCHA_SECRET_KEY=hush\nhush"});
   ASSERT_EQ(loaded.faults.size(), 1u);
   EXPECT_THAT(loaded.faults[0], Not(HasSubstr("hush")));
   EXPECT_THAT(of_file("[captcha]\nsecret_key = 12345\n").faults[0], Not(HasSubstr("12345")));
 }
 
 TEST(SettingsPrint, IsAFileThatSaysTheSame) {
-  LoadedSettings loaded = of_file(
+  config::LoadedSettings loaded = of_file(
       "[auth]\nregistration_mode = \"disabled\"\n[http]\ncors_origins = "
       "[\"https://ä.example:8443\"]\n"
       "[run]\nslots = 7\n[log]\nlevel = \"debug\"\n");
   ASSERT_THAT(loaded.faults, IsEmpty());
-  LoadedSettings again = of_file(print_settings(loaded.settings));
+  config::LoadedSettings again = of_file(config::print_settings(loaded.settings));
   EXPECT_THAT(again.faults, IsEmpty());
-  for (size_t i = 0; i < setting_count; ++i) {
-    EXPECT_EQ(again.settings.value(i), loaded.settings.value(i)) << setting_rows[i].name;
+  for (size_t i = 0; i < config::setting_count; ++i) {
+    EXPECT_EQ(again.settings.value(i), loaded.settings.value(i)) << config::setting_rows[i].name;
   }
 }
 
 TEST(SettingsPrint, NamesEverySettingAndMasksSecrets) {
-  LoadedSettings loaded = of_environment(
+  config::LoadedSettings loaded = of_environment(
       {"HOSTLER_CAPTCHA_SECRET_KEY=hush", "HOSTLER_DATABASE_URL=postgresql://u:hush@h/d"});
-  std::string text = print_settings(loaded.settings);
+  std::string text = config::print_settings(loaded.settings);
   EXPECT_THAT(text, Not(HasSubstr("hush")));
   EXPECT_THAT(text, HasSubstr("#secret_key = \"****\""));
   EXPECT_THAT(text, HasSubstr("postgresql://u:****@h/d"));
-  for (const SettingRow& row : setting_rows) EXPECT_THAT(text, HasSubstr(setting_variable(row)));
+  for (const config::SettingRow& row : config::setting_rows)
+    EXPECT_THAT(text, HasSubstr(config::setting_variable(row)));
 }
 
 TEST(WithoutPassword, HidesItInEveryForm) {
@@ -193,10 +194,10 @@ TEST(WithoutPassword, HidesItInEveryForm) {
        {"postgresql://u:hush@h/d", "postgresql://u:h@ush@h/d", "postgres://h/d?password=hush&x=1",
         "host=h password=hush dbname=d", "host=h password = 'hush hush' dbname=d", "password='hush",
         "password=hush"}) {
-    EXPECT_THAT(without_password(conninfo), Not(HasSubstr("ush"))) << conninfo;
+    EXPECT_THAT(config::without_password(conninfo), Not(HasSubstr("ush"))) << conninfo;
   }
-  EXPECT_EQ(without_password("postgresql://h:5433/d"), "postgresql://h:5433/d");
-  EXPECT_EQ(without_password("postgresql:///d?host=/a@b:c"), "postgresql:///d?host=/a@b:c");
+  EXPECT_EQ(config::without_password("postgresql://h:5433/d"), "postgresql://h:5433/d");
+  EXPECT_EQ(config::without_password("postgresql:///d?host=/a@b:c"), "postgresql:///d?host=/a@b:c");
 }
 
 class SettingsFolder : public testing::Test {
@@ -205,9 +206,9 @@ class SettingsFolder : public testing::Test {
     std::filesystem::create_directories(folder_ + "/conf.d");
   }
   ~SettingsFolder() override { std::filesystem::remove_all(folder_); }
-  LoadedSettings load() {
+  config::LoadedSettings load() {
     char* none = nullptr;
-    return load_settings(folder_ + "/hostler.toml", &none);
+    return config::load_settings(folder_ + "/hostler.toml", &none);
   }
   void write(const std::string& name, std::string_view text) {
     std::ofstream(folder_ + "/" + name) << text;
@@ -220,7 +221,7 @@ TEST_F(SettingsFolder, LaysConfDOnTopInOrderOfNames) {
   write("conf.d/20.toml", "[run]\nslots = 3\n");
   write("conf.d/10.toml", "[run]\nslots = 2\n");
   write("conf.d/30.txt", "not toml");
-  LoadedSettings loaded = load();
+  config::LoadedSettings loaded = load();
   EXPECT_THAT(loaded.faults, IsEmpty());
   EXPECT_EQ(loaded.settings.integer("run.slots"), 3);
   EXPECT_EQ(loaded.settings.integer("run.lease_seconds"), 5);

@@ -23,13 +23,13 @@ class SettingsKept : public ::testing::Test {
  protected:
   SettingsKept()
       : db_(loop_, options(database_.api_url())),
-        secrets_(std::get<SecretBox>(SecretBox::parse(random_bytes(32)))),
-        settings_(loop_, db_, Settings(), secrets_, [this](const Settings& now) {
+        secrets_(std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)))),
+        settings_(loop_, db_, config::Settings(), secrets_, [this](const config::Settings& now) {
           told_.push_back(now.text("auth.registration_mode"));
           heard_.notify();
         }) {}
-  static DatabaseOptions options(const std::string& url) {
-    DatabaseOptions options;
+  static postgres::DatabaseOptions options(const std::string& url) {
+    postgres::DatabaseOptions options;
     options.conninfo = url;
     return options;
   }
@@ -48,12 +48,12 @@ class SettingsKept : public ::testing::Test {
   }
 
   TestDatabase database_;
-  Loop loop_;
-  Database db_;
-  SecretBox secrets_;
+  loop::Loop loop_;
+  postgres::Database db_;
+  config::SecretBox secrets_;
   std::vector<std::string> told_;
-  Signal heard_;
-  StoredSettings settings_;
+  loop::Signal heard_;
+  config::StoredSettings settings_;
 };
 
 TEST_F(SettingsKept, AreReadWhenTheDatabaseConnects) {
@@ -65,7 +65,7 @@ TEST_F(SettingsKept, AreReadWhenTheDatabaseConnects) {
   EXPECT_TRUE(settings_.are_read());
   EXPECT_EQ(settings_.current()->text("auth.registration_mode"), "disabled");
   EXPECT_EQ(settings_.start().text("auth.registration_mode"),
-            Settings().text("auth.registration_mode"));
+            config::Settings().text("auth.registration_mode"));
 }
 
 TEST_F(SettingsKept, AreReadAgainWhenOneIsChanged) {

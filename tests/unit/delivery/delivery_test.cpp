@@ -33,15 +33,15 @@ std::vector<Json> fields(std::string_view text) { return {parse_json_or_nothing(
 
 TEST(MailText, IsInTheReadersLanguage) {
   std::vector<Json> of_ada = fields(R"({"username": "Ada", "code": "123456", "minutes": 10})");
-  std::optional<MailText> english = mail_text("login_code", "de", of_ada);
+  std::optional<mail::MailText> english = mail::mail_text("login_code", "de", of_ada);
   ASSERT_TRUE(english);
   EXPECT_EQ(english->subject, "Your login code");
   EXPECT_EQ(english->plain.substr(0, 11), "Hello Ada,\n");
   EXPECT_NE(english->plain.find("valid for 10 minutes"), std::string::npos);
   EXPECT_NE(english->html.find("123456</strong>"), std::string::npos);
-  std::optional<MailText> chinese = mail_text("login_code", "zh-Hant-TW", of_ada);
+  std::optional<mail::MailText> chinese = mail::mail_text("login_code", "zh-Hant-TW", of_ada);
   EXPECT_EQ(chinese->subject, "您的登录验证码");
-  EXPECT_FALSE(mail_text("no_such", "en", of_ada));
+  EXPECT_FALSE(mail::mail_text("no_such", "en", of_ada));
 }
 
 TEST(MailText, HasAllTemplatesInBothLanguages) {
@@ -50,16 +50,17 @@ TEST(MailText, HasAllTemplatesInBothLanguages) {
           "inviter": "I"})");
   for (const char* name : {"verify_email", "login_code", "change_email", "email_changed",
                            "password_changed", "invitation", "test"}) {
-    std::optional<MailText> english = mail_text(name, "en", all);
-    std::optional<MailText> chinese = mail_text(name, "zh", all);
+    std::optional<mail::MailText> english = mail::mail_text(name, "en", all);
+    std::optional<mail::MailText> chinese = mail::mail_text(name, "zh", all);
     ASSERT_TRUE(english && chinese) << name;
     EXPECT_NE(english->subject, chinese->subject) << name;
     EXPECT_EQ((english->plain + chinese->html).find("{{"), std::string::npos) << name;
     EXPECT_EQ(english->subject.find("Subject"), std::string::npos) << name;
   }
-  EXPECT_NE(mail_text("verify_email", "en", all)->plain.find("\nT\n"), std::string::npos);
-  EXPECT_NE(mail_text("invitation", "en", all)->plain.find("I invites you to the organization “O”"),
-            std::string::npos);
+  EXPECT_NE(mail::mail_text("verify_email", "en", all)->plain.find("\nT\n"), std::string::npos);
+  EXPECT_NE(
+      mail::mail_text("invitation", "en", all)->plain.find("I invites you to the organization “O”"),
+      std::string::npos);
 }
 
 TEST(MailText, HasSubjectsThatNothingIsFilledInto) {
@@ -70,7 +71,7 @@ TEST(MailText, HasSubjectsThatNothingIsFilledInto) {
   for (const MailTemplate& row : mail_templates) {
     names.insert(row.name);
     EXPECT_EQ(row.subject.find("{{"), row.subject.npos) << row.name << "." << row.locale;
-    EXPECT_EQ(mail_text(row.name, row.locale, all)->subject, row.subject) << row.name;
+    EXPECT_EQ(mail::mail_text(row.name, row.locale, all)->subject, row.subject) << row.name;
     // What programs may show as a subject.
     std::string_view title = row.html.substr(row.html.find("<title>"));
     title = title.substr(0, title.find("</title>"));
@@ -82,7 +83,7 @@ TEST(MailText, HasSubjectsThatNothingIsFilledInto) {
 TEST(MailText, MakesNoLetterAndNoLinksOfNames) {
   std::string name = "Your invoice https://evil.example/pay or mail a@evil.example. Thanks.";
   for (const char* field : {"inviter", "org_name"}) {
-    std::optional<MailText> text = mail_text(
+    std::optional<mail::MailText> text = mail::mail_text(
         "invitation", "en",
         fields(fmt::format(R"({{"{}": {}, "token": "T", "expires_at": "2026-01-02T03:04"}})", field,
                            json_quote(name))));
@@ -97,8 +98,8 @@ TEST(MailText, MakesNoLetterAndNoLinksOfNames) {
   std::string long_name;
   for (int i = 0; i < 65; ++i) long_name += "名";
   auto greeting = [](const std::string& username) {
-    return mail_text("verify_email", "en",
-                     fields(fmt::format(R"({{"username": {}}})", json_quote(username))))
+    return mail::mail_text("verify_email", "en",
+                           fields(fmt::format(R"({{"username": {}}})", json_quote(username))))
         ->plain;
   };
   EXPECT_NE(greeting(long_name).find(long_name.substr(0, 64 * 3) + "…,"), std::string::npos);
@@ -106,9 +107,9 @@ TEST(MailText, MakesNoLetterAndNoLinksOfNames) {
 }
 
 TEST(MailText, EscapesWhatPeopleChoseAndKeepsItInOneLine) {
-  std::optional<MailText> text =
-      mail_text("verify_email", "en",
-                fields(R"({"username": "<b>A\r\nB & C</b>", "link": "https://x.org/?a=1&b=2"})"));
+  std::optional<mail::MailText> text = mail::mail_text(
+      "verify_email", "en",
+      fields(R"({"username": "<b>A\r\nB & C</b>", "link": "https://x.org/?a=1&b=2"})"));
   EXPECT_NE(text->html.find("&lt;b&gt;A  B &amp; C&lt;/b&gt;"), std::string::npos) << text->html;
   EXPECT_NE(text->plain.find("Hello <b>A  B & C</b>,"), std::string::npos) << text->plain;
   EXPECT_NE(text->plain.find("\nhttps://x.org/?a=1&b=2\n"), std::string::npos);
@@ -118,7 +119,7 @@ TEST(MailText, NamesTheKeysThatOutliveAPassword) {
   std::vector<Json> two = fields(
       R"({"key_count": 22, "more": 20, "keys": [{"name": "<i>ci\n", "prefix": "hst_aaaa"},
           {"name": "{{token}}", "prefix": "hst_bbbb"}]})");
-  std::optional<MailText> text = mail_text("password_changed", "en", two);
+  std::optional<mail::MailText> text = mail::mail_text("password_changed", "en", two);
   EXPECT_NE(text->plain.find("These live on:\n\n- hst_aaaa… \"<i>ci \"\n- hst_bbbb… \"{{token}}\"\n"
                              "\nThere are 20 more. Revoke those that you do not know.\n\nIf"),
             std::string::npos)
@@ -127,20 +128,20 @@ TEST(MailText, NamesTheKeysThatOutliveAPassword) {
             std::string::npos)
       << text->html;
   EXPECT_EQ(text->html.find("No API key"), std::string::npos);
-  text = mail_text("password_changed", "en", fields(R"({"username": "Ada"})"));
+  text = mail::mail_text("password_changed", "en", fields(R"({"username": "Ada"})"));
   EXPECT_NE(text->plain.find("\n\nNo API key of yours is alive.\n\nIf"), std::string::npos)
       << text->plain;
   EXPECT_EQ(text->html.find("live on"), std::string::npos);
 }
 
 TEST(MailMessage, HasNoLineThatIsTooLongAndNoneFromOutside) {
-  MailText text{"二十个字的主题会被编码成几行的二十个字的主题\r\nBcc: eve@example.org", "plain",
-                "<p>"};
-  MailHead head{"id-1",
-                {"Hostler\r\nCc: eve@example.org", "from@example.org"},
-                "to@example.org",
-                1'700'000'000'000};
-  std::string message = mail_message(head, text);
+  mail::MailText text{"二十个字的主题会被编码成几行的二十个字的主题\r\nBcc: eve@example.org",
+                      "plain", "<p>"};
+  mail::MailHead head{"id-1",
+                      {"Hostler\r\nCc: eve@example.org", "from@example.org"},
+                      "to@example.org",
+                      1'700'000'000'000};
+  std::string message = mail::mail_message(head, text);
   size_t begin = 0;
   for (size_t end; (end = message.find("\r\n", begin)) != std::string::npos; begin = end + 2) {
     std::string line = message.substr(begin, end - begin);
@@ -155,17 +156,17 @@ TEST(MailMessage, HasNoLineThatIsTooLongAndNoneFromOutside) {
 
 TEST(MailAddress, IsOneAddressAndNothingElse) {
   for (const char* good : {"a@b", "ada.lovelace+x@example.org", "用户@example.org"}) {
-    EXPECT_TRUE(is_mail_address(good)) << good;
+    EXPECT_TRUE(mail::is_mail_address(good)) << good;
   }
   for (const char* bad : {"", "a", "@b", "a@", "a@b@c", "a b@c", "a@b\r\nx", "<a@b>", "a@b,c@d",
                           "\"a\"@b", "a@b\x01"}) {
-    EXPECT_FALSE(is_mail_address(bad)) << bad;
+    EXPECT_FALSE(mail::is_mail_address(bad)) << bad;
   }
-  EXPECT_EQ(parse_mailbox("Ada <a@b.org>")->name, "Ada");
-  EXPECT_EQ(parse_mailbox("\"Ada L\" <a@b.org>")->name, "Ada L");
-  EXPECT_EQ(parse_mailbox("a@b.org")->address, "a@b.org");
+  EXPECT_EQ(mail::parse_mailbox("Ada <a@b.org>")->name, "Ada");
+  EXPECT_EQ(mail::parse_mailbox("\"Ada L\" <a@b.org>")->name, "Ada L");
+  EXPECT_EQ(mail::parse_mailbox("a@b.org")->address, "a@b.org");
   for (const char* bad : {"Ada a@b.org", "Ada <a@b> x", "A\r\nB <a@b.org>", "<<a@b>"}) {
-    EXPECT_FALSE(parse_mailbox(bad)) << bad;
+    EXPECT_FALSE(mail::parse_mailbox(bad)) << bad;
   }
 }
 

@@ -83,10 +83,11 @@ TEST(SocksRequest, EndsWhereItSaysSo) {
   EXPECT_EQ(read(std::string(700, '\x05')).fault, "more bytes than a request has");
 }
 
-Settings settings_of(const std::map<std::string, std::string>& texts) {
-  Settings settings;
+config::Settings settings_of(const std::map<std::string, std::string>& texts) {
+  config::Settings settings;
   for (const auto& [name, text] : texts) {
-    settings.set(find_setting(name), SettingValue(text), SettingSource::file);
+    settings.set(config::find_setting(name), config::SettingValue(text),
+                 config::SettingSource::file);
   }
   return settings;
 }
@@ -99,7 +100,7 @@ std::vector<std::string> texts_of(const std::vector<SocksTarget>& targets) {
 
 TEST(OutboundDestinations, AreWhatIsConfiguredAndNothingElse) {
   using Texts = std::vector<std::string>;
-  MailSettings no_mail;
+  mail::MailSettings no_mail;
   EXPECT_EQ(texts_of(outbound_destinations(settings_of({}), no_mail)), Texts());
   std::map<std::string, std::string> captcha = {{"captcha.site_key", "s"},
                                                 {"captcha.secret_key", "k"}};
@@ -108,8 +109,8 @@ TEST(OutboundDestinations, AreWhatIsConfiguredAndNothingElse) {
   captcha["captcha.verify_url"] = "http://Captcha.Example.org.:8080/verify";
   EXPECT_EQ(texts_of(outbound_destinations(settings_of(captcha), no_mail)),
             Texts{"captcha.example.org:8080"});
-  MailSettings mail;
-  mail.source = MailSource::database;
+  mail::MailSettings mail;
+  mail.source = mail::MailSource::database;
   mail.server.host = "MX.example.org";
   mail.server.port = 465;
   EXPECT_EQ(texts_of(outbound_destinations(settings_of({}), mail)), Texts{"mx.example.org:465"});

@@ -15,13 +15,13 @@ constexpr const char* now = "2026-11-20T15:04:05.123Z";
 
 std::string frame(int64_t seq, std::string_view type, std::string_view data_json) {
   std::string out;
-  append_frame(out, seq, type, data_json, now);
+  events::append_frame(out, seq, type, data_json, now);
   return out;
 }
 std::string delta(int64_t seq) { return frame(seq, "message.delta", R"({"content":"id: 99"})"); }
 
-EventBatch deltas(int64_t first, int64_t last) {
-  EventBatch batch("run");
+events::EventBatch deltas(int64_t first, int64_t last) {
+  events::EventBatch batch("run");
   for (int64_t seq = first; seq <= last; ++seq) {
     batch.append(seq, "message.delta", R"({"content":"id: 99"})", now);
   }
@@ -29,14 +29,14 @@ EventBatch deltas(int64_t first, int64_t last) {
 }
 
 TEST(EventBatch, HoldsNothingAtFirst) {
-  EventBatch batch("run");
+  events::EventBatch batch("run");
   EXPECT_TRUE(batch.is_empty());
   EXPECT_FALSE(batch.is_final());
   EXPECT_EQ(batch.frames_after(0), "");
 }
 
 TEST(EventBatch, HoldsTheFramesOfItsEventsInTheirOrder) {
-  EventBatch batch = deltas(9, 11);
+  events::EventBatch batch = deltas(9, 11);
   EXPECT_EQ(batch.run_id(), "run");
   EXPECT_EQ(batch.first_seq(), 9);
   EXPECT_EQ(batch.last_seq(), 11);
@@ -44,7 +44,7 @@ TEST(EventBatch, HoldsTheFramesOfItsEventsInTheirOrder) {
 }
 
 TEST(EventBatch, AnswersWhatIsBehindACursor) {
-  EventBatch batch = deltas(9, 11);
+  events::EventBatch batch = deltas(9, 11);
   EXPECT_EQ(batch.frames_after(0), batch.frames());
   EXPECT_EQ(batch.frames_after(8), batch.frames());
   EXPECT_EQ(batch.frames_after(9), delta(10) + delta(11));
@@ -53,7 +53,7 @@ TEST(EventBatch, AnswersWhatIsBehindACursor) {
 }
 
 TEST(EventBatch, AnswersWhatIsBehindACursorThatIsInAGap) {
-  EventBatch batch = deltas(3, 4);
+  events::EventBatch batch = deltas(3, 4);
   batch.append(deltas(8, 9));
   EXPECT_EQ(batch.frames_after(4), delta(8) + delta(9));
   EXPECT_EQ(batch.frames_after(6), delta(8) + delta(9));
@@ -61,11 +61,11 @@ TEST(EventBatch, AnswersWhatIsBehindACursorThatIsInAGap) {
 }
 
 TEST(EventBatch, JoinsAnotherBehindItself) {
-  EventBatch batch("run");
+  events::EventBatch batch("run");
   batch.append(deltas(1, 2));
   batch.append(deltas(3, 3));
   batch.append(deltas(4, 5));
-  EventBatch whole = deltas(1, 5);
+  events::EventBatch whole = deltas(1, 5);
   EXPECT_EQ(batch.frames(), whole.frames());
   EXPECT_EQ(batch.first_seq(), 1);
   EXPECT_EQ(batch.last_seq(), 5);
@@ -75,9 +75,9 @@ TEST(EventBatch, JoinsAnotherBehindItself) {
 }
 
 TEST(EventBatch, IsFinalWhenItsLastEventEndsTheRun) {
-  EventBatch batch = deltas(1, 2);
+  events::EventBatch batch = deltas(1, 2);
   EXPECT_FALSE(batch.is_final());
-  EventBatch ending("run");
+  events::EventBatch ending("run");
   ending.append(3, "run.cancelled", "{}", now);
   EXPECT_TRUE(ending.is_final());
   batch.append(ending);

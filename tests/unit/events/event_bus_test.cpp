@@ -15,20 +15,20 @@
 namespace hostler {
 namespace {
 
-SharedBatch events(const std::string& run_id, int64_t seq, size_t data_bytes = 10) {
-  auto made = std::make_shared<EventBatch>(run_id);
+events::SharedBatch events(const std::string& run_id, int64_t seq, size_t data_bytes = 10) {
+  auto made = std::make_shared<events::EventBatch>(run_id);
   made->append(seq, "message.delta", std::string(data_bytes, 'x'), "now");
   return made;
 }
 
 TEST(EventFeed, KeepsOnlyEventsOfFollowedRuns) {
-  EventFeed feed;
+  events::EventFeed feed;
   feed.on_news([] {});
   feed.follow("a");
   feed.publish({events("a", 1)});
   feed.publish({events("b", 1)});
   feed.changed_elsewhere({"b", "a"});
-  EventFeed::News news = feed.take();
+  events::EventFeed::News news = feed.take();
   ASSERT_EQ(news.batches.size(), 1U);
   EXPECT_EQ(news.batches[0]->run_id(), "a");
   EXPECT_EQ(news.changed, std::vector<std::string>{"a"});
@@ -37,7 +37,7 @@ TEST(EventFeed, KeepsOnlyEventsOfFollowedRuns) {
 }
 
 TEST(EventFeed, RingsOnceUntilTheNewsIsTaken) {
-  EventFeed feed;
+  events::EventFeed feed;
   int rings = 0;
   feed.on_news([&rings] { ++rings; });
   feed.follow("a");
@@ -53,7 +53,7 @@ TEST(EventFeed, RingsOnceUntilTheNewsIsTaken) {
 }
 
 TEST(EventFeed, SaysWhoIsFollowed) {
-  EventFeed feed;
+  events::EventFeed feed;
   feed.on_news([] {});
   EXPECT_FALSE(feed.has_followers("a"));
   feed.follow("a");
@@ -63,25 +63,25 @@ TEST(EventFeed, SaysWhoIsFollowed) {
 }
 
 TEST(EventFeed, DropsWhatIsTooMuchAndSaysSo) {
-  EventFeed feed;
+  events::EventFeed feed;
   feed.on_news([] {});
   feed.follow("a");
   size_t beside_data = events("a", 1, 0)->frames().size();
-  size_t big = EventFeed::waiting_bytes_max / 2 - beside_data;
+  size_t big = events::EventFeed::waiting_bytes_max / 2 - beside_data;
   feed.publish({events("a", 1, big)});
   feed.publish({events("a", 2, big)});
   EXPECT_FALSE(feed.take().must_resync);
   feed.publish({events("a", 3, big)});
   feed.publish({events("a", 4, big + 1)});
   feed.publish({events("a", 5)});
-  EventFeed::News news = feed.take();
+  events::EventFeed::News news = feed.take();
   EXPECT_TRUE(news.must_resync);
   ASSERT_EQ(news.batches.size(), 1U);
   EXPECT_EQ(news.batches[0]->first_seq(), 5);
 }
 
 TEST(EventFeed, AsksForAResyncWhenNotificationsComeBack) {
-  EventFeed feed;
+  events::EventFeed feed;
   feed.on_news([] {});
   EXPECT_FALSE(feed.is_listening());
   feed.set_listening(true);
@@ -94,14 +94,14 @@ TEST(EventFeed, AsksForAResyncWhenNotificationsComeBack) {
 }
 
 TEST(EventFeed, KeepsNothingWhenNobodyTakes) {
-  EventFeed feed;
+  events::EventFeed feed;
   feed.on_news([] {});
   feed.follow("a");
   feed.publish({events("a", 1)});
   feed.on_news({});
   feed.publish({events("a", 2)});
   feed.resync();
-  EventFeed::News news = feed.take();
+  events::EventFeed::News news = feed.take();
   EXPECT_TRUE(news.batches.empty());
   EXPECT_FALSE(news.must_resync);
 }
@@ -111,7 +111,7 @@ TEST(EventFeed, KeepsNothingWhenNobodyTakes) {
 TEST(EventFeed, LosesNothingBetweenThreads) {
   constexpr int publishers = 3;
   constexpr int64_t events_each = 5000;
-  EventFeed feed;
+  events::EventFeed feed;
   std::mutex lock;
   std::condition_variable rung;
   bool is_rung = false;
@@ -140,10 +140,10 @@ TEST(EventFeed, LosesNothingBetweenThreads) {
       is_rung = false;
     }
     feed.follow("fleeting");
-    EventFeed::News news = feed.take();
+    events::EventFeed::News news = feed.take();
     feed.unfollow("fleeting");
     ASSERT_FALSE(news.must_resync);
-    for (const SharedBatch& came : news.batches) {
+    for (const events::SharedBatch& came : news.batches) {
       if (came->run_id() == "fleeting") continue;
       int64_t& before = last.at(static_cast<size_t>(came->run_id().back() - '0'));
       ASSERT_EQ(came->first_seq(), before + 1);

@@ -47,23 +47,23 @@ class HeldRow : public ::testing::Test {
     daemon_id_ = world().new_daemon("here");
     open(2400);
   }
-  static DatabaseOptions options(const TestDatabase& database) {
-    DatabaseOptions options;
+  static postgres::DatabaseOptions options(const TestDatabase& database) {
+    postgres::DatabaseOptions options;
     options.conninfo = database.runner_url();
     options.lock_timeout_ms = EventLog::lock_timeout_ms;
     return options;
   }
   void open(int64_t statement_timeout_ms) {
-    DatabaseOptions with = options(database_);
+    postgres::DatabaseOptions with = options(database_);
     with.statement_timeout_ms = statement_timeout_ms;
-    db_ = std::make_unique<Database>(loop_, with);
+    db_ = std::make_unique<postgres::Database>(loop_, with);
     log_ = std::make_unique<EventLog>(
         loop_, *db_, feed_, metrics_, daemon_id_,
         [](const RunWriterPtr& lost) { FAIL() << lost->claim().id << " is lost"; });
     log_->set_others_alive(false);
   }
   void start() {
-    tasks_ = std::make_unique<TaskSet>(
+    tasks_ = std::make_unique<loop::TaskSet>(
         loop_, [](const std::string&, std::exception_ptr) { FAIL() << "the log broke"; });
     tasks_->add("events", log_->write_events());
     tasks_->add("steps", log_->write_steps());
@@ -121,14 +121,14 @@ class HeldRow : public ::testing::Test {
       co_await measured(run, &event_waits_);
       append_turn(run, number);
       co_await measured(run, &step_waits_);
-      co_await sleep_ms(loop_, 400);
+      co_await loop::sleep_ms(loop_, 400);
     }
     append_end(run);
     co_await measured(run, &step_waits_);
     --working_;
   }
-  Task<void> hold_while_others_work(DbSession& session) {
-    co_await sleep_ms(loop_, figure("HELD_ROW_MS", 3000));
+  Task<void> hold_while_others_work(postgres::DbSession& session) {
+    co_await loop::sleep_ms(loop_, figure("HELD_ROW_MS", 3000));
     EXPECT_EQ(log_->runs_held_up(), std::ssize(held_));
     for (const RunWriterPtr& run : held_) EXPECT_FALSE(run->is_on_disk());
     is_held_ = false;
@@ -136,7 +136,7 @@ class HeldRow : public ::testing::Test {
     for (const RunWriterPtr& run : held_) {
       co_await measured(run, &held_waits_);
     }
-    while (working_ > 0) co_await sleep_ms(loop_, 10);
+    while (working_ > 0) co_await loop::sleep_ms(loop_, 10);
   }
   // row: what is held. what_is_held: appends to it; its runs are held_.
   void expect_others_go_on(const std::string& row, const std::function<void()>& what_is_held) {
@@ -145,7 +145,7 @@ class HeldRow : public ::testing::Test {
       others.push_back(owned_run(is_org_held_ ? 1 + i % (orgs - 1) : i % orgs));
     }
     start();
-    DbSession session = database_.as_superuser();
+    postgres::DbSession session = database_.as_superuser();
     session.begin();
     EXPECT_EQ(session.run_text("SELECT FROM " + row + " FOR UPDATE").size(), 1);
     what_is_held();
@@ -181,12 +181,12 @@ class HeldRow : public ::testing::Test {
   TestDatabase database_;
   std::vector<std::unique_ptr<RunWorld>> worlds_;
   std::string daemon_id_;
-  Loop loop_;
-  EventFeed feed_;
+  loop::Loop loop_;
+  events::EventFeed feed_;
   RunnerMetrics metrics_;
-  std::unique_ptr<Database> db_;
+  std::unique_ptr<postgres::Database> db_;
   std::unique_ptr<EventLog> log_;
-  std::unique_ptr<TaskSet> tasks_;
+  std::unique_ptr<loop::TaskSet> tasks_;
   std::vector<RunWriterPtr> held_;
   bool is_org_held_ = false;  // the others are not of the first organization
   bool is_held_ = true;
@@ -264,7 +264,7 @@ TEST_F(HeldRow, IsNotWaitedForAtTheEndLongerThanFiveSeconds) {
   held_ = {owned_run()};
   RunWriterPtr other = owned_run(1);
   start();
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   session.begin();
   session.run_text(fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE",
                                held_.front()->claim().thread_id));
@@ -283,13 +283,13 @@ using EventFlight = HeldRow;
 TEST_F(EventFlight, GivesWayInADeadlock) {
   RunWriterPtr run = owned_run();
   start();
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   session.begin();
   session.run_text(fmt::format("SELECT FROM credit_accounts WHERE org_id = '{}' FOR UPDATE",
                                run->claim().org_id));
   std::thread locker([&] {
     // The wrong way round: the flight has the thread by then, and wants the account.
-    DbSession watcher = database_.as_superuser();
+    postgres::DbSession watcher = database_.as_superuser();
     const char* waiting =
         "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND "
         "wait_event_type = 'Lock'";

@@ -28,8 +28,8 @@ class EventLogTest : public ::testing::Test {
     tasks_.add("events", log_.write_events());
     tasks_.add("steps", log_.write_steps());
   }
-  static DatabaseOptions options(const TestDatabase& database) {
-    DatabaseOptions options;
+  static postgres::DatabaseOptions options(const TestDatabase& database) {
+    postgres::DatabaseOptions options;
     options.conninfo = database.runner_url();
     return options;
   }
@@ -50,7 +50,7 @@ class EventLogTest : public ::testing::Test {
     return ending;
   }
   // An ending that waits for the lock of its thread.
-  void hold_an_ending(DbSession& session) {
+  void hold_an_ending(postgres::DbSession& session) {
     session.begin();
     session.run_text(
         fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run_->claim().thread_id));
@@ -91,14 +91,14 @@ class EventLogTest : public ::testing::Test {
 
   TestDatabase database_;
   RunWorld world_{database_};
-  Loop loop_;
-  Database db_;
-  EventFeed feed_;
+  loop::Loop loop_;
+  postgres::Database db_;
+  events::EventFeed feed_;
   RunnerMetrics metrics_;
   std::string daemon_id_;
   EventLog log_;
   RunWriterPtr run_ = owned_run();
-  TaskSet tasks_;
+  loop::TaskSet tasks_;
 };
 
 TEST_F(EventLogTest, EndsARunInTheTransactionOfItsTerminalEvent) {
@@ -149,7 +149,7 @@ TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
 
 TEST_F(EventLogTest, WritesEventsWhileTheStepOfAnotherRunWaits) {
   RunWriterPtr other = owned_run();
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   hold_an_ending(session);
   other->append("run.started", "{}");
   EXPECT_TRUE(run_task(loop_, other->committed()));
@@ -161,7 +161,7 @@ TEST_F(EventLogTest, WritesEventsWhileTheStepOfAnotherRunWaits) {
 
 TEST_F(EventLogTest, LetsDeltasGoAheadOfAStepThatMustWait) {
   RunWriterPtr other = owned_run();
-  DbSession session = database_.as_superuser();
+  postgres::DbSession session = database_.as_superuser();
   hold_an_ending(session);
   other->append_delta("", "hel");
   other->end("run.failed", "{}", failure());

@@ -13,7 +13,7 @@ namespace {
 
 std::string frame(int64_t seq, std::string_view data_json) {
   std::string out;
-  append_frame(out, seq, "message.delta", data_json, "2026-11-20T15:04:05.123Z");
+  events::append_frame(out, seq, "message.delta", data_json, "2026-11-20T15:04:05.123Z");
   return out;
 }
 
@@ -28,7 +28,7 @@ TEST(SseFrame, IsAnIdLineADataLineAndAnEmptyLine) {
 TEST(SseFrame, AppendsBehindWhatIsThere) {
   std::string out = frame(1, "{}");
   size_t before = out.size();
-  append_frame(out, 2, "run.completed", "{}", "2026-11-20T15:04:05.123Z");
+  events::append_frame(out, 2, "run.completed", "{}", "2026-11-20T15:04:05.123Z");
   EXPECT_EQ(out.substr(0, before), frame(1, "{}"));
   EXPECT_TRUE(out.substr(before).starts_with("id: 2\n"));
 }
@@ -49,11 +49,11 @@ TEST(SseFrame, WritesTheLargestSequenceNumber) {
 }
 
 TEST(TerminalEvent, IsOneOfThree) {
-  EXPECT_TRUE(is_terminal_event("run.completed"));
-  EXPECT_TRUE(is_terminal_event("run.failed"));
-  EXPECT_TRUE(is_terminal_event("run.cancelled"));
-  EXPECT_FALSE(is_terminal_event("run.waiting_for_input"));
-  EXPECT_FALSE(is_terminal_event("message.delta"));
+  EXPECT_TRUE(events::is_terminal_event("run.completed"));
+  EXPECT_TRUE(events::is_terminal_event("run.failed"));
+  EXPECT_TRUE(events::is_terminal_event("run.cancelled"));
+  EXPECT_FALSE(events::is_terminal_event("run.waiting_for_input"));
+  EXPECT_FALSE(events::is_terminal_event("message.delta"));
 }
 
 }  // namespace

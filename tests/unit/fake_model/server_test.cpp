@@ -83,12 +83,12 @@ class ModelServer : public testing::Test {
  protected:
   // The conversation runs on a thread of its own; the server runs here until it has ended.
   void serve(const std::function<void(uint16_t port)>& conversation, ServiceOptions options = {}) {
-    Loop loop;
+    loop::Loop loop;
     Service service(loop, options);
     HttpServer server(loop, service.hooks());
     uint16_t port = server.listen(0);
     ASSERT_NE(port, 0);
-    Wakeup done(loop, [&loop] { loop.stop(); });
+    loop::Wakeup done(loop, [&loop] { loop.stop(); });
     std::thread client([&] {
       conversation(port);
       done.ring();
@@ -334,7 +334,7 @@ struct Bell final : Wheel::Entry {
 };
 
 TEST(ModelWheel, RingsInTheOrderOfTimeAndNotBefore) {
-  Loop loop;
+  loop::Loop loop;
   Wheel wheel(loop);
   std::vector<int> rung;
   Bell late(rung, 3);
@@ -358,7 +358,7 @@ TEST(ModelWheel, ForgetsAnEntryThatIsDestroyedByAnotherInTheSameTurn) {
     void on_due() override { victim.reset(); }
     std::unique_ptr<Bell>& victim;
   };
-  Loop loop;
+  loop::Loop loop;
   Wheel wheel(loop);
   std::vector<int> rung;
   std::unique_ptr<Bell> victim = std::make_unique<Bell>(rung, 1);

@@ -25,24 +25,24 @@ class HttpGuardTest : public testing::Test {
  protected:
   HttpGuardTest() { std::signal(SIGPIPE, SIG_IGN); }
 
-  static HttpRequest request_to(const std::string& url, bool guarded = true) {
-    HttpRequest request;
+  static http::HttpRequest request_to(const std::string& url, bool guarded = true) {
+    http::HttpRequest request;
     request.url = url;
     request.guarded = guarded;
     request.connect_timeout_ms = 5000;
     return request;
   }
-  HttpAnswer fetch(HttpRequest request) {
+  http::HttpAnswer fetch(http::HttpRequest request) {
     return run_task(loop_, client_.fetch(std::move(request)));
   }
-  std::string outcome_of(HttpRequest request) {
-    HttpAnswer answer = fetch(std::move(request));
+  std::string outcome_of(http::HttpRequest request) {
+    http::HttpAnswer answer = fetch(std::move(request));
     if (!answer.failure) return std::to_string(answer.head.status);
-    return std::string(http_failure_name(answer.failure->kind));
+    return std::string(http::http_failure_name(answer.failure->kind));
   }
 
-  Loop loop_;
-  HttpClient client_{loop_};
+  loop::Loop loop_;
+  http::HttpClient client_{loop_};
 };
 
 // # is the canary's port.
@@ -181,11 +181,11 @@ TEST_F(HttpGuardTest, JudgesAnOldConnectionByTheListOfNow) {
   });
   FakeNames names([](const std::string&) { return std::vector<std::string>{"127.0.0.1"}; });
   std::string url = "http://inside.fake-names.test:" + std::to_string(server.port());
-  client_.allow_cidrs(CidrList::parse({"127.0.0.0/8"}).value());
+  client_.allow_cidrs(net::CidrList::parse({"127.0.0.0/8"}).value());
   EXPECT_EQ(outcome_of(request_to(url)), "200");
   EXPECT_EQ(outcome_of(request_to(url)), "200");
   EXPECT_EQ(server.connections(), 1);
-  client_.allow_cidrs(CidrList());
+  client_.allow_cidrs(net::CidrList());
   EXPECT_EQ(outcome_of(request_to(url)), "denied_address");
   EXPECT_EQ(requests, 2) << "no byte was sent on the kept connection";
 }
@@ -205,8 +205,8 @@ TEST_F(HttpGuardTest, JudgesTheTargetOfEveryRedirect) {
         }
       },
       "127.0.0.77");
-  client_.allow_cidrs(CidrList::parse({"127.0.0.77"}).value());
-  HttpRequest request = request_to(server.url("/1"));
+  client_.allow_cidrs(net::CidrList::parse({"127.0.0.77"}).value());
+  http::HttpRequest request = request_to(server.url("/1"));
   request.follow_redirects_max = 5;
   for (const std::string& to : {target, "http://localhost:" + std::to_string(canary.port()),
                                 "http://[::ffff:127.0.0.1]:" + std::to_string(canary.port()),
@@ -233,10 +233,10 @@ TEST_F(HttpGuardTest, IsNotFooledByNamesThatFlip) {
   for (int i = 0; i < 500; ++i) {
     std::string url = "http://n" + std::to_string(i / 2) +
                       ".fake-names.test:" + std::to_string(canary.port()) + "/";
-    HttpClient fresh(loop_);  // with no remembered look-up
-    HttpAnswer answer = run_task(loop_, fresh.fetch(request_to(url)));
+    http::HttpClient fresh(loop_);  // with no remembered look-up
+    http::HttpAnswer answer = run_task(loop_, fresh.fetch(request_to(url)));
     ASSERT_TRUE(answer.failure);
-    EXPECT_EQ(http_failure_name(answer.failure->kind), "denied_address");
+    EXPECT_EQ(http::http_failure_name(answer.failure->kind), "denied_address");
   }
   EXPECT_EQ(lookups, 500);
   EXPECT_FALSE(canary.was_touched());
@@ -249,7 +249,7 @@ TEST_F(HttpGuardTest, DialsOnlyTheGoodAddressesOfAName) {
         peer.answer("good");
       },
       "127.0.0.77");
-  client_.allow_cidrs(CidrList::parse({"127.0.0.77"}).value());
+  client_.allow_cidrs(net::CidrList::parse({"127.0.0.77"}).value());
   FakeNames names([](const std::string&) {
     return std::vector<std::string>{"127.0.0.1", "10.0.0.1", "::1", "127.0.0.77"};
   });
@@ -265,7 +265,7 @@ TEST_F(HttpGuardTest, ReachesNamesInOtherScripts) {
     return std::vector<std::string>{"127.0.0.1"};
   });
   std::string url = "http://B\u00fccher.fake-names.test:" + std::to_string(server.port());
-  HttpAnswer answer = fetch(request_to(url, false));
+  http::HttpAnswer answer = fetch(request_to(url, false));
   EXPECT_EQ(asked, "xn--bcher-kva.fake-names.test");
   EXPECT_NE(answer.body.find("\r\nHost: xn--bcher-kva.fake-names.test:"), std::string::npos)
       << answer.body;
@@ -279,8 +279,8 @@ TEST_F(HttpGuardTest, RefusesPortsOfOtherServicesBeforeDialling) {
   }
 }
 
-Task<void> fetch_and_count(HttpClient& client, HttpRequest request, int& ended) {
-  HttpAnswer answer = co_await client.fetch(std::move(request));
+Task<void> fetch_and_count(http::HttpClient& client, http::HttpRequest request, int& ended) {
+  http::HttpAnswer answer = co_await client.fetch(std::move(request));
   if (!answer.failure) ++ended;
 }
 
@@ -306,7 +306,7 @@ TEST_F(HttpGuardTest, WaitsForASlowLookUpWithoutStallingOthers) {
   EXPECT_EQ(outcome_of(request_to(server.url(), false)), "200");
   EXPECT_EQ(slow_ended, 0);
   // Its own limit holds although the look-up does not come back.
-  HttpRequest limited = request_to("http://slow2.fake-names.test:" + port, false);
+  http::HttpRequest limited = request_to("http://slow2.fake-names.test:" + port, false);
   limited.connect_timeout_ms = 30;
   EXPECT_EQ(outcome_of(limited), "timeout_connect");
   // Giving one up does not wait for its thread, which is still held here.

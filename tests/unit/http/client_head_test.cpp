@@ -7,7 +7,7 @@ namespace hostler {
 namespace {
 
 TEST(HttpHead, ReadsRetryAfterInItsThreeForms) {
-  HttpHead head;
+  http::HttpHead head;
   EXPECT_FALSE(head.retry_after_ms());
   head.headers = {{"retry-after", "7"}};
   EXPECT_EQ(head.retry_after_ms(), 7000);

@@ -19,23 +19,23 @@ class HttpRedirectTest : public testing::Test {
  protected:
   HttpRedirectTest() { std::signal(SIGPIPE, SIG_IGN); }
 
-  static HttpRequest request_to(const std::string& url) {
-    HttpRequest request;
+  static http::HttpRequest request_to(const std::string& url) {
+    http::HttpRequest request;
     request.url = url;
     request.guarded = false;
     return request;
   }
-  HttpAnswer fetch(HttpRequest request) {
+  http::HttpAnswer fetch(http::HttpRequest request) {
     return run_task(loop_, client_.fetch(std::move(request)));
   }
-  HttpFailureKind failure_of(HttpRequest request) {
-    HttpAnswer answer = fetch(std::move(request));
+  http::HttpFailureKind failure_of(http::HttpRequest request) {
+    http::HttpAnswer answer = fetch(std::move(request));
     EXPECT_TRUE(answer.failure.has_value()) << answer.head.status << " " << answer.body;
-    return answer.failure ? answer.failure->kind : HttpFailureKind::bad_request;
+    return answer.failure ? answer.failure->kind : http::HttpFailureKind::bad_request;
   }
 
-  Loop loop_;
-  HttpClient client_{loop_};
+  loop::Loop loop_;
+  http::HttpClient client_{loop_};
 };
 
 // Answers GET /from with a redirect to `target`, everything else with its own request.
@@ -55,13 +55,13 @@ ScriptedServer redirecting_to(std::string status, std::string target) {
 
 TEST_F(HttpRedirectTest, FollowsRedirectsOnlyWhenAskedAndOnlySoOften) {
   ScriptedServer server = redirecting_to("302", "../to?x#part");
-  HttpRequest request = request_to(server.url("/from"));
-  HttpAnswer unfollowed = fetch(request);
+  http::HttpRequest request = request_to(server.url("/from"));
+  http::HttpAnswer unfollowed = fetch(request);
   EXPECT_EQ(unfollowed.head.status, 302);
   EXPECT_FALSE(unfollowed.failure);
   request.follow_redirects_max = 1;
   request.headers = {{"Authorization", "Bearer secret"}};
-  HttpAnswer answer = fetch(request);
+  http::HttpAnswer answer = fetch(request);
   EXPECT_EQ(answer.head.status, 200);
   EXPECT_EQ(answer.head.final_url, server.url("/to?x"));
   EXPECT_NE(answer.body.find("Bearer secret"), std::string::npos);
@@ -69,18 +69,18 @@ TEST_F(HttpRedirectTest, FollowsRedirectsOnlyWhenAskedAndOnlySoOften) {
   ScriptedServer loop_server = redirecting_to("307", "/from");
   request = request_to(loop_server.url("/from"));
   request.follow_redirects_max = 5;
-  EXPECT_EQ(failure_of(request), HttpFailureKind::too_many_redirects);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::too_many_redirects);
   EXPECT_LE(loop_server.connections(), 6);
 }
 
 TEST_F(HttpRedirectTest, TakesNoSecretToAnotherOrigin) {
   ScriptedServer target([](Peer& peer) { peer.answer(peer.read_request()); });
   ScriptedServer server = redirecting_to("307", target.url("/to"));
-  HttpRequest request = request_to(server.url("/from"));
+  http::HttpRequest request = request_to(server.url("/from"));
   request.follow_redirects_max = 5;
   request.headers = {
       {"Authorization", "Bearer secret"}, {"X-Api-Key", "secret"}, {"Accept", "a/b"}};
-  HttpAnswer answer = fetch(request);
+  http::HttpAnswer answer = fetch(request);
   EXPECT_EQ(answer.head.final_url, target.url("/to"));
   EXPECT_EQ(answer.body.find("secret"), std::string::npos) << answer.body;
   EXPECT_NE(answer.body.find("Accept: a/b"), std::string::npos) << answer.body;
@@ -89,7 +89,7 @@ TEST_F(HttpRedirectTest, TakesNoSecretToAnotherOrigin) {
 TEST_F(HttpRedirectTest, TurnsAPostIntoAGetWhereBrowsersDo) {
   for (const char* status : {"301", "302", "303"}) {
     ScriptedServer server = redirecting_to(status, "/to");
-    HttpRequest request = request_to(server.url("/from"));
+    http::HttpRequest request = request_to(server.url("/from"));
     request.method = "POST";
     request.body = "body";
     request.follow_redirects_max = 1;
@@ -97,7 +97,7 @@ TEST_F(HttpRedirectTest, TurnsAPostIntoAGetWhereBrowsersDo) {
   }
   for (const char* status : {"307", "308"}) {
     ScriptedServer server = redirecting_to(status, "/to");
-    HttpRequest request = request_to(server.url("/from"));
+    http::HttpRequest request = request_to(server.url("/from"));
     request.method = "POST";
     request.body = "body";
     request.follow_redirects_max = 1;

@@ -20,23 +20,23 @@ class HttpClientTest : public testing::Test {
  protected:
   HttpClientTest() { std::signal(SIGPIPE, SIG_IGN); }
 
-  static HttpRequest request_to(const std::string& url) {
-    HttpRequest request;
+  static http::HttpRequest request_to(const std::string& url) {
+    http::HttpRequest request;
     request.url = url;
     request.guarded = false;
     return request;
   }
-  HttpAnswer fetch(HttpRequest request) {
+  http::HttpAnswer fetch(http::HttpRequest request) {
     return run_task(loop_, client_.fetch(std::move(request)));
   }
-  HttpFailureKind failure_of(HttpRequest request) {
-    HttpAnswer answer = fetch(std::move(request));
+  http::HttpFailureKind failure_of(http::HttpRequest request) {
+    http::HttpAnswer answer = fetch(std::move(request));
     EXPECT_TRUE(answer.failure.has_value()) << answer.head.status << " " << answer.body;
-    return answer.failure ? answer.failure->kind : HttpFailureKind::bad_request;
+    return answer.failure ? answer.failure->kind : http::HttpFailureKind::bad_request;
   }
 
-  Loop loop_;
-  HttpClient client_{loop_};
+  loop::Loop loop_;
+  http::HttpClient client_{loop_};
 };
 
 TEST_F(HttpClientTest, SendsWhatItIsGivenAndReadsTheAnswer) {
@@ -46,11 +46,11 @@ TEST_F(HttpClientTest, SendsWhatItIsGivenAndReadsTheAnswer) {
     peer.send("HTTP/1.1 201 Created\r\nContent-Length: 5\r\nX-One:  a b \r\nX-One: c\r\n\r\nhello");
     peer.wait_for_close();
   });
-  HttpRequest request = request_to(server.url("/v1/x?y=1"));
+  http::HttpRequest request = request_to(server.url("/v1/x?y=1"));
   request.method = "POST";
   request.body = "{\"a\":1}";
   request.headers = {{"Content-Type", "application/json"}, {"X-Empty", ""}};
-  HttpAnswer answer = fetch(std::move(request));
+  http::HttpAnswer answer = fetch(std::move(request));
   ASSERT_FALSE(answer.failure) << answer.failure->message;
   EXPECT_EQ(answer.head.status, 201);
   EXPECT_EQ(answer.head.header("x-one"), "a b");
@@ -85,9 +85,10 @@ TEST_F(HttpClientTest, IgnoresProxyVariables) {
   EXPECT_EQ(proxy.connections(), 0);
 }
 
-Task<std::string> read_pieces(HttpClient& client, HttpRequest request, std::atomic<int>& seen) {
-  HttpExchange exchange(client, std::move(request));
-  const HttpHead* head = co_await exchange.head();
+Task<std::string> read_pieces(http::HttpClient& client, http::HttpRequest request,
+                              std::atomic<int>& seen) {
+  http::HttpExchange exchange(client, std::move(request));
+  const http::HttpHead* head = co_await exchange.head();
   std::string pieces;
   if (head == nullptr) co_return "no head";
   while (true) {
@@ -97,7 +98,7 @@ Task<std::string> read_pieces(HttpClient& client, HttpRequest request, std::atom
     ++seen;
     seen.notify_all();
   }
-  if (exchange.failure()) pieces += http_failure_name(exchange.failure()->kind);
+  if (exchange.failure()) pieces += http::http_failure_name(exchange.failure()->kind);
   co_return pieces;
 }
 
@@ -130,22 +131,22 @@ TEST_F(HttpClientTest, TellsABrokenConnectionFromARefusedOne) {
     peer.read_request();
     peer.reset();
   });
-  EXPECT_EQ(failure_of(request_to(resets.url())), HttpFailureKind::reset);
+  EXPECT_EQ(failure_of(request_to(resets.url())), http::HttpFailureKind::reset);
   ScriptedServer closes([](Peer& peer) { peer.read_request(); });
-  EXPECT_EQ(failure_of(request_to(closes.url())), HttpFailureKind::reset);
+  EXPECT_EQ(failure_of(request_to(closes.url())), http::HttpFailureKind::reset);
   ScriptedServer cuts([](Peer& peer) {
     peer.read_request();
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
   });
-  EXPECT_EQ(failure_of(request_to(cuts.url())), HttpFailureKind::reset);
+  EXPECT_EQ(failure_of(request_to(cuts.url())), http::HttpFailureKind::reset);
   int port = testing_support::Canary().port();  // closed again
   EXPECT_EQ(failure_of(request_to("http://127.0.0.1:" + std::to_string(port))),
-            HttpFailureKind::connect);
+            http::HttpFailureKind::connect);
   ScriptedServer babbles([](Peer& peer) {
     peer.read_request();
     peer.send("220 mail.example ESMTP\r\n");
   });
-  EXPECT_EQ(failure_of(request_to(babbles.url())), HttpFailureKind::protocol);
+  EXPECT_EQ(failure_of(request_to(babbles.url())), http::HttpFailureKind::protocol);
 }
 
 TEST_F(HttpClientTest, LimitsTheWaitForTheFirstByteForSilenceAndForAll) {
@@ -153,9 +154,9 @@ TEST_F(HttpClientTest, LimitsTheWaitForTheFirstByteForSilenceAndForAll) {
     peer.read_request();
     peer.wait_for_close();
   });
-  HttpRequest request = request_to(silent.url());
+  http::HttpRequest request = request_to(silent.url());
   request.first_byte_timeout_ms = 30;
-  EXPECT_EQ(failure_of(request), HttpFailureKind::timeout_first_byte);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::timeout_first_byte);
 
   ScriptedServer stalls([](Peer& peer) {
     peer.read_request();
@@ -164,8 +165,8 @@ TEST_F(HttpClientTest, LimitsTheWaitForTheFirstByteForSilenceAndForAll) {
   });
   request = request_to(stalls.url());
   request.idle_timeout_ms = 30;
-  HttpAnswer answer = fetch(request);
-  EXPECT_EQ(answer.failure->kind, HttpFailureKind::timeout_idle);
+  http::HttpAnswer answer = fetch(request);
+  EXPECT_EQ(answer.failure->kind, http::HttpFailureKind::timeout_idle);
   EXPECT_EQ(answer.body, "half");
 
   // Trickling keeps the silence short; the limit of everything still holds.
@@ -178,16 +179,16 @@ TEST_F(HttpClientTest, LimitsTheWaitForTheFirstByteForSilenceAndForAll) {
   request = request_to(trickles.url());
   request.total_timeout_ms = 50;
   request.response_bytes_max = size_t{1} << 40;
-  EXPECT_EQ(failure_of(request), HttpFailureKind::timeout_total);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::timeout_total);
   EXPECT_TRUE(silent.wait_for_ended(1));
   EXPECT_TRUE(trickles.wait_for_ended(1));
 }
 
 TEST_F(HttpClientTest, LimitsTheWaitForTls) {
   ScriptedServer silent([](Peer& peer) { peer.wait_for_close(); });
-  HttpRequest request = request_to("https://127.0.0.1:" + std::to_string(silent.port()));
+  http::HttpRequest request = request_to("https://127.0.0.1:" + std::to_string(silent.port()));
   request.connect_timeout_ms = 30;
-  EXPECT_EQ(failure_of(request), HttpFailureKind::timeout_connect);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::timeout_connect);
 }
 
 TEST_F(HttpClientTest, BoundsBodyAndHead) {
@@ -203,25 +204,25 @@ TEST_F(HttpClientTest, BoundsBodyAndHead) {
       }
     }
   });
-  HttpRequest request = request_to(server.url());
+  http::HttpRequest request = request_to(server.url());
   request.response_bytes_max = 1000;
-  EXPECT_EQ(failure_of(request), HttpFailureKind::too_large);
-  request.over_limit = OverLimit::cut;
-  HttpAnswer answer = fetch(request);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::too_large);
+  request.over_limit = http::OverLimit::cut;
+  http::HttpAnswer answer = fetch(request);
   EXPECT_FALSE(answer.failure);
   EXPECT_TRUE(answer.truncated);
   EXPECT_EQ(answer.body.size(), 1000u);
   request.response_bytes_max = 100'000;
   EXPECT_FALSE(fetch(request).truncated);
-  EXPECT_EQ(failure_of(request_to(server.url("/head"))), HttpFailureKind::too_large);
+  EXPECT_EQ(failure_of(request_to(server.url("/head"))), http::HttpFailureKind::too_large);
 }
 
-Task<size_t> largest_piece(HttpClient& client, Loop& loop, HttpRequest request,
+Task<size_t> largest_piece(http::HttpClient& client, loop::Loop& loop, http::HttpRequest request,
                            std::atomic<size_t>& sent, size_t& total) {
-  HttpExchange exchange(client, std::move(request));
+  http::HttpExchange exchange(client, std::move(request));
   co_await exchange.head();
   while (sent < size_t{512} * 1024) {
-    co_await sleep_ms(loop, 1);
+    co_await loop::sleep_ms(loop, 1);
   }
   size_t largest = 0;
   while (true) {
@@ -243,7 +244,7 @@ TEST_F(HttpClientTest, StopsReadingWhileNobodyTakesThePieces) {
     while (sent < body_bytes && peer.send(block)) sent += block.size();
     peer.wait_for_close();
   });
-  HttpRequest request = request_to(server.url());
+  http::HttpRequest request = request_to(server.url());
   request.response_bytes_max = body_bytes;
   size_t total = 0;
   size_t largest = run_task(loop_, largest_piece(client_, loop_, request, sent, total));
@@ -252,15 +253,15 @@ TEST_F(HttpClientTest, StopsReadingWhileNobodyTakesThePieces) {
   EXPECT_GT(largest, size_t{200} * 1024);
 }
 
-Task<void> wait_for_head(HttpClient& client, HttpRequest request) {
-  HttpExchange exchange(client, std::move(request));
+Task<void> wait_for_head(http::HttpClient& client, http::HttpRequest request) {
+  http::HttpExchange exchange(client, std::move(request));
   co_await exchange.head();
   ADD_FAILURE() << "must have been cancelled";
 }
 
-Task<void> cancel_when(Loop& loop, Task<void>& task, std::atomic<bool>& due) {
+Task<void> cancel_when(loop::Loop& loop, Task<void>& task, std::atomic<bool>& due) {
   while (!due) {
-    co_await sleep_ms(loop, 1);
+    co_await loop::sleep_ms(loop, 1);
   }
   task.cancel();
 }
@@ -274,10 +275,10 @@ TEST_F(HttpClientTest, GoesOnSendingToAServerThatAnswersEarly) {
     peer.send("3\r\ntwo\r\n0\r\n\r\n");
     peer.wait_for_close();
   });
-  HttpRequest request = request_to(server.url());
+  http::HttpRequest request = request_to(server.url());
   request.method = "POST";
   request.body = body;
-  HttpAnswer answer = fetch(std::move(request));
+  http::HttpAnswer answer = fetch(std::move(request));
   EXPECT_FALSE(answer.failure) << answer.failure->message;
   EXPECT_EQ(answer.body, "onetwo");
   EXPECT_TRUE(seen.ends_with(body)) << seen.size();
@@ -301,19 +302,19 @@ TEST_F(HttpClientTest, RefusesRequestsThatCannotBeSent) {
                           "http://", "http:///path", "http://a b/", "http://user@127.0.0.1/",
                           "http://user:word@127.0.0.1/", "http://127.0.0.1:0/", "//127.0.0.1/",
                           "http://127.0.0.1:99999/", "http://127.0.0.1\\@x/", "127.0.0.1:80"}) {
-    EXPECT_EQ(failure_of(request_to(url)), HttpFailureKind::bad_request) << url;
+    EXPECT_EQ(failure_of(request_to(url)), http::HttpFailureKind::bad_request) << url;
   }
-  HttpRequest request = request_to("http://127.0.0.1/");
+  http::HttpRequest request = request_to("http://127.0.0.1/");
   request.https_only = true;
-  EXPECT_EQ(failure_of(request), HttpFailureKind::bad_request);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::bad_request);
   request.https_only = false;
   request.headers = {{"X-Key", "a\r\nX-Other: b"}};
-  EXPECT_EQ(failure_of(request), HttpFailureKind::bad_request);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::bad_request);
   request.headers = {{"X Key", "a"}};
-  EXPECT_EQ(failure_of(request), HttpFailureKind::bad_request);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::bad_request);
   request.headers.clear();
   request.method = "GET /other";
-  EXPECT_EQ(failure_of(request), HttpFailureKind::bad_request);
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::bad_request);
 }
 
 }  // namespace

@@ -60,18 +60,18 @@ class HttpTlsTest : public testing::Test {
     return server;
   }
   std::string fetch(const std::string& host, const std::string& ca_file) {
-    HttpClientOptions options;
+    http::HttpClientOptions options;
     options.ca_file = ca_file;
-    HttpClient client(loop_, options);
-    HttpRequest request;
+    http::HttpClient client(loop_, options);
+    http::HttpRequest request;
     request.url = "https://" + host + ":" + std::to_string(port_) + "/";
     request.guarded = false;
-    HttpAnswer answer = run_task(loop_, client.fetch(request));
+    http::HttpAnswer answer = run_task(loop_, client.fetch(request));
     if (!answer.failure) return std::to_string(answer.head.status);
-    return std::string(http_failure_name(answer.failure->kind));
+    return std::string(http::http_failure_name(answer.failure->kind));
   }
 
-  Loop loop_;
+  loop::Loop loop_;
   std::string folder_;
   int port_ = 0;
 };
@@ -101,9 +101,9 @@ TEST_F(HttpTlsTest, RefusesVersionsBefore12) {
 }
 
 TEST_F(HttpTlsTest, DoesNotStartWithoutTheFileItIsToTrust) {
-  HttpClientOptions options;
+  http::HttpClientOptions options;
   options.ca_file = folder_ + "/absent.pem";
-  EXPECT_THROW(HttpClient(loop_, options), std::runtime_error);
+  EXPECT_THROW(http::HttpClient(loop_, options), std::runtime_error);
 }
 
 }  // namespace

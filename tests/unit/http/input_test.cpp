@@ -53,8 +53,8 @@ Outcome of_body(std::string body, Read read) {
 template <class Read>
 Outcome of_query(const std::string& query, Read read) {
   TestRequest request("GET", "/v1/runs?" + query);
-  Target target;
-  parse_target(request->uri, target);
+  http::Target target;
+  http::parse_target(request->uri, target);
   return outcome_of([&] {
     QueryFields parameters(target);
     read(parameters);

@@ -19,7 +19,7 @@ using testing::Pair;
 std::string trace_id() { return std::string(32, 'c'); }
 
 Json document(const Error& error) {
-  std::variant<Json, JsonFault> parsed = parse_json(problem_text(error, trace_id()));
+  std::variant<Json, JsonFault> parsed = parse_json(http::problem_text(error, trace_id()));
   EXPECT_TRUE(std::holds_alternative<Json>(parsed));
   return std::get<Json>(parsed);
 }
@@ -47,7 +47,7 @@ TEST(Problem, ListsEveryFault) {
 
 TEST(Problem, NeverShowsTheCause) {
   Error error(ErrorCode::internal_error, {}, "password=hunter2");
-  EXPECT_EQ(problem_text(error, trace_id()).find("hunter2"), std::string::npos);
+  EXPECT_EQ(http::problem_text(error, trace_id()).find("hunter2"), std::string::npos);
 }
 
 TEST(Problem, NeverShowsWhomItRefuses) {
@@ -58,11 +58,11 @@ TEST(Problem, NeverShowsWhomItRefuses) {
     error.code = static_cast<ErrorCode>(i);
     error.members.emplace_back("permission", "\"org.manage\"");
     error.retry_after_s = 1;
-    const std::string told_of_nobody = problem_text(error, trace_id());
-    const HeaderList headers_of_nobody = problem_headers(error);
+    const std::string told_of_nobody = http::problem_text(error, trace_id());
+    const http::HeaderList headers_of_nobody = http::problem_headers(error);
     error.refused = Identity{"api_key", org_id, user_id};
-    EXPECT_EQ(problem_text(error, trace_id()), told_of_nobody);
-    EXPECT_EQ(problem_headers(error), headers_of_nobody);
+    EXPECT_EQ(http::problem_text(error, trace_id()), told_of_nobody);
+    EXPECT_EQ(http::problem_headers(error), headers_of_nobody);
   }
 }
 
@@ -75,17 +75,17 @@ TEST(Problem, HasItsOwnFurtherMembers) {
 }
 
 TEST(Problem, AsksForATokenAndTellsWhenToTryAgain) {
-  EXPECT_THAT(problem_headers(Error(ErrorCode::auth_invalid_token)),
+  EXPECT_THAT(http::problem_headers(Error(ErrorCode::auth_invalid_token)),
               ElementsAre(Pair("WWW-Authenticate", "Bearer")));
   Error busy(ErrorCode::overload_busy);
   busy.retry_after_s = 3;
-  EXPECT_THAT(problem_headers(busy), ElementsAre(Pair("Retry-After", "3")));
-  EXPECT_THAT(problem_headers(Error(ErrorCode::http_not_found)), IsEmpty());
+  EXPECT_THAT(http::problem_headers(busy), ElementsAre(Pair("Retry-After", "3")));
+  EXPECT_THAT(http::problem_headers(Error(ErrorCode::http_not_found)), IsEmpty());
 }
 
-HeaderList cors(const std::vector<std::string>& allowed, std::string_view origin) {
-  HeaderList headers;
-  add_cors_headers(allowed, origin, headers);
+http::HeaderList cors(const std::vector<std::string>& allowed, std::string_view origin) {
+  http::HeaderList headers;
+  http::add_cors_headers(allowed, origin, headers);
   return headers;
 }
 
@@ -109,13 +109,13 @@ TEST(Cors, NeverTakesAStarOrTheOriginOfNobody) {
 }
 
 TEST(Cors, TellsAPreflightWhatMayBeSent) {
-  HeaderList headers;
-  add_preflight_headers(std::vector<std::string>{"https://a.example"}, "https://a.example",
-                        "GET, OPTIONS", headers);
+  http::HeaderList headers;
+  http::add_preflight_headers(std::vector<std::string>{"https://a.example"}, "https://a.example",
+                              "GET, OPTIONS", headers);
   EXPECT_THAT(headers, Contains(Pair("Access-Control-Allow-Methods", "GET, OPTIONS")));
-  HeaderList none;
-  add_preflight_headers(std::vector<std::string>{"https://a.example"}, "https://b.example", "GET",
-                        none);
+  http::HeaderList none;
+  http::add_preflight_headers(std::vector<std::string>{"https://a.example"}, "https://b.example",
+                              "GET", none);
   EXPECT_THAT(none, IsEmpty());
 }
 

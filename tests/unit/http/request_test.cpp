@@ -18,8 +18,8 @@ using testing_support::TestRequest;
 
 std::string refusal_of(const std::string& uri) {
   try {
-    Target target;
-    parse_target(uri, target);
+    http::Target target;
+    http::parse_target(uri, target);
   } catch (const Error& error) {
     return std::string(error_row(error.code).name);
   }
@@ -37,9 +37,9 @@ TEST(Target, IsRefusedWhenItIsNoText) {
 }
 
 TEST(Target, IsDecodedOnce) {
-  Target target;
+  http::Target target;
   std::string uri = "/a%2541/b+c/%2F?q=1%2B1+x&empty&=v";
-  parse_target(uri, target);
+  http::parse_target(uri, target);
   ASSERT_EQ(target.segment_count, 3u);
   EXPECT_EQ(target.segments[0], "a%41");
   EXPECT_EQ(target.segments[1], "b+c") << "a plus is a space in queries only";
@@ -85,7 +85,7 @@ TEST(Request, FindsHeaderFieldsByTheirWholeName) {
 
 std::string refusal_of_token(const std::string& authorization) {
   try {
-    read_credential(authorization);
+    account::read_credential(authorization);
   } catch (const Error& error) {
     return std::string(error_row(error.code).name);
   }
@@ -94,12 +94,12 @@ std::string refusal_of_token(const std::string& authorization) {
 
 TEST(Credential, IsReadByItsFormAlone) {
   std::string token = "hat_" + std::string(43, 'a');
-  Credential credential = read_credential("Bearer " + token);
-  EXPECT_EQ(credential.kind, Credential::Kind::access_token);
+  account::Credential credential = account::read_credential("Bearer " + token);
+  EXPECT_EQ(credential.kind, account::Credential::Kind::access_token);
   EXPECT_EQ(credential.hash, sha256(token));
-  EXPECT_EQ(read_credential("bEARER  " + token + " ").hash, sha256(token));
+  EXPECT_EQ(account::read_credential("bEARER  " + token + " ").hash, sha256(token));
   std::string key = "hst_" + std::string(43, '-');
-  EXPECT_EQ(read_credential("Bearer " + key).kind, Credential::Kind::api_key);
+  EXPECT_EQ(account::read_credential("Bearer " + key).kind, account::Credential::Kind::api_key);
 }
 
 TEST(Credential, OfAnotherFormIsRefusedWithoutAQuestion) {
@@ -118,7 +118,7 @@ TEST(Credential, OfAnotherFormIsRefusedWithoutAQuestion) {
 }
 
 TEST(Caller, MayWhatItsListNamesInFull) {
-  Caller caller;
+  account::Caller caller;
   caller.permissions = "{data.runs.read,data.runs.write}";
   EXPECT_TRUE(caller.may("data.runs.read"));
   EXPECT_TRUE(caller.may("data.runs.write"));

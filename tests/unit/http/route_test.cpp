@@ -14,21 +14,21 @@ constexpr std::string_view some_id = "019ac3a2-0000-7000-8000-000000000001";
 
 struct Found {
   std::string path;  // what the target points into
-  Target target;
+  http::Target target;
   RouteMatch match;
 };
 
 std::unique_ptr<Found> find(Method method, const std::string& path) {
   auto found = std::make_unique<Found>();
   found->path = path;
-  parse_target(found->path, found->target);
+  http::parse_target(found->path, found->target);
   found->match = find_route(method, found->target);
   return found;
 }
 
 bool fits(std::string_view pattern, const std::string& path) {
-  Target target;
-  parse_target(path, target);
+  http::Target target;
+  http::parse_target(path, target);
   return matches(path_pattern(pattern), target);
 }
 

@@ -118,8 +118,8 @@ class AnonymousLimit : public testing::Test {
  protected:
   Admission admission_of(std::string_view client_ip) {
     TestRequest request("GET", "/v1/auth/registration-mode");
-    Target target;
-    parse_target(request->uri, target);
+    http::Target target;
+    http::parse_target(request->uri, target);
     Routed routed{*request, target, *find_route(request->method, target).route, {}};
     Client client;
     client.ip = client_ip;
@@ -132,7 +132,7 @@ class AnonymousLimit : public testing::Test {
   }
   RateTable table_;
   RateLimiter limiter_{table_};
-  Settings settings_;
+  config::Settings settings_;
 };
 
 TEST_F(AnonymousLimit, IsOfOneAddress) {

@@ -9,19 +9,19 @@ namespace hostler {
 namespace {
 
 struct Bench {
-  Loop loop;
+  loop::Loop loop;
   std::string failed;
-  TaskSet tasks{loop, [this](const std::string& name, const std::exception_ptr& failure) {
-                  failed += name + ": " + cause_of(failure) + ";";
-                }};
+  loop::TaskSet tasks{loop, [this](const std::string& name, const std::exception_ptr& failure) {
+                        failed += name + ": " + loop::cause_of(failure) + ";";
+                      }};
   // Some turns of the loop, in which the tasks end.
   void turn() {
     for (int i = 0; i < 5; ++i) loop.run_once();
   }
 };
 
-Task<void> ends_well(Signal& signal) { co_await signal.wait(); }
-Task<void> breaks(Signal& signal) {
+Task<void> ends_well(loop::Signal& signal) { co_await signal.wait(); }
+Task<void> breaks(loop::Signal& signal) {
   co_await signal.wait();
   throw std::runtime_error("it broke");
 }
@@ -32,7 +32,7 @@ Task<void> breaks_at_once() {
 
 TEST(TaskSet, GoesOnWithoutATaskThatBroke) {
   Bench bench;
-  Signal signal;
+  loop::Signal signal;
   bench.tasks.add("a", breaks(signal));
   bench.tasks.add("b", ends_well(signal));
   bench.tasks.add_essential("c", ends_well(signal));
@@ -45,35 +45,37 @@ TEST(TaskSet, GoesOnWithoutATaskThatBroke) {
 TEST(TaskSet, EndsTheProcessWithAnEssentialTaskThatBroke) {
   auto lose_one = [] {
     Bench bench;
-    Signal signal;
+    loop::Signal signal;
     bench.tasks.add_essential("leases", breaks(signal));
     signal.notify();
     bench.turn();
   };
-  EXPECT_EXIT(lose_one(), testing::ExitedWithCode(exit_task_ended),
+  EXPECT_EXIT(lose_one(), testing::ExitedWithCode(loop::exit_task_ended),
               "essential_task_ended.*leases.*it broke");
   auto lose_one_at_once = [] {
     Bench bench;
     bench.tasks.add_essential("begin", breaks_at_once());
   };
-  EXPECT_EXIT(lose_one_at_once(), testing::ExitedWithCode(exit_task_ended), "it broke at once");
+  EXPECT_EXIT(lose_one_at_once(), testing::ExitedWithCode(loop::exit_task_ended),
+              "it broke at once");
 }
 
 TEST(TaskSet, EndsTheProcessWithATaskThatWasToLiveForEver) {
   auto lose_one = [](bool by_exception) {
     Bench bench;
-    Signal signal;
+    loop::Signal signal;
     bench.tasks.add_forever("claims", by_exception ? breaks(signal) : ends_well(signal));
     signal.notify();
     bench.turn();
   };
-  EXPECT_EXIT(lose_one(true), testing::ExitedWithCode(exit_task_ended), "claims.*it broke");
-  EXPECT_EXIT(lose_one(false), testing::ExitedWithCode(exit_task_ended), "claims.*it returned");
+  EXPECT_EXIT(lose_one(true), testing::ExitedWithCode(loop::exit_task_ended), "claims.*it broke");
+  EXPECT_EXIT(lose_one(false), testing::ExitedWithCode(loop::exit_task_ended),
+              "claims.*it returned");
 }
 
 TEST(TaskSet, LetsEssentialTasksEndWhenTheProgramStops) {
   Bench bench;
-  Signal signal;
+  loop::Signal signal;
   bench.tasks.add_forever("claims", ends_well(signal));
   bench.tasks.add_forever("leases", breaks(signal));
   bench.tasks.may_end();
@@ -85,7 +87,7 @@ TEST(TaskSet, LetsEssentialTasksEndWhenTheProgramStops) {
 
 // An end from outside is no fault of the task.
 TEST(TaskSet, LetsEssentialTasksBeErased) {
-  Signal signal;
+  loop::Signal signal;
   Bench bench;
   bench.tasks.add_forever("claims", ends_well(signal));
   bench.tasks.add_forever("leases", ends_well(signal));

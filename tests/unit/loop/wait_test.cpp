@@ -13,30 +13,30 @@ namespace {
 
 using testing_support::run_task;
 
-Task<void> note(Signal& signal, Loop& loop, int64_t limit_ms, std::string& told) {
+Task<void> note(loop::Signal& signal, loop::Loop& loop, int64_t limit_ms, std::string& told) {
   bool came = co_await signal.wait_for(loop, limit_ms);
   told += came ? "came;" : "late;";
 }
 
 TEST(SignalWithALimit, TellsThatItCame) {
-  Loop loop;
-  Signal signal;
+  loop::Loop loop;
+  loop::Signal signal;
   loop.defer([&signal] { signal.notify(); });
   EXPECT_TRUE(run_task(loop, signal.wait_for(loop, 10'000)));
   EXPECT_FALSE(signal.has_waiters());
 }
 
 TEST(SignalWithALimit, TellsThatTheLimitPassed) {
-  Loop loop;
-  Signal signal;
+  loop::Loop loop;
+  loop::Signal signal;
   EXPECT_FALSE(run_task(loop, signal.wait_for(loop, 5)));
   EXPECT_FALSE(signal.has_waiters());
   signal.notify();
 }
 
 TEST(SignalWithALimit, WakesEachWaiterOnce) {
-  Loop loop;
-  Signal signal;
+  loop::Loop loop;
+  loop::Signal signal;
   std::string told;
   Task<void> patient = note(signal, loop, 10'000, told);
   Task<void> hasty = note(signal, loop, 1, told);
@@ -50,8 +50,8 @@ TEST(SignalWithALimit, WakesEachWaiterOnce) {
 }
 
 TEST(SignalWithALimit, ForgetsAWaiterThatIsDestroyed) {
-  Loop loop;
-  Signal signal;
+  loop::Loop loop;
+  loop::Signal signal;
   std::string told;
   Task<void> waiter = note(signal, loop, 1, told);
   waiter.start(nullptr);

@@ -55,7 +55,7 @@ TEST(AnthropicRequest, HasTheWireForm) {
       request_of({{ChatRole::system, "One."}, {ChatRole::system, "Two."}, {ChatRole::user, "Hi"}});
   request.tools = {{"web_fetch", "Fetches.", R"({"type":"object"})"}};
   request.temperature = 0;
-  HttpRequest http = anthropic_request(request);
+  http::HttpRequest http = anthropic_request(request);
   EXPECT_EQ(http.url, "https://api.anthropic.com/v1/messages");
   EXPECT_EQ(
       http.body,
@@ -63,8 +63,8 @@ TEST(AnthropicRequest, HasTheWireForm) {
       R"("messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],)"
       R"("tools":[{"name":"web_fetch","description":"Fetches.","input_schema":{"type":"object"}}],)"
       R"("temperature":0,"stream":true})");
-  EXPECT_EQ(http.headers[2], HttpField("anthropic-version", "2023-06-01"));
-  EXPECT_EQ(http.headers[3], HttpField("x-api-key", "sk-ant"));
+  EXPECT_EQ(http.headers[2], http::HttpField("anthropic-version", "2023-06-01"));
+  EXPECT_EQ(http.headers[3], http::HttpField("x-api-key", "sk-ant"));
   request.temperature = 1.5;
   EXPECT_NE(anthropic_request(request).body.find(R"("temperature":1,)"), std::string::npos)
       << "their scale ends at 1";

@@ -87,8 +87,8 @@ class ModelClientTest : public testing::Test {
     return code;
   }
 
-  Loop loop_;
-  HttpClient http_{loop_};
+  loop::Loop loop_;
+  http::HttpClient http_{loop_};
   RetryTiming timing_;
   ModelTurn turn_;
   TurnListener listener_;
@@ -300,9 +300,9 @@ TEST_F(ModelClientTest, DoesNotDialWhatATenantMustNotReach) {
   EXPECT_FALSE(canary.was_touched());
 }
 
-Task<void> cancel_after_text(Loop& loop, Task<void>& task, TurnListener& listener) {
+Task<void> cancel_after_text(loop::Loop& loop, Task<void>& task, TurnListener& listener) {
   while (listener.heard.empty()) {
-    co_await sleep_ms(loop, 1);
+    co_await loop::sleep_ms(loop, 1);
   }
   task.cancel();
 }

@@ -30,11 +30,11 @@ TEST(OpenAiRequest, HasTheWireForm) {
   request.tools = {{"web_search", "Searches.", R"({"type":"object"})"}};
   request.temperature = 0.5;
   request.output_tokens_max = 100;
-  HttpRequest http = openai_request(request);
+  http::HttpRequest http = openai_request(request);
   EXPECT_EQ(http.method, "POST");
   EXPECT_EQ(http.url, "https://models.example/v1/chat/completions");
   EXPECT_TRUE(http.guarded);
-  EXPECT_EQ(http.headers.back(), HttpField("Authorization", "Bearer sk-1"));
+  EXPECT_EQ(http.headers.back(), http::HttpField("Authorization", "Bearer sk-1"));
   EXPECT_EQ(
       http.body,
       R"({"model":"m-1","messages":[{"role":"system","content":"Be brief."},)"
@@ -52,10 +52,10 @@ TEST(OpenAiRequest, LeavesOutWhatIsNotSet) {
   request.endpoint.model = "m";
   request.endpoint.guarded = false;
   request.messages = {{ChatRole::user, "Hi"}};
-  HttpRequest http = openai_request(request);
+  http::HttpRequest http = openai_request(request);
   EXPECT_EQ(http.url, "https://api.openai.com/v1/chat/completions");
   EXPECT_FALSE(http.guarded);
-  for (const HttpField& field : http.headers) EXPECT_NE(field.first, "Authorization");
+  for (const http::HttpField& field : http.headers) EXPECT_NE(field.first, "Authorization");
   EXPECT_EQ(http.body.find("tools"), std::string::npos);
   EXPECT_EQ(http.body.find("temperature"), std::string::npos);
   EXPECT_EQ(http.body.find("max_"), std::string::npos);

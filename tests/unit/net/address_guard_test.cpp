@@ -8,7 +8,7 @@
 namespace hostler {
 namespace {
 
-using Kind = AddressKind;
+using Kind = net::AddressKind;
 
 struct Case {
   const char* address;
@@ -150,17 +150,20 @@ constexpr Case cases[] = {
 TEST(AddressGuard, KnowsWhichAddressesArePublic) {
   static_assert(std::size(cases) >= 120);
   for (const Case& item : cases) {
-    std::optional<IpAddress> address = IpAddress::parse(item.address);
+    std::optional<net::IpAddress> address = net::IpAddress::parse(item.address);
     ASSERT_TRUE(address) << item.address;
-    EXPECT_EQ(address_kind_name(kind_of_address(*address)), address_kind_name(item.kind))
+    EXPECT_EQ(net::address_kind_name(net::kind_of_address(*address)),
+              net::address_kind_name(item.kind))
         << item.address;
-    EXPECT_EQ(refused_address(*address, CidrList()).has_value(), item.kind != Kind::global)
+    EXPECT_EQ(net::refused_address(*address, net::CidrList()).has_value(),
+              item.kind != Kind::global)
         << item.address;
   }
 }
 
 TEST(AddressGuard, LetsThroughWhatTheOperatorAllows) {
-  std::optional<CidrList> allowed = CidrList::parse({"127.0.0.0/8", "10.1.2.3", "fd00::/8"});
+  std::optional<net::CidrList> allowed =
+      net::CidrList::parse({"127.0.0.0/8", "10.1.2.3", "fd00::/8"});
   ASSERT_TRUE(allowed);
   const std::map<std::string, bool> refused = {
       {"127.0.0.1", false},  {"127.255.0.1", false}, {"10.1.2.3", false},
@@ -168,24 +171,25 @@ TEST(AddressGuard, LetsThroughWhatTheOperatorAllows) {
       {"::1", true},         {"8.8.8.8", false},     {"::ffff:127.0.0.1", true},
       {"::127.0.0.1", true}, {"0.0.0.0", true},      {"2002:7f00:1::", true}};
   for (const auto& [text, is_refused] : refused) {
-    EXPECT_EQ(refused_address(IpAddress::parse(text).value(), *allowed).has_value(), is_refused)
+    EXPECT_EQ(net::refused_address(net::IpAddress::parse(text).value(), *allowed).has_value(),
+              is_refused)
         << text;
   }
 }
 
 TEST(CidrList, CutsHostBitsAndHoldsWholeNetworks) {
-  std::optional<CidrList> list =
-      CidrList::parse({"192.168.7.9/23", "2001:db8::5/127", "0.0.0.0/0"});
+  std::optional<net::CidrList> list =
+      net::CidrList::parse({"192.168.7.9/23", "2001:db8::5/127", "0.0.0.0/0"});
   ASSERT_TRUE(list);
-  EXPECT_TRUE(list->contains(IpAddress::parse("255.1.2.3").value()));
-  CidrList nets = CidrList::parse({"192.168.7.9/23", "2001:db8::5/127", "::/1"}).value();
-  EXPECT_TRUE(nets.contains(IpAddress::parse("192.168.6.0").value()));
-  EXPECT_TRUE(nets.contains(IpAddress::parse("192.168.7.255").value()));
-  EXPECT_FALSE(nets.contains(IpAddress::parse("192.168.8.0").value()));
-  EXPECT_TRUE(nets.contains(IpAddress::parse("2001:db8::4").value()));
-  EXPECT_TRUE(nets.contains(IpAddress::parse("7fff::").value()));
-  EXPECT_FALSE(nets.contains(IpAddress::parse("8000::").value()));
-  EXPECT_FALSE(CidrList().contains(IpAddress::parse("127.0.0.1").value()));
+  EXPECT_TRUE(list->contains(net::IpAddress::parse("255.1.2.3").value()));
+  net::CidrList nets = net::CidrList::parse({"192.168.7.9/23", "2001:db8::5/127", "::/1"}).value();
+  EXPECT_TRUE(nets.contains(net::IpAddress::parse("192.168.6.0").value()));
+  EXPECT_TRUE(nets.contains(net::IpAddress::parse("192.168.7.255").value()));
+  EXPECT_FALSE(nets.contains(net::IpAddress::parse("192.168.8.0").value()));
+  EXPECT_TRUE(nets.contains(net::IpAddress::parse("2001:db8::4").value()));
+  EXPECT_TRUE(nets.contains(net::IpAddress::parse("7fff::").value()));
+  EXPECT_FALSE(nets.contains(net::IpAddress::parse("8000::").value()));
+  EXPECT_FALSE(net::CidrList().contains(net::IpAddress::parse("127.0.0.1").value()));
 }
 
 TEST(CidrList, RefusesWhatIsNoNetwork) {
@@ -209,7 +213,7 @@ TEST(CidrList, RefusesWhatIsNoNetwork) {
                            "1.2.3.4.5",
                            "0x7f.1",
                            "2130706433"}) {
-    EXPECT_FALSE(CidrList::parse({text})) << text;
+    EXPECT_FALSE(net::CidrList::parse({text})) << text;
   }
 }
 
@@ -217,20 +221,20 @@ TEST(IpAddress, ReadsOnlyPlainForms) {
   for (const char* text : {"127.1", "0177.0.0.1", "0x7f000001", "2130706433", "127.0.0.1.",
                            "1.2.3.", "fe80::1%1", "[127.0.0.1]", "[::1", "::1]", ":::", "1::2::3",
                            "g::1", "12345::1", "", "[]", "1.2.3.4/8", "::ffff:1.2.3"}) {
-    EXPECT_FALSE(IpAddress::parse(text)) << text;
+    EXPECT_FALSE(net::IpAddress::parse(text)) << text;
   }
-  EXPECT_EQ(IpAddress::parse("[::1]").value().text(), "::1");
-  EXPECT_EQ(IpAddress::parse("2001:DB8:0:0::1").value().text(), "2001:db8::1");
-  EXPECT_FALSE(IpAddress::parse(std::string_view("127.0.0.1\0x", 11)));
+  EXPECT_EQ(net::IpAddress::parse("[::1]").value().text(), "::1");
+  EXPECT_EQ(net::IpAddress::parse("2001:DB8:0:0::1").value().text(), "2001:db8::1");
+  EXPECT_FALSE(net::IpAddress::parse(std::string_view("127.0.0.1\0x", 11)));
 }
 
 TEST(AddressGuard, KnowsThePortsOfOtherServices) {
   for (int port :
        {1, 22, 25, 53, 110, 143, 389, 445, 465, 587, 993, 1023, 3306, 5432, 6379, 11211, 27017}) {
-    EXPECT_TRUE(is_service_port(port)) << port;
+    EXPECT_TRUE(net::is_service_port(port)) << port;
   }
   for (int port : {80, 443, 1024, 3000, 8000, 8080, 8443, 65535}) {
-    EXPECT_FALSE(is_service_port(port)) << port;
+    EXPECT_FALSE(net::is_service_port(port)) << port;
   }
 }
 

@@ -22,14 +22,14 @@
 namespace hostler {
 namespace {
 
-Task<void> hash_one(PasswordGate& gate, int& done, int& most_waiting, Loop& loop, int last) {
+Task<void> hash_one(PasswordGate& gate, int& done, int& most_waiting, loop::Loop& loop, int last) {
   most_waiting = std::max(most_waiting, gate.waiting());
   std::string hashed = co_await gate.hash("a password", PasswordQueue::brief);
   if (++done == last) loop.stop();
 }
 
 TEST(PasswordGate, HashesAndChecks) {
-  Loop loop;
+  loop::Loop loop;
   PasswordPlaces places(1);
   PasswordGate gate(loop, places, 0);
   std::string stored = testing_support::run_task(loop, gate.hash("correct horse"));
@@ -38,11 +38,11 @@ TEST(PasswordGate, HashesAndChecks) {
 }
 
 TEST(PasswordGate, RefusesWhatCannotWaitAndServesAllThatCan) {
-  Loop loop;
+  loop::Loop loop;
   PasswordPlaces places(1);
   PasswordGate gate(loop, places, 0);
   int refused = 0;
-  TaskSet tasks(loop, [&refused](const std::string&, std::exception_ptr fault) {
+  loop::TaskSet tasks(loop, [&refused](const std::string&, std::exception_ptr fault) {
     try {
       std::rethrow_exception(fault);
     } catch (const Error& error) {
@@ -66,7 +66,7 @@ TEST(PasswordGate, RefusesWhatCannotWaitAndServesAllThatCan) {
 }
 
 TEST(PasswordGate, GivesThePlaceOfACancelledRequestToTheNext) {
-  Loop loop;
+  loop::Loop loop;
   PasswordPlaces places(1, "", 2);
   PasswordGate gate(loop, places, 0);
   {
@@ -83,14 +83,14 @@ TEST(PasswordGate, GivesThePlaceOfACancelledRequestToTheNext) {
 }
 
 TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
-  Loop loop;
+  loop::Loop loop;
   PasswordPlaces places(2, "", 2);
   PasswordGate ours(loop, places, 0);
   PasswordLocks others(places);
   ASSERT_TRUE(others.take());
   ASSERT_TRUE(others.take());
   // Nobody tells of a place that another process leaves: the gate looks again by itself.
-  Timer leaver(loop, [&ours, &others] {
+  loop::Timer leaver(loop, [&ours, &others] {
     EXPECT_EQ(ours.waiting(), 1);
     others.leave();
   });
@@ -99,7 +99,7 @@ TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
 }
 
 TEST(PasswordGate, HashesInAProcessBehindAllOthers) {
-  Loop loop;
+  loop::Loop loop;
   PasswordPlaces places(1);
   PasswordGate gate(loop, places, 0);
   ASSERT_FALSE(testing_support::run_task(loop, gate.hash("a")).empty());
@@ -112,7 +112,7 @@ TEST(PasswordGate, HashesInAProcessBehindAllOthers) {
 }
 
 TEST(PasswordGate, TellsOfALostProcessAndHashesNoMore) {
-  Loop loop;
+  loop::Loop loop;
   PasswordPlaces places(1);
   PasswordGate gate(loop, places, 0);
   int lost = 0;
@@ -138,7 +138,7 @@ size_t address_space_bytes(pid_t pid) {
 }
 
 TEST(PasswordGate, TellsWithoutMemoryNeitherThatItMatchesNorThatItDoesNot) {
-  Loop loop;
+  loop::Loop loop;
   PasswordPlaces places(1);
   PasswordGate gate(loop, places, 0);
   int lost = 0;
@@ -165,16 +165,17 @@ TEST(Password, OfOtherParametersIsCheckedAndMadeAnew) {
   std::string old =
       "$argon2id$v=19$m=8192,t=1,p=1$szdDCpLkyLKU4BahOwQfOA$KBbN0TcYgMF2GYCo5+"
       "kwzGu2TfX5cXS7jKyLeslibvY";
-  EXPECT_TRUE(check_password("correct horse", old)->matches);
-  EXPECT_TRUE(check_password("correct horse", old)->needs_rehash);
-  EXPECT_FALSE(check_password("wrong horse", old)->matches);
-  std::string todays = hash_password("correct horse").value();
-  EXPECT_TRUE(check_password("correct horse", todays)->matches);
-  EXPECT_FALSE(check_password("correct horse", todays)->needs_rehash);
+  EXPECT_TRUE(account::check_password("correct horse", old)->matches);
+  EXPECT_TRUE(account::check_password("correct horse", old)->needs_rehash);
+  EXPECT_FALSE(account::check_password("wrong horse", old)->matches);
+  std::string todays = account::hash_password("correct horse").value();
+  EXPECT_TRUE(account::check_password("correct horse", todays)->matches);
+  EXPECT_FALSE(account::check_password("correct horse", todays)->needs_rehash);
   for (size_t bytes = 0; bytes < todays.size(); ++bytes) {
-    EXPECT_FALSE(check_password("correct horse", todays.substr(0, bytes))->matches) << bytes;
+    EXPECT_FALSE(account::check_password("correct horse", todays.substr(0, bytes))->matches)
+        << bytes;
   }
-  EXPECT_FALSE(check_password("correct horse", todays + "A")->matches);
+  EXPECT_FALSE(account::check_password("correct horse", todays + "A")->matches);
 }
 
 TEST(PasswordPlaces, LeaveHalfOfTheCoresToRequestsWithoutAHash) {

@@ -19,27 +19,28 @@ namespace {
 
 using namespace testing_support;
 
-constexpr DenialLogOptions quick{.kinds_max = 4, .pause_ms = 50, .retry_ms = 20, .kept_ms = 60'000};
+constexpr postgres::DenialLogOptions quick{
+    .kinds_max = 4, .pause_ms = 50, .retry_ms = 20, .kept_ms = 60'000};
 
 class DenialLogTest : public ::testing::Test {
  protected:
   DenialLogTest() : line_(TestDatabase::socket()), db_(loop_, options()) { begin(quick); }
 
-  DatabaseOptions options() const {
-    DatabaseOptions made;
-    made.conninfo = conninfo_with(database_.api_url(), {{"host", line_.folder()}});
+  postgres::DatabaseOptions options() const {
+    postgres::DatabaseOptions made;
+    made.conninfo = postgres::conninfo_with(database_.api_url(), {{"host", line_.folder()}});
     made.answer_timeout_ms = 400;
     made.statement_timeout_ms = 300;
     made.lock_timeout_ms = 200;
     return made;
   }
-  void begin(DenialLogOptions how) {
+  void begin(postgres::DenialLogOptions how) {
     log_.reset();
-    log_ = std::make_unique<DenialLog>(
+    log_ = std::make_unique<postgres::DenialLog>(
         loop_, db_, query::audit_denials, [this](int64_t count) { dropped_ += count; }, how);
   }
-  Denial denial(const std::string& route = "GET /v1/x") const {
-    Denial made;
+  postgres::Denial denial(const std::string& route = "GET /v1/x") const {
+    postgres::Denial made;
     made.org_id = world_.org_id;
     made.user_id = world_.owner_id;
     made.route = route;
@@ -80,13 +81,13 @@ class DenialLogTest : public ::testing::Test {
         "'access.denials_dropped'");
   }
 
-  Loop loop_;
+  loop::Loop loop_;
   TestDatabase database_;
   RunWorld world_{database_};
   FaultyLine line_;
-  Database db_;
+  postgres::Database db_;
   int64_t dropped_ = 0;
-  std::unique_ptr<DenialLog> log_;
+  std::unique_ptr<postgres::DenialLog> log_;
 };
 
 TEST_F(DenialLogTest, WritesTheFirstAtOnceAndTheRestBehindAPause) {
@@ -129,7 +130,7 @@ TEST_F(DenialLogTest, KeepsThemWhilePostgresIsAway) {
 }
 
 TEST_F(DenialLogTest, KeepsThemWhileTheTableIsLocked) {
-  DbSession other = database_.as_superuser();
+  postgres::DbSession other = database_.as_superuser();
   other.run_text("BEGIN; LOCK TABLE audit_logs IN EXCLUSIVE MODE");
   for (int i = 0; i < 20; ++i) log_->add(denial());
   EXPECT_FALSE(runs_until([this] { return log_->is_written(); }, 1500));
@@ -164,7 +165,7 @@ TEST_F(DenialLogTest, GivesUpWhatIsTooOldAndTellsOfIt) {
 // Postgres refuses one of them: the others do not wait for it, and it goes in time.
 TEST_F(DenialLogTest, LetsNoBadOneKeepTheOthersBack) {
   begin({.pause_ms = 50, .retry_ms = 20, .kept_ms = 1500});
-  Denial bad = denial("GET /v1/bad");
+  postgres::Denial bad = denial("GET /v1/bad");
   bad.client_ip = "no address";
   log_->add(bad);
   for (int i = 0; i < 5; ++i) log_->add(denial());
@@ -177,7 +178,7 @@ TEST_F(DenialLogTest, LetsNoBadOneKeepTheOthersBack) {
 }
 
 TEST_F(DenialLogTest, TellsWhatMayBeAnyBytesAsText) {
-  Denial odd = denial();
+  postgres::Denial odd = denial();
   odd.target = "GET /\xff\xfe" + std::string(9000, 'x');
   odd.user_agent = "\xc3";
   log_->add(odd);

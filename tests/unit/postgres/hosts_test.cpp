@@ -6,16 +6,17 @@
 namespace hostler {
 namespace {
 
-std::string shown(const HostOrder& order) {
+std::string shown(const postgres::HostOrder& order) {
   std::string text;
-  for (const HostOrder::Word& word : order.words()) {
+  for (const postgres::HostOrder::Word& word : order.words()) {
     text += (text.empty() ? "" : " ") + std::string(word.name) + "=" + word.value;
   }
   return text;
 }
 
 TEST(HostOrder, EveryHostHasItsTurnToBeTheFirst) {
-  HostOrder order("postgresql://hostler_api@a:1,b:2,c:3/hostler?target_session_attrs=read-write");
+  postgres::HostOrder order(
+      "postgresql://hostler_api@a:1,b:2,c:3/hostler?target_session_attrs=read-write");
   EXPECT_EQ(shown(order), "") << "as the string says";
   order.turn();
   EXPECT_EQ(shown(order), "host=b,c,a port=2,3,1");
@@ -26,14 +27,14 @@ TEST(HostOrder, EveryHostHasItsTurnToBeTheFirst) {
 }
 
 TEST(HostOrder, OnePortServesAllHosts) {
-  HostOrder order("host=a,b port=5433 dbname=hostler");
+  postgres::HostOrder order("host=a,b port=5433 dbname=hostler");
   order.turn();
   EXPECT_EQ(shown(order), "host=b,a");
 }
 
 TEST(HostOrder, OneHostAndNonsenseStayAsTheyAre) {
   for (const char* conninfo : {"postgresql:///hostler", "host=a", "postgresql://a:1/x", "=", ""}) {
-    HostOrder order(conninfo);
+    postgres::HostOrder order(conninfo);
     order.turn();
     EXPECT_EQ(shown(order), "") << conninfo;
   }
@@ -43,11 +44,11 @@ TEST(HostOrder, KnowsWhetherAHostIsReachedOverTheNetwork) {
   for (const char* conninfo :
        {"postgresql://db.example.org/hostler", "host=10.0.0.1 dbname=x", "hostaddr=::1",
         "postgresql:///x?host=/run/postgresql,db.example.org", "host=localhost"}) {
-    EXPECT_TRUE(HostOrder(conninfo).names_tcp_host()) << conninfo;
+    EXPECT_TRUE(postgres::HostOrder(conninfo).names_tcp_host()) << conninfo;
   }
   for (const char* conninfo : {"postgresql:///hostler", "host=/run/postgresql port=5433",
                                "port=5433", "host=@abstract", "=", ""}) {
-    EXPECT_FALSE(HostOrder(conninfo).names_tcp_host()) << conninfo;
+    EXPECT_FALSE(postgres::HostOrder(conninfo).names_tcp_host()) << conninfo;
   }
 }
 

@@ -11,15 +11,15 @@ namespace hostler {
 namespace {
 
 // As sql/embed_queries.py makes them.
-constexpr Statement run_page{"test", "run_page", "SELECT $1, $2, $3, $4, $5", 5};
+constexpr postgres::Statement run_page{"test", "run_page", "SELECT $1, $2, $3, $4, $5", 5};
 struct RunPage {
   param::Uuid thread_id;
   param::Optional<param::Text> status;
   param::Integer limit;
   param::Boolean is_open;
   param::Uuids run_ids;
-  operator BoundStatement() && {
-    return bound(run_page, {&thread_id, &status, &limit, &is_open, &run_ids});
+  operator postgres::BoundStatement() && {
+    return postgres::bound(run_page, {&thread_id, &status, &limit, &is_open, &run_ids});
   }
 };
 
@@ -64,23 +64,25 @@ static_assert(!std::is_convertible_v<int, param::Text>);
 static_assert(!std::is_convertible_v<std::nullptr_t, param::Text>);
 static_assert(!std::is_convertible_v<std::optional<std::string>, param::Text>);
 static_assert(!std::is_convertible_v<std::string, param::Optional<param::Integer>>);
-static_assert(!std::is_convertible_v<RunPage&, BoundStatement>, "the values are moved out");
+static_assert(!std::is_convertible_v<RunPage&, postgres::BoundStatement>,
+              "the values are moved out");
 
 TEST(BoundStatement, HasTheParametersInTheirOrder) {
-  BoundStatement page = RunPage{.thread_id = "0193",
-                                .status = std::optional<std::string>("failed"),
-                                .limit = 20,
-                                .is_open = true,
-                                .run_ids = param::Uuids::as_written("{}")};
+  postgres::BoundStatement page = RunPage{.thread_id = "0193",
+                                          .status = std::optional<std::string>("failed"),
+                                          .limit = 20,
+                                          .is_open = true,
+                                          .run_ids = param::Uuids::as_written("{}")};
   EXPECT_EQ(page.statement, &run_page);
-  const std::vector<Params::Value>& values = page.params.values();
+  const std::vector<postgres::Params::Value>& values = page.params.values();
   ASSERT_EQ(values.size(), 5u);
   EXPECT_EQ(values[0].bytes, "0193");
   EXPECT_EQ(values[1].bytes, "failed");
   EXPECT_EQ(values[2].bytes, "20");
   EXPECT_EQ(values[3].bytes, "t");
   EXPECT_EQ(values[4].bytes, "{}");
-  for (const Params::Value& value : values) EXPECT_FALSE(value.is_null || value.is_binary);
+  for (const postgres::Params::Value& value : values)
+    EXPECT_FALSE(value.is_null || value.is_binary);
 }
 
 TEST(OptionalParameter, IsNullWithoutAValueOnly) {

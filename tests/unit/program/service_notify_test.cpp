@@ -46,38 +46,38 @@ class ServiceNotifyTest : public testing::Test {
 };
 
 TEST_F(ServiceNotifyTest, LinesReachTheManager) {
-  notify_service("READY=1\nSTATUS=2 workers");
+  program::notify_service("READY=1\nSTATUS=2 workers");
   EXPECT_EQ(heard(), "READY=1\nSTATUS=2 workers");
 }
 
 TEST_F(ServiceNotifyTest, WithoutAManagerNothingHappens) {
   unsetenv("NOTIFY_SOCKET");
-  notify_service("READY=1");
+  program::notify_service("READY=1");
   setenv("NOTIFY_SOCKET", "/nonexistent/socket", 1);
-  notify_service("READY=1");
+  program::notify_service("READY=1");
   EXPECT_EQ(heard(), "");
 }
 
 TEST_F(ServiceNotifyTest, TheWatchdogIsFedTwiceInItsTime) {
-  EXPECT_EQ(watchdog_interval_ms(), 0);
+  EXPECT_EQ(program::watchdog_interval_ms(), 0);
   setenv("WATCHDOG_USEC", "30000000", 1);
-  EXPECT_EQ(watchdog_interval_ms(), 15'000);
+  EXPECT_EQ(program::watchdog_interval_ms(), 15'000);
   setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1);
-  EXPECT_EQ(watchdog_interval_ms(), 15'000);
+  EXPECT_EQ(program::watchdog_interval_ms(), 15'000);
   setenv("WATCHDOG_PID", "1", 1);
-  EXPECT_EQ(watchdog_interval_ms(), 0) << "meant for another process";
+  EXPECT_EQ(program::watchdog_interval_ms(), 0) << "meant for another process";
   unsetenv("WATCHDOG_PID");
   setenv("WATCHDOG_USEC", "soon", 1);
-  EXPECT_EQ(watchdog_interval_ms(), 0);
+  EXPECT_EQ(program::watchdog_interval_ms(), 0);
 }
 
 TEST_F(ServiceNotifyTest, AListenerIsFoundByItsName) {
-  EXPECT_EQ(handed_listener("stream"), -1);
+  EXPECT_EQ(program::handed_listener("stream"), -1);
   setenv("LISTEN_FDS", "2", 1);
   setenv("LISTEN_PID", "1", 1);
   setenv("LISTEN_FDNAMES", "other:stream", 1);
-  EXPECT_EQ(handed_listener("stream"), -1) << "meant for another process";
-  EXPECT_EQ(handed_listener("strea"), -1);
+  EXPECT_EQ(program::handed_listener("stream"), -1) << "meant for another process";
+  EXPECT_EQ(program::handed_listener("strea"), -1);
 }
 
 }  // namespace

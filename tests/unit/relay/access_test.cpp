@@ -185,9 +185,10 @@ TEST_F(StreamAccess, EndsWhenARuleExcludesItsAddressAndIsRefusedFromThenOn) {
 }
 
 TEST_F(StreamAccess, IsRefusedToWhoLooksRiskyButNoAdmin) {
-  Settings settings;
-  settings.set(find_setting("gateway.risk_reject_threshold"), 0.4, SettingSource::file);
-  stage.relay->use_gateway(Gateway(settings));
+  config::Settings settings;
+  settings.set(config::find_setting("gateway.risk_reject_threshold"), 0.4,
+               config::SettingSource::file);
+  stage.relay->use_gateway(client::Gateway(settings));
   StreamClient refused = answer(run_id, stage.token);  // without a user agent
   EXPECT_EQ(refused.status(), 403);
   EXPECT_NE(refused.body().find("risk.rejected"), std::string::npos);
@@ -196,11 +197,12 @@ TEST_F(StreamAccess, IsRefusedToWhoLooksRiskyButNoAdmin) {
 }
 
 TEST_F(StreamAccess, ComesFromWhereATrustedProxySays) {
-  Settings settings;
-  settings.set(find_setting("gateway.ip_mode"), std::string("proxy"), SettingSource::file);
-  settings.set(find_setting("gateway.trusted_cidrs"), std::vector<std::string>{"192.0.2.7"},
-               SettingSource::file);
-  stage.relay->use_gateway(Gateway(settings));
+  config::Settings settings;
+  settings.set(config::find_setting("gateway.ip_mode"), std::string("proxy"),
+               config::SettingSource::file);
+  settings.set(config::find_setting("gateway.trusted_cidrs"), std::vector<std::string>{"192.0.2.7"},
+               config::SettingSource::file);
+  stage.relay->use_gateway(client::Gateway(settings));
   stage.sql(fmt::format(
       "INSERT INTO ip_rules (org_id, type, cidr) VALUES ('{}', 'blocklist', '198.51.100.0/24')",
       stage.world.org_id));

@@ -126,7 +126,7 @@ TEST(StreamLimits, ForgetClientsThatHangUp) {
 
 // The database refuses connections and drops those it has; superusers still get in.
 void take_database_away(StreamStage& stage) {
-  DbSession cluster(testing_support::test_cluster_url(), "test");
+  postgres::DbSession cluster(testing_support::test_cluster_url(), "test");
   std::string name = stage.database.name();
   cluster.run_text("ALTER DATABASE " + name + " CONNECTION LIMIT 0");
   cluster.run_text(
@@ -135,7 +135,7 @@ void take_database_away(StreamStage& stage) {
                   name));
 }
 void bring_database_back(StreamStage& stage) {
-  DbSession cluster(testing_support::test_cluster_url(), "test");
+  postgres::DbSession cluster(testing_support::test_cluster_url(), "test");
   cluster.run_text("ALTER DATABASE " + stage.database.name() + " CONNECTION LIMIT -1");
 }
 
@@ -224,7 +224,7 @@ TEST(StoppedRelay, WaitsForAReaderThatIsSlowButNotForEver) {
 
 TEST(StoppedRelay, MayBeStoppedBeforeItRuns) {
   testing_support::TestDatabase database;
-  EventFeed feed;
+  events::EventFeed feed;
   relay::StreamOptions options;
   options.socket_path = fmt::format("/tmp/relay-{}-unused.sock", getpid());
   options.conninfo = database.runner_url();

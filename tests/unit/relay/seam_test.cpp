@@ -49,7 +49,7 @@ void write_run(StreamStage& stage, const std::string& run_id, unsigned seed,
   for (int64_t from = 1; from <= events_of_a_run;) {
     int64_t to = std::min<int64_t>(events_of_a_run, from + static_cast<int64_t>(random() % 3));
     Last last = to == events_of_a_run ? Last::completed : Last::delta;
-    SharedBatch batch = stage.write(run_id, from, to, last);
+    events::SharedBatch batch = stage.write(run_id, from, to, last);
     written = to;
     unsigned way = static_cast<unsigned>(random() % 6);
     if (way == 0) stage.feed.changed_elsewhere({run_id});
@@ -116,7 +116,7 @@ class NaiveFollower {
   void first_step() { mutant_ == Mutant::reads_then_subscribes ? read() : feed.follow(run_id_); }
   void second_step() { mutant_ == Mutant::reads_then_subscribes ? feed.follow(run_id_) : read(); }
   void take_news() {
-    for (const SharedBatch& events : feed.take().batches) {
+    for (const events::SharedBatch& events : feed.take().batches) {
       bool has_gap = events->first_seq() > cursor_ + 1;
       if (has_gap && mutant_ != Mutant::trusts_notifications) read();
       for (int64_t seq = events->first_seq(); seq <= events->last_seq(); ++seq) {
@@ -124,16 +124,16 @@ class NaiveFollower {
       }
     }
   }
-  EventFeed feed;
+  events::EventFeed feed;
   Seqs got;
 
  private:
   void read() {
-    DbSession session = stage_.database.as_runner();
-    Result rows = session.run(query::EventPages{.run_ids = std::vector{run_id_},
-                                                .afters = std::vector{cursor_},
-                                                .rows_max = 1000,
-                                                .bytes_max = 1 << 20});
+    postgres::DbSession session = stage_.database.as_runner();
+    postgres::Result rows = session.run(query::EventPages{.run_ids = std::vector{run_id_},
+                                                          .afters = std::vector{cursor_},
+                                                          .rows_max = 1000,
+                                                          .bytes_max = 1 << 20});
     for (int i = 0; i < rows.size(); ++i) deliver(rows[i].integer("seq"));
   }
   void deliver(int64_t seq) {
@@ -155,7 +155,7 @@ std::string fault_of(Mutant mutant) {
   int64_t last = 0;
   auto commit = [&](bool is_told = true) {
     ++last;
-    SharedBatch batch = stage.write(run_id, last, last);
+    events::SharedBatch batch = stage.write(run_id, last, last);
     if (is_told) follower.feed.publish({batch});
   };
   for (int i = 0; i < 3; ++i) commit();

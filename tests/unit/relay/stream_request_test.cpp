@@ -45,7 +45,7 @@ TEST(StreamRequest, BeginsAtTheStartAndFollowsByDefault) {
   EXPECT_FALSE(wanted.has_last_event_id);
   EXPECT_TRUE(wanted.follow);
   EXPECT_TRUE(wanted.faults.empty());
-  EXPECT_EQ(wanted.credential.kind, Credential::Kind::access_token);
+  EXPECT_EQ(wanted.credential.kind, account::Credential::Kind::access_token);
 }
 
 TEST(StreamRequest, TakesTheLargerOfBothCursors) {
@@ -126,9 +126,10 @@ TEST(StreamRequest, NeedsATokenOfOurs) {
 TEST(AnswerContext, KeepsNginxsTraceIdOrMakesOne) {
   ScgiRequest request;
   request.trace_id = "0123456789abcdef0123456789abcdef";
-  EXPECT_EQ(answer_context(request, Gateway(Settings())).trace_id, request.trace_id);
+  EXPECT_EQ(answer_context(request, client::Gateway(config::Settings())).trace_id,
+            request.trace_id);
   request.trace_id = "not a trace id";
-  std::string made = answer_context(request, Gateway(Settings())).trace_id;
+  std::string made = answer_context(request, client::Gateway(config::Settings())).trace_id;
   EXPECT_EQ(made.size(), 32U);
   EXPECT_EQ(made.find_first_not_of("0123456789abcdef"), std::string::npos);
 }

@@ -21,7 +21,7 @@ using Last = StreamStage::Last;
 TEST(RunStream, ReplaysAnEndedRunAndCloses) {
   StreamStage stage;
   std::string run_id = stage.new_run();
-  SharedBatch committed = stage.write(run_id, 1, 1200, Last::completed);
+  events::SharedBatch committed = stage.write(run_id, 1, 1200, Last::completed);
   StreamClient client = stage.follow(run_id);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.status(), 200);
@@ -74,7 +74,7 @@ TEST(RunStream, ReadsFromTheTableWhatTheFeedLost) {
   stage.write(run_id, 3, 700);  // nobody is told
   stage.publish(run_id, 701, 702);
   ASSERT_TRUE(client.read_until("id: 702\n"));
-  SharedBatch late = stage.write(run_id, 703, 703);
+  events::SharedBatch late = stage.write(run_id, 703, 703);
   stage.publish(run_id, 704, 704, Last::completed);
   stage.feed.publish({late});
   ASSERT_TRUE(client.read_to_end());
@@ -86,9 +86,9 @@ TEST(RunStream, DropsWhatComesTwiceOrOverlaps) {
   std::string run_id = stage.new_run();
   StreamClient client = stage.follow(run_id);
   ASSERT_TRUE(client.read_until("retry:"));
-  SharedBatch first = stage.write(run_id, 1, 3);
-  SharedBatch second = stage.write(run_id, 4, 6);
-  auto both = std::make_shared<EventBatch>(*first);
+  events::SharedBatch first = stage.write(run_id, 1, 3);
+  events::SharedBatch second = stage.write(run_id, 4, 6);
+  auto both = std::make_shared<events::EventBatch>(*first);
   both->append(*second);
   stage.feed.publish({first});
   ASSERT_TRUE(client.read_until("id: 3\n"));
@@ -174,7 +174,7 @@ void expect_whole_logs(unsigned seed, int64_t events, int followers) {
     for (int64_t seq = 1; seq <= events;) {
       int64_t to = std::min<int64_t>(events, seq + static_cast<int64_t>(random() % 40));
       Last last = to == events ? Last::completed : Last::delta;
-      SharedBatch committed = stage.write(run_id, seq, to, last);
+      events::SharedBatch committed = stage.write(run_id, seq, to, last);
       unsigned way = static_cast<unsigned>(random() % 8);
       if (way == 6) stage.feed.changed_elsewhere({run_id});
       if (way == 5) stage.feed.publish({committed});

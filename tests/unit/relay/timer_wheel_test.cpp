@@ -108,10 +108,10 @@ TEST_F(Wheel, LetsAVisitPlaceOrDestroyItsClient) {
 }
 
 struct Passing {
-  Loop loop;
+  loop::Loop loop;
   Gate gate{loop, 2};
-  Signal go;
-  TaskSet tasks{loop, [](const std::string&, std::exception_ptr) {}};
+  loop::Signal go;
+  loop::TaskSet tasks{loop, [](const std::string&, std::exception_ptr) {}};
   int inside = 0;
   int most = 0;
   int passed = 0;

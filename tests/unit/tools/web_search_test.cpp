@@ -273,13 +273,13 @@ TEST_F(WebSearch, ClosesTheConnectionWhenTheRunIsCancelled) {
     peer.wait_for_close();
   });
   bench_.add_provider({"web_search.beta", silent.url("/"), ""});
-  LiveSettings settings(bench_.settings());
+  config::LiveSettings settings(bench_.settings());
   runner::ToolBox box(bench_.loop(), bench_.db(), bench_.http(), bench_.secrets(), settings);
   Task<ToolOutcome> task =
       box.call({"run", bench_.org_id, "trace"}, {"call-1", "web_search", R"({"query":"a"})"});
   EXPECT_FALSE(task.start(nullptr));
-  run_task(bench_.loop(), sleep_ms(bench_.loop(), 1));
-  Timer waits(bench_.loop(), [&] {
+  run_task(bench_.loop(), loop::sleep_ms(bench_.loop(), 1));
+  loop::Timer waits(bench_.loop(), [&] {
     if (silent.connections() > 0) task.cancel();
     bench_.loop().stop();
   });
