@@ -57,8 +57,8 @@ class Parameter:
         self.name = found["name"]
         if found["type"] not in CPP_TYPES:
             raise Fault(f"${found['number']} {self.name} has the unknown type {found['type']}")
-        kind = "param::" + CPP_TYPES[found["type"]]
-        self.cpp_type = f"param::Optional<{kind}>" if found["null"] else kind
+        kind = "postgres::param::" + CPP_TYPES[found["type"]]
+        self.cpp_type = f"postgres::param::Optional<{kind}>" if found["null"] else kind
 
 
 class Statement:
@@ -134,7 +134,7 @@ def struct_of(statement):
     return (
         f"struct {statement.struct_name()} {{\n"
         f"  static constexpr const postgres::Statement* statement = &{statement.name};\n{members}"
-        f"  operator BoundStatement() && {{ return bound({statement.name}, {{{places}}}); }}\n"
+        f"  operator postgres::BoundStatement() && {{ return postgres::bound({statement.name}, {{{places}}}); }}\n"
         "};\n"
     )
 

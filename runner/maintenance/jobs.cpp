@@ -18,12 +18,13 @@ constexpr int64_t inputs_expired_max = 100;
 template <class Query>
 constexpr Job job(int64_t period_ms) {
   return {Query::statement, period_ms,
-          [](const config::Settings&) -> BoundStatement { return Query{}; }};
+          [](const config::Settings&) -> postgres::BoundStatement { return Query{}; }};
 }
 template <class Query, int64_t most>
 constexpr Job paged(int64_t period_ms) {
-  return {Query::statement, period_ms,
-          [](const config::Settings&) -> BoundStatement { return Query{.at_most = most}; }};
+  return {Query::statement, period_ms, [](const config::Settings&) -> postgres::BoundStatement {
+            return Query{.at_most = most};
+          }};
 }
 template <class Query>
 constexpr Job bounded(int64_t period_ms,

@@ -58,16 +58,16 @@ TEST_F(EmbedQueries, MakesAConstantAndAStructOfEachStatement) {
         "  $3 -- a remark\n  , $4, $1)sql\", 4};\n",
         "struct RunPage {\n"
         "  static constexpr const Statement* statement = &run_page;\n"
-        "  param::Uuid thread_id;\n"
-        "  param::Optional<param::Text> status;\n"
-        "  param::Integer limit;\n"
-        "  param::Uuids run_ids;\n"
-        "  operator BoundStatement() && "
-        "{ return bound(run_page, {&thread_id, &status, &limit, &run_ids}); }\n"
+        "  postgres::param::Uuid thread_id;\n"
+        "  postgres::param::Optional<postgres::param::Text> status;\n"
+        "  postgres::param::Integer limit;\n"
+        "  postgres::param::Uuids run_ids;\n"
+        "  operator postgres::BoundStatement() && "
+        "{ return postgres::bound(run_page, {&thread_id, &status, &limit, &run_ids}); }\n"
         "};\n",
         "struct RunBell {\n"
         "  static constexpr const Statement* statement = &run_bell;\n"
-        "  operator BoundStatement() && { return bound(run_bell, {}); }\n"
+        "  operator postgres::BoundStatement() && { return postgres::bound(run_bell, {}); }\n"
         "};\n"}) {
     EXPECT_NE(header.find(part), std::string::npos) << part << "\nis not in\n" << header;
   }

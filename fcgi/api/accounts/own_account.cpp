@@ -58,7 +58,7 @@ Task<Response> delete_me(Call& call) {
   co_await check_own_password(call, std::move(current), account.stored_hash, "users.delete_self");
   postgres::BoundStatement deletion = query::MeDelete{.own_hash = account.stored_hash};
   postgres::Result gone = co_await call.database.query(std::move(deletion));
-  param::Uuids stopped = param::Uuids::as_written(gone.front().text("stopped"));
+  postgres::param::Uuids stopped = postgres::param::Uuids::as_written(gone.front().text("stopped"));
   call.database.notify(query::RunControlBell{.run_ids = std::move(stopped)});
   Response response = Response::no_content();
   response.add_header("Set-Cookie", cleared_refresh_cookie());

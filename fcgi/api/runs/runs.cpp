@@ -37,7 +37,8 @@ NewRun read_new_run(const Input& input) {
 
 std::optional<postgres::BoundStatement> runs_that_stopped(const postgres::Result& result) {
   if (result.front().is_null("stopped")) return std::nullopt;
-  return query::RunControlBell{.run_ids = param::Uuids::as_written(result.front().text("stopped"))};
+  return query::RunControlBell{
+      .run_ids = postgres::param::Uuids::as_written(result.front().text("stopped"))};
 }
 
 OneStatement create_run(const Input& input) {

@@ -54,7 +54,7 @@ std::string shown_text(const EventStream& reading) {
 }
 
 std::string stored_answer(const PrivateStack::User& user) {
-  postgres::Answer messages = user.client.get("/v1/threads/" + user.thread_id + "/messages");
+  Answer messages = user.client.get("/v1/threads/" + user.thread_id + "/messages");
   Json list = messages.json();
   return std::string(list.as_array()->back().text_or("content"));
 }
@@ -195,7 +195,7 @@ class PostgresCrash : public WholeStackTest {
       testing_support::Client client(line);
       client.token = user.client.token;
       while (!stops) {
-        postgres::Answer answer = client.get("/v1/me");
+        Answer answer = client.get("/v1/me");
         if (answer.status == 200) {
           ++served;
         } else if (answer.status == 503) {

@@ -10,6 +10,8 @@
 namespace hostler {
 namespace {
 
+namespace param = postgres::param;
+
 // As sql/embed_queries.py makes them.
 constexpr postgres::Statement run_page{"test", "run_page", "SELECT $1, $2, $3, $4, $5", 5};
 struct RunPage {
