@@ -204,15 +204,15 @@ test: ## install what is missing, build, run every test except the long ones
 	+@VARIANT=$(VARIANT) tests/run
 
 long: ## the same with the long forms of the tests that have one; a quarter of an hour more
-	+@API_FUZZ_CASES=500 LEDGER_STORM_OPERATIONS=100000 ACCESS_LOG_BURST_SECONDS=10 TWO_TENANTS_REQUESTS=100000 \
+	+@API_FUZZ_CASES=500 LEDGER_STRESS_OPERATIONS=100000 ACCESS_LOG_BURST_SECONDS=10 TWO_TENANTS_REQUESTS=100000 \
 	  TEST_MINUTES_MAX=60 VARIANT=$(VARIANT) tests/run
 
-# Which storm is which test stands in tests/faults/README.md; figures that the environment names win.
+# Which stress test is which stands in tests/faults/README.md; parameters that the environment names win.
 .PHONY: faults soak
-faults: ## the storms of faults, in 20 minutes
+faults: ## the stress tests with faults, in 20 minutes
 	+@VARIANT=$(VARIANT) tests/faults/run faults
 
-soak: ## the same storms and the steady state at their full figures: hours
+soak: ## the same stress tests and the steady state at their full parameters: hours
 	+@VARIANT=$(VARIANT) tests/faults/run soak
 
 # Left out: what judges the programs' memory or fills a small disk with them; theirs are the sanitizers' own then.

@@ -75,9 +75,10 @@ int back_up(const CommandCall& call, const std::string& file) {
   postgres::Result facts = session.run(query::BackupFacts{});
   std::string snapshot(facts.front().text("snapshot"));
   std::string unfinished = file + ".part";
-  ToolRun run = run_tool({"pg_dump", "--dbname=" + url, "--role=hostler_owner", "--format=custom",
-                          "--snapshot=" + snapshot, "--file=" + unfinished},
-                         false);
+  SubprocessRun run =
+      run_subprocess({"pg_dump", "--dbname=" + url, "--role=hostler_owner", "--format=custom",
+                      "--snapshot=" + snapshot, "--file=" + unfinished},
+                     false);
   session.rollback();
   if (run.status != 0) {
     std::remove(unfinished.c_str());
@@ -119,9 +120,10 @@ int restore(const CommandCall& call, const std::string& file) {
     }
   }
   // Comments on extensions belong to whoever made them.
-  ToolRun run = run_tool({"pg_restore", "--dbname=" + url, "--role=hostler_owner", "--no-comments",
-                          "--exit-on-error", "--single-transaction", file},
-                         false);
+  SubprocessRun run =
+      run_subprocess({"pg_restore", "--dbname=" + url, "--role=hostler_owner", "--no-comments",
+                      "--exit-on-error", "--single-transaction", file},
+                     false);
   if (run.status != 0) return tool_failed("pg_restore", run.status);
   OwnerSession owner = open_as_owner(url, "hostlerctl restore");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);

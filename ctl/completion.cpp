@@ -1,4 +1,4 @@
-// Completions: every place of the command line with the words that may follow; see completion.h.
+// Completions: every position of the command line with the words that may follow; see completion.h.
 #include "ctl/completion.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct Word {
   std::string sentence;
 };
 
-// A place: the commands said so far ("", "admin", "admin create") and what may follow.
-struct Place {
+// A position: the commands said so far ("", "admin", "admin create") and what may follow.
+struct Position {
   std::string path;
   std::vector<Word> words;
 };
@@ -48,31 +48,31 @@ std::vector<std::string> flags_of(const CLI::Option& option) {
   return flags;
 }
 
-void gather(const CLI::App& app, const std::string& path, std::vector<Place>& places,
+void gather(const CLI::App& app, const std::string& path, std::vector<Position>& positions,
             std::vector<Choices>& choices) {
-  Place place{path, {}};
+  Position position{path, {}};
   // An option group is an App without a name, its options are those of the command.
   for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (!below->get_name().empty()) {
-      place.words.push_back({below->get_name(), below->get_description()});
+      position.words.push_back({below->get_name(), below->get_description()});
       continue;
     }
     for (const CLI::Option* option : below->get_options()) {
       for (const std::string& flag : flags_of(*option)) {
-        place.words.push_back({flag, option->get_description()});
+        position.words.push_back({flag, option->get_description()});
       }
     }
   }
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& flag : flags_of(*option)) {
-      place.words.push_back({flag, option->get_description()});
+      position.words.push_back({flag, option->get_description()});
       if (!choices_of(*option).empty()) choices.push_back({flag, choices_of(*option)});
     }
   }
-  places.push_back(std::move(place));
+  positions.push_back(std::move(position));
   for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (below->get_name().empty()) continue;
-    gather(*below, path.empty() ? below->get_name() : path + " " + below->get_name(), places,
+    gather(*below, path.empty() ? below->get_name() : path + " " + below->get_name(), positions,
            choices);
   }
 }
@@ -90,26 +90,31 @@ std::string quoted(std::string text) {
   return "'" + text + "'";
 }
 
-// The place is found by taking the words that lead on; what is between them are values.
-std::string bash_script(const std::vector<Place>& places, const std::vector<Choices>& choices) {
+// The position is found by taking the words that lead on; what is between them are values.
+std::string bash_script(const std::vector<Position>& positions,
+                        const std::vector<Choices>& choices) {
   std::string script =
       "# bash completion of hostlerctl, made by hostlerctl completion bash\n"
       "_hostlerctl() {\n"
-      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} place='' words='' i\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} position='' words='' "
+      "i\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-      "    case \"${place:+$place }${COMP_WORDS[i]}\" in\n      ";
-  for (const Place& place : places) {
-    if (place.path.empty()) continue;
-    script += fmt::format("{}{}", quoted(place.path), &place == &places.back() ? "" : " | ");
+      "    case \"${position:+$position }${COMP_WORDS[i]}\" in\n      ";
+  for (const Position& position : positions) {
+    if (position.path.empty()) continue;
+    script +=
+        fmt::format("{}{}", quoted(position.path), &position == &positions.back() ? "" : " | ");
   }
   script +=
-      ") place=\"${place:+$place }${COMP_WORDS[i]}\" ;;\n    esac\n  done\n  case \"$prev\" in\n";
+      ") position=\"${position:+$position }${COMP_WORDS[i]}\" ;;\n    esac\n  done\n  case "
+      "\"$prev\" in\n";
   for (const Choices& choice : choices) {
     script += fmt::format("    {}) words={} ;;\n", choice.option, quoted(choice.values));
   }
-  script += "  esac\n  [ -n \"$words\" ] || case \"$place\" in\n";
-  for (const Place& place : places) {
-    script += fmt::format("    {}) words={} ;;\n", quoted(place.path), quoted(joined(place.words)));
+  script += "  esac\n  [ -n \"$words\" ] || case \"$position\" in\n";
+  for (const Position& position : positions) {
+    script +=
+        fmt::format("    {}) words={} ;;\n", quoted(position.path), quoted(joined(position.words)));
   }
   return script +
          "  esac\n"
@@ -118,30 +123,34 @@ std::string bash_script(const std::vector<Place>& places, const std::vector<Choi
          "complete -o bashdefault -o default -F _hostlerctl hostlerctl\n";
 }
 
-std::string zsh_script(const std::vector<Place>& places, const std::vector<Choices>& choices) {
+std::string zsh_script(const std::vector<Position>& positions,
+                       const std::vector<Choices>& choices) {
   std::string script =
       "#compdef hostlerctl\n"
       "# zsh completion of hostlerctl, made by hostlerctl completion zsh\n"
-      "local place='' word\n"
+      "local position='' word\n"
       "local -a said\n"
       "for word in ${words[2,CURRENT-1]}; do\n"
-      "  case \"${place:+$place }$word\" in\n    ";
-  for (const Place& place : places) {
-    if (place.path.empty()) continue;
-    script += fmt::format("({}){}", quoted(place.path), &place == &places.back() ? "" : " ");
+      "  case \"${position:+$position }$word\" in\n    ";
+  for (const Position& position : positions) {
+    if (position.path.empty()) continue;
+    script +=
+        fmt::format("({}){}", quoted(position.path), &position == &positions.back() ? "" : " ");
   }
   // zsh takes alternatives within one pair of brackets.
   for (size_t at = script.find(") ("); at != std::string::npos; at = script.find(") (", at)) {
     script.replace(at, 3, "|");
   }
-  script += " place=\"${place:+$place }$word\" ;;\n  esac\ndone\ncase \"${words[CURRENT-1]}\" in\n";
+  script +=
+      " position=\"${position:+$position }$word\" ;;\n  esac\ndone\ncase \"${words[CURRENT-1]}\" "
+      "in\n";
   for (const Choices& choice : choices) {
     script += fmt::format("  ({}) compadd {}; return ;;\n", choice.option, choice.values);
   }
-  script += "esac\ncase \"$place\" in\n";
-  for (const Place& place : places) {
-    script += fmt::format("  ({}) said=(", quoted(place.path));
-    for (const Word& word : place.words) {
+  script += "esac\ncase \"$position\" in\n";
+  for (const Position& position : positions) {
+    script += fmt::format("  ({}) said=(", quoted(position.path));
+    for (const Word& word : position.words) {
       script += fmt::format("\n    {}", quoted(word.text + ":" + word.sentence));
     }
     script += ") ;;\n";
@@ -149,22 +158,23 @@ std::string zsh_script(const std::vector<Place>& places, const std::vector<Choic
   return script + "esac\n_describe 'hostlerctl' said || _files\n";
 }
 
-std::string fish_script(const std::vector<Place>& places, const std::vector<Choices>& choices) {
+std::string fish_script(const std::vector<Position>& positions,
+                        const std::vector<Choices>& choices) {
   std::string script =
       "# fish completion of hostlerctl, made by hostlerctl completion fish\n"
-      "function __hostlerctl_place\n"
-      "  set -l place\n"
+      "function __hostlerctl_position\n"
+      "  set -l position\n"
       "  for word in (commandline -opc)[2..-1]\n"
-      "    switch (string trim \"$place $word\")\n      case ";
-  for (const Place& place : places) {
-    if (!place.path.empty()) script += quoted(place.path) + " ";
+      "    switch (string trim \"$position $word\")\n      case ";
+  for (const Position& position : positions) {
+    if (!position.path.empty()) script += quoted(position.path) + " ";
   }
   script +=
-      "\n        set place (string trim \"$place $word\")\n    end\n  end\n"
-      "  test \"$place\" = \"$argv[1]\"\nend\n";
-  for (const Place& place : places) {
-    for (const Word& word : place.words) {
-      std::string condition = fmt::format("\"__hostlerctl_place '{}'\"", place.path);
+      "\n        set position (string trim \"$position $word\")\n    end\n  end\n"
+      "  test \"$position\" = \"$argv[1]\"\nend\n";
+  for (const Position& position : positions) {
+    for (const Word& word : position.words) {
+      std::string condition = fmt::format("\"__hostlerctl_position '{}'\"", position.path);
       script += fmt::format("complete -c hostlerctl -n {} -a {} -d {}\n", condition,
                             quoted(word.text), quoted(word.sentence));
     }
@@ -178,15 +188,15 @@ std::string fish_script(const std::vector<Place>& places, const std::vector<Choi
 }
 
 int print_completion(const CLI::App& root, const std::string& shell) {
-  std::vector<Place> places;
+  std::vector<Position> positions;
   std::vector<Choices> choices;
-  gather(root, "", places, choices);
+  gather(root, "", positions, choices);
   if (shell == "bash") {
-    print_out(bash_script(places, choices));
+    print_out(bash_script(positions, choices));
   } else if (shell == "zsh") {
-    print_out(zsh_script(places, choices));
+    print_out(zsh_script(positions, choices));
   } else {
-    print_out(fish_script(places, choices));
+    print_out(fish_script(positions, choices));
   }
   return exit_ok;
 }

@@ -1,4 +1,4 @@
-// The doctor's rounds; see ctl/doctor.h. Each examination is a function that adds its findings.
+// The doctor's report; see ctl/doctor.h. Each examination is a function that adds its findings.
 #include "ctl/doctor.h"
 
 #include <sys/stat.h>
@@ -27,9 +27,9 @@
 namespace hostler {
 namespace {
 
-constexpr int64_t clock_skew_most_ms = 2'000;
-constexpr int64_t transaction_most_s = 3'600;
-constexpr int64_t outbox_wait_most_s = 900;
+constexpr int64_t clock_skew_max_ms = 2'000;
+constexpr int64_t transaction_max_s = 3'600;
+constexpr int64_t outbox_wait_max_s = 900;
 
 const char* verdict_name(Verdict verdict) {
   switch (verdict) {
@@ -45,106 +45,106 @@ const char* verdict_name(Verdict verdict) {
 
 // Nothing when it cannot be used.
 std::optional<config::SecretBox> look_at_key_file(const config::Settings& settings,
-                                                  Rounds& rounds) {
+                                                  DoctorReport& report) {
   const std::string& path = settings.text("secrets.key_file");
   std::variant<config::SecretBox, std::string> box = config::SecretBox::load(path);
   if (const std::string* fault = std::get_if<std::string>(&box)) {
-    rounds.fault("key file", *fault);
+    report.fault("key file", *fault);
     return std::nullopt;
   }
   struct stat found {};
   if (stat(path.c_str(), &found) == 0 && (found.st_mode & 0077) != 0) {
-    rounds.warn("key file", fmt::format("others may read {}: chmod 0600 {}", path, path));
+    report.warn("key file", fmt::format("others may read {}: chmod 0600 {}", path, path));
   } else {
-    rounds.well("key file", path);
+    report.well("key file", path);
   }
   return std::get<config::SecretBox>(std::move(box));
 }
 
 void look_at_gateway(const config::Settings& in_force, postgres::DbSession& session,
-                     Rounds& rounds) {
+                     DoctorReport& report) {
   postgres::Result shut = session.run(query::DoctorOrgsShut{});
   std::vector<std::string> doubts = gateway_doubts(in_force, shut.front().integer("orgs"));
-  for (std::string& doubt : doubts) rounds.warn("gateway", std::move(doubt));
-  if (doubts.empty()) rounds.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
+  for (std::string& doubt : doubts) report.warn("gateway", std::move(doubt));
+  if (doubts.empty()) report.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
 }
 
-void look_at_postgres(const postgres::Row& row, Rounds& rounds) {
-  rounds.well("database", fmt::format("Postgres {}, schema {}", row.text("server_version"),
+void look_at_postgres(const postgres::Row& row, DoctorReport& report) {
+  report.well("database", fmt::format("Postgres {}, schema {}", row.text("server_version"),
                                       schema_version_expected));
   int64_t skew_ms = std::abs(row.integer("now_ms") - unix_now_ms());
-  if (skew_ms > clock_skew_most_ms) {
-    rounds.warn("clock", fmt::format("{} ms from the database's; run an NTP client", skew_ms));
+  if (skew_ms > clock_skew_max_ms) {
+    report.warn("clock", fmt::format("{} ms from the database's; run an NTP client", skew_ms));
   } else {
-    rounds.well("clock", fmt::format("{} ms from the database's", skew_ms));
+    report.well("clock", fmt::format("{} ms from the database's", skew_ms));
   }
   if (!row.boolean("is_durable")) {
-    rounds.fault("durability",
+    report.fault("durability",
                  "fsync, full_page_writes or synchronous_commit is off: a crash loses what was "
                  "answered");
   }
-  int64_t most = row.integer("connections_max");
+  int64_t max = row.integer("connections_max");
   int64_t now = row.integer("connections");
-  if (now * 5 > most * 4) {
-    rounds.warn("connections", fmt::format("{} of {}: raise max_connections", now, most));
+  if (now * 5 > max * 4) {
+    report.warn("connections", fmt::format("{} of {}: raise max_connections", now, max));
   } else {
-    rounds.well("connections", fmt::format("{} of {}", now, most));
+    report.well("connections", fmt::format("{} of {}", now, max));
   }
-  if (row.integer("transaction_s") > transaction_most_s) {
-    rounds.warn("transactions",
+  if (row.integer("transaction_s") > transaction_max_s) {
+    report.warn("transactions",
                 fmt::format("one is open for {} s and keeps vacuum from its work: pg_stat_activity",
                             row.integer("transaction_s")));
   }
 }
 
-void look_at_work(const postgres::Row& row, Rounds& rounds) {
+void look_at_work(const postgres::Row& row, DoctorReport& report) {
   if (row.integer("admins") == 0) {
-    rounds.warn("administrators", "none: hostlerctl admin create --login … --email …");
+    report.warn("administrators", "none: hostlerctl admin create --login … --email …");
   }
   if (row.integer("daemons") == 0) {
-    rounds.fault("daemon",
+    report.fault("daemon",
                  "no hostler-runner gives a sign of life: systemctl status hostler-runner");
   } else {
-    rounds.well("daemon", fmt::format("{} alive", row.integer("daemons")));
+    report.well("daemon", fmt::format("{} alive", row.integer("daemons")));
   }
   if (row.integer("unclaimed") > 0) {
-    rounds.warn("runs", fmt::format("{} wait for a daemon for over a minute: raise run.slots or "
+    report.warn("runs", fmt::format("{} wait for a daemon for over a minute: raise run.slots or "
                                     "start another hostler-runner",
                                     row.integer("unclaimed")));
   }
-  if (row.integer("outbox_wait_s") > outbox_wait_most_s) {
-    rounds.warn("outbox", fmt::format("something waits for {} s: hostlerctl outbox list",
+  if (row.integer("outbox_wait_s") > outbox_wait_max_s) {
+    report.warn("outbox", fmt::format("something waits for {} s: hostlerctl outbox list",
                                       row.integer("outbox_wait_s")));
   } else {
-    rounds.well("outbox", fmt::format("{} failed", row.integer("outbox_failed")));
+    report.well("outbox", fmt::format("{} failed", row.integer("outbox_failed")));
   }
 }
 
 void look_at_database(const config::Settings& settings, const std::optional<config::SecretBox>& box,
-                      Rounds& rounds) {
+                      DoctorReport& report) {
   const std::string& url = settings.text("database.url");
   if (std::optional<std::string> why = postgres::why_no_connection(url)) {
-    rounds.fault("database", *why);
+    report.fault("database", *why);
     return;
   }
   OwnerSession owner = open_migrated(url, "hostlerctl doctor");
   if (!owner.session) {
-    rounds.fault("database", owner.refusal);
+    report.fault("database", owner.refusal);
     return;
   }
   postgres::DbSession& session = *owner.session;
   postgres::Result facts = session.run(query::DoctorDatabase{});
   const postgres::Row& row = facts.front();
-  look_at_postgres(row, rounds);
+  look_at_postgres(row, report);
   if (box && row.integer("key_version") > box->newest_version()) {
-    rounds.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
+    report.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
                                         row.integer("key_version"), box->newest_version()));
   }
   config::Settings in_force =
       config::settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
-  look_at_gateway(in_force, session, rounds);
-  look_at_work(row, rounds);
-  look_at_mail(in_force, box ? &*box : nullptr, session, rounds);
+  look_at_gateway(in_force, session, report);
+  look_at_work(row, report);
+  look_at_mail(in_force, box ? &*box : nullptr, session, report);
 }
 
 void print_findings(const std::vector<Finding>& findings, bool as_json) {
@@ -166,11 +166,11 @@ void print_findings(const std::vector<Finding>& findings, bool as_json) {
 
 int run_doctor(const CommandCall& call) {
   const config::Settings& settings = call.settings();
-  Rounds rounds;
-  look_at_database(settings, look_at_key_file(settings, rounds), rounds);
-  look_at_host(settings, rounds);
-  print_findings(rounds.findings(), call.as_json);
-  for (const Finding& finding : rounds.findings()) {
+  DoctorReport report;
+  look_at_database(settings, look_at_key_file(settings, report), report);
+  look_at_host(settings, report);
+  print_findings(report.findings(), call.as_json);
+  for (const Finding& finding : report.findings()) {
     if (finding.verdict == Verdict::failure) return exit_unavailable;
   }
   return exit_ok;

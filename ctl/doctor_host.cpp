@@ -22,11 +22,11 @@
 namespace hostler {
 namespace {
 
-constexpr uint64_t disk_free_least_bytes = uint64_t{1} << 30;
-constexpr int64_t descriptors_least = 16'384;
+constexpr uint64_t disk_free_min_bytes = uint64_t{1} << 30;
+constexpr int64_t descriptors_min = 16'384;
 constexpr const char* two_weeks_s = "1209600";
 constexpr int64_t nginx_connections_default = 512;
-constexpr int64_t nginx_connections_least = 4'096;
+constexpr int64_t nginx_connections_min = 4'096;
 
 // The values of a directive in what nginx -T prints, in order: "worker_connections 768;" is 768.
 std::vector<std::string> directives(std::string_view text, std::string_view name) {
@@ -54,65 +54,66 @@ int64_t number_of(std::string_view text, int64_t otherwise) {
   return number;
 }
 
-void look_at_certificate(const std::string& path, Rounds& rounds) {
-  if (run_tool({"openssl", "x509", "-noout", "-in", path}, true).status != 0) {
-    rounds.fault("certificate", path + " cannot be read");
-  } else if (run_tool({"openssl", "x509", "-checkend", "0", "-noout", "-in", path}, true).status !=
-             0) {
-    rounds.fault("certificate", path + " has expired");
-  } else if (run_tool({"openssl", "x509", "-checkend", two_weeks_s, "-noout", "-in", path}, true)
+void look_at_certificate(const std::string& path, DoctorReport& report) {
+  if (run_subprocess({"openssl", "x509", "-noout", "-in", path}, true).status != 0) {
+    report.fault("certificate", path + " cannot be read");
+  } else if (run_subprocess({"openssl", "x509", "-checkend", "0", "-noout", "-in", path}, true)
                  .status != 0) {
-    rounds.warn("certificate", path + " expires within two weeks");
+    report.fault("certificate", path + " has expired");
+  } else if (run_subprocess({"openssl", "x509", "-checkend", two_weeks_s, "-noout", "-in", path},
+                            true)
+                 .status != 0) {
+    report.warn("certificate", path + " expires within two weeks");
   } else {
-    rounds.well("certificate", path);
+    report.well("certificate", path);
   }
 }
 
-void look_at_nginx_limits(std::string_view text, Rounds& rounds) {
+void look_at_nginx_limits(std::string_view text, DoctorReport& report) {
   std::vector<std::string> said = directives(text, "worker_connections");
   int64_t connections =
       said.empty() ? nginx_connections_default : number_of(said.front(), nginx_connections_default);
   std::vector<std::string> files = directives(text, "worker_rlimit_nofile");
-  if (connections < nginx_connections_least) {
-    rounds.warn("nginx", fmt::format("worker_connections {}: each stream takes two; 16384 is well",
+  if (connections < nginx_connections_min) {
+    report.warn("nginx", fmt::format("worker_connections {}: each stream takes two; 16384 is well",
                                      connections));
   } else if (files.empty() || number_of(files.front(), 0) < connections) {
-    rounds.warn("nginx", fmt::format("worker_rlimit_nofile is below worker_connections {}: "
+    report.warn("nginx", fmt::format("worker_rlimit_nofile is below worker_connections {}: "
                                      "connections fail before that",
                                      connections));
   } else {
-    rounds.well("nginx", fmt::format("the site is enabled, worker_connections {}", connections));
+    report.well("nginx", fmt::format("the site is enabled, worker_connections {}", connections));
   }
 }
 
-void look_at_nginx(Rounds& rounds) {
-  ToolRun nginx = run_tool({"nginx", "-T"}, true);
+void look_at_nginx(DoctorReport& report) {
+  SubprocessRun nginx = run_subprocess({"nginx", "-T"}, true);
   const std::string& text = nginx.out;
   if (nginx.status != 0) {
-    rounds.warn("nginx", "nginx -T fails, or this user may not run it: run the doctor as root");
+    report.warn("nginx", "nginx -T fails, or this user may not run it: run the doctor as root");
     return;
   }
   if (text.find("upstream hostler_api") == std::string::npos) {
-    rounds.fault("nginx",
+    report.fault("nginx",
                  "Hostler's site is not enabled: ln -s ../sites-available/hostler "
                  "/etc/nginx/sites-enabled/hostler && nginx -t && systemctl reload nginx");
     return;
   }
-  look_at_nginx_limits(text, rounds);
+  look_at_nginx_limits(text, report);
   std::vector<std::string> kept = directives(text, "fastcgi_keep_conn");
   if (std::find(kept.begin(), kept.end(), "on") == kept.end()) {
-    rounds.warn("nginx",
+    report.warn("nginx",
                 "fastcgi_keep_conn off: clients wait for the rest of an answer that was "
                 "cut short; say on");
   }
   for (const std::string& value : directives(text, "fastcgi_max_temp_file_size")) {
     if (number_of(value, 1) == 0) {
-      rounds.fault("nginx", "fastcgi_max_temp_file_size 0: a slow client blocks a worker");
+      report.fault("nginx", "fastcgi_max_temp_file_size 0: a slow client blocks a worker");
     }
   }
   std::vector<std::string> paths = directives(text, "ssl_certificate");
   for (const std::string& path : std::set<std::string>(paths.begin(), paths.end())) {
-    look_at_certificate(path, rounds);
+    look_at_certificate(path, report);
   }
 }
 
@@ -132,79 +133,79 @@ int64_t files_limit_of(std::string_view limits) {
 }
 
 // What the running programs may open, not what a unit promises.
-void look_at_file_limits(Rounds& rounds) {
-  int64_t least = -1;
+void look_at_file_limits(DoctorReport& report) {
+  int64_t min = -1;
   DIR* open = opendir("/proc");
   while (const dirent* entry = open == nullptr ? nullptr : readdir(open)) {
     std::string folder = std::string("/proc/") + entry->d_name;
     std::string name = text_of(folder + "/comm");
     if (name != "hostler-runner\n" && name != "hostler-api\n") continue;
     int64_t limit = files_limit_of(text_of(folder + "/limits"));
-    if (limit >= 0 && (least < 0 || limit < least)) least = limit;
+    if (limit >= 0 && (min < 0 || limit < min)) min = limit;
   }
   if (open != nullptr) closedir(open);
-  if (least < 0) return;  // none runs here
-  if (least < descriptors_least) {
-    rounds.warn("file limit", fmt::format("a program may open {} files; a daemon needs one a "
+  if (min < 0) return;  // none runs here
+  if (min < descriptors_min) {
+    report.warn("file limit", fmt::format("a program may open {} files; a daemon needs one a "
                                           "stream: LimitNOFILE",
-                                          least));
+                                          min));
   } else {
-    rounds.well("file limit", fmt::format("{} open files", least));
+    report.well("file limit", fmt::format("{} open files", min));
   }
 }
 
 // FastCGI and SCGI believe what the peer says: they belong on a private network.
-void look_at_port(const std::string& setting, const std::string& address, Rounds& rounds) {
+void look_at_port(const std::string& setting, const std::string& address, DoctorReport& report) {
   if (address.empty()) return;
   std::optional<net::IpAddress> host = net::IpAddress::parse(address.substr(0, address.rfind(':')));
   bool is_open = !host || net::kind_of_address(*host) == net::AddressKind::global ||
                  net::kind_of_address(*host) == net::AddressKind::this_network;
   if (is_open) {
-    rounds.warn(setting, address + " may be reached from outside: use an address of a private net");
+    report.warn(setting, address + " may be reached from outside: use an address of a private net");
   } else {
-    rounds.well(setting, address);
+    report.well(setting, address);
   }
 }
 
-void look_at_network(const config::Settings& settings, Rounds& rounds) {
+void look_at_network(const config::Settings& settings, DoctorReport& report) {
   if (!pool_needs_network(settings)) return;
   if (pool_has_network()) {
-    rounds.well("API network", "as database.url or api.listen_tcp needs it");
+    report.well("API network", "as database.url or api.listen_tcp needs it");
   } else {
-    rounds.fault("API network",
+    report.fault("API network",
                  "database.url or api.listen_tcp needs a network, which the pool's unit does not "
                  "have: hostlerctl setup");
   }
 }
 
-void look_at_disk(const config::Settings& settings, Rounds& rounds) {
+void look_at_disk(const config::Settings& settings, DoctorReport& report) {
   for (const std::string& folder : {std::string("/"), settings.text("access_log.dir")}) {
     struct statvfs space {};
     if (folder.empty() || statvfs(folder.c_str(), &space) != 0) continue;
     uint64_t free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
     bool is_short_of_inodes = space.f_files > 0 && space.f_favail * 50 < space.f_files;
-    if (free_bytes < disk_free_least_bytes) {
-      rounds.warn("disk", fmt::format("{} MiB left below {}", free_bytes >> 20, folder));
+    if (free_bytes < disk_free_min_bytes) {
+      report.warn("disk", fmt::format("{} MiB left below {}", free_bytes >> 20, folder));
     } else if (is_short_of_inodes) {
-      rounds.warn("disk", fmt::format("only {} inodes left below {}", space.f_favail, folder));
+      report.warn("disk", fmt::format("only {} inodes left below {}", space.f_favail, folder));
     } else {
-      rounds.well("disk", fmt::format("{} GiB left below {}", free_bytes >> 30, folder));
+      report.well("disk", fmt::format("{} GiB left below {}", free_bytes >> 30, folder));
     }
   }
 }
 
 }  // namespace
 
-void look_at_host(const config::Settings& settings, Rounds& rounds) {
-  look_at_sockets(settings, rounds);
-  look_at_network(settings, rounds);
-  look_at_port("api.listen_tcp", settings.text("api.listen_tcp"), rounds);
-  look_at_port("stream.listen_tcp", settings.text("stream.listen_tcp"), rounds);
-  look_at_nginx(rounds);
-  look_at_file_limits(rounds);
-  look_at_disk(settings, rounds);
+void look_at_host(const config::Settings& settings, DoctorReport& report) {
+  look_at_sockets(settings, report);
+  look_at_network(settings, report);
+  look_at_port("api.listen_tcp", settings.text("api.listen_tcp"), report);
+  look_at_port("stream.listen_tcp", settings.text("stream.listen_tcp"), report);
+  look_at_nginx(report);
+  look_at_file_limits(report);
+  look_at_disk(settings, report);
   if (!settings.strings("outbound.allow_cidrs").empty()) {
-    rounds.warn("outbound.allow_cidrs", "tenants may reach private networks; meant for tests");
+    report.warn("outbound.allow_cidrs", "tenants may reach private networks; meant for tests");
   }
 }
 

@@ -39,33 +39,33 @@ mail::MailOutcome outcome_of(const mail::MailServer& server, const std::string& 
 }  // namespace
 
 void look_at_mail(const config::Settings& in_force, const config::SecretBox* box,
-                  postgres::DbSession& session, Rounds& rounds) {
+                  postgres::DbSession& session, DoctorReport& report) {
   postgres::Result stored = session.run(query::EmailConfigLoad{});
   if (box == nullptr && !stored.empty()) return;  // the key file is a finding already
   mail::MailSettings mail =
       box == nullptr ? mail::mail_settings(in_force) : mail::mail_settings(in_force, stored, *box);
   if (!mail.is_configured()) {
-    rounds.warn("mail", "not configured: codes and invitations stay in the outbox");
+    report.warn("mail", "not configured: codes and invitations stay in the outbox");
     return;
   }
   if (!mail.folder.empty()) {
     bool is_there = std::filesystem::is_directory(mail.folder);
-    is_there ? rounds.warn("mail", mail.folder + " takes all mail: nobody gets any")
-             : rounds.fault("mail", mail.folder + " is no folder");
+    is_there ? report.warn("mail", mail.folder + " takes all mail: nobody gets any")
+             : report.fault("mail", mail.folder + " is no folder");
     return;
   }
   const std::string& ca_file = in_force.text("outbound.ca_file");
   if (!ca_file.empty() && access(ca_file.c_str(), R_OK) != 0) {
-    rounds.fault("outbound.ca_file", ca_file + " cannot be read");
+    report.fault("outbound.ca_file", ca_file + " cannot be read");
     return;
   }
   std::string server = fmt::format("{}:{}", mail.server.host, mail.server.port);
   mail::MailOutcome outcome = outcome_of(mail.server, ca_file);
   if (outcome.is_sent) {
-    rounds.well("mail", server + " takes the connection" +
+    report.well("mail", server + " takes the connection" +
                             (mail.server.user.empty() ? "" : " and the login"));
   } else {
-    rounds.fault("mail", fmt::format("{}: {}", server, outcome.words));
+    report.fault("mail", fmt::format("{}: {}", server, outcome.words));
   }
 }
 

@@ -1,4 +1,4 @@
-// What the doctor finds, and its rounds through the parts of an installation. For ctl/doctor.cpp.
+// What the doctor finds, and its report through the parts of an installation. For ctl/doctor.cpp.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Finding {
   std::string says;
 };
 
-class Rounds {
+class DoctorReport {
  public:
   void well(std::string what, std::string says) { add(Verdict::ok, what, says); }
   void warn(std::string what, std::string says) { add(Verdict::warning, what, says); }
@@ -34,12 +34,12 @@ class Rounds {
 };
 
 // ctl/doctor_sockets.cpp: who takes connections, and whether the daemon answers on its way out.
-void look_at_sockets(const config::Settings& settings, Rounds& rounds);
+void look_at_sockets(const config::Settings& settings, DoctorReport& report);
 // ctl/doctor_host.cpp: the sockets, nginx as it runs, certificates, disk, file limits, ports.
-void look_at_host(const config::Settings& settings, Rounds& rounds);
+void look_at_host(const config::Settings& settings, DoctorReport& report);
 // ctl/doctor_mail.cpp: a connection to the mail server, with login, but no mail. in_force: with
 // what administrators stored. box: null when the key file cannot be used.
 void look_at_mail(const config::Settings& in_force, const config::SecretBox* box,
-                  postgres::DbSession& session, Rounds& rounds);
+                  postgres::DbSession& session, DoctorReport& report);
 
 }  // namespace hostler

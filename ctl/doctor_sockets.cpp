@@ -1,6 +1,6 @@
 // Whether the programs behind the sockets of this host take connections; see ctl/doctor_report.h.
-// The service manager takes them for a program that is not there, so the daemon's way out of the
-// host, whose socket has no nginx before it that would tell, is spoken to.
+// The service manager takes them for a program that is not there, so the daemon's egress proxy of
+// the host, whose socket has no nginx before it that would tell, is spoken to.
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -59,7 +59,7 @@ class Connection {
 
 // question: what is said to who takes the connection; empty: nothing.
 void look_at_socket(const std::string& what, const std::string& path, std::string_view question,
-                    std::string_view answer, Rounds& rounds) {
+                    std::string_view answer, DoctorReport& report) {
   sockaddr_un address{};
   if (path.empty() || path.size() >= sizeof address.sun_path) return;
   address.sun_family = AF_UNIX;
@@ -72,20 +72,20 @@ void look_at_socket(const std::string& what, const std::string& path, std::strin
     fault = "takes the connection and does not answer";
   }
   if (fault.empty()) {
-    rounds.well(what, path);
+    report.well(what, path);
   } else {
-    rounds.fault(what, fmt::format("{}: {}; systemctl status hostler.target", path, fault));
+    report.fault(what, fmt::format("{}: {}; systemctl status hostler.target", path, fault));
   }
 }
 
 }  // namespace
 
-void look_at_sockets(const config::Settings& settings, Rounds& rounds) {
-  look_at_socket("API socket", settings.text("api.socket"), {}, {}, rounds);
-  look_at_socket("stream socket", settings.text("stream.socket"), {}, {}, rounds);
+void look_at_sockets(const config::Settings& settings, DoctorReport& report) {
+  look_at_socket("API socket", settings.text("api.socket"), {}, {}, report);
+  look_at_socket("stream socket", settings.text("stream.socket"), {}, {}, report);
   std::string outbound = settings.text("outbound.socket");
   if (outbound.empty() && !pool_has_network()) outbound = packaged_outbound;
-  look_at_socket("outbound socket", outbound, greeting, greeting_answer, rounds);
+  look_at_socket("outbound socket", outbound, greeting, greeting_answer, report);
 }
 
 }  // namespace hostler

@@ -50,7 +50,7 @@ bool write_all(int fd, std::string_view text) {
   return fsync(fd) == 0;
 }
 
-// Puts the text in the file's place. Answers why not, or nothing.
+// Replaces the file by the text. Answers why not, or nothing.
 std::string replace(const std::string& path, const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";

@@ -25,14 +25,14 @@ constexpr int64_t page_rows = 50'000;  // of the ledger; some 100 MB with what b
 int print_fault(const postgres::Row& fault, bool as_json) {
   if (as_json) {
     JsonWriter json;
-    json.begin_object().member("ok", false).member("place", fault.text("place"));
+    json.begin_object().member("ok", false).member("origin", fault.text("origin"));
     json.member("id", fault.text("id")).member("org_id", fault.text("org_id"));
     json.member("what", fault.text("what")).end_object();
     print_out(json.take() + "\n");
     return exit_bad_input;
   }
   return fail(exit_bad_input,
-              fmt::format("{} {} of organization {}: {}", fault.text("place"), fault.text("id"),
+              fmt::format("{} {} of organization {}: {}", fault.text("origin"), fault.text("id"),
                           fault.text("org_id"), fault.text("what")));
 }
 
@@ -76,7 +76,7 @@ int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) 
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl credits");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
-  owner.session->run(query::OperatorEnter{});
+  owner.session->run(query::OperatorSetContext{});
   postgres::Result adjusted = owner.session->run(query::CreditAdjust{
       .org_id = adjustment.org_id, .amount = adjustment.amount, .note = adjustment.note});
   std::string account(adjusted.text());

@@ -75,7 +75,7 @@ void add_commands(CommandLine& line) {
   add_outbox_commands(line);
   add_secret_commands(line);
   add_ledger_commands(line);
-  add_offer_commands(line);
+  add_plan_commands(line);
   add_config_commands(line);
   add_completion_command(line);
   line.needs_no_settings(

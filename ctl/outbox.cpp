@@ -85,7 +85,7 @@ int retry_outbox(const CommandCall& call, const std::string& id, bool all_failed
   if (count == 0 && !id.empty()) {
     return fail(exit_bad_input, "there is no such message, or it is delivered or under way");
   }
-  owner.session->run(query::OutboxBell{});
+  owner.session->run(query::OutboxNotify{});
   return answer(call.as_json, fmt::format("{{\"retried\":{}}}", count),
                 fmt::format("{} due now\n", count));
 }

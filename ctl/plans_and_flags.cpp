@@ -43,7 +43,7 @@ int set_flag(const CommandCall& call, const std::string& key, bool value) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl flag");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
-  owner.session->run(query::OperatorEnter{});
+  owner.session->run(query::OperatorSetContext{});
   postgres::Result set =
       owner.session->run(query::FeatureFlagUpdate{.key = key, .default_value = value});
   std::string flag(set.text());
@@ -53,7 +53,7 @@ int set_flag(const CommandCall& call, const std::string& key, bool value) {
 
 }  // namespace
 
-void add_offer_commands(CommandLine& line) {
+void add_plan_commands(CommandLine& line) {
   CLI::App& plan = line.topic("plan", "show the plans");
   line.command(plan, "list", "each plan with its entitlements", list_plans);
   CLI::App& flag = line.topic("flag", "set feature flags");

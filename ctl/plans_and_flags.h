@@ -7,6 +7,6 @@ namespace hostler {
 
 // plan list: each with its entitlements, the newest first; flag set: the value of a flag where no
 // organization overrides it.
-void add_offer_commands(CommandLine& line);
+void add_plan_commands(CommandLine& line);
 
 }  // namespace hostler

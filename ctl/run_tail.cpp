@@ -25,8 +25,8 @@ namespace {
 constexpr int page_rows = 500;
 constexpr int64_t page_bytes = int64_t{1} << 20;
 // How long nothing is asked: short while something happens, longer while nothing does.
-constexpr int pause_least_ms = 100;
-constexpr int pause_most_ms = 1'000;
+constexpr int pause_min_ms = 100;
+constexpr int pause_max_ms = 1'000;
 
 struct TailOptions {
   std::string run_id;
@@ -44,7 +44,7 @@ class Tail {
 
   int follow() {
     if (std::optional<int> refused = connect()) return *refused;
-    int pause_ms = pause_least_ms;
+    int pause_ms = pause_min_ms;
     while (true) {
       Round round = take_round();
       if (round == Round::over) return exit_ok;
@@ -52,7 +52,7 @@ class Tail {
         if (std::optional<int> refused = reconnect()) return *refused;
         continue;
       }
-      pause_ms = round == Round::some ? pause_least_ms : std::min(pause_ms * 2, pause_most_ms);
+      pause_ms = round == Round::some ? pause_min_ms : std::min(pause_ms * 2, pause_max_ms);
       if (round == Round::none) pause_for(pause_ms);
     }
   }
@@ -71,7 +71,7 @@ class Tail {
   std::optional<int> reconnect() {
     tell("hostlerctl: the connection to the database is lost; waiting for it");
     owner_.session.reset();
-    while (postgres::why_no_connection(url())) pause_for(pause_most_ms);
+    while (postgres::why_no_connection(url())) pause_for(pause_max_ms);
     tell("hostlerctl: connected again");
     return connect();
   }

@@ -70,9 +70,9 @@ bool rewrap_batch(postgres::DbSession& session, const config::SecretBox& box, in
     const postgres::Row row = found[i];
     after = row.text("id");
     config::SealedSecret was{row.integer("key_version"), row.bytes("wrapped_key"), {}};
-    config::SecretPlace place{after, std::string(row.text("org_id")),
-                              std::string(row.text("kind"))};
-    std::optional<config::SealedSecret> now = box.rewrap(place, was);
+    config::SecretIdentity identity{after, std::string(row.text("org_id")),
+                                    std::string(row.text("kind"))};
+    std::optional<config::SealedSecret> now = box.rewrap(identity, was);
     if (!now) {
       if (++rotated.unreadable == 1) rotated.first_unreadable = after;
       continue;

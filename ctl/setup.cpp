@@ -81,7 +81,7 @@ int set_up_database_here(const SetupOptions& options) {
     return fail(exit_unavailable,
                 "no Postgres here (no user postgres): install it, or name one by --superuser-url");
   }
-  ToolRun run = run_tool(words, false);
+  SubprocessRun run = run_subprocess(words, false);
   return run.status < 0 ? exit_software : run.status;
 }
 
@@ -159,7 +159,7 @@ std::string link_target(const std::string& path) {
 }
 
 bool ran_well(const std::vector<std::string>& words) {
-  ToolRun run = run_tool(words, false);
+  SubprocessRun run = run_subprocess(words, false);
   if (run.status == 0) return true;
   fail(exit_software, fmt::format("{} {} failed with status {}", words[0],
                                   words.size() > 1 ? words[1] : "", run.status));

@@ -28,7 +28,7 @@ bool pool_needs_network(const config::Settings& settings) {
          !settings.text("api.listen_tcp").empty();
 }
 
-// A pool that another unit starts, or none, is nobody's to judge.
+// A pool that another unit starts, or none, is nobody's to check.
 bool pool_has_network() { return file_exists(drop_in) || !file_exists(packaged_unit); }
 
 int copy_drop_in(const std::string& source, const std::string& folder, const std::string& path) {

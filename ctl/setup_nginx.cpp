@@ -36,7 +36,7 @@ int make_certificate(const SetupOptions& options) {
   if (options.dry_run) return exit_ok;
   mkdir(certificate_folder, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH);
   mode_t before = umask(S_IRWXG | S_IRWXO);
-  ToolRun run = run_tool(
+  SubprocessRun run = run_subprocess(
       {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
        "-nodes", "-days", "3650", "-subj", "/CN=" + options.self_signed, "-addext",
        "subjectAltName=DNS:" + options.self_signed, "-keyout", certificate_key_file, "-out",
@@ -70,7 +70,7 @@ int tell_reload(const SetupOptions& options) {
     tell_made(options, "nginx", "reload");
     return options.dry_run || ran_well({"nginx", "-s", "reload"}) ? exit_ok : exit_software;
   }
-  if (run_tool({"systemctl", "is-active", "--quiet", "nginx"}, true).status != 0) {
+  if (run_subprocess({"systemctl", "is-active", "--quiet", "nginx"}, true).status != 0) {
     tell_step("nginx", "does not run; systemctl start nginx starts it");
     return exit_ok;
   }
@@ -112,7 +112,7 @@ int set_up_site(const SetupOptions& options) {
     tell_step("site", "to do: nginx -t");
     return tell_reload(options);
   }
-  if (run_tool({"nginx", "-t", "-q"}, false).status != 0) {
+  if (run_subprocess({"nginx", "-t", "-q"}, false).status != 0) {
     if (!is_linked) unlink(site_link);
     return fail(config::exit_bad_configuration,
                 is_linked ? "nginx -t refuses the configuration; nothing was reloaded"

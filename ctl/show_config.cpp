@@ -80,7 +80,7 @@ int print_config(const CommandCall& call, const ConfigOptions& options) {
         is_stored ? R"("****")" : config::shown_setting(row, in_force.settings.value(i));
     bool is_said =
         source == config::SettingSource::file || source == config::SettingSource::environment;
-    std::string place(is_said ? std::string_view(call.loaded.places[i]) : source_name(source));
+    std::string place(is_said ? std::string_view(call.loaded.origins[i]) : source_name(source));
     json.begin_object().member("key", row.name).member_raw("value", value);
     json.member("source", source_name(source)).member("place", place);
     json.member("secret", row.is_secret).member("live", row.kind == config::SettingKind::live);

@@ -24,8 +24,8 @@ namespace {
 
 }  // namespace
 
-ToolRun run_tool(const std::vector<std::string>& words, bool keep_output) {
-  ToolRun run;
+SubprocessRun run_subprocess(const std::vector<std::string>& words, bool keep_output) {
+  SubprocessRun run;
   int ends[2] = {-1, -1};
   if (keep_output && pipe2(ends, O_CLOEXEC) != 0) return run;
   pid_t pid = fork();

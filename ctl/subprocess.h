@@ -6,13 +6,13 @@
 
 namespace hostler {
 
-struct ToolRun {
+struct SubprocessRun {
   int status = -1;  // exit status; 127: the program is not there; -1: it did not end by itself
   std::string out;  // standard output, when it was asked for
 };
 
 // words: the program, looked up in PATH, and its arguments. Its standard error is ours, or nothing
 // when the output is kept.
-ToolRun run_tool(const std::vector<std::string>& words, bool keep_output);
+SubprocessRun run_subprocess(const std::vector<std::string>& words, bool keep_output);
 
 }  // namespace hostler

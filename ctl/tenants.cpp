@@ -70,11 +70,11 @@ int revoke_api_key(const CommandCall& call, const KeyToRevoke& key) {
 }
 
 // Newest first, at most so many.
-int list_orgs(const CommandCall& call, int most) {
+int list_orgs(const CommandCall& call, int max) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   postgres::Result orgs =
-      owner.session->run(query::OperatorOrgList{.limit = most, .id_or_slug = std::nullopt});
+      owner.session->run(query::OperatorOrgList{.limit = max, .id_or_slug = std::nullopt});
   std::string lines;
   JsonWriter json;
   json.begin_array();
@@ -121,10 +121,10 @@ int show_org(const CommandCall& call, const std::string& id_or_slug) {
 
 void add_tenant_commands(CommandLine& line) {
   CLI::App& org = line.topic("org", "look at organizations");
-  auto most = std::make_shared<int>(50);
+  auto max = std::make_shared<int>(50);
   CLI::App& list = line.command(org, "list", "all, newest first",
-                                [most](const CommandCall& call) { return list_orgs(call, *most); });
-  list.add_option("--limit", *most, "at most so many")
+                                [max](const CommandCall& call) { return list_orgs(call, *max); });
+  list.add_option("--limit", *max, "at most so many")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   auto shown = std::make_shared<std::string>();

@@ -16,7 +16,7 @@ class StrictLoader(yaml.SafeLoader):
     """A loader for which a doubled member is a fault, as it is for the service itself."""
 
 
-def object_without_doubles(loader, node):
+def object_without_duplicates(loader, node):
     members = {}
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
@@ -28,7 +28,7 @@ def object_without_doubles(loader, node):
     return members
 
 
-StrictLoader.add_constructor("tag:yaml.org,2002:map", object_without_doubles)
+StrictLoader.add_constructor("tag:yaml.org,2002:map", object_without_duplicates)
 
 
 def main(yaml_path, json_path, header_path):

@@ -82,7 +82,7 @@ void add_guard(const Routed& routed, postgres::Batch& batch) {
 // What the organization may by its entitlements. When this fails, the next one asks.
 Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
   postgres::BoundStatement asked = query::RequestsGranted{.org_id = org_id};
-  postgres::Result found = co_await parts.database.quick(std::move(asked));
+  postgres::Result found = co_await parts.database.pipelined(std::move(asked));
   postgres::Row row = found.front();
   bool is_granted = !row.is_null("granted");
   int64_t limit = is_granted ? std::max<int64_t>(1, row.integer("granted")) : 0;
@@ -145,7 +145,7 @@ Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, 
   parts.metrics.count(metric_batches, route.sending.is_pipelined ? 0 : 1);
   Task<postgres::BatchOutcome> sent =
       route.sending.is_pipelined
-          ? parts.database.attempt_quick(std::move(batch))
+          ? parts.database.attempt_pipelined(std::move(batch))
           : parts.database.attempt(std::move(batch), statement.take_notifications());
   postgres::BatchOutcome outcome = co_await sent;
   identified(parts, request, input.settings, outcome, trail);
@@ -166,7 +166,7 @@ Task<account::Caller> authenticate(WorkerParts& parts, const Admitted& request,
   postgres::Batch batch;
   batch.add(authentication(request, Asks::reading));
   if (with_guard) add_guard(request.routed, batch);
-  postgres::BatchOutcome outcome = co_await parts.database.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await parts.database.attempt_pipelined(std::move(batch));
   co_return identified(parts, request, settings, outcome, trail);
 }
 

@@ -37,7 +37,7 @@ void check_body_size(const Routed& routed) {
 // ---------------------------------------------------------------- what failed
 
 Task<void> learn_later(WorkerParts& parts, postgres::BoundStatement query, uint64_t token) {
-  postgres::Result found = co_await parts.database.quick(std::move(query));
+  postgres::Result found = co_await parts.database.pipelined(std::move(query));
   parts.limiter.remember(token, account::caller_from(found.front()).org_id);
 }
 

@@ -56,12 +56,12 @@ int run(const config::Settings& settings, std::vector<std::string> command) {
   client::RiskyNetworks risky_networks = client::load_risky_networks(settings);
   std::unique_ptr<Master> master =
       std::make_unique<Master>(settings, std::move(command), inherited(settings));
-  std::optional<WorkerPlace> place = master->run();
-  if (!place) return EXIT_SUCCESS;
+  std::optional<WorkerContext> context = master->run();
+  if (!context) return EXIT_SUCCESS;
   // A worker: nothing of the master but the shared memory may live on.
   std::shared_ptr<SharedPool> shared = master->shared();
   master.reset();
-  return run_worker(settings, secret_box, risky_networks, *shared, *place);
+  return run_worker(settings, secret_box, risky_networks, *shared, *context);
 }
 
 }  // namespace

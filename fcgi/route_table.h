@@ -135,7 +135,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {del,   "/v1/api-keys/{key_id}",          may("data.api_keys.manage"),
             dedicated, none, by_org, revoke_api_key},
 
-    // org.audit.read in the organization asked for, or platform administrator: audit_org() judges.
+    // org.audit.read in the organization asked for, or platform administrator: audit_org() checks.
     {get,   "/v1/audit-logs",                 user,
             dedicated, none, by_org, list_audit_logs},
 

@@ -36,7 +36,7 @@ constexpr int accepts_per_turn = 16;
 // 1024.
 constexpr rlim_t descriptors_max = 1000;
 constexpr int64_t accept_pause_ms = 50;
-constexpr int64_t beat_every_ms = 250;
+constexpr int64_t heartbeat_every_ms = 250;
 // Shorter than the 25 s within which every program ends after SIGTERM.
 constexpr int64_t drain_limit_ms = 20'000;
 constexpr timeval peer_limit{.tv_sec = 2, .tv_usec = 0};
@@ -53,8 +53,8 @@ struct Slot {
 };
 
 // One of the sockets that all workers take connections from.
-struct Door {
-  Door(loop::Loop& loop, int listening, loop::FdWatch::Action action)
+struct Listener {
+  Listener(loop::Loop& loop, int listening, loop::FdWatch::Action action)
       : fd(listening), watch(loop, listening, std::move(action)) {}
   int fd;
   loop::FdWatch watch;
@@ -63,123 +63,125 @@ struct Door {
 class Worker {
  public:
   Worker(const config::Settings& settings, const config::SecretBox& secret_box,
-         const client::RiskyNetworks& risky_networks, SharedPool& shared, const WorkerPlace& place);
+         const client::RiskyNetworks& risky_networks, SharedPool& shared,
+         const WorkerContext& context);
   void run() { loop_.run(); }
 
  private:
-  void accept_some(Door& door);
-  bool accept_one(Door& door);
-  int take_connection(const Door& door, FCGX_Request& fcgx);
-  int take_peer(const Door& door, FCGX_Request& fcgx);
+  void accept_some(Listener& listener);
+  bool accept_one(Listener& listener);
+  int take_connection(const Listener& listener, FCGX_Request& fcgx);
+  int take_peer(const Listener& listener, FCGX_Request& fcgx);
   void refuse_peer(const std::optional<net::IpAddress>& peer);
-  void watch_doors(bool watches);
+  void watch_listeners(bool watches);
   void pause_accepting();
   void begin(Slot& slot);
   Task<void> serve(Slot& slot);
   void write(Slot& slot, const Answered& answered);
   void count(const Slot& slot, const Answered& answered);
   void finish(Slot& slot);
-  void beat();
+  void heartbeat();
   void drain();
   void stop_when_idle();
   bool is_full() const { return free_.empty() && slots_.size() >= in_flight_max; }
   size_t in_flight() const { return slots_.size() - free_.size(); }
 
-  WorkerPlace place_;
-  Seat& seat_;
+  WorkerContext place_;
+  WorkerSlot& worker_slot_;
   loop::Loop loop_;
   WorkerParts parts_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
   bool is_draining_ = false;
-  int64_t beat_due_us_ = 0;
+  int64_t heartbeat_due_us_ = 0;
   int64_t sessions_counted_ = 0;
   net::CidrList peers_;  // of the port
   int64_t refusal_told_us_ = 0;
-  Door socket_;
-  std::optional<Door> port_;
+  Listener socket_;
+  std::optional<Listener> port_;
   loop::FdWatch drain_pipe_;
-  loop::Timer beat_timer_;
+  loop::Timer heartbeat_timer_;
   loop::Timer accept_timer_;
   loop::Timer drain_timer_;
 };
 
-postgres::DatabaseOptions database_options(const config::Settings& settings, int seat_number) {
+postgres::DatabaseOptions database_options(const config::Settings& settings, int slot_number) {
   postgres::DatabaseOptions options;
   options.conninfo = settings.text("database.url");
-  options.application_name = fmt::format("hostler-api/{}", seat_number);
-  options.own_connections_max = static_cast<int>(settings.integer("api.own_connections"));
+  options.application_name = fmt::format("hostler-api/{}", slot_number);
+  options.dedicated_connections_max = static_cast<int>(settings.integer("api.own_connections"));
   return options;
 }
 
 Worker::Worker(const config::Settings& settings, const config::SecretBox& secret_box,
                const client::RiskyNetworks& risky_networks, SharedPool& shared,
-               const WorkerPlace& place)
-    : place_(place),
-      seat_(shared.seats[place.seat_number]),
-      parts_(loop_, database_options(settings, place.seat_number), settings, secret_box, shared,
-             place.seat_number, risky_networks),
+               const WorkerContext& context)
+    : place_(context),
+      worker_slot_(shared.worker_slots[context.slot_number]),
+      parts_(loop_, database_options(settings, context.slot_number), settings, secret_box, shared,
+             context.slot_number, risky_networks),
       peers_(net::CidrList::parse(settings.strings("api.tcp_peers")).value_or(net::CidrList())),
-      socket_(loop_, place.listen_fd, [this](bool, bool) { accept_some(socket_); }),
-      drain_pipe_(loop_, place.drain_fd, [this](bool, bool) { drain(); }),
-      beat_timer_(loop_, [this] { beat(); }),
-      accept_timer_(loop_, [this] { watch_doors(true); }),
+      socket_(loop_, context.listen_fd, [this](bool, bool) { accept_some(socket_); }),
+      drain_pipe_(loop_, context.drain_fd, [this](bool, bool) { drain(); }),
+      heartbeat_timer_(loop_, [this] { heartbeat(); }),
+      accept_timer_(loop_, [this] { watch_listeners(true); }),
       drain_timer_(loop_, [this] { loop_.stop(); }) {
-  if (place.tcp_fd >= 0) {
-    port_.emplace(loop_, place.tcp_fd, [this](bool, bool) { accept_some(*port_); });
+  if (context.tcp_fd >= 0) {
+    port_.emplace(loop_, context.tcp_fd, [this](bool, bool) { accept_some(*port_); });
   }
   // The master replaces a worker that leaves.
   parts_.passwords.hasher().on_lost = [this] { drain(); };
-  watch_doors(true);
+  watch_listeners(true);
   drain_pipe_.watch(true, false);
-  const MetricsSeat& metrics = parts_.metrics;
+  const MetricsWriter& metrics = parts_.metrics;
   metrics.set(metric_workers, 0, 1);
   metrics.set(metric_build, 0, 1);
   metrics.set(metric_in_flight_max, 0, static_cast<int64_t>(in_flight_max));
-  metrics.set(metric_own_connections_max, 0, parts_.database.own_max());
-  beat();
-  seat_.is_serving.store(true);
+  metrics.set(metric_dedicated_connections_max, 0, parts_.database.dedicated_max());
+  heartbeat();
+  worker_slot_.is_serving.store(true);
 }
 
-void Worker::beat() {
+void Worker::heartbeat() {
   int64_t now_us = monotonic_us();
-  seat_.beat_ms.store(now_us / 1000, std::memory_order_relaxed);
-  const MetricsSeat& metrics = parts_.metrics;
-  if (beat_due_us_ > 0) metrics.set(metric_loop_lag_us, 0, std::max(now_us - beat_due_us_, 0L));
+  worker_slot_.heartbeat_ms.store(now_us / 1000, std::memory_order_relaxed);
+  const MetricsWriter& metrics = parts_.metrics;
+  if (heartbeat_due_us_ > 0)
+    metrics.set(metric_loop_lag_us, 0, std::max(now_us - heartbeat_due_us_, 0L));
   metrics.set(metric_in_flight, 0, static_cast<int64_t>(in_flight()));
   metrics.set(metric_password_waiting, 0, parts_.passwords.waiting());
-  metrics.set(metric_own_connections, 0, parts_.database.own_busy());
-  metrics.set(metric_own_waiting, 0, parts_.database.own_waiting());
+  metrics.set(metric_dedicated_connections, 0, parts_.database.dedicated_busy());
+  metrics.set(metric_dedicated_waiting, 0, parts_.database.dedicated_waiting());
   int64_t sessions = parts_.database.sessions_begun();
   metrics.count(metric_database_sessions, 0, sessions - sessions_counted_);
   sessions_counted_ = sessions;
-  beat_due_us_ = now_us + beat_every_ms * 1000;
-  beat_timer_.restart(beat_every_ms);
+  heartbeat_due_us_ = now_us + heartbeat_every_ms * 1000;
+  heartbeat_timer_.restart(heartbeat_every_ms);
 }
 
-void Worker::watch_doors(bool watches) {
+void Worker::watch_listeners(bool watches) {
   socket_.watch.watch(watches, false);
   if (port_) port_->watch.watch(watches, false);
 }
 
-void Worker::accept_some(Door& door) {
+void Worker::accept_some(Listener& listener) {
   for (int i = 0; i < accepts_per_turn; ++i) {
     if (is_full()) {
-      watch_doors(false);  // until a request ends
+      watch_listeners(false);  // until a request ends
       return;
     }
-    if (!accept_one(door)) return;
+    if (!accept_one(listener)) return;
   }
 }
 
-bool Worker::accept_one(Door& door) {
+bool Worker::accept_one(Listener& listener) {
   if (free_.empty()) {
     slots_.push_back(std::make_unique<Slot>());
     free_.push_back(slots_.back().get());
     FCGX_InitRequest(&free_.back()->fcgx, place_.listen_fd, 0);
   }
   Slot& slot = *free_.back();
-  int failed = take_connection(door, slot.fcgx);
+  int failed = take_connection(listener, slot.fcgx);
   if (failed == 0) {
     free_.pop_back();
     begin(slot);
@@ -194,9 +196,9 @@ bool Worker::accept_one(Door& door) {
 }
 
 // 0, or an errno below 0.
-int Worker::take_connection(const Door& door, FCGX_Request& fcgx) {
-  if (&door != &socket_) {
-    int failed = take_peer(door, fcgx);
+int Worker::take_connection(const Listener& listener, FCGX_Request& fcgx) {
+  if (&listener != &socket_) {
+    int failed = take_peer(listener, fcgx);
     if (failed != 0) return failed;
   }
   errno = 0;
@@ -206,9 +208,9 @@ int Worker::take_connection(const Door& door, FCGX_Request& fcgx) {
 // A connection to the port: libfcgi finds it there already, as one that it kept from a request
 // before, and reads from it. What is not whole behind the limits is given up: on a private network
 // a buffered request arrives at once.
-int Worker::take_peer(const Door& door, FCGX_Request& fcgx) {
+int Worker::take_peer(const Listener& listener, FCGX_Request& fcgx) {
   for (int i = 0; i < accepts_per_turn; ++i) {
-    int fd = accept4(door.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    int fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) return errno == ECONNABORTED ? -EAGAIN : -errno;
     std::optional<net::IpAddress> peer = net::peer_of(fd);
     if (peer && peers_.contains(*peer)) {
@@ -236,7 +238,7 @@ void Worker::refuse_peer(const std::optional<net::IpAddress>& peer) {
 
 // Out of descriptors, most likely: trying at once would only spin.
 void Worker::pause_accepting() {
-  watch_doors(false);
+  watch_listeners(false);
   accept_timer_.restart(accept_pause_ms);
 }
 
@@ -274,12 +276,12 @@ Task<void> Worker::serve(Slot& slot) {
   if (is_draining_) {
     stop_when_idle();
   } else if (in_flight() == in_flight_max - 1) {
-    watch_doors(true);
+    watch_listeners(true);
   }
 }
 
 void Worker::count(const Slot& slot, const Answered& answered) {
-  const MetricsSeat& metrics = parts_.metrics;
+  const MetricsWriter& metrics = parts_.metrics;
   const Request& request = *slot.request;
   int64_t duration_us = monotonic_us() - slot.begun_us;
   metrics.count(metric_requests, request_series(answered.route, answered.response.status));
@@ -321,7 +323,7 @@ void Worker::drain() {
   if (is_draining_) return;
   is_draining_ = true;
   drain_pipe_.watch(false, false);
-  watch_doors(false);
+  watch_listeners(false);
   accept_timer_.cancel();
   while (!is_full() && accept_one(socket_)) {
   }
@@ -349,7 +351,7 @@ void limit_descriptors() {
 
 int run_worker(const config::Settings& settings, const config::SecretBox& secret_box,
                const client::RiskyNetworks& risky_networks, SharedPool& shared,
-               const WorkerPlace& place) {
+               const WorkerContext& context) {
   limit_descriptors();
   FCGX_Init();
   // The master's pipe says when to finish. libfcgi's own handler would race with requests, and a
@@ -358,7 +360,7 @@ int run_worker(const config::Settings& settings, const config::SecretBox& secret
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  Worker worker(settings, secret_box, risky_networks, shared, place);
+  Worker worker(settings, secret_box, risky_networks, shared, context);
   worker.run();
   return 0;
 }

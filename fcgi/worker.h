@@ -13,6 +13,6 @@ namespace hostler {
 // Serves until the drain pipe is closed and the requests in flight are answered. The exit status.
 int run_worker(const config::Settings& settings, const config::SecretBox& secret_box,
                const client::RiskyNetworks& risky_networks, SharedPool& shared,
-               const WorkerPlace& place);
+               const WorkerContext& context);
 
 }  // namespace hostler

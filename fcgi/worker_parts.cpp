@@ -23,14 +23,14 @@ bool LastUsed::is_due(const std::string& id, int64_t now_ms) {
 
 WorkerParts::WorkerParts(loop::Loop& worker_loop, postgres::DatabaseOptions options,
                          const config::Settings& configured, const config::SecretBox& box,
-                         SharedPool& shared, int seat_number, client::RiskyNetworks networks)
+                         SharedPool& shared, int slot_number, client::RiskyNetworks networks)
     : loop(worker_loop),
       database(loop, std::move(options)),
       http(loop, {.ca_file = configured.text("outbound.ca_file"),
                   .allow_cidrs = {},
                   .proxy_socket = configured.text("outbound.socket")}),
       secret_box(box),
-      metrics(shared.metrics.seat(seat_number)),
+      metrics(shared.metrics.writer(slot_number)),
       risky_networks(std::move(networks)),
       settings(loop, database, configured, secret_box,
                [this](const config::Settings& read) {
@@ -38,7 +38,7 @@ WorkerParts::WorkerParts(loop::Loop& worker_loop, postgres::DatabaseOptions opti
                }),
       gateway(*settings.current(), risky_networks),
       limiter(shared.rates),
-      passwords(loop, shared.passwords, seat_number),
+      passwords(loop, shared.passwords, slot_number),
       background(loop, database, metrics),
       denials(loop, database, query::audit_denials, [this](int64_t count) {
         background.count_dropped(count, BackgroundQueue::Kind::denial);

@@ -8,7 +8,7 @@
 
 #include "fcgi/identity/background_queue.h"
 #include "fcgi/identity/rate_limiter.h"
-#include "fcgi/password/password_gate.h"
+#include "fcgi/password/password_semaphore.h"
 #include "fcgi/pool/worker_slot.h"
 #include "lib/client/gateway.h"
 #include "lib/config/secret_box.h"
@@ -35,7 +35,7 @@ struct WorkerParts {
   // What they refer to outlives this.
   WorkerParts(loop::Loop& loop, postgres::DatabaseOptions options,
               const config::Settings& configured, const config::SecretBox& secret_box,
-              SharedPool& shared, int seat_number, client::RiskyNetworks risky_networks);
+              SharedPool& shared, int slot_number, client::RiskyNetworks risky_networks);
   WorkerParts(const WorkerParts&) = delete;
   WorkerParts& operator=(const WorkerParts&) = delete;
 
@@ -43,12 +43,12 @@ struct WorkerParts {
   postgres::Database database;
   http::HttpClient http;  // to what the operator named: never guarded, the addresses are theirs
   const config::SecretBox& secret_box;
-  MetricsSeat metrics;
+  MetricsWriter metrics;
   client::RiskyNetworks risky_networks;
   config::StoredSettings settings;
   client::Gateway gateway;  // what the settings say of clients; another one when they change
   RateLimiter limiter;
-  PasswordGate passwords;
+  PasswordSemaphore passwords;
   BackgroundQueue background;
   postgres::DenialLog denials;
   LastUsed last_used;

@@ -32,8 +32,8 @@ constexpr UuidBytes uuid_bytes(std::string_view text) {
   for (char c : text) {
     if (c == '-') continue;
     int value = c <= '9' ? c - '0' : c - 'a' + 10;
-    size_t place = digits / 2;
-    bytes[place] = static_cast<char>(static_cast<unsigned char>(bytes[place]) * 16 + value);
+    size_t index = digits / 2;
+    bytes[index] = static_cast<char>(static_cast<unsigned char>(bytes[index]) * 16 + value);
     ++digits;
   }
   return bytes;

@@ -56,7 +56,7 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
   bool StartObject() { return open(Json(Json::Object{})); }
   bool StartArray() { return open(Json(Json::Array{})); }
   bool EndObject(rapidjson::SizeType) {
-    if (has_doubled_member(*stack_.back().as_object())) return false;
+    if (has_duplicate_member(*stack_.back().as_object())) return false;
     return close();
   }
   bool EndArray(rapidjson::SizeType) { return close(); }
@@ -76,7 +76,7 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
     refusal_ = std::move(why);
     return false;
   }
-  bool has_doubled_member(const Json::Object& object) {
+  bool has_duplicate_member(const Json::Object& object) {
     if (object.size() <= members_compared_max) {
       for (size_t i = 1; i < object.size(); ++i) {
         for (size_t j = 0; j < i; ++j) {

@@ -22,7 +22,7 @@ namespace {
 
 // Set once before threads and forks, read only afterwards.
 std::string program_name = "hostler";
-LogLevel level_least = LogLevel::info;
+LogLevel level_min = LogLevel::info;
 int journal_fd = -1;  // connected; -1: stderr takes the lines
 
 // systemd.exec(5): JOURNAL_STREAM names device and inode of the stream it connected.
@@ -111,9 +111,9 @@ LogLevel log_level_named(std::string_view name) {
   return LogLevel::info;
 }
 
-void log_as(std::string program, LogLevel least) {
+void log_as(std::string program, LogLevel min) {
   program_name = std::move(program);
-  level_least = least;
+  level_min = min;
   if (stderr_is_journal()) log_to_journal("/run/systemd/journal/socket");
 }
 
@@ -133,7 +133,7 @@ bool log_to_journal(const std::string& socket_path) {
   return true;
 }
 
-bool log_takes(LogLevel level) { return level >= level_least; }
+bool log_takes(LogLevel level) { return level >= level_min; }
 
 void log_line(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (!log_takes(level) || send_to_journal(level, event, fields)) return;

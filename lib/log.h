@@ -19,7 +19,7 @@ using LogField = std::pair<std::string_view, std::string>;
 
 // Set once by main(): the program's name stands in every line; lines below the level are dropped.
 // Finds out whether stderr is the journal.
-void log_as(std::string program, LogLevel least);
+void log_as(std::string program, LogLevel min);
 // From here on to the journal that listens there (systemd's native protocol); false, and stderr as
 // before, when nobody does.
 bool log_to_journal(const std::string& socket_path);

@@ -43,8 +43,8 @@ std::string value_text(const MetricRow& row, int64_t value) {
   return is_time ? seconds(value) : std::to_string(value);
 }
 
-size_t slab_bytes(size_t slot_count, int seats) {
-  return slot_count * static_cast<size_t>(seats) * sizeof(std::atomic<int64_t>);
+size_t slab_bytes(size_t slot_count, int writers) {
+  return slot_count * static_cast<size_t>(writers) * sizeof(std::atomic<int64_t>);
 }
 
 }  // namespace
@@ -52,48 +52,49 @@ size_t slab_bytes(size_t slot_count, int seats) {
 static_assert(std::atomic<int64_t>::is_always_lock_free,
               "a lock in shared memory could be left held");
 
-Metrics::Metrics(std::vector<MetricRow> rows, int seats) : rows_(std::move(rows)), seats_(seats) {
+Metrics::Metrics(std::vector<MetricRow> rows, int writers)
+    : rows_(std::move(rows)), writers_(writers) {
   for (const MetricRow& row : rows_) {
     first_slots_.push_back(slot_count_);
     slot_count_ += slots_of(row);
   }
-  void* memory = mmap(nullptr, slab_bytes(slot_count_, seats_), PROT_READ | PROT_WRITE,
+  void* memory = mmap(nullptr, slab_bytes(slot_count_, writers_), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Error(ErrorCode::internal_error, {}, "no memory for metrics");
   slots_ = static_cast<std::atomic<int64_t>*>(memory);
   // New pages are zero; this only begins the lifetime of the atomics.
-  std::uninitialized_value_construct_n(slots_, slot_count_ * static_cast<size_t>(seats_));
+  std::uninitialized_value_construct_n(slots_, slot_count_ * static_cast<size_t>(writers_));
 }
 
-Metrics::~Metrics() { munmap(static_cast<void*>(slots_), slab_bytes(slot_count_, seats_)); }
+Metrics::~Metrics() { munmap(static_cast<void*>(slots_), slab_bytes(slot_count_, writers_)); }
 
-MetricsSeat Metrics::seat(int number) const {
-  assert(number >= 0 && number < seats_);
-  return MetricsSeat(*this, slots_ + slot_count_ * static_cast<size_t>(number));
+MetricsWriter Metrics::writer(int number) const {
+  assert(number >= 0 && number < writers_);
+  return MetricsWriter(*this, slots_ + slot_count_ * static_cast<size_t>(number));
 }
 
-size_t Metrics::place(size_t row, size_t series) const {
+size_t Metrics::slot_index(size_t row, size_t series) const {
   assert(row < rows_.size() && series < rows_[row].series.size());
   return first_slots_[row] + series * slots_of(rows_[row]) / rows_[row].series.size();
 }
 
-void MetricsSeat::count(size_t row, size_t series, int64_t by) const {
-  slab_[metrics_->place(row, series)].fetch_add(by, std::memory_order_relaxed);
+void MetricsWriter::count(size_t row, size_t series, int64_t by) const {
+  slab_[metrics_->slot_index(row, series)].fetch_add(by, std::memory_order_relaxed);
 }
 
-void MetricsSeat::set(size_t row, size_t series, int64_t value) const {
-  slab_[metrics_->place(row, series)].store(value, std::memory_order_relaxed);
+void MetricsWriter::set(size_t row, size_t series, int64_t value) const {
+  slab_[metrics_->slot_index(row, series)].store(value, std::memory_order_relaxed);
 }
 
-void MetricsSeat::observe_us(size_t row, size_t series, int64_t duration_us) const {
-  std::atomic<int64_t>* slots = slab_ + metrics_->place(row, series);
+void MetricsWriter::observe_us(size_t row, size_t series, int64_t duration_us) const {
+  std::atomic<int64_t>* slots = slab_ + metrics_->slot_index(row, series);
   auto bucket = std::lower_bound(metric_buckets_us.begin(), metric_buckets_us.end(), duration_us);
   slots[bucket - metric_buckets_us.begin()].fetch_add(1, std::memory_order_relaxed);
   slots[sum_slot].fetch_add(duration_us, std::memory_order_relaxed);
 }
 
-void Metrics::clear_gauges(int seat_number) const {
-  MetricsSeat cleared = seat(seat_number);
+void Metrics::clear_gauges(int writer_number) const {
+  MetricsWriter cleared = writer(writer_number);
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (rows_[row].type != MetricType::gauge) continue;
     for (size_t series = 0; series < rows_[row].series.size(); ++series)
@@ -103,8 +104,8 @@ void Metrics::clear_gauges(int seat_number) const {
 
 int64_t Metrics::sum(size_t slot) const {
   int64_t total = 0;
-  for (int seat_number = 0; seat_number < seats_; ++seat_number) {
-    total += slots_[slot_count_ * static_cast<size_t>(seat_number) + slot].load(
+  for (int writer_number = 0; writer_number < writers_; ++writer_number) {
+    total += slots_[slot_count_ * static_cast<size_t>(writer_number) + slot].load(
         std::memory_order_relaxed);
   }
   return total;
@@ -117,7 +118,7 @@ std::string Metrics::line(const MetricRow& row, std::string_view suffix, std::st
 }
 
 void Metrics::write_histogram(size_t row, size_t series, std::string& out) const {
-  size_t first = place(row, series);
+  size_t first = slot_index(row, series);
   const std::string& labels = rows_[row].series[series];
   const char* comma = labels.empty() ? "" : ",";
   int64_t count = 0;
@@ -147,7 +148,7 @@ std::string Metrics::prometheus_text() const {
         write_histogram(row, series, out);
         continue;
       }
-      int64_t value = sum(place(row, series));
+      int64_t value = sum(slot_index(row, series));
       bool is_quiet = metric.type == MetricType::counter && !metric.series[series].empty();
       if (value == 0 && is_quiet) continue;
       out += line(metric, "", metric.series[series], value_text(metric, value));

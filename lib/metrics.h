@@ -1,5 +1,5 @@
 // Counters, gauges and histograms of one program, in memory that its forked workers share: one slab
-// a seat, so that writers never meet, added up when they are read. The table of metrics is the
+// a writer, so that writers never meet, added up when they are read. The table of metrics is the
 // program's (fcgi/http/api_metrics.h); reading is Prometheus text, version 0.0.4.
 #pragma once
 
@@ -32,16 +32,16 @@ inline constexpr std::array<int64_t, 16> metric_buckets_us{
 class Metrics;
 
 // Where one process counts. A value, cheap to copy; the Metrics it came from stays mapped.
-class MetricsSeat {
+class MetricsWriter {
  public:
-  // row and series are places in the table; their bounds are asserted.
+  // row and series are indexes into the table; their bounds are asserted.
   void count(size_t row, size_t series = 0, int64_t by = 1) const;
   void set(size_t row, size_t series, int64_t value) const;
   void observe_us(size_t row, size_t series, int64_t duration_us) const;
 
  private:
   friend class Metrics;
-  MetricsSeat(const Metrics& metrics, std::atomic<int64_t>* slab)
+  MetricsWriter(const Metrics& metrics, std::atomic<int64_t>* slab)
       : metrics_(&metrics), slab_(slab) {}
   const Metrics* metrics_;
   std::atomic<int64_t>* slab_;
@@ -49,22 +49,22 @@ class MetricsSeat {
 
 class Metrics {
  public:
-  // seats: how many processes count. Throws internal_error when there is no memory.
-  Metrics(std::vector<MetricRow> rows, int seats);
+  // writers: how many processes count. Throws internal_error when there is no memory.
+  Metrics(std::vector<MetricRow> rows, int writers);
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  MetricsSeat seat(int number) const;
-  // Before a new process takes the seat: what the last one gauged is no longer so.
-  void clear_gauges(int seat_number) const;
+  MetricsWriter writer(int number) const;
+  // Before a new process takes the writer: what the last one gauged is no longer so.
+  void clear_gauges(int writer_number) const;
 
-  // All seats together. Counters with labels that never counted are left out.
+  // All writers together. Counters with labels that never counted are left out.
   std::string prometheus_text() const;
 
  private:
-  friend class MetricsSeat;
-  size_t place(size_t row, size_t series) const;
+  friend class MetricsWriter;
+  size_t slot_index(size_t row, size_t series) const;
   int64_t sum(size_t slot) const;
   std::string line(const MetricRow& row, std::string_view suffix, std::string_view labels,
                    std::string_view value) const;
@@ -73,8 +73,8 @@ class Metrics {
   std::vector<MetricRow> rows_;
   std::vector<size_t> first_slots_;  // of each row
   size_t slot_count_ = 0;
-  int seats_;
-  std::atomic<int64_t>* slots_ = nullptr;  // seats_ slabs of slot_count_
+  int writers_;
+  std::atomic<int64_t>* slots_ = nullptr;  // writers_ slabs of slot_count_
 };
 
 }  // namespace hostler

@@ -16,11 +16,11 @@ struct ThrowingAllocator {
       std::free(before);
       return nullptr;
     }
-    void* place = std::realloc(before, bytes);
-    if (place == nullptr) throw std::bad_alloc();
-    return place;
+    void* block = std::realloc(before, bytes);
+    if (block == nullptr) throw std::bad_alloc();
+    return block;
   }
-  static void Free(void* place) noexcept { std::free(place); }
+  static void Free(void* block) noexcept { std::free(block); }
 };
 
 }  // namespace hostler

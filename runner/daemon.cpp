@@ -10,20 +10,22 @@
 namespace hostler::runner {
 namespace {
 
-// Whatever the quick lane is asked is short: when it says nothing for so long, it is replaced.
-constexpr int64_t silence_most_ms = 3'000;
+// Whatever the pipelined connection is asked is short: when it says nothing for so long, it is
+// replaced.
+constexpr int64_t silence_max_ms = 3'000;
 constexpr int64_t drain_limit_ms = 15'000;
-constexpr int64_t outbound_limit_ms = 5'000;  // the longest that a captcha's server may take
+constexpr int64_t egress_limit_ms = 5'000;  // the longest that a captcha's server may take
 
 postgres::DatabaseOptions database_options(const config::Settings& start,
-                                           std::string application_name, int own_connections_max) {
+                                           std::string application_name,
+                                           int dedicated_connections_max) {
   postgres::DatabaseOptions options;
   options.conninfo = start.text("database.url");
   options.application_name = std::move(application_name);
-  options.own_connections_max = own_connections_max;
+  options.dedicated_connections_max = dedicated_connections_max;
   options.answer_timeout_ms = 10'000;
   options.statement_timeout_ms = 9'000;
-  options.quick_timeout_ms = silence_most_ms;
+  options.pipelined_timeout_ms = silence_max_ms;
   return options;
 }
 
@@ -46,10 +48,10 @@ void log_failure(const std::string& name, std::exception_ptr failure) {
 }  // namespace
 
 Daemon::Daemon(loop::Loop& loop, const config::Settings& start, config::SecretBox secrets,
-               events::EventFeed& feed, DaemonOptions options, StreamSide stream_side)
+               events::EventBus& bus, DaemonOptions options, StreamSide stream_side)
     : loop_(loop),
       options_(std::move(options)),
-      feed_(feed),
+      bus_(bus),
       stream_side_(std::move(stream_side)),
       db_(loop, database_options(start, "hostler-runner",
                                  static_cast<int>(start.integer("runner.database_connections")))),
@@ -82,7 +84,7 @@ std::string Daemon::metrics_text() {
   counts.slots = options_.slots;
   if (access_log_) {
     counts.access_log_lines = access_log_->lines();
-    counts.access_log_set_aside = access_log_->lines_set_aside();
+    counts.access_log_skipped = access_log_->lines_skipped();
     counts.access_log_unread_bytes = access_log_->unread_bytes();
     counts.access_log_lag_us = access_log_->lag_ms() * 1000;
   }
@@ -105,10 +107,10 @@ Task<void> Daemon::begin() {
   co_await settings_.read();
   std::string id = co_await registration_.enter();
   id_ = std::move(id);
-  begin_outbound();
+  begin_egress();
   make_parts();
   begin_tasks();
-  log_info("daemon_ready", {{"daemon_id", id_}, {"place", options_.identity.place}});
+  log_info("daemon_ready", {{"daemon_id", id_}, {"instance", options_.identity.place}});
   program::notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}",
                                       options_.slots, schema_version_expected));
 }
@@ -117,7 +119,7 @@ void Daemon::make_parts() {
   auto on_lost = [this](const RunWriterPtr& writer) {
     if (queue_) queue_->on_lost(writer);
   };
-  events_ = std::make_unique<EventLog>(loop_, events_db_, feed_, metrics_, id_, on_lost);
+  events_ = std::make_unique<EventLog>(loop_, events_db_, bus_, metrics_, id_, on_lost);
   const config::LiveSettings& settings = settings_.live();
   tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings);
   agent_services_ = std::make_unique<AgentServices>(
@@ -137,7 +139,7 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("cancels", queue_->watch_cancels_forever());
   // While notifications do not arrive the stream server looks for itself.
   auto told = [this](bool is_listening) {
-    feed_.set_listening(is_listening && queue_->is_known_to_others());
+    bus_.set_listening(is_listening && queue_->is_known_to_others());
   };
   tasks_.add_forever("listening", notifications_.check_forever(told));
   maintenance_->begin(tasks_);
@@ -159,12 +161,12 @@ void Daemon::begin_access_log() {
   tasks_.add_forever("access_log", access_log_->run());
 }
 
-void Daemon::begin_outbound() {
-  OutboundServices services{loop_, db_, secrets_, settings_,
-                            [this](OutboundResult result) { metrics_.count_outbound(result); }};
-  outbound_ = std::make_unique<OutboundDoor>(std::move(services),
-                                             settings_.start().text("outbound.socket"));
-  tasks_.add_essential("outbound", outbound_->open_when_free());
+void Daemon::begin_egress() {
+  EgressServices services{loop_, db_, secrets_, settings_,
+                          [this](EgressResult result) { metrics_.count_egress(result); }};
+  egress_proxy_ =
+      std::make_unique<EgressProxy>(std::move(services), settings_.start().text("outbound.socket"));
+  tasks_.add_essential("outbound", egress_proxy_->open_when_free());
 }
 
 void Daemon::listen() {
@@ -174,20 +176,20 @@ void Daemon::listen() {
   notifications_.on("hostler_control", [this](std::string_view run_id) {
     if (queue_) queue_->look_for_cancels();
     if (outbox_) outbox_->look();
-    // A run that nobody owned was ended by the API: its followers read that from the table.
-    feed_.changed_elsewhere({std::string(run_id)});
+    // A run that nobody owned was ended by the API: its subscribers read that from the table.
+    bus_.changed_elsewhere({std::string(run_id)});
   });
   notifications_.on(config::StoredSettings::channel, [this](std::string_view) {
     if (outbox_) outbox_->look_at_settings();
     if (outbox_) outbox_->look();
-    if (outbound_) outbound_->look_at_settings();
+    if (egress_proxy_) egress_proxy_->look_at_settings();
     settings_.reload();
   });
   notifications_.on("hostler_outbox", [this](std::string_view) {
     if (outbox_) outbox_->look();
   });
   notifications_.on("hostler_events", [this](std::string_view payload) {
-    feed_.changed_elsewhere(EventLog::announced_runs(payload));
+    bus_.changed_elsewhere(EventLog::announced_runs(payload));
   });
   notifications_.listen([this] { on_listening(); });
 }
@@ -195,10 +197,10 @@ void Daemon::listen() {
 // What was notified while nobody listened is looked up.
 void Daemon::on_listening() {
   settings_.reload();
-  if (outbound_) outbound_->look_at_settings();
+  if (egress_proxy_) egress_proxy_->look_at_settings();
   if (!queue_) return;
-  feed_.set_listening(queue_->is_known_to_others());
-  feed_.resync();
+  bus_.set_listening(queue_->is_known_to_others());
+  bus_.resync();
   queue_->look_for_runs();
   queue_->look_for_cancels();
   outbox_->look_at_settings();
@@ -229,7 +231,7 @@ Task<void> Daemon::leave(std::function<void()> done) {
   outbox_->stop();
   Task<bool> handed_back = hand_back();
   co_await loop::with_timeout(loop_, std::move(handed_back), drain_limit_ms);
-  co_await outbound_->close_door(outbound_limit_ms);
+  co_await egress_proxy_->close_listener(egress_limit_ms);
   done();
 }
 

@@ -1,5 +1,5 @@
 // The daemon as a whole: makes its parts, joins them, begins and ends them in their order. Built by
-// main(), which also owns the stream server and the feed.
+// main(), which also owns the stream server and the bus.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,7 @@ struct StreamSide {
 class Daemon {
  public:
   Daemon(loop::Loop& loop, const config::Settings& start, config::SecretBox secrets,
-         events::EventFeed& feed, DaemonOptions options, StreamSide stream_side);
+         events::EventBus& bus, DaemonOptions options, StreamSide stream_side);
   ~Daemon();
 
   // Connects, registers, begins to claim. Waits as long as it takes for Postgres and its schema.
@@ -60,7 +60,7 @@ class Daemon {
   void apply(const config::Settings& now);
   int streams() const;
   void begin_access_log();
-  void begin_outbound();
+  void begin_egress();
   void listen();
   Task<void> leave(std::function<void()> done);
   Task<bool> hand_back();
@@ -68,7 +68,7 @@ class Daemon {
 
   loop::Loop& loop_;
   DaemonOptions options_;
-  events::EventFeed& feed_;
+  events::EventBus& bus_;
   StreamSide stream_side_;
   postgres::Database db_;         // claims, leases, look-ups
   postgres::Database events_db_;  // the event log's own
@@ -87,7 +87,7 @@ class Daemon {
   std::unique_ptr<AccessLogTailer> access_log_;
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<Maintenance> maintenance_;
-  std::unique_ptr<OutboundDoor> outbound_;
+  std::unique_ptr<EgressProxy> egress_proxy_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above
 };
 

@@ -1,7 +1,7 @@
 // hostler-runner: executes agent runs and serves their event streams.
 //
 // Talks to: Postgres, the models and tools, nginx (SCGI on stream.socket). Two threads: one loop
-// runs the agents, one the streams; they share the event feed only. Signals: SIGTERM and SIGINT
+// runs the agents, one the streams; they share the event bus only. Signals: SIGTERM and SIGINT
 // hand the runs back, end the streams with a retry line, exit within 25 s. Exit: 0 after a signal,
 // 64 bad command line, 70 an essential task ended, 75 another daemon has the socket, 78 bad
 // configuration.
@@ -30,7 +30,7 @@
 namespace hostler::runner {
 namespace {
 
-constexpr int exit_place_taken = 75;
+constexpr int exit_instance_taken = 75;
 constexpr int64_t exit_limit_ms = 22'000;
 
 // Streams need descriptors: the soft limit is raised to the hard one.
@@ -43,7 +43,7 @@ void raise_descriptor_limit() {
 
 // A coroutine that ends for want of memory would leave its runs owned and unattended: the process
 // dies instead, and its successor goes on with them.
-[[noreturn]] void die_of_hunger() {
+[[noreturn]] void exit_on_out_of_memory() {
   constexpr std::string_view words = "hostler-runner: out of memory\n";
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, words.data(), words.size());
   std::abort();
@@ -89,19 +89,19 @@ void set_limits_and_signals() {
   // four could all wait for one slow name server.
   setenv("UV_THREADPOOL_SIZE", "16", 0);
   signal(SIGPIPE, SIG_IGN);
-  std::set_new_handler(die_of_hunger);
+  std::set_new_handler(exit_on_out_of_memory);
 }
 
 int run_daemon(const config::Settings& start) {
-  std::string place = start.text("stream.socket");
+  std::string instance = start.text("stream.socket");
   // One daemon a socket: by the lock's id a successor knows whose runs nobody else writes to.
-  LockFile place_lock(place + ".lock", boot_of_host());
-  if (!place_lock.take()) {
-    log_error("place_taken", {{"socket", place},
-                              {"mend",
-                               "another hostler-runner has this stream.socket: stop it, "
-                               "or give this one another"}});
-    return exit_place_taken;
+  LockFile instance_lock(instance + ".lock", boot_of_host());
+  if (!instance_lock.take()) {
+    log_error("instance_taken", {{"socket", instance},
+                                 {"mend",
+                                  "another hostler-runner has this stream.socket: stop it, "
+                                  "or give this one another"}});
+    return exit_instance_taken;
   }
   set_limits_and_signals();
   std::variant<config::SecretBox, std::string> box =
@@ -112,17 +112,17 @@ int run_daemon(const config::Settings& start) {
   }
   config::SecretBox& secrets = std::get<config::SecretBox>(box);
   client::RiskyNetworks risky_networks = client::load_risky_networks(start);
-  events::EventFeed feed;
-  relay::StreamServer relay(relay::stream_options(start), feed);
+  events::EventBus bus;
+  relay::StreamServer relay(relay::stream_options(start), bus);
   std::thread streams([&relay] { relay.run(); });
 
   {
     loop::Loop loop;
     DaemonOptions options;
-    options.identity = {host_name(), place, place_lock.id()};
+    options.identity = {host_name(), instance, instance_lock.id()};
     options.slots = static_cast<int>(start.integer("run.slots"));
     options.risky_networks = std::move(risky_networks);
-    Daemon daemon(loop, start, std::move(secrets), feed, options, stream_side_of(relay));
+    Daemon daemon(loop, start, std::move(secrets), bus, options, stream_side_of(relay));
     loop::Timer give_up(loop, [&loop] { loop.stop(); });
     int64_t watchdog_ms = program::watchdog_interval_ms();
     loop::Timer watchdog(loop, [&] {

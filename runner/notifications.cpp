@@ -10,16 +10,16 @@
 namespace hostler::runner {
 namespace {
 
-// The connection is asked every check_ms and must answer so soon. Together less than a sweep's
-// second: notifications that get lost in silence cost no more than a sweep.
+// The connection is asked every check_ms and must answer so soon. Together less than a poll's
+// second: notifications that get lost in silence cost no more than a poll.
 constexpr int64_t check_ms = 250;
-constexpr int64_t silence_most_ms = 600;
+constexpr int64_t silence_max_ms = 600;
 
 // A LISTEN that the server itself gave up would leave a connection that hears nothing: its patience
 // stays longer than ours.
 postgres::DatabaseOptions impatient(postgres::DatabaseOptions options) {
-  options.answer_timeout_ms = silence_most_ms;
-  options.quick_timeout_ms = 0;
+  options.answer_timeout_ms = silence_max_ms;
+  options.pipelined_timeout_ms = 0;
   return options;
 }
 
@@ -49,7 +49,7 @@ Task<void> Notifications::check_forever(std::function<void(bool is_listening)> t
     if (db_.connected()) {
       postgres::Batch question;
       question.add(query::ListeningCheck{});
-      postgres::BatchOutcome outcome = co_await db_.attempt_quick(std::move(question));
+      postgres::BatchOutcome outcome = co_await db_.attempt_pipelined(std::move(question));
       if (outcome.error) told(false);
     }
     co_await loop::sleep_ms(loop_, check_ms);

@@ -30,7 +30,7 @@ Task<void> Registration::until_schema_fits() {
   for (;;) {
     postgres::Batch question;
     question.add(query::SchemaVersion{.version = schema_version_expected});
-    postgres::BatchOutcome version = co_await db_.attempt_quick(std::move(question));
+    postgres::BatchOutcome version = co_await db_.attempt_pipelined(std::move(question));
     std::string why = misfit(version);
     if (why.empty()) co_return;
     if (why != told) {

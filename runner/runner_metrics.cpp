@@ -52,9 +52,9 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {counter, "hostler_runner_delivered_total", "", "Webhooks and mails that arrived.", &Own::delivered},
     {counter, "hostler_runner_delivery_failures_total", "", "Attempts to send a webhook or mail that failed.", &Own::deliveries_failed},
     {counter, "hostler_runner_access_log_lines_total", "", "Lines of nginx's access log that were read.", &Own::access_log_lines},
-    {counter, "hostler_runner_access_log_set_aside_total", "", "Lines among them that no row could be made of.", &Own::access_log_set_aside},
+    {counter, "hostler_runner_access_log_skipped_total", "", "Lines among them that no row could be made of.", &Own::access_log_skipped},
     {gauge, "hostler_runner_access_log_unread_bytes", "", "Bytes of this host's access log that are not in the database yet.", &Own::access_log_unread_bytes},
-    {gauge, "hostler_runner_access_log_lag_seconds", "", "How long ago the last sweep through the access log found everything read.", &Own::access_log_lag_us},
+    {gauge, "hostler_runner_access_log_lag_seconds", "", "How long ago the last poll through the access log found everything read.", &Own::access_log_lag_us},
 };
 
 // The same from every daemon: take max(), not sum(). Columns of query::metrics_facts.
@@ -95,9 +95,9 @@ constexpr std::array<std::string_view, 4> end_states{"completed", "failed", "can
                                                      "waiting_for_input"};
 constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "other"};
 constexpr std::array<std::string_view, 2> tool_results{"ok", "error"};
-// As OutboundResult has them.
-constexpr std::array<std::string_view, 5> outbound_results{"carried", "refused", "unready",
-                                                           "unreachable", "broken"};
+// As EgressResult has them.
+constexpr std::array<std::string_view, 5> egress_results{"carried", "refused", "unready",
+                                                         "unreachable", "broken"};
 
 // The rows behind those of the two tables above.
 enum CountedRow : size_t {
@@ -107,12 +107,12 @@ enum CountedRow : size_t {
   turn_seconds,
   tokens,
   tool_calls,
-  outbound_calls,
+  egress_calls,
   maintenance_failures
 };
 
 template <size_t size>
-size_t place_of(const std::array<std::string_view, size>& names, std::string_view name) {
+size_t index_of(const std::array<std::string_view, size>& names, std::string_view name) {
   auto found = std::find(names.begin(), names.end() - 1, name);
   return static_cast<size_t>(found - names.begin());  // the last one takes the rest
 }
@@ -168,9 +168,9 @@ std::vector<MetricRow> metric_rows() {
        "Tokens of those turns; cached ones are input too.",
        {"kind=\"input\"", "kind=\"output\"", "kind=\"cached\""}},
       {counter, "hostler_runner_tool_calls_total", "Calls of tools.", tool_series()},
-      {counter, "hostler_runner_outbound_calls_total",
+      {counter, "hostler_runner_egress_calls_total",
        "Calls that the pool made through this daemon, by what became of them.",
-       labelled("result", outbound_results)},
+       labelled("result", egress_results)},
       {counter, "hostler_runner_maintenance_failures_total",
        "Times that a periodic job, or a part of it, failed.", job_series()},
       {gauge,
@@ -189,7 +189,7 @@ constexpr size_t info_row = maintenance_failures + 1;
 // The places of the tables' rows follow each other as they stand, labels within a name. Behind the
 // row `last`.
 template <class Rows, class Reader>
-void set_rows(const Rows& table, size_t last, const MetricsSeat& seat, Reader value_of) {
+void set_rows(const Rows& table, size_t last, const MetricsWriter& writer, Reader value_of) {
   const char* name = "";
   size_t series = 0;
   for (const auto& row : table) {
@@ -197,7 +197,7 @@ void set_rows(const Rows& table, size_t last, const MetricsSeat& seat, Reader va
     series = is_same ? series + 1 : 0;
     if (!is_same) ++last;
     name = row.name;
-    seat.set(last, series, value_of(row.source));
+    writer.set(last, series, value_of(row.source));
   }
 }
 
@@ -214,40 +214,40 @@ constexpr size_t names_in(const Rows& table) {
 }  // namespace
 
 RunnerMetrics::RunnerMetrics() : metrics_(metric_rows(), 1) {
-  metrics_.seat(0).set(info_row, 0, 1);
+  metrics_.writer(0).set(info_row, 0, 1);
 }
 
 void RunnerMetrics::count_turn(const TurnRecord& turn) {
-  MetricsSeat seat = metrics_.seat(0);
-  seat.count(turns);
-  if (turn.is_finished) seat.observe_us(turn_seconds, 0, turn.duration_ms * 1000);
-  seat.count(tokens, 0, turn.usage.input_tokens);
-  seat.count(tokens, 1, turn.usage.output_tokens);
-  seat.count(tokens, 2, turn.usage.cache_read_tokens);
+  MetricsWriter writer = metrics_.writer(0);
+  writer.count(turns);
+  if (turn.is_finished) writer.observe_us(turn_seconds, 0, turn.duration_ms * 1000);
+  writer.count(tokens, 0, turn.usage.input_tokens);
+  writer.count(tokens, 1, turn.usage.output_tokens);
+  writer.count(tokens, 2, turn.usage.cache_read_tokens);
 }
 
 void RunnerMetrics::count_tool(const ToolRecord& tool) {
   size_t result = tool.error_code.empty() ? 0 : 1;
-  size_t series = place_of(tool_names, tool.call.name) * tool_results.size() + result;
-  metrics_.seat(0).count(tool_calls, series);
+  size_t series = index_of(tool_names, tool.call.name) * tool_results.size() + result;
+  metrics_.writer(0).count(tool_calls, series);
 }
 
 void RunnerMetrics::count_wait() {
-  metrics_.seat(0).count(runs_ended, place_of(end_states, "waiting_for_input"));
+  metrics_.writer(0).count(runs_ended, index_of(end_states, "waiting_for_input"));
 }
 
-void RunnerMetrics::count_ending(const Ending& ending) {
-  MetricsSeat seat = metrics_.seat(0);
-  seat.count(runs_ended, place_of(end_states, ending.status));
-  if (ending.status == "failed") seat.count(runs_failed, place_of(failure_codes, ending.code));
+void RunnerMetrics::count_outcome(const Outcome& outcome) {
+  MetricsWriter writer = metrics_.writer(0);
+  writer.count(runs_ended, index_of(end_states, outcome.status));
+  if (outcome.status == "failed") writer.count(runs_failed, index_of(failure_codes, outcome.code));
 }
 
-void RunnerMetrics::count_outbound(OutboundResult result) {
-  metrics_.seat(0).count(outbound_calls, static_cast<size_t>(result));
+void RunnerMetrics::count_egress(EgressResult result) {
+  metrics_.writer(0).count(egress_calls, static_cast<size_t>(result));
 }
 
 void RunnerMetrics::count_maintenance_failure(size_t job) {
-  metrics_.seat(0).count(maintenance_failures, job);
+  metrics_.writer(0).count(maintenance_failures, job);
 }
 
 Task<void> RunnerMetrics::ask_forever(loop::Loop& loop, postgres::Database& db) {
@@ -261,12 +261,12 @@ Task<void> RunnerMetrics::ask_forever(loop::Loop& loop, postgres::Database& db) 
 }
 
 void RunnerMetrics::take_facts(const postgres::Row& facts) {
-  set_rows(shared_rows, info_row, metrics_.seat(0),
+  set_rows(shared_rows, info_row, metrics_.writer(0),
            [&facts](const char* column) { return facts.integer(column); });
 }
 
 std::string RunnerMetrics::prometheus_text(const RunnerCounts& counts) {
-  set_rows(own_rows, info_row + names_in(shared_rows), metrics_.seat(0),
+  set_rows(own_rows, info_row + names_in(shared_rows), metrics_.writer(0),
            [&counts](int64_t RunnerCounts::*count) { return counts.*count; });
   return metrics_.prometheus_text();
 }

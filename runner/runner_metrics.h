@@ -34,7 +34,7 @@ struct RunnerCounts {
   int64_t delivered = 0;          // webhooks and mails
   int64_t deliveries_failed = 0;  // attempts, not messages
   int64_t access_log_lines = 0;
-  int64_t access_log_set_aside = 0;
+  int64_t access_log_skipped = 0;
   int64_t access_log_unread_bytes = 0;
   int64_t access_log_lag_us = 0;
 };
@@ -45,8 +45,8 @@ class RunnerMetrics {
   void count_turn(const TurnRecord& turn);
   void count_tool(const ToolRecord& tool);
   void count_wait();
-  void count_ending(const Ending& ending);
-  void count_outbound(OutboundResult result);
+  void count_outcome(const Outcome& outcome);
+  void count_egress(EgressResult result);
   // job: its place in maintenance_jobs().
   void count_maintenance_failure(size_t job);
   // Asks for what no daemon knows by itself, for ever. While the database is away the old numbers

@@ -95,12 +95,12 @@ void log_task_failure(const std::string& name, const std::exception_ptr& failure
 }  // namespace
 
 Poller::Poller(const StreamOptions& options, loop::Loop& loop, postgres::Database& db,
-               const events::EventFeed& feed, Subscriptions& subscriptions,
+               const events::EventBus& bus, Subscriptions& subscriptions,
                const StreamClients& clients)
     : options_(options),
       loop_(loop),
       db_(db),
-      feed_(feed),
+      bus_(bus),
       subscriptions_(subscriptions),
       clients_(clients),
       tasks_(loop, log_task_failure) {}
@@ -128,7 +128,7 @@ void Poller::tick() {
 
 // A notification may be lost, and whoever should have sent it may be dead.
 void Poller::look_at_silent_runs() {
-  int64_t silent_ms = feed_.is_listening() ? options_.look_anyway_ms : options_.look_alone_ms;
+  int64_t silent_ms = bus_.is_listening() ? options_.look_anyway_ms : options_.look_alone_ms;
   if (loop_.now_ms() - looked_ms_ < silent_ms / 4) return;
   looked_ms_ = loop_.now_ms();
   subscriptions_.hint_silent(silent_ms);

@@ -25,7 +25,7 @@ class Poller {
  public:
   // All outlive it. The list may change at any time.
   Poller(const StreamOptions& options, loop::Loop& loop, postgres::Database& db,
-         const events::EventFeed& feed, Subscriptions& subscriptions, const StreamClients& clients);
+         const events::EventBus& bus, Subscriptions& subscriptions, const StreamClients& clients);
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
@@ -43,7 +43,7 @@ class Poller {
   const StreamOptions& options_;
   loop::Loop& loop_;
   postgres::Database& db_;
-  const events::EventFeed& feed_;
+  const events::EventBus& bus_;
   Subscriptions& subscriptions_;
   const StreamClients& clients_;
   loop::Signal read_due_;

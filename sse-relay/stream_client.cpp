@@ -48,7 +48,7 @@ StreamClient::~StreamClient() {
 }
 
 void StreamClient::start() {
-  services_.wheel.place(*this, now_ms() + services_.options.head_limit_ms);
+  services_.wheel.schedule(*this, now_ms() + services_.options.head_limit_ms);
   begin_reading(*this, now_ms());
 }
 
@@ -108,13 +108,13 @@ Task<void> StreamClient::open() {
   if (services_.host.is_crowded()) throw crowded();
   StreamRequest& wanted = arrival_->request;
   wanted = read_stream_request(arrival_->reader.request());
-  bool was_full = services_.gate.is_full();
-  Gate::Place place(services_.gate);
-  co_await place;
+  bool was_full = services_.semaphore.is_full();
+  Semaphore::Permit permit(services_.semaphore);
+  co_await permit;
   if (was_full) refuse_while_away(services_.db);
   if (asks_for_events(wanted)) services_.subscriptions.join(*this, wanted.run_id);
   postgres::Batch batch = opening_batch(wanted, arrival_->context);
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   if (!outcome.results.empty()) take_caller(outcome.results[0].front());
   if (outcome.error) throw *outcome.error;
   StreamOpening opening = read_opening(wanted, outcome.results);
@@ -128,7 +128,7 @@ Task<void> StreamClient::open() {
     answer_no_more();
   } else {
     send_head(opening.page.events);
-    settle_page(opening.page);
+    finish_page(opening.page);
   }
   arrival_.reset();
 }
@@ -163,7 +163,7 @@ void StreamClient::answer_no_more() {
 }
 
 // After the page was sent: what it means for the client, and how far the run is.
-void StreamClient::settle_page(const EventPage& page) {
+void StreamClient::finish_page(const EventPage& page) {
   is_page_due_ = page.is_full;
   if (!page.events->is_empty()) {
     set_cursor(page.events->last_seq());
@@ -187,12 +187,12 @@ Task<void> StreamClient::catch_up() {
       }
       if (served == Subscription::Served::settled) co_return;
     }
-    Gate::Place place(services_.gate);
-    co_await place;
+    Semaphore::Permit permit(services_.semaphore);
+    co_await permit;
     std::vector<UuidBytes> run_ids{followed.id()};
     std::vector<int64_t> afters{cursor()};
     postgres::BoundStatement asked = page_statement(run_ids, afters);
-    postgres::Result rows = co_await services_.db.quick(std::move(asked));
+    postgres::Result rows = co_await services_.db.pipelined(std::move(asked));
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
     if (!page.events->is_empty()) send(frames_of(page.events), now_ms());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();
@@ -201,7 +201,7 @@ Task<void> StreamClient::catch_up() {
       followed.finish(*this);
       co_return;
     }
-    settle_page(page);
+    finish_page(page);
   }
 }
 
@@ -293,7 +293,7 @@ void StreamClient::look() {
   if (phase() == Phase::reading) {
     int64_t limit_ms = sent_ms() + options.head_limit_ms;
     if (now >= limit_ms) return services_.host.gone(*this);
-    services_.wheel.place(*this, limit_ms);
+    services_.wheel.schedule(*this, limit_ms);
     return;
   }
   if (pending_bytes() > 0) {
@@ -303,11 +303,11 @@ void StreamClient::look() {
       services_.host.gone(*this);
       return;
     }
-    services_.wheel.place(*this, std::min(limit_ms, now + standstill_look_ms));
+    services_.wheel.schedule(*this, std::min(limit_ms, now + standstill_look_ms));
     return;
   }
   if (is_open() && now - sent_ms() >= options.ping_after_ms) send(services_.ping, now);
-  services_.wheel.place(*this, (is_open() ? sent_ms() : now) + options.ping_after_ms);
+  services_.wheel.schedule(*this, (is_open() ? sent_ms() : now) + options.ping_after_ms);
 }
 
 }  // namespace hostler::relay

@@ -2,7 +2,7 @@
 // stream and back into it after it fell behind; stored events first, then live ones, none missing,
 // none twice.
 //
-// The rule that makes it simple: the table is the truth, the feed is a hint. Subscribe, then read
+// The rule that makes it simple: the table is the truth, the bus only wakes. Subscribe, then read
 // what is stored, then go on with what came meanwhile, dropping what is not newer.
 #pragma once
 
@@ -21,8 +21,8 @@
 #include "lib/postgres/database.h"
 #include "lib/postgres/denial_log.h"
 #include "sse-relay/event_pages.h"
-#include "sse-relay/gate.h"
 #include "sse-relay/scgi_request.h"
+#include "sse-relay/semaphore.h"
 #include "sse-relay/stream_options.h"
 #include "sse-relay/stream_request.h"
 #include "sse-relay/subscriber.h"
@@ -38,7 +38,7 @@ using Origins = std::shared_ptr<const std::vector<std::string>>;
 // The server that a client is of: what it says, and what it is told.
 class StreamHost {
  public:
-  virtual bool is_crowded() const = 0;  // no further stream has a place
+  virtual bool is_crowded() const = 0;  // no further stream is allowed
   virtual Origins cors_origins() const = 0;
   virtual std::shared_ptr<const client::Gateway> gateway() const = 0;  // null: nobody said yet
   virtual int64_t retry_ms() = 0;                                      // with jitter
@@ -61,7 +61,7 @@ struct StreamServices {
   loop::Loop& loop;
   postgres::Database& db;
   Subscriptions& subscriptions;
-  Gate& gate;  // before questions for one client
+  Semaphore& semaphore;  // before questions for one client
   TimerWheel& wheel;
   postgres::DenialLog& denials;
   StreamHost& host;
@@ -128,7 +128,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void take_caller(const postgres::Row& row);
   void send_head(const events::SharedBatch& events);
   void answer_no_more();
-  void settle_page(const EventPage& page);
+  void finish_page(const EventPage& page);
   int64_t now_ms() const { return services_.loop.now_ms(); }
 
   StreamServices& services_;

@@ -50,7 +50,7 @@ void read_follow(const http::Target& target, StreamRequest& wanted) {
 }
 
 // Parameters that mean nothing here may be there; one that counts, and is given twice, is a fault.
-void refuse_doubles(const http::Target& target, StreamRequest& wanted) {
+void refuse_duplicates(const http::Target& target, StreamRequest& wanted) {
   for (std::string_view name : {"after_seq", "follow"}) {
     auto count = std::count_if(target.query.begin(), target.query.end(),
                                [name](const auto& pair) { return pair.first == name; });
@@ -96,7 +96,7 @@ StreamRequest read_stream_request(const ScgiRequest& request) {
   wanted.user_agent = request.user_agent;
   read_cursors(request, target, wanted);
   read_follow(target, wanted);
-  refuse_doubles(target, wanted);
+  refuse_duplicates(target, wanted);
   return wanted;
 }
 

@@ -1,4 +1,4 @@
-// What happens to all clients: accepting, news, ticks, draining; see sse-relay/stream_server.h.
+// What happens to all clients: accepting, updates, ticks, draining; see sse-relay/stream_server.h.
 #include "sse-relay/stream_server.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ constexpr size_t questions_max = 256;
 // Connections above the open streams: requests that arrive, answers that leave.
 constexpr size_t guests_max = 1024;
 // How soon to come back: never all at once.
-constexpr int64_t retry_least_ms = 1000;
+constexpr int64_t retry_min_ms = 1000;
 constexpr int64_t retry_spread_ms = 2000;
 
 // The daemon's runs need descriptors too: the last eighth of what the process may have is theirs.
@@ -41,40 +41,41 @@ postgres::DatabaseOptions database_options(const StreamOptions& options) {
   postgres::DatabaseOptions made;
   made.conninfo = options.conninfo;
   made.application_name = "hostler-runner streams";
-  made.own_connections_max = 2;  // one for each task of the poller; denials take one when they come
+  made.dedicated_connections_max =
+      2;  // one for each task of the poller; denials take one when they come
   made.plans_once = true;
   return made;
 }
 
 }  // namespace
 
-StreamServer::StreamServer(StreamOptions options, events::EventFeed& feed)
+StreamServer::StreamServer(StreamOptions options, events::EventBus& bus)
     : options_(std::move(options)),
-      feed_(feed),
+      bus_(bus),
       db_(loop_, database_options(options_)),
-      subscriptions_(loop_, feed, [this] { poller_.read_soon(); }),
-      gate_(loop_, questions_max),
+      subscriptions_(loop_, bus, [this] { poller_.read_soon(); }),
+      semaphore_(loop_, questions_max),
       wheel_(options_.tick_ms, loop_.now_ms()),
       denials_(loop_, db_, query::audit_denials,
                [this](int64_t count) { counts_.denials_dropped += count; }),
-      services_{options_, loop_, db_, subscriptions_, gate_, wheel_, denials_, *this},
-      news_(loop_, [this] { take_news(); }),
+      services_{options_, loop_, db_, subscriptions_, semaphore_, wheel_, denials_, *this},
+      updates_(loop_, [this] { take_updates(); }),
       stop_(loop_, [this] { drain(); }),
       ticks_(loop_, [this] { tick(); }),
       drain_limit_(loop_, [this] { loop_.stop(); }),
       random_(std::random_device{}()),
-      poller_(options_, loop_, db_, feed, subscriptions_, clients_) {
+      poller_(options_, loop_, db_, bus, subscriptions_, clients_) {
   allow_origins(options_.cors_origins);
   int fd = program::handed_listener("stream");
   if (fd < 0) fd = net::listen_unix(options_.socket_path, 0660);
   listener_ = std::make_unique<loop::StreamListener>(
       loop_, fd, [this](std::unique_ptr<loop::Stream> stream) { accept(std::move(stream)); });
   open_port();
-  feed_.on_news([this] { news_.ring(); });
+  bus_.on_updates([this] { updates_.notify(); });
 }
 
 StreamServer::~StreamServer() {
-  feed_.on_news({});
+  bus_.on_updates({});
   // Tasks and subscriptions look at clients, and clients at tasks: all end while the loop still
   // stands.
   while (!clients_.empty()) gone(*clients_.back());
@@ -88,18 +89,18 @@ void StreamServer::run() {
   sigaddset(&broken_pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   loop_.run();
-  feed_.on_news({});
+  bus_.on_updates({});
 }
 
 // ---------------------------------------------------------------- clients come and go
 
 void StreamServer::open_port() {
-  std::optional<net::TcpPlace> place = net::TcpPlace::parse(options_.listen_tcp);
-  if (!place) return;
+  std::optional<net::TcpEndpoint> endpoint = net::TcpEndpoint::parse(options_.listen_tcp);
+  if (!endpoint) return;
   peers_.emplace(net::CidrList::parse(options_.tcp_peers).value_or(net::CidrList()),
                  "stream.tcp_peers");
   std::string fault;
-  int fd = net::listen_tcp(*place, fault);
+  int fd = net::listen_tcp(*endpoint, fault);
   if (fd < 0) throw Error(ErrorCode::internal_error, {}, "stream.listen_tcp: " + fault);
   port_ = std::make_unique<loop::StreamListener>(
       loop_, fd, [this](std::unique_ptr<loop::Stream> stream) { accept(std::move(stream)); },
@@ -128,7 +129,7 @@ void StreamServer::accept(std::unique_ptr<loop::Stream> stream) {
 void StreamServer::gone(StreamClient& client) {
   if (client.is_counted()) --streams_;
   if (client.is_to_be_freed()) std::erase(rested_, &client);
-  uint32_t place = client.place();
+  uint32_t place = client.schedule();
   std::unique_ptr<StreamClient> leaving = std::move(clients_[place]);
   clients_[place] = std::move(clients_.back());
   if (clients_[place]) clients_[place]->set_place(place);
@@ -154,7 +155,7 @@ void StreamServer::opened() {
 
 // ---------------------------------------------------------------- all clients
 
-void StreamServer::take_news() { subscriptions_.publish(feed_.take()); }
+void StreamServer::take_updates() { subscriptions_.publish(bus_.take()); }
 
 void StreamServer::tick() {
   wheel_.advance(loop_.now_ms(),
@@ -180,7 +181,7 @@ void StreamServer::drain() {
   is_draining_ = true;
   listener_.reset();
   port_.reset();
-  take_news();
+  take_updates();
   drain_limit_.restart(options_.drain_limit_ms);
   denials_.finish([this] { stop_when_done(); });
   stop_when_done();
@@ -198,7 +199,7 @@ bool StreamServer::is_crowded() const {
 }
 
 int64_t StreamServer::retry_ms() {
-  return retry_least_ms + static_cast<int64_t>(random_() % retry_spread_ms);
+  return retry_min_ms + static_cast<int64_t>(random_() % retry_spread_ms);
 }
 
 Origins StreamServer::cors_origins() const {

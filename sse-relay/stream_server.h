@@ -1,6 +1,6 @@
 // Serves the event streams: nginx's SCGI connections on a Unix socket, with a loop and a database
 // connection of its own, on a thread of its own. Joined to the daemon in runner/main.cpp; shares
-// the event feed with it and nothing else. It never executes a run and never writes an event.
+// the event bus with it and nothing else. It never executes a run and never writes an event.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@
 #include "lib/net/peer_admission.h"
 #include "lib/postgres/database.h"
 #include "lib/postgres/denial_log.h"
-#include "sse-relay/gate.h"
 #include "sse-relay/poller.h"
+#include "sse-relay/semaphore.h"
 #include "sse-relay/stream_client.h"
 #include "sse-relay/stream_options.h"
 #include "sse-relay/subscriptions.h"
@@ -41,7 +41,7 @@ struct StreamCounts {
 class StreamServer final : StreamHost {
  public:
   // Opens the socket. Throws internal_error when that fails.
-  StreamServer(StreamOptions options, events::EventFeed& feed);
+  StreamServer(StreamOptions options, events::EventBus& bus);
   ~StreamServer();
   StreamServer(const StreamServer&) = delete;
   StreamServer& operator=(const StreamServer&) = delete;
@@ -50,7 +50,7 @@ class StreamServer final : StreamHost {
   void run();
 
   // From any thread, from here on.
-  void stop() { stop_.ring(); }  // each stream gets a retry line and ends; may be called again
+  void stop() { stop_.notify(); }  // each stream gets a retry line and ends; may be called again
   int streams() const { return streams_.load(); }
   StreamCounts counts() const;
   void allow_origins(std::vector<std::string> cors_origins);
@@ -73,18 +73,18 @@ class StreamServer final : StreamHost {
   void open_port();
   bool admits_peer(int fd);
   void accept(std::unique_ptr<loop::Stream> stream);
-  void take_news();
+  void take_updates();
   void tick();
   void resume_stalled();
   void drain();
   void stop_when_done();
 
   const StreamOptions options_;
-  events::EventFeed& feed_;
+  events::EventBus& bus_;
   loop::Loop loop_;
   postgres::Database db_;
   Subscriptions subscriptions_;
-  Gate gate_;
+  Semaphore semaphore_;
   TimerWheel wheel_;
   struct {
     std::atomic<int64_t> opened = 0;
@@ -95,7 +95,7 @@ class StreamServer final : StreamHost {
   } counts_;
   postgres::DenialLog denials_;
   StreamServices services_;
-  loop::Wakeup news_;
+  loop::Wakeup updates_;
   loop::Wakeup stop_;
   loop::Timer ticks_;
   loop::Timer drain_limit_;

@@ -10,7 +10,7 @@ namespace hostler::relay {
 loop::SharedBytes frames_of(const events::SharedBatch& batch) { return {batch, &batch->frames()}; }
 
 Subscription::Subscription(std::string run_id, int64_t now_ms)
-    : run_id_(std::move(run_id)), id_(uuid_bytes(run_id_)), news_ms_(now_ms) {}
+    : run_id_(std::move(run_id)), id_(uuid_bytes(run_id_)), updates_ms_(now_ms) {}
 
 void Subscription::add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber) {
   subscriber.slot_ = static_cast<uint32_t>(subscribers.size());
@@ -140,7 +140,7 @@ std::vector<events::SharedBatch> Subscription::take_gathered() {
 }
 
 bool Subscription::hint(int64_t now_ms) {
-  news_ms_ = now_ms;
+  updates_ms_ = now_ms;
   has_unheard_hint_ = !has_live();
   return !has_unheard_hint_ && set_read_due();
 }
@@ -153,10 +153,10 @@ bool Subscription::begin_read() {
 }
 
 bool Subscription::deliver(const events::SharedBatch& batch, Source source, int64_t now_ms) {
-  news_ms_ = now_ms;
+  updates_ms_ = now_ms;
   saw(batch->last_seq());
   bool is_new = !live_.empty() && batch->last_seq() > live_seq_;
-  bool has_gap = is_new && source == Source::feed && batch->first_seq() > live_seq_ + 1;
+  bool has_gap = is_new && source == Source::bus && batch->first_seq() > live_seq_ + 1;
   if (is_new && !has_gap) {
     live_seq_ = batch->last_seq();
     // Backwards: whoever leaves the list is replaced by one that was served already.

@@ -42,9 +42,9 @@ class Subscription {
   // What comes in one turn is gathered, then delivered together. True: it is the first.
   bool gather(events::SharedBatch batch);
   std::vector<events::SharedBatch> take_gathered();
-  // New events, in the order of their coming. From the feed there may be a gap, when something was
+  // New events, in the order of their coming. From the bus there may be a gap, when something was
   // lost on the way: then nothing is sent, and false says that the table must be read.
-  enum class Source { feed, table };
+  enum class Source { bus, table };
   bool deliver(const events::SharedBatch& batch, Source source, int64_t now_ms);
 
   // All up to seq is known to be committed.
@@ -55,7 +55,7 @@ class Subscription {
   bool hint(int64_t now_ms);
   bool has_unheard_hint() const { return has_unheard_hint_; }
   bool has_been_silent(int64_t silent_ms, int64_t now_ms) const {
-    return now_ms - news_ms_ >= silent_ms;
+    return now_ms - updates_ms_ >= silent_ms;
   }
   // True: it was not due before.
   bool set_read_due();
@@ -93,7 +93,7 @@ class Subscription {
   std::vector<events::SharedBatch> gathered_;
   std::deque<events::SharedBatch> recent_;  // consecutive; kept while somebody is behind
   size_t recent_bytes_ = 0;
-  int64_t news_ms_;           // when something was last heard of the run, or looked for
+  int64_t updates_ms_;        // when something was last heard of the run, or looked for
   bool is_read_due_ = false;  // among the runs whose new events are to be read
   bool has_unheard_hint_ = false;
 };

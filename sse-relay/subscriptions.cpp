@@ -5,9 +5,9 @@
 
 namespace hostler::relay {
 
-Subscriptions::Subscriptions(loop::Loop& loop, events::EventFeed& feed,
+Subscriptions::Subscriptions(loop::Loop& loop, events::EventBus& bus,
                              std::function<void()> on_read_due)
-    : loop_(loop), feed_(feed), on_read_due_(std::move(on_read_due)) {}
+    : loop_(loop), bus_(bus), on_read_due_(std::move(on_read_due)) {}
 
 Subscriptions::~Subscriptions() = default;
 
@@ -15,7 +15,7 @@ Subscription& Subscriptions::join(Subscriber& subscriber, const std::string& run
   std::unique_ptr<Subscription>& subscription = subscriptions_[run_id];
   if (!subscription) {
     subscription = std::make_unique<Subscription>(run_id, loop_.now_ms());
-    feed_.follow(run_id);
+    bus_.follow(run_id);
   }
   subscription->join(subscriber);
   return *subscription;
@@ -26,30 +26,30 @@ void Subscriptions::leave(Subscriber& subscriber) {
   Subscription& subscription = *subscriber.subscription();
   subscription.leave(subscriber);
   if (!subscription.is_empty()) return;
-  feed_.unfollow(subscription.run_id());
+  bus_.unfollow(subscription.run_id());
   subscriptions_.erase(std::string(subscription.run_id()));
 }
 
-void Subscriptions::publish(events::EventFeed::News news) {
+void Subscriptions::publish(events::EventBus::Updates updates) {
   std::vector<Subscription*> touched;
-  for (events::SharedBatch& batch : news.batches) {
+  for (events::SharedBatch& batch : updates.batches) {
     auto found = subscriptions_.find(batch->run_id());
     if (found == subscriptions_.end()) continue;
     Subscription& subscription = *found->second;
     if (subscription.gather(std::move(batch))) touched.push_back(&subscription);
   }
   for (Subscription* subscription : touched) flush(*subscription);
-  for (const std::string& run_id : news.changed) {
+  for (const std::string& run_id : updates.changed) {
     auto found = subscriptions_.find(run_id);
     if (found != subscriptions_.end()) hint(*found->second);
   }
-  if (!news.must_resync) return;
+  if (!updates.must_resync) return;
   for (auto& [run_id, subscription] : subscriptions_) hint(*subscription);
 }
 
 void Subscriptions::flush(Subscription& subscription) {
   for (const events::SharedBatch& batch : subscription.take_gathered()) {
-    bool is_whole = subscription.deliver(batch, Subscription::Source::feed, loop_.now_ms());
+    bool is_whole = subscription.deliver(batch, Subscription::Source::bus, loop_.now_ms());
     if (!is_whole) hint(subscription);
   }
 }
@@ -79,9 +79,9 @@ void Subscriptions::postpone(const std::string& run_id) {
   read_due_.push_back(run_id);
 }
 
-std::vector<Subscription*> Subscriptions::take_read_due(size_t most) {
+std::vector<Subscription*> Subscriptions::take_read_due(size_t max) {
   std::vector<Subscription*> taken;
-  while (!read_due_.empty() && taken.size() < most) {
+  while (!read_due_.empty() && taken.size() < max) {
     auto found = subscriptions_.find(read_due_.back());
     read_due_.pop_back();
     if (found == subscriptions_.end()) continue;

@@ -1,5 +1,5 @@
-// All followed runs of this relay, and what came for them. Tells the feed which runs are followed:
-// before a subscriber's backlog is read, so that nothing falls between backlog and feed.
+// All followed runs of this relay, and what came for them. Tells the bus which runs are followed:
+// before a subscriber's backlog is read, so that nothing falls between backlog and bus.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace hostler::relay {
 class Subscriptions {
  public:
   // on_read_due is called when runs have to be read from the table: see take_read_due.
-  Subscriptions(loop::Loop& loop, events::EventFeed& feed, std::function<void()> on_read_due);
+  Subscriptions(loop::Loop& loop, events::EventBus& bus, std::function<void()> on_read_due);
   ~Subscriptions();
   Subscriptions(const Subscriptions&) = delete;
   Subscriptions& operator=(const Subscriptions&) = delete;
@@ -25,8 +25,8 @@ class Subscriptions {
   Subscription& join(Subscriber& subscriber, const std::string& run_id);
   void leave(Subscriber& subscriber);  // also one that follows nothing
 
-  // Delivers what came by the feed: one write a stream.
-  void publish(events::EventFeed::News news);
+  // Delivers what came by the bus: one write a stream.
+  void publish(events::EventBus::Updates updates);
   // Delivers what was read from the table, when somebody still follows the run.
   void publish_read(const events::SharedBatch& batch);
   // There may be something new in the table.
@@ -34,7 +34,7 @@ class Subscriptions {
   void hint_silent(int64_t silent_ms);  // each run of which nothing was heard for so long
 
   // The runs with live subscribers whose new events are to be read: at most that many.
-  std::vector<Subscription*> take_read_due(size_t most);
+  std::vector<Subscription*> take_read_due(size_t max);
   // What was taken has to be read later, or again. Calls nobody.
   void postpone(const std::string& run_id);
   bool is_read_due() const { return !read_due_.empty(); }
@@ -45,7 +45,7 @@ class Subscriptions {
   void flush(Subscription& subscription);
 
   loop::Loop& loop_;
-  events::EventFeed& feed_;
+  events::EventBus& bus_;
   std::function<void()> on_read_due_;
   std::unordered_map<std::string, std::unique_ptr<Subscription>> subscriptions_;
   std::vector<std::string> read_due_;

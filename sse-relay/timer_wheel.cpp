@@ -6,7 +6,7 @@
 
 namespace hostler::relay {
 
-void TimerWheel::place(Entry& entry, int64_t due_ms) {
+void TimerWheel::schedule(Entry& entry, int64_t due_ms) {
   remove(entry);
   int64_t due_tick = (due_ms + tick_ms_ - 1) / tick_ms_;
   due_tick = std::clamp(due_tick, tick_ + 1, tick_ + buckets - 1);

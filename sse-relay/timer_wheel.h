@@ -27,9 +27,9 @@ class TimerWheel {
 
   // Not before the moment, and at most a tick after it; what is farther than the wheel is round
   // comes early.
-  void place(Entry& entry, int64_t due_ms);
+  void schedule(Entry& entry, int64_t due_ms);
   void remove(Entry& entry);
-  // Takes out who is due and visits them. A visit may place or destroy its own entry only.
+  // Takes out who is due and visits them. A visit may schedule or destroy its own entry only.
   void advance(int64_t now_ms, const std::function<void(Entry&)>& visit);
 
  private:

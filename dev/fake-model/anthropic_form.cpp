@@ -255,7 +255,7 @@ class AnthropicForm final : public WireForm {
     JsonWriter writer;
     writer.begin_object().member("type", "error").key("error").begin_object();
     writer.member("type", error_name(refusal.status)).member("message", refusal.message);
-    writer.end_object().member("request_id", "req_stand_in").end_object();
+    writer.end_object().member("request_id", "req_fake_model").end_object();
     return writer.take();
   }
   std::unique_ptr<AnswerForm> answer(const ChatRequest& request) const override {

@@ -166,8 +166,8 @@ void HttpServer::Connection::flush() {
       uint64_t id = id_;
       HttpServer* server = &server_;
       server_.loop_.defer([server, id] {
-        auto place = server->connections_.find(id);
-        if (place != server->connections_.end()) place->second->after_end();
+        auto found = server->connections_.find(id);
+        if (found != server->connections_.end()) found->second->after_end();
       });
     }
   }

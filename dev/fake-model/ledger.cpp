@@ -47,7 +47,7 @@ void Ledger::begin(uint64_t number, const HttpRequest& request) {
   ++requests_;
   if (!request.path.empty()) ++counts_[std::string(kind_of(request.path))];
   open_.emplace(number, Open{});
-  open_most_ = std::max(open_most_, static_cast<int64_t>(open_.size()));
+  open_max_ = std::max(open_max_, static_cast<int64_t>(open_.size()));
   Entry entry;
   entry.number = number;
   entry.began_unix_ms = unix_now_ms();
@@ -63,24 +63,24 @@ void Ledger::begin(uint64_t number, const HttpRequest& request) {
 }
 
 Ledger::Entry* Ledger::find(uint64_t number) {
-  auto place = std::lower_bound(entries_.begin(), entries_.end(), number,
+  auto found = std::lower_bound(entries_.begin(), entries_.end(), number,
                                 [](const Entry& entry, uint64_t n) { return entry.number < n; });
-  return place != entries_.end() && place->number == number ? &*place : nullptr;
+  return found != entries_.end() && found->number == number ? &*found : nullptr;
 }
 
 void Ledger::stream(uint64_t number) {
-  auto place = open_.find(number);
-  if (place == open_.end()) return;
-  place->second.streams = true;
+  auto found = open_.find(number);
+  if (found == open_.end()) return;
+  found->second.streams = true;
   ++open_streams_;
   if (Entry* entry = find(number)) entry->streams = true;
 }
 
 void Ledger::end(uint64_t number, int status, Outcome outcome) {
-  auto place = open_.find(number);
-  if (place == open_.end()) return;
-  if (place->second.streams) --open_streams_;
-  open_.erase(place);
+  auto found = open_.find(number);
+  if (found == open_.end()) return;
+  if (found->second.streams) --open_streams_;
+  open_.erase(found);
   if (outcome == Outcome::finished) ++finished_;
   if (outcome == Outcome::aborted_by_client) ++aborted_by_client_;
   if (outcome == Outcome::cut_by_server) ++cut_by_server_;
@@ -95,7 +95,7 @@ void Ledger::reset() {
   entries_.clear();
   counts_.clear();
   requests_ = finished_ = aborted_by_client_ = cut_by_server_ = 0;
-  open_most_ = static_cast<int64_t>(open_.size());
+  open_max_ = static_cast<int64_t>(open_.size());
 }
 
 std::string Ledger::dump() const {
@@ -103,7 +103,7 @@ std::string Ledger::dump() const {
   writer.begin_object().member("count", requests_).member("finished", finished_);
   writer.member("aborted_by_client", aborted_by_client_).member("cut_by_server", cut_by_server_);
   writer.member("open", static_cast<int64_t>(open_.size())).member("open_streams", open_streams_);
-  writer.member("open_most", open_most_);
+  writer.member("open_most", open_max_);
   writer.key("counts").begin_object();
   for (const auto& [name, count] : counts_) writer.member(name, count);
   writer.end_object().key("requests").begin_array();

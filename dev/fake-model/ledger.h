@@ -49,7 +49,7 @@ class Ledger {
   int64_t aborted_by_client_ = 0;
   int64_t cut_by_server_ = 0;
   int64_t open_streams_ = 0;
-  int64_t open_most_ = 0;
+  int64_t open_max_ = 0;
 };
 
 }  // namespace hostler::fake_model

@@ -48,11 +48,11 @@ struct Arguments {
   fake_model::ServiceOptions service;
 };
 
-std::optional<int64_t> number_up_to(std::string_view text, int64_t most) {
+std::optional<int64_t> number_up_to(std::string_view text, int64_t max) {
   int64_t number = 0;
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (number < 0 || number > most) return std::nullopt;
+  if (number < 0 || number > max) return std::nullopt;
   return number;
 }
 

@@ -50,7 +50,7 @@ class OpenAiStream final : public AnswerForm {
     writer.member("created", unix_now_ms() / 1000);
     writer.member("model", request.model);
     writer.member("service_tier", "default");
-    writer.member("system_fingerprint", "fp_stand_in");
+    writer.member("system_fingerprint", "fp_fake_model");
     prefix_ = "data: " + writer.take();  // without the closing brace
     delta_prefix_ = prefix_ + R"(,"choices":[{"index":0,"delta":{)";
     delta_suffix_ = R"(},"logprobs":null,"finish_reason":null}])";
@@ -143,7 +143,7 @@ class OpenAiDocument final : public AnswerForm {
     writer.key("logprobs").null().member("finish_reason", finish_name(reason));
     writer.end_object().end_array();
     if (usage) writer.member_raw("usage", usage_json(*usage));
-    writer.member("service_tier", "default").member("system_fingerprint", "fp_stand_in");
+    writer.member("service_tier", "default").member("system_fingerprint", "fp_fake_model");
     writer.end_object();
     out += writer.take();
   }

@@ -36,15 +36,15 @@ struct Asked {
   std::string rest;  // of the path, behind the page's name and its slash
 };
 
-int64_t number_or(std::string_view text, int64_t fallback, int64_t most) {
+int64_t number_or(std::string_view text, int64_t fallback, int64_t max) {
   int64_t number = 0;
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   bool is_whole = fault == std::errc() && end == text.data() + text.size();
-  return is_whole && number >= 0 && number <= most ? number : fallback;
+  return is_whole && number >= 0 && number <= max ? number : fallback;
 }
 
-int64_t wanted(const Asked& asked, std::string_view name, int64_t fallback, int64_t most) {
-  return number_or(query_value(asked.request.query, name).value_or(""), fallback, most);
+int64_t wanted(const Asked& asked, std::string_view name, int64_t fallback, int64_t max) {
+  return number_or(query_value(asked.request.query, name).value_or(""), fallback, max);
 }
 
 std::unique_ptr<Work> give(const Asked& asked, std::string content_type, std::string_view body,

@@ -54,13 +54,13 @@ Fault add_text(Script& script, std::string_view rest) {
   return std::nullopt;
 }
 
-template <StepKind kind, int64_t least, int64_t most>
+template <StepKind kind, int64_t min, int64_t max>
 Fault add_number(Script& script, std::string_view rest) {
   Words words(rest);
   Step step;
   step.kind = kind;
-  if (!words.take_number(least, most, step.number) || !words.all_taken()) {
-    return "wants one whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  if (!words.take_number(min, max, step.number) || !words.all_taken()) {
+    return "wants one whole number from " + std::to_string(min) + " to " + std::to_string(max);
   }
   script.turn.push_back(std::move(step));
   return std::nullopt;

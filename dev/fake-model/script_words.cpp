@@ -16,11 +16,11 @@ void trim_front(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
 }
 
-std::optional<int64_t> whole_number(std::string_view text, int64_t least, int64_t most) {
+std::optional<int64_t> whole_number(std::string_view text, int64_t min, int64_t max) {
   int64_t number = 0;
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (number < least || number > most) return std::nullopt;
+  if (number < min || number > max) return std::nullopt;
   return number;
 }
 
@@ -56,9 +56,9 @@ Words::Words(std::string_view text) {
   }
 }
 
-bool Words::take_number(int64_t least, int64_t most, int64_t& number) {
+bool Words::take_number(int64_t min, int64_t max, int64_t& number) {
   if (words_.empty()) return false;
-  std::optional<int64_t> taken = whole_number(words_.front(), least, most);
+  std::optional<int64_t> taken = whole_number(words_.front(), min, max);
   if (!taken) return false;
   number = *taken;
   words_.erase(words_.begin());
@@ -66,18 +66,18 @@ bool Words::take_number(int64_t least, int64_t most, int64_t& number) {
 }
 
 bool Words::take_word(std::string_view word) {
-  auto place = std::find(words_.begin(), words_.end(), word);
-  if (place == words_.end()) return false;
-  words_.erase(place);
+  auto found = std::find(words_.begin(), words_.end(), word);
+  if (found == words_.end()) return false;
+  words_.erase(found);
   return true;
 }
 
-std::optional<int64_t> Words::take_named(std::string_view name, int64_t least, int64_t most) {
-  for (auto place = words_.begin(); place != words_.end(); ++place) {
-    std::string_view word = *place;
+std::optional<int64_t> Words::take_named(std::string_view name, int64_t min, int64_t max) {
+  for (auto found = words_.begin(); found != words_.end(); ++found) {
+    std::string_view word = *found;
     if (!word.starts_with(name) || word.substr(name.size(), 1) != "=") continue;
-    std::optional<int64_t> number = whole_number(word.substr(name.size() + 1), least, most);
-    if (number) words_.erase(place);
+    std::optional<int64_t> number = whole_number(word.substr(name.size() + 1), min, max);
+    if (number) words_.erase(found);
     return number;
   }
   return std::nullopt;

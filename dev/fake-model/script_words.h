@@ -17,19 +17,19 @@ class Words {
  public:
   explicit Words(std::string_view text);
   // Takes the first word when it is a whole number in the range.
-  bool take_number(int64_t least, int64_t most, int64_t& number);
+  bool take_number(int64_t min, int64_t max, int64_t& number);
   // Takes this word from wherever it stands.
   bool take_word(std::string_view word);
   // Takes name=N. A number out of range stays, so that all_taken() is false.
   template <class Number>
-  void take_option(std::string_view name, int64_t least, int64_t most, Number& number) {
-    if (std::optional<int64_t> taken = take_named(name, least, most)) number = *taken;
+  void take_option(std::string_view name, int64_t min, int64_t max, Number& number) {
+    if (std::optional<int64_t> taken = take_named(name, min, max)) number = *taken;
   }
   bool all_taken() const { return words_.empty(); }
   std::string rest() const;
 
  private:
-  std::optional<int64_t> take_named(std::string_view name, int64_t least, int64_t most);
+  std::optional<int64_t> take_named(std::string_view name, int64_t min, int64_t max);
   std::vector<std::string_view> words_;
 };
 

@@ -62,7 +62,7 @@ void write_results(JsonWriter& writer, std::string_view query, int64_t count,
     writer.member("title", "Result " + number + " for " + std::string(query));
     writer.member("url", "https://example.org/" + slug_of(query) + "/" + number);
     writer.member("content", content_about(query, wish));
-    writer.member("score", 1.0 / static_cast<double>(i)).member("engine", "stand-in");
+    writer.member("score", 1.0 / static_cast<double>(i)).member("engine", "fake-model");
     writer.end_object();
   }
   writer.end_array();

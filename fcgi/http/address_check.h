@@ -1,5 +1,5 @@
 // Where a URL leads that a tenant wants to store (contract section 5). Called by handlers when it
-// is written; what is dialled later is looked up and judged again, whatever was found here.
+// is written; what is dialled later is looked up and checked again, whatever was found here.
 #pragma once
 
 #include <cstdint>

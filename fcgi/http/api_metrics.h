@@ -1,4 +1,4 @@
-// The metrics of the pool, one row each: what exists, and the places by which the code counts.
+// The metrics of the pool, one row each: what exists, and the indexes by which the code counts.
 // Counted where the work is done; served by the master.
 #pragma once
 
@@ -20,12 +20,12 @@ enum ApiMetric : size_t {
   metric_password_waiting,    // a gauge
   metric_background_dropped,  // by what
   metric_peers_refused,       // connections to the port
-  metric_loop_lag_us,         // a gauge: how late the last beat was
+  metric_loop_lag_us,         // a gauge: how late the last heartbeat was
   metric_workers,             // the rest are gauges too
   metric_in_flight_max,
-  metric_own_connections,
-  metric_own_connections_max,
-  metric_own_waiting,
+  metric_dedicated_connections,
+  metric_dedicated_connections_max,
+  metric_dedicated_waiting,
   metric_build,
   metric_count
 };

@@ -19,7 +19,7 @@
 #include "fcgi/http/client.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/response.h"
-#include "fcgi/password/password_gate.h"
+#include "fcgi/password/password_semaphore.h"
 #include "lib/account/caller.h"
 #include "lib/config/secret_box.h"
 #include "lib/config/settings.h"
@@ -105,7 +105,7 @@ struct OpenCall {
   CallerDatabase& database;  // acts as nobody, or as the caller
   loop::Loop& loop;
   http::HttpClient& http;  // to what the operator named: never guarded
-  PasswordGate& passwords;
+  PasswordSemaphore& passwords;
 };
 
 // Steps of a caller who is known.

@@ -131,7 +131,7 @@ template <class Check>
 FormReader(Check) -> FormReader<Check>;
 
 struct TextsReader {
-  size_t count_most;
+  size_t count_max;
   TextBounds bounds;
   std::optional<std::vector<std::string>> operator()(const Json& json, const std::string& field,
                                                      Faults& faults) const {
@@ -140,8 +140,8 @@ struct TextsReader {
       wrong_kind(Json::Kind::array, field, faults);
       return std::nullopt;
     }
-    if (items->size() > count_most) {
-      faults.add(field, "too_long", fmt::format("must have at most {} items", count_most));
+    if (items->size() > count_max) {
+      faults.add(field, "too_long", fmt::format("must have at most {} items", count_max));
       return std::nullopt;
     }
     std::vector<std::string> texts;
@@ -299,20 +299,20 @@ std::optional<std::string> Fields::optional_time(std::string_view name) {
   return optional_of<std::string>(name, FormReader{input_value::time});
 }
 
-std::vector<std::string> Fields::required_texts(std::string_view name, size_t count_most,
+std::vector<std::string> Fields::required_texts(std::string_view name, size_t count_max,
                                                 TextBounds bounds) {
   const Json* json = required(name);
   if (json == nullptr) return {};
-  TextsReader read{count_most, bounds};
+  TextsReader read{count_max, bounds};
   return read(*json, field_name(name), *faults_).value_or(std::vector<std::string>());
 }
 std::optional<std::vector<std::string>> Fields::optional_texts(std::string_view name,
-                                                               size_t count_most,
+                                                               size_t count_max,
                                                                TextBounds bounds) {
-  return optional_of<std::vector<std::string>>(name, TextsReader{count_most, bounds});
+  return optional_of<std::vector<std::string>>(name, TextsReader{count_max, bounds});
 }
 
-std::vector<Fields> Fields::optional_objects(std::string_view name, size_t count_most) {
+std::vector<Fields> Fields::optional_objects(std::string_view name, size_t count_max) {
   std::vector<Fields> objects;
   const Json* json = find(name);
   if (json == nullptr || json->is_null()) return objects;
@@ -321,8 +321,8 @@ std::vector<Fields> Fields::optional_objects(std::string_view name, size_t count
     wrong_kind(Json::Kind::array, field_name(name), *faults_);
     return objects;
   }
-  if (items->size() > count_most) {
-    fault(name, "too_long", fmt::format("must have at most {} items", count_most));
+  if (items->size() > count_max) {
+    fault(name, "too_long", fmt::format("must have at most {} items", count_max));
     return objects;
   }
   for (size_t i = 0; i < items->size(); ++i) {

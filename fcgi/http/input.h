@@ -26,23 +26,23 @@
 namespace hostler {
 
 struct TextBounds {
-  size_t least = 0;
-  size_t most = 100'000;
-  size_t bytes_most = body_text_bytes_most;  // also counted, in bytes of UTF-8: code too_long
-  bool trims = false;                        // white space at both ends goes first
-  bool takes_control = false;                // line feeds and the like; else a fault
+  size_t min = 0;
+  size_t max = 100'000;
+  size_t bytes_most = body_text_bytes_max;  // also counted, in bytes of UTF-8: code too_long
+  bool trims = false;                       // white space at both ends goes first
+  bool takes_control = false;               // line feeds and the like; else a fault
 
-  static constexpr size_t body_text_bytes_most = 1 << 20;
+  static constexpr size_t body_text_bytes_max = 1 << 20;
 };
 
 struct Bounds {
-  int64_t least = INT64_MIN;
-  int64_t most = INT64_MAX;
+  int64_t min = INT64_MIN;
+  int64_t max = INT64_MAX;
 };
 
 struct NumberBounds {
-  double least;
-  double most;
+  double min;
+  double max;
 };
 
 // A member of a PATCH: absent, null, or a value.
@@ -99,13 +99,13 @@ class Fields {
   std::string required_time(std::string_view name);
   std::optional<std::string> optional_time(std::string_view name);
 
-  // Arrays of texts; the bounds are of each text. Doubles stay.
-  std::vector<std::string> required_texts(std::string_view name, size_t count_most,
+  // Arrays of texts; the bounds are of each text. Duplicates stay.
+  std::vector<std::string> required_texts(std::string_view name, size_t count_max,
                                           TextBounds bounds);
-  std::optional<std::vector<std::string>> optional_texts(std::string_view name, size_t count_most,
+  std::optional<std::vector<std::string>> optional_texts(std::string_view name, size_t count_max,
                                                          TextBounds bounds);
   // An array of objects, to be read like this one; their faults are named "models.0.name".
-  std::vector<Fields> optional_objects(std::string_view name, size_t count_most);
+  std::vector<Fields> optional_objects(std::string_view name, size_t count_max);
 
   // A member as it is, whatever it is; null when absent. Counts as known.
   const Json* any(std::string_view name);

@@ -38,11 +38,11 @@ bool has_control(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; });
 }
 
-std::string range_text(int64_t least, int64_t most) {
-  if (least == INT64_MIN && most == INT64_MAX) return "must fit into 64 bits";
-  if (most == INT64_MAX) return fmt::format("must be at least {}", least);
-  if (least == INT64_MIN) return fmt::format("must be at most {}", most);
-  return fmt::format("must be {} to {}", least, most);
+std::string range_text(int64_t min, int64_t max) {
+  if (min == INT64_MIN && max == INT64_MAX) return "must fit into 64 bits";
+  if (max == INT64_MAX) return fmt::format("must be at least {}", min);
+  if (min == INT64_MIN) return fmt::format("must be at most {}", max);
+  return fmt::format("must be {} to {}", min, max);
 }
 
 }  // namespace
@@ -57,15 +57,15 @@ std::optional<std::string> text(std::string_view value, const TextBounds& bounds
                                 const std::string& field, Faults& faults) {
   if (bounds.trims) value = trimmed(value);
   size_t count = character_count(value);
-  if (count < bounds.least) {
+  if (count < bounds.min) {
     bool is_empty = value.empty();
     faults.add(field, is_empty ? "required" : "too_short",
                is_empty ? "must not be empty"
-                        : fmt::format("must have at least {} characters", bounds.least));
+                        : fmt::format("must have at least {} characters", bounds.min));
     return std::nullopt;
   }
-  if (count > bounds.most) {
-    faults.add(field, "too_long", fmt::format("must have at most {} characters", bounds.most));
+  if (count > bounds.max) {
+    faults.add(field, "too_long", fmt::format("must have at most {} characters", bounds.max));
     return std::nullopt;
   }
   if (value.size() > bounds.bytes_most) {
@@ -81,15 +81,15 @@ std::optional<std::string> text(std::string_view value, const TextBounds& bounds
 
 std::optional<int64_t> integer(int64_t value, Bounds bounds, const std::string& field,
                                Faults& faults) {
-  if (value >= bounds.least && value <= bounds.most) return value;
-  faults.add(field, "out_of_range", range_text(bounds.least, bounds.most));
+  if (value >= bounds.min && value <= bounds.max) return value;
+  faults.add(field, "out_of_range", range_text(bounds.min, bounds.max));
   return std::nullopt;
 }
 
 std::optional<double> number(double value, NumberBounds bounds, const std::string& field,
                              Faults& faults) {
-  if (value >= bounds.least && value <= bounds.most) return value;
-  faults.add(field, "out_of_range", fmt::format("must be {} to {}", bounds.least, bounds.most));
+  if (value >= bounds.min && value <= bounds.max) return value;
+  faults.add(field, "out_of_range", fmt::format("must be {} to {}", bounds.min, bounds.max));
   return std::nullopt;
 }
 

@@ -6,8 +6,8 @@
 
 namespace hostler {
 
-constexpr size_t persona_key_most = 64;
-constexpr size_t persona_version_most = 32;
+constexpr size_t persona_key_max = 64;
+constexpr size_t persona_version_max = 32;
 
 namespace persona_id_detail {
 constexpr bool is_key_char(char c) {
@@ -19,12 +19,12 @@ constexpr bool is_version_char(char c) {
 }  // namespace persona_id_detail
 
 constexpr bool is_persona_key(std::string_view text) {
-  return !text.empty() && text.size() <= persona_key_most &&
+  return !text.empty() && text.size() <= persona_key_max &&
          std::all_of(text.begin(), text.end(), persona_id_detail::is_key_char);
 }
 
 constexpr bool is_persona_version(std::string_view text) {
-  return !text.empty() && text.size() <= persona_version_most &&
+  return !text.empty() && text.size() <= persona_version_max &&
          std::all_of(text.begin(), text.end(), persona_id_detail::is_version_char);
 }
 

@@ -112,16 +112,16 @@ postgres::BoundStatement entry(const Admitted& request, const account::Caller* c
   context.login_hmac = login_hmac;
   std::string json = client::request_context_json(context);
   if (caller == nullptr) {
-    return query::Enter{
+    return query::SetRequestContext{
         .org_id = std::nullopt, .user_id = std::nullopt, .context = std::move(json)};
   }
-  return query::Enter{
+  return query::SetRequestContext{
       .org_id = caller->org_id, .user_id = caller->user_id, .context = std::move(json)};
 }
 
 postgres::BoundStatement identification(const Admitted& request) {
   client::RequestContext context = context_of(request, Asks::reading);
-  context.is_retold = true;
+  context.is_replay = true;
   return authentication_with(request, {}, nullptr, true, context);
 }
 

@@ -14,7 +14,7 @@ constexpr size_t tasks_max = 256;
 }  // namespace
 
 BackgroundQueue::BackgroundQueue(loop::Loop& loop, postgres::Database& database,
-                                 MetricsSeat metrics)
+                                 MetricsWriter metrics)
     : database_(database),
       metrics_(metrics),
       // The database reported its fault already.
@@ -41,7 +41,7 @@ void BackgroundQueue::add(Task<void> task, Kind kind) {
 }
 
 Task<void> BackgroundQueue::sent(postgres::Batch batch) {
-  postgres::Results results = co_await database_.quick(std::move(batch));
+  postgres::Results results = co_await database_.pipelined(std::move(batch));
 }
 
 }  // namespace hostler

@@ -19,7 +19,7 @@ class BackgroundQueue {
   enum class Kind : uint8_t { denial, notification, last_used, rate_limit };
 
   // database outlives this.
-  BackgroundQueue(loop::Loop& loop, postgres::Database& database, MetricsSeat metrics);
+  BackgroundQueue(loop::Loop& loop, postgres::Database& database, MetricsWriter metrics);
   void send(postgres::Batch batch, Kind kind);
   void add(Task<void> task, Kind kind);
   void count_dropped(int64_t count, Kind kind) const;
@@ -29,7 +29,7 @@ class BackgroundQueue {
   bool has_room(Kind kind) const;
 
   postgres::Database& database_;
-  MetricsSeat metrics_;
+  MetricsWriter metrics_;
   loop::TaskSet tasks_;
 };
 

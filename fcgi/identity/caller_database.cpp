@@ -29,7 +29,7 @@ Task<postgres::Result> CallerDatabase::query_apart(postgres::BoundStatement quer
   postgres::Batch batch;
   batch.add(entry(request_, caller_, login_hmac_));
   batch.add(query::CommitLightly{}).add(std::move(query));
-  postgres::Results results = co_await database_.quick(std::move(batch));
+  postgres::Results results = co_await database_.pipelined(std::move(batch));
   co_return std::move(results.back());
 }
 
@@ -48,7 +48,7 @@ Task<postgres::Results> DirectDatabase::batch(postgres::Batch statements,
   bool is_pipelined = route.sending.is_pipelined;
   metrics_.count(metric_batches, is_pipelined ? 0 : 1);
   Task<postgres::BatchOutcome> sent =
-      is_pipelined ? database_.attempt_quick(std::move(batch))
+      is_pipelined ? database_.attempt_pipelined(std::move(batch))
                    : database_.attempt(std::move(batch), std::move(notifications));
   postgres::BatchOutcome outcome = co_await sent;
   if (outcome.error) throw *outcome.error;

@@ -54,14 +54,14 @@ class CallerDatabase {
 // Each batch is a transaction of its own.
 class DirectDatabase final : public CallerDatabase {
  public:
-  DirectDatabase(postgres::Database& database, BackgroundQueue& background, MetricsSeat metrics,
+  DirectDatabase(postgres::Database& database, BackgroundQueue& background, MetricsWriter metrics,
                  const Admitted& request, const account::Caller* caller)
       : CallerDatabase(database, background, request, caller), metrics_(metrics) {}
   Task<postgres::Results> batch(postgres::Batch statements, postgres::Batch notifications) override;
   void notify(postgres::BoundStatement notification) override;
 
  private:
-  MetricsSeat metrics_;
+  MetricsWriter metrics_;
 };
 
 // Everything is part of one transaction, which holds the caller and is committed by somebody else.

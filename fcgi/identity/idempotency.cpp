@@ -93,10 +93,10 @@ postgres::BoundStatement idempotency_begin(const IdempotentCall& call) {
 std::optional<Response> stored_answer(const config::SecretBox& secret_box,
                                       const account::Caller& caller, const postgres::Row& begun) {
   if (begun.is_null("secret_id")) return std::nullopt;
-  config::SecretPlace place{std::string(begun.text("secret_id")), caller.org_id, secret_kind};
+  config::SecretIdentity identity{std::string(begun.text("secret_id")), caller.org_id, secret_kind};
   config::SealedSecret sealed{begun.integer("key_version"), begun.bytes("wrapped_key"),
                               begun.bytes("sealed")};
-  std::optional<std::string> plain = secret_box.open(place, sealed);
+  std::optional<std::string> plain = secret_box.open(identity, sealed);
   std::optional<Json> stored = plain ? parse_json_or_nothing(*plain) : std::nullopt;
   if (!stored) throw Error(ErrorCode::internal_error, {}, "a stored answer does not open");
   return answer_from(*stored);
@@ -105,11 +105,11 @@ std::optional<Response> stored_answer(const config::SecretBox& secret_box,
 postgres::BoundStatement answer_storing(const config::SecretBox& secret_box,
                                         const account::Caller& caller, const IdempotentCall& call,
                                         std::string secret_id, const Response& response) {
-  config::SecretPlace place{std::move(secret_id), caller.org_id, secret_kind};
-  config::SealedSecret sealed = secret_box.seal(place, answer_json(response));
+  config::SecretIdentity identity{std::move(secret_id), caller.org_id, secret_kind};
+  config::SealedSecret sealed = secret_box.seal(identity, answer_json(response));
   return query::IdempotencyKeep{.call_hash = call.call_hash,
                                 .body_hash = call.body_hash,
-                                .secret = config::secret_json(place, sealed)};
+                                .secret = config::secret_json(identity, sealed)};
 }
 
 }  // namespace hostler

@@ -9,9 +9,9 @@ namespace hostler {
 
 NewSecret seal_secret(const config::SecretBox& secret_box, std::string org_id, std::string kind,
                       std::string_view plain) {
-  config::SecretPlace place{make_id(), std::move(org_id), std::move(kind)};
-  std::string json = config::secret_json(place, secret_box.seal(place, plain));
-  return {std::move(place.id), std::move(json)};
+  config::SecretIdentity identity{make_id(), std::move(org_id), std::move(kind)};
+  std::string json = config::secret_json(identity, secret_box.seal(identity, plain));
+  return {std::move(identity.id), std::move(json)};
 }
 
 }  // namespace hostler

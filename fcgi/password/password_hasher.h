@@ -1,7 +1,7 @@
 // The process in which a worker's passwords are hashed. It is a session of its own of little
 // weight: a thread's niceness counts only among processes of its session (Linux' autogroups), so
 // next to nginx and Postgres a hash inside the worker would weigh as much as they do. Asked by
-// fcgi/password/password_gate.h, one password at a time; knows nothing of users.
+// fcgi/password/password_semaphore.h, one password at a time; knows nothing of users.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Places by file locks; see fcgi/password/password_permits.h.
+// Permits by file locks; see fcgi/password/password_permits.h.
 #include "fcgi/password/password_permits.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ namespace hostler {
 namespace {
 
 // -1 when the folder is none of ours.
-int open_place(const std::string& lock_dir, int number) {
+int open_permit(const std::string& lock_dir, int number) {
   if (lock_dir.empty()) return -1;
   std::string path = fmt::format("{}/password-{}.lock", lock_dir, number);
   return open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -25,10 +25,10 @@ int open_place(const std::string& lock_dir, int number) {
 
 }  // namespace
 
-PasswordPlaces::PasswordPlaces(int seats, const std::string& lock_dir, int running)
-    : seats_(seats),
+PasswordPermits::PasswordPermits(int worker_slots, const std::string& lock_dir, int running)
+    : worker_slots_(worker_slots),
       running_(running < 1 ? running_on(std::thread::hardware_concurrency()) : running) {
-  assert(seats > 0 && seats <= seats_max);
+  assert(worker_slots > 0 && worker_slots <= worker_slots_max);
   assert(running_ <= running_max);
   void* memory =
       mmap(nullptr, sizeof(Memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -36,7 +36,7 @@ PasswordPlaces::PasswordPlaces(int seats, const std::string& lock_dir, int runni
   memory_ = static_cast<Memory*>(memory);
   for (int i = 0; i < running_max; ++i) {
     int& file = files_[static_cast<size_t>(i)];
-    file = open_place(lock_dir, i + 1);
+    file = open_permit(lock_dir, i + 1);
     if (file >= 0) continue;
     is_alone_ = true;
     file = memfd_create("password", MFD_CLOEXEC);
@@ -44,22 +44,22 @@ PasswordPlaces::PasswordPlaces(int seats, const std::string& lock_dir, int runni
   }
 }
 
-PasswordPlaces::~PasswordPlaces() {
+PasswordPermits::~PasswordPermits() {
   munmap(memory_, sizeof(Memory));
   for (int file : files_) close(file);
 }
 
-int PasswordPlaces::waiting_in_pool() const {
+int PasswordPermits::waiting_in_pool() const {
   int sum = 0;
-  for (int seat = 0; seat < seats_; ++seat) sum += waiting(seat);
+  for (int worker_slot = 0; worker_slot < worker_slots_; ++worker_slot) sum += waiting(worker_slot);
   return sum;
 }
 
-PasswordLocks::PasswordLocks(const PasswordPlaces& places)
-    : locks_(static_cast<size_t>(places.running())) {
+PasswordLocks::PasswordLocks(const PasswordPermits& permits)
+    : locks_(static_cast<size_t>(permits.running())) {
   for (size_t i = 0; i < locks_.size(); ++i) {
     // What was inherited over a fork is one lock for all; opened again it is our own.
-    std::string path = fmt::format("/proc/self/fd/{}", places.files_[i]);
+    std::string path = fmt::format("/proc/self/fd/{}", permits.files_[i]);
     locks_[i].fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (locks_[i].fd < 0) throw Error(ErrorCode::internal_error, {}, path + " cannot be opened");
   }

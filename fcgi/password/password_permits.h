@@ -1,8 +1,8 @@
 // How many passwords are hashed at once: two on a host, whatever the number of pools and
 // workers, and never on more than half of its cores, so that requests that need no hash find
-// one. Places are locks on two files that all pools of the host have open, so that whoever dies
+// one. Permits are locks on two files that all pools of the host have open, so that whoever dies
 // has left theirs; how many wait is told in memory that a pool's workers share. Made by the
-// master before it forks, used by fcgi/password/password_gate.h.
+// master before it forks, used by fcgi/password/password_semaphore.h.
 #pragma once
 
 #include <array>
@@ -12,40 +12,42 @@
 
 namespace hostler {
 
-class PasswordPlaces {
+class PasswordPermits {
  public:
   static constexpr int running_max = 2;
   // How many of them are used on a host of so many cores (0: not known).
   static int running_on(unsigned cores) { return cores < 4 ? 1 : running_max; }
 
-  // seats: how many processes of the pool take part. lock_dir: where all pools of the host have
-  // their files; without one that can be used the pool has them for itself, and is_alone().
+  // worker_slots: how many processes of the pool take part. lock_dir: where all pools of the host
+  // have their files; without one that can be used the pool has them for itself, and is_alone().
   // running: 1 to running_max; less than 1: as many as this host's cores allow. Throws
   // internal_error when there is no memory.
-  explicit PasswordPlaces(int seats, const std::string& lock_dir = "", int running = 0);
-  ~PasswordPlaces();
-  PasswordPlaces(const PasswordPlaces&) = delete;
-  PasswordPlaces& operator=(const PasswordPlaces&) = delete;
+  explicit PasswordPermits(int worker_slots, const std::string& lock_dir = "", int running = 0);
+  ~PasswordPermits();
+  PasswordPermits(const PasswordPermits&) = delete;
+  PasswordPermits& operator=(const PasswordPermits&) = delete;
 
   bool is_alone() const { return is_alone_; }
   int running() const { return running_; }
-  void begin_wait(int seat) { waiters(seat).fetch_add(1); }
-  void end_wait(int seat) { waiters(seat).fetch_sub(1); }
-  int waiting(int seat) const { return waiters(seat).load(); }
-  int waiting_in_pool() const;  // of all seats
-  // Before a new process takes the seat: those who waited with the last one.
-  void clear(int seat) { waiters(seat).store(0); }
+  void begin_wait(int worker_slot) { waiters(worker_slot).fetch_add(1); }
+  void end_wait(int worker_slot) { waiters(worker_slot).fetch_sub(1); }
+  int waiting(int worker_slot) const { return waiters(worker_slot).load(); }
+  int waiting_in_pool() const;  // of all worker_slots
+  // Before a new process takes the worker_slot: those who waited with the last one.
+  void clear(int worker_slot) { waiters(worker_slot).store(0); }
 
  private:
   friend class PasswordLocks;
-  static constexpr int seats_max = 256;
+  static constexpr int worker_slots_max = 256;
   struct Memory {
-    std::array<std::atomic<int>, seats_max> waiting;
+    std::array<std::atomic<int>, worker_slots_max> waiting;
   };
-  std::atomic<int>& waiters(int seat) const { return memory_->waiting[static_cast<size_t>(seat)]; }
+  std::atomic<int>& waiters(int worker_slot) const {
+    return memory_->waiting[static_cast<size_t>(worker_slot)];
+  }
 
   Memory* memory_;
-  int seats_;
+  int worker_slots_;
   int running_;
   bool is_alone_ = false;
   std::array<int, running_max> files_;
@@ -55,12 +57,12 @@ class PasswordPlaces {
 class PasswordLocks {
  public:
   // Throws internal_error when the files cannot be opened again.
-  explicit PasswordLocks(const PasswordPlaces& places);
+  explicit PasswordLocks(const PasswordPermits& permits);
   ~PasswordLocks();
   PasswordLocks(const PasswordLocks&) = delete;
   PasswordLocks& operator=(const PasswordLocks&) = delete;
 
-  // False when as many are hashing as may. Whoever took a place leaves it.
+  // False when as many are hashing as may. Whoever took a permit leaves it.
   bool take();
   void leave();
 

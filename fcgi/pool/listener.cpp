@@ -36,8 +36,9 @@ Listener open_listener(const std::string& path) {
 }
 
 void open_port(const std::string& setting, bool is_reload, Listener& listener) {
-  std::optional<net::TcpPlace> wanted = net::TcpPlace::parse(setting);
-  if (listener.tcp_fd >= 0 && wanted && net::place_of_listener(listener.tcp_fd) == wanted) return;
+  std::optional<net::TcpEndpoint> wanted = net::TcpEndpoint::parse(setting);
+  if (listener.tcp_fd >= 0 && wanted && net::endpoint_of_listener(listener.tcp_fd) == wanted)
+    return;
   if (listener.tcp_fd >= 0) close(std::exchange(listener.tcp_fd, -1));
   if (!wanted) return;
   std::string fault;

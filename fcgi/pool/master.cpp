@@ -31,8 +31,8 @@ constexpr int64_t tick_ms = 200;
 constexpr int64_t stuck_ms = 10'000;
 // Every program ends within 25 s of SIGTERM; workers give up at 20 s by themselves.
 constexpr int64_t end_limit_ms = 23'000;
-constexpr int64_t fork_delay_least_ms = 100;
-constexpr int64_t fork_delay_most_ms = 5'000;
+constexpr int64_t fork_delay_min_ms = 100;
+constexpr int64_t fork_delay_max_ms = 5'000;
 // A worker that lived so long is replaced at once.
 constexpr int64_t lived_well_ms = 10'000;
 
@@ -68,8 +68,8 @@ Master::Master(const config::Settings& settings, std::vector<std::string> own_co
       own_command_(std::move(own_command)),
       listener_(inheritance ? inheritance->listener : open_listener(settings.text("api.socket"))),
       shared_(std::make_shared<SharedPool>(worker_count(settings), settings.text("api.lock_dir"))),
-      fork_due_ms_(static_cast<size_t>(shared_->seats.count()), 0),
-      fork_delay_ms_(static_cast<size_t>(shared_->seats.count()), 0),
+      fork_due_ms_(static_cast<size_t>(shared_->worker_slots.count()), 0),
+      fork_delay_ms_(static_cast<size_t>(shared_->worker_slots.count()), 0),
       tick_(loop_, [this] { look_after(); }),
       terminate_(loop_, SIGTERM, [this] { begin_end(); }),
       interrupt_(loop_, SIGINT, [this] { begin_end(); }),
@@ -95,7 +95,7 @@ Master::Master(const config::Settings& settings, std::vector<std::string> own_co
         {{"api.lock_dir", settings.text("api.lock_dir")},
          {"means", "another pool of this host hashes passwords without regard to this one"}});
   }
-  log_info("pool_started", {{"workers", std::to_string(shared_->seats.count())},
+  log_info("pool_started", {{"workers", std::to_string(shared_->worker_slots.count())},
                             {"socket", listener_.path.empty() ? "given" : listener_.path},
                             {"listen_tcp", settings.text("api.listen_tcp")}});
 }
@@ -119,10 +119,10 @@ Master::~Master() {
   if (listener_.tcp_fd >= 0) close(listener_.tcp_fd);
 }
 
-std::optional<WorkerPlace> Master::run() {
+std::optional<WorkerContext> Master::run() {
   while (!(is_ending_ && children_.empty())) {
-    std::optional<WorkerPlace> place = fork_due();
-    if (place) return place;
+    std::optional<WorkerContext> context = fork_due();
+    if (context) return context;
     tick_.restart(tick_ms);
     loop_.run();  // until something has to be looked after
   }
@@ -132,25 +132,26 @@ std::optional<WorkerPlace> Master::run() {
   return std::nullopt;
 }
 
-std::optional<WorkerPlace> Master::fork_due() {
+std::optional<WorkerContext> Master::fork_due() {
   int64_t now_ms = monotonic_ms();
-  for (int seat = 0; seat < shared_->seats.count() && !is_ending_; ++seat) {
-    int64_t& due_ms = fork_due_ms_[static_cast<size_t>(seat)];
+  for (int worker_slot = 0; worker_slot < shared_->worker_slots.count() && !is_ending_;
+       ++worker_slot) {
+    int64_t& due_ms = fork_due_ms_[static_cast<size_t>(worker_slot)];
     if (due_ms < 0 || due_ms > now_ms) continue;
     due_ms = -1;
-    WorkerPlace place{};
-    if (fork_worker(seat, place)) return place;
+    WorkerContext context{};
+    if (fork_worker(worker_slot, context)) return context;
   }
   return std::nullopt;
 }
 
-bool Master::fork_worker(int seat_number, WorkerPlace& place) {
+bool Master::fork_worker(int slot_number, WorkerContext& context) {
   int ends[2];
-  Seat& seat = shared_->seats[seat_number];
-  seat.is_serving.store(false);
-  shared_->metrics.clear_gauges(seat_number);
-  shared_->passwords.clear(seat_number);
-  seat.beat_ms.store(monotonic_ms());
+  WorkerSlot& worker_slot = shared_->worker_slots[slot_number];
+  worker_slot.is_serving.store(false);
+  shared_->metrics.clear_gauges(slot_number);
+  shared_->passwords.clear(slot_number);
+  worker_slot.heartbeat_ms.store(monotonic_ms());
   // A signal between fork and the worker's own rules would reach the handlers of this loop.
   sigset_t all;
   sigset_t before;
@@ -168,15 +169,15 @@ bool Master::fork_worker(int seat_number, WorkerPlace& place) {
     is_child_ = true;
     loop_.after_fork();
     close(ends[1]);
-    place = {seat_number, listener_.fd, listener_.tcp_fd, ends[0]};
+    context = {slot_number, listener_.fd, listener_.tcp_fd, ends[0]};
     return true;
   }
   if (pid < 0) {
     log_error("fork_failed", {{"cause", strerror(errno)}});
-    fork_due_ms_[static_cast<size_t>(seat_number)] = monotonic_ms() + fork_delay_most_ms;
+    fork_due_ms_[static_cast<size_t>(slot_number)] = monotonic_ms() + fork_delay_max_ms;
   } else {
     close(ends[0]);
-    children_.push_back({pid, ends[1], seat_number, monotonic_ms(), false});
+    children_.push_back({pid, ends[1], slot_number, monotonic_ms(), false});
   }
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return false;
@@ -192,11 +193,12 @@ void Master::look_after() {
 void Master::kill_stuck() {
   int64_t now_ms = monotonic_ms();
   for (Child& child : children_) {
-    bool is_silent = child.seat_number >= 0 &&
-                     now_ms - shared_->seats[child.seat_number].beat_ms.load() > stuck_ms;
+    bool is_silent =
+        child.slot_number >= 0 &&
+        now_ms - shared_->worker_slots[child.slot_number].heartbeat_ms.load() > stuck_ms;
     bool is_late = is_ending_ && now_ms > end_by_ms_;
     bool has_finished_late =
-        child.seat_number < 0 && child.drain_fd < 0 && now_ms - child.started_ms > end_limit_ms;
+        child.slot_number < 0 && child.drain_fd < 0 && now_ms - child.started_ms > end_limit_ms;
     if (child.is_stuck || !(is_silent || is_late || has_finished_late)) continue;
     child.is_stuck = true;
     log_error("worker_stuck", {{"worker_pid", std::to_string(child.pid)}});
@@ -204,18 +206,18 @@ void Master::kill_stuck() {
   }
 }
 
-// The older generation goes when every seat of this one serves.
+// The older generation goes when every worker_slot of this one serves.
 void Master::check_generation() {
-  for (int seat = 0; seat < shared_->seats.count(); ++seat) {
-    if (!shared_->seats[seat].is_serving.load()) return;
+  for (int worker_slot = 0; worker_slot < shared_->worker_slots.count(); ++worker_slot) {
+    if (!shared_->worker_slots[worker_slot].is_serving.load()) return;
   }
   if (!is_ready_) {
     is_ready_ = true;
     program::notify_service(fmt::format("READY=1\nSTATUS={} workers, schema {}",
-                                        shared_->seats.count(), schema_version_expected));
+                                        shared_->worker_slots.count(), schema_version_expected));
   }
   for (Child& child : children_) {
-    if (child.seat_number < 0 && child.drain_fd >= 0) tell_to_finish(child);
+    if (child.slot_number < 0 && child.drain_fd >= 0) tell_to_finish(child);
   }
 }
 
@@ -232,7 +234,7 @@ void Master::tell_to_finish(Child& child) {
   if (child.drain_fd < 0) return;
   close(child.drain_fd);
   child.drain_fd = -1;
-  if (child.seat_number < 0) child.started_ms = monotonic_ms();
+  if (child.slot_number < 0) child.started_ms = monotonic_ms();
 }
 
 void Master::reap() {
@@ -243,11 +245,11 @@ void Master::reap() {
       end_check(status);
       continue;
     }
-    auto place = std::find_if(children_.begin(), children_.end(),
+    auto found = std::find_if(children_.begin(), children_.end(),
                               [pid](const Child& child) { return child.pid == pid; });
-    if (place == children_.end()) continue;
-    Child child = *place;
-    children_.erase(place);
+    if (found == children_.end()) continue;
+    Child child = *found;
+    children_.erase(found);
     forget(child, status);
   }
   loop_.stop();
@@ -259,13 +261,13 @@ void Master::forget(Child child, int status) {
   if (was_asked || is_ending_) return;
   log_error("worker_died",
             {{"worker_pid", std::to_string(child.pid)}, {"how", how_it_ended(status)}});
-  if (child.seat_number < 0) return;
-  size_t seat = static_cast<size_t>(child.seat_number);
+  if (child.slot_number < 0) return;
+  size_t worker_slot = static_cast<size_t>(child.slot_number);
   int64_t now_ms = monotonic_ms();
-  int64_t& delay_ms = fork_delay_ms_[seat];
+  int64_t& delay_ms = fork_delay_ms_[worker_slot];
   bool lived_well = now_ms - child.started_ms > lived_well_ms;
-  delay_ms = lived_well ? 0 : std::clamp(delay_ms * 2, fork_delay_least_ms, fork_delay_most_ms);
-  fork_due_ms_[seat] = now_ms + delay_ms;
+  delay_ms = lived_well ? 0 : std::clamp(delay_ms * 2, fork_delay_min_ms, fork_delay_max_ms);
+  fork_due_ms_[worker_slot] = now_ms + delay_ms;
 }
 
 void Master::begin_end() {

@@ -27,14 +27,14 @@ class Master {
 
   // Nothing when the pool has ended; in a forked child: its place, with all signals blocked. The
   // child then destroys this master before it begins to serve.
-  std::optional<WorkerPlace> run();
+  std::optional<WorkerContext> run();
   const std::shared_ptr<SharedPool>& shared() const { return shared_; }
 
  private:
   struct Child {
     pid_t pid = -1;
     int drain_fd = -1;     // -1: told to finish
-    int seat_number = -1;  // -1: of an older generation
+    int slot_number = -1;  // -1: of an older generation
     int64_t started_ms = 0;
     bool is_stuck = false;
   };
@@ -52,8 +52,8 @@ class Master {
   void end_check(int status);
   void become_next();
   // True in the child.
-  bool fork_worker(int seat_number, WorkerPlace& place);
-  std::optional<WorkerPlace> fork_due();
+  bool fork_worker(int slot_number, WorkerContext& context);
+  std::optional<WorkerContext> fork_due();
 
   const config::Settings& settings_;
   std::vector<std::string> own_command_;
@@ -62,12 +62,12 @@ class Master {
   std::shared_ptr<SharedPool> shared_;
   std::unique_ptr<program::MetricsServer> metrics_server_;
   std::vector<Child> children_;
-  std::vector<int64_t> fork_due_ms_;    // by seat; -1: nothing to do
-  std::vector<int64_t> fork_delay_ms_;  // by seat: the back-off
+  std::vector<int64_t> fork_due_ms_;    // by worker_slot; -1: nothing to do
+  std::vector<int64_t> fork_delay_ms_;  // by worker_slot: the back-off
   pid_t check_pid_ = -1;                // of the program that looks at the new configuration
   bool is_ending_ = false;
   bool is_child_ = false;
-  bool is_ready_ = false;  // every seat served once; told to the service manager
+  bool is_ready_ = false;  // every worker_slot served once; told to the service manager
   int64_t end_by_ms_ = 0;
   int64_t watchdog_due_ms_ = 0;
   loop::Timer tick_;

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t second_ns = 1'000'000'000;
 constexpr int64_t minute_ns = 60 * second_ns;
 constexpr int64_t depth_ns = 2 * minute_ns;  // a bucket holds what two minutes bring
-constexpr uint64_t id_least = 2;
+constexpr uint64_t id_min = 2;
 constexpr uint64_t being_taken = 1;
 
 int64_t seconds_up(int64_t duration_ns) {
@@ -71,18 +71,18 @@ uint64_t RateTable::org_of_token(uint64_t token) const {
 
 void RateTable::remember_token(uint64_t token, uint64_t org) const {
   TokenSlot* set = memory_->tokens + token % token_sets * ways;
-  // Without a free place any other goes: its owner is told anew by the next answer.
-  TokenSlot* place = set + spread_id(token) % ways;
+  // Without a free chosen any other goes: its owner is told anew by the next answer.
+  TokenSlot* chosen = set + spread_id(token) % ways;
   for (TokenSlot* slot = set; slot != set + ways; ++slot) {
     uint64_t held = slot->token.load(std::memory_order_relaxed);
     if (held == token) {
-      place = slot;
+      chosen = slot;
       break;
     }
-    if (held == 0) place = slot;
+    if (held == 0) chosen = slot;
   }
-  place->masked_org.store(org ^ spread_id(token), std::memory_order_relaxed);
-  place->token.store(token, std::memory_order_release);
+  chosen->masked_org.store(org ^ spread_id(token), std::memory_order_relaxed);
+  chosen->token.store(token, std::memory_order_release);
 }
 
 void RateTable::forget_token(uint64_t token) const {
@@ -119,7 +119,7 @@ uint64_t spread_id(uint64_t value) {
   value += 0x9E3779B97F4A7C15;
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
   value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
-  return std::max(value ^ (value >> 31), id_least);
+  return std::max(value ^ (value >> 31), id_min);
 }
 
 uint64_t spread_id(std::string_view bytes) {

@@ -10,15 +10,17 @@
 
 namespace hostler {
 
-Seats::Seats(int count) : count_(count) {
-  size_t size = sizeof(Seat) * static_cast<size_t>(count);
+WorkerSlots::WorkerSlots(int count) : count_(count) {
+  size_t size = sizeof(WorkerSlot) * static_cast<size_t>(count);
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Error(ErrorCode::internal_error, {}, "no shared memory");
-  seats_ = static_cast<Seat*>(memory);
-  for (int i = 0; i < count; ++i) new (&seats_[i]) Seat{};
+  worker_slots_ = static_cast<WorkerSlot*>(memory);
+  for (int i = 0; i < count; ++i) new (&worker_slots_[i]) WorkerSlot{};
 }
 
-Seats::~Seats() { munmap(seats_, sizeof(Seat) * static_cast<size_t>(count_)); }
+WorkerSlots::~WorkerSlots() {
+  munmap(worker_slots_, sizeof(WorkerSlot) * static_cast<size_t>(count_));
+}
 
 int64_t monotonic_us() {
   timespec now{};

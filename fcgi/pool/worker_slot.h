@@ -1,5 +1,5 @@
-// What master and worker share: the place of a worker in the pool. Each seat lies in shared memory
-// made by the master before it forks.
+// What master and worker share: the place of a worker in the pool. Each worker_slot lies in shared
+// memory made by the master before it forks.
 #pragma once
 
 #include <atomic>
@@ -13,44 +13,44 @@
 
 namespace hostler {
 
-struct Seat {
+struct WorkerSlot {
   // Monotonic milliseconds of the last turn of the worker's loop; the master ends a worker that is
   // silent too long.
-  std::atomic<int64_t> beat_ms;
+  std::atomic<int64_t> heartbeat_ms;
   std::atomic<bool> is_serving;  // set by the worker, cleared by the master before it forks
 };
 
-// Seats that survive forks and are shared by them; freed with the last process.
-class Seats {
+// WorkerSlots that survive forks and are shared by them; freed with the last process.
+class WorkerSlots {
  public:
-  explicit Seats(int count);
-  ~Seats();
-  Seats(const Seats&) = delete;
-  Seats& operator=(const Seats&) = delete;
-  Seat& operator[](int index) { return seats_[index]; }
+  explicit WorkerSlots(int count);
+  ~WorkerSlots();
+  WorkerSlots(const WorkerSlots&) = delete;
+  WorkerSlots& operator=(const WorkerSlots&) = delete;
+  WorkerSlot& operator[](int index) { return worker_slots_[index]; }
   int count() const { return count_; }
 
  private:
-  Seat* seats_;
+  WorkerSlot* worker_slots_;
   int count_;
 };
 
 // All that the pool's processes share.
 struct SharedPool {
   SharedPool(int workers, const std::string& lock_dir)
-      : seats(workers), metrics(api_metric_rows(), workers), passwords(workers, lock_dir) {}
-  Seats seats;
+      : worker_slots(workers), metrics(api_metric_rows(), workers), passwords(workers, lock_dir) {}
+  WorkerSlots worker_slots;
   Metrics metrics;
   RateTable rates;
-  PasswordPlaces passwords;
+  PasswordPermits passwords;
 };
 
 int64_t monotonic_ms();
 int64_t monotonic_us();
 
 // What a worker gets from its master.
-struct WorkerPlace {
-  int seat_number;
+struct WorkerContext {
+  int slot_number;
   int listen_fd;
   int tcp_fd;    // the port beside it; -1: none
   int drain_fd;  // reads as closed when the worker is to finish

@@ -1,4 +1,4 @@
-// Judges logins, addresses and passwords; see lib/account/account_rules.h.
+// Checks logins, addresses and passwords; see lib/account/account_rules.h.
 #include "lib/account/account_rules.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 
 namespace hostler::account {
 
-// Without the blanks around it: what is judged and stored.
+// Without the blanks around it: what is checked and stored.
 std::string trimmed_name(std::string_view name);
 
 struct TextFault {

@@ -34,9 +34,9 @@ void read_networks(const std::string& path, net::NetworkSet& networks) {
   for (int number = 1; std::fgets(line, sizeof line, file.get()) != nullptr; ++number) {
     std::string_view network = network_of(line);
     if (network.empty()) continue;
-    bool has_place = networks.size() < networks_max;
-    if (has_place && networks.add(network)) continue;
-    std::string_view why = has_place ? "this is no CIDR" : "there are too many networks";
+    bool has_room = networks.size() < networks_max;
+    if (has_room && networks.add(network)) continue;
+    std::string_view why = has_room ? "this is no CIDR" : "there are too many networks";
     throw Error(ErrorCode::internal_error, {},
                 fmt::format("gateway.risk_files: {}:{}: {}", path, number, why));
   }

@@ -23,7 +23,7 @@ std::string request_context_json(const RequestContext& context) {
   json.member("trace_id", context.trace_id);
   json.member("client_ip", context.client_ip);
   json.member("user_agent", context.user_agent);
-  if (context.is_retold) json.member("is_retold", true);
+  if (context.is_replay) json.member("is_replay", true);
   if (context.writes) json.member("writes", true);
   if (!context.ends.empty()) json.member("ends", context.ends);
   if (context.needs_proof) json.member("needs_proof", true);

@@ -18,7 +18,7 @@ struct RequestContext {
   std::string_view user_agent;
   bool is_risky = false;     // for whoever is no platform admin
   bool needs_proof = false;  // of the caller's mail address
-  bool is_retold = false;    // an attempt that was refused: only who it was is asked
+  bool is_replay = false;    // an attempt that was refused: only who it was is asked
   bool writes = false;
   std::string_view ends;  // the user that a write may end, or "self"
   std::string_view login_hmac;

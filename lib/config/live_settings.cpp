@@ -10,10 +10,10 @@ namespace {
 SettingReading read_stored(const SettingRow& row, const postgres::Row& stored,
                            const SecretBox* secrets) {
   if (row.is_secret) {
-    SecretPlace place{std::string(stored.text("secret_id")), "", setting_secret_kind(row)};
+    SecretIdentity identity{std::string(stored.text("secret_id")), "", setting_secret_kind(row)};
     SealedSecret secret{stored.integer("key_version"), stored.bytes("wrapped_key"),
                         stored.bytes("sealed")};
-    std::optional<std::string> plain = secrets->open(place, secret);
+    std::optional<std::string> plain = secrets->open(identity, secret);
     if (!plain) return SettingFault{"closed", "the key file does not open it"};
     return read_setting(row, *plain);
   }

@@ -24,8 +24,8 @@ constexpr size_t file_bytes_max = 64 * 1024;
 constexpr std::string_view next_key_mark = "next ";
 
 // The parts hold no "|": ids are UUIDs and kinds are words.
-std::string bound_text(const SecretPlace& place) {
-  return place.id + "|" + place.org_id + "|" + place.kind;
+std::string bound_text(const SecretIdentity& identity) {
+  return identity.id + "|" + identity.org_id + "|" + identity.kind;
 }
 
 struct FileEnd {
@@ -137,37 +137,37 @@ std::vector<int64_t> SecretBox::versions() const {
   return list;
 }
 
-SealedSecret SecretBox::seal(const SecretPlace& place, std::string_view plain) const {
+SealedSecret SecretBox::seal(const SecretIdentity& identity, std::string_view plain) const {
   read_again();
   const int64_t version = newest_;
   const std::string& wrapping_key = keys_.at(version);
   std::string data_key = random_bytes(key_bytes);
-  std::string bound = bound_text(place);
+  std::string bound = bound_text(identity);
   return {version, hostler::seal(wrapping_key, data_key, bound),
           hostler::seal(data_key, plain, bound)};
 }
 
-std::optional<std::string> SecretBox::inner_key(const SecretPlace& place,
+std::optional<std::string> SecretBox::inner_key(const SecretIdentity& identity,
                                                 const SealedSecret& secret) const {
   if (!keys_.contains(secret.key_version)) read_again();
   auto found = keys_.find(secret.key_version);
   if (found == keys_.end()) return std::nullopt;
   std::optional<std::string> opened =
-      open_sealed(found->second, secret.wrapped_key, bound_text(place));
+      open_sealed(found->second, secret.wrapped_key, bound_text(identity));
   return opened && opened->size() == key_bytes ? opened : std::nullopt;
 }
 
-std::optional<std::string> SecretBox::open(const SecretPlace& place,
+std::optional<std::string> SecretBox::open(const SecretIdentity& identity,
                                            const SealedSecret& secret) const {
-  std::optional<std::string> key = inner_key(place, secret);
-  return key ? open_sealed(*key, secret.sealed, bound_text(place)) : std::nullopt;
+  std::optional<std::string> key = inner_key(identity, secret);
+  return key ? open_sealed(*key, secret.sealed, bound_text(identity)) : std::nullopt;
 }
 
-std::optional<SealedSecret> SecretBox::rewrap(const SecretPlace& place,
+std::optional<SealedSecret> SecretBox::rewrap(const SecretIdentity& identity,
                                               const SealedSecret& secret) const {
-  std::optional<std::string> key = inner_key(place, secret);
+  std::optional<std::string> key = inner_key(identity, secret);
   if (!key) return std::nullopt;
-  return SealedSecret{newest_, hostler::seal(keys_.at(newest_), *key, bound_text(place)),
+  return SealedSecret{newest_, hostler::seal(keys_.at(newest_), *key, bound_text(identity)),
                       secret.sealed};
 }
 
@@ -176,9 +176,9 @@ std::string SecretBox::derived_key(std::string_view purpose) const {
   return hmac_sha256(keys_.at(newest_), fmt::format("hostler {}", purpose));
 }
 
-std::string secret_json(const SecretPlace& place, const SealedSecret& secret) {
+std::string secret_json(const SecretIdentity& identity, const SealedSecret& secret) {
   JsonWriter json;
-  json.begin_object().member("id", place.id).member("key_version", secret.key_version);
+  json.begin_object().member("id", identity.id).member("key_version", secret.key_version);
   json.member("wrapped_key", to_base64(secret.wrapped_key));
   json.member("sealed", to_base64(secret.sealed)).end_object();
   return json.take();
@@ -187,8 +187,8 @@ std::string secret_json(const SecretPlace& place, const SealedSecret& secret) {
 std::string key_prefix_of(std::string_view key) {
   constexpr size_t shown_first_max = 8;
   constexpr size_t shown_last = 4;
-  constexpr size_t key_least = 18;
-  if (key.size() < key_least) return "****";
+  constexpr size_t key_min = 18;
+  if (key.size() < key_min) return "****";
   size_t shown_first = std::min(shown_first_max, key.size() / 3 - shown_last);
   // A key is any text: what would cut a character, or be unreadable in a list, is not shown.
   bool is_plain = std::all_of(key.begin(), key.end(), [](char c) { return c > 0x20 && c < 0x7F; });

@@ -15,7 +15,7 @@
 namespace hostler::config {
 
 // Where a secret belongs; the columns of the table secrets.
-struct SecretPlace {
+struct SecretIdentity {
   std::string id;
   std::string org_id;  // empty: the platform's
   std::string kind;    // llm_provider, tool_provider, setting, …
@@ -36,12 +36,13 @@ class SecretBox {
   static std::variant<SecretBox, std::string> load(const std::string& key_file);
   static std::variant<SecretBox, std::string> parse(std::string_view key_file_text);
 
-  SealedSecret seal(const SecretPlace& place, std::string_view plain) const;
+  SealedSecret seal(const SecretIdentity& identity, std::string_view plain) const;
   // Nothing when the place differs, a byte is changed, or the key's version is not in the file.
-  std::optional<std::string> open(const SecretPlace& place, const SealedSecret& secret) const;
+  std::optional<std::string> open(const SecretIdentity& identity, const SealedSecret& secret) const;
   // The same secret under the newest key: only wrapped_key and key_version are others. Nothing when
   // its own key does not open it.
-  std::optional<SealedSecret> rewrap(const SecretPlace& place, const SealedSecret& secret) const;
+  std::optional<SealedSecret> rewrap(const SecretIdentity& identity,
+                                     const SealedSecret& secret) const;
 
   // 32 bytes for one purpose, the same wherever the newest key is: for what must be recognised, not
   // read again. It changes with that key.
@@ -61,7 +62,8 @@ class SecretBox {
   };
   static Mark mark_of(const std::string& path);
   void read_again() const;
-  std::optional<std::string> inner_key(const SecretPlace& place, const SealedSecret& secret) const;
+  std::optional<std::string> inner_key(const SecretIdentity& identity,
+                                       const SealedSecret& secret) const;
 
   mutable std::map<int64_t, std::string> keys_;
   mutable int64_t newest_ = 0;  // of the keys that seal; always there
@@ -71,7 +73,7 @@ class SecretBox {
 
 // For a statement that stores the secret: {"id", "key_version", "wrapped_key", "sealed"}, bytes in
 // base64.
-std::string secret_json(const SecretPlace& place, const SealedSecret& secret);
+std::string secret_json(const SecretIdentity& identity, const SealedSecret& secret);
 
 // How a key is shown: its first characters and the last four with **** between; of a short one only
 // **** (contract section 5). At most a third of the key is shown.

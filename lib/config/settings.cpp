@@ -66,7 +66,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 SettingReading bounded(const SettingRow& row, int64_t value) {
-  if (value < row.least || value > row.most) return out_of_range(row, fmt::format("{}", value));
+  if (value < row.min || value > row.max) return out_of_range(row, fmt::format("{}", value));
   return SettingValue(value);
 }
 
@@ -109,8 +109,7 @@ std::string text_fault(const SettingRow& row, const std::string& text) {
 }
 
 SettingReading bounded(const SettingRow& row, double value) {
-  bool is_within =
-      value >= static_cast<double>(row.least) && value <= static_cast<double>(row.most);
+  bool is_within = value >= static_cast<double>(row.min) && value <= static_cast<double>(row.max);
   if (!is_within) return out_of_range(row, fmt::format("{}", value));
   return SettingValue(value);
 }
@@ -279,8 +278,7 @@ std::string setting_form(const SettingRow& row) {
       return "a list of texts";
     case SettingType::integer:
     case SettingType::number:
-      return fmt::format("{} to {}{}{}", row.least, row.most, row.unit.empty() ? "" : " ",
-                         row.unit);
+      return fmt::format("{} to {}{}{}", row.min, row.max, row.unit.empty() ? "" : " ", row.unit);
     case SettingType::choice: {
       std::vector<std::string> choices;
       for (std::string_view choice : split(row.choices, '|')) choices.push_back(json_quote(choice));
@@ -300,12 +298,12 @@ std::string setting_variable(const SettingRow& row) {
 std::optional<std::string_view> nearest_setting(std::string_view written) {
   constexpr size_t written_max = 200;
   if (written.size() > written_max) return std::nullopt;
-  size_t least = written.size() / 3 + 2;
+  size_t min = written.size() / 3 + 2;
   std::optional<std::string_view> nearest;
   for (const SettingRow& row : setting_rows) {
     size_t distance = edit_distance(written, row.name);
-    if (distance >= least) continue;
-    least = distance;
+    if (distance >= min) continue;
+    min = distance;
     nearest = row.name;
   }
   return nearest;

@@ -37,7 +37,7 @@ namespace {
 constexpr size_t file_bytes_max = size_t{1} << 20;
 constexpr std::string_view variable_prefix = "HOSTLER_";
 
-std::string place(const std::string& path, const toml::source_region& region) {
+std::string position_of(const std::string& path, const toml::source_region& region) {
   return fmt::format("{}:{}:{}", path, region.begin.line, region.begin.column);
 }
 
@@ -68,7 +68,7 @@ void take(size_t index, SettingReading reading, SettingSource source, const std:
     loaded.faults.push_back(where + ": " + fault->message);
   } else {
     loaded.settings.set(index, std::get<SettingValue>(std::move(reading)), source);
-    loaded.places[index] = where;
+    loaded.origins[index] = where;
   }
 }
 
@@ -77,7 +77,7 @@ void read_table(const toml::table& table, const std::string& section, const std:
   for (const auto& [key, node] : table) {
     std::string name = section.empty() ? std::string(key.str()) : section + "." + std::string(key);
     size_t index = find_setting(name);
-    std::string where = place(path, key.source());
+    std::string where = position_of(path, key.source());
     if (index == setting_count) {
       const toml::table* inner = node.as_table();
       bool is_section = inner != nullptr && section.empty() && !inner->empty();
@@ -133,10 +133,10 @@ std::vector<std::string> files_of_conf_d(const std::string& path) {
 }
 
 // FastCGI and SCGI believe what the peer says: a port needs a list of who may connect.
-void check_port(const std::string& setting, const std::string& place,
+void check_port(const std::string& setting, const std::string& endpoint,
                 const std::vector<std::string>& peers, LoadedSettings& loaded) {
-  if (place.empty()) return;
-  if (!net::TcpPlace::parse(place)) {
+  if (endpoint.empty()) return;
+  if (!net::TcpEndpoint::parse(endpoint)) {
     loaded.faults.push_back(
         fmt::format("{}: it takes address:port, such as 10.0.0.5:9101 or [fd00::5]:9101", setting));
   }
@@ -165,7 +165,7 @@ void read_settings_file(std::string_view text, const std::string& path, LoadedSe
   if (parsed.failed()) {
     const toml::parse_error& error = parsed.error();
     loaded.faults.push_back(
-        fmt::format("{}: {}", place(path, error.source()), error.description()));
+        fmt::format("{}: {}", position_of(path, error.source()), error.description()));
     return;
   }
   read_table(parsed.table(), "", path, loaded);

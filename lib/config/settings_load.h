@@ -25,7 +25,7 @@ struct LoadedSettings {
   std::vector<std::string> faults;
   // Where each was said, by its place in the table: "/etc/hostler/hostler.toml:3:1", "environment:
   // HOSTLER_RUN_SLOTS"; empty for a default.
-  std::array<std::string, setting_count> places;
+  std::array<std::string, setting_count> origins;
 };
 
 // path empty: the default file, which may be missing. A file that is named must exist.

@@ -29,8 +29,8 @@ struct SettingRow {
   std::string_view fallback;  // as an environment variable would say it
   std::string_view sentence;
   std::string_view unit = {};     // of an integer
-  int64_t least = 0;              // of an integer or number
-  int64_t most = 0;               // of an integer or number
+  int64_t min = 0;                // of an integer or number
+  int64_t max = 0;                // of an integer or number
   std::string_view choices = {};  // of a choice, parted by |; may begin with | for "none"
   bool is_secret = false;         // never shown; when live, stored encrypted
   SettingForm form = SettingForm::any;
@@ -72,16 +72,16 @@ constexpr SettingRow choice_row(Name name, SettingKind kind, Name fallback, Name
   return row;
 }
 struct Bounds {
-  int64_t least;
-  int64_t most;
+  int64_t min;
+  int64_t max;
 };
 constexpr SettingRow integer_row(Name name, SettingKind kind, Name fallback, Bounds bounds,
                                  Name unit, Name sentence) {
   SettingRow row = text_row(name, kind, fallback, sentence);
   row.type = integer;
   row.unit = unit;
-  row.least = bounds.least;
-  row.most = bounds.most;
+  row.min = bounds.min;
+  row.max = bounds.max;
   return row;
 }
 
@@ -140,7 +140,7 @@ inline constexpr auto setting_rows = [] {
       "events (two) and streams (three)."),
 
     integer_row("run.slots", start, "2000", {0, 100'000}, "runs",
-      "How many runs one daemon executes at once; 0: none, it only serves streams and upkeep."),
+      "How many runs one daemon executes at once; 0: none, it only serves streams, and cleans up."),
     integer_row("run.input_seconds", live, "86400", lifetime, "seconds",
       "How long a run waits for the user's input before it fails."),
     integer_row("run.lease_seconds", live, "10", {2, 300}, "seconds",

@@ -35,7 +35,7 @@ void StoredSettings::listen() {
 }
 
 void StoredSettings::reload() {
-  tasks_.erase(reading);  // what it reads may be older than the news
+  tasks_.erase(reading);  // what it reads may be older than the change
   tasks_.add(reading, read_until_it_succeeds());
 }
 
@@ -51,7 +51,7 @@ Task<void> StoredSettings::read_until_it_succeeds() {
 Task<bool> StoredSettings::read() {
   postgres::Batch batch;
   batch.add(query::SettingsAll{});
-  postgres::BatchOutcome outcome = co_await db_.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await db_.attempt_pipelined(std::move(batch));
   if (outcome.error) {
     // While Postgres is away the connection tells. Else the schema is older than this program, most
     // likely, and about to be migrated.

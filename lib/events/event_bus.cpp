@@ -1,88 +1,88 @@
-// The feed between the daemon's two threads; see lib/events/event_bus.h.
+// The bus between the daemon's two threads; see lib/events/event_bus.h.
 #include "lib/events/event_bus.h"
 
 #include <utility>
 
 namespace hostler::events {
 
-void EventFeed::announce() {
-  if (is_announced_ || !ring_) return;
+void EventBus::announce() {
+  if (is_announced_ || !notify_) return;
   is_announced_ = true;
-  ring_();
+  notify_();
 }
 
-void EventFeed::publish(std::vector<SharedBatch> batches) noexcept {
+void EventBus::publish(std::vector<SharedBatch> batches) noexcept {
   std::vector<SharedBatch> dropped;  // freed after the lock
   std::lock_guard<std::mutex> held(lock_);
-  if (!ring_) return;
+  if (!notify_) return;
   for (SharedBatch& batch : batches) {
     if (!followed_.contains(batch->run_id())) continue;
     waiting_bytes_ += batch->frames().size();
-    news_.batches.push_back(std::move(batch));
+    updates_.batches.push_back(std::move(batch));
   }
   if (waiting_bytes_ > waiting_bytes_max) {
-    dropped = std::exchange(news_.batches, {});
+    dropped = std::exchange(updates_.batches, {});
     waiting_bytes_ = 0;
-    news_.must_resync = true;
+    updates_.must_resync = true;
   }
-  if (!news_.batches.empty() || news_.must_resync) announce();
+  if (!updates_.batches.empty() || updates_.must_resync) announce();
 }
 
-void EventFeed::changed_elsewhere(std::vector<std::string> run_ids) noexcept {
+void EventBus::changed_elsewhere(std::vector<std::string> run_ids) noexcept {
   std::lock_guard<std::mutex> held(lock_);
-  if (!ring_) return;
+  if (!notify_) return;
   for (std::string& run_id : run_ids) {
-    if (followed_.contains(run_id)) news_.changed.push_back(std::move(run_id));
+    if (followed_.contains(run_id)) updates_.changed.push_back(std::move(run_id));
   }
-  if (news_.changed.size() > changed_max) {
-    news_.changed.clear();
-    news_.must_resync = true;
+  if (updates_.changed.size() > changed_max) {
+    updates_.changed.clear();
+    updates_.must_resync = true;
   }
-  if (!news_.changed.empty() || news_.must_resync) announce();
+  if (!updates_.changed.empty() || updates_.must_resync) announce();
 }
 
-void EventFeed::resync() noexcept {
+void EventBus::resync() noexcept {
   std::lock_guard<std::mutex> held(lock_);
-  if (!ring_) return;
-  news_.must_resync = true;
+  if (!notify_) return;
+  updates_.must_resync = true;
   announce();
 }
 
-void EventFeed::set_listening(bool is_listening) noexcept {
+void EventBus::set_listening(bool is_listening) noexcept {
   bool was_listening = is_listening_.exchange(is_listening);
   if (is_listening && !was_listening) resync();
 }
 
-bool EventFeed::has_followers(const std::string& run_id) const {
+bool EventBus::has_subscribers(const std::string& run_id) const {
   std::lock_guard<std::mutex> held(lock_);
   return followed_.contains(run_id);
 }
 
-void EventFeed::on_news(std::function<void()> ring) {
+void EventBus::on_updates(std::function<void()> notify) {
   std::lock_guard<std::mutex> held(lock_);
-  ring_ = std::move(ring);
-  if (ring_) return;
-  news_ = {};
+  notify_ = std::move(notify);
+  if (notify_) return;
+  updates_ = {};
   waiting_bytes_ = 0;
   is_announced_ = false;
   followed_.clear();
 }
 
-void EventFeed::follow(const std::string& run_id) {
+void EventBus::follow(const std::string& run_id) {
   std::lock_guard<std::mutex> held(lock_);
   followed_.insert(run_id);
 }
 
-void EventFeed::unfollow(const std::string& run_id) {
+void EventBus::unfollow(const std::string& run_id) {
   std::lock_guard<std::mutex> held(lock_);
   followed_.erase(run_id);
 }
 
-EventFeed::News EventFeed::take() {
+EventBus::Updates EventBus::take() {
   std::lock_guard<std::mutex> held(lock_);
   is_announced_ = false;
   waiting_bytes_ = 0;
-  return std::exchange(news_, {});
+  return std::exchange(updates_, {});
 }
 
 }  // namespace hostler::events

@@ -16,11 +16,11 @@
 
 namespace hostler::events {
 
-class EventFeed {
+class EventBus {
  public:
-  EventFeed() = default;
-  EventFeed(const EventFeed&) = delete;
-  EventFeed& operator=(const EventFeed&) = delete;
+  EventBus() = default;
+  EventBus(const EventBus&) = delete;
+  EventBus& operator=(const EventBus&) = delete;
 
   // The agents' half. None of these blocks for long or throws.
 
@@ -35,24 +35,24 @@ class EventFeed {
   void set_listening(bool is_listening) noexcept;
   // Whether anybody here follows the run. Asked after the commit it may spare the making of frames:
   // who begins to follow later reads the table later. Asked before the commit it says nothing.
-  bool has_followers(const std::string& run_id) const;
+  bool has_subscribers(const std::string& run_id) const;
 
   // The relay's half.
 
-  // Called at news from the publisher's thread, under the lock: it may only ring. Empty: nobody
-  // takes any more, and what was there is dropped.
-  void on_news(std::function<void()> ring);
+  // Called at updates from the publisher's thread, under the lock: it may only notify. Empty:
+  // nobody takes any more, and what was there is dropped.
+  void on_updates(std::function<void()> notify);
   void follow(const std::string& run_id);
   void unfollow(const std::string& run_id);
   bool is_listening() const { return is_listening_.load(); }
 
-  struct News {
+  struct Updates {
     std::vector<SharedBatch> batches;  // of followed runs, in the order of publishing
-    std::vector<std::string> changed;  // followed runs, may hold doubles
+    std::vector<std::string> changed;  // followed runs, may hold duplicates
     bool must_resync = false;
   };
   // All that came since the last call.
-  News take();
+  Updates take();
 
   // Frames waiting for the relay; beyond, they are dropped and must_resync is set.
   static constexpr size_t waiting_bytes_max = 64 << 20;
@@ -63,9 +63,9 @@ class EventFeed {
   void announce();  // under the lock
 
   mutable std::mutex lock_;
-  std::function<void()> ring_;
+  std::function<void()> notify_;
   std::unordered_set<std::string> followed_;
-  News news_;
+  Updates updates_;
   size_t waiting_bytes_ = 0;
   bool is_announced_ = false;
   std::atomic<bool> is_listening_ = false;

@@ -1,5 +1,5 @@
 // One run event as bytes on the wire. Written by the runner for live events and by the relay for
-// stored ones, so both give every follower the same bytes. Never reads JSON.
+// stored ones, so both give every subscriber the same bytes. Never reads JSON.
 //
 //   id: 17\n
 //   data: {"seq":17,"type":"message.delta","data":{"content":"Hi"},"created_at":"2026-…Z"}\n

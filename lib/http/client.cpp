@@ -97,7 +97,7 @@ HttpClient::~HttpClient() {
 }
 
 // Straight, or through the proxy; never through one that the environment names.
-void HttpClient::set_way(void* easy) const {
+void HttpClient::set_proxy(void* easy) const {
   std::string proxy = proxy_socket_.empty() ? "" : proxy_url(proxy_socket_);
   curl_easy_setopt(easy, CURLOPT_PROXY, proxy.c_str());
   curl_easy_setopt(easy, CURLOPT_NOPROXY, proxy.empty() ? "*" : "");
@@ -105,7 +105,7 @@ void HttpClient::set_way(void* easy) const {
   if (!proxy.empty()) curl_easy_setopt(easy, CURLOPT_MAXLIFETIME_CONN, proxied_lifetime_s);
 }
 
-std::string HttpClient::fault_of_way(void* easy, int curl_code) const {
+std::string HttpClient::fault_of_proxy(void* easy, int curl_code) const {
   if (proxy_socket_.empty()) return {};
   if (curl_code == CURLE_COULDNT_CONNECT) {
     return "no hostler-runner takes calls on outbound.socket " + proxy_socket_;

@@ -54,7 +54,7 @@ struct HttpRequest {
   int64_t first_byte_timeout_ms = 60'000;  // from then to the answer's first byte
   int64_t idle_timeout_ms = 60'000;        // silence inside the answer
   int64_t total_timeout_ms = 0;            // of everything, redirects too; 0: none
-  int follow_redirects_max = 0;            // each target is judged anew; https never turns to http
+  int follow_redirects_max = 0;            // each target is checked anew; https never turns to http
   size_t response_bytes_max = size_t{5} << 20;  // of the body, after decompression
   OverLimit over_limit = OverLimit::fail;       // or the body ends there, marked truncated
 };
@@ -105,7 +105,7 @@ struct HttpClientOptions {
       allow_cidrs;  // addresses that guarded requests may dial although they are not public
   long idle_connections_max = 256;
   // A Unix socket with a SOCKS proxy: all connections go through it, names are looked up there, and
-  // there are no guarded requests, whose addresses only a proxy could judge. Empty: none.
+  // there are no guarded requests, whose addresses only a proxy could check. Empty: none.
   std::string proxy_socket;
 };
 
@@ -128,9 +128,9 @@ class HttpClient {
  private:
   friend class HttpExchange;
   friend class mail::SmtpExchange;
-  void set_way(void* easy) const;
+  void set_proxy(void* easy) const;
   // In words for the log and the operator, when it was the proxy that failed; else empty.
-  std::string fault_of_way(void* easy, int curl_code) const;
+  std::string fault_of_proxy(void* easy, int curl_code) const;
 
   loop::Loop& loop_;
   net::CidrList allowed_;

@@ -73,10 +73,10 @@ HttpExchange::~HttpExchange() {
   drop_hop();
 }
 
-// Judges the URL of the first or the next hop.
+// Checks the URL of the first or the next hop.
 bool HttpExchange::prepare() {
   if (request_.guarded && !client_.proxy_socket_.empty()) {
-    fail(HttpFailureKind::denied_address, "a proxy judges no address for a tenant");
+    fail(HttpFailureKind::denied_address, "a proxy checks no address for a tenant");
   } else if (url_.has_user_info) {
     fail(HttpFailureKind::bad_request, "the URL holds user info");
   } else if (request_.https_only && url_.scheme != "https") {
@@ -194,7 +194,7 @@ void HttpExchange::hop_ended(int curl_code) {
   } else if (!refused_.empty() && !head_complete_) {
     fail(HttpFailureKind::denied_address, refused_);
   } else {
-    std::string words = client_.fault_of_way(easy_, code);
+    std::string words = client_.fault_of_proxy(easy_, code);
     fail(kind_of_code(code), words.empty() ? curl_easy_strerror(code) : words);
   }
 }

@@ -110,8 +110,8 @@ void HttpExchange::set_options() {
   curl_easy_setopt(easy_, CURLOPT_URL, url_.text.c_str());
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, url_.scheme.c_str());
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
-  curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);  // follow_redirect() judges each
-  client_.set_way(easy_);
+  curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);  // follow_redirect() checks each
+  client_.set_proxy(easy_);
   curl_easy_setopt(easy_, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   // Without it, giving up a slow look-up waits for its thread to end.

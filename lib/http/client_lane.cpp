@@ -128,8 +128,8 @@ void HttpLane::socket_ready(curl_socket_t socket, bool readable, bool writable) 
   drive(socket, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0));
   // An error on the descriptor reports both and stops the watch; curl may still want it.
   if (!readable || !writable) return;
-  auto place = sockets_.find(socket);
-  if (place != sockets_.end()) watch_socket(socket, place->second->wanted);
+  auto found = sockets_.find(socket);
+  if (found != sockets_.end()) watch_socket(socket, found->second->wanted);
 }
 
 void HttpLane::watch_socket(curl_socket_t socket, int wanted) {

@@ -1,4 +1,4 @@
-// URLs as the HTTP client reads them: one parser for what is judged and what is dialled.
+// URLs as the HTTP client reads them: one parser for what is checked and what is dialled.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ struct Target {
   std::array<std::string_view, path_segments_max> segments;
   size_t segment_count = 0;
   bool is_too_deep = false;                                // more segments than any route has
-  std::vector<std::pair<std::string, std::string>> query;  // in order, doubles kept
+  std::vector<std::pair<std::string, std::string>> query;  // in order, duplicates kept
   // The value of the first query parameter of that name, unchecked.
   const std::string* query_value(std::string_view name) const;
 

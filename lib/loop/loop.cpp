@@ -83,7 +83,7 @@ Wakeup::Wakeup(Loop& loop, std::function<void()> action) : handle_(new Handle) {
 
 Wakeup::~Wakeup() { close_owned(handle_, &handle_->async); }
 
-void Wakeup::ring() { uv_async_send(&handle_->async); }
+void Wakeup::notify() { uv_async_send(&handle_->async); }
 
 struct SignalWatch::Handle {
   uv_signal_t signal;

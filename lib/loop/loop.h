@@ -1,5 +1,5 @@
-// One libuv loop and what runs on it. A loop belongs to one thread; only Wakeup::ring may be called
-// from others.
+// One libuv loop and what runs on it. A loop belongs to one thread; only Wakeup::notify may be
+// called from others.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +41,14 @@ class Loop {
   std::unique_ptr<Deferred> deferred_;
 };
 
-// Calls the action on the loop's thread, once for any number of rings since the last call.
+// Calls the action on the loop's thread, once for any number of notifications since the last call.
 class Wakeup {
  public:
   Wakeup(Loop& loop, std::function<void()> action);
   ~Wakeup();
   Wakeup(const Wakeup&) = delete;
   Wakeup& operator=(const Wakeup&) = delete;
-  void ring();  // from any thread
+  void notify();  // from any thread
 
  private:
   struct Handle;

@@ -70,10 +70,10 @@ class TaskSet {
   void may_end() { may_end_ = true; }
 
   void erase(const std::string& name) {
-    auto place = tasks_.find(name);
-    if (place == tasks_.end()) return;
-    Entry dying = std::move(place->second);
-    tasks_.erase(place);
+    auto found = tasks_.find(name);
+    if (found == tasks_.end()) return;
+    Entry dying = std::move(found->second);
+    tasks_.erase(found);
   }
   // Ends all of them.
   void clear() {
@@ -118,9 +118,9 @@ class TaskSet {
     std::shared_ptr<TaskSet*> self = self_;
     loop_.defer([self, name, number] {
       if (*self == nullptr) return;
-      auto place = (*self)->tasks_.find(name);
-      if (place != (*self)->tasks_.end() && place->second.number == number) {
-        (*self)->tasks_.erase(place);
+      auto found = (*self)->tasks_.find(name);
+      if (found != (*self)->tasks_.end() && found->second.number == number) {
+        (*self)->tasks_.erase(found);
       }
       if ((*self)->tasks_.empty()) (*self)->ended_.notify();
     });

@@ -53,10 +53,10 @@ MailSettings mail_settings(const config::Settings& settings, const postgres::Res
   mail.server.tls = tls_of(row.text("smtp_tls_mode"));
   mail.has_password = !row.is_null("secret_id");
   if (!mail.has_password) return mail;
-  config::SecretPlace place{std::string(row.text("secret_id")), "", mail_password_kind};
+  config::SecretIdentity identity{std::string(row.text("secret_id")), "", mail_password_kind};
   config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
                               row.bytes("sealed")};
-  std::optional<std::string> password = secrets.open(place, sealed);
+  std::optional<std::string> password = secrets.open(identity, sealed);
   if (password) {
     mail.server.password = std::move(*password);
   } else {

@@ -49,11 +49,11 @@ class SmtpExchange final : private http::LaneTransfer {
   }
 
  private:
-  static size_t read_message(char* place, size_t, size_t count, void* self) noexcept {
+  static size_t read_message(char* to, size_t, size_t count, void* self) noexcept {
     SmtpExchange& exchange = *static_cast<SmtpExchange*>(self);
     size_t left = exchange.envelope_.message.size() - exchange.message_sent_;
     size_t bytes = std::min(left, count);
-    std::memcpy(place, exchange.envelope_.message.data() + exchange.message_sent_, bytes);
+    std::memcpy(to, exchange.envelope_.message.data() + exchange.message_sent_, bytes);
     exchange.message_sent_ += bytes;
     return bytes;
   }
@@ -68,7 +68,7 @@ class SmtpExchange final : private http::LaneTransfer {
     curl_easy_setopt(easy_, CURLOPT_PRIVATE, static_cast<http::LaneTransfer*>(this));
     curl_easy_setopt(easy_, CURLOPT_URL, url_of(server_).c_str());
     curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
-    client_.set_way(easy_);
+    client_.set_proxy(easy_);
     curl_easy_setopt(easy_, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
     curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
@@ -118,7 +118,7 @@ class SmtpExchange final : private http::LaneTransfer {
     outcome_.is_refused = code != CURLE_OK && is_of_mail && replies_.refuses_for_good();
     // Of what the server did not say itself, curl knows more.
     std::string said = code == CURLE_OPERATION_TIMEDOUT ? "" : replies_.refusal_words();
-    std::string known = client_.fault_of_way(easy_, code);
+    std::string known = client_.fault_of_proxy(easy_, code);
     if (known.empty()) known = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
     outcome_.words = said.empty() ? readable_smtp(known) : said;
     drop();

@@ -1,5 +1,5 @@
 // Which addresses a tenant may make us dial (contract section 5): only public unicast. Pure values
-// and judgements; the HTTP client asks for every address it really dials, handlers ask for address
+// and verdicts; the HTTP client asks for every address it really dials, handlers ask for address
 // literals at write. Never resolves names, never opens a socket.
 #pragma once
 

@@ -114,8 +114,8 @@ std::optional<std::string> canonical_network(std::string_view text) {
     bits -= mapped_bits;
   }
   for (int bit = bits; bit < (address.is_v4 ? 32 : 128); ++bit) {
-    size_t place = static_cast<size_t>(bit) / 8;
-    address.bytes[place] = static_cast<uint8_t>(address.bytes[place] & ~(0x80 >> (bit % 8)));
+    size_t index = static_cast<size_t>(bit) / 8;
+    address.bytes[index] = static_cast<uint8_t>(address.bytes[index] & ~(0x80 >> (bit % 8)));
   }
   return fmt::format("{}/{}", address.text(), bits);
 }

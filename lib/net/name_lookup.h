@@ -1,5 +1,5 @@
 // Host names to addresses, on the thread pool. For checks when a tenant stores a URL; what is
-// dialled later is looked up and judged again.
+// dialled later is looked up and checked again.
 #pragma once
 
 #include <string>

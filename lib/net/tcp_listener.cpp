@@ -19,19 +19,19 @@ namespace {
 
 constexpr int keepalive_after_s = 60;
 
-socklen_t fill(const TcpPlace& place, sockaddr_storage& storage) {
-  uint16_t port = htons(static_cast<uint16_t>(place.port));
-  if (place.address.is_v4) {
+socklen_t fill(const TcpEndpoint& endpoint, sockaddr_storage& storage) {
+  uint16_t port = htons(static_cast<uint16_t>(endpoint.port));
+  if (endpoint.address.is_v4) {
     sockaddr_in* to = reinterpret_cast<sockaddr_in*>(&storage);
     to->sin_family = AF_INET;
     to->sin_port = port;
-    std::memcpy(&to->sin_addr, place.address.bytes.data(), sizeof to->sin_addr);
+    std::memcpy(&to->sin_addr, endpoint.address.bytes.data(), sizeof to->sin_addr);
     return sizeof *to;
   }
   sockaddr_in6* to = reinterpret_cast<sockaddr_in6*>(&storage);
   to->sin6_family = AF_INET6;
   to->sin6_port = port;
-  std::memcpy(&to->sin6_addr, place.address.bytes.data(), sizeof to->sin6_addr);
+  std::memcpy(&to->sin6_addr, endpoint.address.bytes.data(), sizeof to->sin6_addr);
   return sizeof *to;
 }
 
@@ -41,27 +41,27 @@ void set_option(int fd, int level, int name, int value) {
 
 }  // namespace
 
-std::optional<TcpPlace> TcpPlace::parse(std::string_view text) {
+std::optional<TcpEndpoint> TcpEndpoint::parse(std::string_view text) {
   size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
   std::string_view host = text.substr(0, colon);
   std::string_view digits = text.substr(colon + 1);
-  TcpPlace place;
-  auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), place.port);
-  bool is_port = fault == std::errc() && end == digits.data() + digits.size() && place.port > 0 &&
-                 place.port <= 65535;
+  TcpEndpoint endpoint;
+  auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), endpoint.port);
+  bool is_port = fault == std::errc() && end == digits.data() + digits.size() &&
+                 endpoint.port > 0 && endpoint.port <= 65535;
   bool has_brackets = host.starts_with('[') && host.ends_with(']');
   std::optional<IpAddress> address = IpAddress::parse(host);
   if (!is_port || !address || address->is_v4 == has_brackets) return std::nullopt;
-  place.address = *address;
-  return place;
+  endpoint.address = *address;
+  return endpoint;
 }
 
-int listen_tcp(const TcpPlace& place, std::string& fault) {
-  int family = place.address.is_v4 ? AF_INET : AF_INET6;
+int listen_tcp(const TcpEndpoint& endpoint, std::string& fault) {
+  int family = endpoint.address.is_v4 ? AF_INET : AF_INET6;
   int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_storage address{};
-  socklen_t length = fill(place, address);
+  socklen_t length = fill(endpoint, address);
   if (fd >= 0) {
     set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
@@ -71,12 +71,12 @@ int listen_tcp(const TcpPlace& place, std::string& fault) {
                         listen(fd, listen_backlog) == 0;
     if (is_listening) return fd;
   }
-  fault = fmt::format("{} port {}: {}", place.address.text(), place.port, strerror(errno));
+  fault = fmt::format("{} port {}: {}", endpoint.address.text(), endpoint.port, strerror(errno));
   if (fd >= 0) close(fd);
   return -1;
 }
 
-std::optional<TcpPlace> place_of_listener(int fd) {
+std::optional<TcpEndpoint> endpoint_of_listener(int fd) {
   sockaddr_storage storage{};
   socklen_t length = sizeof storage;
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<TcpPlace> place_of_listener(int fd) {
   if (!address) return std::nullopt;
   uint16_t port = address->is_v4 ? reinterpret_cast<const sockaddr_in*>(&storage)->sin_port
                                  : reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_port;
-  return TcpPlace{*address, ntohs(port)};
+  return TcpEndpoint{*address, ntohs(port)};
 }
 
 std::optional<IpAddress> peer_of(int fd) {

@@ -11,19 +11,19 @@
 namespace hostler::net {
 
 // 10.0.0.5:9101 or [fd00::5]:9101.
-struct TcpPlace {
+struct TcpEndpoint {
   IpAddress address;
   int port = 0;  // never 0
 
-  static std::optional<TcpPlace> parse(std::string_view text);
-  bool operator==(const TcpPlace&) const = default;
+  static std::optional<TcpEndpoint> parse(std::string_view text);
+  bool operator==(const TcpEndpoint&) const = default;
 };
 
 // A new socket there; listening, not blocking, closed on exec. Programs of one user may share a
 // place, as several pools or daemons of a host do. -1: the fault says why.
-int listen_tcp(const TcpPlace& place, std::string& fault);
+int listen_tcp(const TcpEndpoint& endpoint, std::string& fault);
 // Where a socket listens; nothing when it is none of TCP.
-std::optional<TcpPlace> place_of_listener(int fd);
+std::optional<TcpEndpoint> endpoint_of_listener(int fd);
 
 // The other end of a connection; nothing for a Unix socket and for one that is gone.
 std::optional<IpAddress> peer_of(int fd);

@@ -21,8 +21,8 @@ namespace hostler::postgres {
 namespace {
 
 constexpr int64_t connect_limit_ms = 2500;
-constexpr int64_t retry_delay_least_ms = 50;
-constexpr int64_t retry_delay_most_ms = 1000;
+constexpr int64_t retry_delay_min_ms = 50;
+constexpr int64_t retry_delay_max_ms = 1000;
 constexpr int64_t deadline_check_ms = 100;
 
 std::string session_options(const DatabaseOptions& options) {
@@ -132,12 +132,12 @@ void PgConnection::poll_connect() {
 
 void PgConnection::close(const std::string& why) {
   if (phase_ == Phase::closed) return;
-  bool is_news = phase_ == Phase::ready || retry_delay_ms_ == 0;
+  bool is_change = phase_ == Phase::ready || retry_delay_ms_ == 0;
   phase_ = Phase::closed;
   if (down_since_ms_ < 0) down_since_ms_ = loop_.now_ms();
   last_failure_ = why;
   while (last_failure_.ends_with('\n')) last_failure_.pop_back();
-  if (is_news) {
+  if (is_change) {
     log_warning("database_connection_lost",
                 {{"application", options_.application_name}, {"why", last_failure_}});
   }
@@ -150,8 +150,8 @@ void PgConnection::close(const std::string& why) {
 }
 
 void PgConnection::schedule_reconnect() {
-  retry_delay_ms_ = retry_delay_ms_ == 0 ? retry_delay_least_ms : retry_delay_ms_ * 2;
-  if (retry_delay_ms_ > retry_delay_most_ms) retry_delay_ms_ = retry_delay_most_ms;
+  retry_delay_ms_ = retry_delay_ms_ == 0 ? retry_delay_min_ms : retry_delay_ms_ * 2;
+  if (retry_delay_ms_ > retry_delay_max_ms) retry_delay_ms_ = retry_delay_max_ms;
   retry_timer_.restart(jittered(retry_delay_ms_));
 }
 

@@ -31,20 +31,20 @@ struct Database::State {
   State(loop::Loop& loop_, DatabaseOptions options_)
       : loop(loop_),
         options(std::move(options_)),
-        quick_options(quick_of(options)),
-        quick(loop_, quick_options) {}
+        pipelined_options(pipelined_of(options)),
+        pipelined(loop_, pipelined_options) {}
 
-  static DatabaseOptions quick_of(DatabaseOptions all) {
-    if (all.quick_timeout_ms == 0) return all;
-    all.answer_timeout_ms = all.quick_timeout_ms;
-    all.statement_timeout_ms = all.quick_timeout_ms - 100;
+  static DatabaseOptions pipelined_of(DatabaseOptions all) {
+    if (all.pipelined_timeout_ms == 0) return all;
+    all.answer_timeout_ms = all.pipelined_timeout_ms;
+    all.statement_timeout_ms = all.pipelined_timeout_ms - 100;
     return all;
   }
 
   loop::Loop& loop;
   DatabaseOptions options;
-  DatabaseOptions quick_options;
-  PgConnection quick;
+  DatabaseOptions pipelined_options;
+  PgConnection pipelined;
   std::vector<std::unique_ptr<PgConnection>> own;
   std::vector<PgConnection*> free;
   loop::Signal freed;
@@ -91,7 +91,7 @@ struct Database::State {
   };
 
   Task<Wait<PgConnection*>> acquire(int64_t deadline_ms) {
-    while (free.empty() && own.size() >= static_cast<size_t>(options.own_connections_max)) {
+    while (free.empty() && own.size() >= static_cast<size_t>(options.dedicated_connections_max)) {
       int64_t rest_ms = deadline_ms - loop.now_ms();
       if (rest_ms <= 0) co_return std::nullopt;
       Waiting counted(waiting);
@@ -159,47 +159,48 @@ void Database::listen(std::vector<std::string> channels, OnNotify on_notify,
   State* state = state_.get();
   state->channels = std::move(channels);
   state->on_listening = std::move(on_listening);
-  state->quick.on_notify = std::move(on_notify);
-  state->quick.on_ready = [state] {
+  state->pipelined.on_notify = std::move(on_notify);
+  state->pipelined.on_ready = [state] {
     for (const std::string& channel : state->channels) {
       std::string text = "LISTEN " + channel;
-      std::shared_ptr<BatchCall> call = state->quick.send_plain(text.c_str());
+      std::shared_ptr<BatchCall> call = state->pipelined.send_plain(text.c_str());
       bool is_last = &channel == &state->channels.back();
       // A connection that is deaf to one channel would look as if all were well.
       call->on_done = [state, is_last](const BatchCall& done) {
-        if (done.error) return state->quick.close("LISTEN: " + done.error->cause);
+        if (done.error) return state->pipelined.close("LISTEN: " + done.error->cause);
         if (is_last) state->on_listening();
       };
     }
   };
-  state->quick.connect();
+  state->pipelined.connect();
 }
 
-bool Database::connected() const { return state_->quick.ready(); }
+bool Database::connected() const { return state_->pipelined.ready(); }
 
 int64_t Database::silent_ms() const {
-  int64_t last_ms = state_->quick.last_answer_ms();
+  int64_t last_ms = state_->pipelined.last_answer_ms();
   return last_ms < 0 ? -1 : state_->loop.now_ms() - last_ms;
 }
 
-int64_t Database::own_busy() const {
+int64_t Database::dedicated_busy() const {
   return static_cast<int64_t>(state_->own.size() - state_->free.size());
 }
-int64_t Database::own_waiting() const { return state_->waiting; }
-int64_t Database::own_max() const { return state_->options.own_connections_max; }
+int64_t Database::dedicated_waiting() const { return state_->waiting; }
+int64_t Database::dedicated_max() const { return state_->options.dedicated_connections_max; }
 int64_t Database::sessions_begun() const {
-  int64_t count = state_->quick.session_number();
+  int64_t count = state_->pipelined.session_number();
   for (const std::unique_ptr<PgConnection>& own : state_->own) count += own->session_number();
   return count;
 }
 
-Task<BatchOutcome> Database::attempt_quick(Batch batch) {
+Task<BatchOutcome> Database::attempt_pipelined(Batch batch) {
   int64_t deadline_ms = state_->new_deadline_ms();
   for (int tried = 1;; ++tried) {
-    bool is_ready = state_->quick.ready();
-    if (!is_ready) is_ready = co_await state_->until_ready(state_->quick, deadline_ms);
-    if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(&state_->quick), Refusal::none};
-    std::shared_ptr<BatchCall> call = state_->quick.send(batch);
+    bool is_ready = state_->pipelined.ready();
+    if (!is_ready) is_ready = co_await state_->until_ready(state_->pipelined, deadline_ms);
+    if (!is_ready)
+      co_return BatchOutcome{{}, state_->unavailable(&state_->pipelined), Refusal::none};
+    std::shared_ptr<BatchCall> call = state_->pipelined.send(batch);
     CallAwaiter awaiter(call);
     co_await awaiter;
     bool is_final = !call->error || !call->may_try_again || tried == tries_max;
@@ -207,8 +208,8 @@ Task<BatchOutcome> Database::attempt_quick(Batch batch) {
   }
 }
 
-Task<Results> Database::quick(Batch batch) {
-  BatchOutcome outcome = co_await attempt_quick(std::move(batch));
+Task<Results> Database::pipelined(Batch batch) {
+  BatchOutcome outcome = co_await attempt_pipelined(std::move(batch));
   if (outcome.error) throw *outcome.error;
   co_return std::move(outcome.results);
 }
@@ -231,7 +232,7 @@ Task<BatchOutcome> Database::attempt(Batch batch, Batch afterwards) {
   }
 }
 
-Task<Results> Database::own(Batch batch) {
+Task<Results> Database::dedicated(Batch batch) {
   BatchOutcome outcome = co_await attempt(std::move(batch));
   if (outcome.error) throw *outcome.error;
   co_return std::move(outcome.results);
@@ -243,21 +244,21 @@ Task<Results> Database::own_then(Batch batch, Batch afterwards) {
   co_return std::move(outcome.results);
 }
 
-Task<Result> Database::quick(BoundStatement statement) {
+Task<Result> Database::pipelined(BoundStatement statement) {
   Batch batch = batch_of(std::move(statement));
-  Results results = co_await quick(std::move(batch));
+  Results results = co_await pipelined(std::move(batch));
   co_return std::move(results.at(0));
 }
-Task<Result> Database::quick(const Statement& statement, Params params) {
-  return quick(BoundStatement{&statement, std::move(params)});
+Task<Result> Database::pipelined(const Statement& statement, Params params) {
+  return pipelined(BoundStatement{&statement, std::move(params)});
 }
 
-Task<Result> Database::own(BoundStatement statement) {
+Task<Result> Database::dedicated(BoundStatement statement) {
   Batch batch = batch_of(std::move(statement));
-  Results results = co_await own(std::move(batch));
+  Results results = co_await dedicated(std::move(batch));
   co_return std::move(results.at(0));
 }
-Task<Result> Database::own(const Statement& statement, Params params) {
+Task<Result> Database::dedicated(const Statement& statement, Params params) {
   return own(BoundStatement{&statement, std::move(params)});
 }
 

@@ -1,9 +1,10 @@
 // Postgres on the loop: prepared statements in batches, each batch one implicit transaction, over
 // two lanes (ARCHITECTURE.md). libpq's types stay inside db*.cpp.
 //
-// Quick lane: one connection in pipeline mode; the batches of all requests travel back to back, an
-// error ends its own batch only. Only reads by index, and writes that do not wait for the disk.
-// Own lane: up to own_connections_max connections, each held by one batch or transaction at a time.
+// Pipelined connection: one connection in pipeline mode; the batches of all requests travel back to
+// back, an error ends its own batch only. Only reads by index, and writes that do not wait for the
+// disk. Dedicated connections: up to own_connections_max connections, each held by one batch or
+// transaction at a time.
 #pragma once
 
 #include <cstdint>
@@ -155,12 +156,12 @@ class Batch {
 struct DatabaseOptions {
   std::string conninfo;
   std::string application_name;
-  int own_connections_max = 8;
+  int dedicated_connections_max = 8;
   // A batch that has no answer by then ends in database_unavailable and its connection is closed.
   int64_t answer_timeout_ms = 2500;
   int64_t statement_timeout_ms = 2400;
-  // The same for the quick lane, whose silence is found out so soon; 0: as the other.
-  int64_t quick_timeout_ms = 0;
+  // The same for the pipelined lane, whose silence is found out so soon; 0: as the other.
+  int64_t pipelined_timeout_ms = 0;
   int64_t lock_timeout_ms = 2000;
   // Each statement is planned once, whatever its parameters (plan_cache_mode). For those who send
   // only look-ups by key: partitioned tables are planned anew for every execution otherwise.
@@ -170,8 +171,8 @@ struct DatabaseOptions {
 class PgConnection;
 class Database;
 
-// A connection of the own lane held over several batches, inside BEGIN … COMMIT. Ending it without
-// commit() rolls back. Movable, used by one coroutine.
+// A connection of a dedicated connection held over several batches, inside BEGIN … COMMIT. Ending
+// it without commit() rolls back. Movable, used by one coroutine.
 class Transaction {
  public:
   Transaction(Transaction&&) noexcept = default;
@@ -209,34 +210,36 @@ class Database {
 
   // All of the batch commits, or nothing does. Throws Error: database_unavailable when the answer
   // does not come, the code a function raised, internal_error for other faults of a statement.
-  Task<Results> quick(Batch batch);
-  // As quick, on a connection of its own; a serialization failure or deadlock is tried again (3x).
-  Task<Results> own(Batch batch);
+  Task<Results> pipelined(Batch batch);
+  // As pipelined, on a connection of its own; a serialization failure or deadlock is tried again
+  // (3x).
+  Task<Results> dedicated(Batch batch);
   // As own. afterwards follows in the same round trip as a transaction of its own, also when the
   // batch fails; it is not waited for, and its fault is nobody's.
   Task<Results> own_then(Batch batch, Batch afterwards);
-  Task<Result> quick(BoundStatement statement);
-  Task<Result> own(BoundStatement statement);
-  Task<Result> quick(const Statement& statement, Params params = {});
-  Task<Result> own(const Statement& statement, Params params = {});
-  // As own and quick, but the error is part of the answer.
+  Task<Result> pipelined(BoundStatement statement);
+  Task<Result> dedicated(BoundStatement statement);
+  Task<Result> pipelined(const Statement& statement, Params params = {});
+  Task<Result> dedicated(const Statement& statement, Params params = {});
+  // As own and pipelined, but the error is part of the answer.
   Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {});
-  Task<BatchOutcome> attempt_quick(Batch batch);
+  Task<BatchOutcome> attempt_pipelined(Batch batch);
   Task<Transaction> begin();
 
-  // The quick connection LISTENs. on_listening is called after each (re)connection, once the
+  // The pipelined connection LISTENs. on_listening is called after each (re)connection, once the
   // LISTEN is in force: what was notified before must be looked up. Call before the first batch.
   using OnNotify = std::function<void(std::string_view channel, std::string_view payload)>;
   void listen(std::vector<std::string> channels, OnNotify on_notify,
               std::function<void()> on_listening);
 
-  bool connected() const;  // of the quick lane
-  // Milliseconds since the server last answered anything on the quick lane; -1 before the first.
+  bool connected() const;  // of the pipelined lane
+  // Milliseconds since the server last answered anything on the pipelined lane; -1 before the
+  // first.
   int64_t silent_ms() const;
-  // Of the own lane: connections in use, who waits for one, how many there may be.
-  int64_t own_busy() const;
-  int64_t own_waiting() const;
-  int64_t own_max() const;
+  // Of the dedicated connections: connections in use, who waits for one, how many there may be.
+  int64_t dedicated_busy() const;
+  int64_t dedicated_waiting() const;
+  int64_t dedicated_max() const;
   // Connections that came up so far, on both lanes.
   int64_t sessions_begun() const;
 

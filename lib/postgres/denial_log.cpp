@@ -16,7 +16,7 @@ namespace hostler::postgres {
 namespace {
 
 // Each takes a lock until the batch is committed, of which Postgres has some thousands for all.
-constexpr size_t batch_most = 64;
+constexpr size_t batch_max = 64;
 // As much as the audit log keeps; the target is cut there to as many characters.
 constexpr size_t text_bytes_max = 800;
 
@@ -64,12 +64,12 @@ bool DenialLog::is_written() const {
 
 void DenialLog::add(Denial denial) {
   std::string key = key_of(denial);
-  auto place = kinds_.find(key);
-  if (place == kinds_.end()) {
+  auto found = kinds_.find(key);
+  if (found == kinds_.end()) {
     if (!make_room()) return drop(1);
-    place = kinds_.try_emplace(std::move(key)).first;
+    found = kinds_.try_emplace(std::move(key)).first;
   }
-  Kind& kind = place->second;
+  Kind& kind = found->second;
   if (kind.count++ > 0) return;
   denial.target = utf8_prefix(utf8_lossy(denial.target), text_bytes_max);
   denial.user_agent = utf8_prefix(utf8_lossy(denial.user_agent), text_bytes_max);
@@ -129,7 +129,7 @@ std::vector<DenialLog::Sent> DenialLog::take_due() {
   std::vector<Sent> batch;
   for (Kinds::value_type* entry : due) {
     bool goes_alone = entry->second.failures > 0;
-    if (batch.size() == batch_most || (goes_alone && !batch.empty())) break;
+    if (batch.size() == batch_max || (goes_alone && !batch.empty())) break;
     if (!batch.empty() && batch.front().kind.failures > 0) break;
     in_flight_ += entry->second.count;
     batch.push_back({entry->first, std::exchange(entry->second, Kind())});
@@ -141,8 +141,8 @@ std::vector<DenialLog::Sent> DenialLog::take_due() {
 Task<void> DenialLog::write_forever() {
   while (true) {
     std::vector<Sent> batch = take_due();
-    bool has_news = !batch.empty() || dropped_ > 0;
-    if (has_news) {
+    bool has_updates = !batch.empty() || dropped_ > 0;
+    if (has_updates) {
       co_await write(std::move(batch));
       continue;
     }
@@ -161,14 +161,14 @@ Task<void> DenialLog::write(std::vector<Sent> batch) {
     statements.add(statement_, params_of(batch, told));
     BatchOutcome outcome = co_await database_.attempt(std::move(statements));
     if (!outcome.error) {
-      settle(batch, told);
+      finish(batch, told);
       co_return;
     }
     bool is_old = loop_.now_ms() - since_ms >= options_.kept_ms;
     bool is_refused = !outcome.is_unknown();
     if (is_old && !batch.empty() && !(is_refused && batch.size() > 1)) {
       for (const Sent& sent : batch) drop(sent.kind.count);
-      settle(batch, 0);
+      finish(batch, 0);
       co_return;
     }
     if (is_refused) {
@@ -215,7 +215,7 @@ Params DenialLog::params_of(const std::vector<Sent>& batch, int64_t told) const 
   return params;
 }
 
-void DenialLog::settle(const std::vector<Sent>& batch, int64_t told) {
+void DenialLog::finish(const std::vector<Sent>& batch, int64_t told) {
   ++number_;
   dropped_ -= told;
   in_flight_ = 0;

@@ -70,7 +70,7 @@ class DenialLog {
   Task<void> write(std::vector<Sent> batch);
   std::vector<Sent> take_due();
   void give_back(std::vector<Sent> batch);
-  void settle(const std::vector<Sent>& batch, int64_t told);
+  void finish(const std::vector<Sent>& batch, int64_t told);
   Params params_of(const std::vector<Sent>& batch, int64_t told) const;
   bool make_room();
   void drop(int64_t count);

@@ -104,11 +104,11 @@ void MetricsServer::accept_some() {
 
 // The connection is freed on the next turn, never from inside its own callback.
 void MetricsServer::forget(Connection* connection) {
-  auto place = std::find_if(connections_.begin(), connections_.end(),
+  auto found = std::find_if(connections_.begin(), connections_.end(),
                             [connection](const auto& owned) { return owned.get() == connection; });
-  if (place == connections_.end()) return;
-  std::shared_ptr<Connection> dying = std::move(*place);
-  connections_.erase(place);
+  if (found == connections_.end()) return;
+  std::shared_ptr<Connection> dying = std::move(*found);
+  connections_.erase(found);
   loop_.defer([dying] {});
   watch_->watch(true, false);
 }

@@ -28,7 +28,7 @@ std::string text_at(MMDB_entry_s& entry, Names... names) {
 
 }  // namespace
 
-PlaceLookup::PlaceLookup(const std::string& path) {
+GeoLookup::GeoLookup(const std::string& path) {
   if (path.empty()) return;
   std::unique_ptr<MMDB_s> opened = std::make_unique<MMDB_s>();
   int status = MMDB_open(path.c_str(), MMDB_MODE_MMAP, opened.get());
@@ -39,11 +39,11 @@ PlaceLookup::PlaceLookup(const std::string& path) {
   }
 }
 
-PlaceLookup::~PlaceLookup() {
+GeoLookup::~GeoLookup() {
   if (file_) MMDB_close(file_.get());
 }
 
-Place PlaceLookup::of(const std::string& address) const {
+GeoLocation GeoLookup::of(const std::string& address) const {
   std::optional<net::IpAddress> parsed = file_ ? net::IpAddress::parse(address) : std::nullopt;
   if (!parsed) return {};
   sockaddr_storage socket{};

@@ -9,20 +9,20 @@ struct MMDB_s;
 
 namespace hostler::runner {
 
-struct Place {
+struct GeoLocation {
   std::string country;  // ISO 3166 alpha-2
   std::string city;     // in English
 };
 
-class PlaceLookup {
+class GeoLookup {
  public:
   // An empty path: no file. One that cannot be used is logged, and there is none.
-  explicit PlaceLookup(const std::string& path);
-  ~PlaceLookup();
-  PlaceLookup(const PlaceLookup&) = delete;
-  PlaceLookup& operator=(const PlaceLookup&) = delete;
+  explicit GeoLookup(const std::string& path);
+  ~GeoLookup();
+  GeoLookup(const GeoLookup&) = delete;
+  GeoLookup& operator=(const GeoLookup&) = delete;
 
-  Place of(const std::string& address) const;
+  GeoLocation of(const std::string& address) const;
 
  private:
   std::unique_ptr<MMDB_s> file_;

@@ -1,7 +1,7 @@
 // A file that one process of the host at a time has locked, with an id in it: random, made by the
 // first that had the lock and found again by whoever has it later. The lock dies with the process,
-// so who has it knows that everybody before is dead. Used for a daemon's place and for the access
-// log's folder.
+// so who has it knows that everybody before is dead. Used for a daemon's instance and for the
+// access log's folder.
 #pragma once
 
 #include <cstdint>

@@ -79,7 +79,7 @@ LogPiece read_log_piece(const std::string& path, int64_t bytes_from, const LogRe
   // A last line without its end is still being written.
   for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
     ++piece.lines;
-    if (!write_log_entry(rest.substr(0, end), *readers.gateway, *readers.places, entries)) {
+    if (!write_log_entry(rest.substr(0, end), *readers.gateway, *readers.geo, entries)) {
       ++piece.unreadable;
     }
     rest.remove_prefix(end + 1);

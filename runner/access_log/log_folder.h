@@ -30,7 +30,7 @@ struct LogPiece {
 // What it takes to understand a line, for a piece of work on another thread.
 struct LogReaders {
   std::shared_ptr<const client::Gateway> gateway;
-  std::shared_ptr<const PlaceLookup> places;
+  std::shared_ptr<const GeoLookup> geo;
 };
 
 // Of several daemons on a host the one that has this lock file reads the folder.

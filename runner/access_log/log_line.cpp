@@ -46,8 +46,8 @@ void member_or_null(JsonWriter& entry, std::string_view name, const std::string&
 
 }  // namespace
 
-bool write_log_entry(std::string_view line, const client::Gateway& gateway,
-                     const PlaceLookup& places, JsonWriter& entries) {
+bool write_log_entry(std::string_view line, const client::Gateway& gateway, const GeoLookup& geo,
+                     JsonWriter& entries) {
   // nginx writes the bytes of a client as they came.
   std::optional<Json> read = parse_json_or_nothing(utf8_lossy(line));
   if (!read || !read->is_object()) return false;
@@ -59,7 +59,7 @@ bool write_log_entry(std::string_view line, const client::Gateway& gateway,
   std::string_view uri = read->text_or("uri");
   std::string_view user_agent = read->text_or("user_agent");
   client::AccessNote note = note_of(*read, gateway);
-  Place place = places.of(note.client_ip);
+  GeoLocation location = geo.of(note.client_ip);
 
   entries.begin_object();
   entries.member("at", *end_s - *took_s);
@@ -69,8 +69,8 @@ bool write_log_entry(std::string_view line, const client::Gateway& gateway,
   entries.member("status_code", static_cast<int64_t>(*status));
   entries.member("duration_ms", static_cast<int64_t>(std::llround(*took_s * 1000)));
   entries.member("client_ip", note.client_ip);
-  entries.member("country", place.country);
-  entries.member("city", place.city);
+  entries.member("country", location.country);
+  entries.member("city", location.city);
   entries.member("user_agent", utf8_prefix(user_agent, user_agent_bytes_max));
   entries.member("ua_type", client::user_agent_class_name(client::user_agent_class(user_agent)));
   entries.member("risk_score", note.risk_score);

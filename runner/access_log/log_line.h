@@ -12,7 +12,7 @@
 namespace hostler::runner {
 
 // False, and nothing written, when the line is not as nginx/hostler.conf writes it.
-bool write_log_entry(std::string_view line, const client::Gateway& gateway,
-                     const PlaceLookup& places, JsonWriter& entries);
+bool write_log_entry(std::string_view line, const client::Gateway& gateway, const GeoLookup& geo,
+                     JsonWriter& entries);
 
 }  // namespace hostler::runner

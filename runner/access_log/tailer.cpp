@@ -10,7 +10,7 @@
 namespace hostler::runner {
 namespace {
 
-constexpr int64_t sweep_every_ms = 300;
+constexpr int64_t poll_every_ms = 300;
 constexpr int64_t pause_after_fault_ms = 500;
 
 }  // namespace
@@ -19,7 +19,7 @@ AccessLogTailer::AccessLogTailer(loop::Loop& loop, postgres::Database& db, Acces
     : loop_(loop),
       db_(db),
       options_(std::move(options)),
-      places_(std::make_shared<const PlaceLookup>(options_.geoip_database)),
+      geo_(std::make_shared<const GeoLookup>(options_.geoip_database)),
       lock_(std::make_shared<LockFile>(lock_of_folder(options_.folder))),
       read_at_ms_(loop.now_ms()) {}
 
@@ -32,12 +32,12 @@ std::string log_file_key(const LockFile& lock, const std::string& host, const Lo
 
 Task<void> AccessLogTailer::run() {
   for (;;) {
-    co_await sweep();
-    co_await loop::sleep_ms(loop_, sweep_every_ms);
+    co_await poll();
+    co_await loop::sleep_ms(loop_, poll_every_ms);
   }
 }
 
-Task<void> AccessLogTailer::sweep() {
+Task<void> AccessLogTailer::poll() {
   std::shared_ptr<LockFile> lock = lock_;
   std::string folder = options_.folder;
   std::function<std::vector<LogFile>()> list = [lock, folder] {
@@ -72,7 +72,7 @@ Task<bool> AccessLogTailer::read_on(const LogFile& file) {
   while (bytes_read_[key] < file.bytes) {
     int64_t from = bytes_read_[key];
     std::string path = file.path;
-    LogReaders readers{options_.gateway(), places_};
+    LogReaders readers{options_.gateway(), geo_};
     std::function<LogPiece()> read = [path, from, readers] {
       return read_log_piece(path, from, readers);
     };
@@ -95,18 +95,18 @@ Task<bool> AccessLogTailer::read_on(const LogFile& file) {
 
 void AccessLogTailer::count(const std::string& path, const LogPiece& piece,
                             const postgres::Row& written) {
-  int64_t refused = written.integer("set_aside");
+  int64_t refused = written.integer("skipped");
   lines_ += piece.lines;
-  lines_set_aside_ += refused + piece.unreadable;
+  lines_skipped_ += refused + piece.unreadable;
   if (piece.unreadable > 0) {
     log_warning("access_log_lines_unreadable",
                 {{"path", path}, {"lines", std::to_string(piece.unreadable)}});
   }
   if (refused > 0) {
-    log_warning("access_log_lines_set_aside", {{"path", path},
-                                               {"lines", std::to_string(refused)},
-                                               {"first", std::string(written.text("bad_entry"))},
-                                               {"cause", std::string(written.text("reason"))}});
+    log_warning("access_log_lines_skipped", {{"path", path},
+                                             {"lines", std::to_string(refused)},
+                                             {"first", std::string(written.text("bad_entry"))},
+                                             {"cause", std::string(written.text("reason"))}});
   }
 }
 

@@ -1,6 +1,6 @@
 // Brings nginx's access log into the database: reads the folder's files as they grow, appends their
 // lines with how far they are read in one transaction, removes what is finished. Owned by the
-// daemon. Killed at any moment it loses no line and doubles none. It never slows a request.
+// daemon. Killed at any moment it loses no line and duplicates none. It never slows a request.
 #pragma once
 
 #include <functional>
@@ -34,26 +34,26 @@ class AccessLogTailer {
   AccessLogTailer& operator=(const AccessLogTailer&) = delete;
 
   Task<void> run();
-  int64_t lines() const { return lines_; }                      // brought in
-  int64_t lines_set_aside() const { return lines_set_aside_; }  // of those: no row could be made
-  // As of the last sweep: what was there and could not be brought in.
+  int64_t lines() const { return lines_; }                  // brought in
+  int64_t lines_skipped() const { return lines_skipped_; }  // of those: no row could be made
+  // As of the last poll: what was there and could not be brought in.
   int64_t unread_bytes() const { return unread_bytes_; }
-  // How long ago a sweep found everything read.
+  // How long ago a poll found everything read.
   int64_t lag_ms() const { return loop_.now_ms() - read_at_ms_; }
 
  private:
-  Task<void> sweep();
+  Task<void> poll();
   Task<bool> read_on(const LogFile& file);
   void count(const std::string& path, const LogPiece& piece, const postgres::Row& written);
 
   loop::Loop& loop_;
   postgres::Database& db_;
   AccessLogOptions options_;
-  std::shared_ptr<const PlaceLookup> places_;
+  std::shared_ptr<const GeoLookup> geo_;
   std::shared_ptr<LockFile> lock_;
   std::unordered_map<std::string, int64_t> bytes_read_;  // by file, as the database has it
   int64_t lines_ = 0;
-  int64_t lines_set_aside_ = 0;
+  int64_t lines_skipped_ = 0;
   int64_t unread_bytes_ = 0;
   int64_t read_at_ms_;
 };

@@ -152,7 +152,7 @@ Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& part
     check_credits(*run->writer, parts);
     check_turn_limit(run->progress, parts.limits);
     co_await take_turn(services, run, parts);
-    // The last turn commits together with the run's ending, any other before its tools run.
+    // The last turn commits together with the run's outcome, any other before its tools run.
     if (parts.has_open_calls()) co_await run->writer->committed();
   }
 }

@@ -1,6 +1,6 @@
 // THE AGENT LOOP, one coroutine, read it first: load, model turn, commit turn, tools, commit
 // results, again until a turn calls no tool. Destroying it cancels the run's work; it never writes
-// an ending.
+// an outcome.
 #pragma once
 
 #include "runner/agent/agent_services.h"

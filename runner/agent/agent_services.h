@@ -24,6 +24,6 @@ struct AgentServices {
 };
 
 // Reads that wait while Postgres is away.
-Task<postgres::Results> read_patiently(AgentServices& services, postgres::Batch batch);
+Task<postgres::Results> read_with_retry(AgentServices& services, postgres::Batch batch);
 
 }  // namespace hostler::runner

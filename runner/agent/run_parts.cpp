@@ -15,12 +15,12 @@ constexpr int64_t database_retry_ms = 200;
 
 std::string api_key_of(AgentServices& services, const postgres::Row& row) {
   if (row.is_null("secret_id")) return {};
-  config::SecretPlace place{std::string(row.text("secret_id")),
-                            std::string(row.text("secret_org_id")),
-                            std::string(row.text("secret_kind"))};
+  config::SecretIdentity identity{std::string(row.text("secret_id")),
+                                  std::string(row.text("secret_org_id")),
+                                  std::string(row.text("secret_kind"))};
   config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
                               row.bytes("sealed")};
-  std::optional<std::string> key = services.secrets.open(place, sealed);
+  std::optional<std::string> key = services.secrets.open(identity, sealed);
   if (!key) {
     throw RunFailure("model.rejected", "The provider's key cannot be read; store it again.");
   }
@@ -102,10 +102,10 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
 
 }  // namespace
 
-Task<postgres::Results> read_patiently(AgentServices& services, postgres::Batch batch) {
+Task<postgres::Results> read_with_retry(AgentServices& services, postgres::Batch batch) {
   for (;;) {
     postgres::Batch attempt = batch;
-    postgres::BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
+    postgres::BatchOutcome outcome = co_await services.db.attempt_pipelined(std::move(attempt));
     if (!outcome.error) co_return std::move(outcome.results);
     if (!outcome.is_unknown()) throw *outcome.error;
     co_await loop::sleep_ms(services.loop, database_retry_ms);
@@ -139,10 +139,10 @@ std::vector<ChatMessage> RunParts::messages() const {
       answer.tool_call_id = call.id;
       // A turn follows when every call has its result; should one be missing all the same, the
       // model is told: providers refuse a call without a result.
-      auto place = results.find({turn.turn, call.id});
-      answer.text = place == results.end()
+      auto found = results.find({turn.turn, call.id});
+      answer.text = found == results.end()
                         ? tool_error_json("tool.timeout", "The call was not finished.")
-                        : place->second.content;
+                        : found->second.content;
     }
     exchanges.push_back(std::move(exchange));
   }
@@ -159,7 +159,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   load.add(query::RunTurns{.run_id = run->claim.id});
   load.add(query::RunToolResults{.run_id = run->claim.id});
   load.add(query::RunInputs{.run_id = run->claim.id});
-  postgres::Results loaded = co_await read_patiently(services, std::move(load));
+  postgres::Results loaded = co_await read_with_retry(services, std::move(load));
   postgres::Row row = loaded.at(0).front();
 
   RunParts parts;
@@ -174,7 +174,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   postgres::Batch read_history;
   parts.history_bytes = history_bytes_max(row.integer("context_tokens"));
   read_history.add(query::RunHistory{.run_id = run->claim.id, .bytes_max = parts.history_bytes});
-  postgres::Results history = co_await read_patiently(services, std::move(read_history));
+  postgres::Results history = co_await read_with_retry(services, std::move(read_history));
   parts.history = history_of(history.at(0));
   co_return parts;
 }

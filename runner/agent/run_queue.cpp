@@ -13,11 +13,11 @@ namespace {
 
 // A daemon counts as alive for 30 s after its heartbeat (daemons_alive): several fit into that.
 constexpr int64_t heartbeat_most_ms = 5'000;
-constexpr int64_t silence_most_ms = 25'000;
+constexpr int64_t silence_max_ms = 25'000;
 // Two looks of the others, each with the time of a statement.
 constexpr int64_t others_notice_ms = 12'000;
 constexpr int claim_max = 64;  // runs in one statement
-constexpr int64_t sweep_ms = 1000;
+constexpr int64_t poll_ms = 1000;
 constexpr int free_renewals = 3;
 constexpr int64_t free_renewals_pause_ms = 30;
 
@@ -64,27 +64,28 @@ RunQueue::RunQueue(AgentServices& services, loop::TaskSet& tasks, std::string da
 
 void RunQueue::look_for_runs() {
   claim_again_ = true;
-  runs_bell_.notify();
+  runs_notified_.notify();
 }
 
 void RunQueue::look_for_cancels() {
   cancels_again_ = true;
-  cancels_bell_.notify();
+  cancels_notified_.notify();
 }
 
-// Bells come as fast as the platform starts runs: they bring claims, and never put off the sweep.
+// Notifications come as fast as the platform starts runs: they bring claims, and never put off the
+// poll.
 Task<void> RunQueue::claim_forever() {
-  int64_t sweep_due_ms = services_.loop.now_ms() + sweep_ms;
+  int64_t poll_due_ms = services_.loop.now_ms() + poll_ms;
   while (!is_stopping_) {
-    // Without a free slot nothing can be taken; a run that ends rings.
-    int64_t wait_ms = free_slots() > 0 ? sweep_due_ms - services_.loop.now_ms() : sweep_ms;
+    // Without a free slot nothing can be taken; a run that ends notifies.
+    int64_t wait_ms = free_slots() > 0 ? poll_due_ms - services_.loop.now_ms() : poll_ms;
     if (!claim_again_ && wait_ms > 0) {
-      co_await runs_bell_.wait_for(services_.loop, wait_ms);
+      co_await runs_notified_.wait_for(services_.loop, wait_ms);
     }
     claim_again_ = false;
-    if (free_slots() > 0 && services_.loop.now_ms() >= sweep_due_ms) {
+    if (free_slots() > 0 && services_.loop.now_ms() >= poll_due_ms) {
       bool is_full = co_await start_claimed(claim_by<query::RunTakeOver>);
-      sweep_due_ms = services_.loop.now_ms() + (is_full ? 0 : sweep_ms);
+      poll_due_ms = services_.loop.now_ms() + (is_full ? 0 : poll_ms);
     }
     bool is_full = co_await start_claimed(claim_by<query::RunClaim>);
     if (is_full) claim_again_ = true;
@@ -103,7 +104,7 @@ Task<bool> RunQueue::start_claimed(MakeClaim make_claim) {
   postgres::Batch batch;
   batch.add(make_claim(daemon_id_, free, lease_s));
   ++asking_;
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   --asking_;
   answered_.notify();
   log_refused("runs_not_claimed", outcome);
@@ -119,10 +120,10 @@ void RunQueue::start(const postgres::Row& row) {
   const std::string& run_id = run->claim.id;
   // A run that is claimed anew while its old coroutine still lives: the old one is lost. One that
   // ended in this turn of the loop still has its name.
-  auto place = active_.find(run_id);
-  if (place != active_.end()) {
-    place->second->writer->abandon();
-    active_.erase(place);
+  auto found = active_.find(run_id);
+  if (found != active_.end()) {
+    found->second->writer->abandon();
+    active_.erase(found);
   }
   tasks_.erase(run_id);
   given_up_.erase(run_id);
@@ -143,23 +144,23 @@ void RunQueue::conclude(const RunPtr& run, bool has_ended) {
     services_.events.lose(run->writer);
     return;
   }
-  auto place = active_.find(run->claim.id);
-  if (place != active_.end() && place->second == run) active_.erase(place);
+  auto found = active_.find(run->claim.id);
+  if (found != active_.end() && found->second == run) active_.erase(found);
   options_.on_ended();
   look_for_runs();
 }
 
 void RunQueue::on_lost(const RunWriterPtr& writer) {
   const Claim& lost = writer->claim();
-  auto place = active_.find(lost.id);
-  if (place != active_.end() && place->second->writer != writer) return;
+  auto found = active_.find(lost.id);
+  if (found != active_.end() && found->second->writer != writer) return;
   // Ours still when what it wrote was refused: nobody works at it, so its lease is to lapse.
   given_up_.insert(lost.id);
-  if (place == active_.end()) return;
+  if (found == active_.end()) return;
   ++lost_;
   log_warning("run_lost", {{"run_id", lost.id}, {"trace_id", lost.trace_id}});
   tasks_.erase(lost.id);
-  active_.erase(place);
+  active_.erase(found);
   look_for_runs();
 }
 
@@ -188,13 +189,13 @@ Task<postgres::BatchOutcome> RunQueue::renew_leases(std::vector<std::string> giv
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
   postgres::Batch all = renewal_of(
       query::RunRenew{.daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(all));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(all));
   if (outcome.refusal != postgres::Refusal::held_up) co_return outcome;
   for (int tried = 0; tried < free_renewals; ++tried) {
     if (tried > 0) co_await loop::sleep_ms(services_.loop, free_renewals_pause_ms);
     postgres::Batch free = renewal_of(query::RunRenewFree{
         .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
-    outcome = co_await services_.db.attempt_quick(std::move(free));
+    outcome = co_await services_.db.attempt_pipelined(std::move(free));
     if (outcome.error) break;
   }
   co_return outcome;
@@ -211,15 +212,15 @@ Task<void> RunQueue::renew_once() {
   log_refused("leases_not_renewed", outcome);
   if (outcome.error) co_return;
   int64_t now_ms = services_.loop.now_ms();
-  const postgres::Result& beat = outcome.results.at(1);
-  bool was_unknown = beat.empty() || beat.front().boolean("was_stopped") ||
-                     now_ms - heartbeat_at_ms_ > silence_most_ms;
+  const postgres::Result& heartbeat = outcome.results.at(1);
+  bool was_unknown = heartbeat.empty() || heartbeat.front().boolean("was_stopped") ||
+                     now_ms - heartbeat_at_ms_ > silence_max_ms;
   if (was_unknown) known_from_ms_ = now_ms + others_notice_ms;
   heartbeat_at_ms_ = now_ms;
   services_.events.set_others_alive(outcome.results.at(2).front().integer("others") > 0);
-  std::unordered_map<std::string, int64_t> strays =
+  std::unordered_map<std::string, int64_t> orphans =
       take_renewed(outcome.results.at(0), std::move(before), given_up);
-  co_await release_strays(std::move(strays));
+  co_await release_orphans(std::move(orphans));
 }
 
 // What is still ours, and what is not any more. Answers what is ours and nobody executes.
@@ -227,61 +228,61 @@ std::unordered_map<std::string, int64_t> RunQueue::take_renewed(
     const postgres::Result& renewed, std::unordered_map<std::string, RunPtr> before,
     const std::vector<std::string>& given_up) {
   std::unordered_set<std::string> owned;
-  std::unordered_map<std::string, int64_t> strays;
+  std::unordered_map<std::string, int64_t> orphans;
   for (int i = 0; i < renewed.size(); ++i) {
     std::string run_id(renewed[i].text("id"));
     int64_t epoch = renewed[i].integer("epoch");
     if (!given_up.empty()) owned.insert(run_id);
-    auto place = before.find(run_id);
-    bool is_ours = place != before.end() && place->second->claim.epoch == epoch;
+    auto found = before.find(run_id);
+    bool is_ours = found != before.end() && found->second->claim.epoch == epoch;
     bool is_known = is_ours || active_.contains(run_id) || given_up_.contains(run_id);
-    if (!is_known) strays.emplace(run_id, epoch);
-    if (is_ours) before.erase(place);
+    if (!is_known) orphans.emplace(run_id, epoch);
+    if (is_ours) before.erase(found);
   }
   for (const std::string& run_id : given_up) {
     if (!owned.contains(run_id)) given_up_.erase(run_id);
   }
   for (auto& [run_id, run] : before) {
-    // A run whose ending is being written is no loss.
+    // A run whose outcome is being written is no loss.
     RunWriterPtr writer = run->writer;
     if (writer->is_ending() || writer->is_lost()) continue;
-    auto place = active_.find(run_id);
-    if (place == active_.end() || place->second != run) continue;
+    auto found = active_.find(run_id);
+    if (found == active_.end() || found->second != run) continue;
     writer->abandon();
     on_lost(writer);
   }
-  return strays;
+  return orphans;
 }
 
 // A claim whose answer was lost left runs that are ours and that nobody executes: those that are
-// seen twice are given back. (Once may be an ending or a claim's answer on its way.)
-Task<void> RunQueue::release_strays(std::unordered_map<std::string, int64_t> strays) {
+// seen twice are given back. (Once may be an outcome or a claim's answer on its way.)
+Task<void> RunQueue::release_orphans(std::unordered_map<std::string, int64_t> orphans) {
   std::vector<std::string> run_ids;
   std::vector<int64_t> epochs;
-  for (const auto& [run_id, epoch] : strays) {
-    auto place = strays_.find(run_id);
-    if (place == strays_.end() || place->second != epoch) continue;
+  for (const auto& [run_id, epoch] : orphans) {
+    auto found = orphans_.find(run_id);
+    if (found == orphans_.end() || found->second != epoch) continue;
     run_ids.push_back(run_id);
     epochs.push_back(epoch);
   }
-  strays_ = std::move(strays);
+  orphans_ = std::move(orphans);
   if (run_ids.empty()) co_return;
   log_warning("runs_not_executed", {{"runs", std::to_string(run_ids.size())}});
   postgres::Batch batch;
   batch.add(query::RunRelease{.daemon_id = daemon_id_, .run_ids = run_ids, .epochs = epochs});
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   if (!outcome.error) look_for_runs();
 }
 
 bool RunQueue::is_known_to_others() const {
   int64_t now_ms = services_.loop.now_ms();
-  return now_ms >= known_from_ms_ && now_ms - heartbeat_at_ms_ <= silence_most_ms;
+  return now_ms >= known_from_ms_ && now_ms - heartbeat_at_ms_ <= silence_max_ms;
 }
 
 Task<void> RunQueue::watch_cancels_forever() {
   while (!is_stopping_) {
     if (!cancels_again_) {
-      co_await cancels_bell_.wait_for(services_.loop, sweep_ms);
+      co_await cancels_notified_.wait_for(services_.loop, poll_ms);
     }
     cancels_again_ = false;
     if (!active_.empty()) co_await cancel_requested();
@@ -291,13 +292,13 @@ Task<void> RunQueue::watch_cancels_forever() {
 Task<void> RunQueue::cancel_requested() {
   postgres::Batch batch;
   batch.add(query::RunCancelRequests{.daemon_id = daemon_id_});
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   if (outcome.error) co_return;
   const postgres::Result& asked = outcome.results.at(0);
   for (int i = 0; i < asked.size(); ++i) {
-    auto place = active_.find(std::string(asked[i].text("id")));
-    if (place == active_.end()) continue;
-    RunPtr run = place->second;
+    auto found = active_.find(std::string(asked[i].text("id")));
+    if (found == active_.end()) continue;
+    RunPtr run = found->second;
     if (run->cancel_reason || run->writer->is_ending()) continue;
     run->cancel_reason = asked[i].text("cancel_reason");
     // Destroying the task closes the model's connection; what was streamed is in the run.
@@ -314,7 +315,7 @@ Task<void> RunQueue::cancel(RunPtr run) {
 Task<void> RunQueue::stop() {
   is_stopping_ = true;
   for (auto& [run_id, run] : active_) {
-    // An ending that is on its way to the disk is awaited with the rest.
+    // An outcome that is on its way to the disk is awaited with the rest.
     tasks_.erase(run_id);
   }
   active_.clear();

@@ -1,7 +1,7 @@
 // Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps their leases,
-// ends them when a cancel is asked for, hands them back at the end. A sweep every second, by the
-// clock and whatever rings, makes good what a lost notification missed and takes over the runs of
-// daemons that died.
+// ends them when a cancel is asked for, hands them back at the end. A poll every second, by the
+// clock and on every notification, makes good what a lost notification missed and takes over the
+// runs of daemons that died.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ class RunQueue {
   // The runs are handed back with the daemon's registration.
   Task<void> stop();
 
-  // Whether every other daemon has seen a heartbeat of ours and rings for its events: not in the
+  // Whether every other daemon has seen a heartbeat of ours and notifies of its events: not in the
   // first seconds, nor after a long silence.
   bool is_known_to_others() const;
 
@@ -62,7 +62,7 @@ class RunQueue {
   std::unordered_map<std::string, int64_t> take_renewed(
       const postgres::Result& renewed, std::unordered_map<std::string, RunPtr> before,
       const std::vector<std::string>& given_up);
-  Task<void> release_strays(std::unordered_map<std::string, int64_t> strays);
+  Task<void> release_orphans(std::unordered_map<std::string, int64_t> orphans);
   Task<void> cancel_requested();
 
   AgentServices& services_;
@@ -71,10 +71,10 @@ class RunQueue {
   RunQueueOptions options_;
   std::function<int()> streams_;
   std::unordered_map<std::string, RunPtr> active_;
-  std::unordered_set<std::string> given_up_;         // owned, until their leases lapse
-  std::unordered_map<std::string, int64_t> strays_;  // epochs; as of the last renewal
-  loop::Signal runs_bell_;
-  loop::Signal cancels_bell_;
+  std::unordered_set<std::string> given_up_;          // owned, until their leases lapse
+  std::unordered_map<std::string, int64_t> orphans_;  // epochs; as of the last renewal
+  loop::Signal runs_notified_;
+  loop::Signal cancels_notified_;
   bool claim_again_ = true;
   bool cancels_again_ = false;
   bool is_stopping_ = false;

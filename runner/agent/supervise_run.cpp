@@ -29,24 +29,24 @@ void close_broken_turn(AgentServices& services, const RunPtr& run) {
   run->writer->commit_turn(std::move(record));
 }
 
-Ending ending_of(const RunPtr& run, std::string status) {
-  Ending ending;
-  ending.status = std::move(status);
-  ending.answer = run->progress.text;
-  if (run->progress.turn_is_open) ending.answer += run->progress.turn.text;
-  return ending;
+Outcome outcome_of(const RunPtr& run, std::string status) {
+  Outcome outcome;
+  outcome.status = std::move(status);
+  outcome.answer = run->progress.text;
+  if (run->progress.turn_is_open) outcome.answer += run->progress.turn.text;
+  return outcome;
 }
 
 void end_completed(const RunPtr& run) {
-  run->writer->end("run.completed", "{}", ending_of(run, "completed"));
+  run->writer->end("run.completed", "{}", outcome_of(run, "completed"));
 }
 
 void end_failed(AgentServices& services, const RunPtr& run, const std::string& code,
                 const std::string& message) {
-  Ending ending = ending_of(run, "failed");
-  ending.code = code;
-  ending.message = message;
-  ending.is_incomplete = true;
+  Outcome outcome = outcome_of(run, "failed");
+  outcome.code = code;
+  outcome.message = message;
+  outcome.is_incomplete = true;
   close_broken_turn(services, run);
   JsonWriter json;
   json.begin_object().member("code", code).member("message", message).end_object();
@@ -56,15 +56,15 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
                           {"status", "failed"},
                           {"code", code},
                           {"message", message}});
-  run->writer->end("run.failed", json.take(), std::move(ending));
+  run->writer->end("run.failed", json.take(), std::move(outcome));
 }
 
-// A run that ends before this daemon went on with it keeps what its followers were shown.
+// A run that ends before this daemon went on with it keeps what its subscribers were shown.
 Task<void> recall_text(AgentServices& services, RunPtr run) {
   if (run->progress.knows_text || run->writer->is_lost()) co_return;
   postgres::Batch batch;
-  batch.add(query::RunShownText{.run_id = run->claim.id});
-  postgres::Results shown = co_await read_patiently(services, std::move(batch));
+  batch.add(query::RunStreamedText{.run_id = run->claim.id});
+  postgres::Results shown = co_await read_with_retry(services, std::move(batch));
   run->progress.text = shown.at(0).text();
   run->progress.knows_text = true;
 }
@@ -79,12 +79,12 @@ void log_broken(const RunPtr& run, const std::exception_ptr& failure) {
 Task<void> write_cancelled(AgentServices& services, RunPtr run) {
   co_await recall_text(services, run);
   if (run->writer->is_lost() || run->writer->is_ending()) co_return;
-  Ending ending = ending_of(run, "cancelled");
-  ending.is_incomplete = true;
+  Outcome outcome = outcome_of(run, "cancelled");
+  outcome.is_incomplete = true;
   close_broken_turn(services, run);
   JsonWriter json;
   json.begin_object().member("reason", run->cancel_reason.value_or("")).end_object();
-  run->writer->end("run.cancelled", json.take(), std::move(ending));
+  run->writer->end("run.cancelled", json.take(), std::move(outcome));
   co_await run->writer->committed();
 }
 

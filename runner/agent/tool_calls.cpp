@@ -76,7 +76,7 @@ Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   bool is_question = services.tools.is_question(call.name);
   postgres::Batch batch;
   batch.add(query::NewId{});
-  postgres::Results made = co_await read_patiently(services, std::move(batch));
+  postgres::Results made = co_await read_with_retry(services, std::move(batch));
   std::string message = "Allow this call of " + call.name + "?";
   if (is_question) {
     std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
@@ -138,7 +138,7 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
     std::optional<ToolOutcome> outcome = services.tools.refuse(call, parts.tools);
     if (!outcome && is_answered) {
       outcome = outcome_of(services, answer->second, call);
-      // Edited arguments are judged like the model's own.
+      // Edited arguments are checked like the model's own.
       if (!outcome) outcome = services.tools.refuse(call, parts.tools);
     }
     if (outcome) {

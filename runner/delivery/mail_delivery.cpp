@@ -26,10 +26,10 @@ QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& s
   mail.fields = row.text("fields");
   mail.has_secret = !row.is_null("secret_id");
   if (mail.has_secret && !row.is_null("sealed")) {
-    config::SecretPlace place{std::string(row.text("secret_id")), "", "mail"};
+    config::SecretIdentity identity{std::string(row.text("secret_id")), "", "mail"};
     config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
                                 row.bytes("sealed")};
-    mail.secret = secrets.open(place, sealed);
+    mail.secret = secrets.open(identity, sealed);
   }
   return mail;
 }

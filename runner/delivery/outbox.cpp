@@ -10,7 +10,7 @@
 namespace hostler::runner {
 namespace {
 
-constexpr int64_t sweep_ms = 1000;
+constexpr int64_t poll_ms = 1000;
 constexpr int mails_max = 8;        // under way at once; the server is the operator's own
 constexpr int kept_for_codes = 2;   // of these: others that hang do not delay a login code
 constexpr int webhooks_max = 1000;  // one receiver that hangs has four of them, one tenant sixteen
@@ -38,8 +38,8 @@ Outbox::Outbox(OutboxServices services, std::string daemon_id)
 
 void Outbox::look() {
   mails_again_ = webhooks_again_ = true;
-  mails_bell_.notify();
-  webhooks_bell_.notify();
+  mails_notified_.notify();
+  webhooks_notified_.notify();
 }
 
 void Outbox::stop() {
@@ -53,14 +53,14 @@ Task<void> Outbox::claims_ended() {
   while (claims_ > 0) co_await claim_ended_.wait();
 }
 
-Task<void> Outbox::wait_for(loop::Signal& bell, bool& again) {
-  if (!again) co_await bell.wait_for(services_.loop, sweep_ms);
+Task<void> Outbox::wait_for(loop::Signal& notification, bool& again) {
+  if (!again) co_await notification.wait_for(services_.loop, poll_ms);
   again = false;
 }
 
 Task<void> Outbox::mails_forever() {
   while (!is_stopping_) {
-    co_await wait_for(mails_bell_, mails_again_);
+    co_await wait_for(mails_notified_, mails_again_);
     if (!settings_known_) co_await read_mail_settings();
     if (settings_known_ && mail_settings_.is_configured()) co_await claim_mails();
   }
@@ -68,7 +68,7 @@ Task<void> Outbox::mails_forever() {
 
 Task<void> Outbox::webhooks_forever() {
   while (!is_stopping_) {
-    co_await wait_for(webhooks_bell_, webhooks_again_);
+    co_await wait_for(webhooks_notified_, webhooks_again_);
     co_await claim_webhooks();
   }
 }
@@ -78,7 +78,7 @@ Task<void> Outbox::read_mail_settings() {
   settings_known_ = true;  // a change while they are read makes it false again
   postgres::Batch batch;
   batch.add(query::EmailConfigLoad{});
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   if (outcome.error) {
     settings_known_ = false;
     co_return;
@@ -151,9 +151,9 @@ Task<void> Outbox::deliver_mail(QueuedMail mail, mail::MailSettings settings) {
   int64_t epoch = mail.epoch;
   Attempt attempt =
       co_await attempt_mail(services_.loop, services_.http, std::move(settings), std::move(mail));
-  co_await write_off(std::move(id), epoch, std::move(attempt));
+  co_await record_attempt(std::move(id), epoch, std::move(attempt));
   mails_again_ = true;
-  mails_bell_.notify();
+  mails_notified_.notify();
 }
 
 Task<void> Outbox::deliver_webhook(QueuedWebhook message) {
@@ -161,12 +161,12 @@ Task<void> Outbox::deliver_webhook(QueuedWebhook message) {
   int64_t epoch = message.epoch;
   int64_t timeout_ms = services_.settings.current()->integer("webhook.timeout_ms");
   Attempt attempt = co_await attempt_webhook(services_.http, timeout_ms, std::move(message));
-  co_await write_off(std::move(id), epoch, std::move(attempt));
+  co_await record_attempt(std::move(id), epoch, std::move(attempt));
   webhooks_again_ = true;
-  webhooks_bell_.notify();
+  webhooks_notified_.notify();
 }
 
-Task<void> Outbox::write_off(std::string id, int64_t epoch, Attempt attempt) {
+Task<void> Outbox::record_attempt(std::string id, int64_t epoch, Attempt attempt) {
   attempt.is_delivered ? ++delivered_ : ++failed_;
   if (!attempt.is_delivered) {
     log_info("delivery_attempt_failed", {{"message_id", id}, {"why", attempt.error}});

@@ -1,5 +1,5 @@
 // What this daemon delivers of the outbox: hears of new messages by NOTIFY, claims them with a
-// lease, attempts them side by side, writes what became of each. A sweep every second finds what is
+// lease, attempts them side by side, writes what became of each. A poll every second finds what is
 // due again, and what nobody announced. A message is sent at least once, always under its own id.
 #pragma once
 
@@ -47,21 +47,21 @@ class Outbox {
   }
 
  private:
-  Task<void> wait_for(loop::Signal& bell, bool& again);
+  Task<void> wait_for(loop::Signal& notification, bool& again);
   Task<void> read_mail_settings();
   Task<postgres::BatchOutcome> claim(postgres::Batch batch);
   Task<void> claim_mails();
   Task<void> claim_webhooks();
   Task<void> deliver_mail(QueuedMail mail, mail::MailSettings settings);
   Task<void> deliver_webhook(QueuedWebhook message);
-  Task<void> write_off(std::string id, int64_t epoch, Attempt attempt);
+  Task<void> record_attempt(std::string id, int64_t epoch, Attempt attempt);
 
   OutboxServices services_;
   std::string daemon_id_;
   mail::MailSettings mail_settings_;
   bool settings_known_ = false;
-  loop::Signal mails_bell_;
-  loop::Signal webhooks_bell_;
+  loop::Signal mails_notified_;
+  loop::Signal webhooks_notified_;
   bool mails_again_ = true;
   bool webhooks_again_ = true;
   bool is_stopping_ = false;

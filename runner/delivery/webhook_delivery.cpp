@@ -15,8 +15,8 @@ constexpr size_t answer_bytes_max = 16 * 1024;
 std::optional<std::string> open_secret(const postgres::Row& row, const config::SecretBox& secrets,
                                        const std::string& org_id, const char* id_column,
                                        const config::SealedSecret& sealed) {
-  config::SecretPlace place{std::string(row.text(id_column)), org_id, "webhook"};
-  return secrets.open(place, sealed);
+  config::SecretIdentity identity{std::string(row.text(id_column)), org_id, "webhook"};
+  return secrets.open(identity, sealed);
 }
 
 // What the owner of the endpoint is told; the failure's own words name addresses.

@@ -23,8 +23,8 @@ SocksTarget target_of(std::string host, int port) {
 
 }  // namespace
 
-std::vector<SocksTarget> outbound_destinations(const config::Settings& settings,
-                                               const mail::MailSettings& mail) {
+std::vector<SocksTarget> egress_destinations(const config::Settings& settings,
+                                             const mail::MailSettings& mail) {
   std::vector<SocksTarget> allowed;
   bool captcha_is_on =
       !settings.text("captcha.site_key").empty() && !settings.text("captcha.secret_key").empty();

@@ -10,7 +10,7 @@
 namespace hostler::runner {
 
 // The captcha's server while the captcha is on, and the mail server when there is one.
-std::vector<SocksTarget> outbound_destinations(const config::Settings& settings,
-                                               const mail::MailSettings& mail);
+std::vector<SocksTarget> egress_destinations(const config::Settings& settings,
+                                             const mail::MailSettings& mail);
 
 }  // namespace hostler::runner

@@ -1,4 +1,4 @@
-// A TCP connection on the loop, for tunnels. Never judges where to.
+// A TCP connection on the loop, for tunnels. Never checks where to.
 #pragma once
 
 #include <string>

@@ -26,33 +26,33 @@ constexpr int64_t close_look_ms = 20;
 
 }  // namespace
 
-OutboundDoor::OutboundDoor(OutboundServices services, std::string path)
+EgressProxy::EgressProxy(EgressServices services, std::string path)
     : services_(std::move(services)),
       path_(std::move(path)),
       accept_timer_(services_.loop, [this] { accept_some(); }) {
-  owner_.judge = [this](SocksTarget target) { return judge(std::move(target)); };
+  owner_.check = [this](SocksTarget target) { return check(std::move(target)); };
   owner_.count = services_.count;
   owner_.ended = [this](Tunnel* tunnel) { forget(tunnel); };
 }
 
-OutboundDoor::~OutboundDoor() {
+EgressProxy::~EgressProxy() {
   tunnels_.clear();
   watch_.reset();
   if (is_own_) unlink(path_.c_str());
 }
 
-Task<void> OutboundDoor::open_when_free() {
+Task<void> EgressProxy::open_when_free() {
   while (!try_to_open() && !is_closed_) co_await loop::sleep_ms(services_.loop, open_retry_ms);
 }
 
-bool OutboundDoor::try_to_open() {
+bool EgressProxy::try_to_open() {
   OwnedFd found(program::handed_listener("outbound"));
   if (!found) {
     if (path_.empty()) return true;
     std::string fault;
     found = OwnedFd(net::try_listen_unix(path_, 0660, fault));
     is_own_ = static_cast<bool>(found);
-    if (!found && fault != told_) log_warning("outbound_shut", {{"cause", fault}});
+    if (!found && fault != told_) log_warning("egress_shut", {{"cause", fault}});
     told_ = fault;
   }
   if (!found) return false;
@@ -60,11 +60,11 @@ bool OutboundDoor::try_to_open() {
   watch_ = std::make_unique<loop::FdWatch>(services_.loop, listening_.get(),
                                            [this](bool, bool) { accept_some(); });
   watch_->watch(true, false);
-  log_info("outbound_open", {{"socket", is_own_ ? path_ : "given"}});
+  log_info("egress_open", {{"socket", is_own_ ? path_ : "given"}});
   return true;
 }
 
-void OutboundDoor::accept_some() {
+void EgressProxy::accept_some() {
   if (is_closed_) return;
   watch_->watch(true, false);
   while (tunnels_.size() < tunnels_max) {
@@ -72,7 +72,7 @@ void OutboundDoor::accept_some() {
     if (!client) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       // Out of descriptors, most likely: trying at once would only spin.
-      log_warning("outbound_accept_failed", {{"cause", std::strerror(errno)}});
+      log_warning("egress_accept_failed", {{"cause", std::strerror(errno)}});
       watch_->watch(false, false);
       accept_timer_.restart(accept_pause_ms);
       return;
@@ -83,23 +83,23 @@ void OutboundDoor::accept_some() {
 }
 
 // Freed on the next turn, never from inside its own callback.
-void OutboundDoor::forget(Tunnel* tunnel) {
-  auto place = std::find_if(tunnels_.begin(), tunnels_.end(),
+void EgressProxy::forget(Tunnel* tunnel) {
+  auto found = std::find_if(tunnels_.begin(), tunnels_.end(),
                             [tunnel](const auto& owned) { return owned.get() == tunnel; });
-  if (place == tunnels_.end()) return;
-  std::shared_ptr<Tunnel> dying = std::move(*place);
-  tunnels_.erase(place);
+  if (found == tunnels_.end()) return;
+  std::shared_ptr<Tunnel> dying = std::move(*found);
+  tunnels_.erase(found);
   services_.loop.defer([dying] {});
   if (watch_) accept_timer_.restart(0);
 }
 
-bool OutboundDoor::is_destination(const SocksTarget& target) const {
+bool EgressProxy::is_destination(const SocksTarget& target) const {
   return std::find(destinations_.begin(), destinations_.end(), target) != destinations_.end();
 }
 
 // What is not among the destinations is looked up again before it is refused: an administrator may
 // have named it a moment ago, and tries it now.
-Task<Admission> OutboundDoor::judge(SocksTarget target) {
+Task<Admission> EgressProxy::check(SocksTarget target) {
   bool is_known = true;
   if (!destinations_known_ || !is_destination(target)) is_known = co_await read_destinations();
   if (is_destination(target)) co_return Admission::admitted;
@@ -107,23 +107,23 @@ Task<Admission> OutboundDoor::judge(SocksTarget target) {
 }
 
 // False, and nothing changed, when the database does not answer.
-Task<bool> OutboundDoor::read_destinations() {
+Task<bool> EgressProxy::read_destinations() {
   destinations_known_ = true;  // a change while they are read makes it false again
   co_await services_.settings.read();
   postgres::Batch batch;
   batch.add(query::EmailConfigLoad{});
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_quick(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   if (outcome.error) {
     destinations_known_ = false;
     co_return false;
   }
   mail::MailSettings mail =
       mail::mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
-  destinations_ = outbound_destinations(*services_.settings.current(), mail);
+  destinations_ = egress_destinations(*services_.settings.current(), mail);
   co_return true;
 }
 
-Task<void> OutboundDoor::close_door(int64_t limit_ms) {
+Task<void> EgressProxy::close_listener(int64_t limit_ms) {
   is_closed_ = true;
   accept_timer_.cancel();
   watch_.reset();

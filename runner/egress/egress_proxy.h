@@ -19,28 +19,28 @@
 
 namespace hostler::runner {
 
-struct OutboundServices {
+struct EgressServices {
   loop::Loop& loop;
   postgres::Database& db;
   const config::SecretBox& secrets;
   config::StoredSettings& settings;
-  std::function<void(OutboundResult)> count;
+  std::function<void(EgressResult)> count;
 };
 
-class OutboundDoor {
+class EgressProxy {
  public:
   // path: of the socket; empty: only one that the service manager handed over.
-  OutboundDoor(OutboundServices services, std::string path);
-  ~OutboundDoor();
-  OutboundDoor(const OutboundDoor&) = delete;
-  OutboundDoor& operator=(const OutboundDoor&) = delete;
+  EgressProxy(EgressServices services, std::string path);
+  ~EgressProxy();
+  EgressProxy(const EgressProxy&) = delete;
+  EgressProxy& operator=(const EgressProxy&) = delete;
 
-  // Opens the door, or waits until the daemon that has it ends. A task of the daemon's.
+  // Opens the listener, or waits until the daemon that has it ends. A task of the daemon's.
   Task<void> open_when_free();
-  // Something of them was changed: they are read anew before the next judgement.
+  // Something of them was changed: they are read anew before the next check.
   void look_at_settings() { destinations_known_ = false; }
   // Takes nobody new, and waits for the calls under way, so long at most.
-  Task<void> close_door(int64_t limit_ms);
+  Task<void> close_listener(int64_t limit_ms);
 
   static constexpr size_t tunnels_max = 64;  // more wait in the socket
 
@@ -48,11 +48,11 @@ class OutboundDoor {
   bool try_to_open();
   void accept_some();
   void forget(Tunnel* tunnel);
-  Task<Admission> judge(SocksTarget target);
+  Task<Admission> check(SocksTarget target);
   Task<bool> read_destinations();
   bool is_destination(const SocksTarget& target) const;
 
-  OutboundServices services_;
+  EgressServices services_;
   std::string path_;
   bool is_own_ = false;  // the socket's file goes with the daemon
   bool is_closed_ = false;
@@ -61,7 +61,7 @@ class OutboundDoor {
   loop::Timer accept_timer_;
   std::vector<SocksTarget> destinations_;
   bool destinations_known_ = false;
-  std::string told_;  // why the door is shut, as it was logged last
+  std::string told_;  // why the listener is shut, as it was logged last
   Tunnel::Owner owner_;
   std::vector<std::unique_ptr<Tunnel>> tunnels_;
 };

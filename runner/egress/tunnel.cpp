@@ -56,8 +56,8 @@ void Tunnel::read_request() {
     say(SocksReader::greeting_answer);
   }
   if (state == SocksReader::State::broken) {
-    owner_.count(OutboundResult::broken);
-    log_warning("outbound_broken", {{"cause", reader_.fault()}});
+    owner_.count(EgressResult::broken);
+    log_warning("egress_broken", {{"cause", reader_.fault()}});
     say(reader_.last_words());
     end();
   } else if (state == SocksReader::State::whole) {
@@ -76,12 +76,12 @@ void Tunnel::say(std::string_view bytes) {
 
 Task<void> Tunnel::open() {
   SocksTarget target = reader_.target();
-  Admission admission = co_await owner_.judge(target);
+  Admission admission = co_await owner_.check(target);
   SocksReply reply = SocksReply::failed;
   if (admission == Admission::admitted) {
     reply = co_await reach(target);
     bool is_there = reply == SocksReply::succeeded;
-    owner_.count(is_there ? OutboundResult::carried : OutboundResult::unreachable);
+    owner_.count(is_there ? EgressResult::carried : EgressResult::unreachable);
   } else {
     reply = refuse(target, admission == Admission::refused);
   }
@@ -95,10 +95,10 @@ Task<void> Tunnel::open() {
 
 // is_known: where calls may lead; else the settings could not be read.
 SocksReply Tunnel::refuse(const SocksTarget& target, bool is_known) const {
-  owner_.count(is_known ? OutboundResult::refused : OutboundResult::unready);
+  owner_.count(is_known ? EgressResult::refused : EgressResult::unready);
   const char* why = is_known ? "neither captcha.verify_url nor the mail server is there"
                              : "the settings cannot be read now";
-  log_warning("outbound_refused", {{"address", target.text()}, {"why", why}});
+  log_warning("egress_refused", {{"address", target.text()}, {"why", why}});
   return is_known ? SocksReply::not_allowed : SocksReply::failed;
 }
 
@@ -120,7 +120,7 @@ Task<SocksReply> Tunnel::reach(SocksTarget target) {
     reply = reply_of(dialled.cause);
     cause = addresses[i].text() + ": " + std::strerror(dialled.cause);
   }
-  log_warning("outbound_unreachable", {{"address", target.text()}, {"cause", cause}});
+  log_warning("egress_unreachable", {{"address", target.text()}, {"cause", cause}});
   co_return reply;
 }
 
@@ -163,7 +163,7 @@ bool Tunnel::pump(Flow& flow) {
       flow.bytes += count;
       client_spoke_last_ = &flow == &out_;
       if (flow.bytes > bytes_max) {
-        log_warning("outbound_too_large", {{"address", reader_.target().text()}});
+        log_warning("egress_too_large", {{"address", reader_.target().text()}});
         return false;
       }
     }
@@ -177,7 +177,7 @@ bool Tunnel::pump(Flow& flow) {
 
 // Silence ends a call that was carried, as it ends a connection that asked for nothing.
 void Tunnel::on_limit() {
-  if (phase_ == Phase::opening) owner_.count(OutboundResult::unreachable);
+  if (phase_ == Phase::opening) owner_.count(EgressResult::unreachable);
   end();
 }
 

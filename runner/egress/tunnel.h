@@ -1,4 +1,4 @@
-// One call of the pool carried to the network: what it wants is read, judged, dialled; then bytes
+// One call of the pool carried to the network: what it wants is read, checked, dialled; then bytes
 // pass both ways and nobody looks into them (TLS is between the pool and the far end). Owned by
 // runner/egress/egress_proxy.h.
 #pragma once
@@ -19,14 +19,14 @@ enum class Admission { admitted, refused, unknown };  // unknown: the settings c
 
 // What became of calls: carried to where they wanted; refused, since no setting leads there, or
 // unready, since none can be read now; unreachable over there; broken, no request at all.
-enum class OutboundResult { carried, refused, unready, unreachable, broken };
+enum class EgressResult { carried, refused, unready, unreachable, broken };
 
 class Tunnel {
  public:
   struct Owner {
-    std::function<Task<Admission>(SocksTarget)> judge;
+    std::function<Task<Admission>(SocksTarget)> check;
     // Once a call, except for one that went away before it asked for anything.
-    std::function<void(OutboundResult)> count;
+    std::function<void(EgressResult)> count;
     // The owner destroys the tunnel later, never from within this call.
     std::function<void(Tunnel*)> ended;
   };

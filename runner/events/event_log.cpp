@@ -17,12 +17,12 @@ constexpr int notify_tries_max = 20;
 
 }  // namespace
 
-EventLog::EventLog(loop::Loop& loop, postgres::Database& db, events::EventFeed& feed,
+EventLog::EventLog(loop::Loop& loop, postgres::Database& db, events::EventBus& bus,
                    RunnerMetrics& metrics, std::string daemon_id,
                    std::function<void(const RunWriterPtr&)> on_lost)
     : loop_(loop),
       db_(db),
-      feed_(feed),
+      bus_(bus),
       metrics_(metrics),
       daemon_id_(std::move(daemon_id)),
       on_lost_(std::move(on_lost)),
@@ -69,31 +69,31 @@ void EventLog::committed(InFlightBatch& batch, const postgres::Results& results)
     auto time = stored_at.find(entry.writer->claim().id);
     bool is_ours = entry.events.empty() || time != stored_at.end();
     if (is_ours) {
-      settle(entry, time == stored_at.end() ? std::string_view() : time->second, published);
+      apply_results(entry, time == stored_at.end() ? std::string_view() : time->second, published);
     } else {
       lose(entry.writer);
     }
   }
-  if (!published.empty()) feed_.publish(std::move(published));
+  if (!published.empty()) bus_.publish(std::move(published));
   for (const LogEntry& entry : batch.entries) entry.writer->land();
   // Only now may the runs go on: they may append, end, or be destroyed.
   for (const LogEntry& entry : batch.entries) entry.writer->written().notify();
 }
 
-void EventLog::settle(const LogEntry& entry, std::string_view created_at,
-                      std::vector<events::SharedBatch>& published) {
-  entry.writer->settle(entry);
+void EventLog::apply_results(const LogEntry& entry, std::string_view created_at,
+                             std::vector<events::SharedBatch>& published) {
+  entry.writer->apply_results(entry);
   count(entry.steps);
   if (entry.events.empty()) return;
   events_written_ += static_cast<int64_t>(entry.events.size());
   const std::string& run_id = entry.writer->claim().id;
   if (entry.is_repeated) {
-    // What is on disk may carry the time of the first attempt: followers read it there.
-    feed_.changed_elsewhere({run_id});
+    // What is on disk may carry the time of the first attempt: subscribers read it there.
+    bus_.changed_elsewhere({run_id});
     return;
   }
   // Who follows from now on reads the table; frames that nobody wants are not made.
-  if (!feed_.has_followers(run_id)) return;
+  if (!bus_.has_subscribers(run_id)) return;
   auto events = std::make_shared<events::EventBatch>(run_id);
   for (const RunEvent& event : entry.events) {
     events->append(event.seq, event.type, event.data, created_at);
@@ -105,7 +105,7 @@ void EventLog::count(const RunSteps& steps) const {
   for (const TurnRecord& turn : steps.turns) metrics_.count_turn(turn);
   for (const ToolRecord& tool : steps.tools) metrics_.count_tool(tool);
   if (steps.wait) metrics_.count_wait();
-  if (steps.ending) metrics_.count_ending(*steps.ending);
+  if (steps.outcome) metrics_.count_outcome(*steps.outcome);
 }
 
 void EventLog::refused(const RunWriterPtr& writer) {
@@ -117,7 +117,7 @@ void EventLog::lose(const RunWriterPtr& writer) {
   if (writer->is_lost()) return;
   writer->abandon();
   writer->drop();
-  feed_.changed_elsewhere({writer->claim().id});
+  bus_.changed_elsewhere({writer->claim().id});
   loop_.defer([this, writer] { on_lost_(writer); });
 }
 
@@ -138,9 +138,9 @@ Task<void> EventLog::announce(const InFlightBatch& batch) {
   if (payloads.empty()) co_return;
   postgres::Batch notifications;
   for (const std::string& payload : payloads) {
-    notifications.add(query::EventBell{.run_ids = payload});
+    notifications.add(query::EventNotify{.run_ids = payload});
   }
-  // NOTIFY takes a lock of the whole database. One that is lost is made good by the sweeps of the
+  // NOTIFY takes a lock of the whole database. One that is lost is made good by the polls of the
   // other daemons.
   for (int tried = 0; tried < notify_tries_max; ++tried) {
     postgres::Batch again = notifications;

@@ -1,5 +1,5 @@
 // Writes the events of all runs of this daemon, in two lanes: bare events, and those with turns,
-// usage and endings; a run is in one at a time. After the commit the events go to the feed. Each
+// usage and outcomes; a run is in one at a time. After the commit the events go to the bus. Each
 // run appends through a writer of its own.
 #pragma once
 
@@ -28,9 +28,8 @@ class EventLog final : LaneOwner {
 
   // What is on disk is counted in metrics. on_lost hears of a run that this daemon turned out not
   // to own any more (from the loop, never from within a call of append).
-  EventLog(loop::Loop& loop, postgres::Database& db, events::EventFeed& feed,
-           RunnerMetrics& metrics, std::string daemon_id,
-           std::function<void(const RunWriterPtr&)> on_lost);
+  EventLog(loop::Loop& loop, postgres::Database& db, events::EventBus& bus, RunnerMetrics& metrics,
+           std::string daemon_id, std::function<void(const RunWriterPtr&)> on_lost);
 
   // The writer of a run that was claimed; the log outlives it.
   RunWriterPtr open(Claim claim);
@@ -65,15 +64,15 @@ class EventLog final : LaneOwner {
   void refused(const RunWriterPtr& writer) override;
   void came_to_rest() override;
 
-  void settle(const LogEntry& entry, std::string_view created_at,
-              std::vector<events::SharedBatch>& published);
+  void apply_results(const LogEntry& entry, std::string_view created_at,
+                     std::vector<events::SharedBatch>& published);
   void count(const RunSteps& steps) const;
   bool is_idle(const LogLane& lane) const;
   bool is_idle() const { return is_idle(events_) && is_idle(steps_); }
 
   loop::Loop& loop_;
   postgres::Database& db_;
-  events::EventFeed& feed_;
+  events::EventBus& bus_;
   RunnerMetrics& metrics_;
   std::string daemon_id_;
   std::function<void(const RunWriterPtr&)> on_lost_;

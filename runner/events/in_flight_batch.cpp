@@ -59,17 +59,17 @@ postgres::BoundStatement tool_commit(const Owner& owner, const ToolRecord& tool)
                               .last_seq = tool.seq};
 }
 
-postgres::BoundStatement finish(const Owner& owner, const Ending& ending, int64_t last_seq) {
-  bool failed = !ending.code.empty();
+postgres::BoundStatement finish(const Owner& owner, const Outcome& outcome, int64_t last_seq) {
+  bool failed = !outcome.code.empty();
   return query::RunFinish{.daemon_id = owner.daemon_id,
                           .run_id = owner.claim.id,
                           .epoch = owner.claim.epoch,
-                          .status = ending.status,
+                          .status = outcome.status,
                           .last_seq = last_seq,
-                          .code = or_null(ending.code),
-                          .message = failed ? Text(ending.message) : Text(),
-                          .answer = ending.answer,
-                          .incomplete = ending.is_incomplete};
+                          .code = or_null(outcome.code),
+                          .message = failed ? Text(outcome.message) : Text(),
+                          .answer = outcome.answer,
+                          .incomplete = outcome.is_incomplete};
 }
 
 void add_steps(const std::string& daemon_id, LogEntry& entry, postgres::Batch& batch) {
@@ -89,7 +89,7 @@ void add_steps(const std::string& daemon_id, LogEntry& entry, postgres::Batch& b
                              .request = wait->request_json,
                              .run_input_seconds = wait->wait_seconds});
   }
-  if (entry.steps.ending) batch.add(finish(owner, *entry.steps.ending, last_seq));
+  if (entry.steps.outcome) batch.add(finish(owner, *entry.steps.outcome, last_seq));
 }
 
 template <class Append>
@@ -97,7 +97,7 @@ postgres::BoundStatement appending(const std::string& daemon_id,
                                    const std::vector<LogEntry>& entries) {
   std::vector<std::string> run_ids;
   std::vector<int64_t> epochs;
-  std::vector<int64_t> places;
+  std::vector<int64_t> positions;
   std::vector<int64_t> seqs;
   std::vector<std::string> types;
   std::vector<std::string> data;
@@ -106,7 +106,7 @@ postgres::BoundStatement appending(const std::string& daemon_id,
     run_ids.push_back(entry.writer->claim().id);
     epochs.push_back(entry.writer->claim().epoch);
     for (const RunEvent& event : entry.events) {
-      places.push_back(static_cast<int64_t>(run_ids.size()));
+      positions.push_back(static_cast<int64_t>(run_ids.size()));
       seqs.push_back(event.seq);
       types.push_back(event.type);
       data.push_back(event.data);
@@ -115,7 +115,7 @@ postgres::BoundStatement appending(const std::string& daemon_id,
   return Append{.daemon_id = daemon_id,
                 .run_ids = run_ids,
                 .epochs = epochs,
-                .places = places,
+                .positions = positions,
                 .seqs = seqs,
                 .types = types,
                 .data = data};

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t retry_delay_ms = 200;
 // Between the tries of what others hold up; doubled while none gets its rows. Each costs the lane
 // one lock_timeout_ms.
-constexpr int64_t pause_least_ms = 100;
-constexpr int64_t pause_most_ms = 500;
+constexpr int64_t pause_min_ms = 100;
+constexpr int64_t pause_max_ms = 500;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ LogLane::LogLane(Kind kind, loop::Loop& loop, postgres::Database& db, const std:
                is_retry_due_ = true;
                wake_.notify();
              }),
-      pause_ms_(pause_least_ms) {}
+      pause_ms_(pause_min_ms) {}
 
 void LogLane::enqueue(RunWriterPtr writer) {
   if (!writer->queue_in(*this)) return;
@@ -111,7 +111,7 @@ Task<void> LogLane::write(InFlightBatch whole) {
       batches.push_front(batch.take_second_half());
       batches.push_front(std::move(batch));
     } else if (outcome.refusal != postgres::Refusal::none) {
-      set_aside(std::move(batch.entries.front()));
+      hold_back(std::move(batch.entries.front()));
     } else {
       owner_.refused(batch.entries.front().writer);
     }
@@ -140,11 +140,11 @@ Task<void> LogLane::sift(InFlightBatch& batch) {
   const postgres::Result& rows = outcome.results.at(0);
   std::unordered_set<std::string_view> held;
   for (int i = 0; i < rows.size(); ++i) held.insert(rows[i].text("id"));
-  for (LogEntry& entry : batch.take_out(held)) set_aside(std::move(entry));
+  for (LogEntry& entry : batch.take_out(held)) hold_back(std::move(entry));
 }
 
 // Its run stays in flight: what is appended meanwhile waits behind it.
-void LogLane::set_aside(LogEntry entry) {
+void LogLane::hold_back(LogEntry entry) {
   held_.push_back(std::move(entry));
   if (!retry_.pending()) retry_.restart(pause_ms_);
 }
@@ -158,7 +158,7 @@ Task<void> LogLane::retry_held() {
   if (batch.empty()) batch = take_longest_held();
   co_await write(std::move(batch));
   bool is_going_on = held_.size() < held;
-  pause_ms_ = is_going_on ? pause_least_ms : std::min(2 * pause_ms_, pause_most_ms);
+  pause_ms_ = is_going_on ? pause_min_ms : std::min(2 * pause_ms_, pause_max_ms);
   is_retry_due_ = false;
   retry_.cancel();
   if (!held_.empty()) retry_.restart(pause_ms_);

@@ -57,7 +57,7 @@ class LogLane {
   Task<void> write(InFlightBatch whole);
   void note_refused(const InFlightBatch& batch, const postgres::BatchOutcome& outcome);
   Task<void> sift(InFlightBatch& batch);
-  void set_aside(LogEntry entry);
+  void hold_back(LogEntry entry);
   Task<void> retry_held();
   InFlightBatch take_held();
   InFlightBatch take_longest_held();

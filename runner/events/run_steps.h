@@ -38,7 +38,7 @@ struct WaitRecord {
   int64_t wait_seconds = 0;
 };
 
-struct Ending {
+struct Outcome {
   std::string status;  // completed, failed, cancelled
   std::string code;    // of a failure
   std::string message;
@@ -51,11 +51,11 @@ struct RunSteps {
   std::vector<TurnRecord> turns;
   std::vector<ToolRecord> tools;
   std::optional<WaitRecord> wait;
-  std::optional<Ending> ending;
+  std::optional<Outcome> outcome;
 
-  size_t size() const { return turns.size() + tools.size() + (wait ? 1 : 0) + (ending ? 1 : 0); }
+  size_t size() const { return turns.size() + tools.size() + (wait ? 1 : 0) + (outcome ? 1 : 0); }
   bool empty() const { return size() == 0; }
-  bool ends_work() const { return wait || ending; }  // the thread's next run may begin
+  bool ends_work() const { return wait || outcome; }  // the thread's next run may begin
   bool is_paid() const { return ends_work() || !turns.empty(); }
 };
 

@@ -17,7 +17,7 @@ constexpr size_t delta_bytes_max = 64 * 1024;
 }  // namespace
 
 size_t LogEntry::bytes() const {
-  size_t sum = steps.ending ? steps.ending->answer.size() : 0;
+  size_t sum = steps.outcome ? steps.outcome->answer.size() : 0;
   for (const RunEvent& event : events) sum += event.data.size();
   for (const TurnRecord& turn : steps.turns) sum += turn.text.size() + turn.tool_calls_json.size();
   for (const ToolRecord& tool : steps.tools) sum += tool.result.size();
@@ -77,12 +77,12 @@ void RunWriter::wait(std::string data_json, WaitRecord record) {
   mark_dirty();
 }
 
-void RunWriter::end(std::string_view type, std::string data_json, Ending ending) {
+void RunWriter::end(std::string_view type, std::string data_json, Outcome outcome) {
   if (is_lost_) return;
   assert(!is_ending_);
   is_ending_ = true;
   append(type, std::move(data_json));
-  steps_.ending = std::move(ending);
+  steps_.outcome = std::move(outcome);
   mark_dirty();
 }
 
@@ -146,7 +146,7 @@ LogEntry RunWriter::take_deltas() {
   return entry;
 }
 
-void RunWriter::settle(const LogEntry& entry) {
+void RunWriter::apply_results(const LogEntry& entry) {
   committed_writes_ = entry.writes;
   if (entry.steps.ends_work()) has_ended_ = true;
   if (!entry.events.empty()) committed_seq_ = entry.events.back().seq;

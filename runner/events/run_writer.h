@@ -60,7 +60,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   void commit_tool(ToolRecord tool, std::string data_json);
   // The run waits for a human: its last event, and it is nobody's until it is answered.
   void wait(std::string data_json, WaitRecord record);
-  void end(std::string_view type, std::string data_json, Ending ending);
+  void end(std::string_view type, std::string data_json, Outcome outcome);
 
   // Returns when everything appended so far is on disk; false when the run was lost.
   Task<bool> committed();
@@ -72,7 +72,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   int64_t committed_seq() const { return committed_seq_; }  // on disk
   bool is_on_disk() const { return committed_writes_ == writes_; }
   bool is_lost() const { return is_lost_; }      // nothing is written any more
-  bool is_ending() const { return is_ending_; }  // its ending, or its wait, was appended
+  bool is_ending() const { return is_ending_; }  // its outcome, or its wait, was appended
   bool has_ended() const { return has_ended_; }  // that is on disk: the daemon does not own it
   // The last turn took what there was: no other may follow.
   bool has_exhausted_credits() const { return has_exhausted_credits_; }
@@ -92,7 +92,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   LogEntry take();
   LogEntry take_deltas();
   // The entry is on disk.
-  void settle(const LogEntry& entry);
+  void apply_results(const LogEntry& entry);
   void set_credits_exhausted(bool are_exhausted) { has_exhausted_credits_ = are_exhausted; }
   // It is on disk, or the run is lost: what was appended meanwhile may be taken.
   void land();
@@ -120,7 +120,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   EventLog& log_;
   int64_t last_seq_;
   int64_t committed_seq_;
-  int64_t writes_ = 0;  // appended: events, turns, the ending
+  int64_t writes_ = 0;  // appended: events, turns, the outcome
   int64_t committed_writes_ = 0;
   std::vector<PendingEvent> events_;
   RunSteps steps_;

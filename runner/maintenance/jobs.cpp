@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t minute_ms = 60 * 1000;
 // Rows of a table that one page takes away: some ten milliseconds.
 constexpr int64_t pruned_max = 1000;
-// Accounts that one page of grants locks; fewer than 64, see subscription_upkeep.
+// Accounts that one page of grants locks; fewer than 64, see subscription_maintenance.
 constexpr int64_t granted_max = 50;
 constexpr int64_t inputs_expired_max = 100;
 
@@ -20,10 +20,10 @@ constexpr Job job(int64_t period_ms) {
   return {Query::statement, period_ms,
           [](const config::Settings&) -> postgres::BoundStatement { return Query{}; }};
 }
-template <class Query, int64_t most>
+template <class Query, int64_t max>
 constexpr Job paged(int64_t period_ms) {
   return {Query::statement, period_ms, [](const config::Settings&) -> postgres::BoundStatement {
-            return Query{.at_most = most};
+            return Query{.at_most = max};
           }};
 }
 template <class Query>
@@ -49,8 +49,8 @@ constexpr Job jobs[] = {
     job<query::AccessLogPartitions>(minute_ms),
     job<query::AuditPartitions>(minute_ms),
     paged<query::RunExpireInputs, inputs_expired_max>(1'000),
-    job<query::PlatformFold>(10'000),
-    paged<query::SubscriptionUpkeep, granted_max>(minute_ms),
+    job<query::PlatformRollUp>(10'000),
+    paged<query::SubscriptionMaintenance, granted_max>(minute_ms),
     paged<query::AuthPrune, pruned_max>(minute_ms),
     paged<query::OutboxPrune, pruned_max>(minute_ms),
     paged<query::IdempotencyPrune, pruned_max>(minute_ms),

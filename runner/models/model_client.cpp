@@ -31,9 +31,9 @@ struct TryEnd {
 };
 
 // Passes on what is shown, and remembers that something was.
-class ShownText : public ModelObserver {
+class StreamedText : public ModelObserver {
  public:
-  explicit ShownText(ModelObserver& observer) : observer_(observer) {}
+  explicit StreamedText(ModelObserver& observer) : observer_(observer) {}
   void on_text(TextChannel channel, std::string_view piece) override {
     is_any_ = true;
     observer_.on_text(channel, piece);
@@ -183,8 +183,8 @@ Task<TryEnd> read_refusal(loop::Loop& loop, http::HttpExchange& exchange,
 }
 
 // What a body that ended, or broke, means.
-TryEnd judge_end(const http::HttpExchange& exchange, const BodyReader& body,
-                 const TurnReader& reader, std::string_view api_key) {
+TryEnd outcome_of_try(const http::HttpExchange& exchange, const BodyReader& body,
+                      const TurnReader& reader, std::string_view api_key) {
   if (reader.fault()) return end_by_fault(*reader.fault(), api_key);
   if (body.is_too_long()) return end_by_http_failure(http::HttpFailureKind::too_large);
   if (reader.is_complete()) return TryEnd();
@@ -232,7 +232,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
     Task<std::optional<std::string>> rest = exchange.next_piece();
     co_await loop::with_timeout(loop, std::move(rest), body_end_wait_ms);
   }
-  co_return judge_end(exchange, body, *reader, request.endpoint.api_key);
+  co_return outcome_of_try(exchange, body, *reader, request.endpoint.api_key);
 }
 
 int64_t jittered(int64_t delay_ms) {
@@ -246,7 +246,7 @@ Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequ
                              ModelTurn& turn, ModelObserver& observer, RetryTiming timing) {
   int64_t delay_ms = timing.first_delay_ms;
   for (int attempt = 1;; ++attempt) {
-    ShownText shown(observer);
+    StreamedText shown(observer);
     turn = ModelTurn();
     TryEnd end = co_await try_turn(http, loop, request, turn, shown);
     if (end.code.empty()) co_return;

@@ -76,7 +76,7 @@ std::string mend_escapes(std::string_view text) {
       continue;
     }
     size_t count = text[i] == '\\' && i + 1 < text.size() ? 2 : 1;
-    // A good pair is taken whole, so that its second half is not judged alone.
+    // A good pair is taken whole, so that its second half is not checked alone.
     if (count == 2 && text[i + 1] == 'u' && i + 3 < text.size() &&
         (text[i + 2] == 'd' || text[i + 2] == 'D') && text[i + 3] >= '8') {
       count = std::min<size_t>(12, text.size() - i);

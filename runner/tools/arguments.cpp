@@ -47,7 +47,7 @@ int64_t read_whole_number(const Json& arguments, std::string_view name, WholeNum
     return bounds.fallback;
   }
   double clamped =
-      std::clamp(*number, static_cast<double>(bounds.least), static_cast<double>(bounds.most));
+      std::clamp(*number, static_cast<double>(bounds.min), static_cast<double>(bounds.max));
   return static_cast<int64_t>(clamped);
 }
 

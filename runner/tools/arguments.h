@@ -16,8 +16,8 @@ std::string read_text(const Json& arguments, std::string_view name, size_t chars
 
 struct WholeNumber {
   int64_t fallback;  // when absent or null
-  int64_t least;     // a number out of bounds is moved to the nearer one
-  int64_t most;
+  int64_t min;       // a number out of bounds is moved to the nearer one
+  int64_t max;
 };
 int64_t read_whole_number(const Json& arguments, std::string_view name, WholeNumber bounds,
                           std::string& fault);

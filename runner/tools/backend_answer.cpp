@@ -66,29 +66,29 @@ void limit_call(http::HttpRequest& request, int64_t timeout_ms) {
   request.accept_gzip = true;
 }
 
-std::optional<ToolOutcome> fault_of(const http::HttpAnswer& answer, const CallTerms& terms) {
-  std::string code(terms.failed_code);
+std::optional<ToolOutcome> fault_of(const http::HttpAnswer& answer, const CallPolicy& policy) {
+  std::string code(policy.failed_code);
   if (!answer.failure) {
     int status = answer.head.status;
     if (status >= 200 && status <= 299) return std::nullopt;
-    return tool_failed(code, fmt::format("{} answered with status {}.", terms.who, status));
+    return tool_failed(code, fmt::format("{} answered with status {}.", policy.who, status));
   }
   http::HttpFailureKind kind = answer.failure->kind;
   if (is_timeout(kind)) {
-    return tool_failed("tool.timeout", fmt::format("{} did not answer in time.", terms.who));
+    return tool_failed("tool.timeout", fmt::format("{} did not answer in time.", policy.who));
   }
   bool is_denied = kind == http::HttpFailureKind::denied_address ||
-                   (kind == http::HttpFailureKind::bad_request && terms.url_from_model);
+                   (kind == http::HttpFailureKind::bad_request && policy.url_from_model);
   if (is_denied) {
     return tool_failed("tool.url_denied",
-                       terms.url_from_model
+                       policy.url_from_model
                            ? "The address, or one that it redirects to, may not be opened."
-                           : fmt::format("{} has an address that may not be opened.", terms.who));
+                           : fmt::format("{} has an address that may not be opened.", policy.who));
   }
   if (kind == http::HttpFailureKind::too_many_redirects) {
-    return tool_failed(code, fmt::format("{} redirects too often.", terms.who));
+    return tool_failed(code, fmt::format("{} redirects too often.", policy.who));
   }
-  return tool_failed(code, fmt::format("{} could not be read.", terms.who));
+  return tool_failed(code, fmt::format("{} could not be read.", policy.who));
 }
 
 void log_tool_failure(const ToolContext& context, Backend backend, const ToolOutcome& outcome,

@@ -16,7 +16,7 @@
 namespace hostler::runner {
 
 // How a tool speaks of whom it called.
-struct CallTerms {
+struct CallPolicy {
   std::string_view failed_code;  // tool.search_failed, tool.fetch_failed
   std::string_view who;          // "The search service", "The page"
   bool url_from_model = false;   // the model chose the address itself
@@ -26,7 +26,7 @@ struct CallTerms {
 void limit_call(http::HttpRequest& request, int64_t timeout_ms);
 
 // Why the answer is of no use, or nothing: no answer, or a status other than 2xx.
-std::optional<ToolOutcome> fault_of(const http::HttpAnswer& answer, const CallTerms& terms);
+std::optional<ToolOutcome> fault_of(const http::HttpAnswer& answer, const CallPolicy& policy);
 
 // Tells the operator what the model is not told: which back end, and why.
 void log_tool_failure(const ToolContext& context, Backend backend, const ToolOutcome& outcome,

@@ -18,7 +18,7 @@ struct FetchedPage {
   bool truncated = false;
 };
 
-// url: as parse_http_url normalized and web_fetch judged it; what is judged is what is sent.
+// url: as parse_http_url normalized and web_fetch checked it; what is checked is what is sent.
 http::HttpRequest reader_request(const ToolProvider& provider, const std::string& url);
 
 // Nothing: the answer cannot be read, or tells a failure.

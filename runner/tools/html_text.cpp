@@ -58,10 +58,10 @@ static_assert(std::is_sorted(elements.begin(), elements.end(),
                              [](const Element& a, const Element& b) { return a.name < b.name; }));
 
 Flow flow_of(std::string_view name) {
-  auto place = std::lower_bound(
+  auto found = std::lower_bound(
       elements.begin(), elements.end(), name,
       [](const Element& row, std::string_view wanted) { return row.name < wanted; });
-  return place != elements.end() && place->name == name ? place->flow : Flow::in_line;
+  return found != elements.end() && found->name == name ? found->flow : Flow::in_line;
 }
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }

@@ -55,9 +55,9 @@ std::string lower(std::string_view text) {
 
 const Charset* charset_labelled(std::string_view label) {
   std::string low = lower(label);
-  auto place = std::find_if(charsets.begin(), charsets.end(),
+  auto found = std::find_if(charsets.begin(), charsets.end(),
                             [&](const Charset& charset) { return charset.label == low; });
-  return place == charsets.end() ? nullptr : &*place;
+  return found == charsets.end() ? nullptr : &*found;
 }
 
 // The word behind "charset=", with or without quotes; empty: there is none.

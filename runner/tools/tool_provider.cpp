@@ -63,11 +63,11 @@ std::optional<ToolProvider> provider_of(const postgres::Row& row, const config::
   }
   std::string api_key;
   if (!row.is_null("secret_id")) {
-    config::SecretPlace place{std::string(row.text("secret_id")),
-                              std::string(row.text("secret_org_id")), "tool_provider"};
+    config::SecretIdentity identity{std::string(row.text("secret_id")),
+                                    std::string(row.text("secret_org_id")), "tool_provider"};
     config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
                                 row.bytes("sealed")};
-    std::optional<std::string> opened = secrets.open(place, sealed);
+    std::optional<std::string> opened = secrets.open(identity, sealed);
     if (!opened) {
       why = "the key file does not open the key of " + std::string(name);
       return std::nullopt;
@@ -118,7 +118,7 @@ Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, 
   postgres::Result rows;
   for (;;) {
     postgres::Batch attempt = ask;
-    postgres::BatchOutcome outcome = co_await services.db.attempt_quick(std::move(attempt));
+    postgres::BatchOutcome outcome = co_await services.db.attempt_pipelined(std::move(attempt));
     if (!outcome.error) {
       rows = outcome.results.at(0);
       break;

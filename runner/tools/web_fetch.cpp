@@ -11,13 +11,13 @@
 #include "runner/tools/backend_answer.h"
 #include "runner/tools/basic_fetch.h"
 #include "runner/tools/fetch_backends.h"
-#include "runner/tools/target_judgement.h"
+#include "runner/tools/target_check.h"
 #include "runner/tools/tool_provider.h"
 
 namespace hostler::runner {
 namespace {
 
-constexpr int64_t lookup_limit_most_ms = 3000;
+constexpr int64_t lookup_limit_max_ms = 3000;
 
 struct FetchWish {
   std::string url;
@@ -26,7 +26,7 @@ struct FetchWish {
 
 FetchWish read_wish(const Json& arguments, std::string& fault) {
   // A run keeps every page it fetched in its conversation: about 50,000 tokens at most for one.
-  constexpr WholeNumber chars{.fallback = 20'000, .least = 1, .most = 200'000};
+  constexpr WholeNumber chars{.fallback = 20'000, .min = 1, .max = 200'000};
   FetchWish wish;
   wish.url = read_text(arguments, "url", http::url_bytes_max, fault);
   wish.chars_max = read_whole_number(arguments, "max_chars", chars, fault);
@@ -81,10 +81,10 @@ Task<ToolOutcome> web_fetch(ToolServices& services, ToolContext context, Json ar
   int64_t due_ms = services.loop.now_ms() + settings->integer("tool.fetch_timeout_ms");
   bool is_basic = provider->backend == Backend::basic;
   if (!is_basic) {
-    int64_t lookup_ms = std::min(due_ms - services.loop.now_ms(), lookup_limit_most_ms);
+    int64_t lookup_ms = std::min(due_ms - services.loop.now_ms(), lookup_limit_max_ms);
     net::CidrList allowed = allowed_networks(*settings);
     std::optional<std::string> target =
-        co_await judge_target(services.loop, wish.url, std::move(allowed), lookup_ms);
+        co_await check_target(services.loop, wish.url, std::move(allowed), lookup_ms);
     if (!target) co_return tool_failed("tool.url_denied", "This address may not be opened.");
     wish.url = std::move(*target);
   }
@@ -92,8 +92,8 @@ Task<ToolOutcome> web_fetch(ToolServices& services, ToolContext context, Json ar
       is_basic ? page_request(wish.url) : reader_request(*provider, wish.url);
   limit_call(request, std::max<int64_t>(due_ms - services.loop.now_ms(), 1));
   http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
-  CallTerms terms{"tool.fetch_failed", is_basic ? "The page" : "The page reader", is_basic};
-  std::optional<ToolOutcome> failure = fault_of(answer, terms);
+  CallPolicy policy{"tool.fetch_failed", is_basic ? "The page" : "The page reader", is_basic};
+  std::optional<ToolOutcome> failure = fault_of(answer, policy);
   if (failure) {
     log_tool_failure(context, provider->backend, *failure, answer);
     co_return *failure;

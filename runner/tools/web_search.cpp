@@ -14,11 +14,11 @@
 namespace hostler::runner {
 namespace {
 
-constexpr CallTerms terms{"tool.search_failed", "The search service", false};
+constexpr CallPolicy policy{"tool.search_failed", "The search service", false};
 
 SearchQuery read_query(const Json& arguments, std::string& fault) {
   constexpr size_t query_chars_max = 1000;
-  constexpr WholeNumber results{.fallback = 5, .least = 1, .most = 20};
+  constexpr WholeNumber results{.fallback = 5, .min = 1, .max = 20};
   SearchQuery query;
   query.text = read_text(arguments, "query", query_chars_max, fault);
   query.results_max = read_whole_number(arguments, "max_results", results, fault);
@@ -65,7 +65,7 @@ Task<ToolOutcome> web_search(ToolServices& services, ToolContext context, Json a
   http::HttpRequest request = search_request(*provider, query);
   limit_call(request, services.settings.current()->integer("tool.search_timeout_ms"));
   http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
-  std::optional<ToolOutcome> failure = fault_of(answer, terms);
+  std::optional<ToolOutcome> failure = fault_of(answer, policy);
   if (failure) {
     log_tool_failure(context, provider->backend, *failure, answer);
     co_return *failure;

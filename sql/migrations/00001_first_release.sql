@@ -159,3 +159,16 @@ CREATE FUNCTION email_set() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NU
 CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION email_set();
 CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
     FOR EACH ROW WHEN (name_key(OLD.email) <> name_key(NEW.email)) EXECUTE FUNCTION email_set();
+
+-- ---------------------------------------------------------------- names
+
+ALTER TABLE daemons RENAME COLUMN place TO instance;
+-- Their names, or those of their parameters, are others now; all functions are made again behind this.
+DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin_user_delete, admin_user_show,
+    admin_user_update, api_key_end, daemon_start, email_change_begin, email_change_finish, email_first_proved,
+    email_is_kept, email_is_taken, email_revert_queue, email_token_queue, email_verification_first,
+    email_verification_send, email_verified, enter, ip_admits_named, last_admin_guard, last_owner_guard,
+    llm_default_clear, llm_provider_secret, login_exists, member_check, member_of_org, member_remove, member_update,
+    org_spare_owner, password_changed_mail, platform_fold, redemption_try, refused_caller, risk_check, run_insert,
+    run_shown_text, session_begin, sessions_end, subscription_upkeep, thread_stop, user_delete, user_hold_alone,
+    user_set_status, user_stop_runs, workspaces_hand_over;

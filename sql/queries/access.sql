@@ -7,10 +7,10 @@
 SELECT user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
 FROM authenticate($1, $2, $3, $4, $5, $6);
 
--- name: enter
+-- name: set_request_context
 -- The context of an anonymous request, or of the second batch of a caller's.
 -- $1 org_id uuid or null, $2 user_id uuid or null, $3 context jsonb
-SELECT enter($1, $2, $3);
+SELECT set_request_context($1, $2, $3);
 
 -- name: audit_denials
 -- Tells of attempts that were refused, some time after their answers; of a batch that is sent again nothing is told

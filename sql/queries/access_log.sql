@@ -4,7 +4,7 @@
 -- Appends what was read of a file; answers how far the file is read, also when that was elsewhere, and what was left
 -- out.
 -- $1 file text, $2 bytes_from bigint, $3 bytes_to bigint, $4 entries json
-SELECT bytes_read, set_aside, bad_entry, reason FROM access_log_append($1, $2, $3, $4);
+SELECT bytes_read, skipped, bad_entry, reason FROM access_log_append($1, $2, $3, $4);
 
 -- name: access_log_page
 -- Behind access.authenticate.

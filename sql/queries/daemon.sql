@@ -1,8 +1,8 @@
 -- What the daemon asks: its own life, claims and leases, the writing of events. As hostler_runner.
 
 -- name: daemon_start
--- Registers the daemon and frees what its predecessor owned: who had the lock on its place before.
--- $1 host text, $2 place text, $3 version text, $4 lock_id uuid
+-- Registers the daemon and frees what its predecessor owned: who had the lock of its instance before.
+-- $1 host text, $2 instance text, $3 version text, $4 lock_id uuid
 SELECT daemon_start($1, $2, $3, $4) AS id;
 
 -- name: daemon_heartbeat
@@ -100,8 +100,8 @@ SELECT id, epoch FROM runs WHERE owner_id = $1;
 -- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[]
 UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
     crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
-FROM (SELECT runs.id FROM unnest($2::uuid[], $3::bigint[]) AS stray(run_id, run_epoch)
-      JOIN runs ON runs.id = stray.run_id AND runs.owner_id = $1 AND runs.epoch = stray.run_epoch
+FROM (SELECT runs.id FROM unnest($2::uuid[], $3::bigint[]) AS orphan(run_id, run_epoch)
+      JOIN runs ON runs.id = orphan.run_id AND runs.owner_id = $1 AND runs.epoch = orphan.run_epoch
       ORDER BY runs.id FOR UPDATE OF runs) AS held
 WHERE r.id = held.id;
 
@@ -147,41 +147,41 @@ SELECT turn, text, tool_calls, last_seq FROM run_turns WHERE run_id = $1 ORDER B
 -- Answers the runs that were written, and when. The share lock holds off a take-over until the commit. LATERAL: each
 -- run is looked up by its id; as a plain join Postgres reads all that the daemon owns, or all runs, for every batch.
 -- $1 daemon_id uuid, $2 run_ids uuid[] (each once), $3 epochs bigint[],
--- $4 places bigint[] (of each event: the place of its run in run_ids, from 1), $5 seqs bigint[], $6 types text[],
+-- $4 positions bigint[] (of each event: the position of its run in run_ids, from 1), $5 seqs bigint[], $6 types text[],
 -- $7 data json[]
 WITH moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
 held AS (
-    SELECT owned.id, w.place FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS w(run_id, epoch, place)
+    SELECT owned.id, w.position FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS w(run_id, epoch, position)
     CROSS JOIN LATERAL (SELECT r.id FROM runs r
         WHERE r.id = w.run_id AND r.epoch = w.epoch AND r.owner_id = $1 FOR SHARE OF r) AS owned),
 inserted AS (
     INSERT INTO run_events (run_id, seq, type, data, created_at)
     SELECT held.id, e.seq, e.type, e.data, moment.at
-    FROM unnest($4::bigint[], $5::bigint[], $6::text[], $7::json[]) AS e(place, seq, type, data)
-    JOIN held ON held.place = e.place CROSS JOIN moment)
+    FROM unnest($4::bigint[], $5::bigint[], $6::text[], $7::json[]) AS e(position, seq, type, data)
+    JOIN held ON held.position = e.position CROSS JOIN moment)
 SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
 
 -- name: event_append_again
 -- A batch whose answer was lost is sent again: what is there already is the same. Apart from event_append, because
 -- looking for what is there costs as much as half of the insert. Columns as event_append.
--- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 places bigint[], $5 seqs bigint[], $6 types text[],
+-- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 positions bigint[], $5 seqs bigint[], $6 types text[],
 -- $7 data json[]
 WITH moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
 held AS (
-    SELECT owned.id, w.place FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS w(run_id, epoch, place)
+    SELECT owned.id, w.position FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS w(run_id, epoch, position)
     CROSS JOIN LATERAL (SELECT r.id FROM runs r
         WHERE r.id = w.run_id AND r.epoch = w.epoch AND r.owner_id = $1 FOR SHARE OF r) AS owned),
 inserted AS (
     INSERT INTO run_events (run_id, seq, type, data, created_at)
     SELECT held.id, e.seq, e.type, e.data, moment.at
-    FROM unnest($4::bigint[], $5::bigint[], $6::text[], $7::json[]) AS e(place, seq, type, data)
-    JOIN held ON held.place = e.place CROSS JOIN moment
+    FROM unnest($4::bigint[], $5::bigint[], $6::text[], $7::json[]) AS e(position, seq, type, data)
+    JOIN held ON held.position = e.position CROSS JOIN moment
     ON CONFLICT (run_id, seq) DO NOTHING)
 SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
 
 -- name: runs_held_up
 -- Which of these runs would wait for a row that somebody else holds; it waits for none itself.
--- $1 run_ids uuid[], $2 paid_ids uuid[] (turns, endings), $3 ended_ids uuid[]
+-- $1 run_ids uuid[], $2 paid_ids uuid[] (turns, outcomes), $3 ended_ids uuid[]
 SELECT id FROM runs_held_up($1, $2, $3);
 
 -- name: thread_lock
@@ -201,10 +201,10 @@ SELECT credit_lock($1::uuid[]);
 -- $15 credit_run_hold bigint
 SELECT held, may_go_on FROM run_turn_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
--- name: run_shown_text
--- What followers were shown as the answer so far.
+-- name: run_streamed_text
+-- What subscribers were shown as the answer so far.
 -- $1 run_id uuid
-SELECT run_shown_text($1);
+SELECT run_streamed_text($1);
 
 -- name: run_tool_results
 -- The results of a run's tool calls so far.
@@ -233,7 +233,7 @@ SELECT run_wait($1, $2, $3, $4, $5, $6) AS held;
 -- $7 message text or null, $8 answer text, $9 incomplete boolean
 SELECT run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9) AS held;
 
--- name: event_bell
+-- name: event_notify
 -- Tells the other daemons which runs have new events.
 -- $1 run_ids text (with spaces between)
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_events', $1);

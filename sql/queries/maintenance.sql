@@ -9,19 +9,19 @@ SELECT false AS more, NULL AS fault FROM run_events_make_partitions();
 -- Partitions of the access log ahead of time.
 SELECT false AS more, NULL AS fault FROM access_log_make_partitions();
 
--- name: subscription_upkeep
+-- name: subscription_maintenance
 -- Grants what is due, marks what has run out.
 -- $1 at_most integer
-SELECT granted, more, fault FROM subscription_upkeep($1);
+SELECT granted, more, fault FROM subscription_maintenance($1);
 
 -- name: run_expire_inputs
 -- Ends runs that nobody answered in time.
 -- $1 at_most integer
 SELECT ended, false AS more, NULL AS fault FROM run_expire_inputs($1) AS ended;
 
--- name: platform_fold
+-- name: platform_roll_up
 -- Folds what was counted into days.
-SELECT false AS more, NULL AS fault FROM platform_fold();
+SELECT false AS more, NULL AS fault FROM platform_roll_up();
 
 -- name: auth_prune
 -- Counters, tokens and sessions that are long over.

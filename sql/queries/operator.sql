@@ -292,8 +292,8 @@ recorded AS (
 summed AS (
     SELECT org_id, day, model, record_count, input_tokens, output_tokens, cost_nano_usd
     FROM usage_of_org WHERE org_id > $1 AND org_id <= $2)
-SELECT place, id, org_id, what FROM (
-    SELECT 1 AS rank, 'credit_transactions' AS place, e.id::text AS id, e.org_id,
+SELECT origin, id, org_id, what FROM (
+    SELECT 1 AS rank, 'credit_transactions' AS origin, e.id::text AS id, e.org_id,
            CASE WHEN e.number <> e.number_before + 1 THEN format('number %s follows %s', e.number, e.number_before)
                 ELSE format('balance_after is %s, but %s and %s make %s', e.balance_after, e.balance_before, e.amount,
                             e.balance_before::numeric + e.amount) END AS what
@@ -326,9 +326,9 @@ SELECT place, id, org_id, what FROM (
           IS DISTINCT FROM (r.record_count, r.input_tokens, r.output_tokens, r.cost_nano_usd)) AS fault
 ORDER BY org_id, rank, id LIMIT 1;
 
--- name: operator_enter
+-- name: operator_set_context
 -- An operator acts as a platform administrator without a name, until the transaction ends.
-SELECT enter(NULL, NULL, '{"platform_admin": true}');
+SELECT set_request_context(NULL, NULL, '{"platform_admin": true}');
 
 -- name: operator_plans
 -- The plans with their entitlements, the newest first.

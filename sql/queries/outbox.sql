@@ -93,8 +93,8 @@ SELECT c.sender, c.smtp_host, c.smtp_port, c.smtp_user, c.smtp_tls_mode, s.id AS
     s.wrapped_key, s.sealed
 FROM email_config c LEFT JOIN secrets s ON s.id = c.secret_id;
 
--- name: outbox_bell
--- Tells the daemons that something is due; one that is lost is made good by their sweeps.
+-- name: outbox_notify
+-- Tells the daemons that something is due; one that is lost is made good by their polls.
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_outbox', '');
 
 -- name: outbox_list

@@ -9,12 +9,12 @@ SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7);
 -- $1 thread_id uuid, $2 limit_concurrent_runs bigint, $3 limit_queued_runs bigint, $4 credit_run_hold bigint
 SELECT run_retry($1, $2, $3, $4) AS item;
 
--- name: run_bell
+-- name: run_notify
 -- Tells the daemons to look for new runs, behind the durable transaction and not in it: a NOTIFY holds a
 -- lock of the whole database until its commit is on disk.
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_runs', '');
 
--- name: run_control_bell
+-- name: run_control_notify
 -- Tells the daemons that something was asked of these runs, or that they ended.
 -- $1 run_ids uuid[]
 SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_control', run_id::text)

@@ -30,7 +30,7 @@ WHERE page.bytes_before < $4
 ORDER BY followed.number, page.seq;
 
 -- name: stream_recheck
--- Which of these followers may not go on: their session or key is dead, their user not active, their membership
+-- Which of these subscribers may not go on: their session or key is dead, their user not active, their membership
 -- gone, the thread deleted, the run no longer theirs to read, their address excluded by an IP rule. One look-up each,
 -- never a join over whole tables.
 -- $1 session_ids uuid[] (all zero: none), $2 api_key_ids uuid[] (likewise), $3 org_ids uuid[], $4 run_ids uuid[],

@@ -79,14 +79,14 @@ $$;
 -- daemon), nothing is written. Answers how far it is read; and how many entries no row can be made of, with the first
 -- of them and the reason: they are left out, so that one does not keep out all that follow.
 CREATE OR REPLACE FUNCTION access_log_append(log_file text, bytes_from bigint, bytes_to bigint, entries json,
-                                  OUT bytes_read bigint, OUT set_aside integer, OUT bad_entry text, OUT reason text)
+                                  OUT bytes_read bigint, OUT skipped integer, OUT bad_entry text, OUT reason text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     count integer := json_array_length(entries);
     first_us bigint;
     entry record;
 BEGIN
-    set_aside := 0;
+    skipped := 0;
     -- From here to the commit nobody else appends.
     UPDATE access_log_tail SET last_us =
         greatest(last_us + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) + count
@@ -103,7 +103,7 @@ BEGIN
             BEGIN
                 PERFORM access_log_insert(json_build_array(entry.value), first_us + entry.n - 1);
             EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
-                set_aside := set_aside + 1;
+                skipped := skipped + 1;
                 bad_entry := coalesce(bad_entry, entry.value::text);
                 reason := coalesce(reason, SQLERRM);
             END;

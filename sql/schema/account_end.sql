@@ -2,13 +2,13 @@
 
 -- Raises users.last_admin when nobody else is an active platform administrator. Whoever takes the mark or the life
 -- of one asks this first, and has the user alone from then on: they come one after the other.
-CREATE OR REPLACE FUNCTION last_admin_guard(who uuid) RETURNS void
+CREATE OR REPLACE FUNCTION last_admin_guard(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    PERFORM user_hold_alone(who);
+    PERFORM user_hold_alone(of_user);
     PERFORM pg_advisory_xact_lock(hashtextextended('platform admins', 0));
-    IF EXISTS (SELECT 1 FROM users WHERE id = who AND platform_admin AND status = 'active')
-       AND NOT EXISTS (SELECT 1 FROM users WHERE platform_admin AND status = 'active' AND id <> who) THEN
+    IF EXISTS (SELECT 1 FROM users WHERE id = of_user AND platform_admin AND status = 'active')
+       AND NOT EXISTS (SELECT 1 FROM users WHERE platform_admin AND status = 'active' AND id <> of_user) THEN
         PERFORM fail('users.last_admin', 'nobody_else');
     END IF;
 END
@@ -17,18 +17,18 @@ $$;
 -- Raises orgs.last_owner when a workspace has no other owner than the user. A suspended owner is none: nobody could
 -- act for the workspace. Members of an organization change behind the lock of its row, here in the order of ids: of
 -- all whose member the user is, since the user's end takes them out.
-CREATE OR REPLACE FUNCTION last_owner_guard(who uuid) RETURNS void
+CREATE OR REPLACE FUNCTION last_owner_guard(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     alone text;
 BEGIN
     PERFORM 1 FROM orgs o WHERE o.type = 'workspace'
-        AND o.id IN (SELECT m.org_id FROM org_members m WHERE m.user_id = who)
+        AND o.id IN (SELECT m.org_id FROM org_members m WHERE m.user_id = of_user)
     ORDER BY o.id FOR NO KEY UPDATE;
     SELECT o.slug INTO alone FROM org_members m JOIN orgs o ON o.id = m.org_id AND o.type = 'workspace'
-    WHERE m.user_id = who AND m.role = 'owner' AND NOT EXISTS (
+    WHERE m.user_id = of_user AND m.role = 'owner' AND NOT EXISTS (
         SELECT 1 FROM org_members other JOIN users u ON u.id = other.user_id AND u.status = 'active'
-        WHERE other.org_id = m.org_id AND other.role = 'owner' AND other.user_id <> who)
+        WHERE other.org_id = m.org_id AND other.role = 'owner' AND other.user_id <> of_user)
     ORDER BY o.id LIMIT 1;
     IF alone IS NOT NULL THEN
         PERFORM fail('orgs.last_owner', 'user_owns_alone', jsonb_build_object('slug', alone));
@@ -39,52 +39,54 @@ $$;
 -- Makes a user active or suspended, by an administrator of either kind. Suspending ends sessions and keys for good:
 -- whoever had them before has none when the user is active again; and cancels the user's runs. That is rare enough
 -- for the notification to go with the commit.
-CREATE OR REPLACE FUNCTION user_set_status(who uuid, new_status text) RETURNS void
+CREATE OR REPLACE FUNCTION user_set_status(of_user uuid, new_status text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was text;
-    now_is jsonb := jsonb_build_object('status', new_status);
+    old_state text;
+    new_state jsonb := jsonb_build_object('status', new_status);
     dead_keys bigint;
 BEGIN
     IF new_status = 'suspended' THEN
-        PERFORM last_admin_guard(who);
+        PERFORM last_admin_guard(of_user);
     END IF;
-    SELECT status INTO was FROM users WHERE id = who AND status <> 'deleted' FOR NO KEY UPDATE;
-    IF was IS NULL THEN
+    SELECT status INTO old_state FROM users WHERE id = of_user AND status <> 'deleted' FOR NO KEY UPDATE;
+    IF old_state IS NULL THEN
         PERFORM fail('users.not_found');
-    ELSIF was = new_status THEN
+    ELSIF old_state = new_status THEN
         RETURN;
     END IF;
-    UPDATE users SET status = new_status WHERE id = who;
+    UPDATE users SET status = new_status WHERE id = of_user;
     IF new_status = 'suspended' THEN
-        PERFORM sessions_end(who, NULL);
-        UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = who AND revoked_at IS NULL;
+        PERFORM sessions_end(of_user, NULL);
+        UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = of_user AND revoked_at IS NULL;
         GET DIAGNOSTICS dead_keys = ROW_COUNT;
-        PERFORM pg_notify('hostler_control', run::text) FROM unnest(user_stop_runs(who, NULL, 'user_suspended')) AS run;
-        now_is := now_is || jsonb_build_object('api_keys_revoked', dead_keys);
+        PERFORM pg_notify('hostler_control', run::text) FROM unnest(user_stop_runs(of_user, NULL,
+            'user_suspended')) AS run;
+        new_state := new_state || jsonb_build_object('api_keys_revoked', dead_keys);
     END IF;
-    PERFORM audit(CASE new_status WHEN 'suspended' THEN 'users.suspend' ELSE 'users.activate' END, 'user', who::text,
-                  NULL, jsonb_build_object('status', was), now_is);
+    PERFORM audit(CASE new_status WHEN 'suspended' THEN 'users.suspend' ELSE 'users.activate' END, 'user',
+                  of_user::text,
+                  NULL, jsonb_build_object('status', old_state), new_state);
 END
 $$;
 
--- Cancels the user's runs wherever they are, and answers them for the daemons' bell.
-CREATE OR REPLACE FUNCTION user_stop_runs(who uuid, org uuid, why text) RETURNS uuid[]
+-- Cancels the user's runs wherever they are, and answers them for the daemons' notification.
+CREATE OR REPLACE FUNCTION user_stop_runs(of_user uuid, org uuid, why text) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     active uuid[];
-    places uuid[];
-    place threads;
+    thread_ids uuid[];
+    thread_row threads;
     stopped uuid[] := '{}';
 BEGIN
-    SELECT array_agg(r.id), array_agg(DISTINCT r.thread_id) INTO active, places
-    FROM runs r WHERE r.created_by_user_id = who AND r.ended_at IS NULL AND (org IS NULL OR r.org_id = org);
+    SELECT array_agg(r.id), array_agg(DISTINCT r.thread_id) INTO active, thread_ids
+    FROM runs r WHERE r.created_by_user_id = of_user AND r.ended_at IS NULL AND (org IS NULL OR r.org_id = org);
     -- Threads, then runs, then accounts, before the first run ends: the order of everybody who locks several.
-    PERFORM 1 FROM threads t WHERE t.id = ANY (places) ORDER BY t.id FOR UPDATE;
+    PERFORM 1 FROM threads t WHERE t.id = ANY (thread_ids) ORDER BY t.id FOR UPDATE;
     PERFORM 1 FROM runs r WHERE r.id = ANY (active) ORDER BY r.id FOR UPDATE;
     PERFORM credit_lock(ARRAY(SELECT r.org_id FROM runs r WHERE r.id = ANY (active) AND r.ended_at IS NULL));
-    FOR place IN SELECT t.* FROM threads t WHERE t.id = ANY (places) ORDER BY t.id LOOP
-        stopped := stopped || thread_stop(place, NULL, why);
+    FOR thread_row IN SELECT t.* FROM threads t WHERE t.id = ANY (thread_ids) ORDER BY t.id LOOP
+        stopped := stopped || thread_stop(thread_row, NULL, why);
     END LOOP;
     RETURN stopped;
 END
@@ -117,24 +119,24 @@ END
 $$;
 
 -- Deletes a user, by themself or by an administrator, who says so in the audit log: sessions, tokens and keys are
--- dead, memberships of workspaces and what is personal are gone, runs are cancelled and answered for the bell.
+-- dead, memberships of workspaces and what is personal are gone, runs are cancelled and answered for the notification.
 -- The personal organization stays, as the ledger's. Raises users.not_found, users.last_admin, orgs.last_owner.
-CREATE OR REPLACE FUNCTION user_delete(who uuid) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION user_delete(of_user uuid) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     gone users;
 BEGIN
-    PERFORM last_admin_guard(who);
-    SELECT * INTO gone FROM users WHERE id = who AND status <> 'deleted' FOR NO KEY UPDATE;
+    PERFORM last_admin_guard(of_user);
+    SELECT * INTO gone FROM users WHERE id = of_user AND status <> 'deleted' FOR NO KEY UPDATE;
     IF gone.id IS NULL THEN
         PERFORM fail('users.not_found');
     END IF;
-    PERFORM last_owner_guard(who);
-    DELETE FROM org_members WHERE user_id = who AND org_id <> gone.personal_org_id;
-    UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = who AND revoked_at IS NULL;
-    UPDATE invite_codes SET is_active = false WHERE user_id = who AND is_active;
+    PERFORM last_owner_guard(of_user);
+    DELETE FROM org_members WHERE user_id = of_user AND org_id <> gone.personal_org_id;
+    UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = of_user AND revoked_at IS NULL;
+    UPDATE invite_codes SET is_active = false WHERE user_id = of_user AND is_active;
     PERFORM user_scrub(gone);
-    RETURN user_stop_runs(who, NULL, 'user_deleted');
+    RETURN user_stop_runs(of_user, NULL, 'user_deleted');
 END
 $$;
 
@@ -142,26 +144,27 @@ $$;
 CREATE OR REPLACE FUNCTION user_of_operator(name text) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    who uuid := user_named(name);
+    of_user uuid := user_named(name);
 BEGIN
-    IF who IS NULL THEN
+    IF of_user IS NULL THEN
         PERFORM fail('users.not_found');
     END IF;
-    RETURN who;
+    RETURN of_user;
 END
 $$;
 
 CREATE OR REPLACE FUNCTION user_demote(name text) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    who uuid := user_of_operator(name);
+    of_user uuid := user_of_operator(name);
 BEGIN
-    PERFORM last_admin_guard(who);
-    UPDATE users SET platform_admin = false WHERE id = who AND platform_admin;
+    PERFORM last_admin_guard(of_user);
+    UPDATE users SET platform_admin = false WHERE id = of_user AND platform_admin;
     IF FOUND THEN
-        PERFORM audit('users.update', 'user', who::text, NULL, '{"platform_admin": true}', '{"platform_admin": false}');
+        PERFORM audit('users.update', 'user', of_user::text, NULL, '{"platform_admin": true}',
+                      '{"platform_admin": false}');
     END IF;
-    RETURN who;
+    RETURN of_user;
 END
 $$;
 
@@ -181,8 +184,8 @@ $$;
 CREATE OR REPLACE FUNCTION sessions_revoke_by_operator(name text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    who uuid := user_of_operator(name);
-    ended uuid[] := ARRAY(SELECT id FROM sessions WHERE user_id = who AND revoked_at IS NULL ORDER BY id);
+    of_user uuid := user_of_operator(name);
+    ended uuid[] := ARRAY(SELECT id FROM sessions WHERE user_id = of_user AND revoked_at IS NULL ORDER BY id);
     ended_one uuid;
 BEGIN
     FOREACH ended_one IN ARRAY ended LOOP
@@ -197,14 +200,14 @@ $$;
 CREATE OR REPLACE FUNCTION user_promote_proved(name text) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    who uuid := user_promote(name);
+    of_user uuid := user_promote(name);
 BEGIN
-    UPDATE users SET email_verified_at = clock_timestamp() WHERE id = who AND email_verified_at IS NULL;
+    UPDATE users SET email_verified_at = clock_timestamp() WHERE id = of_user AND email_verified_at IS NULL;
     IF FOUND THEN
-        PERFORM audit('auth.email_verified', 'user', who::text, NULL, '{"email_verified": false}',
+        PERFORM audit('auth.email_verified', 'user', of_user::text, NULL, '{"email_verified": false}',
                       '{"email_verified": true}');
     END IF;
-    RETURN who;
+    RETURN of_user;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION user_of_operator, user_demote, session_revoke_by_operator, sessions_revoke_by_operator,

@@ -30,13 +30,13 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- The user, deleted ones too; or the 404.
-CREATE OR REPLACE FUNCTION admin_user(who uuid) RETURNS users
+CREATE OR REPLACE FUNCTION admin_user(of_user uuid) RETURNS users
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     u users;
 BEGIN
     PERFORM need_platform_admin();
-    SELECT * INTO u FROM users WHERE id = who;
+    SELECT * INTO u FROM users WHERE id = of_user;
     IF u.id IS NULL THEN
         PERFORM fail('users.not_found');
     END IF;
@@ -44,9 +44,9 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION admin_user_show(who uuid) RETURNS json
+CREATE OR REPLACE FUNCTION admin_user_show(of_user uuid) RETURNS json
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT admin_user_detail_json(admin_user(who))
+    SELECT admin_user_detail_json(admin_user(of_user))
 $$;
 
 -- Newest first. Planned anew each time: whether the search index or the order of ids is shorter depends on what is
@@ -93,63 +93,63 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- PATCH /v1/admin/users/{user_id}: changes holds only what is to change. A deleted user does not come back.
-CREATE OR REPLACE FUNCTION admin_user_update(who uuid, changes jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION admin_user_update(of_user uuid, changes jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was users := admin_user(who);
-    now_is users;
+    old_state users := admin_user(of_user);
+    new_state users;
     named_anew jsonb;
 BEGIN
-    IF who = current_user_id() AND changes ->> 'status' = 'suspended' THEN
+    IF of_user = current_user_id() AND changes ->> 'status' = 'suspended' THEN
         PERFORM fail('users.self', 'suspends_self');
     END IF;
     IF changes ? 'status' THEN
-        PERFORM user_set_status(who, changes ->> 'status');
+        PERFORM user_set_status(of_user, changes ->> 'status');
     END IF;
-    SELECT * INTO was FROM users WHERE id = who AND status <> 'deleted' FOR NO KEY UPDATE;
-    IF was.id IS NULL THEN
+    SELECT * INTO old_state FROM users WHERE id = of_user AND status <> 'deleted' FOR NO KEY UPDATE;
+    IF old_state.id IS NULL THEN
         PERFORM fail('users.not_found', 'user_deleted');
     END IF;
     IF changes ? 'username' THEN
-        PERFORM user_rename(was, changes ->> 'username');
+        PERFORM user_rename(old_state, changes ->> 'username');
     END IF;
     IF changes ? 'email' THEN
-        PERFORM user_set_email(was, changes ->> 'email');
+        PERFORM user_set_email(old_state, changes ->> 'email');
     END IF;
     UPDATE users SET locale = coalesce(changes ->> 'locale', locale),
         timezone = coalesce(changes ->> 'timezone', timezone),
         email_verified_at = CASE (changes ->> 'email_verified')::boolean
             WHEN true THEN coalesce(email_verified_at, clock_timestamp()) WHEN false THEN NULL
             ELSE email_verified_at END
-    WHERE id = who RETURNING * INTO now_is;
-    named_anew := jsonb_build_object('username_changed', now_is.username <> was.username,
-                                     'email_changed', now_is.email <> was.email);
-    IF user_audit_state(now_is) <> user_audit_state(was) OR named_anew @? '$.* ? (@ == true)' THEN
-        PERFORM audit('users.update', 'user', who::text, NULL, user_audit_state(was),
-                      user_audit_state(now_is) || named_anew);
+    WHERE id = of_user RETURNING * INTO new_state;
+    named_anew := jsonb_build_object('username_changed', new_state.username <> old_state.username,
+                                     'email_changed', new_state.email <> old_state.email);
+    IF user_audit_state(new_state) <> user_audit_state(old_state) OR named_anew @? '$.* ? (@ == true)' THEN
+        PERFORM audit('users.update', 'user', of_user::text, NULL, user_audit_state(old_state),
+                      user_audit_state(new_state) || named_anew);
     END IF;
-    RETURN admin_user_detail_json(now_is);
+    RETURN admin_user_detail_json(new_state);
 END
 $$;
 
 -- Before an administrator deletes a user: workspaces that have no other active owner get their longest-serving admin
 -- as one, else their longest-serving member, those who are active before those who are not; those without any other
 -- member are left empty.
-CREATE OR REPLACE FUNCTION workspaces_hand_over(who uuid) RETURNS void
+CREATE OR REPLACE FUNCTION workspaces_hand_over(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     workspace uuid;
     heir org_members;
 BEGIN
     PERFORM 1 FROM orgs o WHERE o.type = 'workspace'
-        AND o.id IN (SELECT m.org_id FROM org_members m WHERE m.user_id = who)
+        AND o.id IN (SELECT m.org_id FROM org_members m WHERE m.user_id = of_user)
     ORDER BY o.id FOR NO KEY UPDATE;
     FOR workspace IN
         SELECT o.id FROM orgs o JOIN org_members m ON m.org_id = o.id
-        WHERE m.user_id = who AND m.role = 'owner' AND o.type = 'workspace' ORDER BY o.id
+        WHERE m.user_id = of_user AND m.role = 'owner' AND o.type = 'workspace' ORDER BY o.id
     LOOP
         SELECT m.* INTO heir FROM org_members m JOIN users u ON u.id = m.user_id
-        WHERE m.org_id = workspace AND m.user_id <> who
+        WHERE m.org_id = workspace AND m.user_id <> of_user
         ORDER BY u.status = 'active' DESC, m.role = 'owner' DESC, m.role = 'admin' DESC, m.created_at, m.user_id
         LIMIT 1;
         IF heir.role <> 'owner' THEN
@@ -157,25 +157,25 @@ BEGIN
             PERFORM audit('orgs.member_role', 'member', heir.user_id::text, workspace,
                           jsonb_build_object('role', heir.role), '{"role": "owner"}');
         END IF;
-        DELETE FROM org_members WHERE org_id = workspace AND user_id = who;
+        DELETE FROM org_members WHERE org_id = workspace AND user_id = of_user;
     END LOOP;
 END
 $$;
 
 -- DELETE /v1/admin/users/{user_id}. Answers the runs that were stopped.
-CREATE OR REPLACE FUNCTION admin_user_delete(who uuid) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION admin_user_delete(of_user uuid) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was users := admin_user(who);
+    old_state users := admin_user(of_user);
     stopped uuid[];
 BEGIN
-    IF who = current_user_id() THEN
+    IF of_user = current_user_id() THEN
         PERFORM fail('users.self', 'deletes_self');
     END IF;
-    PERFORM last_admin_guard(who);  -- first, as everywhere: its lock stands before those of organizations
-    PERFORM workspaces_hand_over(who);
-    stopped := user_delete(who);
-    PERFORM audit('users.delete', 'user', who::text, NULL, jsonb_build_object('status', was.status),
+    PERFORM last_admin_guard(of_user);  -- first, as everywhere: its lock stands before those of organizations
+    PERFORM workspaces_hand_over(of_user);
+    stopped := user_delete(of_user);
+    PERFORM audit('users.delete', 'user', of_user::text, NULL, jsonb_build_object('status', old_state.status),
                   '{"status": "deleted"}');
     RETURN stopped;
 END

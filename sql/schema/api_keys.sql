@@ -44,7 +44,7 @@ DECLARE
     wanted_scopes text[] := ARRAY(SELECT DISTINCT s FROM jsonb_array_elements_text(wanted -> 'scopes') AS s ORDER BY s);
     scope text;
     ended timestamptz;
-    made api_keys;
+    created api_keys;
 BEGIN
     PERFORM 1 FROM org_members WHERE org_id = current_org() AND user_id = current_user_id() FOR SHARE;
     IF NOT FOUND THEN
@@ -62,9 +62,9 @@ BEGIN
     INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash, scopes, expires_at)
     VALUES (current_org(), current_user_id(), wanted ->> 'name', wanted ->> 'key_prefix', new_hash, wanted_scopes,
             (wanted ->> 'expires_at')::timestamptz)
-    RETURNING * INTO made;
-    PERFORM audit('api_keys.create', 'api_key', made.id::text, made.org_id, NULL, api_key_state(made));
-    RETURN api_key_json(made);
+    RETURNING * INTO created;
+    PERFORM audit('api_keys.create', 'api_key', created.id::text, created.org_id, NULL, api_key_state(created));
+    RETURN api_key_json(created);
 END
 $$;
 
@@ -77,15 +77,16 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- The first revocation counts. For definer functions.
-CREATE OR REPLACE FUNCTION api_key_end(was api_keys) RETURNS void
+CREATE OR REPLACE FUNCTION api_key_end(old_state api_keys) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    now_is api_keys;
+    new_state api_keys;
 BEGIN
-    UPDATE api_keys SET revoked_at = clock_timestamp() WHERE id = was.id AND revoked_at IS NULL RETURNING * INTO now_is;
-    IF now_is.id IS NOT NULL THEN
-        PERFORM audit('api_keys.revoke', 'api_key', was.id::text, was.org_id, api_key_state(was),
-                      api_key_state(now_is));
+    UPDATE api_keys SET revoked_at = clock_timestamp() WHERE id = old_state.id AND revoked_at IS NULL
+        RETURNING * INTO new_state;
+    IF new_state.id IS NOT NULL THEN
+        PERFORM audit('api_keys.revoke', 'api_key', old_state.id::text, old_state.org_id, api_key_state(old_state),
+                      api_key_state(new_state));
     END IF;
 END
 $$;
@@ -94,14 +95,14 @@ $$;
 CREATE OR REPLACE FUNCTION api_key_revoke(wanted uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was api_keys;
+    old_state api_keys;
 BEGIN
-    SELECT * INTO was FROM api_keys
+    SELECT * INTO old_state FROM api_keys
     WHERE id = wanted AND org_id = current_org() AND user_id = current_user_id() FOR UPDATE;
-    IF was.id IS NULL THEN
+    IF old_state.id IS NULL THEN
         PERFORM fail_missing('api_keys.not_found', 'api_keys', wanted, 'user_id');
     END IF;
-    PERFORM api_key_end(was);
+    PERFORM api_key_end(old_state);
 END
 $$;
 
@@ -110,14 +111,15 @@ CREATE OR REPLACE FUNCTION api_key_revoke_found(wanted uuid, found_hash bytea, O
     OUT login text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was api_keys;
+    old_state api_keys;
 BEGIN
-    SELECT * INTO was FROM api_keys k WHERE k.id = wanted OR k.hash = found_hash FOR UPDATE;
-    IF was.id IS NULL THEN
+    SELECT * INTO old_state FROM api_keys k WHERE k.id = wanted OR k.hash = found_hash FOR UPDATE;
+    IF old_state.id IS NULL THEN
         PERFORM fail('api_keys.not_found');
     END IF;
-    PERFORM api_key_end(was);
-    SELECT was.id, was.key_prefix, u.login INTO id, key_prefix, login FROM users u WHERE u.id = was.user_id;
+    PERFORM api_key_end(old_state);
+    SELECT old_state.id, old_state.key_prefix, u.login INTO id, key_prefix, login FROM users u
+        WHERE u.id = old_state.user_id;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION api_key_end, api_key_revoke_found FROM hostler_api, hostler_runner;

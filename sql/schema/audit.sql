@@ -63,7 +63,7 @@ $$;
 CREATE OR REPLACE FUNCTION audit_org(wanted uuid) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    place uuid := coalesce(wanted, current_org());
+    scope_id uuid := coalesce(wanted, current_org());
     own_role text;
 BEGIN
     IF is_platform_admin() THEN
@@ -72,13 +72,13 @@ BEGIN
         END IF;
         RETURN wanted;
     END IF;
-    SELECT role INTO own_role FROM org_members WHERE org_id = place AND user_id = current_user_id();
+    SELECT role INTO own_role FROM org_members WHERE org_id = scope_id AND user_id = current_user_id();
     IF own_role IS NULL THEN
         PERFORM fail('orgs.not_found');
     ELSIF NOT 'org.audit.read' = ANY (role_permissions(own_role)) THEN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'org.audit.read'));
     END IF;
-    RETURN place;
+    RETURN scope_id;
 END
 $$;
 

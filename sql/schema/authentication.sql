@@ -39,16 +39,16 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- Whom authenticate() refuses, for the access log and the audit log (lib/identity.h).
-CREATE OR REPLACE FUNCTION refused_caller(is_key boolean, org uuid, who uuid) RETURNS text
+CREATE OR REPLACE FUNCTION refused_caller(is_key boolean, org uuid, of_user uuid) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN is_key THEN 'api_key' ELSE 'user' END || ' ' || org || ' ' || who
+    SELECT CASE WHEN is_key THEN 'api_key' ELSE 'user' END || ' ' || org || ' ' || of_user
 $$;
 
 -- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
 -- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own). need: a
 -- permission, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id, client_ip,
--- user_agent, org_named, is_risky, is_retold, writes, ends, needs_proof}: org_named is an organization in path or
--- query, is_risky asks to refuse all but platform admins, is_retold not to judge address and risk (the audit of a
+-- user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof}: org_named is an organization in path or
+-- query, is_risky asks to refuse all but platform admins, is_replay not to check address and risk (the audit of a
 -- refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to refuse whose
 -- address is not verified. Raises the 401, 403 or 404 when the caller may not pass.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, need text, takes_key boolean,
@@ -56,7 +56,7 @@ CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uu
     OUT api_key_id uuid, OUT permissions text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    who record;
+    of_user record;
 BEGIN
     -- A statement of its own: those behind it see what was committed while it waited.
     IF context ? 'writes' THEN
@@ -66,57 +66,57 @@ BEGIN
         SELECT k.id AS key_id, k.user_id, k.org_id, k.scopes, m.role,
                k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
                AND u.status = 'active' AND m.role IS NOT NULL AS alive, o.ip_rule_count, u.email_verified_at
-        INTO who
+        INTO of_user
         FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
         LEFT JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
         WHERE k.hash = token_hash;
-        IF NOT FOUND OR NOT who.alive THEN
+        IF NOT FOUND OR NOT of_user.alive THEN
             PERFORM fail('auth.invalid_api_key', 'key_is_dead');
         END IF;
         IF NOT takes_key THEN
             PERFORM fail('auth.user_token_required', 'key_used',
-                         refused => refused_caller(is_key, who.org_id, who.user_id));
+                         refused => refused_caller(is_key, of_user.org_id, of_user.user_id));
         END IF;
-        IF org IS NOT NULL AND org <> who.org_id THEN
+        IF org IS NOT NULL AND org <> of_user.org_id THEN
             PERFORM fail('orgs.not_found', 'key_of_another_org');
         END IF;
-        api_key_id := who.key_id;
+        api_key_id := of_user.key_id;
         platform_admin := false;
-        permissions := role_permissions(who.role);
-        IF cardinality(who.scopes) > 0 THEN
-            permissions := ARRAY(SELECT p FROM unnest(permissions) AS p WHERE p = ANY (who.scopes));
+        permissions := role_permissions(of_user.role);
+        IF cardinality(of_user.scopes) > 0 THEN
+            permissions := ARRAY(SELECT p FROM unnest(permissions) AS p WHERE p = ANY (of_user.scopes));
         END IF;
     ELSE
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
                s.revoked_at IS NULL AND u.status = 'active' AS alive, u.platform_admin, m.role,
                coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at
-        INTO who
+        INTO of_user
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
         LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
         LEFT JOIN org_members m ON m.org_id = coalesce(org, u.personal_org_id) AND m.user_id = u.id
         WHERE t.hash = token_hash;
-        IF NOT FOUND OR NOT who.alive THEN
+        IF NOT FOUND OR NOT of_user.alive THEN
             PERFORM fail('auth.invalid_token', 'session_ended');
         END IF;
-        IF who.expired THEN
+        IF of_user.expired THEN
             PERFORM fail('auth.token_expired', 'access_token_expired');
         END IF;
-        IF who.role IS NULL THEN
+        IF of_user.role IS NULL THEN
             PERFORM fail('orgs.not_found', 'not_a_member');
         END IF;
-        session_id := who.session_id;
-        platform_admin := who.platform_admin;
-        permissions := role_permissions(who.role);
+        session_id := of_user.session_id;
+        platform_admin := of_user.platform_admin;
+        permissions := role_permissions(of_user.role);
     END IF;
-    user_id := who.user_id;
-    org_id := who.org_id;
-    role := who.role;
-    IF NOT context ? 'is_retold' THEN
-        IF who.email_verified_at IS NULL AND context ? 'needs_proof' THEN
+    user_id := of_user.user_id;
+    org_id := of_user.org_id;
+    role := of_user.role;
+    IF NOT context ? 'is_replay' THEN
+        IF of_user.email_verified_at IS NULL AND context ? 'needs_proof' THEN
             PERFORM fail('auth.email_unverified', 'address_not_verified',
                          refused => refused_caller(is_key, org_id, user_id));
         END IF;
-        IF (who.ip_rule_count > 0 AND NOT ip_admits(org_id, (context ->> 'client_ip')::inet))
+        IF (of_user.ip_rule_count > 0 AND NOT ip_admits(org_id, (context ->> 'client_ip')::inet))
            OR (context ? 'org_named' AND NOT ip_admits_named((context ->> 'org_named')::uuid,
                    (context ->> 'client_ip')::inet, user_id, platform_admin)) THEN
             PERFORM fail('ip.blocked', 'ip_rules_deny', refused => refused_caller(is_key, org_id, user_id));
@@ -143,11 +143,11 @@ END
 $$;
 
 -- The context of a request that has no caller, and of the second batch of one that has.
-CREATE OR REPLACE FUNCTION enter(org uuid, who uuid, context jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION set_request_context(org uuid, of_user uuid, context jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM set_config('hostler.org_id', coalesce(org::text, ''), true),
-            set_config('hostler.user_id', coalesce(who::text, ''), true),
+            set_config('hostler.user_id', coalesce(of_user::text, ''), true),
             set_config('hostler.request', context::text, true);
 END
 $$;
@@ -178,11 +178,11 @@ BEGIN
 END
 $$;
 
--- Before the first statement that judges or changes what the end of the user ends.
-CREATE OR REPLACE FUNCTION user_hold_alone(who uuid) RETURNS void
+-- Before the first statement that checks or changes what the end of the user ends.
+CREATE OR REPLACE FUNCTION user_hold_alone(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    PERFORM pg_advisory_xact_lock(uuid_hash_extended(who, 0));
+    PERFORM pg_advisory_xact_lock(uuid_hash_extended(of_user, 0));
 END
 $$;
 
@@ -191,19 +191,20 @@ $$;
 CREATE OR REPLACE FUNCTION caller_hold(token_hash bytea, is_key boolean, ends text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    who uuid;
+    of_user uuid;
 BEGIN
     IF is_key THEN
-        SELECT k.user_id INTO who FROM api_keys k WHERE k.hash = token_hash;
+        SELECT k.user_id INTO of_user FROM api_keys k WHERE k.hash = token_hash;
     ELSE
-        SELECT s.user_id INTO who FROM access_tokens t JOIN sessions s ON s.id = t.session_id WHERE t.hash = token_hash;
+        SELECT s.user_id INTO of_user FROM access_tokens t JOIN sessions s ON s.id = t.session_id
+            WHERE t.hash = token_hash;
     END IF;
-    IF who IS NULL THEN
+    IF of_user IS NULL THEN
         RETURN;
-    ELSIF ends = 'self' OR ends = who::text THEN
-        PERFORM pg_advisory_xact_lock(uuid_hash_extended(who, 0));
+    ELSIF ends = 'self' OR ends = of_user::text THEN
+        PERFORM pg_advisory_xact_lock(uuid_hash_extended(of_user, 0));
     ELSE
-        PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(who, 0));
+        PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(of_user, 0));
     END IF;
 END
 $$;

@@ -185,21 +185,21 @@ $$;
 CREATE OR REPLACE FUNCTION credit_adjust(org uuid, amount bigint, note text) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was bigint;
-    now_is bigint;
+    old_state bigint;
+    new_state bigint;
 BEGIN
     PERFORM need_platform_admin();
-    SELECT balance INTO was FROM credit_accounts WHERE org_id = org FOR UPDATE;
+    SELECT balance INTO old_state FROM credit_accounts WHERE org_id = org FOR UPDATE;
     IF NOT FOUND THEN
         PERFORM fail('orgs.not_found', 'no_such_org');
     END IF;
-    IF amount < 0 AND was::numeric + amount < 0 THEN
-        PERFORM fail('credits.insufficient', 'below_zero', jsonb_build_object('balance', was));
+    IF amount < 0 AND old_state::numeric + amount < 0 THEN
+        PERFORM fail('credits.insufficient', 'below_zero', jsonb_build_object('balance', old_state));
     END IF;
-    now_is := credit_post(org, amount, 'admin_adjustment', 'user', current_user_id()::text, credit_adjust.note);
-    PERFORM audit('credits.adjust', 'org', org::text, org, jsonb_build_object('balance', was),
-                  jsonb_build_object('balance', now_is, 'amount', amount, 'note', credit_adjust.note));
-    RETURN json_build_object('org_id', org, 'balance', now_is);
+    new_state := credit_post(org, amount, 'admin_adjustment', 'user', current_user_id()::text, credit_adjust.note);
+    PERFORM audit('credits.adjust', 'org', org::text, org, jsonb_build_object('balance', old_state),
+                  jsonb_build_object('balance', new_state, 'amount', amount, 'note', credit_adjust.note));
+    RETURN json_build_object('org_id', org, 'balance', new_state);
 END
 $$;
 

@@ -1,10 +1,10 @@
--- The daemons that are at work, and who they are. A daemon is known by its host's name, its place and the id in its
+-- The daemons that are at work, and who they are. A daemon is known by its host's name, its instance and the id in its
 -- lock file: hosts of one name leave each other's runs alone.
 
 CREATE TABLE daemons (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     host text NOT NULL,
-    place text NOT NULL,  -- the stream socket: one daemon at a time has it
+    instance text NOT NULL,  -- the stream socket: one daemon at a time has it
     version text NOT NULL,
     runs integer NOT NULL DEFAULT 0,
     streams integer NOT NULL DEFAULT 0,
@@ -18,13 +18,13 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON daemons TO hostler_runner;
 GRANT SELECT ON daemons TO hostler_api;
 
 -- A daemon begins. Whoever had its lock before is dead, so what that one owned is free at once, without waiting for
--- leases. Daemons of earlier versions name no lock: they are told apart by host and place, and free nothing else.
-CREATE OR REPLACE FUNCTION daemon_start(host text, place text, version text, lock_id uuid DEFAULT NULL) RETURNS uuid
+-- leases. Daemons of earlier versions name no lock: they are told apart by host and instance, and free nothing else.
+CREATE OR REPLACE FUNCTION daemon_start(host text, instance text, version text, lock_id uuid DEFAULT NULL) RETURNS uuid
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     me uuid;
     dead uuid[] := ARRAY(SELECT d.id FROM daemons d
-        WHERE d.host = daemon_start.host AND d.place = daemon_start.place
+        WHERE d.host = daemon_start.host AND d.instance = daemon_start.instance
           AND d.lock_id IS NOT DISTINCT FROM daemon_start.lock_id AND d.stopped_at IS NULL);
 BEGIN
     -- What the predecessor sent last may still be on its way to the disk: the lock waits for it.
@@ -34,8 +34,8 @@ BEGIN
     WHERE r.id = held.id;
     UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = ANY (dead);
     UPDATE daemons AS d SET stopped_at = clock_timestamp() WHERE d.id = ANY (dead);
-    INSERT INTO daemons (host, place, version, lock_id)
-    VALUES (daemon_start.host, daemon_start.place, daemon_start.version, daemon_start.lock_id)
+    INSERT INTO daemons (host, instance, version, lock_id)
+    VALUES (daemon_start.host, daemon_start.instance, daemon_start.version, daemon_start.lock_id)
     RETURNING id INTO me;
     RETURN me;
 END

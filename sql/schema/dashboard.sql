@@ -1,7 +1,7 @@
 -- The dashboard's numbers without counting millions of rows.
 --
 -- Every transaction that adds something appends what it adds to platform_deltas: nobody waits for anybody. The daemon
--- folds them into platform_days, a row a day (UTC), every ten seconds. The sum of both is exact at every commit.
+-- rolls up them into platform_days, a row a day (UTC), every ten seconds. The sum of both is exact at every commit.
 
 CREATE TABLE platform_days (
     day date PRIMARY KEY,
@@ -77,11 +77,11 @@ CREATE TRIGGER users_counted AFTER UPDATE OF status, last_seen_at ON users
                        OR utc_day(OLD.last_seen_at) IS DISTINCT FROM utc_day(NEW.last_seen_at))
     EXECUTE FUNCTION platform_count_user();
 
--- Folds what was appended into the days. For the daemons' upkeep, one at a time.
-CREATE OR REPLACE FUNCTION platform_fold() RETURNS void
+-- Folds what was appended into the days. For the daemons' maintenance, one at a time.
+CREATE OR REPLACE FUNCTION platform_roll_up() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(hashtextextended('platform fold', 0)) THEN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('platform roll up', 0)) THEN
         RETURN;
     END IF;
     WITH taken AS (
@@ -102,7 +102,7 @@ $$;
 CREATE OR REPLACE FUNCTION platform_recount() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('platform fold', 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('platform roll up', 0));
     LOCK TABLE users, runs, usage_records IN SHARE MODE;
     DELETE FROM platform_deltas;
     DELETE FROM platform_days;
@@ -170,5 +170,5 @@ $$;
 REVOKE EXECUTE ON FUNCTION platform_count_runs, platform_count_usage, platform_count_new_users, platform_count_user,
     platform_recount
     FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION platform_fold FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION platform_roll_up FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION dashboard_json, node_list FROM hostler_runner;

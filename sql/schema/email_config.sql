@@ -43,12 +43,12 @@ $$;
 CREATE OR REPLACE FUNCTION email_config_set(wanted jsonb, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was email_config;
-    now_is email_config;
+    old_state email_config;
+    new_state email_config;
 BEGIN
     PERFORM need_platform_admin();
     PERFORM pg_advisory_xact_lock(hashtextextended('hostler email config', 0));
-    SELECT * INTO was FROM email_config;
+    SELECT * INTO old_state FROM email_config;
     IF secret IS NOT NULL THEN
         INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
         VALUES ((secret ->> 'id')::uuid, NULL, 'email_config', (secret ->> 'key_version')::integer,
@@ -57,15 +57,15 @@ BEGIN
     DELETE FROM email_config;
     INSERT INTO email_config (sender, smtp_host, smtp_port, smtp_user, smtp_tls_mode, secret_id, updated_by_user_id)
     VALUES (wanted ->> 'from', wanted ->> 'smtp_host', (wanted ->> 'smtp_port')::integer, wanted ->> 'smtp_user',
-            wanted ->> 'smtp_tls_mode', coalesce((secret ->> 'id')::uuid, was.secret_id), current_user_id())
-    RETURNING * INTO now_is;
-    IF was.secret_id IS DISTINCT FROM now_is.secret_id THEN
-        DELETE FROM secrets WHERE id = was.secret_id;
+            wanted ->> 'smtp_tls_mode', coalesce((secret ->> 'id')::uuid, old_state.secret_id), current_user_id())
+    RETURNING * INTO new_state;
+    IF old_state.secret_id IS DISTINCT FROM new_state.secret_id THEN
+        DELETE FROM secrets WHERE id = old_state.secret_id;
     END IF;
     UPDATE outbox SET next_attempt_at = clock_timestamp()
     WHERE kind = 'mail' AND status = 'pending' AND next_attempt_at > clock_timestamp();
-    PERFORM audit('email.config_set', 'email_config', 'email_config', NULL, email_config_state(was),
-                  email_config_state(now_is));
+    PERFORM audit('email.config_set', 'email_config', 'email_config', NULL, email_config_state(old_state),
+                  email_config_state(new_state));
     PERFORM pg_notify('hostler_settings', '');
 END
 $$;

@@ -16,10 +16,10 @@ CREATE INDEX email_reverts_expiry ON email_reverts (expires_at);
 
 -- Whether a way back of another user leads to the address. A minute longer than the link is good, for one that is
 -- being followed.
-CREATE OR REPLACE FUNCTION email_is_kept(address text, spared uuid) RETURNS boolean
+CREATE OR REPLACE FUNCTION email_is_kept(address text, except_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT EXISTS (SELECT 1 FROM email_reverts WHERE name_key(email) = name_key(address)
-                   AND user_id IS DISTINCT FROM spared AND expires_at > clock_timestamp() - interval '1 minute')
+                   AND user_id IS DISTINCT FROM except_id AND expires_at > clock_timestamp() - interval '1 minute')
 $$;
 
 -- After the row is written, since only then everybody who had the address has committed. An address that comes
@@ -42,24 +42,24 @@ CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
 
 -- Takes an account out of the hands that had it: no session, no password, nothing that was mailed, and no API key
 -- made since then. What the audit log says of it.
-CREATE OR REPLACE FUNCTION account_taken_back(who users, keys_since timestamptz) RETURNS jsonb
+CREATE OR REPLACE FUNCTION account_taken_back(user_row users, keys_since timestamptz) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     dead_keys bigint;
 BEGIN
-    UPDATE users SET password_hash = NULL WHERE id = who.id;
-    PERFORM sessions_end(who.id, NULL);  -- before the keys: api_key_create() holds its session
-    DELETE FROM email_tokens WHERE user_id = who.id;
-    DELETE FROM login_codes WHERE user_id = who.id;
+    UPDATE users SET password_hash = NULL WHERE id = user_row.id;
+    PERFORM sessions_end(user_row.id, NULL);  -- before the keys: api_key_create() holds its session
+    DELETE FROM email_tokens WHERE user_id = user_row.id;
+    DELETE FROM login_codes WHERE user_id = user_row.id;
     UPDATE api_keys SET revoked_at = clock_timestamp()
-    WHERE user_id = who.id AND revoked_at IS NULL AND created_at >= keys_since;
+    WHERE user_id = user_row.id AND revoked_at IS NULL AND created_at >= keys_since;
     GET DIAGNOSTICS dead_keys = ROW_COUNT;
-    RETURN jsonb_build_object('password_voided', who.password_hash IS NOT NULL, 'api_keys_revoked', dead_keys);
+    RETURN jsonb_build_object('password_voided', user_row.password_hash IS NOT NULL, 'api_keys_revoked', dead_keys);
 END
 $$;
 
 -- Mails the way back to the address that was the user's until now.
-CREATE OR REPLACE FUNCTION email_revert_queue(was users, asked_at timestamptz, mail jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION email_revert_queue(old_state users, asked_at timestamptz, mail jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     seconds integer := (mail ->> 'seconds')::integer;
@@ -69,10 +69,11 @@ BEGIN
     DELETE FROM email_reverts WHERE hash IN (
         SELECT hash FROM email_reverts WHERE expires_at < over_at ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
     INSERT INTO email_reverts (hash, user_id, email, asked_at, expires_at)
-    VALUES (decode(mail ->> 'token_hash', 'hex'), was.id, was.email, email_revert_queue.asked_at,
+    VALUES (decode(mail ->> 'token_hash', 'hex'), old_state.id, old_state.email, email_revert_queue.asked_at,
             clock_timestamp() + make_interval(secs => seconds));
-    PERFORM mail_queue('email_changed', was.email, was.locale,
-                       jsonb_build_object('username', was.username, 'days', ceil(seconds / 86400.0)), mail -> 'secret');
+    PERFORM mail_queue('email_changed', old_state.email, old_state.locale,
+                       jsonb_build_object('username', old_state.username, 'days', ceil(seconds / 86400.0)),
+                           mail -> 'secret');
 END
 $$;
 
@@ -83,20 +84,20 @@ CREATE OR REPLACE FUNCTION email_revert(given_hash bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     back email_reverts;
-    who users;
+    user_row users;
 BEGIN
-    SELECT u.* INTO who FROM users u JOIN email_reverts r ON r.user_id = u.id
+    SELECT u.* INTO user_row FROM users u JOIN email_reverts r ON r.user_id = u.id
     WHERE r.hash = given_hash AND u.status <> 'deleted' FOR NO KEY UPDATE OF u;
     SELECT * INTO back FROM email_reverts
-    WHERE hash = given_hash AND user_id = who.id AND expires_at > clock_timestamp();
+    WHERE hash = given_hash AND user_id = user_row.id AND expires_at > clock_timestamp();
     IF back.hash IS NULL THEN
         PERFORM fail('email.token_invalid', 'revert_link_dead');
     END IF;
-    DELETE FROM email_reverts WHERE user_id = who.id AND asked_at >= back.asked_at;
-    UPDATE users SET email = back.email, email_verified_at = clock_timestamp() WHERE id = who.id;
-    PERFORM audit('auth.email_reverted', 'user', who.id::text, who.personal_org_id,
-                  jsonb_build_object('email_verified', who.email_verified_at IS NOT NULL),
-                  '{"email_verified": true}' || account_taken_back(who, back.asked_at), 'ok', who.id);
+    DELETE FROM email_reverts WHERE user_id = user_row.id AND asked_at >= back.asked_at;
+    UPDATE users SET email = back.email, email_verified_at = clock_timestamp() WHERE id = user_row.id;
+    PERFORM audit('auth.email_reverted', 'user', user_row.id::text, user_row.personal_org_id,
+                  jsonb_build_object('email_verified', user_row.email_verified_at IS NOT NULL),
+                  '{"email_verified": true}' || account_taken_back(user_row, back.asked_at), 'ok', user_row.id);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION email_is_kept, email_set, account_taken_back, email_revert_queue

@@ -14,33 +14,34 @@ CREATE INDEX email_tokens_user ON email_tokens (user_id);
 CREATE INDEX email_tokens_expiry ON email_tokens (expires_at);
 
 -- Queues the mail with a token for this address of the user.
-CREATE OR REPLACE FUNCTION email_token_queue(who users, address text, is_change boolean, mail jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION email_token_queue(user_row users, address text, is_change boolean, mail jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     seconds integer := (mail ->> 'seconds')::integer;
 BEGIN
     INSERT INTO email_tokens (hash, user_id, email, is_change, expires_at)
-    VALUES (decode(mail ->> 'token_hash', 'hex'), who.id, address, email_token_queue.is_change,
+    VALUES (decode(mail ->> 'token_hash', 'hex'), user_row.id, address, email_token_queue.is_change,
             clock_timestamp() + make_interval(secs => seconds));
-    PERFORM mail_queue(CASE WHEN is_change THEN 'change_email' ELSE 'verify_email' END, address, who.locale,
-                       jsonb_build_object('username', who.username, 'minutes', ceil(seconds / 60.0)), mail -> 'secret');
+    PERFORM mail_queue(CASE WHEN is_change THEN 'change_email' ELSE 'verify_email' END, address, user_row.locale,
+                       jsonb_build_object('username', user_row.username, 'minutes', ceil(seconds / 60.0)),
+                           mail -> 'secret');
 END
 $$;
 
 -- The mail of a registration counts for the limits of the next ones.
-CREATE OR REPLACE FUNCTION email_verification_first(who uuid, mail jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION email_verification_first(of_user uuid, mail jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     new_user users;
 BEGIN
-    SELECT * INTO STRICT new_user FROM users WHERE id = who;
-    INSERT INTO attempts (kind, subject) VALUES ('email.minute', who::text), ('email.hour', who::text);
+    SELECT * INTO STRICT new_user FROM users WHERE id = of_user;
+    INSERT INTO attempts (kind, subject) VALUES ('email.minute', of_user::text), ('email.hour', of_user::text);
     PERFORM email_token_queue(new_user, new_user.email, false, mail);
 END
 $$;
 
 -- POST /v1/auth/email/verify/send. Nothing happens when the address is verified already.
-CREATE OR REPLACE FUNCTION email_verification_send(mail jsonb, most_per_minute integer, most_per_hour integer)
+CREATE OR REPLACE FUNCTION email_verification_send(mail jsonb, max_per_minute integer, max_per_hour integer)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -50,20 +51,20 @@ BEGIN
     IF me.email_verified_at IS NOT NULL THEN
         RETURN;
     END IF;
-    PERFORM attempt_or_fail('email.minute', me.id::text, most_per_minute, interval '1 minute', 'email.rate_limited');
-    PERFORM attempt_or_fail('email.hour', me.id::text, most_per_hour, interval '1 hour', 'email.rate_limited');
+    PERFORM attempt_or_fail('email.minute', me.id::text, max_per_minute, interval '1 minute', 'email.rate_limited');
+    PERFORM attempt_or_fail('email.hour', me.id::text, max_per_hour, interval '1 hour', 'email.rate_limited');
     PERFORM email_token_queue(me, me.email, false, mail);
 END
 $$;
 
-CREATE OR REPLACE FUNCTION email_is_taken(address text, spared uuid) RETURNS boolean
+CREATE OR REPLACE FUNCTION email_is_taken(address text, except_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT EXISTS (SELECT 1 FROM users WHERE name_key(email) = name_key(address) AND status <> 'deleted'
-                   AND id <> spared) OR email_is_kept(address, spared)
+                   AND id <> except_id) OR email_is_kept(address, except_id)
 $$;
 
 -- POST /v1/me/email. The newest address that was asked for is the one; nothing happens when it is verified already.
-CREATE OR REPLACE FUNCTION email_change_begin(address text, checked_hash text, mail jsonb, most_per_hour integer,
+CREATE OR REPLACE FUNCTION email_change_begin(address text, checked_hash text, mail jsonb, max_per_hour integer,
     auth_forgot_password_seconds integer)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -75,44 +76,46 @@ BEGIN
     ELSIF address = me.email AND me.email_verified_at IS NOT NULL THEN
         RETURN;
     END IF;
-    PERFORM attempt_or_fail('email.change', me.id::text, most_per_hour, interval '1 hour', 'email.rate_limited');
+    PERFORM attempt_or_fail('email.change', me.id::text, max_per_hour, interval '1 hour', 'email.rate_limited');
     DELETE FROM email_tokens t WHERE t.user_id = me.id AND t.is_change;
     PERFORM email_token_queue(me, address, true, mail);
 END
 $$;
 
 -- Marks the address of a user as verified; says so when it was not.
-CREATE OR REPLACE FUNCTION email_verified(who users) RETURNS void
+CREATE OR REPLACE FUNCTION email_verified(user_row users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    UPDATE users SET email_verified_at = clock_timestamp() WHERE id = who.id AND email_verified_at IS NULL;
+    UPDATE users SET email_verified_at = clock_timestamp() WHERE id = user_row.id AND email_verified_at IS NULL;
     IF FOUND THEN
-        PERFORM audit('auth.email_verified', 'user', who.id::text, who.personal_org_id, '{"email_verified": false}',
-                      '{"email_verified": true}', 'ok', who.id);
+        PERFORM audit('auth.email_verified', 'user', user_row.id::text, user_row.personal_org_id,
+                      '{"email_verified": false}',
+                      '{"email_verified": true}', 'ok', user_row.id);
     END IF;
 END
 $$;
 
 -- A confirmed change: the tokens and codes that went to the old address are void. The audit log names no address.
-CREATE OR REPLACE FUNCTION email_change_finish(was users, address text, asked_at timestamptz, mail jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION email_change_finish(old_state users, address text, asked_at timestamptz,
+                                               mail jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    IF email_is_taken(address, was.id) THEN
+    IF email_is_taken(address, old_state.id) THEN
         PERFORM fail('auth.email_exists');
     END IF;
     BEGIN
-        UPDATE users SET email = address, email_verified_at = clock_timestamp() WHERE id = was.id;
+        UPDATE users SET email = address, email_verified_at = clock_timestamp() WHERE id = old_state.id;
     EXCEPTION WHEN unique_violation THEN
         PERFORM fail('auth.email_exists');
     END;
-    DELETE FROM email_tokens WHERE user_id = was.id;
-    DELETE FROM login_codes WHERE user_id = was.id;
-    IF was.email_verified_at IS NOT NULL AND name_key(was.email) <> name_key(address) THEN
-        PERFORM email_revert_queue(was, asked_at, mail);
+    DELETE FROM email_tokens WHERE user_id = old_state.id;
+    DELETE FROM login_codes WHERE user_id = old_state.id;
+    IF old_state.email_verified_at IS NOT NULL AND name_key(old_state.email) <> name_key(address) THEN
+        PERFORM email_revert_queue(old_state, asked_at, mail);
     END IF;
-    PERFORM audit('auth.email_changed', 'user', was.id::text, was.personal_org_id,
-                  jsonb_build_object('email_verified', was.email_verified_at IS NOT NULL),
-                  '{"email_verified": true}', 'ok', was.id);
+    PERFORM audit('auth.email_changed', 'user', old_state.id::text, old_state.personal_org_id,
+                  jsonb_build_object('email_verified', old_state.email_verified_at IS NOT NULL),
+                  '{"email_verified": true}', 'ok', old_state.id);
 END
 $$;
 
@@ -121,31 +124,33 @@ CREATE OR REPLACE FUNCTION email_confirm(given_hash bytea, mail jsonb, token_sec
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     token email_tokens;
-    who users;
+    user_row users;
 BEGIN
-    SELECT u.* INTO who FROM users u JOIN email_tokens t ON t.user_id = u.id
+    SELECT u.* INTO user_row FROM users u JOIN email_tokens t ON t.user_id = u.id
     WHERE t.hash = given_hash AND u.status <> 'deleted' FOR NO KEY UPDATE OF u;
     DELETE FROM email_tokens AS t
-    WHERE t.hash = given_hash AND t.user_id = who.id AND t.expires_at > clock_timestamp()
+    WHERE t.hash = given_hash AND t.user_id = user_row.id AND t.expires_at > clock_timestamp()
     RETURNING t.hash, t.user_id, t.email, t.is_change, t.expires_at INTO token;
-    IF token.hash IS NULL OR (NOT token.is_change AND who.email <> token.email) THEN
+    IF token.hash IS NULL OR (NOT token.is_change AND user_row.email <> token.email) THEN
         PERFORM fail('email.token_invalid', 'verification_link_dead');
     ELSIF token.is_change THEN
-        PERFORM email_change_finish(who, token.email, token.expires_at - make_interval(secs => token_seconds), mail);
+        PERFORM email_change_finish(user_row, token.email, token.expires_at - make_interval(secs => token_seconds),
+                                    mail);
     ELSE
-        PERFORM email_verified(who);
+        PERFORM email_verified(user_row);
     END IF;
 END
 $$;
 
 -- A login by code that is the first proof of an address: whoever registered it, perhaps to lie in wait for its owner,
 -- has nothing any more.
-CREATE OR REPLACE FUNCTION email_first_proved(who users) RETURNS void
+CREATE OR REPLACE FUNCTION email_first_proved(user_row users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    UPDATE users SET email_verified_at = clock_timestamp() WHERE id = who.id;
-    PERFORM audit('auth.email_verified', 'user', who.id::text, who.personal_org_id, '{"email_verified": false}',
-                  '{"email_verified": true}' || account_taken_back(who, '-infinity'), 'ok', who.id);
+    UPDATE users SET email_verified_at = clock_timestamp() WHERE id = user_row.id;
+    PERFORM audit('auth.email_verified', 'user', user_row.id::text, user_row.personal_org_id,
+                  '{"email_verified": false}',
+                  '{"email_verified": true}' || account_taken_back(user_row, '-infinity'), 'ok', user_row.id);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION email_token_queue, email_verification_first, email_is_taken, email_verified,

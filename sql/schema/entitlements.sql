@@ -75,25 +75,25 @@ CREATE OR REPLACE FUNCTION entitlement_override_set(wanted jsonb, OUT is_new boo
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     org uuid := (wanted ->> 'org_id')::uuid;
-    was entitlement_overrides;
-    now_is entitlement_overrides;
+    old_state entitlement_overrides;
+    new_state entitlement_overrides;
 BEGIN
     PERFORM need_platform_admin();
     PERFORM 1 FROM credit_accounts WHERE org_id = org FOR UPDATE;
     IF NOT FOUND THEN
         PERFORM fail('validation.error', 'org_unknown');
     END IF;
-    SELECT * INTO was FROM entitlement_overrides WHERE org_id = org AND key = wanted ->> 'key';
+    SELECT * INTO old_state FROM entitlement_overrides WHERE org_id = org AND key = wanted ->> 'key';
     INSERT INTO entitlement_overrides (org_id, key, value, value_type, reason, expires_at, created_by_user_id)
     VALUES (org, wanted ->> 'key', wanted ->> 'value', wanted ->> 'value_type', wanted ->> 'reason',
             (wanted ->> 'expires_at')::timestamptz, current_user_id())
     ON CONFLICT (org_id, key) DO UPDATE SET value = excluded.value, value_type = excluded.value_type,
         reason = excluded.reason, expires_at = excluded.expires_at, created_by_user_id = excluded.created_by_user_id
-    RETURNING * INTO now_is;
-    is_new := was.id IS NULL;
-    item := entitlement_override_json(now_is);
-    PERFORM audit('entitlements.override_set', 'entitlement_override', now_is.id::text, org,
-        CASE WHEN is_new THEN NULL ELSE entitlement_override_json(was)::jsonb END, item::jsonb);
+    RETURNING * INTO new_state;
+    is_new := old_state.id IS NULL;
+    item := entitlement_override_json(new_state);
+    PERFORM audit('entitlements.override_set', 'entitlement_override', new_state.id::text, org,
+        CASE WHEN is_new THEN NULL ELSE entitlement_override_json(old_state)::jsonb END, item::jsonb);
 END
 $$;
 
@@ -113,14 +113,14 @@ $$;
 CREATE OR REPLACE FUNCTION entitlement_override_delete(wanted uuid, org uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was entitlement_overrides;
+    old_state entitlement_overrides;
 BEGIN
     PERFORM need_platform_admin();
-    DELETE FROM entitlement_overrides WHERE id = wanted AND (org IS NULL OR org_id = org) RETURNING * INTO was;
-    IF was.id IS NULL THEN
+    DELETE FROM entitlement_overrides WHERE id = wanted AND (org IS NULL OR org_id = org) RETURNING * INTO old_state;
+    IF old_state.id IS NULL THEN
         PERFORM fail('entitlement_overrides.not_found');
     END IF;
-    PERFORM audit('entitlements.override_deleted', 'entitlement_override', was.id::text, was.org_id,
-                  entitlement_override_json(was)::jsonb);
+    PERFORM audit('entitlements.override_deleted', 'entitlement_override', old_state.id::text, old_state.org_id,
+                  entitlement_override_json(old_state)::jsonb);
 END
 $$;

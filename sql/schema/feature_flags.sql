@@ -55,39 +55,39 @@ $$;
 CREATE OR REPLACE FUNCTION feature_flag_create(new_key text, new_description text, new_default boolean) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    made feature_flags;
+    created feature_flags;
 BEGIN
     PERFORM need_platform_admin();
     INSERT INTO feature_flags (key, description, default_value) VALUES (new_key, new_description, new_default)
-    ON CONFLICT (key) DO NOTHING RETURNING * INTO made;
-    IF made.id IS NULL THEN
+    ON CONFLICT (key) DO NOTHING RETURNING * INTO created;
+    IF created.id IS NULL THEN
         PERFORM fail('feature_flags.exists');
     END IF;
-    PERFORM audit('feature_flags.create', 'feature_flag', made.key, NULL, NULL, feature_flag_json(made)::jsonb);
-    RETURN feature_flag_json(made);
+    PERFORM audit('feature_flags.create', 'feature_flag', created.key, NULL, NULL, feature_flag_json(created)::jsonb);
+    RETURN feature_flag_json(created);
 END
 $$;
 
 CREATE OR REPLACE FUNCTION feature_flag_update(wanted_key text, new_default boolean) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was feature_flags := feature_flag_named(wanted_key, true);
-    now_is feature_flags;
+    old_state feature_flags := feature_flag_named(wanted_key, true);
+    new_state feature_flags;
 BEGIN
-    UPDATE feature_flags SET default_value = new_default WHERE id = was.id RETURNING * INTO now_is;
-    PERFORM audit('feature_flags.update', 'feature_flag', was.key, NULL, feature_flag_json(was)::jsonb,
-                  feature_flag_json(now_is)::jsonb);
-    RETURN feature_flag_json(now_is);
+    UPDATE feature_flags SET default_value = new_default WHERE id = old_state.id RETURNING * INTO new_state;
+    PERFORM audit('feature_flags.update', 'feature_flag', old_state.key, NULL, feature_flag_json(old_state)::jsonb,
+                  feature_flag_json(new_state)::jsonb);
+    RETURN feature_flag_json(new_state);
 END
 $$;
 
 CREATE OR REPLACE FUNCTION feature_flag_delete(wanted_key text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was feature_flags := feature_flag_named(wanted_key, true);
+    old_state feature_flags := feature_flag_named(wanted_key, true);
 BEGIN
-    DELETE FROM feature_flags WHERE id = was.id;
-    PERFORM audit('feature_flags.delete', 'feature_flag', was.key, NULL, feature_flag_json(was)::jsonb);
+    DELETE FROM feature_flags WHERE id = old_state.id;
+    PERFORM audit('feature_flags.delete', 'feature_flag', old_state.key, NULL, feature_flag_json(old_state)::jsonb);
 END
 $$;
 
@@ -106,19 +106,19 @@ CREATE OR REPLACE FUNCTION flag_override_set(wanted_key text, org uuid, new_enab
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     f feature_flags := feature_flag_named(wanted_key, true);
-    was feature_flag_overrides;
-    now_is feature_flag_overrides;
+    old_state feature_flag_overrides;
+    new_state feature_flag_overrides;
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM orgs WHERE id = org) THEN
         PERFORM fail('validation.error', 'org_unknown');
     END IF;
-    SELECT * INTO was FROM feature_flag_overrides WHERE flag_id = f.id AND org_id = org;
+    SELECT * INTO old_state FROM feature_flag_overrides WHERE flag_id = f.id AND org_id = org;
     INSERT INTO feature_flag_overrides (flag_id, org_id, enabled) VALUES (f.id, org, new_enabled)
-    ON CONFLICT (flag_id, org_id) DO UPDATE SET enabled = excluded.enabled RETURNING * INTO now_is;
-    is_new := was.id IS NULL;
-    item := flag_override_json(now_is, f.key);
+    ON CONFLICT (flag_id, org_id) DO UPDATE SET enabled = excluded.enabled RETURNING * INTO new_state;
+    is_new := old_state.id IS NULL;
+    item := flag_override_json(new_state, f.key);
     PERFORM audit('feature_flags.override_set', 'feature_flag', f.key, org,
-        CASE WHEN is_new THEN NULL ELSE flag_override_json(was, f.key)::jsonb END, item::jsonb);
+        CASE WHEN is_new THEN NULL ELSE flag_override_json(old_state, f.key)::jsonb END, item::jsonb);
 END
 $$;
 
@@ -126,13 +126,14 @@ CREATE OR REPLACE FUNCTION flag_override_delete(wanted_key text, org uuid) RETUR
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     f feature_flags := feature_flag_named(wanted_key, true);
-    was feature_flag_overrides;
+    old_state feature_flag_overrides;
 BEGIN
-    DELETE FROM feature_flag_overrides WHERE flag_id = f.id AND org_id = org RETURNING * INTO was;
-    IF was.id IS NULL THEN
+    DELETE FROM feature_flag_overrides WHERE flag_id = f.id AND org_id = org RETURNING * INTO old_state;
+    IF old_state.id IS NULL THEN
         PERFORM fail('feature_flags.not_found', 'no_override');
     END IF;
-    PERFORM audit('feature_flags.override_deleted', 'feature_flag', f.key, org, flag_override_json(was, f.key)::jsonb);
+    PERFORM audit('feature_flags.override_deleted', 'feature_flag', f.key, org, flag_override_json(old_state,
+        f.key)::jsonb);
 END
 $$;
 

@@ -6,13 +6,13 @@ CREATE OR REPLACE FUNCTION gateway_config_set(wanted jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     setting_key text;
-    was settings;
+    old_state settings;
     before_state jsonb := '{}';
 BEGIN
     PERFORM need_platform_admin();
     FOR setting_key IN SELECT name FROM jsonb_object_keys(wanted) AS name ORDER BY name LOOP
-        was := setting_take(setting_key);
-        before_state := before_state || jsonb_build_object(setting_key, was.value);
+        old_state := setting_take(setting_key);
+        before_state := before_state || jsonb_build_object(setting_key, old_state.value);
         INSERT INTO settings (key, value, updated_by_user_id)
         VALUES (setting_key, wanted -> setting_key, current_user_id());
     END LOOP;
@@ -26,13 +26,13 @@ CREATE OR REPLACE FUNCTION gateway_config_reset() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     setting_key text;
-    was settings;
+    old_state settings;
     before_state jsonb := '{}';
 BEGIN
     FOREACH setting_key IN ARRAY
         ARRAY['gateway.ip_mode', 'gateway.risk_reject_threshold', 'gateway.trusted_cidrs'] LOOP
-        was := setting_take(setting_key);
-        before_state := before_state || jsonb_build_object(setting_key, was.value);
+        old_state := setting_take(setting_key);
+        before_state := before_state || jsonb_build_object(setting_key, old_state.value);
     END LOOP;
     PERFORM audit('gateway.config_set', 'gateway_config', NULL, NULL, before_state, '{}');
     PERFORM pg_notify('hostler_settings', '');

@@ -64,7 +64,7 @@ BEGIN
 END
 $$;
 
--- Takes away what is older than a day, at most so many. For the daemon's upkeep.
+-- Takes away what is older than a day, at most so many. For the daemon's maintenance.
 CREATE OR REPLACE FUNCTION idempotency_prune(at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

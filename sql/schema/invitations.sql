@@ -36,26 +36,26 @@ CREATE OR REPLACE FUNCTION invitation_create(new_email text, new_role text, new_
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own_role text := org_hold('org.members.manage');
-    place orgs;
+    org_row orgs;
     inviter users;
     invitee users;
     is_member boolean;
     is_open boolean;
-    made org_invitations;
+    created org_invitations;
 BEGIN
-    SELECT * INTO STRICT place FROM orgs WHERE id = current_org();
-    IF place.type = 'personal' THEN
+    SELECT * INTO STRICT org_row FROM orgs WHERE id = current_org();
+    IF org_row.type = 'personal' THEN
         PERFORM fail('orgs.personal', 'takes_no_members');
     END IF;
     SELECT * INTO STRICT inviter FROM users WHERE id = current_user_id();
     SELECT * INTO invitee FROM users u WHERE name_key(u.email) = name_key(new_email) AND u.status <> 'deleted';
     UPDATE org_invitations i SET ended_at = clock_timestamp()
-    WHERE i.org_id = place.id AND name_key(i.email) = name_key(new_email) AND i.accepted_at IS NULL
+    WHERE i.org_id = org_row.id AND name_key(i.email) = name_key(new_email) AND i.accepted_at IS NULL
           AND i.revoked_at IS NULL AND i.ended_at IS NULL AND NOT invitation_serves(i);
     -- In one look: who accepts meanwhile is either still invited or a member.
-    SELECT EXISTS (SELECT 1 FROM org_members WHERE org_id = place.id AND user_id = invitee.id),
+    SELECT EXISTS (SELECT 1 FROM org_members WHERE org_id = org_row.id AND user_id = invitee.id),
            EXISTS (SELECT 1 FROM org_invitations i
-                   WHERE i.org_id = place.id AND name_key(i.email) = name_key(new_email) AND i.accepted_at IS NULL
+                   WHERE i.org_id = org_row.id AND name_key(i.email) = name_key(new_email) AND i.accepted_at IS NULL
                          AND i.revoked_at IS NULL AND i.ended_at IS NULL)
     INTO is_member, is_open;
     IF is_member THEN
@@ -66,13 +66,14 @@ BEGIN
     PERFORM invitation_count(inviter.id, new_email, limit_invitations_per_inviter_day,
                              limit_invitations_per_recipient_day);
     INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash, expires_at)
-    VALUES (place.id, new_email, new_role, inviter.id, new_hash,
-            clock_timestamp() + make_interval(secs => invite_member_seconds)) RETURNING * INTO made;
+    VALUES (org_row.id, new_email, new_role, inviter.id, new_hash,
+            clock_timestamp() + make_interval(secs => invite_member_seconds)) RETURNING * INTO created;
     PERFORM mail_queue('invitation', new_email, coalesce(invitee.locale, inviter.locale), jsonb_build_object(
-        'org_name', place.name, 'inviter', inviter.username, 'role', new_role,
-        'expires_at', rfc3339(made.expires_at)), secret);
-    PERFORM audit('invitations.create', 'invitation', made.id::text, place.id, NULL, invitation_json(made)::jsonb);
-    RETURN invitation_json(made);
+        'org_name', org_row.name, 'inviter', inviter.username, 'role', new_role,
+        'expires_at', rfc3339(created.expires_at)), secret);
+    PERFORM audit('invitations.create', 'invitation', created.id::text, org_row.id, NULL,
+                  invitation_json(created)::jsonb);
+    RETURN invitation_json(created);
 END
 $$;
 
@@ -91,16 +92,17 @@ $$;
 CREATE OR REPLACE FUNCTION invitation_revoke(invitation uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was org_invitations;
+    old_state org_invitations;
 BEGIN
     UPDATE org_invitations SET revoked_at = clock_timestamp()
     WHERE id = invitation AND org_id = current_org() AND accepted_at IS NULL AND revoked_at IS NULL
           AND ended_at IS NULL
-    RETURNING * INTO was;
-    IF was.id IS NULL THEN
+    RETURNING * INTO old_state;
+    IF old_state.id IS NULL THEN
         PERFORM fail('invitations.not_found');
     END IF;
-    PERFORM audit('invitations.revoke', 'invitation', was.id::text, was.org_id, invitation_json(was)::jsonb);
+    PERFORM audit('invitations.revoke', 'invitation', old_state.id::text, old_state.org_id,
+                  invitation_json(old_state)::jsonb);
 END
 $$;
 

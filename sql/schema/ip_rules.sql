@@ -53,22 +53,22 @@ END
 $$;
 
 -- The same of an organization that path or query names. Whoever has no business there is told so elsewhere.
-CREATE OR REPLACE FUNCTION ip_admits_named(named uuid, address inet, who uuid, is_admin boolean) RETURNS boolean
+CREATE OR REPLACE FUNCTION ip_admits_named(named uuid, address inet, of_user uuid, is_admin boolean) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT NOT EXISTS (
         SELECT FROM orgs o
         WHERE o.id = named AND o.ip_rule_count > 0
-          AND (is_admin OR EXISTS (SELECT FROM org_members m WHERE m.org_id = o.id AND m.user_id = who))
+          AND (is_admin OR EXISTS (SELECT FROM org_members m WHERE m.org_id = o.id AND m.user_id = of_user))
           AND NOT ip_admits(o.id, address))
 $$;
 
 -- Raises risk.rejected for whoever looks risky (context: is_risky) and is no platform admin. For what finds out only
 -- by itself who calls: logging in, refreshing.
-CREATE OR REPLACE FUNCTION risk_check(who uuid) RETURNS void
+CREATE OR REPLACE FUNCTION risk_check(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     IF current_request() ? 'is_risky'
-       AND NOT coalesce((SELECT u.platform_admin FROM users u WHERE u.id = who), false) THEN
+       AND NOT coalesce((SELECT u.platform_admin FROM users u WHERE u.id = of_user), false) THEN
         PERFORM fail('risk.rejected');
     END IF;
 END
@@ -91,19 +91,19 @@ $$;
 CREATE OR REPLACE FUNCTION ip_rule_create(rule_type text, network cidr, rule_note text, is_forced boolean) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    made ip_rules;
+    created ip_rules;
 BEGIN
     INSERT INTO ip_rules (org_id, type, cidr, note) VALUES (current_org(), rule_type, network, rule_note)
     ON CONFLICT ON CONSTRAINT ip_rules_once DO NOTHING
-    RETURNING id, org_id, type, cidr, note, created_at INTO made;
-    IF made.id IS NULL THEN
+    RETURNING id, org_id, type, cidr, note, created_at INTO created;
+    IF created.id IS NULL THEN
         PERFORM fail('ip_rules.exists', 'network_listed', jsonb_build_object('type', rule_type, 'cidr', network));
     END IF;
-    IF NOT is_forced AND NOT ip_admits(made.org_id, request_ip()) THEN
+    IF NOT is_forced AND NOT ip_admits(created.org_id, request_ip()) THEN
         PERFORM ip_rule_lockout_fail();
     END IF;
-    PERFORM audit('ip_rules.create', 'ip_rule', made.id::text, made.org_id, NULL, ip_rule_json(made)::jsonb);
-    RETURN ip_rule_json(made);
+    PERFORM audit('ip_rules.create', 'ip_rule', created.id::text, created.org_id, NULL, ip_rule_json(created)::jsonb);
+    RETURN ip_rule_json(created);
 END
 $$;
 
@@ -111,17 +111,17 @@ $$;
 CREATE OR REPLACE FUNCTION ip_rule_delete(rule uuid, is_forced boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was ip_rules;
+    old_state ip_rules;
 BEGIN
     DELETE FROM ip_rules r WHERE r.id = rule AND r.org_id = current_org()
-    RETURNING r.id, r.org_id, r.type, r.cidr, r.note, r.created_at INTO was;
-    IF was.id IS NULL THEN
+    RETURNING r.id, r.org_id, r.type, r.cidr, r.note, r.created_at INTO old_state;
+    IF old_state.id IS NULL THEN
         PERFORM fail_missing('ip_rules.not_found', 'ip_rules', rule);
     END IF;
-    IF NOT is_forced AND NOT ip_admits(was.org_id, request_ip()) THEN
+    IF NOT is_forced AND NOT ip_admits(old_state.org_id, request_ip()) THEN
         PERFORM ip_rule_lockout_fail();
     END IF;
-    PERFORM audit('ip_rules.delete', 'ip_rule', was.id::text, was.org_id, ip_rule_json(was)::jsonb);
+    PERFORM audit('ip_rules.delete', 'ip_rule', old_state.id::text, old_state.org_id, ip_rule_json(old_state)::jsonb);
 END
 $$;
 
@@ -147,12 +147,13 @@ CREATE OR REPLACE FUNCTION ip_rules_remove(named text, rule uuid) RETURNS intege
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     org uuid := org_of_operator(named);
-    was ip_rules;
+    old_state ip_rules;
     count integer := 0;
 BEGIN
-    FOR was IN DELETE FROM ip_rules r WHERE r.org_id = org AND (rule IS NULL OR r.id = rule)
+    FOR old_state IN DELETE FROM ip_rules r WHERE r.org_id = org AND (rule IS NULL OR r.id = rule)
                RETURNING r.id, r.org_id, r.type, r.cidr, r.note, r.created_at LOOP
-        PERFORM audit('ip_rules.delete', 'ip_rule', was.id::text, was.org_id, ip_rule_json(was)::jsonb);
+        PERFORM audit('ip_rules.delete', 'ip_rule', old_state.id::text, old_state.org_id,
+                      ip_rule_json(old_state)::jsonb);
         count := count + 1;
     END LOOP;
     IF rule IS NOT NULL AND count = 0 THEN

@@ -30,7 +30,7 @@ CREATE OR REPLACE FUNCTION login_code_send(address text, subject uuid, new_hmac 
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     period interval := make_interval(secs => limit_otp_window_seconds);
-    who users;
+    user_row users;
     queued uuid;
 BEGIN
     PERFORM attempt_or_fail('otp.ip', request_ip()::text, limit_otp_sends_per_ip, period, 'auth.otp_rate_limited');
@@ -40,15 +40,16 @@ BEGIN
         PERFORM attempt_or_fail('otp.email_day', name_key(address), limit_otp_sends_per_email_day,
                                 interval '1 day', 'auth.otp_rate_limited');
     END IF;
-    SELECT * INTO who FROM users WHERE id = subject AND name_key(email) = name_key(address) AND status <> 'deleted';
+    SELECT * INTO user_row FROM users WHERE id = subject AND name_key(email) = name_key(address)
+        AND status <> 'deleted';
     INSERT INTO login_codes (email_key, user_id, hmac, expires_at)
-    VALUES (name_key(address), who.id, new_hmac, clock_timestamp() + make_interval(secs => auth_otp_seconds))
+    VALUES (name_key(address), user_row.id, new_hmac, clock_timestamp() + make_interval(secs => auth_otp_seconds))
     ON CONFLICT (email_key) DO UPDATE SET user_id = excluded.user_id, hmac = excluded.hmac, guesses = 0,
         expires_at = excluded.expires_at;
-    queued := mail_queue('login_code', coalesce(who.email, address), coalesce(who.locale, 'en'),
-                         jsonb_build_object('username', coalesce(who.username, ''),
+    queued := mail_queue('login_code', coalesce(user_row.email, address), coalesce(user_row.locale, 'en'),
+                         jsonb_build_object('username', coalesce(user_row.username, ''),
                                             'minutes', ceil(auth_otp_seconds / 60.0)), secret);
-    IF who.id IS NULL THEN
+    IF user_row.id IS NULL THEN
         DELETE FROM outbox WHERE id = queued;
         DELETE FROM secrets WHERE id = (secret ->> 'id')::uuid;
     END IF;
@@ -64,38 +65,41 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     counted text;
     code login_codes;
-    who users;
+    user_row users;
     begun uuid;
 BEGIN
-    SELECT * INTO who FROM users WHERE name_key(email) = name_key(address) AND status <> 'deleted' FOR NO KEY UPDATE;
+    SELECT * INTO user_row FROM users WHERE name_key(email) = name_key(address)
+        AND status <> 'deleted' FOR NO KEY UPDATE;
     SELECT * INTO code FROM login_codes WHERE email_key = name_key(address) FOR UPDATE;
-    counted := coalesce(who.id::text, name_key(address));
+    counted := coalesce(user_row.id::text, name_key(address));
     IF limit_otp_failures_per_account_day > 0 THEN
         PERFORM attempt_guard('otp.failure', counted, limit_otp_failures_per_account_day, interval '1 day',
                               'auth.otp_rate_limited');
     END IF;
     IF code.guesses >= limit_otp_guesses THEN
         PERFORM fail_for_now('auth.otp_locked', code.expires_at);
-    ELSIF code.user_id IS NULL OR code.user_id IS DISTINCT FROM who.id OR code.hmac <> given_hmac
+    ELSIF code.user_id IS NULL OR code.user_id IS DISTINCT FROM user_row.id OR code.hmac <> given_hmac
           OR code.expires_at <= clock_timestamp() THEN
         IF code.expires_at > clock_timestamp() THEN
             UPDATE login_codes SET guesses = guesses + 1 WHERE email_key = code.email_key;
             INSERT INTO attempts (kind, subject) VALUES ('otp.failure', counted);
         END IF;
-        PERFORM audit_login_failed(who.id, 'otp');
+        PERFORM audit_login_failed(user_row.id, 'otp');
         RETURN 'refused';
     END IF;
     DELETE FROM login_codes WHERE email_key = code.email_key;
-    IF who.status <> 'active' THEN
-        PERFORM audit('auth.login', 'user', who.id::text, who.personal_org_id, NULL, '{"by": "otp"}', 'denied', who.id);
+    IF user_row.status <> 'active' THEN
+        PERFORM audit('auth.login', 'user', user_row.id::text, user_row.personal_org_id, NULL, '{"by": "otp"}',
+                      'denied', user_row.id);
         RETURN 'suspended';
     END IF;
-    IF who.email_verified_at IS NULL THEN
-        PERFORM email_first_proved(who);
+    IF user_row.email_verified_at IS NULL THEN
+        PERFORM email_first_proved(user_row);
     END IF;
-    begun := session_begin(who.id, 'otp', access_hash, refresh_hash, auth_access_token_seconds,
+    begun := session_begin(user_row.id, 'otp', access_hash, refresh_hash, auth_access_token_seconds,
                            auth_refresh_token_seconds);
-    PERFORM audit('auth.login', 'session', begun::text, who.personal_org_id, NULL, '{"by": "otp"}', 'ok', who.id);
+    PERFORM audit('auth.login', 'session', begun::text, user_row.personal_org_id, NULL, '{"by": "otp"}', 'ok',
+                  user_row.id);
     RETURN 'ok';
 END
 $$;

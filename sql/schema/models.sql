@@ -123,16 +123,17 @@ $$;
 CREATE OR REPLACE FUNCTION llm_provider_of_scope(provider uuid, lock boolean) RETURNS llm_providers
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    place uuid := scope_org('data.llm_providers.manage');
+    scope_id uuid := scope_org('data.llm_providers.manage');
     p llm_providers;
 BEGIN
     IF lock THEN
         PERFORM 1 FROM llm_providers WHERE id = provider FOR UPDATE;
     END IF;
     SELECT * INTO p FROM llm_providers
-    WHERE id = provider AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM place;
+    WHERE id = provider AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM scope_id;
     IF p.id IS NULL THEN
-        PERFORM fail_missing('llm_providers.not_found', 'llm_providers', CASE WHEN place IS NOT NULL THEN provider END);
+        PERFORM fail_missing('llm_providers.not_found', 'llm_providers',
+                             CASE WHEN scope_id IS NOT NULL THEN provider END);
     END IF;
     RETURN p;
 END
@@ -155,10 +156,10 @@ $$;
 CREATE OR REPLACE FUNCTION llm_provider_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 DECLARE
-    place uuid := scope_org('data.llm_providers.manage');
+    scope_id uuid := scope_org('data.llm_providers.manage');
 BEGIN
     RETURN QUERY SELECT p.id, llm_provider_json(p) FROM llm_providers p
-        WHERE (p.org_id = place OR (place IS NULL AND p.org_id IS NULL)) AND p.deleted_at IS NULL
+        WHERE (p.org_id = scope_id OR (scope_id IS NULL AND p.org_id IS NULL)) AND p.deleted_at IS NULL
               AND (before IS NULL OR p.id < before)
         ORDER BY p.id DESC LIMIT page_limit;
 END
@@ -188,10 +189,10 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- secret: {id, key_version, wrapped_key, sealed} (bytes in base64), sealed for this scope and the kind llm_provider.
-CREATE OR REPLACE FUNCTION llm_provider_secret(place uuid, secret jsonb) RETURNS uuid
+CREATE OR REPLACE FUNCTION llm_provider_secret(scope_id uuid, secret jsonb) RETURNS uuid
 LANGUAGE sql AS $$
     INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-    VALUES ((secret ->> 'id')::uuid, place, 'llm_provider', (secret ->> 'key_version')::integer,
+    VALUES ((secret ->> 'id')::uuid, scope_id, 'llm_provider', (secret ->> 'key_version')::integer,
             decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'))
     RETURNING id
 $$;
@@ -200,18 +201,19 @@ $$;
 CREATE OR REPLACE FUNCTION llm_provider_create(wanted jsonb, secret jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    place uuid := scope_org('data.llm_providers.manage');
-    made llm_providers;
+    scope_id uuid := scope_org('data.llm_providers.manage');
+    created llm_providers;
 BEGIN
     INSERT INTO llm_providers (org_id, name, provider_kind, base_url, key_prefix, secret_id)
-    VALUES (place, wanted ->> 'name', wanted ->> 'provider_kind', wanted ->> 'base_url', wanted ->> 'key_prefix',
-            CASE WHEN secret IS NOT NULL THEN llm_provider_secret(place, secret) END)
-    ON CONFLICT DO NOTHING RETURNING * INTO made;
-    IF made.id IS NULL THEN
+    VALUES (scope_id, wanted ->> 'name', wanted ->> 'provider_kind', wanted ->> 'base_url', wanted ->> 'key_prefix',
+            CASE WHEN secret IS NOT NULL THEN llm_provider_secret(scope_id, secret) END)
+    ON CONFLICT DO NOTHING RETURNING * INTO created;
+    IF created.id IS NULL THEN
         PERFORM fail('llm_providers.exists');
     END IF;
-    PERFORM audit('llm_providers.create', 'llm_provider', made.id::text, place, NULL, llm_provider_state(made));
-    RETURN llm_provider_json(made);
+    PERFORM audit('llm_providers.create', 'llm_provider', created.id::text, scope_id, NULL,
+                  llm_provider_state(created));
+    RETURN llm_provider_json(created);
 END
 $$;
 
@@ -220,21 +222,23 @@ $$;
 CREATE OR REPLACE FUNCTION llm_provider_update(provider uuid, changes jsonb, secret jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    was llm_providers := llm_provider_of_scope(provider, true);
-    now_is llm_providers := jsonb_populate_record(was, changes);
+    old_state llm_providers := llm_provider_of_scope(provider, true);
+    new_state llm_providers := jsonb_populate_record(old_state, changes);
 BEGIN
     IF changes ? 'key_prefix' THEN
-        now_is.secret_id := CASE WHEN secret IS NOT NULL THEN llm_provider_secret(was.org_id, secret) END;
+        new_state.secret_id := CASE WHEN secret IS NOT NULL THEN llm_provider_secret(old_state.org_id, secret) END;
     END IF;
-    UPDATE llm_providers SET name = now_is.name, provider_kind = now_is.provider_kind, base_url = now_is.base_url,
-        key_prefix = now_is.key_prefix, secret_id = now_is.secret_id
-    WHERE id = was.id;
-    IF was.secret_id IS DISTINCT FROM now_is.secret_id THEN
-        DELETE FROM secrets WHERE id = was.secret_id;
+    UPDATE llm_providers SET name = new_state.name, provider_kind = new_state.provider_kind,
+        base_url = new_state.base_url,
+        key_prefix = new_state.key_prefix, secret_id = new_state.secret_id
+    WHERE id = old_state.id;
+    IF old_state.secret_id IS DISTINCT FROM new_state.secret_id THEN
+        DELETE FROM secrets WHERE id = old_state.secret_id;
     END IF;
-    PERFORM audit('llm_providers.update', 'llm_provider', was.id::text, was.org_id, llm_provider_state(was),
-                  llm_provider_state(now_is));
-    RETURN llm_provider_json(now_is);
+    PERFORM audit('llm_providers.update', 'llm_provider', old_state.id::text, old_state.org_id,
+                  llm_provider_state(old_state),
+                  llm_provider_state(new_state));
+    RETURN llm_provider_json(new_state);
 EXCEPTION WHEN unique_violation THEN
     PERFORM fail('llm_providers.exists');
 END
@@ -254,13 +258,13 @@ END
 $$;
 
 -- Takes the default's mark from the scope's other models; whoever marks waits here for whoever marks first.
-CREATE OR REPLACE FUNCTION llm_default_clear(place uuid) RETURNS void
+CREATE OR REPLACE FUNCTION llm_default_clear(scope_id uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('llm default ' || coalesce(place::text, ''), 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('llm default ' || coalesce(scope_id::text, ''), 0));
     UPDATE llm_models SET is_default = false
     WHERE coalesce(org_id, '00000000-0000-0000-0000-000000000000')
-          = coalesce(place, '00000000-0000-0000-0000-000000000000') AND is_default AND deleted_at IS NULL;
+          = coalesce(scope_id, '00000000-0000-0000-0000-000000000000') AND is_default AND deleted_at IS NULL;
 END
 $$;
 
@@ -269,7 +273,7 @@ CREATE OR REPLACE FUNCTION llm_model_create(provider uuid, wanted jsonb) RETURNS
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     p llm_providers := llm_provider_of_scope(provider, true);
-    made llm_models;
+    created llm_models;
 BEGIN
     IF (wanted ->> 'is_default')::boolean THEN
         PERFORM llm_default_clear(p.org_id);
@@ -279,12 +283,12 @@ BEGIN
     SELECT p.org_id, p.id, w.model, w.is_default, w.context_tokens, w.input_usd_per_mtok, w.output_usd_per_mtok,
         w.cache_read_usd_per_mtok, w.cache_write_usd_per_mtok, w.multiplier
     FROM jsonb_populate_record(NULL::llm_models, wanted) AS w
-    ON CONFLICT (provider_id, model) WHERE deleted_at IS NULL DO NOTHING RETURNING * INTO made;
-    IF made.id IS NULL THEN
+    ON CONFLICT (provider_id, model) WHERE deleted_at IS NULL DO NOTHING RETURNING * INTO created;
+    IF created.id IS NULL THEN
         PERFORM fail('llm_models.exists');
     END IF;
-    PERFORM audit('llm_models.create', 'llm_model', made.id::text, p.org_id, NULL, llm_model_json(made)::jsonb);
-    RETURN llm_model_json(made);
+    PERFORM audit('llm_models.create', 'llm_model', created.id::text, p.org_id, NULL, llm_model_json(created)::jsonb);
+    RETURN llm_model_json(created);
 END
 $$;
 
@@ -292,20 +296,22 @@ $$;
 CREATE OR REPLACE FUNCTION llm_model_update(provider uuid, model uuid, changes jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    was llm_models := llm_model_of_scope(provider, model, true);
-    now_is llm_models := jsonb_populate_record(was, changes);
+    old_state llm_models := llm_model_of_scope(provider, model, true);
+    new_state llm_models := jsonb_populate_record(old_state, changes);
 BEGIN
-    IF now_is.is_default AND NOT was.is_default THEN
-        PERFORM llm_default_clear(was.org_id);
+    IF new_state.is_default AND NOT old_state.is_default THEN
+        PERFORM llm_default_clear(old_state.org_id);
     END IF;
-    UPDATE llm_models AS m SET model = now_is.model, is_default = now_is.is_default,
-        context_tokens = now_is.context_tokens, input_usd_per_mtok = now_is.input_usd_per_mtok,
-        output_usd_per_mtok = now_is.output_usd_per_mtok, cache_read_usd_per_mtok = now_is.cache_read_usd_per_mtok,
-        cache_write_usd_per_mtok = now_is.cache_write_usd_per_mtok, multiplier = now_is.multiplier
-    WHERE m.id = was.id RETURNING * INTO now_is;
-    PERFORM audit('llm_models.update', 'llm_model', was.id::text, was.org_id, llm_model_json(was)::jsonb,
-                  llm_model_json(now_is)::jsonb);
-    RETURN llm_model_json(now_is);
+    UPDATE llm_models AS m SET model = new_state.model, is_default = new_state.is_default,
+        context_tokens = new_state.context_tokens, input_usd_per_mtok = new_state.input_usd_per_mtok,
+        output_usd_per_mtok = new_state.output_usd_per_mtok,
+            cache_read_usd_per_mtok = new_state.cache_read_usd_per_mtok,
+        cache_write_usd_per_mtok = new_state.cache_write_usd_per_mtok, multiplier = new_state.multiplier
+    WHERE m.id = old_state.id RETURNING * INTO new_state;
+    PERFORM audit('llm_models.update', 'llm_model', old_state.id::text, old_state.org_id,
+                  llm_model_json(old_state)::jsonb,
+                  llm_model_json(new_state)::jsonb);
+    RETURN llm_model_json(new_state);
 EXCEPTION WHEN unique_violation THEN
     PERFORM fail('llm_models.exists');
 END

@@ -40,11 +40,11 @@ END
 $$;
 
 -- Raises orgs.last_owner when the organization, whose row is locked, has no other active owner than this one.
-CREATE OR REPLACE FUNCTION org_spare_owner(org uuid, who uuid) RETURNS void
+CREATE OR REPLACE FUNCTION org_spare_owner(org uuid, of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM org_members m JOIN users u ON u.id = m.user_id AND u.status = 'active'
-                   WHERE m.org_id = org AND m.role = 'owner' AND m.user_id <> who) THEN
+                   WHERE m.org_id = org AND m.role = 'owner' AND m.user_id <> of_user) THEN
         PERFORM fail('orgs.last_owner', 'nobody_else');
     END IF;
 END
@@ -59,20 +59,20 @@ $$;
 CREATE OR REPLACE FUNCTION org_create(new_slug text, new_name text, grant_credits bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    made orgs;
+    created orgs;
 BEGIN
     INSERT INTO orgs (slug, name, type) VALUES (new_slug, new_name, 'workspace')
-    ON CONFLICT (slug) DO NOTHING RETURNING * INTO made;
-    IF made.id IS NULL THEN
+    ON CONFLICT (slug) DO NOTHING RETURNING * INTO created;
+    IF created.id IS NULL THEN
         PERFORM fail('orgs.slug_taken');
     END IF;
-    INSERT INTO org_members (org_id, user_id, role) VALUES (made.id, current_user_id(), 'owner');
-    INSERT INTO credit_accounts (org_id) VALUES (made.id);
+    INSERT INTO org_members (org_id, user_id, role) VALUES (created.id, current_user_id(), 'owner');
+    INSERT INTO credit_accounts (org_id) VALUES (created.id);
     IF grant_credits > 0 THEN
-        PERFORM credit_post(made.id, grant_credits, 'initial_grant', 'org', made.id::text);
+        PERFORM credit_post(created.id, grant_credits, 'initial_grant', 'org', created.id::text);
     END IF;
-    PERFORM audit('orgs.create', 'org', made.id::text, made.id, NULL, org_state(made));
-    RETURN org_json(made, 'owner');
+    PERFORM audit('orgs.create', 'org', created.id::text, created.id, NULL, org_state(created));
+    RETURN org_json(created, 'owner');
 END
 $$;
 
@@ -100,21 +100,21 @@ CREATE OR REPLACE FUNCTION org_update(changes jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own_role text := org_hold('org.manage');
-    was orgs;
-    now_is orgs;
+    old_state orgs;
+    new_state orgs;
 BEGIN
-    SELECT * INTO STRICT was FROM orgs WHERE id = current_org();
-    IF was.type = 'personal' AND changes ->> 'slug' <> was.slug THEN
+    SELECT * INTO STRICT old_state FROM orgs WHERE id = current_org();
+    IF old_state.type = 'personal' AND changes ->> 'slug' <> old_state.slug THEN
         PERFORM fail('orgs.personal', 'slug_is_fixed');
     END IF;
     BEGIN
         UPDATE orgs SET slug = coalesce(changes ->> 'slug', slug), name = coalesce(changes ->> 'name', name)
-        WHERE id = was.id RETURNING * INTO now_is;
+        WHERE id = old_state.id RETURNING * INTO new_state;
     EXCEPTION WHEN unique_violation THEN
         PERFORM fail('orgs.slug_taken');
     END;
-    PERFORM audit('orgs.update', 'org', was.id::text, was.id, org_state(was), org_state(now_is));
-    RETURN org_json(now_is, own_role);
+    PERFORM audit('orgs.update', 'org', old_state.id::text, old_state.id, org_state(old_state), org_state(new_state));
+    RETURN org_json(new_state, own_role);
 END
 $$;
 
@@ -129,12 +129,12 @@ END
 $$;
 
 -- The member, or its 404; the 403 of who is no owner but means one.
-CREATE OR REPLACE FUNCTION member_of_org(who uuid, own_role text) RETURNS org_members
+CREATE OR REPLACE FUNCTION member_of_org(of_user uuid, own_role text) RETURNS org_members
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     m org_members;
 BEGIN
-    SELECT * INTO m FROM org_members WHERE org_id = current_org() AND user_id = who;
+    SELECT * INTO m FROM org_members WHERE org_id = current_org() AND user_id = of_user;
     IF m.user_id IS NULL THEN
         PERFORM fail('members.not_found', 'user_not_in_org', jsonb_build_object('org_id', current_org()));
     ELSIF m.role = 'owner' AND own_role <> 'owner' THEN
@@ -145,61 +145,64 @@ END
 $$;
 
 -- For dispatch: the 403 and 404 of the path's member come before a fault of the body.
-CREATE OR REPLACE FUNCTION member_check(who uuid) RETURNS void
+CREATE OR REPLACE FUNCTION member_check(of_user uuid) RETURNS void
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT member_of_org(who, (SELECT role FROM org_members
+    SELECT member_of_org(of_user, (SELECT role FROM org_members
                                WHERE org_id = current_org() AND user_id = current_user_id()))
 $$;
 
 -- PATCH …/members/{user_id}.
-CREATE OR REPLACE FUNCTION member_update(who uuid, new_role text) RETURNS json
+CREATE OR REPLACE FUNCTION member_update(of_user uuid, new_role text) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own_role text := org_hold('org.members.manage');
-    was org_members := member_of_org(who, own_role);
-    now_is org_members;
+    old_state org_members := member_of_org(of_user, own_role);
+    new_state org_members;
     u users;
 BEGIN
     IF new_role = 'owner' AND own_role <> 'owner' THEN
         PERFORM only_owners();
-    ELSIF was.role = 'owner' AND new_role <> 'owner' THEN
-        PERFORM org_spare_owner(was.org_id, who);
+    ELSIF old_state.role = 'owner' AND new_role <> 'owner' THEN
+        PERFORM org_spare_owner(old_state.org_id, of_user);
     END IF;
-    UPDATE org_members SET role = new_role WHERE org_id = was.org_id AND user_id = who RETURNING * INTO now_is;
-    SELECT * INTO STRICT u FROM users WHERE id = who;
-    PERFORM audit('orgs.member_role', 'member', who::text, was.org_id, jsonb_build_object('role', was.role),
+    UPDATE org_members SET role = new_role WHERE org_id = old_state.org_id AND user_id = of_user
+        RETURNING * INTO new_state;
+    SELECT * INTO STRICT u FROM users WHERE id = of_user;
+    PERFORM audit('orgs.member_role', 'member', of_user::text, old_state.org_id, jsonb_build_object('role',
+        old_state.role),
                   jsonb_build_object('role', new_role));
-    RETURN member_json(now_is, u);
+    RETURN member_json(new_state, u);
 END
 $$;
 
 -- DELETE …/members/{user_id}: of somebody else by who may manage members, of oneself by anybody. The member's keys
 -- are dead for good, also when the user comes back; the member's runs there are cancelled, and told of as above.
-CREATE OR REPLACE FUNCTION member_remove(who uuid) RETURNS void
+CREATE OR REPLACE FUNCTION member_remove(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    need text := CASE WHEN who <> current_user_id() THEN 'org.members.manage' END;
+    need text := CASE WHEN of_user <> current_user_id() THEN 'org.members.manage' END;
     own_role text;
-    was org_members;
+    old_state org_members;
     dead_keys bigint;
 BEGIN
     -- Users are held before organizations, but nobody whom the caller could not remove anyway.
     IF need IS NULL OR has_permission(need) THEN
-        PERFORM member_check(who);
-        PERFORM user_hold_alone(who);
+        PERFORM member_check(of_user);
+        PERFORM user_hold_alone(of_user);
     END IF;
     own_role := org_hold(need);
-    was := member_of_org(who, own_role);
-    IF was.role = 'owner' THEN
-        PERFORM org_spare_owner(was.org_id, who);
+    old_state := member_of_org(of_user, own_role);
+    IF old_state.role = 'owner' THEN
+        PERFORM org_spare_owner(old_state.org_id, of_user);
     END IF;
-    DELETE FROM org_members WHERE org_id = was.org_id AND user_id = who;
+    DELETE FROM org_members WHERE org_id = old_state.org_id AND user_id = of_user;
     UPDATE api_keys SET revoked_at = clock_timestamp()
-    WHERE org_id = was.org_id AND user_id = who AND revoked_at IS NULL;
+    WHERE org_id = old_state.org_id AND user_id = of_user AND revoked_at IS NULL;
     GET DIAGNOSTICS dead_keys = ROW_COUNT;
     PERFORM pg_notify('hostler_control', run::text)
-    FROM unnest(user_stop_runs(who, was.org_id, 'member_removed')) AS run;
-    PERFORM audit('orgs.member_removed', 'member', who::text, was.org_id, jsonb_build_object('role', was.role),
+    FROM unnest(user_stop_runs(of_user, old_state.org_id, 'member_removed')) AS run;
+    PERFORM audit('orgs.member_removed', 'member', of_user::text, old_state.org_id, jsonb_build_object('role',
+        old_state.role),
                   jsonb_build_object('api_keys_revoked', dead_keys));
 END
 $$;

@@ -166,7 +166,7 @@ BEGIN
 END
 $$;
 
--- Upkeep: messages that are long over. Answers how many.
+-- Maintenance: messages that are long over. Answers how many.
 CREATE OR REPLACE FUNCTION outbox_prune(at_most integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WITH gone AS (

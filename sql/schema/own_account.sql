@@ -146,7 +146,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     last_reset timestamptz;
     made_id uuid;
-    made invite_codes;
+    created invite_codes;
 BEGIN
     SELECT invite_code_reset_at INTO STRICT last_reset FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
     IF clock_timestamp() < last_reset + make_interval(secs => pause_seconds) THEN
@@ -155,21 +155,21 @@ BEGIN
     UPDATE users SET invite_code_reset_at = clock_timestamp() WHERE id = current_user_id();
     UPDATE invite_codes SET is_active = false WHERE user_id = current_user_id() AND is_active;
     made_id := invite_code_make(current_user_id(), uses_max);
-    SELECT * INTO STRICT made FROM invite_codes WHERE id = made_id;
-    PERFORM audit('invite_codes.reset', 'invite_code', made.id::text);
-    RETURN invite_code_json(made);
+    SELECT * INTO STRICT created FROM invite_codes WHERE id = made_id;
+    PERFORM audit('invite_codes.reset', 'invite_code', created.id::text);
+    RETURN invite_code_json(created);
 END
 $$;
 
 -- Tells the user that the password is another, and which API keys live on: the newest 20 by name. Not to an address
 -- that nobody proved, which may be a stranger's.
-CREATE OR REPLACE FUNCTION password_changed_mail(who users) RETURNS void
+CREATE OR REPLACE FUNCTION password_changed_mail(user_row users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     named jsonb;
     living bigint;
 BEGIN
-    IF who.email_verified_at IS NULL THEN
+    IF user_row.email_verified_at IS NULL THEN
         RETURN;
     END IF;
     SELECT count(*), jsonb_agg(jsonb_build_object(
@@ -178,10 +178,10 @@ BEGIN
     INTO living, named
     FROM (SELECT a.id, a.name, a.key_prefix, row_number() OVER (ORDER BY a.id DESC) AS place
           FROM api_keys a JOIN org_members m ON m.org_id = a.org_id AND m.user_id = a.user_id
-          WHERE a.user_id = who.id AND a.revoked_at IS NULL
+          WHERE a.user_id = user_row.id AND a.revoked_at IS NULL
                 AND (a.expires_at IS NULL OR a.expires_at > clock_timestamp())) AS k;
-    PERFORM mail_queue('password_changed', who.email, who.locale, jsonb_strip_nulls(jsonb_build_object(
-        'username', who.username, 'keys', named, 'key_count', nullif(living, 0),
+    PERFORM mail_queue('password_changed', user_row.email, user_row.locale, jsonb_strip_nulls(jsonb_build_object(
+        'username', user_row.username, 'keys', named, 'key_count', nullif(living, 0),
         'more', nullif(greatest(living - 20, 0), 0))));
 END
 $$;

@@ -59,7 +59,7 @@ DECLARE
     now_utc timestamp := clock_timestamp() AT TIME ZONE 'UTC';
     this_month timestamp := date_trunc('month', now_utc);
     missing record;
-    made integer := 0;
+    created integer := 0;
 BEGIN
     FOR missing IN
         SELECT m.month, greatest(m.begins, max(p.ends)) AS begins, m.ends
@@ -73,10 +73,10 @@ BEGIN
     LOOP
         -- Another daemon is at it: nobody waits for that.
         EXIT WHEN NOT pg_try_advisory_xact_lock(hashtextextended('partitions of ' || parent, 0));
-        made := made + range_partition_make(parent, (SELECT relname FROM pg_class WHERE oid = parent)
+        created := created + range_partition_make(parent, (SELECT relname FROM pg_class WHERE oid = parent)
             || to_char(missing.month, '_YYYY_MM'), missing.begins, missing.ends)::integer;
     END LOOP;
-    RETURN made;
+    RETURN created;
 END
 $$;
 

@@ -92,15 +92,15 @@ $$;
 CREATE OR REPLACE FUNCTION persona_of_scope(persona uuid, lock boolean) RETURNS personas
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    place uuid := scope_org('data.personas.manage');
+    scope_id uuid := scope_org('data.personas.manage');
     p personas;
 BEGIN
     IF lock THEN
-        PERFORM 1 FROM personas WHERE id = persona AND org_id IS NOT DISTINCT FROM place FOR UPDATE;
+        PERFORM 1 FROM personas WHERE id = persona AND org_id IS NOT DISTINCT FROM scope_id FOR UPDATE;
     END IF;
-    SELECT * INTO p FROM personas WHERE id = persona AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM place;
+    SELECT * INTO p FROM personas WHERE id = persona AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM scope_id;
     IF p.id IS NULL THEN
-        PERFORM fail_missing('personas.not_found', 'personas', CASE WHEN place IS NOT NULL THEN persona END);
+        PERFORM fail_missing('personas.not_found', 'personas', CASE WHEN scope_id IS NOT NULL THEN persona END);
     END IF;
     RETURN p;
 END
@@ -120,22 +120,22 @@ $$;
 CREATE OR REPLACE FUNCTION persona_create(wanted jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    place uuid := scope_org('data.personas.manage');
-    made personas;
+    scope_id uuid := scope_org('data.personas.manage');
+    created personas;
 BEGIN
     PERFORM persona_check(jsonb_populate_record(NULL::personas, wanted));
     INSERT INTO personas (org_id, persona_key, version, display_name, description, system_prompt, tools, confirm_tools,
                           model, max_turns, temperature, is_active)
-    SELECT place, w.persona_key, w.version, w.display_name, w.description, w.system_prompt, w.tools, w.confirm_tools,
+    SELECT scope_id, w.persona_key, w.version, w.display_name, w.description, w.system_prompt, w.tools, w.confirm_tools,
         w.model, w.max_turns, w.temperature, w.is_active
     FROM jsonb_populate_record(NULL::personas, wanted) AS w
-    ON CONFLICT DO NOTHING RETURNING * INTO made;
-    IF made.id IS NULL THEN
+    ON CONFLICT DO NOTHING RETURNING * INTO created;
+    IF created.id IS NULL THEN
         PERFORM fail('personas.exists', 'version_taken',
                      jsonb_build_object('persona_key', wanted ->> 'persona_key', 'version', wanted ->> 'version'));
     END IF;
-    PERFORM audit('personas.create', 'persona', made.id::text, place, NULL, persona_state(made));
-    RETURN persona_json(made);
+    PERFORM audit('personas.create', 'persona', created.id::text, scope_id, NULL, persona_state(created));
+    RETURN persona_json(created);
 END
 $$;
 
@@ -143,20 +143,21 @@ $$;
 CREATE OR REPLACE FUNCTION persona_update(persona uuid, changes jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    was personas := persona_of_scope(persona, true);
-    now_is personas := jsonb_populate_record(was, changes);
+    old_state personas := persona_of_scope(persona, true);
+    new_state personas := jsonb_populate_record(old_state, changes);
 BEGIN
-    PERFORM persona_check(now_is);
-    IF was.built_in AND was.persona_key = 'normal' AND NOT now_is.is_active THEN
+    PERFORM persona_check(new_state);
+    IF old_state.built_in AND old_state.persona_key = 'normal' AND NOT new_state.is_active THEN
         PERFORM fail('personas.built_in', 'default_stays_active');
     END IF;
-    UPDATE personas SET display_name = now_is.display_name, description = now_is.description,
-        system_prompt = now_is.system_prompt, tools = now_is.tools, confirm_tools = now_is.confirm_tools,
-        model = now_is.model, max_turns = now_is.max_turns, temperature = now_is.temperature,
-        is_active = now_is.is_active
-    WHERE id = was.id;
-    PERFORM audit('personas.update', 'persona', was.id::text, was.org_id, persona_state(was), persona_state(now_is));
-    RETURN persona_json(now_is);
+    UPDATE personas SET display_name = new_state.display_name, description = new_state.description,
+        system_prompt = new_state.system_prompt, tools = new_state.tools, confirm_tools = new_state.confirm_tools,
+        model = new_state.model, max_turns = new_state.max_turns, temperature = new_state.temperature,
+        is_active = new_state.is_active
+    WHERE id = old_state.id;
+    PERFORM audit('personas.update', 'persona', old_state.id::text, old_state.org_id, persona_state(old_state),
+                  persona_state(new_state));
+    RETURN persona_json(new_state);
 END
 $$;
 

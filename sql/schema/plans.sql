@@ -44,19 +44,19 @@ $$;
 CREATE OR REPLACE FUNCTION plan_create(wanted jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    made plans;
+    created plans;
 BEGIN
     PERFORM need_platform_admin();
     INSERT INTO plans (name, display_name) VALUES (wanted ->> 'name', wanted ->> 'display_name')
-    ON CONFLICT (name) DO NOTHING RETURNING * INTO made;
-    IF made.id IS NULL THEN
+    ON CONFLICT (name) DO NOTHING RETURNING * INTO created;
+    IF created.id IS NULL THEN
         PERFORM fail('plans.exists');
     END IF;
     INSERT INTO plan_entitlements (plan_id, key, value, value_type)
-    SELECT made.id, e.value ->> 'key', e.value ->> 'value', e.value ->> 'value_type'
+    SELECT created.id, e.value ->> 'key', e.value ->> 'value', e.value ->> 'value_type'
     FROM jsonb_array_elements(wanted -> 'entitlements') WITH ORDINALITY AS e(value, n) ORDER BY e.n;
-    PERFORM audit('plans.create', 'plan', made.id::text, NULL, NULL, plan_json(made)::jsonb);
-    RETURN plan_json(made);
+    PERFORM audit('plans.create', 'plan', created.id::text, NULL, NULL, plan_json(created)::jsonb);
+    RETURN plan_json(created);
 END
 $$;
 

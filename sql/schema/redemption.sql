@@ -53,7 +53,7 @@ $$;
 CREATE OR REPLACE FUNCTION redemption_code_batch(wanted jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    made redemption_codes;
+    created redemption_codes;
     items json[] := '{}';
 BEGIN
     PERFORM need_platform_admin();
@@ -62,9 +62,9 @@ BEGIN
         VALUES (redemption_code_text(), wanted ->> 'type', wanted ->> 'value', wanted ->> 'value_type',
                 (wanted ->> 'max_uses')::integer, (wanted ->> 'expires_at')::timestamptz, wanted ->> 'batch_id',
                 current_user_id())
-        ON CONFLICT (code) DO NOTHING RETURNING * INTO made;
-        IF made.id IS NOT NULL THEN
-            items := items || redemption_code_json(made);
+        ON CONFLICT (code) DO NOTHING RETURNING * INTO created;
+        IF created.id IS NOT NULL THEN
+            items := items || redemption_code_json(created);
         END IF;
     END LOOP;
     PERFORM audit('redemption_codes.create', 'redemption_code', NULL, NULL, NULL, wanted - 'value_type');
@@ -108,22 +108,22 @@ $$;
 CREATE OR REPLACE FUNCTION redemption_code_switch(wanted uuid, is_on boolean) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was redemption_codes;
-    now_is redemption_codes;
+    old_state redemption_codes;
+    new_state redemption_codes;
 BEGIN
     PERFORM redemption_code_guard(wanted);
-    SELECT * INTO STRICT was FROM redemption_codes WHERE id = wanted FOR NO KEY UPDATE;
-    UPDATE redemption_codes SET is_active = is_on WHERE id = wanted RETURNING * INTO now_is;
+    SELECT * INTO STRICT old_state FROM redemption_codes WHERE id = wanted FOR NO KEY UPDATE;
+    UPDATE redemption_codes SET is_active = is_on WHERE id = wanted RETURNING * INTO new_state;
     PERFORM audit('redemption_codes.update', 'redemption_code', wanted::text, NULL,
-                  redemption_code_json(was)::jsonb - 'code', redemption_code_json(now_is)::jsonb - 'code');
-    RETURN redemption_code_json(now_is);
+                  redemption_code_json(old_state)::jsonb - 'code', redemption_code_json(new_state)::jsonb - 'code');
+    RETURN redemption_code_json(new_state);
 END
 $$;
 
 -- Counts a try to redeem, in a transaction of its own: what is refused afterwards was a try all the same.
-CREATE OR REPLACE FUNCTION redemption_try(most_per_minute integer) RETURNS void
+CREATE OR REPLACE FUNCTION redemption_try(max_per_minute integer) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT attempt_or_fail('me.redeem', current_user_id()::text, most_per_minute, interval '1 minute',
+    SELECT attempt_or_fail('me.redeem', current_user_id()::text, max_per_minute, interval '1 minute',
                            'rate_limit.exceeded')
 $$;
 

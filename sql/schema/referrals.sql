@@ -46,22 +46,22 @@ $$;
 CREATE OR REPLACE FUNCTION admin_invite_code_update(wanted uuid, changes jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was invite_codes;
-    now_is invite_codes;
+    old_state invite_codes;
+    new_state invite_codes;
 BEGIN
     PERFORM need_platform_admin();
-    SELECT * INTO was FROM invite_codes WHERE id = wanted FOR NO KEY UPDATE;
-    IF was.id IS NULL THEN
+    SELECT * INTO old_state FROM invite_codes WHERE id = wanted FOR NO KEY UPDATE;
+    IF old_state.id IS NULL THEN
         PERFORM fail('invite_codes.not_found');
-    ELSIF (changes ->> 'max_uses')::integer < was.use_count THEN
-        PERFORM fail('validation.error', 'below_use_count', jsonb_build_object('use_count', was.use_count));
+    ELSIF (changes ->> 'max_uses')::integer < old_state.use_count THEN
+        PERFORM fail('validation.error', 'below_use_count', jsonb_build_object('use_count', old_state.use_count));
     END IF;
     UPDATE invite_codes SET max_uses = coalesce((changes ->> 'max_uses')::integer, max_uses),
         is_active = coalesce((changes ->> 'is_active')::boolean, is_active)
-    WHERE id = wanted RETURNING * INTO now_is;
-    PERFORM audit('invite_codes.update', 'invite_code', was.id::text, NULL,
-                  jsonb_build_object('max_uses', was.max_uses, 'is_active', was.is_active),
-                  jsonb_build_object('max_uses', now_is.max_uses, 'is_active', now_is.is_active));
+    WHERE id = wanted RETURNING * INTO new_state;
+    PERFORM audit('invite_codes.update', 'invite_code', old_state.id::text, NULL,
+                  jsonb_build_object('max_uses', old_state.max_uses, 'is_active', old_state.is_active),
+                  jsonb_build_object('max_uses', new_state.max_uses, 'is_active', new_state.is_active));
     RETURN admin_invite_code_show(wanted);
 END
 $$;

@@ -33,17 +33,17 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     alphabet constant text := 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
     random_bits bigint;
-    made uuid;
+    created uuid;
 BEGIN
     LOOP
         random_bits := ('x' || left(replace(gen_random_uuid()::text, '-', ''), 10))::bit(40)::bigint;
         INSERT INTO invite_codes (user_id, code, max_uses)
         SELECT owner, string_agg(substr(alphabet, (random_bits >> (5 * i) & 31)::integer + 1, 1), ''), uses_max
         FROM generate_series(0, 7) AS i
-        ON CONFLICT (code) DO NOTHING RETURNING id INTO made;
-        EXIT WHEN made IS NOT NULL;
+        ON CONFLICT (code) DO NOTHING RETURNING id INTO created;
+        EXIT WHEN created IS NOT NULL;
     END LOOP;
-    RETURN made;
+    RETURN created;
 END
 $$;
 
@@ -156,16 +156,17 @@ $$;
 CREATE OR REPLACE FUNCTION user_promote(name text) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    who uuid := user_named(name);
+    of_user uuid := user_named(name);
 BEGIN
-    IF who IS NULL THEN
+    IF of_user IS NULL THEN
         PERFORM fail('users.not_found');
     END IF;
-    UPDATE users SET platform_admin = true WHERE id = who AND NOT platform_admin;
+    UPDATE users SET platform_admin = true WHERE id = of_user AND NOT platform_admin;
     IF FOUND THEN
-        PERFORM audit('users.update', 'user', who::text, NULL, '{"platform_admin": false}', '{"platform_admin": true}');
+        PERFORM audit('users.update', 'user', of_user::text, NULL, '{"platform_admin": false}',
+                      '{"platform_admin": true}');
     END IF;
-    RETURN who;
+    RETURN of_user;
 END
 $$;
 

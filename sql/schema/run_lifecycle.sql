@@ -48,8 +48,8 @@ BEGIN
 END
 $$;
 
--- What followers of a run were shown as its answer: its deltas, less those that a take-over discarded.
-CREATE OR REPLACE FUNCTION run_shown_text(run uuid) RETURNS text
+-- What subscribers of a run were shown as its answer: its deltas, less those that a take-over discarded.
+CREATE OR REPLACE FUNCTION run_streamed_text(run uuid) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT coalesce(string_agg(e.data ->> 'content', '' ORDER BY e.seq), '')
     FROM (SELECT seq, type, data, min((data ->> 'discard_after_seq')::bigint) FILTER (WHERE type = 'run.resumed')
@@ -76,7 +76,7 @@ BEGIN
     END IF;
     INSERT INTO run_events (run_id, seq, type, data)
     VALUES (run, r.last_seq + 1, 'run.cancelled', json_build_object('reason', coalesce(r.cancel_reason, why)));
-    PERFORM run_end(r, 'cancelled', r.last_seq + 1, NULL, NULL, run_shown_text(run), true);
+    PERFORM run_end(r, 'cancelled', r.last_seq + 1, NULL, NULL, run_streamed_text(run), true);
     RETURN true;
 END
 $$;
@@ -97,7 +97,8 @@ $$;
 
 -- A new run of a thread that is locked and belongs to the caller. is_queued: behind the active one.
 -- The account's row serialises the organization, so that its limits and its credits are exact.
-CREATE OR REPLACE FUNCTION run_insert(place threads, route uuid, persona_id text, run_source text, is_queued boolean,
+CREATE OR REPLACE FUNCTION run_insert(thread_row threads, route uuid, persona_id text, run_source text,
+                                      is_queued boolean,
     limit_concurrent_runs bigint, limit_queued_runs bigint, credit_run_hold bigint) RETURNS runs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -106,35 +107,36 @@ DECLARE
     provider llm_providers;
     hold bigint := CASE WHEN model_is_free(chosen) THEN 0 ELSE credit_run_hold END;
     count_max bigint := CASE WHEN is_queued
-        THEN entitlement_integer(place.org_id, 'limit.queued_runs', limit_queued_runs)
-        ELSE entitlement_integer(place.org_id, 'limit.concurrent_runs', limit_concurrent_runs) END;
-    made runs;
+        THEN entitlement_integer(thread_row.org_id, 'limit.queued_runs', limit_queued_runs)
+        ELSE entitlement_integer(thread_row.org_id, 'limit.concurrent_runs', limit_concurrent_runs) END;
+    created runs;
 BEGIN
     SELECT * INTO STRICT provider FROM llm_providers WHERE id = chosen.provider_id;
-    IF NOT EXISTS (SELECT 1 FROM messages WHERE thread_id = place.id AND hidden_by_run_id IS NULL) THEN
-        PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', place.id));
+    IF NOT EXISTS (SELECT 1 FROM messages WHERE thread_id = thread_row.id AND hidden_by_run_id IS NULL) THEN
+        PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', thread_row.id));
     END IF;
-    PERFORM credit_lock(ARRAY[place.org_id]);
+    PERFORM credit_lock(ARRAY[thread_row.org_id]);
     IF is_queued THEN
-        IF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND queued) >= count_max THEN
+        IF (SELECT count(*) FROM runs WHERE org_id = thread_row.org_id AND queued) >= count_max THEN
             PERFORM fail('runs.limit_exceeded', 'queue_is_full', jsonb_build_object('count_max', count_max));
         END IF;
-    ELSIF (SELECT count(*) FROM runs WHERE org_id = place.org_id AND ended_at IS NULL AND NOT queued) >= count_max THEN
+    ELSIF (SELECT count(*) FROM runs WHERE org_id = thread_row.org_id AND ended_at IS NULL
+           AND NOT queued) >= count_max THEN
         PERFORM fail('runs.limit_exceeded', 'too_many_active', jsonb_build_object('count_max', count_max));
     END IF;
     IF NOT model_is_free(chosen) THEN
-        PERFORM credit_hold(place.org_id, hold);
+        PERFORM credit_hold(thread_row.org_id, hold);
     END IF;
     INSERT INTO runs (org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held)
-    VALUES (place.org_id, place.id, current_user_id(), is_queued, run_source,
+    VALUES (thread_row.org_id, thread_row.id, current_user_id(), is_queued, run_source,
             coalesce(current_request() ->> 'trace_id', ''), persona.persona_key || '@' || persona.version, persona.id,
             chosen.id, chosen.model, provider.provider_kind, provider.name, coalesce(persona.model, ''), hold)
-    RETURNING * INTO made;
+    RETURNING * INTO created;
     IF NOT is_queued THEN
-        UPDATE threads SET active_run_id = made.id, updated_at = made.created_at WHERE id = place.id;
+        UPDATE threads SET active_run_id = created.id, updated_at = created.created_at WHERE id = thread_row.id;
     END IF;
-    RETURN made;
+    RETURN created;
 END
 $$;
 
@@ -148,30 +150,30 @@ CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, 
     limit_concurrent_runs bigint, limit_queued_runs bigint, credit_run_hold bigint, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    place threads;
-    made runs;
+    thread_row threads;
+    created runs;
 BEGIN
-    place := thread_of_caller_locked(thread);
-    IF place.active_run_id IS NOT NULL THEN
+    thread_row := thread_of_caller_locked(thread);
+    IF thread_row.active_run_id IS NOT NULL THEN
         IF strategy = 'reject' THEN
             -- What is wrong with the input is told before what is in the way.
             PERFORM route_resolve(route, (persona_resolve(persona_id)).model);
-            PERFORM run_busy(place.active_run_id);
+            PERFORM run_busy(thread_row.active_run_id);
         END IF;
         -- What is to be cancelled is locked before the account, as everywhere.
         IF strategy = 'interrupt' THEN
-            PERFORM thread_runs_lock(place.id);
+            PERFORM thread_runs_lock(thread_row.id);
         END IF;
-        made := run_insert(place, route, persona_id, 'enqueue', true, limit_concurrent_runs, limit_queued_runs,
+        created := run_insert(thread_row, route, persona_id, 'enqueue', true, limit_concurrent_runs, limit_queued_runs,
                            credit_run_hold);
         IF strategy = 'interrupt' THEN
-            stopped := thread_stop(place, made.id, 'interrupted');
+            stopped := thread_stop(thread_row, created.id, 'interrupted');
         END IF;
     ELSE
-        made := run_insert(place, route, persona_id, 'api', false, limit_concurrent_runs, limit_queued_runs,
+        created := run_insert(thread_row, route, persona_id, 'api', false, limit_concurrent_runs, limit_queued_runs,
                            credit_run_hold);
     END IF;
-    item := json_build_object('run_id', made.id, 'trace_id', made.trace_id);
+    item := json_build_object('run_id', created.id, 'trace_id', created.trace_id);
 END
 $$;
 
@@ -183,19 +185,20 @@ BEGIN
 END
 $$;
 
--- Cancels the queued runs of a locked thread, then the active one; not `spared`. Answers whose daemons and followers
--- must be told.
-CREATE OR REPLACE FUNCTION thread_stop(place threads, spared uuid, why text) RETURNS uuid[]
+-- Cancels the queued runs of a locked thread, then the active one; not `except_id`. Answers whose daemons and
+-- subscribers must be told.
+CREATE OR REPLACE FUNCTION thread_stop(thread_row threads, except_id uuid, why text) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    stopped uuid[] := ARRAY(SELECT id FROM runs WHERE org_id = place.org_id AND thread_id = place.id AND queued
-                            AND id IS DISTINCT FROM spared ORDER BY id);
+    stopped uuid[] := ARRAY(SELECT id FROM runs WHERE org_id = thread_row.org_id AND thread_id = thread_row.id
+                            AND queued
+                            AND id IS DISTINCT FROM except_id ORDER BY id);
     waiting uuid;
 BEGIN
-    IF place.active_run_id IS NOT NULL THEN
-        stopped := stopped || place.active_run_id;
+    IF thread_row.active_run_id IS NOT NULL THEN
+        stopped := stopped || thread_row.active_run_id;
     END IF;
-    PERFORM thread_runs_lock(place.id);
+    PERFORM thread_runs_lock(thread_row.id);
     FOREACH waiting IN ARRAY stopped LOOP
         PERFORM run_cancel_locked(waiting, why);
     END LOOP;
@@ -209,27 +212,27 @@ CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint, 
     credit_run_hold bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    place threads := thread_of_caller_locked(thread);
+    thread_row threads := thread_of_caller_locked(thread);
     last_run runs;
     answer uuid;
-    made runs;
+    created runs;
 BEGIN
-    IF place.active_run_id IS NOT NULL THEN
-        PERFORM run_busy(place.active_run_id);
+    IF thread_row.active_run_id IS NOT NULL THEN
+        PERFORM run_busy(thread_row.active_run_id);
     END IF;
-    SELECT * INTO last_run FROM runs WHERE thread_id = place.id ORDER BY id DESC LIMIT 1;
+    SELECT * INTO last_run FROM runs WHERE thread_id = thread_row.id ORDER BY id DESC LIMIT 1;
     IF last_run.id IS NULL THEN
-        PERFORM fail('runs.nothing_to_retry', 'thread_has_no_run', jsonb_build_object('thread_id', place.id));
+        PERFORM fail('runs.nothing_to_retry', 'thread_has_no_run', jsonb_build_object('thread_id', thread_row.id));
     END IF;
     SELECT id INTO answer FROM messages
-    WHERE thread_id = place.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
-    made := run_insert(place, last_run.model_id, last_run.persona_id, 'retry', false, limit_concurrent_runs,
+    WHERE thread_id = thread_row.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
+    created := run_insert(thread_row, last_run.model_id, last_run.persona_id, 'retry', false, limit_concurrent_runs,
                        limit_queued_runs, credit_run_hold);
-    UPDATE messages SET hidden_by_run_id = made.id
+    UPDATE messages SET hidden_by_run_id = created.id
     WHERE id = answer AND (run_id = last_run.id OR last_run.status = 'completed' OR id > (
-        SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = place.id AND m.role = 'user'
+        SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = thread_row.id AND m.role = 'user'
         AND m.hidden_by_run_id IS NULL));
-    RETURN json_build_object('run_id', made.id, 'trace_id', made.trace_id);
+    RETURN json_build_object('run_id', created.id, 'trace_id', created.trace_id);
 END
 $$;
 
@@ -237,30 +240,30 @@ $$;
 CREATE OR REPLACE FUNCTION thread_of_caller_locked(thread uuid) RETURNS threads
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    place threads;
+    thread_row threads;
 BEGIN
-    SELECT * INTO place FROM threads
+    SELECT * INTO thread_row FROM threads
     WHERE id = thread AND org_id = current_org() AND deleted_at IS NULL FOR UPDATE;
-    IF place.id IS NULL THEN
+    IF thread_row.id IS NULL THEN
         PERFORM fail_missing('threads.not_found', 'threads', thread);
     END IF;
-    IF place.created_by_user_id <> current_user_id() THEN
+    IF thread_row.created_by_user_id <> current_user_id() THEN
         PERFORM fail('policy.denied', 'thread_of_another');
     END IF;
-    RETURN place;
+    RETURN thread_row;
 END
 $$;
 
--- DELETE /v1/threads/{thread_id}: soft; queued and active runs are cancelled, and answered for the bell.
+-- DELETE /v1/threads/{thread_id}: soft; queued and active runs are cancelled, and answered for the notification.
 CREATE OR REPLACE FUNCTION thread_delete(thread uuid) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    place threads := thread_of_caller_locked(thread);
-    stopped uuid[] := thread_stop(place, NULL, 'thread_deleted');
+    thread_row threads := thread_of_caller_locked(thread);
+    stopped uuid[] := thread_stop(thread_row, NULL, 'thread_deleted');
 BEGIN
-    UPDATE threads SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = place.id;
-    PERFORM audit('threads.delete', 'thread', place.id::text, place.org_id, jsonb_build_object(
-        'created_by_user_id', place.created_by_user_id, 'is_private', place.is_private));
+    UPDATE threads SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = thread_row.id;
+    PERFORM audit('threads.delete', 'thread', thread_row.id::text, thread_row.org_id, jsonb_build_object(
+        'created_by_user_id', thread_row.created_by_user_id, 'is_private', thread_row.is_private));
     RETURN stopped;
 END
 $$;
@@ -334,7 +337,7 @@ BEGIN
 END
 $$;
 
--- Which of these runs would have to wait for a row now. All of them write events; those of paid (turns, endings) want
+-- Which of these runs would have to wait for a row now. All of them write events; those of paid (turns, outcomes) want
 -- their organization's account too, those of ended their thread and what webhook messages hang from. Waits for
 -- nothing; what it found free is locked until its transaction ends, which need not be durable.
 CREATE OR REPLACE FUNCTION runs_held_up(written uuid[], paid uuid[], ended uuid[]) RETURNS TABLE (id uuid)
@@ -364,7 +367,7 @@ BEGIN
                  WHERE e.org_id = r.org_id AND e.enabled AND e.id <> ALL (free_endpoints))));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_end, run_activate_next, run_shown_text, run_cancel_locked, run_insert,
+REVOKE EXECUTE ON FUNCTION run_end, run_activate_next, run_streamed_text, run_cancel_locked, run_insert,
     thread_of_caller_locked, run_turn_commit, run_finish, runs_held_up
     FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION thread_stop, thread_runs_lock FROM hostler_api, hostler_runner;

@@ -61,7 +61,7 @@ CREATE TABLE runs (
 ) WITH (fillfactor = 80);
 
 -- What was analyzed while nothing ran looks empty to the planner, and an empty index as good as any whose condition a
--- statement fulfils: it would read all of it, for one claim or one ending. So a run that has not ended is told by
+-- statement fulfils: it would read all of it, for one claim or one outcome. So a run that has not ended is told by
 -- ended_at where its status tells it to the queue, and there is one index of queued runs and one of owned ones.
 CREATE UNIQUE INDEX runs_active_of_thread ON runs (thread_id) WHERE ended_at IS NULL AND NOT queued;
 CREATE INDEX runs_active_of_org ON runs (org_id) WHERE ended_at IS NULL AND NOT queued;
@@ -232,27 +232,27 @@ SET plan_cache_mode = force_generic_plan
 SET enable_sort = off SET enable_incremental_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
     org uuid := current_org();
-    who uuid := current_user_id();
+    of_user uuid := current_user_id();
     upper_end uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
 BEGIN
     IF NOT has_permission('org.runs.read_all') THEN
         RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
-            WHERE (r.org_id, r.created_by_user_id) >= (org, who)
-                  AND (r.org_id, r.created_by_user_id, r.run_id) < (org, who, upper_end)
+            WHERE (r.org_id, r.created_by_user_id) >= (org, of_user)
+                  AND (r.org_id, r.created_by_user_id, r.run_id) < (org, of_user, upper_end)
                   AND (wanted_status IS NULL OR r.status = wanted_status)
             ORDER BY r.org_id DESC, r.created_by_user_id DESC, r.run_id DESC LIMIT page_limit;
     ELSIF wanted_status IS NULL THEN
         RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
             WHERE r.org_id >= org AND (r.org_id, r.run_id) < (org, upper_end)
                   AND may_read_run(r.created_by_user_id,
-                                   (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), who, true)
+                                   (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), of_user, true)
             ORDER BY r.org_id DESC, r.run_id DESC LIMIT page_limit;
     ELSE
         RETURN QUERY SELECT r.run_id, row_to_json(r) FROM run_list_items r
             WHERE (r.org_id, r.status) >= (org, wanted_status)
                   AND (r.org_id, r.status, r.run_id) < (org, wanted_status, upper_end)
                   AND may_read_run(r.created_by_user_id,
-                                   (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), who, true)
+                                   (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), of_user, true)
             ORDER BY r.org_id DESC, r.status DESC, r.run_id DESC LIMIT page_limit;
     END IF;
 END

@@ -93,29 +93,29 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- POST /v1/auth/check.
-CREATE OR REPLACE FUNCTION login_exists(typed text, most_per_minute integer) RETURNS boolean
+CREATE OR REPLACE FUNCTION login_exists(typed text, max_per_minute integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);  -- a count need not survive a crash
-    PERFORM attempt_or_fail('auth.check', request_ip()::text, most_per_minute, interval '1 minute',
+    PERFORM attempt_or_fail('auth.check', request_ip()::text, max_per_minute, interval '1 minute',
                             'auth.rate_limited');
     RETURN user_named(typed) IS NOT NULL;
 END
 $$;
 
 -- A new session with its first pair of tokens. Refused to whoever looks too risky, however they came here.
-CREATE OR REPLACE FUNCTION session_begin(who uuid, how text, access_hash bytea, refresh_hash bytea,
+CREATE OR REPLACE FUNCTION session_begin(of_user uuid, how text, access_hash bytea, refresh_hash bytea,
     auth_access_token_seconds integer, auth_refresh_token_seconds integer) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     begun uuid;
 BEGIN
-    PERFORM risk_check(who);
+    PERFORM risk_check(of_user);
     INSERT INTO sessions (user_id, begun_by, client_ip, user_agent)
-    VALUES (who, how, request_ip(), left(coalesce(current_request() ->> 'user_agent', ''), 500))
+    VALUES (of_user, how, request_ip(), left(coalesce(current_request() ->> 'user_agent', ''), 500))
     RETURNING id INTO begun;
     PERFORM session_tokens(begun, access_hash, refresh_hash, auth_access_token_seconds, auth_refresh_token_seconds);
-    UPDATE users SET last_login_at = clock_timestamp(), last_seen_at = clock_timestamp() WHERE id = who;
+    UPDATE users SET last_login_at = clock_timestamp(), last_seen_at = clock_timestamp() WHERE id = of_user;
     RETURN begun;
 END
 $$;
@@ -186,34 +186,37 @@ CREATE OR REPLACE FUNCTION login_finish(typed text, candidate uuid, is_right boo
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     key text := coalesce(candidate::text, name_key(typed));
-    who users;
+    user_row users;
     begun uuid;
 BEGIN
-    SELECT * INTO who FROM users WHERE id = candidate AND password_hash = checked_hash AND is_right FOR NO KEY UPDATE;
-    IF who.id IS NULL THEN
+    SELECT * INTO user_row FROM users WHERE id = candidate AND password_hash = checked_hash
+        AND is_right FOR NO KEY UPDATE;
+    IF user_row.id IS NULL THEN
         PERFORM set_config('synchronous_commit', 'off', true);  -- a guess need not wait for the disk
         PERFORM login_failed(key, settings);
         PERFORM audit_login_failed(candidate);
         RETURN 'refused';
     END IF;
     PERFORM login_guard(key, settings);
-    IF who.status <> 'active' THEN
-        PERFORM audit('auth.login', 'user', who.id::text, who.personal_org_id, NULL, NULL, 'denied', who.id);
+    IF user_row.status <> 'active' THEN
+        PERFORM audit('auth.login', 'user', user_row.id::text, user_row.personal_org_id, NULL, NULL, 'denied',
+                      user_row.id);
         RETURN 'suspended';
     END IF;
-    IF current_request() ? 'is_risky' AND NOT who.platform_admin THEN
-        PERFORM audit('auth.login', 'user', who.id::text, who.personal_org_id, NULL, NULL, 'denied', who.id);
+    IF current_request() ? 'is_risky' AND NOT user_row.platform_admin THEN
+        PERFORM audit('auth.login', 'user', user_row.id::text, user_row.personal_org_id, NULL, NULL, 'denied',
+                      user_row.id);
         RETURN 'risky';
     END IF;
     UPDATE login_failures SET is_forgiven = true
     WHERE login_key = key AND client_ip = request_ip() AND NOT is_forgiven;
     IF new_hash IS NOT NULL THEN
-        UPDATE users SET password_hash = new_hash WHERE id = who.id;
+        UPDATE users SET password_hash = new_hash WHERE id = user_row.id;
     END IF;
-    begun := session_begin(who.id, 'password', access_hash, refresh_hash,
+    begun := session_begin(user_row.id, 'password', access_hash, refresh_hash,
                            (settings ->> 'auth.access_token_seconds')::integer,
                            (settings ->> 'auth.refresh_token_seconds')::integer);
-    PERFORM audit('auth.login', 'session', begun::text, who.personal_org_id, NULL, NULL, 'ok', who.id);
+    PERFORM audit('auth.login', 'session', begun::text, user_row.personal_org_id, NULL, NULL, 'ok', user_row.id);
     RETURN 'ok';
 END
 $$;
@@ -226,7 +229,7 @@ RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     token refresh_tokens;
-    place record;
+    read_row record;
 BEGIN
     SELECT * INTO token FROM refresh_tokens WHERE hash = given_hash FOR UPDATE;
     IF token.hash IS NULL OR token.expires_at <= clock_timestamp() THEN
@@ -234,23 +237,25 @@ BEGIN
     END IF;
     -- Whoever locks both locks the user first, then the session.
     PERFORM 1 FROM users WHERE id = (SELECT user_id FROM sessions WHERE id = token.session_id) FOR NO KEY UPDATE;
-    SELECT s.id, s.revoked_at, s.refresh_reused, u.id AS user_id, u.status, u.personal_org_id INTO STRICT place
+    SELECT s.id, s.revoked_at, s.refresh_reused, u.id AS user_id, u.status, u.personal_org_id INTO STRICT read_row
     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = token.session_id FOR UPDATE OF s;
-    IF place.refresh_reused THEN
+    IF read_row.refresh_reused THEN
         RETURN 'reused';
-    ELSIF place.revoked_at IS NOT NULL OR place.status <> 'active' THEN
+    ELSIF read_row.revoked_at IS NOT NULL OR read_row.status <> 'active' THEN
         RETURN 'invalid';
     ELSIF clock_timestamp() >= token.rotated_at + make_interval(secs => auth_refresh_race_seconds) THEN
-        UPDATE sessions SET revoked_at = clock_timestamp(), refresh_reused = true WHERE id = place.id;
-        PERFORM audit('auth.refresh_reuse', 'session', place.id::text, place.personal_org_id, NULL, NULL, 'denied',
-                      place.user_id);
+        UPDATE sessions SET revoked_at = clock_timestamp(), refresh_reused = true WHERE id = read_row.id;
+        PERFORM audit('auth.refresh_reuse', 'session', read_row.id::text, read_row.personal_org_id, NULL, NULL,
+                      'denied',
+                      read_row.user_id);
         RETURN 'reused';
     END IF;
-    PERFORM risk_check(place.user_id);
+    PERFORM risk_check(read_row.user_id);
     UPDATE refresh_tokens SET rotated_at = coalesce(rotated_at, clock_timestamp()) WHERE hash = given_hash;
-    PERFORM session_tokens(place.id, access_hash, refresh_hash, auth_access_token_seconds, auth_refresh_token_seconds);
-    UPDATE sessions SET last_seen_at = clock_timestamp() WHERE id = place.id;
-    UPDATE users SET last_seen_at = clock_timestamp() WHERE id = place.user_id;
+    PERFORM session_tokens(read_row.id, access_hash, refresh_hash, auth_access_token_seconds,
+                           auth_refresh_token_seconds);
+    UPDATE sessions SET last_seen_at = clock_timestamp() WHERE id = read_row.id;
+    UPDATE users SET last_seen_at = clock_timestamp() WHERE id = read_row.user_id;
     RETURN 'ok';
 END
 $$;
@@ -268,7 +273,7 @@ END
 $$;
 
 -- Takes away what is over, at most so many rows of each: counters, codes and tokens a day after their end, and
--- sessions with the last of their refresh tokens. For the daemon's upkeep.
+-- sessions with the last of their refresh tokens. For the daemon's maintenance.
 CREATE OR REPLACE FUNCTION auth_prune(at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -312,10 +317,10 @@ END
 $$;
 
 -- Ends sessions of a user, all but one: their tokens are dead with the commit, their streams within 5 s.
-CREATE OR REPLACE FUNCTION sessions_end(who uuid, spared uuid) RETURNS void
+CREATE OR REPLACE FUNCTION sessions_end(of_user uuid, except_id uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     UPDATE sessions SET revoked_at = clock_timestamp()
-    WHERE user_id = who AND revoked_at IS NULL AND id IS DISTINCT FROM spared
+    WHERE user_id = of_user AND revoked_at IS NULL AND id IS DISTINCT FROM except_id
 $$;
 
 -- Raises `code` when the subject had `most` attempts of a kind within the time; counts nothing.

@@ -31,14 +31,14 @@ $$;
 CREATE OR REPLACE FUNCTION setting_take(setting_key text) RETURNS settings
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    was settings;
+    old_state settings;
 BEGIN
     -- Two writes of one setting come one after the other, also when there is no row yet.
     PERFORM pg_advisory_xact_lock(hashtext('hostler setting'), hashtext(setting_key));
     DELETE FROM settings s WHERE s.key = setting_key
-    RETURNING s.key, s.value, s.secret_id, s.updated_at, s.updated_by_user_id INTO was;
-    DELETE FROM secrets WHERE id = was.secret_id;
-    RETURN was;
+    RETURNING s.key, s.value, s.secret_id, s.updated_at, s.updated_by_user_id INTO old_state;
+    DELETE FROM secrets WHERE id = old_state.secret_id;
+    RETURN old_state;
 END
 $$;
 
@@ -47,11 +47,11 @@ $$;
 CREATE OR REPLACE FUNCTION setting_set(setting_key text, new_value jsonb, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was settings;
+    old_state settings;
     new_row settings;
 BEGIN
     PERFORM need_platform_admin();
-    was := setting_take(setting_key);
+    old_state := setting_take(setting_key);
     IF secret IS NOT NULL THEN
         INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
         VALUES ((secret ->> 'id')::uuid, NULL, 'setting:' || setting_key, (secret ->> 'key_version')::integer,
@@ -60,7 +60,7 @@ BEGIN
     INSERT INTO settings (key, value, secret_id, updated_by_user_id)
     VALUES (setting_key, new_value, (secret ->> 'id')::uuid, current_user_id())
     RETURNING key, value, secret_id, updated_at, updated_by_user_id INTO new_row;
-    PERFORM audit('settings.set', 'setting', setting_key, NULL, setting_state(was), setting_state(new_row));
+    PERFORM audit('settings.set', 'setting', setting_key, NULL, setting_state(old_state), setting_state(new_row));
     PERFORM pg_notify('hostler_settings', '');
 END
 $$;
@@ -69,14 +69,14 @@ $$;
 CREATE OR REPLACE FUNCTION setting_unset(setting_key text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was settings;
+    old_state settings;
 BEGIN
     PERFORM need_platform_admin();
-    was := setting_take(setting_key);
-    IF was.key IS NULL THEN
+    old_state := setting_take(setting_key);
+    IF old_state.key IS NULL THEN
         RETURN;
     END IF;
-    PERFORM audit('settings.unset', 'setting', setting_key, NULL, setting_state(was), NULL);
+    PERFORM audit('settings.unset', 'setting', setting_key, NULL, setting_state(old_state), NULL);
     PERFORM pg_notify('hostler_settings', '');
 END
 $$;

@@ -1,6 +1,6 @@
 -- Subscriptions of organizations to plans, and their monthly grants.
 
--- An active subscription whose period ended is expired, whether or not a sweep has written so.
+-- An active subscription whose period ended is expired, whether or not a poll has written so.
 CREATE TABLE subscriptions (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
@@ -93,7 +93,8 @@ END
 $$;
 
 -- The daemon's job: what is due, and what has run out; at most at_most of each. Answers how many grants were made.
-CREATE OR REPLACE FUNCTION subscription_upkeep(at_most integer, OUT granted integer, OUT more boolean, OUT fault text)
+CREATE OR REPLACE FUNCTION subscription_maintenance(at_most integer, OUT granted integer, OUT more boolean,
+                                                    OUT fault text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET lock_timeout = '100ms' AS $$
 DECLARE
     moment timestamptz := clock_timestamp();
@@ -103,7 +104,7 @@ DECLARE
         ORDER BY s.next_grant_at LIMIT at_most
         FOR UPDATE OF a SKIP LOCKED FOR NO KEY UPDATE OF s SKIP LOCKED);
     wanted uuid;
-    made integer;
+    created integer;
     failed integer := 0;
 BEGIN
     ids := ids || ARRAY(
@@ -114,9 +115,9 @@ BEGIN
     granted := 0;
     FOREACH wanted IN ARRAY ids LOOP
         BEGIN
-            made := subscription_grant(wanted);
+            created := subscription_grant(wanted);
             UPDATE subscriptions SET status = 'expired' WHERE id = wanted AND current_period_end <= moment;
-            granted := granted + made;
+            granted := granted + created;
         EXCEPTION WHEN others THEN
             failed := failed + 1;
             fault := coalesce(fault, format('subscription %s: %s', wanted, SQLERRM));
@@ -138,7 +139,7 @@ CREATE OR REPLACE FUNCTION subscription_create(org uuid, plan uuid, period_start
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    made subscriptions;
+    created subscriptions;
 BEGIN
     PERFORM need_platform_admin();
     PERFORM 1 FROM credit_accounts WHERE org_id = org FOR UPDATE;
@@ -148,20 +149,21 @@ BEGIN
     IF NOT EXISTS (SELECT 1 FROM plans WHERE id = plan) THEN
         PERFORM fail('validation.error', 'plan_unknown');
     END IF;
-    -- The one before may have dates that no sweep has seen.
+    -- The one before may have dates that no poll has seen.
     PERFORM subscription_grant(s.id) FROM subscriptions s
     WHERE s.org_id = org AND s.status = 'active' AND s.current_period_end <= clock_timestamp();
     UPDATE subscriptions SET status = 'expired'
     WHERE org_id = org AND status = 'active' AND current_period_end <= clock_timestamp();
     INSERT INTO subscriptions (org_id, plan_id, current_period_start, current_period_end, next_grant_at)
     VALUES (org, plan, period_start, period_end, period_start)
-    ON CONFLICT (org_id) WHERE status = 'active' DO NOTHING RETURNING * INTO made;
-    IF made.id IS NULL THEN
+    ON CONFLICT (org_id) WHERE status = 'active' DO NOTHING RETURNING * INTO created;
+    IF created.id IS NULL THEN
         PERFORM fail('subscriptions.active_exists', 'one_is_active');
     END IF;
-    PERFORM subscription_grant(made.id);
-    PERFORM audit('subscriptions.create', 'subscription', made.id::text, org, NULL, subscription_json(made)::jsonb);
-    RETURN subscription_json(made);
+    PERFORM subscription_grant(created.id);
+    PERFORM audit('subscriptions.create', 'subscription', created.id::text, org, NULL,
+                  subscription_json(created)::jsonb);
+    RETURN subscription_json(created);
 END
 $$;
 
@@ -196,21 +198,22 @@ $$;
 CREATE OR REPLACE FUNCTION subscription_cancel(wanted uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was subscriptions := subscription_of_caller(wanted);
-    now_is subscriptions;
+    old_state subscriptions := subscription_of_caller(wanted);
+    new_state subscriptions;
 BEGIN
     PERFORM need_platform_admin();
     PERFORM subscription_grant(wanted);
     UPDATE subscriptions SET status = 'cancelled', cancelled_at = clock_timestamp()
-    WHERE id = wanted AND status = 'active' AND current_period_end > clock_timestamp() RETURNING * INTO now_is;
-    IF now_is.id IS NULL THEN
+    WHERE id = wanted AND status = 'active' AND current_period_end > clock_timestamp() RETURNING * INTO new_state;
+    IF new_state.id IS NULL THEN
         PERFORM fail('subscriptions.not_active', 'subscription_has_status',
-                     jsonb_build_object('status', subscription_status(was)));
+                     jsonb_build_object('status', subscription_status(old_state)));
     END IF;
-    PERFORM audit('subscriptions.cancel', 'subscription', was.id::text, was.org_id, subscription_json(was)::jsonb,
-                  subscription_json(now_is)::jsonb);
-    RETURN subscription_json(now_is);
+    PERFORM audit('subscriptions.cancel', 'subscription', old_state.id::text, old_state.org_id,
+                  subscription_json(old_state)::jsonb,
+                  subscription_json(new_state)::jsonb);
+    RETURN subscription_json(new_state);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION subscription_grant FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION subscription_upkeep FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION subscription_maintenance FROM hostler_api;

@@ -105,14 +105,14 @@ $$;
 CREATE OR REPLACE FUNCTION message_create(thread uuid, content text) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    place threads := thread_of_caller(thread, false);
-    made messages;
+    thread_row threads := thread_of_caller(thread, false);
+    created messages;
 BEGIN
     INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)
-    VALUES (place.org_id, place.id, current_user_id(), 'user', message_create.content)
-    RETURNING * INTO made;
-    UPDATE threads SET updated_at = made.created_at WHERE id = place.id;
-    RETURN message_json(made);
+    VALUES (thread_row.org_id, thread_row.id, current_user_id(), 'user', message_create.content)
+    RETURNING * INTO created;
+    UPDATE threads SET updated_at = created.created_at WHERE id = thread_row.id;
+    RETURN message_json(created);
 END
 $$;
 

@@ -35,7 +35,7 @@ GRANT SELECT ON tool_providers TO hostler_runner;
 CREATE OR REPLACE FUNCTION tool_provider_list() RETURNS json
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 DECLARE
-    place uuid := scope_org('data.secrets');
+    scope_id uuid := scope_org('data.secrets');
 BEGIN
     RETURN json_build_object('groups', (
         SELECT json_agg(json_build_object('group_name', g.group_name, 'providers', g.providers)
@@ -50,7 +50,7 @@ BEGIN
                    ORDER BY k.provider_name) AS providers
             FROM tool_provider_kinds() k
             LEFT JOIN tool_providers p ON p.provider_name = k.provider_name
-                 AND (p.org_id = place OR (place IS NULL AND p.org_id IS NULL))
+                 AND (p.org_id = scope_id OR (scope_id IS NULL AND p.org_id IS NULL))
             GROUP BY k.group_name) AS g));
 END
 $$;
@@ -60,18 +60,18 @@ $$;
 CREATE OR REPLACE FUNCTION tool_provider_hold(wanted_group text, wanted_provider text) RETURNS tool_providers
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    place uuid := scope_org('data.secrets');
+    scope_id uuid := scope_org('data.secrets');
     held tool_providers;
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM tool_provider_kinds() k
                    WHERE k.group_name = wanted_group AND k.provider_name = wanted_provider) THEN
         PERFORM fail('tool_providers.not_found', 'group_or_provider_unknown');
     END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended('tool group ' || wanted_group || coalesce(place::text, ''), 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('tool group ' || wanted_group || coalesce(scope_id::text, ''), 0));
     SELECT * INTO held FROM tool_providers
-    WHERE provider_name = wanted_provider AND (org_id = place OR (place IS NULL AND org_id IS NULL));
+    WHERE provider_name = wanted_provider AND (org_id = scope_id OR (scope_id IS NULL AND org_id IS NULL));
     IF held.id IS NULL THEN
-        INSERT INTO tool_providers (org_id, group_name, provider_name) VALUES (place, wanted_group, wanted_provider)
+        INSERT INTO tool_providers (org_id, group_name, provider_name) VALUES (scope_id, wanted_group, wanted_provider)
         RETURNING * INTO held;
     END IF;
     RETURN held;
@@ -100,19 +100,19 @@ $$;
 CREATE OR REPLACE FUNCTION tool_provider_switch(wanted_group text, wanted_provider text, active boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    was tool_providers := tool_provider_hold(wanted_group, wanted_provider);
-    now_is tool_providers := was;
+    old_state tool_providers := tool_provider_hold(wanted_group, wanted_provider);
+    new_state tool_providers := old_state;
 BEGIN
     IF active THEN
         UPDATE tool_providers SET is_active = false, updated_at = clock_timestamp()
-        WHERE group_name = was.group_name AND is_active AND id <> was.id
-              AND (org_id = was.org_id OR (was.org_id IS NULL AND org_id IS NULL));
+        WHERE group_name = old_state.group_name AND is_active AND id <> old_state.id
+              AND (org_id = old_state.org_id OR (old_state.org_id IS NULL AND org_id IS NULL));
     END IF;
-    UPDATE tool_providers SET is_active = active, updated_at = clock_timestamp() WHERE id = was.id;
-    now_is.is_active := active;
+    UPDATE tool_providers SET is_active = active, updated_at = clock_timestamp() WHERE id = old_state.id;
+    new_state.is_active := active;
     PERFORM audit(CASE WHEN active THEN 'tool_providers.activate' ELSE 'tool_providers.deactivate' END,
-                  'tool_provider', was.provider_name, was.org_id, tool_provider_state(was),
-                  tool_provider_state(now_is));
+                  'tool_provider', old_state.provider_name, old_state.org_id, tool_provider_state(old_state),
+                  tool_provider_state(new_state));
 END
 $$;
 
@@ -122,34 +122,35 @@ CREATE OR REPLACE FUNCTION tool_provider_credential_set(wanted_group text, wante
                                              new_key_prefix text, secret jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    was tool_providers := tool_provider_hold(wanted_group, wanted_provider);
-    now_is tool_providers := was;
+    old_state tool_providers := tool_provider_hold(wanted_group, wanted_provider);
+    new_state tool_providers := old_state;
     kind record;
 BEGIN
     SELECT * INTO STRICT kind FROM tool_provider_kinds() k WHERE k.provider_name = wanted_provider;
-    now_is.base_url := coalesce(new_base_url, was.base_url);
-    IF kind.requires_api_key AND was.secret_id IS NULL AND secret IS NULL THEN
+    new_state.base_url := coalesce(new_base_url, old_state.base_url);
+    IF kind.requires_api_key AND old_state.secret_id IS NULL AND secret IS NULL THEN
         PERFORM fail('validation.error', 'provider_needs_api_key',
                      jsonb_build_object('provider_name', wanted_provider));
     END IF;
-    IF kind.requires_base_url AND now_is.base_url IS NULL THEN
+    IF kind.requires_base_url AND new_state.base_url IS NULL THEN
         PERFORM fail('validation.error', 'provider_needs_base_url',
                      jsonb_build_object('provider_name', wanted_provider));
     END IF;
     IF secret IS NOT NULL THEN
         INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-        VALUES ((secret ->> 'id')::uuid, was.org_id, 'tool_provider', (secret ->> 'key_version')::integer,
+        VALUES ((secret ->> 'id')::uuid, old_state.org_id, 'tool_provider', (secret ->> 'key_version')::integer,
                 decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
-        now_is.secret_id := (secret ->> 'id')::uuid;
-        now_is.key_prefix := new_key_prefix;
+        new_state.secret_id := (secret ->> 'id')::uuid;
+        new_state.key_prefix := new_key_prefix;
     END IF;
-    UPDATE tool_providers SET base_url = now_is.base_url, secret_id = now_is.secret_id, key_prefix = now_is.key_prefix,
-        updated_at = clock_timestamp() WHERE id = was.id;
-    IF was.secret_id IS DISTINCT FROM now_is.secret_id THEN
-        DELETE FROM secrets WHERE id = was.secret_id;
+    UPDATE tool_providers SET base_url = new_state.base_url, secret_id = new_state.secret_id,
+        key_prefix = new_state.key_prefix,
+        updated_at = clock_timestamp() WHERE id = old_state.id;
+    IF old_state.secret_id IS DISTINCT FROM new_state.secret_id THEN
+        DELETE FROM secrets WHERE id = old_state.secret_id;
     END IF;
-    PERFORM audit('tool_providers.credential_set', 'tool_provider', was.provider_name, was.org_id,
-                  tool_provider_state(was), tool_provider_state(now_is));
+    PERFORM audit('tool_providers.credential_set', 'tool_provider', old_state.provider_name, old_state.org_id,
+                  tool_provider_state(old_state), tool_provider_state(new_state));
 END
 $$;
 
@@ -157,17 +158,18 @@ $$;
 CREATE OR REPLACE FUNCTION tool_provider_credential_delete(wanted_group text, wanted_provider text) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    was tool_providers := tool_provider_hold(wanted_group, wanted_provider);
-    now_is tool_providers := was;
+    old_state tool_providers := tool_provider_hold(wanted_group, wanted_provider);
+    new_state tool_providers := old_state;
 BEGIN
-    IF was.secret_id IS NULL THEN
+    IF old_state.secret_id IS NULL THEN
         RETURN;
     END IF;
-    UPDATE tool_providers SET secret_id = NULL, key_prefix = NULL, updated_at = clock_timestamp() WHERE id = was.id;
-    DELETE FROM secrets WHERE id = was.secret_id;
-    now_is.key_prefix := NULL;
-    PERFORM audit('tool_providers.credential_deleted', 'tool_provider', was.provider_name, was.org_id,
-                  tool_provider_state(was), tool_provider_state(now_is));
+    UPDATE tool_providers SET secret_id = NULL, key_prefix = NULL, updated_at = clock_timestamp()
+        WHERE id = old_state.id;
+    DELETE FROM secrets WHERE id = old_state.secret_id;
+    new_state.key_prefix := NULL;
+    PERFORM audit('tool_providers.credential_deleted', 'tool_provider', old_state.provider_name, old_state.org_id,
+                  tool_provider_state(old_state), tool_provider_state(new_state));
 END
 $$;
 

@@ -99,16 +99,17 @@ CREATE OR REPLACE FUNCTION webhook_create(new_url text, new_events text[], secre
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     endpoints_max constant integer := 100;
-    made webhook_endpoints;
+    created webhook_endpoints;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('webhook endpoints ' || current_org()::text, 0));
     IF (SELECT count(*) FROM webhook_endpoints WHERE org_id = current_org()) >= endpoints_max THEN
         PERFORM fail('validation.error', 'too_many_endpoints', jsonb_build_object('endpoints_max', endpoints_max));
     END IF;
     INSERT INTO webhook_endpoints (org_id, url, events, secret_id)
-    VALUES (current_org(), new_url, new_events, webhook_secret_insert(secret)) RETURNING * INTO made;
-    PERFORM audit('webhooks.create', 'webhook_endpoint', made.id::text, made.org_id, NULL, webhook_state(made));
-    RETURN webhook_json(made);
+    VALUES (current_org(), new_url, new_events, webhook_secret_insert(secret)) RETURNING * INTO created;
+    PERFORM audit('webhooks.create', 'webhook_endpoint', created.id::text, created.org_id, NULL,
+                  webhook_state(created));
+    RETURN webhook_json(created);
 END
 $$;
 
@@ -124,29 +125,30 @@ $$;
 CREATE OR REPLACE FUNCTION webhook_update(endpoint uuid, changes jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was webhook_endpoints := webhook_of_org(endpoint, true);
-    now_is webhook_endpoints := jsonb_populate_record(was, changes);
+    old_state webhook_endpoints := webhook_of_org(endpoint, true);
+    new_state webhook_endpoints := jsonb_populate_record(old_state, changes);
 BEGIN
-    UPDATE webhook_endpoints SET url = now_is.url, events = now_is.events, enabled = now_is.enabled,
-        failing_since = CASE WHEN was.enabled AND was.url = now_is.url THEN failing_since END
-    WHERE id = was.id;
-    IF NOT now_is.enabled THEN
-        PERFORM webhook_cancel_pending(was.id);
+    UPDATE webhook_endpoints SET url = new_state.url, events = new_state.events, enabled = new_state.enabled,
+        failing_since = CASE WHEN old_state.enabled AND old_state.url = new_state.url THEN failing_since END
+    WHERE id = old_state.id;
+    IF NOT new_state.enabled THEN
+        PERFORM webhook_cancel_pending(old_state.id);
     END IF;
-    PERFORM audit('webhooks.update', 'webhook_endpoint', was.id::text, was.org_id, webhook_state(was),
-                  webhook_state(now_is));
-    RETURN webhook_json(now_is);
+    PERFORM audit('webhooks.update', 'webhook_endpoint', old_state.id::text, old_state.org_id, webhook_state(old_state),
+                  webhook_state(new_state));
+    RETURN webhook_json(new_state);
 END
 $$;
 
 CREATE OR REPLACE FUNCTION webhook_delete(endpoint uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was webhook_endpoints := webhook_of_org(endpoint, true);
+    old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
-    DELETE FROM webhook_endpoints WHERE id = was.id;
-    DELETE FROM secrets WHERE id IN (was.secret_id, was.previous_secret_id);
-    PERFORM audit('webhooks.delete', 'webhook_endpoint', was.id::text, was.org_id, webhook_state(was));
+    DELETE FROM webhook_endpoints WHERE id = old_state.id;
+    DELETE FROM secrets WHERE id IN (old_state.secret_id, old_state.previous_secret_id);
+    PERFORM audit('webhooks.delete', 'webhook_endpoint', old_state.id::text, old_state.org_id,
+                  webhook_state(old_state));
     RETURN '{"ok": true}';
 END
 $$;
@@ -155,13 +157,13 @@ $$;
 CREATE OR REPLACE FUNCTION webhook_rotate(endpoint uuid, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    was webhook_endpoints := webhook_of_org(endpoint, true);
+    old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
-    UPDATE webhook_endpoints SET secret_id = webhook_secret_insert(secret), previous_secret_id = was.secret_id,
+    UPDATE webhook_endpoints SET secret_id = webhook_secret_insert(secret), previous_secret_id = old_state.secret_id,
         previous_until = clock_timestamp() + interval '24 hours'
-    WHERE id = was.id;
-    DELETE FROM secrets WHERE id = was.previous_secret_id;
-    PERFORM audit('webhooks.secret_rotated', 'webhook_endpoint', was.id::text, was.org_id);
+    WHERE id = old_state.id;
+    DELETE FROM secrets WHERE id = old_state.previous_secret_id;
+    PERFORM audit('webhooks.secret_rotated', 'webhook_endpoint', old_state.id::text, old_state.org_id);
 END
 $$;
 

@@ -1,6 +1,6 @@
 """All parts of the bench in their order, on the private stack of an env file; for tests/bench/run.
 
-A part is a function of world, peers, meter and figures. One that cannot be measured is told loudly,
+A part is a function of rig, peers, meter and figures. One that cannot be measured is told loudly,
 and the bench fails in the end: a figure that is missing must not look like one that is fine."""
 
 import http.client
@@ -14,20 +14,20 @@ from dispatch import dispatch, latency, whole_runs
 from events import durable
 from figures import Figures
 from growth import Growth
-from logins import login_storm
+from logins import login_stress
 from meter import Foreign, Meter
 from peers import Peers
 from rest import rest
 from starts import starts
 from streams import build_client, fan_out, idle_streams, live_runs
-from world import ROUNDS, SECONDS, World, read_env
+from rig import ROUNDS, SECONDS, Rig, read_env
 
 ONLY = os.environ.get("BENCH_ONLY", "").split()
 growth = Growth()
 PARTS = (
     ("empty", "The nearly empty system", growth.empty),
     ("rest", "Requests", rest),
-    ("login_storm", "Guessed passwords", login_storm),
+    ("login_stress", "Guessed passwords", login_stress),
     ("latency", "From the answer to the first event", latency),
     ("dispatch", "Dispatch", dispatch),
     ("whole_runs", "Whole runs", whole_runs),
@@ -40,14 +40,14 @@ PARTS = (
 )
 
 
-def measure(part, world, peers, meter, figures):
+def measure(part, rig, peers, meter, figures):
     try:
-        part(world, peers, meter, figures)
+        part(rig, peers, meter, figures)
     except (SystemExit, OSError, LookupError, ValueError, http.client.HTTPException,
             subprocess.SubprocessError) as fault:
         figures.fail(f"{type(fault).__name__}: {fault}")
         try:
-            world.drop_queue()
+            rig.drop_queue()
         except SystemExit:
             pass
 
@@ -60,18 +60,18 @@ def main():
     if unknown:
         raise SystemExit(f"BENCH_ONLY: no part {unknown[0]}; there are {', '.join(names)}")
     source = os.getcwd()
-    world = World(read_env(sys.argv[1]), sys.argv[2], source)
-    meter, figures = Meter(world.env), Figures()
-    peers = Peers(world, meter, figures)
+    rig = Rig(read_env(sys.argv[1]), sys.argv[2], source)
+    meter, figures = Meter(rig.env), Figures()
+    peers = Peers(rig, meter, figures)
     begin = time.monotonic()
-    build_client(world)
+    build_client(rig)
     try:
         peers.start()
         for name, title, part in PARTS:
             if not ONLY or name in ONLY:
                 figures.begin_part(title)
                 foreign = Foreign(meter)
-                measure(part, world, peers, meter, figures)
+                measure(part, rig, peers, meter, figures)
                 figures.end_part(foreign.share())
     finally:
         peers.stop()

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from peers import CACHE
-from world import ROUNDS, SECONDS
+from rig import ROUNDS, SECONDS
 
 
 def rank(values, part):
@@ -29,8 +29,8 @@ def paced(api, threads, rate):
     return started
 
 
-def claim_waits(world, started):
-    rows = world.sql("SELECT id, (extract(epoch FROM started_at) * 1000000)::bigint,"
+def claim_waits(rig, started):
+    rows = rig.sql("SELECT id, (extract(epoch FROM started_at) * 1000000)::bigint,"
                      " (extract(epoch FROM created_at) * 1000000)::bigint FROM runs WHERE id IN ("
                      + ",".join(f"'{run}'" for run, _ in started) + ")")
     taken = {run: (int(claimed), int(made)) for run, claimed, made in rows}
@@ -38,9 +38,9 @@ def claim_waits(world, started):
             [(taken[run][0] - taken[run][1]) / 1000 for run, _ in started])
 
 
-def first_event(world, account, thread):
+def first_event(rig, account, thread):
     """Milliseconds from the answer of POST run to its first event, on two open connections."""
-    api, other = world.api(account), world.api(account)
+    api, other = rig.api(account), rig.api(account)
     run = api.start_run(thread)
     answered = time.perf_counter()
     other.line.request("GET", f"/v1/runs/{run}/events", headers=other.headers())
@@ -55,18 +55,18 @@ def first_event(world, account, thread):
     return waited
 
 
-def latency(world, peers, meter, figures):
+def latency(rig, peers, meter, figures):
     del peers, meter
     after_answer, after_insert, firsts = [], [], []
     for _ in range(ROUNDS):
         count = max(100, round(50 * SECONDS))
-        account = world.accounts(1, count)[0]
-        answered, inserted = claim_waits(world, paced_and_done(world, account))
+        account = rig.accounts(1, count)[0]
+        answered, inserted = claim_waits(rig, paced_and_done(rig, account))
         after_answer.append(answered)
         after_insert.append(inserted)
-        account = world.accounts(1, 60)[0]
-        firsts.append([first_event(world, account, thread) for thread in account.threads])
-        world.wait_for_runs()
+        account = rig.accounts(1, 60)[0]
+        firsts.append([first_event(rig, account, thread) for thread in account.threads])
+        rig.wait_for_runs()
     figures.add("run inserted -> claimed, p50 at 100 runs/s", [rank(w, .5) for w in after_insert],
                 "ms", at_most=1.5, note="the commit included")
     figures.add("run inserted -> claimed, p99", [rank(w, .99) for w in after_insert], "ms")
@@ -78,15 +78,15 @@ def latency(world, peers, meter, figures):
     figures.add("POST run answered -> first event read, p99", [rank(w, .99) for w in firsts], "ms")
 
 
-def paced_and_done(world, account):
-    api = world.api(account)
+def paced_and_done(rig, account):
+    api = rig.api(account)
     started = paced(api, account.threads, 100)
     api.line.close()
-    world.wait_for_runs()
+    rig.wait_for_runs()
     return started
 
 
-def jobs_of_graphile(world, peers):
+def jobs_of_graphile(rig, peers):
     environment = peers.database_environment("postgres", "bench_jobs")
     environment.update({"SECONDS": str(SECONDS), "PRODUCERS": "16", "NODE_ENV": "production",
                         "NO_LOG_SUCCESS": "1"})
@@ -98,34 +98,34 @@ def jobs_of_graphile(world, peers):
     return None, (done.stderr or done.stdout).strip()[-200:]
 
 
-def claimed_between(world, begin, end):
-    rows = world.sql("SELECT count(*) FROM runs WHERE started_at BETWEEN "
+def claimed_between(rig, begin, end):
+    rows = rig.sql("SELECT count(*) FROM runs WHERE started_at BETWEEN "
                      f"to_timestamp({begin}) AND to_timestamp({end})")
     return int(rows[0][0])
 
 
-def dispatch(world, peers, meter, figures):
+def dispatch(rig, peers, meter, figures):
     """Ours through everything: TLS, nginx, the API, the queue and the whole run behind it."""
     reason = peers.npm()
     if not reason:
-        world.sql("CREATE DATABASE bench_jobs", "postgres")
+        rig.sql("CREATE DATABASE bench_jobs", "postgres")
     made, claimed, jobs, drained = [], [], [], []
     for _ in range(ROUNDS):
-        writers = world.accounts(64, max(40, round(62 * SECONDS)))
+        writers = rig.accounts(64, max(40, round(62 * SECONDS)))
         targets = [(a.token, f"/v1/threads/{thread}/runs")
                    for threads in zip(*(account.threads for account in writers))
                    for a, thread in zip(writers, threads)]
-        script = world.post_script("dispatch.lua", targets, '{"multitask_strategy": "enqueue"}')
+        script = rig.post_script("dispatch.lua", targets, '{"multitask_strategy": "enqueue"}')
         meter.start()
         begin = time.time()
-        count, rate, _ = world.wrk("/", writers[0], script, 16)
+        count, rate, _ = rig.wrk("/", writers[0], script, 16)
         end = time.time()
         made.append(rate)
-        claimed.append(claimed_between(world, begin, end) / (end - begin))
+        claimed.append(claimed_between(rig, begin, end) / (end - begin))
         drained.append(meter.per_unit(count))
-        world.drop_queue()
+        rig.drop_queue()
         if not reason:
-            found, reason = jobs_of_graphile(world, peers)
+            found, reason = jobs_of_graphile(rig, peers)
             if found:
                 jobs.append(min(found["made"], found["taken"]))
     figures.add("POST run, 16 producers, idle threads", made, "runs/s")
@@ -142,20 +142,20 @@ def dispatch(world, peers, meter, figures):
         figures.skip("graphile-worker", reason)
 
 
-def whole_runs(world, peers, meter, figures):
+def whole_runs(rig, peers, meter, figures):
     """Message, run, stream to the end: as 50 clients would, 50 tokens a run. The clients are four
     processes, since one Python would be the limit."""
     del peers
     clients, each = 48, max(3, round(3 * SECONDS))
     rates, costs = [], []
     for _ in range(ROUNDS):
-        accounts = world.accounts(clients, 1)
+        accounts = rig.accounts(clients, 1)
         meter.start()
         begin = time.perf_counter()
         with concurrent.futures.ProcessPoolExecutor(4) as processes:
             share = clients // 4
             counts = list(processes.map(many_clients, [
-                (world.env, world.scratch, world.source, accounts[i * share:(i + 1) * share], each)
+                (rig.env, rig.scratch, rig.source, accounts[i * share:(i + 1) * share], each)
                 for i in range(4)]))
         spent = time.perf_counter() - begin
         if any(count != each for counted in counts for count in counted):
@@ -172,15 +172,15 @@ def whole_runs(world, peers, meter, figures):
 
 
 def many_clients(given):
-    from world import World  # in a process of its own
+    from rig import Rig  # in a process of its own
     env, scratch, source, accounts, each = given
-    world = World(env, scratch, source)
+    rig = Rig(env, scratch, source)
     with concurrent.futures.ThreadPoolExecutor(len(accounts)) as threads:
-        return list(threads.map(lambda account: one_client(world, account, each), accounts))
+        return list(threads.map(lambda account: one_client(rig, account, each), accounts))
 
 
-def one_client(world, account, each):
-    api, stream = world.api(account), world.api(account)
+def one_client(rig, account, each):
+    api, stream = rig.api(account), rig.api(account)
     ended = 0
     for _ in range(each):
         run = api.start_run(account.threads[0], "[delay 0] [words 50]")

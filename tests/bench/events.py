@@ -5,7 +5,7 @@ import os
 import subprocess
 
 from rest import filled, one_line
-from world import ROUNDS, SECONDS
+from rig import ROUNDS, SECONDS
 
 COPY_TABLE = """
 CREATE TABLE bench_events (run_id uuid NOT NULL DEFAULT '00000000-0000-7000-8000-000000000000',
@@ -14,16 +14,16 @@ CREATE TABLE bench_events (run_id uuid NOT NULL DEFAULT '00000000-0000-7000-8000
 """
 
 
-def build_copy(world):
-    program = os.path.join(world.scratch, "copy")
+def build_copy(rig):
+    program = os.path.join(rig.scratch, "copy")
     subprocess.run(["gcc", "-O2", "-o", program, "-I", "/usr/include/postgresql",
-                    os.path.join(world.source, "tests/bench/peers/copy.c"), "-lpq"], check=True)
-    world.sql(COPY_TABLE)
+                    os.path.join(rig.source, "tests/bench/peers/copy.c"), "-lpq"], check=True)
+    rig.sql(COPY_TABLE)
     return program
 
 
-def copied(world, program):
-    done = subprocess.run([program, world.database(), str(max(1, SECONDS / 2))],
+def copied(rig, program):
+    done = subprocess.run([program, rig.database(), str(max(1, SECONDS / 2))],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(done.stderr)
@@ -42,26 +42,26 @@ FROM runs WHERE id = '{like}' RETURNING id;
 DAEMON = "00000000-0000-7000-8000-00000000da00"
 
 
-def append_script(world, like):
+def append_script(rig, like):
     """The daemon's own statement for pgbench, a hundred events of one run a call, in the order of
     their numbers, as runs tell them and as COPY is given its rows; and that run."""
-    run = world.sql(OWNED_RUN.format(daemon=DAEMON, like=like))[0][0]
+    run = rig.sql(OWNED_RUN.format(daemon=DAEMON, like=like))[0][0]
     content = '"{\\"content\\":\\"streaming \\"}"'
     each = ["'{" + ",".join([text] * 100) + "}'" for text in ("1", "message.delta", content)]
     seqs = "ARRAY(SELECT generate_series(:n::bigint * 100, :n::bigint * 100 + 99))"
     values = [f"'{DAEMON}'", f"'{{{run}}}'", "'{1}'", each[0], seqs, each[1], each[2]]
-    statement = one_line(filled(world.statements["event_append"], values))
-    return world.file("append.sql", f"\\set n :n + 1\n{statement};\n"), run
+    statement = one_line(filled(rig.statements["event_append"], values))
+    return rig.file("append.sql", f"\\set n :n + 1\n{statement};\n"), run
 
 
-def spoken(world, meter, account, words):
+def spoken(rig, meter, account, words):
     """All threads at once; (events a second, tokens a second, CPU an event)."""
-    api = world.api(account)
+    api = rig.api(account)
     meter.start()
     runs = ",".join(f"'{api.start_run(thread)}'" for thread in account.threads)
     api.line.close()
-    world.wait_for_runs(90 + 10 * SECONDS)
-    found = world.sql("SELECT sum(last_seq), extract(epoch FROM max(ended_at) - min(started_at)), "
+    rig.wait_for_runs(90 + 10 * SECONDS)
+    found = rig.sql("SELECT sum(last_seq), extract(epoch FROM max(ended_at) - min(started_at)), "
                       "count(*) FILTER (WHERE status = 'completed') "
                       f"FROM runs WHERE id IN ({runs})")
     events, seconds, completed = int(found[0][0]), float(found[0][1]), int(found[0][2])
@@ -70,25 +70,25 @@ def spoken(world, meter, account, words):
     return events / seconds, completed * words / seconds, meter.per_unit(events)
 
 
-def durable(world, peers, meter, figures):
+def durable(rig, peers, meter, figures):
     del peers
-    program = build_copy(world)
+    program = build_copy(rig)
     count, words = 100, max(500, round(500 * SECONDS))
-    account = world.accounts(1, count, f"[delay 1] [words {words}]")[0]
-    like = world.api(account).start_run(account.threads[0], "[words 1]")
-    world.wait_for_runs()
-    world.api(account).call("POST", f"/v1/threads/{account.threads[0]}/messages",
+    account = rig.accounts(1, count, f"[delay 1] [words {words}]")[0]
+    like = rig.api(account).start_run(account.threads[0], "[words 1]")
+    rig.wait_for_runs()
+    rig.api(account).call("POST", f"/v1/threads/{account.threads[0]}/messages",
                             {"content": f"[delay 1] [words {words}]"})
-    script, run = append_script(world, like)
+    script, run = append_script(rig, like)
     copies, appended = [], []
     for round_number in range(ROUNDS):
-        copies.append(copied(world, program))
-        appended.append(100 * world.pgbench(script, 1, "hostler_runner",
+        copies.append(copied(rig, program))
+        appended.append(100 * rig.pgbench(script, 1, "hostler_runner",
                                             begin=round_number * 1_000_000_000))
-    world.sql(f"DELETE FROM run_events WHERE run_id = '{run}'; DELETE FROM runs WHERE id = '{run}'")
+    rig.sql(f"DELETE FROM run_events WHERE run_id = '{run}'; DELETE FROM runs WHERE id = '{run}'")
     rates, tokens, costs = [], [], []
     for _ in range(ROUNDS):
-        events, said, cost = spoken(world, meter, account, words)
+        events, said, cost = spoken(rig, meter, account, words)
         rates.append(events)
         tokens.append(said)
         costs.append(cost)

@@ -21,25 +21,25 @@ def timed(calls):
     return statistics.median(waits)
 
 
-def admin_token(world):
-    return world.api().call("POST", "/v1/auth/login", {
-        "login": world.env["ADMIN_LOGIN"], "password": world.env["ADMIN_PASSWORD"]})["access_token"]
+def admin_token(rig):
+    return rig.api().call("POST", "/v1/auth/login", {
+        "login": rig.env["ADMIN_LOGIN"], "password": rig.env["ADMIN_PASSWORD"]})["access_token"]
 
 
-def look(world, account, run, threads):
+def look(rig, account, run, threads):
     """What each request takes now, one at a time; 60 idle threads are used up."""
-    api, admin = world.api(account), world.api()
-    admin.token = admin_token(world)
+    api, admin = rig.api(account), rig.api()
+    admin.token = admin_token(rig)
     found = {
         "GET run": timed([lambda: api.call("GET", f"/v1/runs/{run}")] * 300),
         "GET 50 runs": timed([lambda: api.call("GET", "/v1/runs?limit=50")] * 200),
         "POST run": timed([lambda t=t: api.start_run(t) for t in threads[:40]]),
     }
-    world.wait_for_runs()
+    rig.wait_for_runs()
     found["first event"] = statistics.median(
-        [first_event(world, account, thread) for thread in threads[40:60]])
+        [first_event(rig, account, thread) for thread in threads[40:60]])
     found["dashboard"] = timed([lambda: admin.call("GET", "/v1/admin/dashboard")] * 100)
-    world.wait_for_runs()
+    rig.wait_for_runs()
     return found
 
 
@@ -49,37 +49,37 @@ class Growth:
     def __init__(self):
         self.account = self.run = self.before = None
 
-    def empty(self, world, peers, meter, figures):
+    def empty(self, rig, peers, meter, figures):
         del peers, meter
-        self.account = world.accounts(1, 301)[0]
-        api = world.api(self.account)
+        self.account = rig.accounts(1, 301)[0]
+        api = rig.api(self.account)
         self.run = [api.start_run(thread) for thread in self.account.threads[180:240]][0]
-        world.wait_for_runs()
-        self.before = self.look_warm(world, 0)
+        rig.wait_for_runs()
+        self.before = self.look_warm(rig, 0)
         for name, wait in self.before.items():
             figures.add(f"{name}, one client", wait, "ms")
 
-    def look_warm(self, world, first):
+    def look_warm(self, rig, first):
         """The second look: the first one warms caches and plans."""
         threads = self.account.threads[first:first + 60]
-        look(world, self.account, self.run, threads)
-        world.wait_for_runs()
-        return look(world, self.account, self.run, threads)
+        look(rig, self.account, self.run, threads)
+        rig.wait_for_runs()
+        return look(rig, self.account, self.run, threads)
 
-    def full(self, world, peers, meter, figures):
+    def full(self, rig, peers, meter, figures):
         del peers, meter
         if self.before is None:
             return figures.skip("growth", "it needs the part `empty` in the same run")
         begin = time.perf_counter()
-        world.sql(world.own_sql("growth.sql", users=RUNS // 11,
+        rig.sql(rig.own_sql("growth.sql", users=RUNS // 11,
                                 user=self.account.user, org=self.account.org,
                                 thread=self.account.threads[300], run=self.run, rules=RULES))
-        world.sql("VACUUM (ANALYZE)")
-        world.sql("CHECKPOINT")
+        rig.sql("VACUUM (ANALYZE)")
+        rig.sql("CHECKPOINT")
         spent = time.perf_counter() - begin
-        rows = world.sql("SELECT count(*) FROM runs")[0][0]
+        rows = rig.sql("SELECT count(*) FROM runs")[0][0]
         note = f"{int(rows):,} runs, {RUNS * 10:,} events, {RULES:,} rules; filled in {spent:.0f} s"
-        after = self.look_warm(world, 240)
+        after = self.look_warm(rig, 240)
         for name, wait in after.items():
             figures.add(f"{name}, against the nearly empty system", wait / self.before[name],
                         "times", at_most=1.2, note=f"{wait:.2f} ms; {note}")

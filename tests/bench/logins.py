@@ -7,22 +7,22 @@ import statistics
 import threading
 import time
 
-from world import ROUNDS
+from rig import ROUNDS
 
 
-class LoginStorm:
+class LoginStress:
     """Clients that log in with a wrong password, one after the other each, until it is left."""
 
-    def __init__(self, world, clients):
-        self.world = world
+    def __init__(self, rig, clients):
+        self.rig = rig
         self.clients = clients
         fork = multiprocessing.get_context("fork")
         self.is_over = fork.Event()
         self.told, tell = fork.Pipe(duplex=False)
-        self.process = fork.Process(target=self.storm, args=(tell,))
+        self.process = fork.Process(target=self.stress, args=(tell,))
         self.statuses = []
 
-    def storm(self, tell):
+    def stress(self, tell):
         # They stand for other machines, and should not take this one's cores from what is measured:
         # a session of little weight, for kernels that weigh those first.
         os.setsid()
@@ -42,7 +42,7 @@ class LoginStorm:
         tell.send(statuses)
 
     def guess(self, place, seen):
-        line = self.world.api().line
+        line = self.rig.api().line
         while not self.is_over.is_set():
             body = json.dumps({"login": f"guess{place}", "password": "wrong, each time"})
             line.request("POST", "/v1/auth/login", body, {"Content-Type": "application/json"})
@@ -66,25 +66,25 @@ class LoginStorm:
         return sum(seen.get(status, 0) for seen in self.statuses)
 
 
-def login_storm(world, peers, meter, figures):
+def login_stress(rig, peers, meter, figures):
     """In turns with the same without them."""
     del peers, meter
-    account = world.accounts(1, 1)[0]
-    path = "/v1/runs/" + world.api(account).start_run(account.threads[0])
+    account = rig.accounts(1, 1)[0]
+    path = "/v1/runs/" + rig.api(account).start_run(account.threads[0])
     # In turns with pauses, as clients ask: a machine that is full already has no p99 to keep.
-    paced = world.file("paced.lua", "function delay() return 20 end\n")
+    paced = rig.file("paced.lua", "function delay() return 20 end\n")
     calm, stormy = [], []
-    judged = shed = 0
+    checked = shed = 0
     for _ in range(ROUNDS):
-        calm.append(world.wrk(path, account, paced, connections=8)[2])
-        with LoginStorm(world, 64) as storm:
-            stormy.append(world.wrk(path, account, paced, connections=8)[2])
-        judged += storm.count(401)
-        shed += storm.count(503)
-        others = [seen for seen in storm.statuses if set(seen) - {401, 503}]
+        calm.append(rig.wrk(path, account, paced, connections=8)[2])
+        with LoginStress(rig, 64) as stress:
+            stormy.append(rig.wrk(path, account, paced, connections=8)[2])
+        checked += stress.count(401)
+        shed += stress.count(503)
+        others = [seen for seen in stress.statuses if set(seen) - {401, 503}]
         if others:
             raise SystemExit(f"a login was answered otherwise: {others[0]}")
     figures.add("GET run, 8 clients with pauses, p99", calm, "ms")
     figures.add("the same under 64 wrong logins, p99", stormy, "ms",
                 note=f"{statistics.median(stormy) / statistics.median(calm):.2f} of it without; "
-                f"{judged} judged, {shed} shed")
+                f"{checked} checked, {shed} shed")

@@ -21,12 +21,12 @@ PORTS = ("FASTIFY_PORT", "PHP_PORT", "HELLO_PORT", "NCHAN_PORT", "PUBLISH_PORT")
 
 
 class Peers:
-    def __init__(self, world, meter, figures):
-        self.world, self.meter, self.figures = world, meter, figures
-        self.folder = os.path.join(world.scratch, "peers")
-        self.source = os.path.join(world.source, "tests/bench/peers")
+    def __init__(self, rig, meter, figures):
+        self.rig, self.meter, self.figures = rig, meter, figures
+        self.folder = os.path.join(rig.scratch, "peers")
+        self.source = os.path.join(rig.source, "tests/bench/peers")
         self.running = []
-        self.ports = {name: world.port + 1 + i for i, name in enumerate(PORTS)}
+        self.ports = {name: rig.port + 1 + i for i, name in enumerate(PORTS)}
         self.names = set()  # those that answer
 
     def has(self, name):
@@ -39,7 +39,7 @@ class Peers:
         os.makedirs(os.path.join(self.folder, "temp"), exist_ok=True)
         os.chmod(self.folder, 0o755)
         os.makedirs(CACHE, exist_ok=True)
-        self.statements = self.world.file("statements.json", json.dumps(self.world.statements))
+        self.statements = self.rig.file("statements.json", json.dumps(self.rig.statements))
         self.install_debian()
         for name, start in (("hello", self.start_hello), ("fastify", self.start_fastify),
                             ("php", self.start_php), ("nchan", self.check_nchan)):
@@ -68,7 +68,7 @@ class Peers:
 
     def install_debian(self):
         if os.geteuid() == 0 and os.environ.get("BENCH_INSTALL") == "1":
-            subprocess.run([os.path.join(self.world.source,
+            subprocess.run([os.path.join(self.rig.source,
                                          "dev/stack/install-packages"), "peers"],
                            check=False)
 
@@ -101,7 +101,7 @@ class Peers:
         return text
 
     def database_environment(self, user, database):
-        return {**os.environ, "PGHOST": self.world.socket_dir, "PGUSER": user,
+        return {**os.environ, "PGHOST": self.rig.socket_dir, "PGUSER": user,
                 "PGDATABASE": database}
 
     # How they run.
@@ -160,11 +160,11 @@ class Peers:
         if not os.path.exists("/usr/sbin/php-fpm8.2") or not os.path.isdir("/etc/php/8.2/fpm"):
             return "apt-get install php8.2-fpm php8.2-pgsql, or BENCH_INSTALL=1 as root"
         shutil.copy(os.path.join(self.source, "run.php"), self.folder)
-        owner = pwd.getpwuid(os.stat(self.world.env["PG_DATA"]).st_uid).pw_name
+        owner = pwd.getpwuid(os.stat(self.rig.env["PG_DATA"]).st_uid).pw_name
         user = f"user = {owner}\ngroup = {owner}" if os.geteuid() == 0 else ""
         conf = os.path.join(self.folder, "php-fpm.conf")
         with open(conf, "w", encoding="utf-8") as file:
-            file.write(self.filled("php-fpm.ini", USER=user, PGHOST=self.world.socket_dir,
+            file.write(self.filled("php-fpm.ini", USER=user, PGHOST=self.rig.socket_dir,
                                    STATEMENTS=self.statements))
         program = self.run("php", ["/usr/sbin/php-fpm8.2", "-F", "-y", conf])
         ready = self.answers(program, os.path.join(self.folder, "php.sock"))
@@ -177,9 +177,9 @@ class Peers:
 
     def start_nginx(self):
         text = self.filled(
-            "nginx.conf", CERTIFICATE=self.world.env["CA_CERT"],
-            CERTIFICATE_KEY=os.path.join(os.path.dirname(self.world.env["CA_CERT"]), "tls/key.pem"),
-            TLS=os.path.join(self.world.source, "nginx/snippets/tls.conf"),
+            "nginx.conf", CERTIFICATE=self.rig.env["CA_CERT"],
+            CERTIFICATE_KEY=os.path.join(os.path.dirname(self.rig.env["CA_CERT"]), "tls/key.pem"),
+            TLS=os.path.join(self.rig.source, "nginx/snippets/tls.conf"),
             FILES_MAX=str(min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 65536)),
             PHP_SCRIPT=os.path.join(self.folder, "run.php"),
             USER="user root;" if os.geteuid() == 0 else "")

@@ -5,21 +5,21 @@ import hashlib
 import json
 import statistics
 
-from world import ROUNDS, SECONDS
+from rig import ROUNDS, SECONDS
 
 OURS = ("pool", "nginx", "Postgres")
 RUN = {"multitask_strategy": "enqueue"}
 
 
-def pipelined(world, account, statement, values):
+def pipelined(rig, account, statement, values):
     """The API's batch as pgbench says it: who calls and what is asked, in one pipeline."""
     context = json.dumps({"trace_id": "0" * 32, "client_ip": "127.0.0.1", "user_agent": "wrk"})
     digest = hashlib.sha256(account.token.encode()).hexdigest()
-    authenticate = filled(world.statements["authenticate"],
+    authenticate = filled(rig.statements["authenticate"],
                           [f"'\\x{digest}'", "false", "NULL", "'data.runs.read'", "true",
                            f"'{context}'"])
     return ("\\startpipeline\n" + one_line(authenticate) + ";\n"
-            + one_line(filled(world.statements[statement], values)) + ";\n\\endpipeline\n")
+            + one_line(filled(rig.statements[statement], values)) + ";\n\\endpipeline\n")
 
 
 def filled(statement, values):
@@ -51,23 +51,23 @@ def ratios(ours, theirs):
     return [own / other for own, other in zip(ours, theirs)]
 
 
-def prepare(world):
+def prepare(rig):
     """64 organizations with threads; the reader has 50 runs that have ended."""
-    reader = world.accounts(1, 50)[0]
-    api = world.api(reader)
+    reader = rig.accounts(1, 50)[0]
+    api = rig.api(reader)
     runs = [api.start_run(thread) for thread in reader.threads]
-    writers = world.accounts(64, max(40, round(62 * SECONDS)))  # threads that are idle
-    world.wait_for_runs()
+    writers = rig.accounts(64, max(40, round(62 * SECONDS)))  # threads that are idle
+    rig.wait_for_runs()
     targets = [(account.token, f"/v1/threads/{thread}/")
                for threads in zip(*(account.threads for account in writers))
                for account, thread in zip(writers, threads)]
     return reader, runs[0], targets
 
 
-def works_of(world, peers, reader, run, targets):
-    message = world.post_script("message.lua", [(t, p + "messages") for t, p in targets],
+def works_of(rig, peers, reader, run, targets):
+    message = rig.post_script("message.lua", [(t, p + "messages") for t, p in targets],
                                 json.dumps({"content": "[delay 0] [words 1]"}))
-    start = world.post_script("start.lua", [(t, p + "runs") for t, p in targets], json.dumps(RUN))
+    start = rig.post_script("start.lua", [(t, p + "runs") for t, p in targets], json.dumps(RUN))
     asked = {"GET run": (f"/v1/runs/{run}", None, 32),
              "GET 50 runs": ("/v1/runs?limit=50", None, 32),
              "POST message": ("/", message, 16), "POST run": ("/", start, 16)}
@@ -76,10 +76,10 @@ def works_of(world, peers, reader, run, targets):
     def work(name, asked_name, server, groups, port):
         path, script, connections = asked[asked_name]
         works[asked_name, server] = Work(
-            name, groups, lambda: world.wrk(path, reader, script, connections, port))
+            name, groups, lambda: rig.wrk(path, reader, script, connections, port))
 
     for name in asked:
-        work(name, name, "Hostler", OURS, world.port)
+        work(name, name, "Hostler", OURS, rig.port)
         if peers.has("fastify"):
             work(name + ", fastify+pg", name, "fastify", ("fastify", "peer nginx", "Postgres"),
                  peers.port("fastify"))
@@ -92,34 +92,34 @@ def works_of(world, peers, reader, run, targets):
     return works
 
 
-def check_same_answer(world, peers, reader, run):
+def check_same_answer(rig, peers, reader, run):
     """A peer that answers something else does other work."""
     one, many = f"/v1/runs/{run}", "/v1/runs?limit=50"
     for name, paths in (("fastify", (one, many)), ("php", (one,))):
         if not peers.has(name):
             continue
         for path in paths:
-            api = world.api(reader)
+            api = rig.api(reader)
             api.line.close()
             api.line.port = peers.port(name)
-            if api.call("GET", path) != world.api(reader).call("GET", path):
+            if api.call("GET", path) != rig.api(reader).call("GET", path):
                 raise SystemExit(f"{name} answers {path} otherwise than Hostler")
 
 
-def rest(world, peers, meter, figures):
-    reader, run, targets = prepare(world)
-    check_same_answer(world, peers, reader, run)
-    works = works_of(world, peers, reader, run, targets)
-    script = world.file("run.sql", pipelined(world, reader, "run_show", [f"'{run}'"]))
+def rest(rig, peers, meter, figures):
+    reader, run, targets = prepare(rig)
+    check_same_answer(rig, peers, reader, run)
+    works = works_of(rig, peers, reader, run, targets)
+    script = rig.file("run.sql", pipelined(rig, reader, "run_show", [f"'{run}'"]))
     for (asked, _), work in works.items():  # Node compiles what is hot, Postgres caches plans
         if not asked.startswith("POST"):
             work.run()
     bare = []
     for _ in range(ROUNDS):
-        bare.append(world.pgbench(script))
+        bare.append(rig.pgbench(script))
         for (asked, _), work in works.items():
             if asked == "POST run":
-                with world.daemon_held():
+                with rig.daemon_held():
                     work.measure(meter)
             else:
                 work.measure(meter)

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import time
 
-from world import ROUNDS
+from rig import ROUNDS
 
 
 def ready_after(program, environment, folder):
@@ -29,15 +29,15 @@ def ready_after(program, environment, folder):
             os.unlink(path)
 
 
-def starts(world, peers, meter, figures):
+def starts(rig, peers, meter, figures):
     del peers, meter
-    state = os.path.dirname(world.env["CA_CERT"])
-    folder = os.path.join(world.scratch, "starts")
+    state = os.path.dirname(rig.env["CA_CERT"])
+    folder = os.path.join(rig.scratch, "starts")
     os.makedirs(folder, exist_ok=True)
     for name, user, sockets in (("hostler-api", "hostler_api", ("API", "METRICS_API")),
                                 ("hostler-runner", "hostler_runner", ("STREAM", "METRICS_RUNNER"))):
         environment = {**os.environ, "PGUSER": user,
-                       "HOSTLER_DATABASE_URL": f"postgresql:///hostler?host={world.socket_dir}"}
+                       "HOSTLER_DATABASE_URL": f"postgresql:///hostler?host={rig.socket_dir}"}
         environment.update({f"HOSTLER_{socket_name}_SOCKET":
                             os.path.join(folder, socket_name.lower() + ".sock")
                             for socket_name in sockets})
@@ -47,12 +47,12 @@ def starts(world, peers, meter, figures):
                                                for _ in range(ROUNDS)], "s", at_most=1)
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith(("MAKE", "MFLAGS"))}
-    if subprocess.run(["make", "-q", "programs"], cwd=world.source, env=environment, check=False,
+    if subprocess.run(["make", "-q", "programs"], cwd=rig.source, env=environment, check=False,
                       capture_output=True).returncode != 0:
         return figures.skip("make up, the second time", "the programs are older than the sources")
     begin = time.perf_counter()
-    subprocess.run(["make", "--no-print-directory", "up", f"PORT={world.port}",
-                    f"VAR={os.environ['VAR']}"], cwd=world.source, env=environment, check=True,
+    subprocess.run(["make", "--no-print-directory", "up", f"PORT={rig.port}",
+                    f"VAR={os.environ['VAR']}"], cwd=rig.source, env=environment, check=True,
                    stdout=subprocess.DEVNULL)
     figures.add("make up, the second time", time.perf_counter() - begin, "s", at_most=5)
     return None

@@ -8,19 +8,19 @@ import subprocess
 import threading
 import time
 
-from world import ROUNDS, SECONDS
+from rig import ROUNDS, SECONDS
 
 RUN_ENDS = '"type":"run.completed"'
 NCHAN_ENDS = '"seq":0,'
 
 
-class Followers:
+class Subscribers:
     """Streams of the C client; open() when all have their answer's head."""
 
-    def __init__(self, world, port, paths, end):
-        listed = world.file("streams", "".join(f"{path} {token}\n" for path, token in paths))
+    def __init__(self, rig, port, paths, end):
+        listed = rig.file("streams", "".join(f"{path} {token}\n" for path, token in paths))
         self.program = subprocess.Popen(
-            [os.path.join(world.scratch, "follow"), str(port), end, listed], text=True,
+            [os.path.join(rig.scratch, "follow"), str(port), end, listed], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self.program.stdout.readline() != "open\n":
             raise SystemExit("the client's streams were not opened")
@@ -38,21 +38,21 @@ class Followers:
         return json.loads(line)
 
 
-def build_client(world):
-    subprocess.run(["gcc", "-O2", "-o", os.path.join(world.scratch, "follow"),
-                    os.path.join(world.source, "tests/bench/follow.c"), "-lssl", "-lcrypto"],
+def build_client(rig):
+    subprocess.run(["gcc", "-O2", "-o", os.path.join(rig.scratch, "follow"),
+                    os.path.join(rig.source, "tests/bench/follow.c"), "-lssl", "-lcrypto"],
                    check=True)
 
 
-def fan_ours(world, meter, account, thread, count, words):
-    api = world.api(account)
+def fan_ours(rig, meter, account, thread, count, words):
+    api = rig.api(account)
     run = api.start_run(thread, f"[pause {1500 + 3 * count}] [delay 1] [words {words}]")
-    followers = Followers(world, world.port, [(f"/v1/runs/{run}/events", account.token)] * count,
+    subscribers = Subscribers(rig, rig.port, [(f"/v1/runs/{run}/events", account.token)] * count,
                           RUN_ENDS)
     meter.start()
-    result = followers.result(60 + SECONDS)
+    result = subscribers.result(60 + SECONDS)
     if result["least"] != result["most"] or result["ended"] != count:
-        raise SystemExit(f"not every follower read every event: {result}")
+        raise SystemExit(f"not every subscriber read every event: {result}")
     return result, meter.per_unit(count * words)
 
 
@@ -76,46 +76,46 @@ def publish(port, words):
         sender.join()
 
 
-def fan_nchan(world, peers, meter, account, count, words):
-    followers = Followers(world, peers.port("nchan"), [("/follow", account.token)] * count,
+def fan_nchan(rig, peers, meter, account, count, words):
+    subscribers = Subscribers(rig, peers.port("nchan"), [("/follow", account.token)] * count,
                           NCHAN_ENDS)
     time.sleep(0.2)
     meter.start()
     publisher = threading.Thread(target=publish, args=(peers.port("publish"), words))
     publisher.start()
-    result = followers.result(60 + SECONDS)
+    result = subscribers.result(60 + SECONDS)
     publisher.join()
     if result["ended"] != count:
-        raise SystemExit(f"not every follower of nchan read to the end: {result}")
+        raise SystemExit(f"not every subscriber of nchan read to the end: {result}")
     return result, meter.per_unit(result["deliveries"])
 
 
-def fan_out(world, peers, meter, figures):
+def fan_out(rig, peers, meter, figures):
     count, words = 1000, max(300, round(300 * SECONDS))
-    account = world.accounts(1, 1)[0]
+    account = rig.accounts(1, 1)[0]
     rates, events, ours, nchan_rates, theirs, client = [], [], [], [], [], []
     for _ in range(ROUNDS):
-        result, costs = fan_ours(world, meter, account, account.threads[0], count, words)
+        result, costs = fan_ours(rig, meter, account, account.threads[0], count, words)
         rates.append(words * count / result["seconds"])
         events.append(result["deliveries"] / result["seconds"])
         client.append(result["cpu_us"] / (words * count))
         ours.append(costs)
         if peers.has("nchan"):
-            result, costs = fan_nchan(world, peers, meter, account, count, words)
+            result, costs = fan_nchan(rig, peers, meter, account, count, words)
             nchan_rates.append(result["deliveries"] / result["seconds"])
             theirs.append(costs)
-    figures.add(f"{count} followers of one run", rates, "words/s",
-                note=f"{words} words, one each ms; every follower read every event")
+    figures.add(f"{count} subscribers of one run", rates, "words/s",
+                note=f"{words} words, one each ms; every subscriber read every event")
     figures.add("events they came in", events, "events/s", note="words that wait are joined")
-    figures.cpu("one word to one follower", ours, ("daemon", "nginx"), unit="µs")
+    figures.cpu("one word to one subscriber", ours, ("daemon", "nginx"), unit="µs")
     figures.add("the client's own CPU", client, "µs", note="of the same machine")
     if nchan_rates:
-        figures.add(f"nchan, {count} followers of one channel", nchan_rates, "messages/s",
+        figures.add(f"nchan, {count} subscribers of one channel", nchan_rates, "messages/s",
                     note="of a word each")
         figures.cpu("one delivery of nchan", theirs, ("peer nginx",), unit="µs")
         figures.add("fan-out / nchan", [a / b for a, b in zip(rates, nchan_rates)], "times",
                     at_least=1.3)
-        figures.chart("fan-out", f"{count} followers, nginx with TLS", "words delivered a second",
+        figures.chart("fan-out", f"{count} subscribers, nginx with TLS", "words delivered a second",
                       [("Hostler", {"": sorted(rates)[len(rates) // 2]}),
                        ("nchan", {"": sorted(nchan_rates)[len(nchan_rates) // 2]})])
 
@@ -127,44 +127,44 @@ def idle_cost(meter, seconds):
     return meter.per_unit(seconds)["daemon"] / 10_000
 
 
-def idle_streams(world, peers, meter, figures):
+def idle_streams(rig, peers, meter, figures):
     del peers
-    account = world.accounts(1, 1)[0]
-    run = world.api(account).start_run(account.threads[0], "[ask Which one?]")
+    account = rig.accounts(1, 1)[0]
+    run = rig.api(account).start_run(account.threads[0], "[ask Which one?]")
     wanted = 2000
-    warm = Followers(world, world.port, [(f"/v1/runs/{run}/events", account.token)] * 20, RUN_ENDS)
+    warm = Subscribers(rig, rig.port, [(f"/v1/runs/{run}/events", account.token)] * 20, RUN_ENDS)
     seconds = max(2, 2 * SECONDS)
     alone = idle_cost(meter, seconds)
     before = meter.memory_kib("daemon"), meter.memory_kib("nginx")
-    followers = Followers(world, world.port, [(f"/v1/runs/{run}/events", account.token)] * wanted,
+    subscribers = Subscribers(rig, rig.port, [(f"/v1/runs/{run}/events", account.token)] * wanted,
                           RUN_ENDS)
     time.sleep(1)
     after = meter.memory_kib("daemon"), meter.memory_kib("nginx")
     full = idle_cost(meter, seconds)
-    for open_ones in (followers, warm):
+    for open_ones in (subscribers, warm):
         open_ones.program.stdin.close()
         open_ones.result()
     figures.add("daemon, a stream", (after[0] - before[0]) / wanted, "KiB", at_most=0.5,
                 note=f"{wanted} streams of a run that waits for an answer; its buffers included")
     figures.add("nginx with TLS, a stream", (after[1] - before[1]) / wanted, "KiB", at_most=31)
     figures.add("what they add to the daemon's CPU", full - alone, "% of a core", at_most=0.01,
-                note=f"{alone:.2f} % without them: heartbeat, sweeps, upkeep; a ping each 15 s")
+                note=f"{alone:.2f} % without them: heartbeat, polls, maintenance; a ping each 15 s")
 
 
-def live_runs(world, peers, meter, figures):
+def live_runs(rig, peers, meter, figures):
     """A thousand at once, at 50 tokens a second each."""
     del peers
     count, tokens = 1000, max(100, round(100 * SECONDS / 2))
     message = f"[pause 10000] [delay 20] [stamps {tokens}]"
-    accounts = world.accounts(100, 10, message)
+    accounts = rig.accounts(100, 10, message)
     paths = []
     for account in accounts:
-        api = world.api(account)
+        api = rig.api(account)
         for thread in account.threads:
             paths.append((f"/v1/runs/{api.start_run(thread)}/events", account.token))
         api.line.close()
     before = meter.memory_kib("daemon", "Rss")
-    followers = Followers(world, world.port, paths, RUN_ENDS)
+    subscribers = Subscribers(rig, rig.port, paths, RUN_ENDS)
     meter.start()
     most = []
     watch = threading.Event()
@@ -174,11 +174,11 @@ def live_runs(world, peers, meter, figures):
             most.append(meter.memory_kib("daemon", "Rss"))
     watcher = threading.Thread(target=look)
     watcher.start()
-    result = followers.result(90 + tokens / 20)
+    result = subscribers.result(90 + tokens / 20)
     watch.set()
     watcher.join()
     costs = meter.per_unit(result["seconds"] * 1_000_000)
-    done = world.sql("SELECT count(*) FROM runs WHERE status = 'completed' AND id IN ("
+    done = rig.sql("SELECT count(*) FROM runs WHERE status = 'completed' AND id IN ("
                      + ",".join(f"'{path.split('/')[3]}'" for path, _ in paths) + ")")
     figures.add("runs completed and followed to their end", min(int(done[0][0]), result["ended"]),
                 f"of {count}", at_least=count, note=f"{tokens} tokens each")

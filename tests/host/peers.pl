@@ -9,14 +9,14 @@ $| = 1;
 $SIG{CHLD} = 'IGNORE';
 
 sub serve {
-    my ($port, $talk) = @_;
+    my ($port, $conversation) = @_;
     return if fork;
     my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 64, ReuseAddr => 1)
         or die "port $port: $!";
     while (my $client = $server->accept) {
         next if fork;
         $client->autoflush(1);
-        $talk->($client);
+        $conversation->($client);
         exit 0;
     }
 }

@@ -22,21 +22,21 @@ def sh(*words, check=True, **more):
 class Host:
     """One namespace with an address, and its programs."""
 
-    def __init__(self, world, name, number):
-        self.world, self.name, self.address = world, name, NETWORK + str(number)
-        self.namespace = f"{world.mark}-{name}"
-        self.folder = world.folder / name
+    def __init__(self, fixture, name, number):
+        self.fixture, self.name, self.address = fixture, name, NETWORK + str(number)
+        self.namespace = f"{fixture.mark}-{name}"
+        self.folder = fixture.folder / name
         self.folder.mkdir()
         self.programs = {}
         # An interface's name is short, and for a moment it stands among the machine's own.
         near, far = f"h{os.getpid() % 100000}n{number}", f"h{os.getpid() % 100000}f{number}"
         sh("ip", "netns", "add", self.namespace)
         sh("ip", "link", "add", near, "netns", self.namespace, "type", "veth", "peer", "name", far,
-           "netns", world.switch)
+           "netns", fixture.switch)
         self.ip("addr", "add", f"{self.address}/24", "dev", near)
         for link in (near, "lo"):
             self.ip("link", "set", link, "up")
-        sh("ip", "-n", world.switch, "link", "set", far, "master", "bridge0", "up")
+        sh("ip", "-n", fixture.switch, "link", "set", far, "master", "bridge0", "up")
         self.link, self.port = near, far
 
     def ip(self, *words):
@@ -63,7 +63,7 @@ class Host:
 
     def cut_off(self):
         """Its packets are swallowed from now on, in both directions, as when the power fails."""
-        sh("ip", "-n", self.world.switch, "link", "set", self.port, "nomaster")
+        sh("ip", "-n", self.fixture.switch, "link", "set", self.port, "nomaster")
 
     def kill_all(self):
         for pid in self.pids():
@@ -73,7 +73,7 @@ class Host:
                 pass
 
 
-class World:
+class Fixture:
     def __init__(self, folder):
         self.folder, self.hosts = pathlib.Path(folder), {}
         self.mark = f"hostler-{os.getpid()}"

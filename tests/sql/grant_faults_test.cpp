@@ -54,7 +54,7 @@ class GrantFaults : public testing::Test {
   };
   Page page(int64_t at_most = 50) {
     postgres::DbSession runner = database_.as_runner();
-    postgres::Result answer = runner.run(query::SubscriptionUpkeep{.at_most = at_most});
+    postgres::Result answer = runner.run(query::SubscriptionMaintenance{.at_most = at_most});
     return {answer[0].integer("granted"), answer[0].boolean("more"),
             std::string(answer[0].text("fault"))};
   }
@@ -83,7 +83,7 @@ TEST_F(GrantFaults, AnAccountThatSomebodyHoldsIsPassedOver) {
   EXPECT_EQ(page().granted, 1);
 }
 
-TEST_F(GrantFaults, ARowThatFailsIsLaidAsideAndNamed) {
+TEST_F(GrantFaults, ARowThatFailsIsSkippedAndNamed) {
   add_due(1, 4);
   refuse("INSERT", "subscription_grants", 2);
   Page first = page();

@@ -20,7 +20,7 @@ class Grants : public testing::Test {
  protected:
   // A subscription of which nothing was granted yet; start and end are SQL.
   std::string make(const std::string& start, const std::string& end) {
-    return world_.column(fmt::format(
+    return fixture_.column(fmt::format(
         "WITH p AS (INSERT INTO plans (name, display_name) VALUES (uuidv7()::text, 'P') RETURNING "
         "id), e AS (INSERT INTO plan_entitlements (plan_id, key, value, value_type) SELECT id, "
         "'credits.monthly_grant', '7', 'integer' FROM p) "
@@ -28,20 +28,20 @@ class Grants : public testing::Test {
         "next_grant_at) SELECT '{2}', id, ({0})::timestamptz, ({1})::timestamptz, "
         "({0})::timestamptz "
         "FROM p RETURNING id",
-        start, end, world_.org_id));
+        start, end, fixture_.org_id));
   }
-  std::string upkeep() {
+  std::string maintenance() {
     postgres::DbSession session = database_.as_runner();
-    return std::string(session.run(query::SubscriptionUpkeep{.at_most = 100}).text());
+    return std::string(session.run(query::SubscriptionMaintenance{.at_most = 100}).text());
   }
   std::string dates(const std::string& subscription) {
-    return world_.column(fmt::format(
+    return fixture_.column(fmt::format(
         "SELECT string_agg((due_at AT TIME ZONE 'UTC')::date::text, ' ' ORDER BY due_at) FROM "
         "subscription_grants WHERE subscription_id = '{}'",
         subscription));
   }
   std::string of(const std::string& subscription, const std::string& column) {
-    return world_.column(
+    return fixture_.column(
         fmt::format("SELECT {} FROM subscriptions WHERE id = '{}'", column, subscription));
   }
   int64_t granted() {
@@ -53,17 +53,17 @@ class Grants : public testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(Grants, FallOnTheLastDayOfAMonthThatIsTooShort) {
   std::string leap = make("'2024-01-31T12:00:00Z'", "'2024-06-01T00:00:00Z'");
-  EXPECT_EQ(upkeep(), "5");
+  EXPECT_EQ(maintenance(), "5");
   EXPECT_EQ(dates(leap), "2024-01-31 2024-02-29 2024-03-31 2024-04-30 2024-05-31");
   EXPECT_EQ(of(leap, "status"), "expired");
 
   std::string of_leap_day = make("'2024-02-29T00:00:00Z'", "'2025-04-01T00:00:00Z'");
-  upkeep();
+  maintenance();
   EXPECT_EQ(dates(of_leap_day),
             "2024-02-29 2024-03-29 2024-04-29 2024-05-29 2024-06-29 2024-07-29 2024-08-29 "
             "2024-09-29 2024-10-29 2024-11-29 2024-12-29 2025-01-29 2025-02-28 2025-03-29");
@@ -71,26 +71,26 @@ TEST_F(Grants, FallOnTheLastDayOfAMonthThatIsTooShort) {
 
 TEST_F(Grants, EndBeforeTheEndOfThePeriod) {
   std::string exact = make("'2025-01-15T00:00:00Z'", "'2025-03-15T00:00:00Z'");
-  EXPECT_EQ(upkeep(), "2");
+  EXPECT_EQ(maintenance(), "2");
   EXPECT_EQ(dates(exact), "2025-01-15 2025-02-15");
 }
 
 TEST_F(Grants, AreMadeOnceHoweverOftenAndLateTheJobRuns) {
   std::string id = make("now() - interval '65 days'", "now() + interval '1 year'");
   std::vector<std::thread> jobs;
-  for (int i = 0; i < 6; ++i) jobs.emplace_back([&] { upkeep(); });
+  for (int i = 0; i < 6; ++i) jobs.emplace_back([&] { maintenance(); });
   for (std::thread& job : jobs) job.join();
   EXPECT_EQ(granted(), 3);
-  EXPECT_EQ(upkeep(), "0");
+  EXPECT_EQ(maintenance(), "0");
   EXPECT_EQ(of(id, "months_granted || ' ' || status || ' ' || (next_grant_at > now())"),
             "3 active true");
   // The next date comes.
-  world_.column(fmt::format(
+  fixture_.column(fmt::format(
       "UPDATE subscriptions SET current_period_start = current_period_start - interval '40 days', "
       "next_grant_at = next_grant_at - interval '40 days' WHERE id = '{}' RETURNING 1",
       id));
-  EXPECT_EQ(upkeep(), "1");
-  EXPECT_EQ(upkeep(), "0");
+  EXPECT_EQ(maintenance(), "1");
+  EXPECT_EQ(maintenance(), "0");
   EXPECT_EQ(granted(), 4);
   postgres::DbSession superuser = database_.as_superuser();
   EXPECT_EQ(ledger_fault(superuser), "");
@@ -100,21 +100,21 @@ TEST_F(Grants, OfACancelledSubscriptionStopButWhatWasDueIsGiven) {
   std::string id = make("now() - interval '40 days'", "now() + interval '1 year'");
   postgres::DbSession api = database_.as_api();
   api.begin();
-  api.run(query::Enter{.org_id = world_.org_id,
-                       .user_id = world_.owner_id,
-                       .context = R"({"platform_admin": true})"});
+  api.run(query::SetRequestContext{.org_id = fixture_.org_id,
+                                   .user_id = fixture_.owner_id,
+                                   .context = R"({"platform_admin": true})"});
   api.run(query::SubscriptionCancel{.subscription_id = id});
   api.commit();
   EXPECT_EQ(granted(), 2);
-  EXPECT_EQ(upkeep(), "0");
+  EXPECT_EQ(maintenance(), "0");
 }
 
 TEST_F(Grants, AreCutAtTheBoundOfABalance) {
   postgres::DbSession superuser = database_.as_superuser();
-  set_balance(superuser, world_.org_id, 9'223'372'036'854'775'802);
+  set_balance(superuser, fixture_.org_id, 9'223'372'036'854'775'802);
   make("now() - interval '40 days'", "now() + interval '1 year'");
-  EXPECT_EQ(upkeep(), "1");
-  EXPECT_EQ(account_of(world_), "9223372036854775807 0");
+  EXPECT_EQ(maintenance(), "1");
+  EXPECT_EQ(account_of(fixture_), "9223372036854775807 0");
   EXPECT_EQ(ledger_fault(superuser), "");
 }
 

@@ -16,7 +16,7 @@
 namespace hostler {
 namespace {
 
-using testing_support::RunWorld;
+using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
 constexpr int runs_made = 300;
@@ -39,7 +39,7 @@ class IdleStatistics : public testing::Test {
         "    credential_name) "
         "SELECT '{0}', made.id, '{1}', {3}, 'api', '', 'normal@1', p.id, '{4}', 'm', 'openai', 'p' "
         "FROM made, personas p WHERE p.persona_key = 'normal'",
-        world_.org_id, world_.owner_id, runs_made, status_and_end, world_.model_id));
+        fixture_.org_id, fixture_.owner_id, runs_made, status_and_end, fixture_.model_id));
   }
 
   // The plans of a text and of all inside the functions it calls, as they were executed.
@@ -56,20 +56,20 @@ class IdleStatistics : public testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
-long most_rows_removed(const std::string& plans) {
+long max_rows_removed(const std::string& plans) {
   static const std::regex removed("Rows Removed by Filter: ([0-9]+)");
-  long most = 0;
+  long max = 0;
   for (std::sregex_iterator at(plans.begin(), plans.end(), removed), end; at != end; ++at) {
-    most = std::max(most, std::strtol(at->str(1).c_str(), nullptr, 10));
+    max = std::max(max, std::strtol(at->str(1).c_str(), nullptr, 10));
   }
-  return most;
+  return max;
 }
 
 TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
-  std::string daemon_id = world_.new_daemon("/run/d.sock");
+  std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   std::string plans = plans_of(fmt::format("PREPARE claim AS {}; EXECUTE claim('{}', 1, 10)",
                                            query::run_claim.text, daemon_id));
   EXPECT_NE(plans.find("runs_claimable"), plans.npos) << plans;
@@ -77,7 +77,7 @@ TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
 }
 
 TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
-  std::string daemon_id = world_.new_daemon("/run/d.sock");
+  std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   postgres::DbSession session = database_.as_runner();
   postgres::Result claimed = session.run(
       query::RunClaim{.daemon_id = daemon_id, .limit = runs_made, .run_lease_seconds = 10});
@@ -87,11 +87,11 @@ TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
       fmt::format("SELECT run_finish('{}', '{}', {}, 'completed', 1, NULL, NULL, 'hello', false)",
                   daemon_id, run.text("id"), run.integer("epoch")));
   EXPECT_NE(plans.find("Update on runs"), plans.npos) << plans;
-  EXPECT_LE(most_rows_removed(plans), rows_removed_max) << plans;
+  EXPECT_LE(max_rows_removed(plans), rows_removed_max) << plans;
 }
 
 TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
-  std::string daemon_id = world_.new_daemon("/run/d.sock");
+  std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   postgres::DbSession session = database_.as_runner();
   postgres::Result claimed = session.run(
       query::RunClaim{.daemon_id = daemon_id, .limit = runs_made, .run_lease_seconds = 10});
@@ -115,17 +115,17 @@ TEST_F(IdleStatistics, LetAPageOfRunsComeInTheOrderOfItsIndex) {
                                 {R"("org.runs.read_all")", "'running'", "runs_of_org_status on"},
                                 {"", "NULL", "runs_of_user on"}};
   for (const Form& form : forms) {
-    std::string plans = plans_of(
-        fmt::format("SET hostler.org_id = '{}'; SET hostler.user_id = '{}'; "
-                    "SET hostler.request = '{{\"permissions\": [{}]}}'; "
-                    "SELECT count(*) FROM run_page(5, NULL, {}); SELECT count(*) FROM run_page(5, "
-                    "uuidv7(), {})",
-                    world_.org_id, world_.owner_id, form.permissions, form.status, form.status));
+    std::string plans = plans_of(fmt::format(
+        "SET hostler.org_id = '{}'; SET hostler.user_id = '{}'; "
+        "SET hostler.request = '{{\"permissions\": [{}]}}'; "
+        "SELECT count(*) FROM run_page(5, NULL, {}); SELECT count(*) FROM run_page(5, "
+        "uuidv7(), {})",
+        fixture_.org_id, fixture_.owner_id, form.permissions, form.status, form.status));
     EXPECT_NE(plans.find("Index Scan Backward using " + form.index), plans.npos) << plans;
     EXPECT_NE(plans.find(" < ROW($"), plans.npos) << plans;
     EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
     EXPECT_EQ(plans.find("Sort"), plans.npos) << plans;
-    EXPECT_LE(most_rows_removed(plans), rows_removed_max) << plans;
+    EXPECT_LE(max_rows_removed(plans), rows_removed_max) << plans;
   }
 }
 

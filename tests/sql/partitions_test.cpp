@@ -61,13 +61,13 @@ class Partitions : public testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
   postgres::DbSession owner_ = database_.as_superuser();
 };
 
 TEST_F(Partitions, AreMadeBesideReadersAndWriters) {
   sql("DROP TABLE " + month(3));
-  std::string run_id = world_.new_run(world_.new_thread());
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
   auto write = [&](postgres::DbSession& session, int seq) {
     session.run_text(
         fmt::format("SET lock_timeout = '1s'; INSERT INTO run_events (run_id, seq, type, data) "

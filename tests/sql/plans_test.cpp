@@ -53,7 +53,7 @@ constexpr const char* contexts[] = {
 
 struct Told {
   std::string plans;
-  std::string error;  // that ended it early; what ran until then is judged all the same
+  std::string error;  // that ended it early; what ran until then is checked all the same
 };
 
 class Plans : public testing::Test {
@@ -107,8 +107,8 @@ class Plans : public testing::Test {
     session.run_text(fmt::format("PREPARE s_{} AS {}", use.statement->name, use.statement->text));
     std::string arguments = arguments_of(session, use);
     session.begin();
-    session.run_text(
-        fmt::format("SELECT enter('{}', '{}', '{}')", values_.org_id, values_.user_id, context));
+    session.run_text(fmt::format("SELECT set_request_context('{}', '{}', '{}')", values_.org_id,
+                                 values_.user_id, context));
     session.on_notice([&told](std::string_view notice) { told.plans.append(notice) += '\n'; });
     try {
       session.run_text(fmt::format("EXECUTE s_{}{}", use.statement->name, arguments));
@@ -173,7 +173,7 @@ TEST_F(Plans, ReadNoWholeTableThatGrows) {
   }
 }
 
-TEST_F(Plans, AreJudgedOnManyRowsOfEveryTable) {
+TEST_F(Plans, AreCheckedOnManyRowsOfEveryTable) {
   postgres::Result few = database_->as_superuser().run_text(
       "SELECT relname FROM pg_class WHERE relkind = 'r' AND NOT relispartition AND reltuples < "
       "1000 "

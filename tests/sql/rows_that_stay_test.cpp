@@ -10,7 +10,7 @@
 namespace hostler {
 namespace {
 
-using testing_support::RunWorld;
+using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
 class RowsThatStay : public testing::Test {
@@ -28,17 +28,17 @@ class RowsThatStay : public testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(RowsThatStay, AreTheModelAndThePersonaThatARunNames) {
-  std::string run_id = world_.new_run(world_.new_thread());
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
   for (std::string table : {"llm_models", "personas"}) {
     EXPECT_TRUE(is_refused("DELETE FROM " + table)) << table;
     EXPECT_TRUE(is_refused("TRUNCATE " + table)) << table;
     EXPECT_TRUE(is_refused("UPDATE " + table + " SET id = uuidv7()")) << table;
   }
-  EXPECT_EQ(world_.column(
+  EXPECT_EQ(fixture_.column(
                 fmt::format("SELECT count(*) FROM runs r JOIN llm_models m ON m.id = r.model_id "
                             "JOIN personas p ON p.id = r.persona_row_id WHERE r.id = '{}'",
                             run_id)),

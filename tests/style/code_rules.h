@@ -206,7 +206,7 @@ inline Findings banned_call(const SourceFile& file) {
   return findings;
 }
 
-inline Findings stray_catch(const SourceFile& file) {
+inline Findings misplaced_catch(const SourceFile& file) {
   if (!is_cpp(file.path) || is_test(file.path) || file.path.ends_with("/main.cpp")) return {};
   const std::set<std::string> allowed = {"fcgi/answer_call.cpp", "runner/agent/supervise_run.cpp",
                                          "sse-relay/stream_client.cpp"};

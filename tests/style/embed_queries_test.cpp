@@ -50,7 +50,7 @@ TEST_F(EmbedQueries, MakesAConstantAndAStructOfEachStatement) {
           "-- $1 thread_id uuid, $2 status text or null (any, when null), $3 limit bigint,\n"
           "-- $4 run_ids uuid[] (of\n-- nobody)\n"
           "SELECT $1, $2,\n\n  $3 -- a remark\n  , $4, $1;\n\n"
-          "-- name: run_bell\n-- Tells.\nSELECT 1;\n");
+          "-- name: run_notify\n-- Tells.\nSELECT 1;\n");
   EXPECT_EQ(done.status, 0) << done.err;
   std::string header = made("queries/topic.h");
   for (const char* part :
@@ -65,13 +65,13 @@ TEST_F(EmbedQueries, MakesAConstantAndAStructOfEachStatement) {
         "  operator postgres::BoundStatement() && "
         "{ return postgres::bound(run_page, {&thread_id, &status, &limit, &run_ids}); }\n"
         "};\n",
-        "struct RunBell {\n"
-        "  static constexpr const Statement* statement = &run_bell;\n"
-        "  operator postgres::BoundStatement() && { return postgres::bound(run_bell, {}); }\n"
+        "struct RunNotify {\n"
+        "  static constexpr const Statement* statement = &run_notify;\n"
+        "  operator postgres::BoundStatement() && { return postgres::bound(run_notify, {}); }\n"
         "};\n"}) {
     EXPECT_NE(header.find(part), std::string::npos) << part << "\nis not in\n" << header;
   }
-  EXPECT_NE(made("queries/all.h").find("    &run_page,\n    &run_bell,\n"), std::string::npos);
+  EXPECT_NE(made("queries/all.h").find("    &run_page,\n    &run_notify,\n"), std::string::npos);
   EXPECT_NE(made("schema_version.h").find("schema_version_expected = \"00007\";"),
             std::string::npos);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/style/retired_words.h"
 #include "tests/style/source_text.h"
 
 namespace hostler::style {
@@ -58,6 +59,39 @@ inline Findings empty_name(const SourceFile& file) {
     std::string empty = is_type || is_function ? empty_word_in(word.text) : "";
     if (!empty.empty())
       findings.push_back({file.path, line_at(code, word.begin), std::string(word.text)});
+  }
+  return findings;
+}
+
+// Blanks from "--" to the end of each line.
+inline std::string without_sql_comments(std::string text) {
+  for (size_t at = text.find("--"); at != text.npos; at = text.find("--", at)) {
+    for (; at < text.size() && text[at] != '\n'; ++at) text[at] = ' ';
+  }
+  return text;
+}
+
+// Names in C++ and SQL that have a word nobody outside knows (tests/style/retired_words.h).
+inline Findings retired_word(const SourceFile& file) {
+  bool is_sql = file.path.ends_with(".sql") && !file.path.starts_with("sql/migrations/");
+  bool is_words = file.path.starts_with("tests/style/") ||
+                  file.path.starts_with("tests/sql/data/") || file.path.starts_with("tests/bench/");
+  if (is_words || (!is_cpp(file.path) && !is_sql)) return {};
+  std::string code = is_sql ? without_sql_comments(file.text) : take_apart(file.text).code;
+  Findings findings;
+  for (const Word& word : words_of(code)) {
+    std::string_view instead;
+    for (const RetiredWord& retired : retired_names) {
+      if (word.text == retired.word) instead = retired.instead;
+    }
+    for (const std::string& part : parts_of_name(word.text)) {
+      for (const RetiredWord& retired : retired_parts) {
+        if (part == retired.word) instead = retired.instead;
+      }
+    }
+    if (instead.empty()) continue;
+    std::string what = std::string(word.text) + ": say " + std::string(instead);
+    findings.push_back({file.path, line_at(code, word.begin), what});
   }
   return findings;
 }

@@ -60,7 +60,7 @@ std::vector<Sample> samples() {
       {"banned_call", "lib/a.cpp", "int n = std::stoi(text);", "Task<void> sleep(int ms);"},
       {"banned_call", "lib/a.cpp", "return system(command);", "shell.system(command);"},
       {"banned_call", "tests/a.cpp", "std::this_thread::sleep_for(second);", "// sleep(1)\n"},
-      {"stray_catch", "fcgi/a.cpp", "try { f(); } catch (const Error& e) {}",
+      {"misplaced_catch", "fcgi/a.cpp", "try { f(); } catch (const Error& e) {}",
        "// catch\nint catch_count = 0;"},
       {"await_form", "fcgi/a.cpp", "{ auto [a, b] = co_await f(); }",
        "{ Row row = co_await f(a, b[1]); }"},
@@ -89,7 +89,7 @@ std::vector<Sample> samples() {
        "while (at != npos) at = text.find(word, at + 1);"},
       {"own_wait", "tests/api/a_test.cpp", "while (n < 3 && monotonic_ms() < end_ms) ask();",
        "while (monotonic_ms() < end_ms) poll(&fds, 1, 20);"},
-      {"own_wait", "tests/sql/a_test.cpp", "while (rings == 0) loop.run_once();",
+      {"own_wait", "tests/sql/a_test.cpp", "while (notified == 0) loop.run_once();",
        "for (int i = 0; i < 3; ++i) loop.run_once();"},
       {"own_wait", "tests/api/a_test.cpp", "for (; sql_number(stack, open) > 0;) ask();",
        "EXPECT_TRUE(eventually(1000, [&] { return sql_number(stack, open) == 0; }));"},
@@ -99,6 +99,10 @@ std::vector<Sample> samples() {
        "TEST(A, Works) {\n  if (true) EXPECT_EQ(ask(), 1);\n}"},
       {"name_form", "lib/a.h", "struct run_row {};", "struct pg_result;\nstruct RunRow {};"},
       {"name_form", "lib/RunRow.h", "", "struct RunRow {};"},
+      {"retired_word", "lib/a.h", "void next_bell();", "// bell\nvoid next_notification();"},
+      {"retired_word", "lib/a.h", "class OutboundDoor;", "class EgressProxy;"},
+      {"retired_word", "sql/queries/a.sql", "-- name: a\nSELECT bell();",
+       "-- name: a\n-- bell\nSELECT 1;"},
   };
 }
 

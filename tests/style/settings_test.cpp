@@ -39,7 +39,7 @@ TEST(Settings, EndInTheUnitWhenTheyMeasureTime) {
                            : row.unit == "days"         ? "_days"
                                                         : "";
     EXPECT_TRUE(row.name.ends_with(end)) << row.name;
-    bool has_bounds = row.type != config::SettingType::integer || row.least < row.most;
+    bool has_bounds = row.type != config::SettingType::integer || row.min < row.max;
     EXPECT_TRUE(has_bounds) << row.name << ": every number has its bounds";
   }
 }

@@ -41,7 +41,7 @@ constexpr int table_columns_max = 160;
 
 inline Findings long_line(const SourceFile& file) {
   Findings findings;
-  int most = columns_max(file.path);
+  int max = columns_max(file.path);
   int number = 0;
   bool in_table = false;
   for (const std::string& line : lines_of(file.text)) {
@@ -51,8 +51,7 @@ inline Findings long_line(const SourceFile& file) {
     bool is_markdown_table =
         file.path.ends_with(".md") && (line.starts_with("|") || line.find("://") != line.npos);
     int columns = characters_in(line);
-    if (most == 0 || is_markdown_table || columns <= (in_table ? table_columns_max : most))
-      continue;
+    if (max == 0 || is_markdown_table || columns <= (in_table ? table_columns_max : max)) continue;
     findings.push_back({file.path, number, std::to_string(columns) + " columns"});
   }
   return findings;

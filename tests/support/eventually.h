@@ -28,8 +28,8 @@ void let_pass(int64_t ms);
 
 // The moment at which a storm strikes next: none is better than another.
 template <class Random>
-void at_some_moment(Random& random, unsigned most_ms, int64_t least_ms = 0) {
-  let_pass(least_ms + static_cast<int64_t>(random() % most_ms));
+void at_some_moment(Random& random, unsigned max_ms, int64_t min_ms = 0) {
+  let_pass(min_ms + static_cast<int64_t>(random() % max_ms));
 }
 
 }  // namespace hostler::testing_support

@@ -12,9 +12,9 @@ namespace hostler::testing_support {
 
 class Scarce {
  public:
-  Scarce(pid_t pid, __rlimit_resource resource, size_t most) : pid_(pid), resource_(resource) {
+  Scarce(pid_t pid, __rlimit_resource resource, size_t max) : pid_(pid), resource_(resource) {
     EXPECT_EQ(prlimit(pid, resource, nullptr, &before_), 0);
-    rlimit few{most, before_.rlim_max};
+    rlimit few{max, before_.rlim_max};
     EXPECT_EQ(prlimit(pid, resource, &few, nullptr), 0);
   }
   ~Scarce() { prlimit(pid_, resource_, &before_, nullptr); }

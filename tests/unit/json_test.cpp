@@ -41,7 +41,7 @@ TEST(Json, RefusesWhatIsNotUtf8OrHoldsNul) {
   }
 }
 
-TEST(Json, RefusesDoubledMembersDepthAndTrailingBytes) {
+TEST(Json, RefusesDuplicateMembersDepthAndTrailingBytes) {
   for (const std::string& text :
        {std::string(R"({"a":1,"a":2})"), std::string(R"({"a":1,"\u0061":2})"),
         std::string(R"([{"b":1,"b":1}])"), nested(json_depth_max + 1), nested(500'000),

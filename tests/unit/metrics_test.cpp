@@ -29,12 +29,12 @@ std::vector<MetricRow> rows() {
           {MetricType::gauge, "open", "Now open.", {""}}};
 }
 
-TEST(Metrics, AddUpWhatAllSeatsCounted) {
+TEST(Metrics, AddUpWhatAllWritersCounted) {
   Metrics metrics(rows(), 2);
-  metrics.seat(0).count(0, 1);
-  metrics.seat(1).count(0, 1, 4);
-  metrics.seat(0).set(2, 0, 3);
-  metrics.seat(1).set(2, 0, 2);
+  metrics.writer(0).count(0, 1);
+  metrics.writer(1).count(0, 1, 4);
+  metrics.writer(0).set(2, 0, 3);
+  metrics.writer(1).set(2, 0, 2);
   std::string text = metrics.prometheus_text();
   EXPECT_THAT(text, HasSubstr("# TYPE calls_total counter\ncalls_total{kind=\"b\"} 5\n"));
   EXPECT_THAT(text, Not(HasSubstr("kind=\"a\""))) << "what never counted is left out";
@@ -45,7 +45,7 @@ TEST(Metrics, ShareTheirMemoryWithForkedProcesses) {
   Metrics metrics(rows(), 2);
   pid_t child = fork();
   if (child == 0) {
-    metrics.seat(1).count(0, 0, 7);
+    metrics.writer(1).count(0, 0, 7);
     _exit(0);
   }
   waitpid(child, nullptr, 0);
@@ -54,9 +54,9 @@ TEST(Metrics, ShareTheirMemoryWithForkedProcesses) {
 
 TEST(Metrics, WriteHistogramsCumulatively) {
   Metrics metrics(rows(), 1);
-  metrics.seat(0).observe_us(1, 0, 250);
-  metrics.seat(0).observe_us(1, 0, 251);
-  metrics.seat(0).observe_us(1, 0, 60'000'000);
+  metrics.writer(0).observe_us(1, 0, 250);
+  metrics.writer(0).observe_us(1, 0, 251);
+  metrics.writer(0).observe_us(1, 0, 60'000'000);
   std::string text = metrics.prometheus_text();
   EXPECT_THAT(text, HasSubstr("seconds_bucket{le=\"0.00025\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("seconds_bucket{le=\"0.0005\"} 2\n"));
@@ -68,8 +68,8 @@ TEST(Metrics, WriteHistogramsCumulatively) {
 
 TEST(Metrics, ForgetTheGaugesOfADeadProcessAndKeepItsCounts) {
   Metrics metrics(rows(), 1);
-  metrics.seat(0).count(0, 0);
-  metrics.seat(0).set(2, 0, 9);
+  metrics.writer(0).count(0, 0);
+  metrics.writer(0).set(2, 0, 9);
   metrics.clear_gauges(0);
   EXPECT_THAT(metrics.prometheus_text(), HasSubstr("calls_total{kind=\"a\"} 1\n"));
   EXPECT_THAT(metrics.prometheus_text(), HasSubstr("\nopen 0\n"));
@@ -77,7 +77,7 @@ TEST(Metrics, ForgetTheGaugesOfADeadProcessAndKeepItsCounts) {
 
 TEST(Metrics, OfThePoolCountARequestByRouteAndStatus) {
   Metrics metrics(api_metric_rows(), 1);
-  metrics.seat(0).count(metric_requests, request_series(nullptr, 404));
+  metrics.writer(0).count(metric_requests, request_series(nullptr, 404));
   EXPECT_THAT(metrics.prometheus_text(),
               HasSubstr("hostler_api_requests_total{route=\"none\",status=\"4xx\"} 1\n"));
   for (int status : {0, 99, 700}) EXPECT_LT(request_series(nullptr, status), 1'000'000u);
@@ -118,7 +118,7 @@ class MetricsServed : public testing::Test {
     loop::Wakeup done(loop, [&loop] { loop.stop(); });
     std::thread client([&] {
       for (const std::string& request : requests) answers.push_back(answer_at(path_, request));
-      done.ring();
+      done.notify();
     });
     loop.run();
     client.join();

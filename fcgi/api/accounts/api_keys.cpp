@@ -22,7 +22,7 @@ constexpr size_t scopes_max = 50;
 
 std::vector<std::string> read_scopes(Fields& fields) {
   std::optional<std::vector<std::string>> scopes =
-      fields.optional_texts("scopes", scopes_max, {.least = 1, .most = 100});
+      fields.optional_texts("scopes", scopes_max, {.min = 1, .max = 100});
   if (!scopes) return {};
   for (size_t i = 0; i < scopes->size(); ++i) {
     if (is_permission(scopes->at(i))) continue;
@@ -47,7 +47,7 @@ OneStatement create_api_key(const Input& input) {
   Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object();
-  wanted.member("name", fields.required_text("name", {.least = 1, .most = 200, .trims = true}));
+  wanted.member("name", fields.required_text("name", {.min = 1, .max = 200, .trims = true}));
   std::vector<std::string> scopes = read_scopes(fields);
   std::optional<std::string> expires_at = read_expiry(fields);
   fields.check();

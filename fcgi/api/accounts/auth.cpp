@@ -19,8 +19,8 @@ namespace hostler {
 namespace {
 
 // Longer than any rule: the rules of lib/account/account_rules tell the fault.
-constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
-constexpr TextBounds login_text{.least = 1, .most = 254, .trims = true};
+constexpr TextBounds any_text{.max = 100'000, .takes_control = true};
+constexpr TextBounds login_text{.min = 1, .max = 254, .trims = true};
 
 struct NewAccount {
   std::string login;
@@ -38,7 +38,7 @@ NewAccount read_new_account(const Input& input) {
   account.password = fields.required_text("password", any_text);
   account.email = fields.required_text("email", any_text);
   account.locale = fields.optional_text("locale", any_text).value_or("en");
-  account.invite_code = fields.optional_text("invite_code", {.most = 64, .trims = true});
+  account.invite_code = fields.optional_text("invite_code", {.max = 64, .trims = true});
   if (account.invite_code == "") account.invite_code.reset();
   account.captcha_token = read_captcha_token(fields);
   for (FieldFault& fault :
@@ -97,14 +97,14 @@ Attempt read_attempt(const Input& input) {
   Attempt attempt;
   attempt.login = fields.required_text("login", login_text);
   attempt.password =
-      fields.required_text("password", {.least = 1, .most = 128, .takes_control = true});
+      fields.required_text("password", {.min = 1, .max = 128, .takes_control = true});
   attempt.captcha_token = read_captcha_token(fields);
   fields.check();
   return attempt;
 }
 
 // An unknown user costs the same time as a known one.
-Task<void> judge(OpenCall& call, postgres::Row candidate, Attempt& attempt) {
+Task<void> check(OpenCall& call, postgres::Row candidate, Attempt& attempt) {
   attempt.candidate_id = candidate.text_or_null("candidate_id");
   attempt.checked_hash = candidate.text("stored_hash");
   bool may_log_in = candidate.boolean("email_verified") ||
@@ -163,9 +163,9 @@ Task<Response> register_account(OpenCall& call) {
                           .refresh_hash = tokens.refresh.hash,
                           .settings = account_settings(settings),
                           .mail = new_email_token(call.input)};
-  postgres::BoundStatement bell = query::OutboxBell{};
+  postgres::BoundStatement notification = query::OutboxNotify{};
   postgres::Result made =
-      co_await call.database.query_and_notify(std::move(registration), std::move(bell));
+      co_await call.database.query_and_notify(std::move(registration), std::move(notification));
   postgres::Row row = made.front();
   std::string warning = registration_warning(row, settings);
   Response response = session_response(tokens, settings);
@@ -184,7 +184,7 @@ Task<Response> log_in(OpenCall& call) {
       query::LoginBegin{.login = attempt.login, .settings = account_settings(settings)};
   postgres::Result found = co_await call.database.query(std::move(asked));
   postgres::Row candidate = found.front();
-  co_await judge(call, candidate, attempt);
+  co_await check(call, candidate, attempt);
   call.database.set_login_hmac(login_hmac(call.input.secret_box, candidate.text("name_key")));
   SessionTokens tokens;
   postgres::BoundStatement ending = login_end(attempt, tokens, settings);

@@ -20,7 +20,7 @@ namespace {
 // The SHA-256 of the body's token, by which the database knows it.
 std::string read_token_hash(const Input& input) {
   Fields fields = input.body();
-  std::string token = fields.required_text("token", {.least = 1, .most = 200, .trims = true});
+  std::string token = fields.required_text("token", {.min = 1, .max = 200, .trims = true});
   fields.check();
   return sha256(token);
 }
@@ -35,7 +35,7 @@ OneStatement send_email_verification(const Input& input) {
              query::EmailVerificationSend{.mail = new_email_token(input),
                                           .limit_verification_mails_per_minute = per_minute,
                                           .limit_verification_mails_per_hour = per_hour})
-      .notify(query::OutboxBell{});
+      .notify(query::OutboxNotify{});
 }
 
 OneStatement confirm_email(const Input& input) {
@@ -44,7 +44,7 @@ OneStatement confirm_email(const Input& input) {
   return OneStatement::ok(query::EmailConfirm{.given_hash = std::move(token_hash),
                                               .mail = new_revert_token(input),
                                               .auth_email_token_seconds = seconds})
-      .notify(query::OutboxBell{});
+      .notify(query::OutboxNotify{});
 }
 
 OneStatement revert_email(const Input& input) {
@@ -53,7 +53,7 @@ OneStatement revert_email(const Input& input) {
 
 Task<Response> change_email(Call& call) {
   Fields fields = call.input.body();
-  std::string email = fields.required_text("email", {.least = 1, .takes_control = true});
+  std::string email = fields.required_text("email", {.min = 1, .takes_control = true});
   std::optional<std::string> current = fields.optional_text("current_password", given_password);
   std::optional<account::TextFault> fault = account::email_fault(email);
   if (fault && !email.empty()) {
@@ -78,8 +78,8 @@ Task<Response> change_email(Call& call) {
       .mail = new_email_token(call.input),
       .limit_verification_mails_per_hour = per_hour,
       .auth_forgot_password_seconds = settings.integer("auth.forgot_password_seconds")};
-  postgres::BoundStatement bell = query::OutboxBell{};
-  co_await call.database.query_and_notify(std::move(change), std::move(bell));
+  postgres::BoundStatement notification = query::OutboxNotify{};
+  co_await call.database.query_and_notify(std::move(change), std::move(notification));
   co_return Response::no_content();
 }
 

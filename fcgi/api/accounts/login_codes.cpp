@@ -35,7 +35,7 @@ std::string code_hmac(const config::SecretBox& secret_box, std::string_view user
 }
 
 std::string read_email(Fields& fields) {
-  std::string email = fields.required_text("email", {.least = 1, .takes_control = true});
+  std::string email = fields.required_text("email", {.min = 1, .takes_control = true});
   std::optional<account::TextFault> fault = account::email_fault(email);
   if (fault && !email.empty()) {
     fields.fault("email", std::move(fault->code), std::move(fault->message));
@@ -44,7 +44,7 @@ std::string read_email(Fields& fields) {
 }
 
 std::string read_code(Fields& fields) {
-  std::string code = fields.required_text("otp", {.least = 1, .most = 64, .trims = true});
+  std::string code = fields.required_text("otp", {.min = 1, .max = 64, .trims = true});
   bool has_digits =
       std::all_of(code.begin(), code.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!code.empty() && (code.size() != code_digits || !has_digits)) {
@@ -95,8 +95,8 @@ Task<Response> send_login_code(OpenCall& call) {
   postgres::Result found = co_await call.database.query(std::move(asked));
   postgres::BoundStatement sending =
       new_code_sending(call.input, std::move(email), found.front().text("subject_id"));
-  postgres::BoundStatement bell = query::OutboxBell{};
-  co_await call.database.query_and_notify(std::move(sending), std::move(bell));
+  postgres::BoundStatement notification = query::OutboxNotify{};
+  co_await call.database.query_and_notify(std::move(sending), std::move(notification));
   co_return Response::no_content();
 }
 

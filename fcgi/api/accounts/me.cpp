@@ -11,7 +11,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
+constexpr TextBounds any_text{.max = 100'000, .takes_control = true};
 
 std::optional<account::TextFault> avatar_url_fault(std::string_view avatar_url) {
   std::optional<http::HttpUrl> url = http::parse_http_url(avatar_url);
@@ -19,14 +19,14 @@ std::optional<account::TextFault> avatar_url_fault(std::string_view avatar_url) 
   return account::TextFault{"bad_format", "must be an https address"};
 }
 
-// A member that may change but not be cleared; what judges it says what is wrong.
+// A member that may change but not be cleared; what checks it says what is wrong.
 std::optional<std::string> read_change(
     Fields& fields, std::string_view name,
-    std::optional<account::TextFault> (*judge)(std::string_view)) {
+    std::optional<account::TextFault> (*check)(std::string_view)) {
   std::optional<std::string> value = fields.optional_text(name, any_text);
   if (!value) return std::nullopt;
   if (name == "username") value = account::trimmed_name(*value);
-  std::optional<account::TextFault> fault = judge(*value);
+  std::optional<account::TextFault> fault = check(*value);
   if (fault) fields.fault(name, std::move(fault->code), std::move(fault->message));
   return value;
 }
@@ -38,15 +38,15 @@ std::string read_profile_changes(const Input& input) {
   changes.begin_object();
   struct Member {
     std::string_view name;
-    std::optional<account::TextFault> (*judge)(std::string_view);
+    std::optional<account::TextFault> (*check)(std::string_view);
   };
   for (const Member& member :
        {Member{"username", account::name_fault}, Member{"locale", account::locale_fault},
         Member{"timezone", account::timezone_fault}}) {
-    std::optional<std::string> value = read_change(fields, member.name, member.judge);
+    std::optional<std::string> value = read_change(fields, member.name, member.check);
     if (value) changes.member(member.name, *value);
   }
-  Nullable<std::string> avatar = fields.nullable_text("avatar_url", {.most = 2048});
+  Nullable<std::string> avatar = fields.nullable_text("avatar_url", {.max = 2048});
   if (avatar.value) {
     std::optional<account::TextFault> fault = avatar_url_fault(*avatar.value);
     if (fault) fields.fault("avatar_url", std::move(fault->code), std::move(fault->message));

@@ -16,7 +16,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
+constexpr TextBounds any_text{.max = 100'000, .takes_control = true};
 
 }  // namespace
 
@@ -45,8 +45,8 @@ Task<Response> change_password(Call& call) {
       .own_hash = checked_hash,
       .new_hash = std::move(new_hash),
       .auth_forgot_password_seconds = call.input.settings.integer("auth.forgot_password_seconds")};
-  postgres::BoundStatement bell = query::OutboxBell{};
-  co_await call.database.query_and_notify(std::move(change), std::move(bell));
+  postgres::BoundStatement notification = query::OutboxNotify{};
+  co_await call.database.query_and_notify(std::move(change), std::move(notification));
   co_return Response::no_content();
 }
 
@@ -59,7 +59,7 @@ Task<Response> delete_me(Call& call) {
   postgres::BoundStatement deletion = query::MeDelete{.own_hash = account.stored_hash};
   postgres::Result gone = co_await call.database.query(std::move(deletion));
   postgres::param::Uuids stopped = postgres::param::Uuids::as_written(gone.front().text("stopped"));
-  call.database.notify(query::RunControlBell{.run_ids = std::move(stopped)});
+  call.database.notify(query::RunControlNotify{.run_ids = std::move(stopped)});
   Response response = Response::no_content();
   response.add_header("Set-Cookie", cleared_refresh_cookie());
   co_return response;

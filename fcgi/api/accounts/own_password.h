@@ -11,7 +11,7 @@
 
 namespace hostler {
 
-constexpr TextBounds given_password{.least = 1, .most = 128, .takes_control = true};
+constexpr TextBounds given_password{.min = 1, .max = 128, .takes_control = true};
 
 // What the caller's current password is checked with.
 struct OwnAccount {

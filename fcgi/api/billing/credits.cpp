@@ -7,7 +7,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds note_text{.most = 1000, .takes_control = true};
+constexpr TextBounds note_text{.max = 1000, .takes_control = true};
 
 int64_t read_amount(Fields& fields) {
   int64_t amount = fields.required_integer("amount");

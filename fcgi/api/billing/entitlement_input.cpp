@@ -17,8 +17,8 @@ bool is_integer_key(const std::string& key) {
 }
 
 void read_entitlement(Fields& fields, JsonWriter& json) {
-  std::string key = fields.required_text("key", {.least = 1, .most = 128});
-  std::string value = fields.required_text("value", {.most = 1000});
+  std::string key = fields.required_text("key", {.min = 1, .max = 128});
+  std::string value = fields.required_text("value", {.max = 1000});
   std::string type = fields.required_choice("value_type", {"integer", "boolean", "string"});
   bool fits = (type != "integer" || is_integer_text(value)) &&
               (type != "boolean" || value == "true" || value == "false");

@@ -22,9 +22,9 @@ bool is_flag_key(std::string_view key) {
 
 OneStatement create_feature_flag(const Input& input) {
   Fields fields = input.body();
-  std::string key = fields.required_text("key", {.least = 1, .most = 128});
+  std::string key = fields.required_text("key", {.min = 1, .max = 128});
   std::optional<std::string> description =
-      fields.optional_text("description", {.most = 2000, .takes_control = true});
+      fields.optional_text("description", {.max = 2000, .takes_control = true});
   bool default_value = fields.required_boolean("default_value");
   if (!key.empty() && !is_flag_key(key)) {
     fields.fault("key", "bad_format", "must be lower-case words parted by dots");

@@ -34,9 +34,9 @@ OneStatement create_plan(const Input& input) {
   Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object();
-  wanted.member("name", fields.required_text("name", {.least = 1, .most = 200, .trims = true}));
+  wanted.member("name", fields.required_text("name", {.min = 1, .max = 200, .trims = true}));
   wanted.member("display_name",
-                fields.required_text("display_name", {.least = 1, .most = 200, .trims = true}));
+                fields.required_text("display_name", {.min = 1, .max = 200, .trims = true}));
   read_entitlements(fields, wanted);
   wanted.end_object();
   fields.check();

@@ -14,12 +14,12 @@ namespace {
 
 constexpr int64_t codes_max = 1000;
 constexpr int64_t uses_max = 1'000'000;
-constexpr size_t key_most = 128;  // as an entitlement's
+constexpr size_t key_max = 128;  // as an entitlement's
 
 // key=value, where a known key takes only what it means.
 std::optional<std::string> entitlement_value_type(const std::string& pair) {
   size_t sign = pair.find('=');
-  if (sign == std::string::npos || sign == 0 || sign > key_most) return std::nullopt;
+  if (sign == std::string::npos || sign == 0 || sign > key_max) return std::nullopt;
   std::string key = pair.substr(0, sign);
   std::string value = pair.substr(sign + 1);
   if (is_integer_key(key)) {
@@ -52,13 +52,13 @@ std::string read_batch(const Input& input) {
   JsonWriter wanted;
   wanted.begin_object().member("count", fields.required_integer("count", {1, codes_max}));
   std::string type = fields.required_choice("type", {"credits", "entitlement"});
-  std::string value = fields.required_text("value", {.least = 1, .most = 1000});
+  std::string value = fields.required_text("value", {.min = 1, .max = 1000});
   wanted.member("type", type).member("value", value);
   wanted.member("value_type", read_value_type(fields, type, value));
   wanted.member("max_uses", fields.optional_integer("max_uses", {1, uses_max}).value_or(1));
   std::optional<std::string> expires_at = fields.optional_time("expires_at");
   if (expires_at) wanted.member("expires_at", *expires_at);
-  std::optional<std::string> batch_id = fields.optional_text("batch_id", {.most = 200});
+  std::optional<std::string> batch_id = fields.optional_text("batch_id", {.max = 200});
   if (batch_id) wanted.member("batch_id", *batch_id);
   wanted.end_object();
   fields.check();
@@ -73,7 +73,7 @@ OneStatement create_redemption_codes(const Input& input) {
 
 OneStatement list_redemption_codes(const Input& input) {
   QueryFields fields = input.query();
-  std::optional<std::string> part = fields.text("q", {.most = 254});
+  std::optional<std::string> part = fields.text("q", {.max = 254});
   if (part == "") part.reset();
   std::optional<std::string> type = fields.choice("type", {"credits", "entitlement"});
   Page page = Input::page_of(fields, "cursor");
@@ -97,7 +97,7 @@ OneStatement update_redemption_code(const Input& input) {
 // The try is counted first and by itself: a wrong code is a try too.
 Task<Response> redeem_code(Call& call) {
   Fields fields = call.input.body();
-  std::string code = fields.required_text("code", {.least = 1, .most = 64});
+  std::string code = fields.required_text("code", {.min = 1, .max = 64});
   fields.check();
   postgres::BoundStatement counted =
       query::RedemptionTry{.limit_redeem_tries_per_minute =

@@ -8,7 +8,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds name_bounds{.least = 1, .most = 200, .trims = true};
+constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
 constexpr Bounds context_bounds{1024, 100'000'000};
 constexpr NumberBounds price_bounds{0, 1'000'000};
 constexpr NumberBounds multiplier_bounds{0, 1000};

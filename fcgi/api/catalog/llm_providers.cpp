@@ -9,9 +9,9 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds name_bounds{.least = 1, .most = 200, .trims = true};
-constexpr TextBounds key_bounds{.least = 1, .most = 4096};
-constexpr TextBounds url_bounds{.least = 1, .most = 2048};
+constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
+constexpr TextBounds key_bounds{.min = 1, .max = 4096};
+constexpr TextBounds url_bounds{.min = 1, .max = 2048};
 
 void add_text(JsonWriter& json, std::string_view name, const std::optional<std::string>& value) {
   json.key(name);

@@ -14,15 +14,15 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds name_bounds{.least = 1, .most = 200, .trims = true};
-constexpr TextBounds description_bounds{.most = 2000, .takes_control = true};
-constexpr TextBounds prompt_bounds{.most = 65'536, .bytes_most = 256 << 10, .takes_control = true};
+constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
+constexpr TextBounds description_bounds{.max = 2000, .takes_control = true};
+constexpr TextBounds prompt_bounds{.max = 65'536, .bytes_most = 256 << 10, .takes_control = true};
 constexpr Bounds turns_bounds{1, 10'000};
 constexpr NumberBounds temperature_bounds{0, 2};
 
 // Each name once, in the order given; a fault for each that is no tool's.
 std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_view name) {
-  std::optional<std::vector<std::string>> given = fields.optional_texts(name, 100, {.most = 64});
+  std::optional<std::vector<std::string>> given = fields.optional_texts(name, 100, {.max = 64});
   if (!given) return std::nullopt;
   std::vector<std::string> tools;
   for (size_t i = 0; i < given->size(); ++i) {
@@ -103,8 +103,8 @@ OneStatement list_personas(const Input& input) {
 
 OneStatement create_persona(const Input& input) {
   Fields fields = input.body();
-  std::string key = fields.required_text("persona_key", {.least = 1, .most = persona_key_most});
-  std::string version = fields.required_text("version", {.least = 1, .most = persona_version_most});
+  std::string key = fields.required_text("persona_key", {.min = 1, .max = persona_key_max});
+  std::string version = fields.required_text("version", {.min = 1, .max = persona_version_max});
   if (!key.empty() && !is_persona_key(key)) {
     fields.fault("persona_key", "bad_format",
                  "must consist of lower-case letters, digits, underscores and hyphens");

@@ -1,5 +1,5 @@
 // What the handlers of LLM providers and tool providers have in common: the address of a provider,
-// judged by its scope, and its key, sealed before it is stored.
+// checked by its scope, and its key, sealed before it is stored.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds word_bounds{.least = 1, .most = 100};
+constexpr TextBounds word_bounds{.min = 1, .max = 100};
 
 }  // namespace
 

@@ -18,7 +18,7 @@ constexpr std::string_view token_prefix = "inv_";
 
 OneStatement create_invitation(const Input& input) {
   Fields fields = input.body();
-  std::string email = fields.required_text("email", {.least = 1, .most = 1000, .trims = true});
+  std::string email = fields.required_text("email", {.min = 1, .max = 1000, .trims = true});
   std::string role = fields.required_choice("role", {"member", "admin"});
   std::optional<account::TextFault> fault =
       email.empty() ? std::nullopt : account::email_fault(email);
@@ -39,7 +39,7 @@ OneStatement create_invitation(const Input& input) {
                       [text = token.text](const postgres::Result& made) {
                         return Response::json_row_with(201, made, "token", text);
                       })
-      .notify(query::OutboxBell{});
+      .notify(query::OutboxNotify{});
 }
 
 OneStatement list_invitations(const Input& input) {

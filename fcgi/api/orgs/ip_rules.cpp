@@ -8,7 +8,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds cidr_text{.least = 1, .most = 50, .trims = true};
+constexpr TextBounds cidr_text{.min = 1, .max = 50, .trims = true};
 
 // In the form in which rules are stored, or empty after a fault.
 std::string read_cidr(Fields& fields) {
@@ -25,7 +25,7 @@ OneStatement create_ip_rule(const Input& input) {
   Fields fields = input.body();
   query::IpRuleCreate wanted{.type = fields.required_choice("type", {"allowlist", "blocklist"}),
                              .cidr = read_cidr(fields),
-                             .note = fields.optional_text("note", {.most = 1000}),
+                             .note = fields.optional_text("note", {.max = 1000}),
                              .is_forced = fields.optional_boolean("force").value_or(false)};
   fields.check();
   return OneStatement::row(std::move(wanted), 201);

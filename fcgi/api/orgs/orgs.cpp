@@ -9,8 +9,8 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds slug_bounds{.least = 1, .most = 64};
-constexpr TextBounds name_bounds{.least = 1, .most = 200, .trims = true};
+constexpr TextBounds slug_bounds{.min = 1, .max = 64};
+constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
 
 bool is_slug(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {

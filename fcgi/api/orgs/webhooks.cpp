@@ -17,12 +17,12 @@ namespace hostler {
 namespace {
 
 constexpr size_t url_chars_max = 2048;
-constexpr TextBounds url_bounds{.least = 1, .most = url_chars_max};
-constexpr size_t events_max = 16;  // given; doubles are merged
+constexpr TextBounds url_bounds{.min = 1, .max = url_chars_max};
+constexpr size_t events_max = 16;  // given; duplicates are merged
 constexpr std::string_view event_names[] = {"run.completed", "run.failed", "run.cancelled",
                                             "run.waiting_for_input"};
 
-// Without doubles, in the order they were given.
+// Without duplicates, in the order they were given.
 std::vector<std::string> read_events(Fields& fields, std::vector<std::string> given) {
   std::vector<std::string> events;
   for (std::string& name : given) {
@@ -41,7 +41,7 @@ std::vector<std::string> read_events(Fields& fields, std::vector<std::string> gi
   return events;
 }
 
-// The form alone; whether the address may be called is judged when nothing else is wrong.
+// The form alone; whether the address may be called is checked when nothing else is wrong.
 std::optional<http::HttpUrl> read_url(Fields& fields, const std::string& written) {
   std::optional<http::HttpUrl> url = http::parse_http_url(written);
   if (url && url->scheme == "https" && !url->has_user_info) return url;
@@ -49,7 +49,7 @@ std::optional<http::HttpUrl> read_url(Fields& fields, const std::string& written
   return std::nullopt;
 }
 
-// A name that does not resolve is judged when it is dialled, as all are.
+// A name that does not resolve is checked when it is dialled, as all are.
 Task<void> check_address(const Call& call, http::HttpUrl url) {
   bool is_denied = co_await is_denied_to_tenants(call, std::move(url), PortsDenied::of_services);
   if (is_denied) throw Error(ErrorCode::webhooks_url_denied, "url must lead to a public address.");
@@ -76,7 +76,7 @@ Task<Response> create_webhook(Call& call) {
   if (!written.empty()) url = read_url(fields, written);
   std::vector<std::string> events;
   if (fields.has("events")) {
-    events = read_events(fields, fields.required_texts("events", events_max, {.most = 100}));
+    events = read_events(fields, fields.required_texts("events", events_max, {.max = 100}));
   } else {
     fields.fault("events", "required", "is required");
   }
@@ -103,7 +103,7 @@ Task<Response> update_webhook(Call& call) {
   std::optional<bool> enabled = fields.optional_boolean("enabled");
   std::optional<std::string> written = fields.optional_text("url", url_bounds);
   std::optional<std::vector<std::string>> given =
-      fields.optional_texts("events", events_max, {.most = 100});
+      fields.optional_texts("events", events_max, {.max = 100});
   std::optional<http::HttpUrl> url;
   JsonWriter changes;
   changes.begin_object();
@@ -151,12 +151,12 @@ OneStatement list_deliveries(const Input& input) {
 OneStatement redeliver_webhook(const Input& input) {
   return OneStatement::row(query::WebhookRedeliver{.endpoint_id = input.path_value("endpoint_id"),
                                                    .delivery_id = input.path_value("delivery_id")})
-      .notify(query::OutboxBell{});
+      .notify(query::OutboxNotify{});
 }
 
 OneStatement test_webhook(const Input& input) {
   return OneStatement::row(query::WebhookTest{.endpoint_id = input.path_value("endpoint_id")}, 201)
-      .notify(query::OutboxBell{});
+      .notify(query::OutboxNotify{});
 }
 
 }  // namespace hostler

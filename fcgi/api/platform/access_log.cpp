@@ -14,9 +14,9 @@ namespace {
 bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 // Letters only, as upper case; else a fault.
-std::optional<std::string> read_letters(QueryFields& query, std::string_view name, size_t least,
-                                        size_t most) {
-  std::optional<std::string> text = query.text(name, {.least = least, .most = most});
+std::optional<std::string> read_letters(QueryFields& query, std::string_view name, size_t min,
+                                        size_t max) {
+  std::optional<std::string> text = query.text(name, {.min = min, .max = max});
   if (!text) return std::nullopt;
   if (!std::all_of(text->begin(), text->end(), is_letter)) {
     query.fault(name, "bad_format", "must be letters");
@@ -27,7 +27,7 @@ std::optional<std::string> read_letters(QueryFields& query, std::string_view nam
 }
 
 std::optional<std::string> read_address(QueryFields& query) {
-  std::optional<std::string> text = query.text("ip", {.least = 1, .most = 50, .trims = true});
+  std::optional<std::string> text = query.text("ip", {.min = 1, .max = 50, .trims = true});
   if (!text) return std::nullopt;
   std::optional<net::IpAddress> address = net::parse_hop(*text);
   if (address) return address->text();
@@ -45,7 +45,7 @@ std::string read_filters(QueryFields& query) {
   member_if(wanted, "before", query.id("before"));
   member_if(wanted, "since", query.id("since"));
   member_if(wanted, "method", read_letters(query, "method", 1, 32));
-  member_if(wanted, "path", query.text("path", {.most = 2000}));
+  member_if(wanted, "path", query.text("path", {.max = 2000}));
   member_if(wanted, "ip", read_address(query));
   member_if(wanted, "country", read_letters(query, "country", 2, 2));
   member_if(wanted, "ua_type", query.choice("ua_type", {"browser", "bot", "tool", "unknown"}));

@@ -14,7 +14,7 @@ constexpr int64_t tree_nodes_max = 10'000;  // about 2 MiB of text
 
 OneStatement list_invite_codes(const Input& input) {
   QueryFields fields = input.query();
-  std::optional<std::string> part = fields.text("q", {.most = 254});
+  std::optional<std::string> part = fields.text("q", {.max = 254});
   Page page = Input::page_of(fields, "cursor");
   fields.check();
   return OneStatement::page(

@@ -14,7 +14,7 @@ namespace hostler {
 namespace {
 
 // Longer than any rule: the rules of lib/account/account_rules tell the fault.
-constexpr TextBounds any_text{.most = 100'000, .takes_control = true};
+constexpr TextBounds any_text{.max = 100'000, .takes_control = true};
 
 struct Member {
   std::string_view name;
@@ -52,7 +52,7 @@ std::string read_changes(const Input& input) {
 
 OneStatement list_users(const Input& input) {
   QueryFields fields = input.query();
-  std::optional<std::string> part = fields.text("q", {.most = 254});
+  std::optional<std::string> part = fields.text("q", {.max = 254});
   std::optional<std::string> status = fields.choice("status", {"active", "suspended", "deleted"});
   Page page = Input::page_of(fields, "cursor");
   fields.check();

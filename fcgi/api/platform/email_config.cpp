@@ -16,7 +16,7 @@ namespace hostler {
 namespace {
 
 constexpr int not_configured_retry_s = 60;
-constexpr TextBounds password_bounds{.most = 1000};
+constexpr TextBounds password_bounds{.max = 1000};
 // Within what nginx and a waiting administrator bear.
 constexpr mail::MailLimits test_limits{.connect_timeout_ms = 10'000, .total_timeout_ms = 20'000};
 
@@ -71,14 +71,14 @@ OneStatement show_email_config(const Input& input) {
 
 OneStatement set_email_config(const Input& input) {
   Fields fields = input.body();
-  std::string from = fields.required_text("from", {.least = 1, .most = 320, .trims = true});
+  std::string from = fields.required_text("from", {.min = 1, .max = 320, .trims = true});
   if (!from.empty() && !mail::parse_mailbox(from)) {
     fields.fault("from", "bad_format", "must be a mail address, or Name <address>");
   }
-  std::string host = fields.required_text("smtp_host", {.least = 1, .most = 253, .trims = true});
+  std::string host = fields.required_text("smtp_host", {.min = 1, .max = 253, .trims = true});
   if (!is_host(host)) fields.fault("smtp_host", "bad_format", "must be a host name or address");
   int64_t port = fields.required_integer("smtp_port", {1, 65535});
-  std::string user = fields.optional_text("smtp_user", {.most = 320}).value_or("");
+  std::string user = fields.optional_text("smtp_user", {.max = 320}).value_or("");
   std::optional<std::string> password = fields.optional_text("smtp_pass", password_bounds);
   std::string tls = fields.required_choice("smtp_tls_mode", {"none", "starttls", "tls"});
   fields.check();
@@ -95,7 +95,7 @@ OneStatement set_email_config(const Input& input) {
 
 Task<Response> test_email(Call& call) {
   Fields fields = call.input.body();
-  std::string to = fields.required_text("to", {.least = 1, .most = 254, .trims = true});
+  std::string to = fields.required_text("to", {.min = 1, .max = 254, .trims = true});
   if (!to.empty() && !mail::is_mail_address(to)) {
     fields.fault("to", "bad_format", "must be a mail address");
   }

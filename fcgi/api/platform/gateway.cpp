@@ -30,7 +30,7 @@ std::string gateway_json(const config::Settings& settings) {
 // In the form in which they are compared, each once.
 void read_trusted(Fields& fields, JsonWriter& wanted) {
   std::optional<std::vector<std::string>> given =
-      fields.optional_texts("trusted_cidrs", trusted_cidrs_max, {.most = cidr_characters_max});
+      fields.optional_texts("trusted_cidrs", trusted_cidrs_max, {.max = cidr_characters_max});
   if (!given) return;
   std::vector<std::string> cidrs;
   for (const std::string& text : *given) {

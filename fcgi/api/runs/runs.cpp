@@ -1,4 +1,4 @@
-// Runs: made here, executed by the daemon, which hears of them by a bell. Statements:
+// Runs: made here, executed by the daemon, which hears of them by a notification. Statements:
 // sql/queries/runs.sql.
 #include <optional>
 
@@ -22,7 +22,7 @@ NewRun read_new_run(const Input& input) {
   NewRun wanted;
   wanted.route_id = fields.optional_id("route_id");
   wanted.persona_id =
-      fields.optional_text("persona_id", {.most = persona_key_most + 1 + persona_version_most});
+      fields.optional_text("persona_id", {.max = persona_key_max + 1 + persona_version_max});
   if (wanted.persona_id == "") wanted.persona_id.reset();  // the default (contract section 4)
   if (wanted.persona_id && !is_persona_id(*wanted.persona_id)) {
     fields.fault("persona_id", "bad_format", "must be persona_key or persona_key@version");
@@ -37,7 +37,7 @@ NewRun read_new_run(const Input& input) {
 
 std::optional<postgres::BoundStatement> runs_that_stopped(const postgres::Result& result) {
   if (result.front().is_null("stopped")) return std::nullopt;
-  return query::RunControlBell{
+  return query::RunControlNotify{
       .run_ids = postgres::param::Uuids::as_written(result.front().text("stopped"))};
 }
 
@@ -53,7 +53,7 @@ OneStatement create_run(const Input& input) {
                  .limit_queued_runs = input.settings.integer("limit.queued_runs"),
                  .credit_run_hold = input.settings.integer("credit.run_hold")},
              201)
-      .notify(query::RunBell{})
+      .notify(query::RunNotify{})
       .notify_of(runs_that_stopped);
 }
 
@@ -65,7 +65,7 @@ OneStatement retry_run(const Input& input) {
                  .limit_queued_runs = input.settings.integer("limit.queued_runs"),
                  .credit_run_hold = input.settings.integer("credit.run_hold")},
              201)
-      .notify(query::RunBell{});
+      .notify(query::RunNotify{});
 }
 
 OneStatement list_thread_runs(const Input& input) {
@@ -97,8 +97,8 @@ OneStatement show_run_to_admin(const Input& input) {
 OneStatement cancel_run(const Input& input) {
   std::string run_id(input.path_value("run_id"));
   return OneStatement::ok(query::RunCancel{.run_id = run_id})
-      .notify(query::RunBell{})
-      .notify(query::RunControlBell{.run_ids = std::vector{run_id}});
+      .notify(query::RunNotify{})
+      .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
 }
 
 // Whether a question or a confirmation is asked for is known behind the run's lock.
@@ -120,8 +120,8 @@ OneStatement answer_run(const Input& input) {
                              .arguments = confirmation.arguments,
                              .reason = confirmation.reason,
                              .fault = confirmation.fault})
-      .notify(query::RunBell{})
-      .notify(query::RunControlBell{.run_ids = std::vector{run_id}});
+      .notify(query::RunNotify{})
+      .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
 }
 
 }  // namespace hostler

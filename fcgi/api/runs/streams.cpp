@@ -15,7 +15,7 @@ OneStatement served_by_relay(const Input& input) {
                 "an event stream was routed to the API pool");
   }
   QueryFields fields = input.query();
-  fields.integer("after_seq", {.least = 0});
+  fields.integer("after_seq", {.min = 0});
   fields.boolean("follow");
   return {query::RunShow{.run_id = input.path_value("run_id")},
           [fields](const postgres::Result&) mutable {

@@ -8,7 +8,7 @@ namespace hostler {
 
 OneStatement create_thread(const Input& input) {
   Fields fields = input.optional_body();
-  std::optional<std::string> title = fields.optional_text("title", {.most = 200});
+  std::optional<std::string> title = fields.optional_text("title", {.max = 200});
   bool is_private = fields.optional_boolean("is_private").value_or(false);
   fields.check();
   return OneStatement::row(query::ThreadCreate{.title = title, .is_private = is_private}, 201);
@@ -21,7 +21,7 @@ OneStatement list_threads(const Input& input) {
 
 OneStatement search_threads(const Input& input) {
   QueryFields fields = input.query();
-  std::string wanted = fields.required_text("q", {.least = 1, .most = 200});
+  std::string wanted = fields.required_text("q", {.min = 1, .max = 200});
   Page page = Input::page_of(fields);
   fields.check();
   return OneStatement::page(
@@ -34,7 +34,7 @@ OneStatement show_thread(const Input& input) {
 
 OneStatement update_thread(const Input& input) {
   Fields fields = input.body();
-  Nullable<std::string> title = fields.nullable_text("title", {.most = 200});
+  Nullable<std::string> title = fields.nullable_text("title", {.max = 200});
   fields.check_patch();
   return OneStatement::row(
       query::ThreadUpdate{.thread_id = input.path_value("thread_id"), .title = title.value});

@@ -89,20 +89,25 @@ TEST(Captcha, IsAnnounced) {
             R"({"enabled":true,"site_key":"site"})");
 }
 
-TEST(Captcha, IsAskedForAtThreeDoors) {
-  for (const Guarded& door : guarded()) {
-    EXPECT_TRUE(
-        is_problem(stack().client().post(door.path, door.body), 422, "auth.captcha_required"))
-        << door.path;
-    EXPECT_TRUE(is_problem(stack().client().post(door.path, with_token(door.body, "")), 422,
+TEST(Captcha, IsAskedForByThreeRoutes) {
+  for (const Guarded& guarded_route : guarded()) {
+    EXPECT_TRUE(is_problem(stack().client().post(guarded_route.path, guarded_route.body), 422,
                            "auth.captcha_required"))
-        << door.path;
-    EXPECT_TRUE(is_problem(stack().client().post(door.path, with_token(door.body, "bad")), 422,
-                           "auth.captcha_invalid"))
-        << door.path;
-    EXPECT_EQ(stack().client().post(door.path, with_token(door.body, "good one")).status,
-              door.status)
-        << door.path;
+        << guarded_route.path;
+    EXPECT_TRUE(
+        is_problem(stack().client().post(guarded_route.path, with_token(guarded_route.body, "")),
+                   422, "auth.captcha_required"))
+        << guarded_route.path;
+    EXPECT_TRUE(
+        is_problem(stack().client().post(guarded_route.path, with_token(guarded_route.body, "bad")),
+                   422, "auth.captcha_invalid"))
+        << guarded_route.path;
+    EXPECT_EQ(stack()
+                  .client()
+                  .post(guarded_route.path, with_token(guarded_route.body, "good one"))
+                  .status,
+              guarded_route.status)
+        << guarded_route.path;
   }
 }
 
@@ -119,9 +124,11 @@ TEST(Captcha, IsVerifiedByAFormWithSecretTokenAndAddress) {
 
 TEST(Captcha, ThatCannotBeVerifiedLetsNobodyIn) {
   for (const char* token : {"ours", "odd", "empty", "broken", "silent"}) {
-    for (const Guarded& door : guarded("unverified")) {
-      Answer answer = stack().client().post(door.path, with_token(door.body, token));
-      EXPECT_TRUE(is_problem(answer, 503, "auth.captcha_unavailable")) << token << door.path;
+    for (const Guarded& guarded_route : guarded("unverified")) {
+      Answer answer =
+          stack().client().post(guarded_route.path, with_token(guarded_route.body, token));
+      EXPECT_TRUE(is_problem(answer, 503, "auth.captcha_unavailable"))
+          << token << guarded_route.path;
       EXPECT_GT(answer.header_number("retry-after"), 0);
     }
   }

@@ -8,7 +8,7 @@
 namespace hostler::testing_support {
 namespace {
 
-TEST(LoginStorm, IsShedWith503AndRetryAfterWhileEverythingElseIsServed) {
+TEST(LoginStress, IsShedWith503AndRetryAfterWhileEverythingElseIsServed) {
   ApiStack stack({{"HOSTLER_LIMIT_LOGIN_FAILURES_PER_LOGIN_AND_IP=1000000",
                    "HOSTLER_LIMIT_LOGIN_FAILURES_PER_LOGIN=1000000",
                    "HOSTLER_LIMIT_LOGIN_FAILURES_PER_IP=1000000"},
@@ -28,7 +28,7 @@ TEST(LoginStorm, IsShedWith503AndRetryAfterWhileEverythingElseIsServed) {
                    {}});
   std::vector<Answer> answers = user.client.send_all(calls);
   int shed = 0;
-  int judged = 0;
+  int checked = 0;
   for (size_t i = 0; i < calls.size(); ++i) {
     const Answer& answer = answers[i];
     if (calls[i].path != "/v1/auth/login") {
@@ -36,14 +36,14 @@ TEST(LoginStorm, IsShedWith503AndRetryAfterWhileEverythingElseIsServed) {
       continue;
     }
     if (answer.status == 401) {
-      ++judged;
+      ++checked;
       continue;
     }
     ++shed;
     EXPECT_TRUE(is_problem(answer, 503, "overload.busy"));
     EXPECT_EQ(answer.header("retry-after"), "1");
   }
-  EXPECT_GT(judged, 0);
+  EXPECT_GT(checked, 0);
   EXPECT_GT(shed, 0) << "64 at once are more than may wait";
   log_in(stack, user);
 }

@@ -30,7 +30,7 @@ constexpr const char* name_of(End end) {
 }
 
 // With a stack of its own, only while these tests run: it holds connections to Postgres.
-class UserEndStorm : public testing::Test {
+class UserEndStress : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     ApiStackOptions options{{"HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",
@@ -45,17 +45,20 @@ class UserEndStorm : public testing::Test {
   static inline std::unique_ptr<ApiStack> stack_;
 };
 
-Call ending_call(const EndWorld& world, End end) {
-  std::string user = "/v1/admin/users/" + world.user_id();
+Call outcome_call(const UserEndFixture& fixture, End end) {
+  std::string user = "/v1/admin/users/" + fixture.user_id();
   if (end == End::deleted) return {"DELETE", user, "", "", {}};
   if (end == End::suspended) {
     return {"PATCH", user, R"({"status":"suspended"})", "application/json", {}};
   }
-  return {
-      "DELETE", fmt::format("/v1/orgs/{}/members/{}", world.org_id(), world.user_id()), "", "", {}};
+  return {"DELETE",
+          fmt::format("/v1/orgs/{}/members/{}", fixture.org_id(), fixture.user_id()),
+          "",
+          "",
+          {}};
 }
 
-struct Storm {
+struct Stress {
   ApiStack& stack;
   std::vector<PrintedRoute> routes;
   std::minstd_rand random;
@@ -73,11 +76,11 @@ struct Storm {
 };
 
 // What the end leaves, by table, besides what nobody may have written behind it.
-std::string left_of(ApiStack& stack, const EndWorld& world, End end) {
-  std::string here = end == End::removed ? "org_id = '" + world.org_id() + "'" : "true";
+std::string left_of(ApiStack& stack, const UserEndFixture& fixture, End end) {
+  std::string here = end == End::removed ? "org_id = '" + fixture.org_id() + "'" : "true";
   auto count = [&](std::string_view table, std::string_view user_column, std::string_view more) {
     int64_t rows = sql_number(stack, fmt::format("SELECT count(*) FROM {} WHERE {} = '{}' AND {}",
-                                                 table, user_column, world.user_id(), more));
+                                                 table, user_column, fixture.user_id(), more));
     return rows == 0 ? std::string() : fmt::format("  {}: {} are left\n", table, rows);
   };
   std::string left = count("api_keys", "user_id", "revoked_at IS NULL AND " + here);
@@ -98,37 +101,37 @@ std::string left_of(ApiStack& stack, const EndWorld& world, End end) {
 }
 
 // Some calls of one user and the user's end, all at once.
-void burst(Storm& storm, Keeper& keeper, End end, const std::vector<const WritingCall*>& wanted) {
-  EndWorld world(storm.stack, keeper);
+void burst(Stress& stress, Keeper& keeper, End end, const std::vector<const WritingCall*>& wanted) {
+  UserEndFixture fixture(stress.stack, keeper);
   std::vector<Call> calls;
   std::string names;
   for (const WritingCall* one : wanted) {
-    bool by_key = storm.route(one->route).keys == "key" && storm.random() % 2 == 0;
-    calls.push_back(world.call(*one, by_key, storm.route(one->route).is_told_orgs()));
+    bool by_key = stress.route(one->route).keys == "key" && stress.random() % 2 == 0;
+    calls.push_back(fixture.call(*one, by_key, stress.route(one->route).is_told_orgs()));
     names += fmt::format("  {}\n", one->route);
   }
-  size_t place = storm.random() % (calls.size() / 2 + 1) + calls.size() / 4;
-  Call ending = ending_call(world, end);
+  size_t place = stress.random() % (calls.size() / 2 + 1) + calls.size() / 4;
+  Call ending = outcome_call(fixture, end);
   ending.headers.push_back({"Authorization", "Bearer " + keeper.admin.client.token});
   calls.insert(calls.begin() + static_cast<std::ptrdiff_t>(place), ending);
-  std::vector<Answer> answers = storm.stack.line().send_all(calls);
+  std::vector<Answer> answers = stress.stack.line().send_all(calls);
   ASSERT_EQ(answers[place].status, end == End::suspended ? 200 : 204) << answers[place].body;
   for (size_t i = 0; i < answers.size(); ++i) {
     bool is_mail = calls[i].path == "/v1/admin/email/test";
     EXPECT_TRUE(answers[i].status < 500 || is_mail)
         << calls[i].method << " " << calls[i].path << ": " << answers[i].body;
-    if (i != place && answers[i].status < 300) ++storm.met;
+    if (i != place && answers[i].status < 300) ++stress.met;
     bool is_gone =
         answers[i].status == 401 || answers[i].body.find("orgs.not_found") != std::string::npos;
-    if (is_gone) ++storm.refused;
+    if (is_gone) ++stress.refused;
   }
-  EXPECT_EQ(world.written_behind_the_end(end == End::removed) + left_of(storm.stack, world, end),
-            "")
+  EXPECT_EQ(
+      fixture.written_behind_the_end(end == End::removed) + left_of(stress.stack, fixture, end), "")
       << name_of(end) << " during\n"
       << names;
 }
 
-TEST_F(UserEndStorm, KnowsEveryRouteThatWritesForItsCaller) {
+TEST_F(UserEndStress, KnowsEveryRouteThatWritesForItsCaller) {
   std::set<std::string> known, printed;
   for (const WritingCall& one : writing_calls()) known.emplace(one.route);
   for (const PrintedRoute& route : guarded_routes()) {
@@ -140,16 +143,16 @@ TEST_F(UserEndStorm, KnowsEveryRouteThatWritesForItsCaller) {
 }
 
 // Without an end, so that the storm does not pass because nothing is written anyway.
-TEST_F(UserEndStorm, CallsRoutesThatWrite) {
-  Storm storm{stack(), guarded_routes(), {}, 0, 0};
+TEST_F(UserEndStress, CallsRoutesThatWrite) {
+  Stress stress{stack(), guarded_routes(), {}, 0, 0};
   Keeper keeper(stack());
   for (const WritingCall& one : writing_calls()) {
     int status = 0;
     // One needs a proved address, one an address that is none: worlds take turns.
     for (int i = 0; i < 2 && (i == 0 || status >= 300); ++i) {
-      EndWorld world(stack(), keeper);
-      bool is_told = storm.route(one.route).is_told_orgs();
-      status = stack().line().send_all({world.call(one, false, is_told)}).front().status;
+      UserEndFixture fixture(stack(), keeper);
+      bool is_told = stress.route(one.route).is_told_orgs();
+      status = stack().line().send_all({fixture.call(one, false, is_told)}).front().status;
     }
     // Neither ends well here; both are told in the audit log.
     bool is_known = one.route == "DELETE /v1/me" || one.route == "POST /v1/admin/email/test";
@@ -157,30 +160,30 @@ TEST_F(UserEndStorm, CallsRoutesThatWrite) {
   }
 }
 
-TEST_F(UserEndStorm, LeavesNothingThatOutlivesTheUser) {
-  int64_t seed = figure("USER_END_SEED", std::random_device{}() % 1'000'000);
+TEST_F(UserEndStress, LeavesNothingThatOutlivesTheUser) {
+  int64_t seed = parameter("USER_END_SEED", std::random_device{}() % 1'000'000);
   std::cout << "USER_END_SEED=" << seed << "\n";
-  Storm storm{stack(), guarded_routes(), std::minstd_rand(static_cast<unsigned>(seed)), 0, 0};
+  Stress stress{stack(), guarded_routes(), std::minstd_rand(static_cast<unsigned>(seed)), 0, 0};
   Keeper keeper(stack());
-  for (int64_t round = 0; round < figure("USER_END_ROUNDS", 2); ++round) {
+  for (int64_t round = 0; round < parameter("USER_END_ROUNDS", 2); ++round) {
     for (End end : {End::deleted, End::suspended, End::removed}) {
       std::vector<const WritingCall*> order;
       for (const WritingCall& one : writing_calls()) {
-        if (end != End::removed || storm.acts_in_workspace(one.route)) order.push_back(&one);
+        if (end != End::removed || stress.acts_in_workspace(one.route)) order.push_back(&one);
       }
-      std::shuffle(order.begin(), order.end(), storm.random);
+      std::shuffle(order.begin(), order.end(), stress.random);
       for (size_t i = 0; i < order.size(); i += calls_at_once) {
         size_t until = std::min(order.size(), i + calls_at_once);
-        burst(storm, keeper, end,
+        burst(stress, keeper, end,
               {order.begin() + static_cast<std::ptrdiff_t>(i),
                order.begin() + static_cast<std::ptrdiff_t>(until)});
         if (HasFatalFailure()) return;
       }
     }
   }
-  std::cout << storm.met << " calls were done, " << storm.refused << " came too late\n";
-  EXPECT_GT(storm.met, 0);
-  EXPECT_GT(storm.refused, 0);
+  std::cout << stress.met << " calls were done, " << stress.refused << " came too late\n";
+  EXPECT_GT(stress.met, 0);
+  EXPECT_GT(stress.refused, 0);
 }
 
 }  // namespace

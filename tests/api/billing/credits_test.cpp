@@ -168,84 +168,85 @@ TEST(BulkAdjustCredits, ChangesEveryAccountStopsAtZeroAndResetsAll) {
 }
 
 // The user's model, with a price of 1 $ a million tokens.
-void charge_for(const TestTalk& talk) {
-  Answer priced = talk.user.client.patch(fmt::format("/v1/llm-providers/{}/models/{}?scope=org",
-                                                     talk.model.provider_id, talk.model.model_id),
-                                         R"({"input_usd_per_mtok":1,"output_usd_per_mtok":1})");
+void charge_for(const TestConversation& conversation) {
+  Answer priced = conversation.user.client.patch(
+      fmt::format("/v1/llm-providers/{}/models/{}?scope=org", conversation.model.provider_id,
+                  conversation.model.model_id),
+      R"({"input_usd_per_mtok":1,"output_usd_per_mtok":1})");
   ASSERT_EQ(priced.status, 200) << priced.body;
 }
 
 TEST(RunCredits, AreHeldWhileARunLivesAndAMissingHoldIsRefused) {
-  TestTalk talk = make_talk(stack());
+  TestConversation conversation = make_conversation(stack());
   TestUser admin = register_admin(stack());
-  charge_for(talk);
-  const Client& client = talk.user.client;
-  std::string run_id = start_run(client, talk.thread_id);
+  charge_for(conversation);
+  const Client& client = conversation.user.client;
+  std::string run_id = start_run(client, conversation.thread_id);
   EXPECT_EQ(client.get("/v1/me/credits").member("available"), "990");
   EXPECT_EQ(client.get("/v1/me/credits").member("balance"), "1000");
   EXPECT_EQ(client.post("/v1/runs/" + run_id + ":cancel").status, 200);
   EXPECT_EQ(client.get("/v1/me/credits").member("available"), "1000");
 
-  admin.client.post(adjust_path, adjustment(talk.user.org_id, "-991"));
-  Answer refused = client.post(runs_of(talk.thread_id), "{}");
+  admin.client.post(adjust_path, adjustment(conversation.user.org_id, "-991"));
+  Answer refused = client.post(runs_of(conversation.thread_id), "{}");
   EXPECT_TRUE(is_problem(refused, 402, "credits.insufficient"));
-  EXPECT_TRUE(is_problem(client.post("/v1/threads/" + talk.thread_id + ":retry"), 402,
+  EXPECT_TRUE(is_problem(client.post("/v1/threads/" + conversation.thread_id + ":retry"), 402,
                          "credits.insufficient"));
-  admin.client.post(adjust_path, adjustment(talk.user.org_id, "1"));
-  start_run(client, talk.thread_id);
-  EXPECT_TRUE(
-      is_problem(client.post(runs_of(talk.thread_id), R"({"multitask_strategy":"enqueue"})"), 402,
-                 "credits.insufficient"))
+  admin.client.post(adjust_path, adjustment(conversation.user.org_id, "1"));
+  start_run(client, conversation.thread_id);
+  EXPECT_TRUE(is_problem(
+      client.post(runs_of(conversation.thread_id), R"({"multitask_strategy":"enqueue"})"), 402,
+      "credits.insufficient"))
       << "a queued run holds credits too";
 }
 
 TEST(RunCredits, ForFiveHoldsStartExactlyFiveOfFiftyParallelRuns) {
-  TestTalk talk = make_talk(stack());
-  charge_for(talk);
-  register_admin(stack()).client.post(adjust_path, adjustment(talk.user.org_id, "-945"));
+  TestConversation conversation = make_conversation(stack());
+  charge_for(conversation);
+  register_admin(stack()).client.post(adjust_path, adjustment(conversation.user.org_id, "-945"));
   std::vector<Call> calls;
   for (int i = 0; i < 50; ++i) {
-    std::string thread = make_thread(talk.user.client);
-    post_message(talk.user.client, thread);
+    std::string thread = make_thread(conversation.user.client);
+    post_message(conversation.user.client, thread);
     calls.push_back({"POST", runs_of(thread), "{}", "application/json", {}});
   }
   int made = 0;
-  for (const Answer& answer : talk.user.client.send_all(std::move(calls))) {
+  for (const Answer& answer : conversation.user.client.send_all(std::move(calls))) {
     if (answer.status == 201) ++made;
     if (answer.status != 201) {
       EXPECT_TRUE(is_problem(answer, 402, "credits.insufficient"));
     }
   }
   EXPECT_EQ(made, 5);
-  EXPECT_EQ(talk.user.client.get("/v1/me/credits").member("available"), "5");
+  EXPECT_EQ(conversation.user.client.get("/v1/me/credits").member("available"), "5");
 }
 
 TEST(RunCredits, AreNotNeededForAFreeModel) {
-  TestTalk talk = make_talk(stack());
+  TestConversation conversation = make_conversation(stack());
   TestUser admin = register_admin(stack());
-  admin.client.post(adjust_path, adjustment(talk.user.org_id, "-1000"));
-  start_run(talk.user.client, talk.thread_id);
-  EXPECT_EQ(talk.user.client.get("/v1/me/credits").member("available"), "0");
+  admin.client.post(adjust_path, adjustment(conversation.user.org_id, "-1000"));
+  start_run(conversation.user.client, conversation.thread_id);
+  EXPECT_EQ(conversation.user.client.get("/v1/me/credits").member("available"), "0");
 }
 
 TEST(RunLimits, ComeFromTheEntitlementsOfTheOrganization) {
-  TestTalk talk = make_talk(stack());
+  TestConversation conversation = make_conversation(stack());
   TestUser admin = register_admin(stack());
   for (const char* key : {"limit.concurrent_runs", "limit.queued_runs"}) {
     EXPECT_EQ(admin.client
                   .post("/v1/entitlement-overrides",
                         fmt::format(R"({{"org_id":"{}","key":"{}","value":"1","value_type":)"
                                     R"("integer"}})",
-                                    talk.user.org_id, key))
+                                    conversation.user.org_id, key))
                   .status,
               201);
   }
-  const Client& client = talk.user.client;
-  start_run(client, talk.thread_id);
-  start_run(client, talk.thread_id, R"({"multitask_strategy":"enqueue"})");
-  EXPECT_TRUE(
-      is_problem(client.post(runs_of(talk.thread_id), R"({"multitask_strategy":"enqueue"})"), 429,
-                 "runs.limit_exceeded"));
+  const Client& client = conversation.user.client;
+  start_run(client, conversation.thread_id);
+  start_run(client, conversation.thread_id, R"({"multitask_strategy":"enqueue"})");
+  EXPECT_TRUE(is_problem(
+      client.post(runs_of(conversation.thread_id), R"({"multitask_strategy":"enqueue"})"), 429,
+      "runs.limit_exceeded"));
   std::string second = make_thread(client);
   post_message(client, second);
   EXPECT_TRUE(is_problem(client.post(runs_of(second), "{}"), 429, "runs.limit_exceeded"));

@@ -47,7 +47,7 @@ TEST(FeatureFlags, AreMadeShownChangedAndDeleted) {
       is_problem(admin.client.del("/v1/feature-flags/" + key), 404, "feature_flags.not_found"));
 }
 
-TEST(FeatureFlags, RefuseBadInputAndDoubles) {
+TEST(FeatureFlags, RefuseBadInputAndDuplicates) {
   TestUser admin = register_admin(stack());
   Answer empty = admin.client.post("/v1/feature-flags", "{}");
   EXPECT_TRUE(has_fault(empty, "key", "required"));

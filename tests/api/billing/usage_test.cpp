@@ -17,7 +17,7 @@ namespace {
 
 ApiStack& stack() { return runner_stack(); }
 
-// A platform model at the stand-in; one input token costs one credit with a multiplier of 1.
+// A platform model at the fake model; one input token costs one credit with a multiplier of 1.
 std::string priced_model(const std::string& name, const std::string& further = "") {
   TestUser admin = register_admin(stack());
   Answer provider = admin.client.post(

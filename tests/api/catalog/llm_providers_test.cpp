@@ -233,11 +233,11 @@ TEST(UpdateLlmProvider, FindsOnlyTheScopesOwn) {
 }
 
 TEST(DeleteLlmProvider, TakesItsKeyAndModelsAlongButKeepsTheNamesOfRuns) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  std::string path = path_of(talk.model.provider_id);
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string path = path_of(conversation.model.provider_id);
   client.patch(path, fmt::format(R"({{"api_key":"{}"}})", key));
-  std::string run = start_run(client, talk.thread_id);
+  std::string run = start_run(client, conversation.thread_id);
   end_run(stack(), run, "completed", "answer");
   Answer gone = client.del(path);
   EXPECT_EQ(gone.status, 204);
@@ -245,13 +245,14 @@ TEST(DeleteLlmProvider, TakesItsKeyAndModelsAlongButKeepsTheNamesOfRuns) {
   EXPECT_TRUE(is_problem(client.del(path), 404, "llm_providers.not_found"));
   EXPECT_EQ(client.get("/v1/llm-providers?scope=org").body, "[]");
   EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM secrets WHERE org_id = '{}'",
-                                            talk.user.org_id)),
+                                            conversation.user.org_id)),
             0);
   EXPECT_EQ(client.get("/v1/runs/" + run).member("model"), "small");
-  EXPECT_TRUE(is_problem(client.post(runs_of(talk.thread_id),
-                                     fmt::format(R"({{"route_id":"{}"}})", talk.model.model_id)),
-                         422, "runs.unknown_route"));
-  EXPECT_TRUE(is_problem(client.post(runs_of(talk.thread_id), "{}"), 422, "runs.no_model"));
+  EXPECT_TRUE(
+      is_problem(client.post(runs_of(conversation.thread_id),
+                             fmt::format(R"({{"route_id":"{}"}})", conversation.model.model_id)),
+                 422, "runs.unknown_route"));
+  EXPECT_TRUE(is_problem(client.post(runs_of(conversation.thread_id), "{}"), 422, "runs.no_model"));
 }
 
 TEST(LlmProviders, AreAuditedWithoutTheirKeys) {

@@ -18,12 +18,12 @@ constexpr int64_t largest = INT64_MAX;
 constexpr int64_t turn_usd_max = 1'000'000;
 constexpr const char* huge = "[usage in=1000000000 out=1000000000] [say x]";
 
-// The stand-in is the platform's default model, a dollar for a million tokens; tenants may name its
-// address for models of their own.
+// The fake model is the platform's default model, a dollar for a million tokens; tenants may name
+// its address for models of their own.
 ApiStack& stack() {
   static ApiStack made({{"HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8"}, true});
   static const bool is_ready = [] {
-    add_stand_in(made, R"("input_usd_per_mtok":1)");
+    add_fake_model(made, R"("input_usd_per_mtok":1)");
     return true;
   }();
   EXPECT_TRUE(is_ready);
@@ -36,7 +36,7 @@ std::string own_route(const TestUser& user, const std::string& model) {
       user.client.post("/v1/llm-providers?scope=org",
                        fmt::format(R"({{"name":"{}","provider_kind":"openai"}})", new_name("own")));
   EXPECT_EQ(provider.status, 201) << provider.body;
-  // A tenant's address is https, which the stand-in does not speak.
+  // A tenant's address is https, which the fake model does not speak.
   stack().sql().run_text(fmt::format("UPDATE llm_providers SET base_url = '{}/v1' WHERE id = '{}'",
                                      stack().model_url(), provider.member("id")));
   Answer made =
@@ -67,7 +67,7 @@ TEST(OwnModels, AreOneRowOfThePlatformAndApartFromItsModelsOfTheSameName) {
   TestUser admin = register_admin(stack());
   TestUser tenant = register_user(stack());
   TestUser other = register_user(stack());
-  for (const char* name : {"stand-in", "something else"}) {
+  for (const char* name : {"fake-model", "something else"}) {
     EXPECT_EQ(run_said(tenant.client, huge, own_route(tenant, name)).status, "completed");
   }
   EXPECT_EQ(run_said(other.client, "[usage in=2000 out=5] [say y]").status, "completed");
@@ -76,15 +76,15 @@ TEST(OwnModels, AreOneRowOfThePlatformAndApartFromItsModelsOfTheSameName) {
   EXPECT_EQ(row_of(platform, "own models").integer_or("record_count", 0), 2);
   EXPECT_EQ(usd(row_of(platform, "own models"), "cost_usd"), 2.0 * turn_usd_max);
   EXPECT_EQ(row_of(platform, "own models").integer_or("output_tokens", 0), 2'000'000'000);
-  EXPECT_EQ(row_of(platform, "stand-in").integer_or("input_tokens", 0), 2000);
-  EXPECT_EQ(usd(row_of(platform, "stand-in"), "cost_usd"), 0.002);
+  EXPECT_EQ(row_of(platform, "fake-model").integer_or("input_tokens", 0), 2000);
+  EXPECT_EQ(usd(row_of(platform, "fake-model"), "cost_usd"), 0.002);
   EXPECT_TRUE(row_of(platform, "something else").is_null());
   Answer month = admin.client.get("/v1/admin/usage/summary");
   EXPECT_EQ(month.member("record_count"), "3");
   EXPECT_EQ(month.member("total_cost_usd"), "2000000.002") << "the sum of all rows";
 
   Answer own = tenant.client.get("/v1/me/usage/by-model");
-  EXPECT_EQ(usd(row_of(own, "stand-in"), "cost_usd"), 1.0 * turn_usd_max);
+  EXPECT_EQ(usd(row_of(own, "fake-model"), "cost_usd"), 1.0 * turn_usd_max);
   EXPECT_EQ(usd(row_of(own, "something else"), "cost_usd"), 1.0 * turn_usd_max);
 }
 
@@ -93,10 +93,10 @@ TEST(OwnModels, FillNoSumThatOthersNeed) {
   TestUser admin = register_admin(stack());
   TestUser tenant = register_user(stack());
   TestUser other = register_user(stack());
-  std::string route = own_route(tenant, "stand-in");
+  std::string route = own_route(tenant, "fake-model");
   run_said(tenant.client, huge, route);
   run_said(other.client, "[usage in=2000 out=5] [say y]");
-  sql_value(stack(), "SELECT platform_fold()");
+  sql_value(stack(), "SELECT platform_roll_up()");
   for (const char* table : {"usage_of_platform", "usage_of_org", "platform_days"}) {
     stack().sql().run_text(
         fmt::format("UPDATE {0} SET input_tokens = {1}, output_tokens = {1}, cost_nano_usd = {1}",
@@ -104,7 +104,7 @@ TEST(OwnModels, FillNoSumThatOthersNeed) {
   }
   EXPECT_EQ(run_said(tenant.client, huge, route).status, "completed");
   EXPECT_EQ(run_said(other.client, "[usage in=2000 out=5] [say y]").status, "completed");
-  sql_value(stack(), "SELECT platform_fold()");
+  sql_value(stack(), "SELECT platform_roll_up()");
   EXPECT_EQ(sql_number(stack(), "SELECT count(*) FROM platform_deltas WHERE cost_nano_usd > 0"), 0);
 
   Json dashboard = admin.client.get("/v1/admin/dashboard").json();

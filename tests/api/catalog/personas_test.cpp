@@ -288,10 +288,10 @@ TEST(Personas, OfOthersAreNotFound) {
 }
 
 TEST(DeletePersona, FreesItsNameAndHidesItFromNewRuns) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  std::string id = make(talk.user, "gone").member("id");
-  std::string run_id = start_run(client, talk.thread_id, R"({"persona_id":"gone@1"})");
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string id = make(conversation.user, "gone").member("id");
+  std::string run_id = start_run(client, conversation.thread_id, R"({"persona_id":"gone@1"})");
   EXPECT_EQ(client.del(path_of(id)).status, 204);
   EXPECT_TRUE(is_problem(client.del(path_of(id)), 404, "personas.not_found"));
   EXPECT_EQ(client.get("/v1/personas?scope=org").body, "[]");
@@ -300,13 +300,13 @@ TEST(DeletePersona, FreesItsNameAndHidesItFromNewRuns) {
   post_message(client, thread_id);
   EXPECT_TRUE(is_problem(client.post(runs_of(thread_id), R"({"persona_id":"gone"})"), 422,
                          "runs.unknown_persona"));
-  make(talk.user, "gone");
+  make(conversation.user, "gone");
   start_run(client, thread_id, R"({"persona_id":"gone"})");
 }
 
 TEST(Personas, AreChosenByKeyAndNewestVersionOwnBeforeThePlatforms) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
   auto chosen = [&](const std::string& persona_id) {
     std::string thread_id = make_thread(client);
     post_message(client, thread_id);
@@ -320,8 +320,8 @@ TEST(Personas, AreChosenByKeyAndNewestVersionOwnBeforeThePlatforms) {
                                           run_id));
   };
   EXPECT_EQ(chosen("normal"), "normal@1 t");
-  make(talk.user, "normal", "", "2");
-  std::string id = make(talk.user, "normal", "", "1b").member("id");
+  make(conversation.user, "normal", "", "2");
+  std::string id = make(conversation.user, "normal", "", "1b").member("id");
   EXPECT_EQ(chosen("normal"), "normal@1b f") << "the newest by creation";
   EXPECT_EQ(chosen("normal@2"), "normal@2 f");
   EXPECT_EQ(chosen("normal@1"), "normal@1 t");
@@ -330,16 +330,16 @@ TEST(Personas, AreChosenByKeyAndNewestVersionOwnBeforeThePlatforms) {
 }
 
 TEST(Personas, ModelsAreNamedByRouteOrName) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  std::string route_id =
-      client
-          .post(fmt::format("/v1/llm-providers/{}/models?scope=org", talk.model.provider_id),
-                R"({"model":"large"})")
-          .member("id");
-  make(talk.user, "by-name", R"("model":"large")");
-  make(talk.user, "by-route", fmt::format(R"("model":"{}")", route_id));
-  make(talk.user, "by-nothing", R"("model":"no such model")");
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string route_id = client
+                             .post(fmt::format("/v1/llm-providers/{}/models?scope=org",
+                                               conversation.model.provider_id),
+                                   R"({"model":"large"})")
+                             .member("id");
+  make(conversation.user, "by-name", R"("model":"large")");
+  make(conversation.user, "by-route", fmt::format(R"("model":"{}")", route_id));
+  make(conversation.user, "by-nothing", R"("model":"no such model")");
   auto model_of = [&](const std::string& persona_id) {
     std::string thread_id = make_thread(client);
     post_message(client, thread_id);

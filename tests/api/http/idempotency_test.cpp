@@ -118,10 +118,10 @@ TEST(IdempotencyKey, IsToldAfterTheCallersOwnFaults) {
 }
 
 TEST(IdempotencyKey, KeepsNoAnswerOfACallThatFailed) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  Call call = keyed(runs_of(talk.thread_id), "k");
-  std::string active = start_run(client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  Call call = keyed(runs_of(conversation.thread_id), "k");
+  std::string active = start_run(client, conversation.thread_id);
   EXPECT_TRUE(is_problem(client.send(call), 409, "runs.thread_busy"));
   EXPECT_TRUE(is_problem(client.send(keyed("/v1/threads", "k", R"({"title":1})")), 422,
                          "validation.error"));
@@ -234,27 +234,27 @@ TEST(IdempotencyKey, LeavesNothingOfACallThatBrokeOff) {
   EXPECT_EQ(threads_of(user), 1);
 }
 
-TEST(IdempotencyKey, StartsOneRunAndRingsForItOnce) {
-  TestTalk talk = make_talk(stack());
-  Call call = keyed(runs_of(talk.thread_id), "k");
-  Bells bells(stack(), "hostler_runs");
-  Answer first = talk.user.client.send(call);
+TEST(IdempotencyKey, StartsOneRunAndNotifiesOfItOnce) {
+  TestConversation conversation = make_conversation(stack());
+  Call call = keyed(runs_of(conversation.thread_id), "k");
+  Notifications notifications(stack(), "hostler_runs");
+  Answer first = conversation.user.client.send(call);
   ASSERT_EQ(first.status, 201) << first.body;
-  Answer second = talk.user.client.send(call);
+  Answer second = conversation.user.client.send(call);
   EXPECT_TRUE(is_replay(second));
   EXPECT_EQ(second.member("run_id"), first.member("run_id"));
   EXPECT_EQ(second.member("trace_id"), first.header("x-trace-id"));
-  EXPECT_EQ(bells.wait_for(1), 1);
+  EXPECT_EQ(notifications.wait_for(1), 1);
   EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM runs WHERE thread_id = '{}'",
-                                            talk.thread_id)),
+                                            conversation.thread_id)),
             1);
 }
 
 TEST(IdempotencyKey, MeansNothingWhereACallMakesNothing) {
-  TestTalk talk = make_talk(stack());
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
   for (int i = 0; i < 2; ++i) {
-    Answer cancelled = talk.user.client.send(keyed("/v1/runs/" + run_id + ":cancel", "k"));
+    Answer cancelled = conversation.user.client.send(keyed("/v1/runs/" + run_id + ":cancel", "k"));
     EXPECT_EQ(cancelled.status, 200) << cancelled.body;
     EXPECT_FALSE(is_replay(cancelled));
   }

@@ -80,7 +80,7 @@ TEST(AuditLogs, AreForAdminsOfTheOrganization) {
   Team team;
   team.work();
   EXPECT_EQ(actions(team.read()), "personas.create api_keys.revoke api_keys.create");
-  // Named in the query, an organization is judged by the role there.
+  // Named in the query, an organization is checked by the role there.
   EXPECT_EQ(rows_of(team.admin.client.get(path + ("?org_id=" + team.org_id))).size(), 3u);
   EXPECT_TRUE(
       is_problem(team.member.client.with_org(team.org_id).get(path), 403, "auth.forbidden"));

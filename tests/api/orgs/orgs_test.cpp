@@ -206,7 +206,7 @@ TEST(UpdateMember, LeavesOwnersToOwners) {
   EXPECT_EQ(team.admin.client.patch(team.of(team.owner), R"({"role":"admin"})").status, 200);
 }
 
-TEST(UpdateMember, JudgesByTheRoleInTheOrganizationOfThePath) {
+TEST(UpdateMember, ChecksByTheRoleInTheOrganizationOfThePath) {
   Team team;
   // An owner elsewhere, whatever X-Org-Id says; and the other way round.
   Client elsewhere = team.member.client.with_org(team.member.org_id);

@@ -1,7 +1,7 @@
 // Every route of hostler-api --routes, asked by nine kinds of callers: each gets what the route's
 // access says, nothing of an organization changes by the hands of strangers, and to them its ids
-// look like ids that nobody has. A new route is judged by standing in the table; one that judges by
-// itself has a row in `exceptions`.
+// look like ids that nobody has. A new route is checked by standing in the table; one that checks
+// by itself has a row in `exceptions`.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -33,7 +33,7 @@ const std::map<std::pair<std::string, Who>, Outcome> exceptions = {
     {{"GET /v1/runs/{run_id}", Who::platform}, Outcome::passes},
     {{"POST /v1/runs/{run_id}:cancel", Who::platform}, Outcome::passes},
     {{"GET /v1/subscriptions/{subscription_id}", Who::platform}, Outcome::passes},
-    // audit_org() and member_remove() judge by the role.
+    // audit_org() and member_remove() check by the role.
     {{"GET /v1/audit-logs", Who::member}, Outcome::forbidden},
     {{"GET /v1/audit-logs", Who::member_elsewhere}, Outcome::forbidden},
     {{"DELETE /v1/orgs/{org_id}/members/{user_id}", Who::member}, Outcome::forbidden},
@@ -80,9 +80,9 @@ struct Question {
 };
 
 // A body that is none: what passes ends at 400, and changes nothing.
-Call call_of(const TenancyWorld& world, const Question& question) {
+Call call_of(const TenancyFixture& fixture, const Question& question) {
   const PrintedRoute& route = *question.route;
-  std::string path = world.path_of(route, question.is_real, question.who);
+  std::string path = fixture.path_of(route, question.is_real, question.who);
   if (question.in_org_scope) path += "?scope=org";
   if (!route.takes_body()) return {route.method, path, "", "", {}};
   return {route.method, path, "{", "application/json", {}};
@@ -139,21 +139,21 @@ std::string face_of(const Answer& answer) {
                      std::regex_replace(body, id, "id"));
 }
 
-void judge(const TenancyWorld& world, const Question& question) {
+void check(const TenancyFixture& fixture, const Question& question) {
   Outcome outcome = expected(*question.route, question.who, question.in_org_scope);
-  Answer answer = world.clients.at(question.who).send(call_of(world, question));
+  Answer answer = fixture.clients.at(question.who).send(call_of(fixture, question));
   EXPECT_TRUE(is_as(answer, outcome, question))
       << question.words() << ": " << answer.status << " " << answer.body;
   bool may_know = is_inside(question.who) || question.who == Who::platform;
   // The audit log tells strangers which paths they asked for themselves.
   static const std::regex denied_target(R"("target_id" : "[A-Z]+ /[^"]*")");
   std::string body = std::regex_replace(answer.body, denied_target, "");
-  EXPECT_TRUE(may_know || body.find(world.org_id) == body.npos)
+  EXPECT_TRUE(may_know || body.find(fixture.org_id) == body.npos)
       << question.words() << ": " << body.substr(0, 2000);
 }
 
 TEST(Tenancy, EveryRouteAnswersEverybodyAsItsAccessSays) {
-  TenancyWorld world(ApiStack::shared());
+  TenancyFixture fixture(ApiStack::shared());
   std::vector<PrintedRoute> routes = guarded_routes();
   EXPECT_GT(routes.size(), 70u);
   std::vector<Question> of_strangers, of_insiders;
@@ -162,24 +162,24 @@ TEST(Tenancy, EveryRouteAnswersEverybodyAsItsAccessSays) {
       (is_inside(question.who) ? of_insiders : of_strangers).push_back(question);
     }
   }
-  std::string before = world.contents();
-  for (const Question& question : of_strangers) judge(world, question);
-  EXPECT_EQ(world.contents(), before);
-  for (const Question& question : of_insiders) judge(world, question);
+  std::string before = fixture.contents();
+  for (const Question& question : of_strangers) check(fixture, question);
+  EXPECT_EQ(fixture.contents(), before);
+  for (const Question& question : of_insiders) check(fixture, question);
 }
 
 TEST(Tenancy, IdsOfOthersLookLikeIdsThatNobodyHas) {
-  TenancyWorld world(ApiStack::shared());
+  TenancyFixture fixture(ApiStack::shared());
   int compared = 0;
   std::vector<PrintedRoute> routes = guarded_routes();
   for (const PrintedRoute& route : routes) {
     if (route.tenants_names().empty()) continue;
     for (Who who : {Who::owner_elsewhere, Who::member_elsewhere, Who::removed, Who::foreign_key}) {
-      const Client& client = world.clients.at(who);
+      const Client& client = fixture.clients.at(who);
       Question question{&route, who, route.has_scope(), true};
-      std::string real = face_of(client.send(call_of(world, question)));
+      std::string real = face_of(client.send(call_of(fixture, question)));
       question.is_real = false;
-      EXPECT_EQ(real, face_of(client.send(call_of(world, question)))) << question.words();
+      EXPECT_EQ(real, face_of(client.send(call_of(fixture, question)))) << question.words();
       ++compared;
     }
   }
@@ -187,14 +187,14 @@ TEST(Tenancy, IdsOfOthersLookLikeIdsThatNobodyHas) {
 }
 
 TEST(Tenancy, OpenRoutesTellEverybodyTheSame) {
-  TenancyWorld world(ApiStack::shared());
+  TenancyFixture fixture(ApiStack::shared());
   std::vector<PrintedRoute> routes = open_routes();
   EXPECT_GT(routes.size(), 10u);
   for (const PrintedRoute& route : routes) {
     std::string of_nobody;
     for (Who who : everybody) {
       Question question{&route, who, false, false};
-      std::string face = face_of(world.clients.at(who).send(call_of(world, question)));
+      std::string face = face_of(fixture.clients.at(who).send(call_of(fixture, question)));
       if (who == Who::nobody) of_nobody = face;
       EXPECT_EQ(face, of_nobody) << question.words();
     }
@@ -204,13 +204,13 @@ TEST(Tenancy, OpenRoutesTellEverybodyTheSame) {
 // Of a run that has ended, so that every stream ends.
 TEST(Tenancy, StreamsOpenForWhoMayReadTheRun) {
   ApiStack stack({{"HOSTLER_RUN_SLOTS=0"}, true});
-  TenancyWorld world(stack);
-  std::string run_id = world.values.at("run_id");
+  TenancyFixture fixture(stack);
+  std::string run_id = fixture.values.at("run_id");
   end_run(stack, run_id, "completed", "Hi");
   std::string path = "/v1/runs/" + run_id + "/events";
   const std::string nobodys = "/v1/runs/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a/events";
   for (Who who : everybody) {
-    const Client& client = world.clients.at(who);
+    const Client& client = fixture.clients.at(who);
     Answer answer = client.get(path);
     bool is_dead = who == Who::nobody || who == Who::suspended;
     bool may_read = is_inside(who) || who == Who::platform;
@@ -218,7 +218,7 @@ TEST(Tenancy, StreamsOpenForWhoMayReadTheRun) {
     bool is_alike = may_read || face_of(answer) == face_of(client.get(nobodys));
     EXPECT_TRUE(is_alike) << name_of(who);
   }
-  Answer key = world.clients.at(Who::foreign_key).with_org(world.org_id).get(path);
+  Answer key = fixture.clients.at(Who::foreign_key).with_org(fixture.org_id).get(path);
   EXPECT_TRUE(is_problem(key, 404, "orgs.not_found"));
 }
 

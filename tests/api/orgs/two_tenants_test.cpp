@@ -28,14 +28,17 @@ size_t requests_wanted() {
 // mark stands in all that the tenant writes.
 struct Tenant {
   explicit Tenant(ApiStack& stack)
-      : talk(make_talk(stack)), mark(new_name("mark")), key(make_api_key(stack, talk.user, org())) {
-    thread_id = make_thread(talk.user.client, fmt::format(R"({{"title":"{} first"}})", mark));
-    post_message(talk.user.client, thread_id, mark + " says hello");
-    run_id = start_run(talk.user.client, thread_id);
+      : conversation(make_conversation(stack)),
+        mark(new_name("mark")),
+        key(make_api_key(stack, conversation.user, org())) {
+    thread_id =
+        make_thread(conversation.user.client, fmt::format(R"({{"title":"{} first"}})", mark));
+    post_message(conversation.user.client, thread_id, mark + " says hello");
+    run_id = start_run(conversation.user.client, thread_id);
   }
-  const std::string& org() const { return talk.user.org_id; }
+  const std::string& org() const { return conversation.user.org_id; }
 
-  TestTalk talk;
+  TestConversation conversation;
   std::string mark;
   std::string key;
   std::string thread_id;
@@ -65,7 +68,7 @@ class Mixture {
       }
       if (pick(requests / at_once + 1) < cuts) cut_a_session();
       std::vector<Answer> answers = stack_.line().send_all(calls);
-      for (size_t i = 0; i < at_once; ++i) judge(calls[i], answers[i], whose[i], mixed);
+      for (size_t i = 0; i < at_once; ++i) check(calls[i], answers[i], whose[i], mixed);
     }
     return mixed;
   }
@@ -113,16 +116,16 @@ class Mixture {
     Call call = calls[pick(std::size(calls))];
     bool is_by_key = pick(4) == 0;
     call.headers.push_back(
-        {"Authorization", "Bearer " + (is_by_key ? own.key : own.talk.user.client.token)});
+        {"Authorization", "Bearer " + (is_by_key ? own.key : own.conversation.user.client.token)});
     return call;
   }
 
-  void judge(const Call& call, const Answer& answer, size_t who, Mixed& mixed) {
+  void check(const Call& call, const Answer& answer, size_t who, Mixed& mixed) {
     ++mixed.answered;
     mixed.aborted += answer.status >= 400 && answer.status < 500 ? 1 : 0;
     mixed.unavailable += answer.status == 503 ? 1 : 0;
     const Tenant& other = tenants_[1 - who];
-    const TestUser& user = other.talk.user;
+    const TestUser& user = other.conversation.user;
     for (const std::string& secret : {other.mark, other.org(), user.id, user.login, user.email}) {
       // What was asked for may be named in the refusal.
       bool is_told = answer.body.find(secret) != std::string::npos &&

@@ -49,7 +49,7 @@ TEST(Webhooks, ShowTheSigningSecretOnce) {
   std::string secret = made.member("signing_secret");
   ASSERT_TRUE(secret.starts_with("whsec_"));
   EXPECT_EQ(from_base64(secret.substr(6)).value_or("").size(), 32u);
-  EXPECT_EQ(made.member("events"), R"(["run.failed","run.completed"])") << "doubles are merged";
+  EXPECT_EQ(made.member("events"), R"(["run.failed","run.completed"])") << "duplicates are merged";
   Answer shown = user.client.get(at(made.member("id")));
   EXPECT_EQ(shown.status, 200);
   EXPECT_EQ(shown.member("org_id"), user.org_id);
@@ -175,17 +175,17 @@ TEST(Webhooks, AreForTheirOrganizationAndWhoeverHasTheRight) {
 }
 
 TEST(Webhooks, HaveADeliveryForEachEventTheySubscribedTo) {
-  TestTalk talk = make_talk(stack());
-  std::string completed = made_by(talk.user, R"("run.completed")");
-  std::string all =
-      made_by(talk.user, R"("run.completed","run.cancelled","run.failed","run.waiting_for_input")");
-  std::string off = made_by(talk.user, R"("run.cancelled")");
-  talk.user.client.patch(at(off), R"({"enabled":false})");
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
-  EXPECT_EQ(talk.user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
-  EXPECT_EQ(talk.user.client.get(at(completed, "/deliveries")).body, "[]");
-  EXPECT_EQ(talk.user.client.get(at(off, "/deliveries")).body, "[]");
-  Json list = talk.user.client.get(at(all, "/deliveries")).json();
+  TestConversation conversation = make_conversation(stack());
+  std::string completed = made_by(conversation.user, R"("run.completed")");
+  std::string all = made_by(
+      conversation.user, R"("run.completed","run.cancelled","run.failed","run.waiting_for_input")");
+  std::string off = made_by(conversation.user, R"("run.cancelled")");
+  conversation.user.client.patch(at(off), R"({"enabled":false})");
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
+  EXPECT_EQ(conversation.user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
+  EXPECT_EQ(conversation.user.client.get(at(completed, "/deliveries")).body, "[]");
+  EXPECT_EQ(conversation.user.client.get(at(off, "/deliveries")).body, "[]");
+  Json list = conversation.user.client.get(at(all, "/deliveries")).json();
   ASSERT_EQ(list.as_array()->size(), 1u);
   const Json& delivery = list.as_array()->front();
   EXPECT_EQ(delivery.text_or("event_type"), "run.cancelled");
@@ -198,8 +198,8 @@ TEST(Webhooks, HaveADeliveryForEachEventTheySubscribedTo) {
   EXPECT_EQ(body.text_or("type"), "run.cancelled");
   const Json& data = *body.find("data");
   EXPECT_EQ(data.text_or("run_id"), run_id);
-  EXPECT_EQ(data.text_or("org_id"), talk.user.org_id);
-  EXPECT_EQ(data.text_or("thread_id"), talk.thread_id);
+  EXPECT_EQ(data.text_or("org_id"), conversation.user.org_id);
+  EXPECT_EQ(data.text_or("thread_id"), conversation.thread_id);
   EXPECT_EQ(data.text_or("status"), "cancelled");
   EXPECT_TRUE(data.find("error")->is_null());
   EXPECT_GT(data.integer_or("last_seq", 0), 0);

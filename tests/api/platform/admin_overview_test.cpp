@@ -25,13 +25,13 @@ TEST(Dashboard, CountsUsersOrganizationsAndRunsAtOnce) {
   EXPECT_EQ(first.member("active_orgs"), "3") << "two personal ones and a workspace";
   EXPECT_EQ(first.member("total_runs"), "0");
 
-  TestTalk talk = make_talk(alone);
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
+  TestConversation conversation = make_conversation(alone);
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
   alone.sql().run_text(fmt::format(
       "INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, "
       "output_tokens, cache_read_tokens, cache_write_tokens, cost_nano_usd, measured) VALUES "
       "('{}', '{}', 1, '{}', 'small', 70, 7, 0, 0, 2500000, true)",
-      talk.user.org_id, run_id, talk.user.id));
+      conversation.user.org_id, run_id, conversation.user.id));
   alone.sql().run_text(fmt::format(
       "UPDATE users SET last_seen_at = now() - interval '31 days' WHERE id = '{}'", user.id));
   for (int folded = 0; folded < 2; ++folded) {
@@ -44,12 +44,12 @@ TEST(Dashboard, CountsUsersOrganizationsAndRunsAtOnce) {
     EXPECT_EQ(then.member("total_input_tokens"), "70");
     EXPECT_EQ(then.member("total_output_tokens"), "7");
     EXPECT_EQ(then.member("total_cost_usd"), "0.0025");
-    alone.sql().run_text("SELECT platform_fold()");
+    alone.sql().run_text("SELECT platform_roll_up()");
   }
   alone.sql().run_text(
       "UPDATE runs SET created_at = created_at - interval '1 day'; SELECT platform_recount()");
   EXPECT_EQ(admin.client.get("/v1/admin/dashboard").member("runs_today"), "0");
-  EXPECT_EQ(admin.client.del("/v1/admin/users/" + talk.user.id).status, 204);
+  EXPECT_EQ(admin.client.del("/v1/admin/users/" + conversation.user.id).status, 204);
   EXPECT_EQ(admin.client.get("/v1/admin/dashboard").member("total_users"), "2");
   EXPECT_EQ(admin.client.get("/v1/admin/dashboard").member("active_users_30d"), "1");
 }
@@ -65,8 +65,9 @@ TEST(Dashboard, IsForAdministrators) {
 TEST(Nodes, NoneIsListedThatNobodyHeardOfLately) {
   TestUser admin = register_admin(stack());
   stack().sql().run_text(
-      "INSERT INTO daemons (host, place, version, heartbeat_at) VALUES ('silent.example', 'x', "
-      "'1', now() - interval '31 seconds'); INSERT INTO daemons (host, place, version, stopped_at) "
+      "INSERT INTO daemons (host, instance, version, heartbeat_at) VALUES ('silent.example', 'x', "
+      "'1', now() - interval '31 seconds'); INSERT INTO daemons (host, instance, version, "
+      "stopped_at) "
       "VALUES ('stopped.example', 'x', '1', now())");
   EXPECT_EQ(admin.client.get("/v1/admin/nodes").body, "[]");
 }

@@ -170,9 +170,9 @@ TEST(AdminUserChanges, OfTwoAdministratorsThatSuspendEachOtherOneStays) {
 }
 
 TEST(AdminUserDelete, ScrubsAndFreesNamesAndEndsEverything) {
-  TestTalk talk = make_talk(stack());
-  const TestUser& user = talk.user;
-  std::string run_id = start_run(user.client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  const TestUser& user = conversation.user;
+  std::string run_id = start_run(user.client, conversation.thread_id);
   Client key = stack().client().with_token(make_api_key(stack(), user, user.org_id));
   Answer deleted = admin().client.del(path_of(user));
   ASSERT_EQ(deleted.status, 204) << deleted.body;

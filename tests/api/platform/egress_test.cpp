@@ -25,7 +25,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-class Outbound : public testing::Test {
+class Egress : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     std::vector<std::string> settings = {"HOSTLER_OUTBOUND_CA_FILE=" + OutsidePeer::ca_file(),
@@ -106,10 +106,10 @@ class Outbound : public testing::Test {
     std::string text = run_program({"/usr/bin/curl", "-sS", "--unix-socket",
                                     stack_->folder() + "/metrics-runner.sock", "http://x/"})
                            .out;
-    std::string row = "\nhostler_runner_outbound_calls_total{result=\"" + result + "\"} ";
+    std::string row = "\nhostler_runner_egress_calls_total{result=\"" + result + "\"} ";
     size_t at = text.find(row);
     int64_t count = 0;
-    EXPECT_NE(text.find("TYPE hostler_runner_outbound_calls_total"), text.npos) << text;
+    EXPECT_NE(text.find("TYPE hostler_runner_egress_calls_total"), text.npos) << text;
     if (at == text.npos) return count;  // series that were never counted are left out
     std::from_chars(text.data() + at + row.size(), text.data() + text.size(), count);
     return count;
@@ -136,7 +136,7 @@ const std::string greeted = "\x05\x00"s;
 const std::string not_allowed = greeted + "\x05\x02\x00\x01"s + std::string(6, '\0');
 const std::string this_host = "\x7f\x00\x00\x01"s;
 
-TEST_F(Outbound, CarriesTheCaptchaToItsServer) {
+TEST_F(Egress, CarriesTheCaptchaToItsServer) {
   ScriptedServer server([](Peer& peer) {
     while (!peer.read_request().empty()) peer.answer(R"({"success":true})");
   });
@@ -148,7 +148,7 @@ TEST_F(Outbound, CarriesTheCaptchaToItsServer) {
   }));
 }
 
-TEST_F(Outbound, CarriesTheTestMailOverEachKindOfConnection) {
+TEST_F(Egress, CarriesTheTestMailOverEachKindOfConnection) {
   int64_t carried = calls("carried");
   for (const char* mode : {"plain", "starttls", "tls"}) {
     SCOPED_TRACE(mode);
@@ -164,7 +164,7 @@ TEST_F(Outbound, CarriesTheTestMailOverEachKindOfConnection) {
   }
 }
 
-TEST_F(Outbound, LeadsNowhereElse) {
+TEST_F(Egress, LeadsNowhereElse) {
   Canary other;
   auto mail = start_mail_server("plain");
   use_mail(mail->port(), "none");
@@ -182,10 +182,10 @@ TEST_F(Outbound, LeadsNowhereElse) {
   EXPECT_EQ(calls("broken"), broken + 1);
   EXPECT_EQ(calls("refused"), refused + 4);
   EXPECT_FALSE(other.was_touched());
-  EXPECT_NE(log_of("runner").find("outbound_refused"), std::string::npos);
+  EXPECT_NE(log_of("runner").find("egress_refused"), std::string::npos);
 }
 
-TEST_F(Outbound, ForgetsWhereSettingsNoLongerLead) {
+TEST_F(Egress, ForgetsWhereSettingsNoLongerLead) {
   auto first = start_mail_server("plain");
   use_mail(first->port(), "none");
   ASSERT_EQ(test_mail().status, 204);
@@ -196,7 +196,7 @@ TEST_F(Outbound, ForgetsWhereSettingsNoLongerLead) {
   EXPECT_EQ(asked("\x05\x01\x00\x03\x09localhost"s + port), not_allowed);
 }
 
-TEST_F(Outbound, TellsThatNobodyIsThereAsIfItHadBeenAskedItself) {
+TEST_F(Egress, TellsThatNobodyIsThereAsIfItHadBeenAskedItself) {
   use_mail(free_port(), "none");
   int64_t unreachable = calls("unreachable");
   Answer mail = test_mail();
@@ -205,10 +205,10 @@ TEST_F(Outbound, TellsThatNobodyIsThereAsIfItHadBeenAskedItself) {
   EXPECT_NE(mail.member("detail").find("was refused there"), std::string::npos) << mail.body;
   use_captcha(fmt::format("http://127.0.0.1:{}/", free_port()));
   EXPECT_TRUE(is_problem(login_until(503), 503, "auth.captcha_unavailable"));
-  EXPECT_NE(log_of("runner").find("outbound_unreachable"), std::string::npos);
+  EXPECT_NE(log_of("runner").find("egress_unreachable"), std::string::npos);
 }
 
-TEST_F(Outbound, IsMissedWhileNoDaemonIsThereAndBackWithIt) {
+TEST_F(Egress, IsMissedWhileNoDaemonIsThereAndBackWithIt) {
   auto server = start_mail_server("tls");
   use_mail(server->port(), "tls");
   ASSERT_EQ(test_mail().status, 204);

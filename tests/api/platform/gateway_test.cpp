@@ -154,7 +154,7 @@ TEST_F(GatewayConfig, RejectsRiskBeyondTheThresholdButNoAdminAndNoProbe) {
   EXPECT_EQ(user.client.send({"GET", "/v1/me", "", "", browser}).status, 200);
 }
 
-TEST_F(GatewayConfig, JudgesALoginAfterThePassword) {
+TEST_F(GatewayConfig, ChecksALoginAfterThePassword) {
   TestUser user = register_user(stack());
   Client session = log_in(stack(), user);
   EXPECT_EQ(put(R"({"risk_reject_threshold":0.4})").status, 200);

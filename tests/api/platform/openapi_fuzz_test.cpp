@@ -43,14 +43,14 @@ class ApiFuzz : public testing::Test {
 
   // After a case that ended an account, a session or the organization.
   void renew() {
-    world_.emplace(stack_);
-    callers_ = {world_->platform.client,
-                world_->clients.at(Who::admin),
-                world_->owner.client.with_org(world_->org_id),
-                world_->clients.at(Who::member),
-                world_->clients.at(Who::foreign_key),
+    fixture_.emplace(stack_);
+    callers_ = {fixture_->platform.client,
+                fixture_->clients.at(Who::admin),
+                fixture_->owner.client.with_org(fixture_->org_id),
+                fixture_->clients.at(Who::member),
+                fixture_->clients.at(Who::foreign_key),
                 stack_.client()};
-    maker_.emplace(seed_++, world_->values);
+    maker_.emplace(seed_++, fixture_->values);
   }
 
   bool is_alive() {
@@ -83,9 +83,9 @@ class ApiFuzz : public testing::Test {
     if (operation.method != "GET" && !is_alive()) renew();
   }
 
-  unsigned seed_ = static_cast<unsigned>(figure("API_FUZZ_SEED", chosen_seed()));
+  unsigned seed_ = static_cast<unsigned>(parameter("API_FUZZ_SEED", chosen_seed()));
   ApiStack stack_;
-  std::optional<TenancyWorld> world_;
+  std::optional<TenancyFixture> fixture_;
   std::vector<Client> callers_;
   std::optional<CaseMaker> maker_;
   size_t turn_ = 0;
@@ -94,7 +94,7 @@ class ApiFuzz : public testing::Test {
 };
 
 TEST_F(ApiFuzz, AnswersAsDocumentedAndNeverWithAFaultOfOurs) {
-  int64_t cases = figure("API_FUZZ_CASES", 5);
+  int64_t cases = parameter("API_FUZZ_CASES", 5);
   SCOPED_TRACE(fmt::format("API_FUZZ_SEED={}", seed_ - 1));
   std::vector<Operation> operations = documented_operations();
   for (const Operation& operation : operations) {

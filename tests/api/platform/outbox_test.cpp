@@ -33,7 +33,7 @@ int64_t mail_secrets() {
   return sql_number(stack(), "SELECT count(*) FROM secrets WHERE kind = 'mail'");
 }
 
-TEST(Outbox, RingsForEveryMailThatARequestQueues) {
+TEST(Outbox, NotifiesOfEveryMailThatARequestQueues) {
   TestUser user = register_user(stack());
   std::string org_id = make_workspace(stack(), user);
   stack().sql().run_text("DELETE FROM attempts");
@@ -55,12 +55,12 @@ TEST(Outbox, RingsForEveryMailThatARequestQueues) {
       {"/v1/me/email", change_json(wanted, user), 204},
       {invitations.c_str(), invitation, 201},
   };
-  Bells bells(stack(), "hostler_outbox");
-  int rung = 0;
+  Notifications notifications(stack(), "hostler_outbox");
+  int notified = 0;
   for (const Case& one : cases) {
     Answer answer = user.client.post(one.path, one.body);
     EXPECT_EQ(answer.status, one.status) << one.path << " " << answer.body;
-    EXPECT_EQ(bells.wait_for(++rung), rung) << one.path;
+    EXPECT_EQ(notifications.wait_for(++notified), notified) << one.path;
   }
   EXPECT_EQ(mails_to(wanted), 1);
   // Those that tell of what was done, to an address that was proved.
@@ -69,12 +69,12 @@ TEST(Outbox, RingsForEveryMailThatARequestQueues) {
   const std::string confirmation =
       fmt::format(R"({{"token":"{}"}})", mailed(stack(), wanted, "change_email", "token"));
   EXPECT_EQ(user.client.post("/v1/auth/email/verify/confirm", confirmation).status, 200);
-  EXPECT_EQ(bells.wait_for(++rung), rung);
+  EXPECT_EQ(notifications.wait_for(++notified), notified);
   EXPECT_EQ(mail_count(stack(), user.email, "email_changed"), 1);
   const std::string passwords =
       fmt::format(R"({{"current_password":"{}","new_password":"correct horse"}})", user.password);
   EXPECT_EQ(user.client.post("/v1/me/password", passwords).status, 204);
-  EXPECT_EQ(bells.wait_for(++rung), rung);
+  EXPECT_EQ(notifications.wait_for(++notified), notified);
   EXPECT_EQ(mail_count(stack(), wanted, "password_changed"), 1);
 }
 

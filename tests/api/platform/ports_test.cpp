@@ -86,7 +86,7 @@ class Ports : public testing::Test {
                          fmt::format("HOSTLER_STREAM_LISTEN_TCP=127.0.0.1:{}", stream_port_),
                          "HOSTLER_STREAM_TCP_PEERS=127.0.0.2/32"},
                         true});
-    add_stand_in(*stack_);
+    add_fake_model(*stack_);
   }
   static void TearDownTestSuite() { stack_.reset(); }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int rotations = 5;
 
-// The stand-in as the platform's provider, with a key that is stored encrypted.
+// The fake model as the platform's provider, with a key that is stored encrypted.
 void add_provider(ApiStack& stack) {
   TestUser admin = register_admin(stack);
   Answer made =

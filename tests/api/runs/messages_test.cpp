@@ -45,10 +45,10 @@ TEST(CreateMessage, MovesTheThreadsTime) {
 TEST(CreateMessage, TakesSixtyFourKibibytesOfUtf8) {
   TestUser user = register_user(stack());
   std::string path = "/v1/threads/" + make_thread(user.client) + "/messages";
-  std::string most;
-  for (int i = 0; i < (64 << 10) / 2; ++i) most += "ü";
-  EXPECT_EQ(user.client.post(path, fmt::format(R"({{"content":"{}"}})", most)).status, 201);
-  EXPECT_TRUE(has_fault(user.client.post(path, fmt::format(R"({{"content":"{}x"}})", most)),
+  std::string max;
+  for (int i = 0; i < (64 << 10) / 2; ++i) max += "ü";
+  EXPECT_EQ(user.client.post(path, fmt::format(R"({{"content":"{}"}})", max)).status, 201);
+  EXPECT_TRUE(has_fault(user.client.post(path, fmt::format(R"({{"content":"{}x"}})", max)),
                         "content", "too_long"));
   EXPECT_TRUE(has_fault(user.client.post(path, R"({"content":""})"), "content", "required"));
   EXPECT_TRUE(has_fault(user.client.post(path, "{}"), "content", "required"));
@@ -56,9 +56,9 @@ TEST(CreateMessage, TakesSixtyFourKibibytesOfUtf8) {
 }
 
 TEST(CreateMessage, IsAllowedDuringARun) {
-  TestTalk talk = make_talk(stack());
-  start_run(talk.user.client, talk.thread_id);
-  EXPECT_NE(post_message(talk.user.client, talk.thread_id, "one more"), "");
+  TestConversation conversation = make_conversation(stack());
+  start_run(conversation.user.client, conversation.thread_id);
+  EXPECT_NE(post_message(conversation.user.client, conversation.thread_id, "one more"), "");
 }
 
 TEST(Messages, AreReadFromTheNewestBackInAscendingPages) {

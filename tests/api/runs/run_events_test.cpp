@@ -17,8 +17,8 @@ ApiStack& stack() {
 }
 
 struct EndedRun {
-  TestTalk talk = make_talk(stack());
-  std::string id = start_run(talk.user.client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  std::string id = start_run(conversation.user.client, conversation.thread_id);
   std::string events = "/v1/runs/" + id + "/events";
 
   EndedRun() {
@@ -32,7 +32,7 @@ struct EndedRun {
   Answer ask(const std::string& query, const std::string& last_event_id = "") const {
     Call call{"GET", events + query, {}, {}, {}};
     if (!last_event_id.empty()) call.headers.push_back({"Last-Event-ID", last_event_id});
-    return talk.user.client.send(call);
+    return conversation.user.client.send(call);
   }
 };
 
@@ -92,20 +92,20 @@ TEST(RunEvents, AreForWhoMayReadTheRun) {
   EXPECT_EQ(nobody.header("www-authenticate"), "Bearer");
   TestUser stranger = register_user(stack());
   EXPECT_TRUE(is_problem(stranger.client.get(run.events), 404, "runs.not_found"));
-  add_member(stack(), run.talk.user.org_id, stranger, "member");
-  Client member = stranger.client.with_org(run.talk.user.org_id);
+  add_member(stack(), run.conversation.user.org_id, stranger, "member");
+  Client member = stranger.client.with_org(run.conversation.user.org_id);
   EXPECT_TRUE(is_problem(member.get(run.events), 403, "policy.denied"));
-  std::string key = make_api_key(stack(), run.talk.user, run.talk.user.org_id);
+  std::string key = make_api_key(stack(), run.conversation.user, run.conversation.user.org_id);
   EXPECT_EQ(stack().client().with_token(key).get(run.events).status, 200);
 }
 
 TEST(RunEvents, OfRunsThatAreNotThereAreNotFound) {
   EndedRun run;
-  const Client& client = run.talk.user.client;
+  const Client& client = run.conversation.user.client;
   EXPECT_TRUE(is_problem(client.get("/v1/runs/x/events"), 404, "runs.not_found"));
   EXPECT_TRUE(is_problem(client.get("/v1/runs/019ac3a2-7e10-7b42-9d0a-5f1c2a3b4c5d/events"), 404,
                          "runs.not_found"));
-  EXPECT_EQ(client.del("/v1/threads/" + run.talk.thread_id).status, 204);
+  EXPECT_EQ(client.del("/v1/threads/" + run.conversation.thread_id).status, 204);
   EXPECT_TRUE(is_problem(client.get(run.events), 404, "runs.not_found"));
 }
 
@@ -117,12 +117,13 @@ TEST(RunEvents, OfARunThatWasPrunedAreGone) {
 
 TEST(RunEvents, AnswerHeadAsTheyWouldAnswerGet) {
   EndedRun run;
-  Answer head = run.talk.user.client.send({"HEAD", run.events, {}, {}, {}});
+  Answer head = run.conversation.user.client.send({"HEAD", run.events, {}, {}, {}});
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.header("content-type"), "text/event-stream");
   EXPECT_EQ(head.body, "");
   EXPECT_EQ(stack().client().send({"HEAD", run.events, {}, {}, {}}).status, 401);
-  EXPECT_EQ(run.talk.user.client.send({"HEAD", "/v1/runs/x/events", {}, {}, {}}).status, 404);
+  EXPECT_EQ(run.conversation.user.client.send({"HEAD", "/v1/runs/x/events", {}, {}, {}}).status,
+            404);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ ApiStack& stack() {
   static ApiStack made(ApiStackOptions{
       {"HOSTLER_MODEL_FIRST_BYTE_TIMEOUT_MS=600", "HOSTLER_MODEL_IDLE_TIMEOUT_MS=600"}, true});
   static const bool is_ready = [] {
-    add_stand_in(made);
+    add_fake_model(made);
     return true;
   }();
   EXPECT_TRUE(is_ready);

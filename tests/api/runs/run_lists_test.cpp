@@ -22,19 +22,19 @@ Ids ids_in(const Answer& answer) {
 }
 
 // Four runs of a thread, oldest first: completed, failed, cancelled, running.
-Ids make_runs(const TestTalk& talk) {
+Ids make_runs(const TestConversation& conversation) {
   Ids ids;
   for (const char* status : {"completed", "failed", "cancelled", ""}) {
-    ids.push_back(start_run(talk.user.client, talk.thread_id));
+    ids.push_back(start_run(conversation.user.client, conversation.thread_id));
     if (*status != '\0') end_run(stack(), ids.back(), status);
   }
   return ids;
 }
 
 TEST(Runs, AreListedNewestFirstByStatusAndPage) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  Ids ids = make_runs(talk);
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  Ids ids = make_runs(conversation);
   EXPECT_EQ(ids_in(client.get("/v1/runs")), (Ids{ids[3], ids[2], ids[1], ids[0]}));
   EXPECT_EQ(ids_in(client.get("/v1/runs?status=completed")), Ids{ids[0]});
   EXPECT_EQ(ids_in(client.get("/v1/runs?status=failed")), Ids{ids[1]});
@@ -51,8 +51,8 @@ TEST(Runs, AreListedNewestFirstByStatusAndPage) {
 }
 
 TEST(Runs, ShowWhatARunCostAndWhoseItIs) {
-  TestTalk talk = make_talk(stack());
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
   claim_run(stack(), run_id);
   stack().sql().run_text(
       fmt::format("UPDATE runs SET total_input_tokens = 200, total_cached_tokens = 50, "
@@ -60,15 +60,15 @@ TEST(Runs, ShowWhatARunCostAndWhoseItIs) {
                   "WHERE id = '{}'",
                   run_id));
   end_run(stack(), run_id, "completed");
-  Json list = talk.user.client.get("/v1/runs").json();
+  Json list = conversation.user.client.get("/v1/runs").json();
   const Json& item = list.as_array()->front();
   EXPECT_EQ(item.integer_or("total_input_tokens", 0), 200);
   EXPECT_EQ(item.integer_or("total_output_tokens", 0), 30);
   EXPECT_EQ(item.find("total_cost_usd")->as_number(), 0.001234567);
   EXPECT_EQ(item.find("cache_hit_rate")->as_number(), 0.25);
   EXPECT_EQ(item.integer_or("credits_used", 0), 2);
-  EXPECT_EQ(item.text_or("created_by_user_name"), talk.user.login);
-  EXPECT_EQ(item.text_or("created_by_email"), talk.user.email);
+  EXPECT_EQ(item.text_or("created_by_user_name"), conversation.user.login);
+  EXPECT_EQ(item.text_or("created_by_email"), conversation.user.email);
   EXPECT_TRUE(item.find("completed_at")->is_text());
   EXPECT_TRUE(item.find("failed_at")->is_null());
 }
@@ -103,37 +103,38 @@ TEST(Runs, OfTheOrganizationAreSeenByItsAdministratorsButPrivateOnes) {
 }
 
 TEST(Runs, OfOtherTenantsAreNotFound) {
-  TestTalk talk = make_talk(stack());
+  TestConversation conversation = make_conversation(stack());
   TestUser stranger = register_user(stack());
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
   EXPECT_EQ(stranger.client.get("/v1/runs").body, "[]");
   for (const std::string& id :
        {run_id, std::string("01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"), std::string("x")}) {
     EXPECT_TRUE(is_problem(stranger.client.get("/v1/runs/" + id), 404, "runs.not_found")) << id;
   }
-  EXPECT_TRUE(is_problem(stranger.client.get(runs_of(talk.thread_id)), 404, "threads.not_found"));
+  EXPECT_TRUE(
+      is_problem(stranger.client.get(runs_of(conversation.thread_id)), 404, "threads.not_found"));
   Client key = stack().client().with_token(
-      make_api_key(stack(), talk.user, talk.user.org_id, "data.threads.read"));
+      make_api_key(stack(), conversation.user, conversation.user.org_id, "data.threads.read"));
   for (const std::string& path :
-       {std::string("/v1/runs"), "/v1/runs/" + run_id, runs_of(talk.thread_id)}) {
+       {std::string("/v1/runs"), "/v1/runs/" + run_id, runs_of(conversation.thread_id)}) {
     EXPECT_TRUE(is_problem(key.get(path), 403, "auth.forbidden")) << path;
   }
 }
 
 TEST(Runs, ThatFailedSayWhy) {
-  TestTalk talk = make_talk(stack());
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
   end_run(stack(), run_id, "failed");
-  Answer run = talk.user.client.get("/v1/runs/" + run_id);
+  Answer run = conversation.user.client.get("/v1/runs/" + run_id);
   EXPECT_EQ(run.json().find("error")->text_or("code"), "model.unavailable");
   EXPECT_EQ(run.member("last_seq"), "1");
 }
 
 TEST(ThreadRuns, AreListedNewestFirstPageByPage) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  Ids ids = make_runs(talk);
-  std::string path = runs_of(talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  Ids ids = make_runs(conversation);
+  std::string path = runs_of(conversation.thread_id);
   EXPECT_EQ(ids_in(client.get(path)), (Ids{ids[3], ids[2], ids[1], ids[0]}));
   Answer page = client.get(path + "?limit=2");
   EXPECT_EQ(ids_in(page), (Ids{ids[3], ids[2]}));
@@ -153,26 +154,26 @@ TEST(ThreadRuns, AreTheCreatorsAlone) {
 }
 
 TEST(AdminRun, ShowsAnyRunToPlatformAdministrators) {
-  TestTalk talk = make_talk(stack());
+  TestConversation conversation = make_conversation(stack());
   TestUser admin = register_admin(stack());
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
   std::string path = "/v1/admin/runs/" + run_id;
   Answer run = admin.client.get(path);
   ASSERT_EQ(run.status, 200) << run.body;
   EXPECT_EQ(run.member("run_id"), run_id);
-  EXPECT_EQ(run.member("org_id"), talk.user.org_id);
+  EXPECT_EQ(run.member("org_id"), conversation.user.org_id);
   EXPECT_EQ(run.member("provider_kind"), "openai");
   EXPECT_EQ(run.member("credential_name"),
             sql_value(stack(), fmt::format("SELECT name FROM llm_providers WHERE id = '{}'",
-                                           talk.model.provider_id)));
+                                           conversation.model.provider_id)));
   EXPECT_EQ(run.member("persona_model"), "");
   EXPECT_EQ(run.member("completed_at"), "null");
   EXPECT_EQ(admin.client.get("/v1/runs/" + run_id).status, 200);
-  EXPECT_TRUE(is_problem(talk.user.client.get(path), 403, "auth.forbidden"));
+  EXPECT_TRUE(is_problem(conversation.user.client.get(path), 403, "auth.forbidden"));
   Client key = stack().client().with_token(make_api_key(stack(), admin, admin.org_id));
   EXPECT_TRUE(is_problem(key.get(path), 403, "auth.user_token_required"));
   EXPECT_TRUE(is_problem(admin.client.get("/v1/admin/runs/x"), 404, "runs.not_found"));
-  EXPECT_TRUE(is_problem(talk.user.client.get("/v1/admin/runs/x"), 403, "auth.forbidden"));
+  EXPECT_TRUE(is_problem(conversation.user.client.get("/v1/admin/runs/x"), 403, "auth.forbidden"));
 }
 
 }  // namespace

@@ -15,19 +15,19 @@ std::string status_of(const Client& client, const std::string& run_id) {
 }
 
 TEST(CreateRun, AnswersRunAndTraceAndIsTheThreadsActiveRun) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  Answer made = client.post(runs_of(talk.thread_id), "{}");
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  Answer made = client.post(runs_of(conversation.thread_id), "{}");
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_EQ(made.member("trace_id"), made.header("x-trace-id"));
   std::string run_id = made.member("run_id");
-  EXPECT_EQ(client.get("/v1/threads/" + talk.thread_id).member("active_run_id"), run_id);
+  EXPECT_EQ(client.get("/v1/threads/" + conversation.thread_id).member("active_run_id"), run_id);
   Answer run = client.get("/v1/runs/" + run_id);
   EXPECT_EQ(run.member("status"), "running");
   EXPECT_EQ(run.member("trace_id"), made.member("trace_id"));
-  EXPECT_EQ(run.member("thread_id"), talk.thread_id);
-  EXPECT_EQ(run.member("created_by_user_id"), talk.user.id);
-  EXPECT_EQ(run.member("org_id"), talk.user.org_id);
+  EXPECT_EQ(run.member("thread_id"), conversation.thread_id);
+  EXPECT_EQ(run.member("created_by_user_id"), conversation.user.id);
+  EXPECT_EQ(run.member("org_id"), conversation.user.org_id);
   EXPECT_EQ(run.member("model"), "small");
   EXPECT_EQ(run.member("persona_id"), "normal@1");
   EXPECT_EQ(run.member("error"), "null");
@@ -37,56 +37,61 @@ TEST(CreateRun, AnswersRunAndTraceAndIsTheThreadsActiveRun) {
 }
 
 TEST(CreateRun, TakesAnEmptyBodyAndEmptyMembers) {
-  TestTalk talk = make_talk(stack());
-  Answer bare = talk.user.client.send({"POST", runs_of(talk.thread_id), "", "", {}});
+  TestConversation conversation = make_conversation(stack());
+  Answer bare =
+      conversation.user.client.send({"POST", runs_of(conversation.thread_id), "", "", {}});
   ASSERT_EQ(bare.status, 201) << bare.body;
-  talk.user.client.post("/v1/runs/" + bare.member("run_id") + ":cancel");
-  start_run(talk.user.client, talk.thread_id,
+  conversation.user.client.post("/v1/runs/" + bare.member("run_id") + ":cancel");
+  start_run(conversation.user.client, conversation.thread_id,
             R"({"route_id":null,"persona_id":"","multitask_strategy":null})");
 }
 
 TEST(CreateRun, TakesTheRouteAndPersonaThatAreNamed) {
-  TestTalk talk = make_talk(stack());
-  Answer other = talk.user.client.post(
-      fmt::format("/v1/llm-providers/{}/models?scope=org", talk.model.provider_id),
+  TestConversation conversation = make_conversation(stack());
+  Answer other = conversation.user.client.post(
+      fmt::format("/v1/llm-providers/{}/models?scope=org", conversation.model.provider_id),
       R"({"model":"large"})");
   std::string run_id =
-      start_run(talk.user.client, talk.thread_id,
+      start_run(conversation.user.client, conversation.thread_id,
                 fmt::format(R"({{"route_id":"{}","persona_id":"search"}})", other.member("id")));
-  Answer run = talk.user.client.get("/v1/runs/" + run_id);
+  Answer run = conversation.user.client.get("/v1/runs/" + run_id);
   EXPECT_EQ(run.member("model"), "large");
   EXPECT_EQ(run.member("persona_id"), "search@1");
 }
 
 TEST(CreateRun, ListsEveryFaultOfTheInput) {
-  TestTalk talk = make_talk(stack());
-  Answer answer = talk.user.client.post(
-      runs_of(talk.thread_id), R"({"route_id":"x","persona_id":"A b","multitask_strategy":"y"})");
+  TestConversation conversation = make_conversation(stack());
+  Answer answer = conversation.user.client.post(
+      runs_of(conversation.thread_id),
+      R"({"route_id":"x","persona_id":"A b","multitask_strategy":"y"})");
   EXPECT_TRUE(has_fault(answer, "route_id", "bad_format"));
   EXPECT_TRUE(has_fault(answer, "persona_id", "bad_format"));
   EXPECT_TRUE(has_fault(answer, "multitask_strategy", "unknown"));
   EXPECT_EQ(fault_count(answer), 3u);
   for (const char* persona : {"@1", "a@", "a@1@2", "a@ 1"}) {
-    EXPECT_TRUE(has_fault(talk.user.client.post(runs_of(talk.thread_id),
+    EXPECT_TRUE(
+        has_fault(conversation.user.client.post(runs_of(conversation.thread_id),
                                                 fmt::format(R"({{"persona_id":"{}"}})", persona)),
-                          "persona_id", "bad_format"))
+                  "persona_id", "bad_format"))
         << persona;
   }
 }
 
 TEST(CreateRun, RefusesRoutesAndPersonasThatAreUnknown) {
-  TestTalk talk = make_talk(stack());
-  TestTalk other = make_talk(stack());
+  TestConversation conversation = make_conversation(stack());
+  TestConversation other = make_conversation(stack());
   for (const std::string& route :
        {std::string("01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"), other.model.model_id}) {
-    EXPECT_TRUE(is_problem(talk.user.client.post(runs_of(talk.thread_id),
+    EXPECT_TRUE(
+        is_problem(conversation.user.client.post(runs_of(conversation.thread_id),
                                                  fmt::format(R"({{"route_id":"{}"}})", route)),
-                           422, "runs.unknown_route"));
+                   422, "runs.unknown_route"));
   }
   for (const char* persona : {"nobody", "normal@9"}) {
-    EXPECT_TRUE(is_problem(talk.user.client.post(runs_of(talk.thread_id),
+    EXPECT_TRUE(
+        is_problem(conversation.user.client.post(runs_of(conversation.thread_id),
                                                  fmt::format(R"({{"persona_id":"{}"}})", persona)),
-                           422, "runs.unknown_persona"));
+                   422, "runs.unknown_persona"));
   }
 }
 
@@ -104,7 +109,7 @@ TEST(CreateRun, NeedsAModelAndAMessage) {
 TEST(CreateRun, IsForTheThreadsCreatorWhoMayWriteRuns) {
   TestUser owner = register_user(stack());
   TestUser member = register_user(stack());
-  TestTalk stranger = make_talk(stack());
+  TestConversation stranger = make_conversation(stack());
   std::string work = make_workspace(stack(), owner);
   add_member(stack(), work, member, "member");
   std::string thread = make_thread(member.client.with_org(work));
@@ -121,41 +126,45 @@ TEST(CreateRun, IsForTheThreadsCreatorWhoMayWriteRuns) {
 }
 
 TEST(CreateRun, RejectsASecondRunAndNamesTheActiveOne) {
-  TestTalk talk = make_talk(stack());
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
-  Answer busy = talk.user.client.post(runs_of(talk.thread_id), "{}");
+  TestConversation conversation = make_conversation(stack());
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
+  Answer busy = conversation.user.client.post(runs_of(conversation.thread_id), "{}");
   EXPECT_TRUE(is_problem(busy, 409, "runs.thread_busy"));
   EXPECT_EQ(busy.member("active_run_id"), run_id);
-  EXPECT_TRUE(
-      is_problem(talk.user.client.post(runs_of(talk.thread_id), R"({"persona_id":"nobody"})"), 422,
-                 "runs.unknown_persona"));
+  EXPECT_TRUE(is_problem(
+      conversation.user.client.post(runs_of(conversation.thread_id), R"({"persona_id":"nobody"})"),
+      422, "runs.unknown_persona"));
 }
 
 TEST(CreateRun, QueuesBehindTheActiveRunWhenAsked) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  std::string first = start_run(client, talk.thread_id);
-  std::string second = start_run(client, talk.thread_id, R"({"multitask_strategy":"enqueue"})");
-  std::string third = start_run(client, talk.thread_id, R"({"multitask_strategy":"enqueue"})");
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string first = start_run(client, conversation.thread_id);
+  std::string second =
+      start_run(client, conversation.thread_id, R"({"multitask_strategy":"enqueue"})");
+  std::string third =
+      start_run(client, conversation.thread_id, R"({"multitask_strategy":"enqueue"})");
   EXPECT_EQ(client.get("/v1/runs/" + second).member("queue_position"), "1");
   EXPECT_EQ(client.get("/v1/runs/" + third).member("queue_position"), "2");
   EXPECT_EQ(client.get("/v1/runs/" + third).member("queued"), "true");
   EXPECT_EQ(status_of(client, third), "running");
   end_run(stack(), first, "completed", "done");
-  EXPECT_EQ(client.get("/v1/threads/" + talk.thread_id).member("active_run_id"), second);
+  EXPECT_EQ(client.get("/v1/threads/" + conversation.thread_id).member("active_run_id"), second);
   EXPECT_EQ(client.get("/v1/runs/" + second).member("queued"), "false");
   EXPECT_EQ(client.get("/v1/runs/" + third).member("queue_position"), "1");
 }
 
 TEST(CreateRun, InterruptsTheActiveAndTheQueuedWhenAsked) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  std::string first = start_run(client, talk.thread_id);
-  std::string second = start_run(client, talk.thread_id, R"({"multitask_strategy":"enqueue"})");
-  std::string third = start_run(client, talk.thread_id, R"({"multitask_strategy":"interrupt"})");
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string first = start_run(client, conversation.thread_id);
+  std::string second =
+      start_run(client, conversation.thread_id, R"({"multitask_strategy":"enqueue"})");
+  std::string third =
+      start_run(client, conversation.thread_id, R"({"multitask_strategy":"interrupt"})");
   EXPECT_EQ(status_of(client, first), "cancelled");
   EXPECT_EQ(status_of(client, second), "cancelled");
-  EXPECT_EQ(client.get("/v1/threads/" + talk.thread_id).member("active_run_id"), third);
+  EXPECT_EQ(client.get("/v1/threads/" + conversation.thread_id).member("active_run_id"), third);
   EXPECT_EQ(sql_value(stack(), fmt::format("SELECT data ->> 'reason' FROM run_events WHERE run_id "
                                            "= '{}' AND type = 'run.cancelled'",
                                            first)),
@@ -163,11 +172,12 @@ TEST(CreateRun, InterruptsTheActiveAndTheQueuedWhenAsked) {
 }
 
 TEST(CreateRun, WaitsForTheOwnerOfAnInterruptedRun) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  std::string first = start_run(client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string first = start_run(client, conversation.thread_id);
   claim_run(stack(), first);
-  std::string second = start_run(client, talk.thread_id, R"({"multitask_strategy":"interrupt"})");
+  std::string second =
+      start_run(client, conversation.thread_id, R"({"multitask_strategy":"interrupt"})");
   EXPECT_EQ(status_of(client, first), "running");
   EXPECT_EQ(client.get("/v1/runs/" + second).member("queue_position"), "1");
   EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM runs WHERE id = '{}' AND "
@@ -177,10 +187,11 @@ TEST(CreateRun, WaitsForTheOwnerOfAnInterruptedRun) {
 }
 
 TEST(CreateRun, GivesAThreadToOneOfManyWhoAskAtOnce) {
-  TestTalk talk = make_talk(stack());
-  std::vector<Call> calls(8, {"POST", runs_of(talk.thread_id), "{}", "application/json", {}});
+  TestConversation conversation = make_conversation(stack());
+  std::vector<Call> calls(8,
+                          {"POST", runs_of(conversation.thread_id), "{}", "application/json", {}});
   int made = 0;
-  for (const Answer& answer : talk.user.client.send_all(calls)) {
+  for (const Answer& answer : conversation.user.client.send_all(calls)) {
     if (answer.status == 201) {
       ++made;
     } else {
@@ -191,15 +202,15 @@ TEST(CreateRun, GivesAThreadToOneOfManyWhoAskAtOnce) {
 }
 
 TEST(CreateRun, AdmitsTenActiveRunsOfAnOrganizationHoweverManyAskAtOnce) {
-  TestTalk talk = make_talk(stack());
+  TestConversation conversation = make_conversation(stack());
   std::vector<Call> calls;
   for (int i = 0; i < 14; ++i) {
-    std::string thread = make_thread(talk.user.client);
-    post_message(talk.user.client, thread);
+    std::string thread = make_thread(conversation.user.client);
+    post_message(conversation.user.client, thread);
     calls.push_back({"POST", runs_of(thread), "{}", "application/json", {}});
   }
   int made = 0;
-  for (const Answer& answer : talk.user.client.send_all(calls)) {
+  for (const Answer& answer : conversation.user.client.send_all(calls)) {
     if (answer.status == 201) {
       ++made;
     } else {
@@ -208,20 +219,20 @@ TEST(CreateRun, AdmitsTenActiveRunsOfAnOrganizationHoweverManyAskAtOnce) {
     }
   }
   EXPECT_EQ(made, 10);
-  TestTalk other = make_talk(stack());
+  TestConversation other = make_conversation(stack());
   start_run(other.user.client, other.thread_id);
 }
 
 TEST(CreateRun, QueuesAtMostAHundredRunsOfAnOrganization) {
-  TestTalk talk = make_talk(stack());
-  start_run(talk.user.client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  start_run(conversation.user.client, conversation.thread_id);
   std::vector<Call> calls(103, {"POST",
-                                runs_of(talk.thread_id),
+                                runs_of(conversation.thread_id),
                                 R"({"multitask_strategy":"enqueue"})",
                                 "application/json",
                                 {}});
   int made = 0;
-  for (const Answer& answer : talk.user.client.send_all(calls)) {
+  for (const Answer& answer : conversation.user.client.send_all(calls)) {
     made += answer.status == 201 ? 1 : 0;
     EXPECT_TRUE(answer.status == 201 || is_problem(answer, 429, "runs.limit_exceeded"));
   }
@@ -229,9 +240,9 @@ TEST(CreateRun, QueuesAtMostAHundredRunsOfAnOrganization) {
 }
 
 TEST(CancelRun, EndsARunThatNobodyExecutesAtOnceAndMayBeRepeated) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  std::string run_id = start_run(client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string run_id = start_run(client, conversation.thread_id);
   for (int i = 0; i < 2; ++i) {
     Answer answer = client.post("/v1/runs/" + run_id + ":cancel");
     EXPECT_EQ(answer.status, 200);
@@ -239,20 +250,20 @@ TEST(CancelRun, EndsARunThatNobodyExecutesAtOnceAndMayBeRepeated) {
     EXPECT_EQ(status_of(client, run_id), "cancelled");
   }
   EXPECT_EQ(client.get("/v1/runs/" + run_id).member("last_seq"), "1");
-  EXPECT_EQ(client.get("/v1/threads/" + talk.thread_id).member("active_run_id"), "null");
+  EXPECT_EQ(client.get("/v1/threads/" + conversation.thread_id).member("active_run_id"), "null");
   EXPECT_EQ(sql_value(stack(), fmt::format("SELECT count(*) || ' ' || min(org_id::text) FROM "
                                            "audit_logs WHERE action = 'runs.cancel' AND target_id "
                                            "= '{}'",
                                            run_id)),
-            "1 " + talk.user.org_id);
+            "1 " + conversation.user.org_id);
 }
 
 TEST(CancelRun, AsksTheDaemonThatExecutesIt) {
-  TestTalk talk = make_talk(stack());
-  std::string run_id = start_run(talk.user.client, talk.thread_id);
+  TestConversation conversation = make_conversation(stack());
+  std::string run_id = start_run(conversation.user.client, conversation.thread_id);
   claim_run(stack(), run_id);
-  EXPECT_EQ(talk.user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
-  EXPECT_EQ(status_of(talk.user.client, run_id), "running");
+  EXPECT_EQ(conversation.user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
+  EXPECT_EQ(status_of(conversation.user.client, run_id), "running");
   EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM runs WHERE id = '{}' AND "
                                             "cancel_requested_at IS NOT NULL",
                                             run_id)),
@@ -260,12 +271,13 @@ TEST(CancelRun, AsksTheDaemonThatExecutesIt) {
 }
 
 TEST(CancelRun, LeavesAnEndedRunAsItIs) {
-  TestTalk talk = make_talk(stack());
+  TestConversation conversation = make_conversation(stack());
   for (const char* status : {"completed", "failed"}) {
-    std::string run_id = start_run(talk.user.client, talk.thread_id);
+    std::string run_id = start_run(conversation.user.client, conversation.thread_id);
     end_run(stack(), run_id, status);
-    EXPECT_EQ(talk.user.client.post("/v1/runs/" + run_id + ":cancel").body, R"({"ok":true})");
-    EXPECT_EQ(status_of(talk.user.client, run_id), status);
+    EXPECT_EQ(conversation.user.client.post("/v1/runs/" + run_id + ":cancel").body,
+              R"({"ok":true})");
+    EXPECT_EQ(status_of(conversation.user.client, run_id), status);
   }
 }
 

@@ -141,9 +141,9 @@ TEST(UpdateThread, ChangesAndClearsTheTitle) {
 }
 
 TEST(DeleteThread, MakesThreadAndMessagesUnknown) {
-  TestTalk talk = make_talk(stack());
-  const Client& client = talk.user.client;
-  std::string path = "/v1/threads/" + talk.thread_id;
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string path = "/v1/threads/" + conversation.thread_id;
   Answer answer = client.del(path);
   EXPECT_EQ(answer.status, 204);
   EXPECT_EQ(answer.body, "");
@@ -157,20 +157,20 @@ TEST(DeleteThread, MakesThreadAndMessagesUnknown) {
   EXPECT_EQ(client.get("/v1/threads/search?q=hello").body, "[]");
   EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM audit_logs WHERE action = "
                                             "'threads.delete' AND target_id = '{}'",
-                                            talk.thread_id)),
+                                            conversation.thread_id)),
             1);
 }
 
 TEST(DeleteThread, CancelsItsRunsButKeepsThemInTheList) {
-  TestTalk talk = make_talk(stack());
-  std::string run = start_run(talk.user.client, talk.thread_id);
-  std::string queued =
-      start_run(talk.user.client, talk.thread_id, R"({"multitask_strategy":"enqueue"})");
-  EXPECT_EQ(talk.user.client.del("/v1/threads/" + talk.thread_id).status, 204);
+  TestConversation conversation = make_conversation(stack());
+  std::string run = start_run(conversation.user.client, conversation.thread_id);
+  std::string queued = start_run(conversation.user.client, conversation.thread_id,
+                                 R"({"multitask_strategy":"enqueue"})");
+  EXPECT_EQ(conversation.user.client.del("/v1/threads/" + conversation.thread_id).status, 204);
   for (const std::string& id : {run, queued}) {
-    EXPECT_EQ(talk.user.client.get("/v1/runs/" + id).member("status"), "cancelled");
+    EXPECT_EQ(conversation.user.client.get("/v1/runs/" + id).member("status"), "cancelled");
   }
-  Json list = talk.user.client.get("/v1/runs").json();
+  Json list = conversation.user.client.get("/v1/runs").json();
   EXPECT_EQ(list.as_array()->size(), 2u);
 }
 

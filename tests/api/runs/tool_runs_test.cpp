@@ -1,5 +1,5 @@
 // Runs that call tools, through the whole stack: POST /v1/threads/{thread_id}/runs with the web
-// tools and their four stand-in back ends, and POST /v1/runs/{run_id}/input with confirmations and
+// tools and their four fake back ends, and POST /v1/runs/{run_id}/input with confirmations and
 // questions.
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TEST(ToolConfirmations, TakeEditedArguments) {
   EXPECT_EQ(result.find("cats"), std::string::npos);
   Asked other = ask_to_search();
   EXPECT_EQ(other.answer(R"({"decision":"approve","arguments":{"question":1}})").status, 200);
-  EXPECT_EQ(other.end().outcomes(), Texts{"tool.args_invalid"}) << "judged like the model's own";
+  EXPECT_EQ(other.end().outcomes(), Texts{"tool.args_invalid"}) << "checked like the model's own";
 }
 
 TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNone) {
@@ -199,15 +199,15 @@ TEST(ToolConfirmations, OfParallelAnswersExactlyOneWins) {
 
 TEST(ToolQuestions, TakeExactlyThirtyTwoKibibytesAndNotOneMore) {
   Asked asked = ask_a_question();
-  std::string most(32 * 1024, 'x');
-  EXPECT_TRUE(has_fault(asked.answer(most + "x"), "content", "too_long"));
+  std::string max(32 * 1024, 'x');
+  EXPECT_TRUE(has_fault(asked.answer(max + "x"), "content", "too_long"));
   std::string wide;
   for (int i = 0; i < 16 * 1024; ++i) wide += "ä";
   EXPECT_TRUE(has_fault(asked.answer(wide + "x"), "content", "too_long")) << "bytes count";
-  EXPECT_EQ(asked.answer(most).status, 200);
+  EXPECT_EQ(asked.answer(max).status, 200);
   RunStory story = asked.end();
   EXPECT_EQ(story.status, "completed");
-  EXPECT_NE(story.result().find(most), std::string::npos);
+  EXPECT_NE(story.result().find(max), std::string::npos);
 }
 
 TEST(ToolQuestions, AreAskedOneAfterTheOther) {

@@ -23,7 +23,7 @@ async function asCaller(request, need, name, values) {
     await query(client, 'authenticate', [hash, false, null, need, true, context]);
     const rows = await query(client, name, values);
     await client.query('COMMIT');
-    if (name === 'run_create') await query(client, 'run_bell', []);
+    if (name === 'run_create') await query(client, 'run_notify', []);
     return rows[0];
   } catch (fault) {
     await client.query('ROLLBACK');

@@ -10,7 +10,7 @@
 
 static const char body[] =
     "{\"id\":\"00000000-0000-7000-8000-000000000000\",\"status\":\"completed\",\"note\":\"as long as a run is\","
-    "\"model\":\"stand-in\",\"total_input_tokens\":12,\"total_output_tokens\":1,\"created_at\":"
+    "\"model\":\"fake-model\",\"total_input_tokens\":12,\"total_output_tokens\":1,\"created_at\":"
     "\"2026-01-01T00:00:00.000000Z\",\"started_at\":\"2026-01-01T00:00:00.000000Z\","
     "\"ended_at\":\"2026-01-01T00:00:00.000000Z\"}";
 

@@ -62,7 +62,7 @@ void check_entry(const Json& entry) {
 
 void log_line(std::string_view input) {
   static const client::Gateway gateway{config::Settings()};
-  static const runner::PlaceLookup nowhere("");
+  static const runner::GeoLookup nowhere("");
   check_note(input);
   check_identity(input);
   JsonWriter entries;

@@ -1,5 +1,5 @@
 // URLs, and where a Location (the second line) leads from them: what is taken is a plain http or
-// https address whose host is judged as it is dialled, and its normal form reads the same.
+// https address whose host is checked as it is dialled, and its normal form reads the same.
 #include "lib/http/client_url.h"
 
 #include "lib/net/address_guard.h"
@@ -20,7 +20,7 @@ void check_url(const http::HttpUrl& url) {
                        [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; }),
           "no blank and no control character is sent");
   require(url.same_origin(url), "an origin is its own");
-  // A host of digits and dots that is no dotted quad would be judged a name and dialled as an
+  // A host of digits and dots that is no dotted quad would be checked a name and dialled as an
   // address by some resolvers.
   bool is_odd = !net::IpAddress::parse(url.host) && net::ends_in_number(url.host);
   std::optional<http::HttpUrl> again = http::parse_http_url(url.text);

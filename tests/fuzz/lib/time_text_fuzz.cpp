@@ -11,8 +11,8 @@ namespace hostler::fuzz {
 namespace {
 
 // 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999Z.
-constexpr int64_t least_ms = -62'135'596'800'000;
-constexpr int64_t most_ms = 253'402'300'799'999;
+constexpr int64_t min_ms = -62'135'596'800'000;
+constexpr int64_t max_ms = 253'402'300'799'999;
 
 void check_moment(int64_t unix_ms) {
   std::string written = rfc3339(unix_ms);
@@ -27,7 +27,7 @@ void check_moment(int64_t unix_ms) {
 void time_text(std::string_view input) {
   std::optional<int64_t> read = parse_rfc3339(input);
   if (read) {
-    require(*read >= least_ms && *read <= most_ms, "years are 0001 to 9999");
+    require(*read >= min_ms && *read <= max_ms, "years are 0001 to 9999");
     check_moment(*read);
     require(parse_date(input.substr(0, 10)).has_value(), "a time begins with a date");
   }
@@ -37,8 +37,8 @@ void time_text(std::string_view input) {
   if (input.size() < 8) return;
   int64_t number = 0;
   std::memcpy(&number, input.data(), sizeof number);
-  check_moment(least_ms + static_cast<int64_t>(static_cast<uint64_t>(number) %
-                                               static_cast<uint64_t>(most_ms - least_ms + 1)));
+  check_moment(min_ms + static_cast<int64_t>(static_cast<uint64_t>(number) %
+                                             static_cast<uint64_t>(max_ms - min_ms + 1)));
 }
 
 }  // namespace hostler::fuzz

@@ -44,8 +44,8 @@ void check_status(std::string_view& input) {
     answer.failure =
         http::HttpFailure{static_cast<http::HttpFailureKind>(take_byte(input) % 12), "why"};
   }
-  CallTerms terms{"tool.fetch_failed", "The page", take_byte(input) % 2 == 1};
-  std::optional<ToolOutcome> fault = fault_of(answer, terms);
+  CallPolicy policy{"tool.fetch_failed", "The page", take_byte(input) % 2 == 1};
+  std::optional<ToolOutcome> fault = fault_of(answer, policy);
   bool is_good = !answer.failure && answer.head.status >= 200 && answer.head.status <= 299;
   require(fault.has_value() != is_good, "what is not 2xx is a fault");
   require(!fault || fault->error_code.starts_with("tool."), "a fault has a code");

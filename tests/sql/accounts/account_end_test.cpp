@@ -26,7 +26,7 @@ class AccountEnd : public ::testing::Test {
     }
     return ErrorCode::count_;
   }
-  std::string value(const std::string& text) { return world_.column(text); }
+  std::string value(const std::string& text) { return fixture_.column(text); }
   std::string new_user(const std::string& login) {
     return value(
         fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'x', 'en', "
@@ -50,7 +50,7 @@ class AccountEnd : public ::testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(AccountEnd, LeavesNothingPersonalAndFreesLoginAndAddress) {
@@ -87,7 +87,7 @@ TEST_F(AccountEnd, LeavesNothingPersonalAndFreesLoginAndAddress) {
 TEST_F(AccountEnd, EndsKeysAndMembershipsButKeepsThePersonalLedger) {
   std::string ada = new_user("ada");
   std::string work = new_workspace("work");
-  add_member(work, world_.owner_id, "owner");
+  add_member(work, fixture_.owner_id, "owner");
   add_member(work, ada, "owner");
   value(
       fmt::format("INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash) VALUES "
@@ -103,14 +103,15 @@ TEST_F(AccountEnd, EndsKeysAndMembershipsButKeepsThePersonalLedger) {
 }
 
 TEST_F(AccountEnd, CancelsTheRunsThatNobodyExecutesAndAsksForTheOthers) {
-  std::string first = world_.new_run(world_.new_thread());
-  std::string daemon = world_.new_daemon("place");
-  ASSERT_NE(world_.claim(daemon, first), 0);
-  std::string thread = world_.new_thread();
-  std::string second = world_.new_run(thread);
-  std::string queued = world_.new_run(thread, "enqueue");
-  add_member(world_.org_id, new_user("ada"), "owner");
-  std::string other = value(fmt::format("SELECT cardinality(user_delete('{}'))", world_.owner_id));
+  std::string first = fixture_.new_run(fixture_.new_thread());
+  std::string daemon = fixture_.new_daemon("place");
+  ASSERT_NE(fixture_.claim(daemon, first), 0);
+  std::string thread = fixture_.new_thread();
+  std::string second = fixture_.new_run(thread);
+  std::string queued = fixture_.new_run(thread, "enqueue");
+  add_member(fixture_.org_id, new_user("ada"), "owner");
+  std::string other =
+      value(fmt::format("SELECT cardinality(user_delete('{}'))", fixture_.owner_id));
   EXPECT_EQ(other, "3");
   EXPECT_EQ(value(fmt::format("SELECT status || ' ' || (cancel_requested_at IS NOT NULL) FROM runs "
                               "WHERE id = '{}'",
@@ -129,7 +130,7 @@ TEST_F(AccountEnd, KeepsTheLastOwnerOfAWorkspace) {
   std::string ada = new_user("ada");
   std::string work = new_workspace("work");
   add_member(work, ada, "owner");
-  add_member(work, world_.owner_id, "admin");
+  add_member(work, fixture_.owner_id, "admin");
   EXPECT_EQ(end(ada), ErrorCode::orgs_last_owner);
   EXPECT_EQ(value(fmt::format("SELECT status FROM users WHERE id = '{}'", ada)), "active");
 }
@@ -182,7 +183,7 @@ TEST_F(AccountEnd, KeepsOneOfManyAdministratorsWhoGoAtOnce) {
 TEST_F(AccountEnd, TakesAMailFromWhoeverSendsIt) {
   std::string ada = new_user("ada");
   std::string mail = value("SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}')");
-  std::string daemon = world_.new_daemon("place");
+  std::string daemon = fixture_.new_daemon("place");
   value(
       fmt::format("UPDATE outbox SET owner_id = '{}', epoch = 7, lease_until = now() + interval "
                   "'1 minute' WHERE id = '{}' RETURNING 1",
@@ -250,11 +251,11 @@ TEST_F(AccountEnd, WaitsForWhatTheUserWrites) {
 }
 
 TEST_F(AccountEnd, SuspendedCancelsRunsAndSaysWhy) {
-  std::string owned = world_.new_run(world_.new_thread());
-  std::string daemon = world_.new_daemon("place");
-  ASSERT_NE(world_.claim(daemon, owned), 0);
-  std::string free = world_.new_run(world_.new_thread());
-  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", world_.owner_id)),
+  std::string owned = fixture_.new_run(fixture_.new_thread());
+  std::string daemon = fixture_.new_daemon("place");
+  ASSERT_NE(fixture_.claim(daemon, owned), 0);
+  std::string free = fixture_.new_run(fixture_.new_thread());
+  ASSERT_EQ(code_of(fmt::format("SELECT user_set_status('{}', 'suspended')", fixture_.owner_id)),
             ErrorCode::count_);
   EXPECT_EQ(
       value(fmt::format("SELECT status || ' ' || cancel_reason FROM runs WHERE id = '{}'", owned)),

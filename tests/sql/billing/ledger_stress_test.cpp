@@ -3,7 +3,7 @@
 // before a COMMIT arrives and between a commit and its answer; whoever was cut off asks again, with
 // the same Idempotency-Key or for the same turn. Exact to the last row of the ledger.
 //
-// LEDGER_STORM_OPERATIONS (20000; nightly 100000) and LEDGER_STORM_SEED (random, printed).
+// LEDGER_STRESS_OPERATIONS (20000; nightly 100000) and LEDGER_STRESS_SEED (random, printed).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,11 +42,11 @@ int64_t from_environment(const char* name, int64_t fallback) {
   return text == nullptr ? fallback : std::strtoll(text, nullptr, 10);
 }
 
-class LedgerStorm : public testing::Test {
+class LedgerStress : public testing::Test {
  protected:
-  LedgerStorm() {
+  LedgerStress() {
     for (int i = 0; i < orgs; ++i) {
-      worlds_.push_back(std::make_unique<RunWorld>(database_));
+      worlds_.push_back(std::make_unique<RunFixture>(database_));
       set_balance(superuser_, worlds_[at(i)]->org_id, 200);
       model_[i].post(1'000'000);
       model_[i].post(200 - 1'000'000);
@@ -63,8 +63,8 @@ class LedgerStorm : public testing::Test {
   }
 
   static size_t at(int i) { return static_cast<size_t>(i); }
-  int64_t pick(int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(random_);
+  int64_t pick(int64_t min, int64_t max) {
+    return std::uniform_int_distribution<int64_t>(min, max)(random_);
   }
   int pick_org() { return static_cast<int>(pick(0, orgs - 1)); }
   ModelRun* pick_run(const std::function<bool(const ModelRun&)>& wanted) {
@@ -81,14 +81,14 @@ class LedgerStorm : public testing::Test {
   }
 
   // The answer of a call that was made before under this key, or nothing.
-  std::optional<std::string> begin_once(const std::string& call) {
+  std::optional<std::string> begin_idempotent(const std::string& call) {
     postgres::Result begun =
         api_.session().run(query::IdempotencyBegin{.call_hash = call, .body_hash = sha256("body")});
     next_secret_id_ = begun.front().text("new_secret_id");
     if (begun.front().is_null("secret_id")) return std::nullopt;
     return begun.front().bytes("sealed");
   }
-  void keep_once(const std::string& call, const std::string& answer) {
+  void keep_answer(const std::string& call, const std::string& answer) {
     std::string secret =
         fmt::format(R"({{"id": "{}", "key_version": 1, "wrapped_key": "eA==", "sealed": "{}"}})",
                     next_secret_id_, to_base64(answer));
@@ -101,20 +101,20 @@ class LedgerStorm : public testing::Test {
   ErrorCode act(int org, bool is_admin, const postgres::BoundStatement& statement,
                 std::string* answer = nullptr) {
     is_lost_ = pick(0, 19) == 0;
-    const RunWorld& world = *worlds_[at(org)];
+    const RunFixture& fixture = *worlds_[at(org)];
     std::string call = sha256(fmt::format("call {}", ++calls_));
     try {
       api_.commit([&](bool is_repeat) {
-        api_.session().run(query::Enter{
-            .org_id = world.org_id,
-            .user_id = world.owner_id,
+        api_.session().run(query::SetRequestContext{
+            .org_id = fixture.org_id,
+            .user_id = fixture.owner_id,
             .context = is_admin ? R"({"platform_admin": true})" : R"({"trace_id": "x"})"});
-        std::optional<std::string> kept = begin_once(call);
+        std::optional<std::string> kept = begin_idempotent(call);
         EXPECT_EQ(kept.has_value(), is_repeat);
         std::string said = kept.value_or("");
         if (!kept) {
           said = api_.session().run(statement).text();
-          keep_once(call, said);
+          keep_answer(call, said);
         }
         if (answer != nullptr) *answer = said;
         return !is_lost_;
@@ -220,7 +220,7 @@ class LedgerStorm : public testing::Test {
     }
     if (is_busy && strategy == "reject") expected = ErrorCode::runs_thread_busy;
     std::string made;
-    postgres::BoundStatement create = RunWorld::run_of(threads_[org][at(thread)], strategy);
+    postgres::BoundStatement create = RunFixture::run_of(threads_[org][at(thread)], strategy);
     ASSERT_EQ(act(org, false, create, &made), expected) << strategy;
     if (expected != ErrorCode::count_ || is_lost_) return;
     std::string id(parse_json_or_nothing(made)->text_or("run_id"));
@@ -322,14 +322,14 @@ class LedgerStorm : public testing::Test {
     end_exhausted();
   }
 
-  int64_t seed_ = from_environment("LEDGER_STORM_SEED", std::random_device{}());
+  int64_t seed_ = from_environment("LEDGER_STRESS_SEED", std::random_device{}());
   std::mt19937_64 random_{static_cast<uint64_t>(seed_)};
   TestDatabase database_;
   postgres::DbSession superuser_ = database_.as_superuser();
-  FaultyLine line_{database_.socket()};
-  SureCaller api_{line_, database_.api_url(), [this] { return next_fate(); }};
-  SureCaller runner_{line_, database_.runner_url(), [this] { return next_fate(); }};
-  std::vector<std::unique_ptr<RunWorld>> worlds_;
+  FaultyProxy line_{database_.socket()};
+  RetryingClient api_{line_, database_.api_url(), [this] { return next_fate(); }};
+  RetryingClient runner_{line_, database_.runner_url(), [this] { return next_fate(); }};
+  std::vector<std::unique_ptr<RunFixture>> worlds_;
   std::map<int, std::vector<std::string>> threads_;
   std::map<int, ModelOrg> model_;
   std::map<std::string, ModelRun> runs_;
@@ -340,10 +340,10 @@ class LedgerStorm : public testing::Test {
   bool is_lost_ = false;
 };
 
-TEST_F(LedgerStorm, LeavesEveryAccountAsTheModelSays) {
-  int64_t operations = from_environment("LEDGER_STORM_OPERATIONS", 20'000);
-  SCOPED_TRACE(fmt::format("LEDGER_STORM_SEED={}", seed_));
-  fmt::print("LEDGER_STORM_SEED={}\n", seed_);
+TEST_F(LedgerStress, LeavesEveryAccountAsTheModelSays) {
+  int64_t operations = from_environment("LEDGER_STRESS_OPERATIONS", 20'000);
+  SCOPED_TRACE(fmt::format("LEDGER_STRESS_SEED={}", seed_));
+  fmt::print("LEDGER_STRESS_SEED={}\n", seed_);
   for (int64_t i = 0; i < operations; ++i) {
     SCOPED_TRACE(fmt::format("operation {}", i));
     operate();

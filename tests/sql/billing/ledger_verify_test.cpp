@@ -32,10 +32,10 @@ class LedgerVerify : public testing::Test {
   }
   // A run that took one turn of 3 credits and goes on.
   OwnedRun charged_run() {
-    std::string thread_id = world_.new_thread();
-    std::string run_id = world_.new_run(thread_id);
-    std::string daemon_id = world_.new_daemon("a");
-    OwnedRun run{daemon_id, world_.org_id, thread_id, run_id, world_.claim(daemon_id, run_id)};
+    std::string thread_id = fixture_.new_thread();
+    std::string run_id = fixture_.new_run(thread_id);
+    std::string daemon_id = fixture_.new_daemon("a");
+    OwnedRun run{daemon_id, fixture_.org_id, thread_id, run_id, fixture_.claim(daemon_id, run_id)};
     postgres::DbSession session = database_.as_runner();
     commit_turn(session, run, 1, 3);
     return run;
@@ -43,7 +43,7 @@ class LedgerVerify : public testing::Test {
 
   const std::string first_ = "00000000-0000-0000-0000-000000000000";
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(LedgerVerify, SaysThatAllIsRight) {
@@ -57,7 +57,7 @@ TEST_F(LedgerVerify, SaysThatAllIsRight) {
 
 TEST_F(LedgerVerify, NamesTheFirstRowThatIsWrong) {
   postgres::DbSession superuser = database_.as_superuser();
-  for (int i = 0; i < 5; ++i) set_balance(superuser, world_.org_id, 100 + i);
+  for (int i = 0; i < 5; ++i) set_balance(superuser, fixture_.org_id, 100 + i);
   std::string third = ask("SELECT id FROM credit_transactions WHERE number = 3");
   spoil("UPDATE credit_transactions SET amount = amount + 1 WHERE number IN (3, 5)");
   ProgramRun run = verify();
@@ -158,7 +158,7 @@ TEST_F(LedgerVerify, SeesAHoldThatARunKeptBehindItsEnd) {
 }
 
 TEST_F(LedgerVerify, StandsBesideAnAdjustmentByHand) {
-  std::vector<std::string> adjust{"credits", "adjust", "--org", world_.org_id, "--amount"};
+  std::vector<std::string> adjust{"credits", "adjust", "--org", fixture_.org_id, "--amount"};
   auto by = [&](const std::string& amount) {
     std::vector<std::string> command = adjust;
     command.insert(command.end(), {amount, "--note", "goodwill"});

@@ -32,14 +32,14 @@ class RunCredits : public ::testing::Test {
   }
   // A run that a daemon of its own has claimed.
   OwnedRun claimed_run(const std::string& strategy = "reject") {
-    std::string thread_id = world_.new_thread();
-    std::string run_id = world_.new_run(thread_id, strategy);
-    std::string daemon_id = world_.new_daemon(run_id);
-    return {daemon_id, world_.org_id, thread_id, run_id, world_.claim(daemon_id, run_id)};
+    std::string thread_id = fixture_.new_thread();
+    std::string run_id = fixture_.new_run(thread_id, strategy);
+    std::string daemon_id = fixture_.new_daemon(run_id);
+    return {daemon_id, fixture_.org_id, thread_id, run_id, fixture_.claim(daemon_id, run_id)};
   }
   void balance(int64_t amount) {
     postgres::DbSession superuser = database_.as_superuser();
-    set_balance(superuser, world_.org_id, amount);
+    set_balance(superuser, fixture_.org_id, amount);
   }
   std::string fault() {
     postgres::DbSession superuser = database_.as_superuser();
@@ -55,10 +55,10 @@ class RunCredits : public ::testing::Test {
     postgres::DbSession session = database_.as_runner();
     EXPECT_TRUE(finish_run(session, run, status));
   }
-  std::string account() { return account_of(world_); }
+  std::string account() { return account_of(fixture_); }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(RunCredits, AreTakenFromTheHoldFirstAndTheRestIsReleased) {
@@ -108,13 +108,13 @@ TEST_F(RunCredits, AreReleasedHoweverARunEnds) {
   for (const char* status : {"completed", "failed", "cancelled"}) finish(claimed_run(), status);
   EXPECT_EQ(account(), "100 0");
 
-  std::string queued_thread = world_.new_thread();
-  std::string active = world_.new_run(queued_thread);
-  std::string queued = world_.new_run(queued_thread, "enqueue");
+  std::string queued_thread = fixture_.new_thread();
+  std::string active = fixture_.new_run(queued_thread);
+  std::string queued = fixture_.new_run(queued_thread, "enqueue");
   EXPECT_EQ(account(), "100 20");
-  world_.as_owner(query::RunCancel{.run_id = queued});
+  fixture_.as_owner(query::RunCancel{.run_id = queued});
   EXPECT_EQ(account(), "100 10") << "a queued run";
-  world_.as_owner(query::ThreadDelete{.thread_id = queued_thread});
+  fixture_.as_owner(query::ThreadDelete{.thread_id = queued_thread});
   EXPECT_EQ(account(), "100 0") << "an active run of a thread that is deleted";
 
   OwnedRun waiting = claimed_run();
@@ -129,19 +129,19 @@ TEST_F(RunCredits, AreReleasedHoweverARunEnds) {
   EXPECT_EQ(session.run(query::RunExpireInputs{.at_most = 10}).text(), "1");
   EXPECT_EQ(account(), "100 0") << "a run that nobody answered";
 
-  std::string thread_id = world_.new_thread();
-  world_.new_run(thread_id);
-  world_.new_run(thread_id, "interrupt");
+  std::string thread_id = fixture_.new_thread();
+  fixture_.new_run(thread_id);
+  fixture_.new_run(thread_id, "interrupt");
   EXPECT_EQ(account(), "100 10") << "a run that was interrupted";
   EXPECT_EQ(fault(), "");
 }
 
 TEST_F(RunCredits, AreNeitherHeldNorNeededForAFreeModel) {
   balance(0);
-  world_.column(
+  fixture_.column(
       fmt::format("UPDATE llm_models SET input_usd_per_mtok = 0, output_usd_per_mtok = 0 "
                   "WHERE id = '{}' RETURNING 1",
-                  world_.model_id));
+                  fixture_.model_id));
   OwnedRun run = claimed_run();
   EXPECT_TRUE(turn(run, 1, 1000));
   EXPECT_EQ(account(), "0 0");
@@ -165,9 +165,9 @@ TEST_F(RunCredits, OfABrokenTurnAreChargedOnce) {
   }
   EXPECT_EQ(account(), "999997 0");
   EXPECT_EQ(
-      world_.column(fmt::format("SELECT credits_used || ' ' || (SELECT measured FROM "
-                                "usage_records WHERE run_id = runs.id) FROM runs WHERE id = '{}'",
-                                run.run_id)),
+      fixture_.column(fmt::format("SELECT credits_used || ' ' || (SELECT measured FROM "
+                                  "usage_records WHERE run_id = runs.id) FROM runs WHERE id = '{}'",
+                                  run.run_id)),
       "3 false");
   EXPECT_EQ(fault(), "");
 }
@@ -175,13 +175,13 @@ TEST_F(RunCredits, OfABrokenTurnAreChargedOnce) {
 TEST_F(RunCredits, ForFiveHoldsStartExactlyFiveOfFiftyParallelRuns) {
   balance(59);
   std::vector<std::string> threads;
-  for (int i = 0; i < 50; ++i) threads.push_back(world_.new_thread());
+  for (int i = 0; i < 50; ++i) threads.push_back(fixture_.new_thread());
   std::atomic<int> made = 0;
   std::atomic<int> refused = 0;
   std::vector<std::thread> workers;
   for (const std::string& thread_id : threads) {
     workers.emplace_back([&, thread_id] {
-      ErrorCode code = code_of([&] { world_.new_run(thread_id); });
+      ErrorCode code = code_of([&] { fixture_.new_run(thread_id); });
       if (code == ErrorCode::count_) ++made;
       if (code == ErrorCode::credits_insufficient) ++refused;
     });
@@ -197,7 +197,7 @@ TEST_F(RunCredits, AreBoundedWhateverAProviderCounts) {
   OwnedRun run = claimed_run();
   EXPECT_FALSE(turn(run, 1, 1'000'000'000'000'000));
   finish(run, "failed");
-  EXPECT_EQ(world_.column("SELECT total_cost_nano_usd || ' ' || credits_used FROM runs"),
+  EXPECT_EQ(fixture_.column("SELECT total_cost_nano_usd || ' ' || credits_used FROM runs"),
             "1000000000000000 1000000000");
   EXPECT_EQ(fault(), "");
 }
@@ -213,7 +213,7 @@ TEST_F(RunCredits, StandInALedgerThatNobodyChanges) {
   for (const char* text : {change, removal, "TRUNCATE credit_transactions"}) {
     EXPECT_EQ(code_of([&] { superuser.run_text(text); }), ErrorCode::internal_error) << text;
   }
-  EXPECT_EQ(world_.column("SELECT count(*) FROM credit_transactions"), "1");
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM credit_transactions"), "1");
 }
 
 }  // namespace

@@ -39,10 +39,10 @@ class OwnModelsTest : public ::testing::Test {
     postgres::DbSession superuser = database_.as_superuser();
     superuser.run_text("SET session_replication_role = replica; " + text);
   }
-  OwnedRun claimed_run(RunWorld& world) {
-    std::string thread_id = world.new_thread();
-    std::string run_id = world.new_run(thread_id);
-    return {daemon_id_, world.org_id, thread_id, run_id, world.claim(daemon_id_, run_id)};
+  OwnedRun claimed_run(RunFixture& fixture) {
+    std::string thread_id = fixture.new_thread();
+    std::string run_id = fixture.new_run(thread_id);
+    return {daemon_id_, fixture.org_id, thread_id, run_id, fixture.claim(daemon_id_, run_id)};
   }
   // A turn that counts so many tokens, in and out.
   bool turn(const OwnedRun& run, int number, int64_t tokens) {
@@ -69,14 +69,14 @@ class OwnModelsTest : public ::testing::Test {
   Json told(const std::string& maker) const {
     postgres::DbSession session = database_.as_api();
     session.begin();
-    session.run_text(fmt::format("SELECT enter('{}', '{}', '{}')", tenant_.org_id, tenant_.owner_id,
-                                 R"({"platform_admin": true})"));
+    session.run_text(fmt::format("SELECT set_request_context('{}', '{}', '{}')", tenant_.org_id,
+                                 tenant_.owner_id, R"({"platform_admin": true})"));
     return parse_json_or_nothing(session.run_text("SELECT " + maker).text()).value_or(Json());
   }
 
   TestDatabase database_;
-  RunWorld tenant_{database_};
-  RunWorld other_{database_};
+  RunFixture tenant_{database_};
+  RunFixture other_{database_};
   std::string daemon_id_ = tenant_.new_daemon("a");
 };
 
@@ -106,7 +106,7 @@ TEST_F(OwnModelsTest, AndOthersGoOnWhateverASumHolds) {
   };
   ASSERT_TRUE(both_go_on());
   postgres::DbSession runner = database_.as_runner();
-  runner.run(query::PlatformFold{});
+  runner.run(query::PlatformRollUp{});
   for (const char* sum :
        {"usage_of_platform SET input_tokens", "usage_of_platform SET output_tokens",
         "usage_of_platform SET cost_nano_usd", "usage_of_org SET input_tokens",
@@ -118,7 +118,7 @@ TEST_F(OwnModelsTest, AndOthersGoOnWhateverASumHolds) {
     for (const char* room : {"999999999999999", "999999999", "1", "0"}) {
       spoil(fmt::format("UPDATE {} = {} - {}", sum, largest, room));
       EXPECT_TRUE(both_go_on()) << sum << " " << room;
-      EXPECT_NO_THROW(runner.run(query::PlatformFold{})) << sum << " " << room;
+      EXPECT_NO_THROW(runner.run(query::PlatformRollUp{})) << sum << " " << room;
     }
   }
   EXPECT_EQ(column("SELECT count(*) FROM platform_deltas"), "0");
@@ -196,9 +196,9 @@ TEST(OwnModelsUpgrade, KeepsWhatTheSumsHold) {
       "INSERT INTO platform_deltas (day, runs, input_tokens, output_tokens, cost_nano_usd) "
       "VALUES ('2026-11-01', 1, 1, 1, 1000)",
       largest));
-  EXPECT_THROW(database.column("SELECT platform_fold()"), Error) << "else this proves nothing";
+  EXPECT_THROW(database.column("SELECT platform_roll_up()"), Error) << "else this proves nothing";
   database.upgrade();
-  EXPECT_NO_THROW(database.column("SELECT platform_fold()"));
+  EXPECT_NO_THROW(database.column("SELECT platform_roll_up()"));
   EXPECT_EQ(database.column("SELECT concat_ws(' ', runs, input_tokens, output_tokens, "
                             "cost_nano_usd) FROM platform_days WHERE day = '2026-11-01'"),
             "3 6 8 9223372036854776807");

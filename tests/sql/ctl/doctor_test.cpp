@@ -59,7 +59,7 @@ TEST_F(Doctor, TriesTheLoginToo) {
   EXPECT_THAT(refused, Not(HasSubstr("hush")));
 }
 
-TEST_F(Doctor, WarnsOfAPortThatIsOpenToTheWorld) {
+TEST_F(Doctor, WarnsOfAPortThatEverybodyMayReach) {
   EXPECT_THAT(told({"HOSTLER_API_LISTEN_TCP=0.0.0.0:9000", "HOSTLER_API_TCP_PEERS=10.0.0.1"}),
               ContainsRegex("warning +api.listen_tcp +0.0.0.0:9000 may be reached"));
   EXPECT_THAT(told({"HOSTLER_API_LISTEN_TCP=10.0.0.5:9000", "HOSTLER_API_TCP_PEERS=10.0.0.1"}),
@@ -75,7 +75,7 @@ TEST_F(Doctor, WarnsOfMailThatNobodyTakes) {
   EXPECT_THAT(told({}), ContainsRegex("warning +outbox +something waits for 3[0-9]+ s"));
 }
 
-// What nginx -T prints decides, not the files that were meant: a stand-in on the PATH prints it.
+// What nginx -T prints decides, not the files that were meant: a fake on the PATH prints it.
 TEST_F(Doctor, ReadsNginxAsItRuns) {
   std::filesystem::path folder = testing::TempDir() + "doctor-" + to_hex(random_bytes(8));
   std::filesystem::create_directory(folder);

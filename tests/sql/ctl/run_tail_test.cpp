@@ -18,7 +18,7 @@ using namespace testing_support;
 
 class RunTail : public testing::Test {
  protected:
-  RunTail() : world_(database_), run_id_(world_.new_run(world_.new_thread())) {}
+  RunTail() : fixture_(database_), run_id_(fixture_.new_run(fixture_.new_thread())) {}
 
   void add_event(int seq, const std::string& type, const std::string& data) {
     database_.as_superuser().run_text(fmt::format(
@@ -44,7 +44,7 @@ class RunTail : public testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_;
+  RunFixture fixture_;
   std::string run_id_;
 };
 
@@ -56,7 +56,7 @@ TEST_F(RunTail, PrintsWhatIsStoredAndHowTheRunEnded) {
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("     1  run.started           {\"model\":\"m\"}\n"));
   EXPECT_THAT(text.out, EndsWith("     2  run.completed         {}\n"));
-  EXPECT_THAT(text.err, HasSubstr("run " + run_id_ + " of organization " + world_.org_id));
+  EXPECT_THAT(text.err, HasSubstr("run " + run_id_ + " of organization " + fixture_.org_id));
   EXPECT_THAT(text.err, HasSubstr("status: completed\n"));
   ProgramRun behind = tail({"--after-seq", "1", "-o", "json"});
   std::optional<Json> event = parse_json_or_nothing(behind.out);
@@ -82,7 +82,7 @@ TEST_F(RunTail, FollowsOverALostConnectionWithoutMissingOrRepeatingAnything) {
   EXPECT_THAT(tail->read_line(), HasSubstr(R"("seq":1,)"));
   add_event(2, "message.delta", R"({"content":"a"})");
   EXPECT_THAT(tail->read_line(), HasSubstr(R"("seq":2,)"));
-  std::string ended = world_.column(
+  std::string ended = fixture_.column(
       "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
       "datname = current_database() AND application_name = 'hostlerctl run tail'");
   EXPECT_EQ(ended, "1");

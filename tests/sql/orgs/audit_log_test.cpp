@@ -23,12 +23,12 @@ class AuditLog : public testing::Test {
  protected:
   // A denial of the owner, as the pool tells it; changes are JSON members that win.
   std::string denial(const std::string& changes = "{}") const {
-    return world_.column(fmt::format(
+    return fixture_.column(fmt::format(
         R"(SELECT jsonb_build_array('{{"org_id":"{}","user_id":"{}","api_key_hash":null,)"
         R"("route":"GET /v1/x/{{id}}","code":"auth.forbidden","target":"GET /v1/x/1",)"
         R"("trace_id":"t","client_ip":"192.0.2.1","user_agent":"u","count":1,)"
         R"("age_ms":0}}'::jsonb || '{}'))",
-        world_.org_id, world_.owner_id, changes));
+        fixture_.org_id, fixture_.owner_id, changes));
   }
   void tell(const std::string& writer, int64_t batch, const std::string& denials,
             int64_t dropped = 0) const {
@@ -37,12 +37,13 @@ class AuditLog : public testing::Test {
         .writer_id = writer, .batch = batch, .denials = denials, .dropped = dropped});
   }
   std::string told(const std::string& columns) const {
-    return world_.column("SELECT coalesce(string_agg(concat_ws(' ', " + columns +
-                         "), ', ' ORDER BY id), '') FROM audit_logs WHERE action LIKE 'access.%'");
+    return fixture_.column(
+        "SELECT coalesce(string_agg(concat_ws(' ', " + columns +
+        "), ', ' ORDER BY id), '') FROM audit_logs WHERE action LIKE 'access.%'");
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(AuditLog, CountsABatchThatComesAgainOnce) {
@@ -52,13 +53,14 @@ TEST_F(AuditLog, CountsABatchThatComesAgainOnce) {
             R"(3 denied GET /v1/x/1 {"code": "auth.forbidden", "route": "GET /v1/x/{id}"})");
   tell(one_writer, 2, denial(R"({"count": 4, "target": "GET /v1/x/2"})"));
   // A minute may begin between the two: then they are two rows.
-  EXPECT_EQ(world_.column("SELECT sum(count) FROM audit_logs WHERE action = 'access.denied'"), "7");
+  EXPECT_EQ(fixture_.column("SELECT sum(count) FROM audit_logs WHERE action = 'access.denied'"),
+            "7");
 }
 
 TEST_F(AuditLog, TellsCallersRoutesCodesAndMinutesApart) {
   const std::vector<std::string> others{
       "{}",
-      fmt::format(R"({{"user_id": "{}"}})", world_.other_id),
+      fmt::format(R"({{"user_id": "{}"}})", fixture_.other_id),
       R"({"route": "GET /v1/y"})",
       R"({"code": "ip.blocked"})",
       R"({"user_id": null, "org_id": null})",
@@ -68,12 +70,13 @@ TEST_F(AuditLog, TellsCallersRoutesCodesAndMinutesApart) {
   for (int round = 0; round < 2; ++round) {
     for (const std::string& changes : others) tell(one_writer, ++batch, denial(changes));
   }
-  EXPECT_EQ(world_.column("SELECT sum(count) FROM audit_logs WHERE action = 'access.denied'"),
+  EXPECT_EQ(fixture_.column("SELECT sum(count) FROM audit_logs WHERE action = 'access.denied'"),
             "12");
-  EXPECT_EQ(world_.column("SELECT count(DISTINCT (actor_user_id, after_state, date_trunc('minute', "
-                          "created_at))) = count(*) AND count(*) >= 6 FROM audit_logs WHERE action "
-                          "= 'access.denied'"),
-            "t")
+  EXPECT_EQ(
+      fixture_.column("SELECT count(DISTINCT (actor_user_id, after_state, date_trunc('minute', "
+                      "created_at))) = count(*) AND count(*) >= 6 FROM audit_logs WHERE action "
+                      "= 'access.denied'"),
+      "t")
       << "one row for each of them in each minute";
 }
 
@@ -88,9 +91,9 @@ TEST_F(AuditLog, CountsExactlyWhenManyWriteTheSameAtOnce) {
     });
   }
   for (std::thread& writer : writers) writer.join();
-  EXPECT_EQ(world_.column("SELECT sum(count) FROM audit_logs WHERE action = 'access.denied'"),
+  EXPECT_EQ(fixture_.column("SELECT sum(count) FROM audit_logs WHERE action = 'access.denied'"),
             "800");
-  EXPECT_EQ(world_.column("SELECT count(*) <= 2 FROM audit_logs WHERE action = 'access.denied'"),
+  EXPECT_EQ(fixture_.column("SELECT count(*) <= 2 FROM audit_logs WHERE action = 'access.denied'"),
             "t");
 }
 
@@ -100,11 +103,11 @@ TEST_F(AuditLog, TellsHowManyWereDroppedInOneRow) {
 }
 
 TEST_F(AuditLog, NamesTheKeyOfACaller) {
-  std::string key_id = world_.column(fmt::format(
+  std::string key_id = fixture_.column(fmt::format(
       "INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash) VALUES ('{}', '{}', 'k', "
       "'hst_', sha256('key')) RETURNING id",
-      world_.org_id, world_.owner_id));
-  std::string hash = world_.column("SELECT encode(sha256('key'), 'hex')");
+      fixture_.org_id, fixture_.owner_id));
+  std::string hash = fixture_.column("SELECT encode(sha256('key'), 'hex')");
   tell(one_writer, 1, denial(fmt::format(R"({{"api_key_hash": "{}"}})", hash)));
   EXPECT_EQ(told("actor_api_key_id"), key_id);
 }
@@ -112,43 +115,43 @@ TEST_F(AuditLog, NamesTheKeyOfACaller) {
 TEST_F(AuditLog, CutsTargetsThatAreLong) {
   std::string path(5000, 'x');
   tell(one_writer, 1, denial(fmt::format(R"({{"target": "{}"}})", path)));
-  world_.column(fmt::format("SELECT audit('test.row', 'x', '{}')", path));
-  EXPECT_EQ(world_.column("SELECT string_agg(length(target_id)::text, ' ') FROM audit_logs"),
+  fixture_.column(fmt::format("SELECT audit('test.row', 'x', '{}')", path));
+  EXPECT_EQ(fixture_.column("SELECT string_agg(length(target_id)::text, ' ') FROM audit_logs"),
             "200 200");
 }
 
 TEST_F(AuditLog, TellsAFailedLoginByTheUserOrByAKeyedHash) {
   auto failed = [this](const std::string& candidate) {
-    world_.column(
-        fmt::format("SELECT enter(NULL, NULL, '{{\"login_hmac\": \"ab12\"}}'), "
+    fixture_.column(
+        fmt::format("SELECT set_request_context(NULL, NULL, '{{\"login_hmac\": \"ab12\"}}'), "
                     "audit_login_failed({}, 'otp')",
                     candidate));
-    return world_.column(
+    return fixture_.column(
         "SELECT concat_ws(' ', target_id, after_state, org_id) FROM audit_logs WHERE action = "
         "'auth.login' ORDER BY id DESC LIMIT 1");
   };
-  EXPECT_EQ(failed("'" + world_.other_id + "'"), world_.other_id + R"( {"by": "otp"})");
+  EXPECT_EQ(failed("'" + fixture_.other_id + "'"), fixture_.other_id + R"( {"by": "otp"})");
   EXPECT_EQ(failed("NULL"), R"({"by": "otp", "login_hmac": "ab12"})");
 }
 
 TEST_F(AuditLog, ForgetsTheAddressesOfWhoIsDeleted) {
   for (const char* action : {"invitations.create", "invitations.revoke"}) {
     for (const char* address : {"ADA@example.org", "bob@example.org"}) {
-      world_.column(
+      fixture_.column(
           fmt::format("SELECT audit('{}', 'invitation', 'x', NULL, {}"
                       "'{{\"email\": \"{}\", \"role\": \"member\"}}')",
                       action, action[12] == 'c' ? "NULL, " : "", address));
     }
   }
-  world_.column("UPDATE users SET email = 'ada@example.org' WHERE login = 'owner'");
-  world_.column("SELECT audit_forget(u) FROM users u WHERE login = 'owner'");
-  EXPECT_EQ(world_.column("SELECT count(*) FROM audit_logs WHERE audit_logs::text ILIKE '%ada%'"),
+  fixture_.column("UPDATE users SET email = 'ada@example.org' WHERE login = 'owner'");
+  fixture_.column("SELECT audit_forget(u) FROM users u WHERE login = 'owner'");
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM audit_logs WHERE audit_logs::text ILIKE '%ada%'"),
             "0");
-  EXPECT_EQ(world_.column("SELECT count(*) FROM audit_logs WHERE coalesce(after_state, "
-                          "before_state) ->> 'email' = 'bob@example.org'"),
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM audit_logs WHERE coalesce(after_state, "
+                            "before_state) ->> 'email' = 'bob@example.org'"),
             "2");
-  EXPECT_EQ(world_.column("SELECT count(*) FROM audit_logs WHERE coalesce(after_state, "
-                          "before_state) ->> 'role' = 'member'"),
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM audit_logs WHERE coalesce(after_state, "
+                            "before_state) ->> 'role' = 'member'"),
             "4");
 }
 
@@ -159,7 +162,7 @@ class AuditRetention : public AuditLog {
     return session.run(query::AuditPrune{.audit_retention_days = days})[0].integer("dropped");
   }
   std::string months() const {
-    return world_.column(
+    return fixture_.column(
         "SELECT count(*) FROM pg_inherits WHERE inhparent = 'audit_logs'::regclass");
   }
 };
@@ -167,7 +170,7 @@ class AuditRetention : public AuditLog {
 TEST_F(AuditRetention, DropsAMonthOfWhichEveryRowIsTooOld) {
   EXPECT_EQ(months(), "4") << "this month and three ahead";
   // As if the table had been made three months ago.
-  world_.column(
+  fixture_.column(
       "DO $$ DECLARE this_month name := 'audit_logs_' || to_char(now() AT TIME ZONE 'UTC', "
       "'YYYY_MM'); begins timestamptz := date_trunc('month', now(), 'UTC'); BEGIN EXECUTE "
       "format('ALTER TABLE audit_logs DETACH PARTITION %I', this_month); "
@@ -176,7 +179,7 @@ TEST_F(AuditRetention, DropsAMonthOfWhichEveryRowIsTooOld) {
       "begins - interval '40 days', begins); "
       "EXECUTE format('ALTER TABLE audit_logs ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', "
       "this_month, uuidv7_floor(begins), uuidv7_floor(begins + interval '1 month')); END $$");
-  world_.column(
+  fixture_.column(
       "INSERT INTO audit_logs (id, action) SELECT uuidv7_at((extract(epoch FROM date_trunc("
       "'month', now(), 'UTC') - days * interval '1 day') * 1000000)::bigint), 'test.row' "
       "FROM unnest(ARRAY[50, 20]) AS days");
@@ -184,7 +187,7 @@ TEST_F(AuditRetention, DropsAMonthOfWhichEveryRowIsTooOld) {
   EXPECT_EQ(prune(400), 0);
   EXPECT_EQ(prune(39), 1);
   EXPECT_EQ(prune(39), 0) << "younger rows stay";
-  EXPECT_EQ(world_.column("SELECT count(*) FROM audit_logs WHERE action = 'test.row'"), "1");
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM audit_logs WHERE action = 'test.row'"), "1");
 }
 
 TEST_F(AuditRetention, IsTheDaemonsAlone) {

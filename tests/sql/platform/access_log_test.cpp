@@ -36,7 +36,7 @@ class AccessLog : public testing::Test {
   // As a platform administrator.
   Json page(const std::string& wanted, int rows_read_max = 1000) {
     sql_.begin();
-    sql_.run_text(R"(SELECT enter(NULL, NULL, '{"platform_admin": true}'))");
+    sql_.run_text(R"(SELECT set_request_context(NULL, NULL, '{"platform_admin": true}'))");
     std::string text = ask(
         fmt::format("SELECT access_log_page('{{\"limit\": 10{}}}', {})", wanted, rows_read_max));
     sql_.commit();
@@ -70,11 +70,11 @@ TEST_F(AccessLog, LeavesOutWhatNoRowCanBeMadeOfAndGoesOn) {
     text += "," + entry("/bad", bad) + "," + entry("/2");
   }
   postgres::Result result = sql_.run_text(fmt::format(
-      "SELECT bytes_read, set_aside, bad_entry, reason FROM access_log_append('f', 0, 10, '[{}]')",
+      "SELECT bytes_read, skipped, bad_entry, reason FROM access_log_append('f', 0, 10, '[{}]')",
       text));
   postgres::Row row = result.front();
   EXPECT_EQ(row.integer("bytes_read"), 10);
-  EXPECT_EQ(row.integer("set_aside"), 7);
+  EXPECT_EQ(row.integer("skipped"), 7);
   EXPECT_THAT(row.text("bad_entry"), HasSubstr("99999999999"));
   EXPECT_THAT(row.text("reason"), HasSubstr("out of range"));
   EXPECT_EQ(ask("SELECT string_agg(path, '' ORDER BY id) FROM access_log"), "/1/2/2/2/2/2/2/2");

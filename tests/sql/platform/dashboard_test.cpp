@@ -1,5 +1,5 @@
 // The dashboard's numbers are exact at every commit, and cost the same however many runs there are:
-// judged by what the statement reads, not by the clock.
+// checked by what the statement reads, not by the clock.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace hostler {
 namespace {
 
-using testing_support::RunWorld;
+using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
 class DashboardTest : public ::testing::Test {
@@ -36,12 +36,12 @@ class DashboardTest : public ::testing::Test {
         "cache_read_tokens, cache_write_tokens, cost_nano_usd, measured, created_at) SELECT "
         "org_id, "
         "id, 1, created_by_user_id, 'm', 100, 10, 0, 0, 1000, true, created_at FROM made",
-        world_.owner_id, world_.model_id, count));
+        fixture_.owner_id, fixture_.model_id, count));
   }
   Json numbers(const std::string& context = R"({"platform_admin": true})") const {
     postgres::DbSession session = database_.as_api();
     session.begin();
-    session.run_text(fmt::format("SELECT enter(NULL, NULL, '{}')", context));
+    session.run_text(fmt::format("SELECT set_request_context(NULL, NULL, '{}')", context));
     postgres::Result shown = session.run(query::DashboardShow{});
     return parse_json_or_nothing(shown.text()).value_or(Json());
   }
@@ -50,7 +50,7 @@ class DashboardTest : public ::testing::Test {
   int64_t pages_read() const {
     postgres::DbSession session = database_.as_superuser();
     session.begin();
-    session.run_text("SELECT enter(NULL, NULL, '{\"platform_admin\": true}')");
+    session.run_text("SELECT set_request_context(NULL, NULL, '{\"platform_admin\": true}')");
     session.run_text("SELECT dashboard_json()");  // the catalogue is read by then
     postgres::Result plan =
         session.run_text("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT dashboard_json()");
@@ -61,12 +61,12 @@ class DashboardTest : public ::testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(DashboardTest, AgreesWithTheRowsBeforeAndAfterFolding) {
   postgres::DbSession session = database_.as_superuser();
-  world_.new_thread();
+  fixture_.new_thread();
   add_runs(session, 300);
   for (int round = 0; round < 2; ++round) {
     for (const char* pair :
@@ -77,34 +77,34 @@ TEST_F(DashboardTest, AgreesWithTheRowsBeforeAndAfterFolding) {
           "total_users|count(*) FROM users WHERE status <> 'deleted'"}) {
       std::string text(pair);
       std::string name = text.substr(0, text.find('|'));
-      std::string counted = world_.column("SELECT " + text.substr(text.find('|') + 1));
+      std::string counted = fixture_.column("SELECT " + text.substr(text.find('|') + 1));
       EXPECT_EQ(std::to_string(number(name.c_str())), counted) << name;
     }
-    session.run_text("SELECT platform_fold()");
-    EXPECT_EQ(world_.column("SELECT count(*) FROM platform_deltas"), "0");
+    session.run_text("SELECT platform_roll_up()");
+    EXPECT_EQ(fixture_.column("SELECT count(*) FROM platform_deltas"), "0");
   }
 }
 
 TEST_F(DashboardTest, ReadsNoMorePagesForAHundredTimesTheRuns) {
   postgres::DbSession session = database_.as_superuser();
-  world_.new_thread();
+  fixture_.new_thread();
   add_runs(session, 300);
-  session.run_text("SELECT platform_fold(); ANALYZE");
+  session.run_text("SELECT platform_roll_up(); ANALYZE");
   int64_t few = pages_read();
   add_runs(session, 30'000);
-  session.run_text("SELECT platform_fold()");
+  session.run_text("SELECT platform_roll_up()");
   session.run_text("VACUUM ANALYZE");
   int64_t many = pages_read();
   EXPECT_EQ(number("total_runs"), 30'300);
   int64_t pages_of_runs =
-      std::strtol(world_.column("SELECT pg_relation_size('runs') / 8192").c_str(), nullptr, 10);
+      std::strtol(fixture_.column("SELECT pg_relation_size('runs') / 8192").c_str(), nullptr, 10);
   EXPECT_GT(pages_of_runs, 300) << "else this proves nothing";
   EXPECT_LT(many, 100);
   EXPECT_LE(many, few + 20);
 }
 
-TEST_F(DashboardTest, ManyWritersAndFoldsAtOnceLoseNothing) {
-  world_.new_thread();
+TEST_F(DashboardTest, ManyWritersAndRollUpsAtOnceLoseNothing) {
+  fixture_.new_thread();
   std::vector<std::thread> writers;
   for (int i = 0; i < 4; ++i) {
     writers.emplace_back([this] {
@@ -115,7 +115,7 @@ TEST_F(DashboardTest, ManyWritersAndFoldsAtOnceLoseNothing) {
   for (int i = 0; i < 2; ++i) {
     writers.emplace_back([this] {
       postgres::DbSession session = database_.as_runner();
-      for (int n = 0; n < 20; ++n) session.run(query::PlatformFold{});
+      for (int n = 0; n < 20; ++n) session.run(query::PlatformRollUp{});
     });
   }
   for (std::thread& writer : writers) writer.join();
@@ -128,7 +128,7 @@ TEST_F(DashboardTest, CountsWhoWasSeenOnTheDaysThatCount) {
   auto seen = [&](const char* ago) {
     session.run_text(
         fmt::format("UPDATE users SET last_seen_at = now() - interval '{}' WHERE id = '{}'", ago,
-                    world_.other_id));
+                    fixture_.other_id));
     return number("active_users_30d");
   };
   int64_t without = seen("31 days");
@@ -138,7 +138,7 @@ TEST_F(DashboardTest, CountsWhoWasSeenOnTheDaysThatCount) {
   session.run_text(
       fmt::format("UPDATE users SET status = 'deleted', last_seen_at = now() WHERE "
                   "id = '{}'",
-                  world_.other_id));
+                  fixture_.other_id));
   EXPECT_EQ(number("active_users_30d"), without);
   session.run_text("SELECT platform_recount()");
   EXPECT_EQ(number("active_users_30d"), without);

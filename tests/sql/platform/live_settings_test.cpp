@@ -29,7 +29,8 @@ class StoredSettings : public testing::Test {
   postgres::Result as_admin(const postgres::BoundStatement& statement, bool is_admin = true) {
     session_.begin();
     std::string context = is_admin ? R"({"platform_admin":true})" : R"({"platform_admin":false})";
-    session_.run(query::Enter{.org_id = std::nullopt, .user_id = std::nullopt, .context = context});
+    session_.run(query::SetRequestContext{
+        .org_id = std::nullopt, .user_id = std::nullopt, .context = context});
     postgres::Result result = session_.run(statement);
     session_.commit();
     return result;
@@ -38,12 +39,13 @@ class StoredSettings : public testing::Test {
     as_admin(query::SettingSet{.key = key, .value = value, .secret = std::nullopt});
   }
   void set_secret(const std::string& key, const std::string& plain) {
-    config::SecretPlace place{
+    config::SecretIdentity identity{
         make_id(), "",
         config::setting_secret_kind(config::setting_rows[config::find_setting(key)])};
-    as_admin(query::SettingSet{.key = key,
-                               .value = std::nullopt,
-                               .secret = config::secret_json(place, box_.seal(place, plain))});
+    as_admin(
+        query::SettingSet{.key = key,
+                          .value = std::nullopt,
+                          .secret = config::secret_json(identity, box_.seal(identity, plain))});
   }
   std::shared_ptr<const config::Settings> reloaded() {
     live_.apply(session_.run(query::SettingsAll{}), box_);
@@ -137,14 +139,14 @@ TEST_F(StoredSettings, AreLeftOutWhenThisProgramCannotUseThem) {
   EXPECT_EQ(settings->integer("limit.agent_turns"), 3);
 }
 
-TEST_F(StoredSettings, RingOnTheChannelWhenTheyChange) {
+TEST_F(StoredSettings, NotifyOnTheChannelWhenTheyChange) {
   loop::Loop loop;
   postgres::Database listener(loop,
                               {.conninfo = database_.api_url(), .application_name = "listener"});
   bool is_listening = false;
-  int rings = 0;
+  int notified = 0;
   listener.listen(
-      {"hostler_settings"}, [&rings](std::string_view, std::string_view) { ++rings; },
+      {"hostler_settings"}, [&notified](std::string_view, std::string_view) { ++notified; },
       [&is_listening] { is_listening = true; });
   auto turns_until = [&loop](const std::function<bool()>& is_so) {
     return testing_support::eventually(10'000, [&] {
@@ -154,9 +156,9 @@ TEST_F(StoredSettings, RingOnTheChannelWhenTheyChange) {
   };
   ASSERT_TRUE(turns_until([&] { return is_listening; }));
   set("run.input_seconds", "5");
-  EXPECT_TRUE(turns_until([&] { return rings == 1; })) << rings;
+  EXPECT_TRUE(turns_until([&] { return notified == 1; })) << notified;
   as_admin(query::SettingUnset{.key = "run.input_seconds"});
-  EXPECT_TRUE(turns_until([&] { return rings == 2; })) << rings;
+  EXPECT_TRUE(turns_until([&] { return notified == 2; })) << notified;
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 
 class MailLimits : public ::testing::Test {
  protected:
-  std::string value(const std::string& text) { return world_.column(text); }
+  std::string value(const std::string& text) { return fixture_.column(text); }
   // As the API calls it, in the session's transaction; the code it raised, count_ for none.
   ErrorCode invite(postgres::DbSession& session, const std::string& email) {
     std::string secret = value(
@@ -71,9 +71,9 @@ class MailLimits : public ::testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
   postgres::DbSession runner_ = database_.as_runner();
-  std::string daemon_ = world_.new_daemon("place");
+  std::string daemon_ = fixture_.new_daemon("place");
 };
 
 TEST_F(MailLimits, CountANetworkAsOneHost) {
@@ -104,12 +104,12 @@ TEST_F(MailLimits, LetOneOfTwoInvitationsAtOnceWaitForTheOther) {
   for (bool first_is_kept : {true, false}) {
     std::string email = first_is_kept ? "a@example.org" : "b@example.org";
     postgres::DbSession first = database_.as_api();
-    world_.begin_as(first, world_.owner_id);
+    fixture_.begin_as(first, fixture_.owner_id);
     ASSERT_EQ(invite(first, email), ErrorCode::count_);
     ErrorCode second_code = ErrorCode::internal_error;
     std::thread other([&] {
       postgres::DbSession second = database_.as_api();
-      world_.begin_as(second, world_.owner_id);
+      fixture_.begin_as(second, fixture_.owner_id);
       second_code = invite(second, first_is_kept ? "A@Example.org" : "B@Example.org");
       if (second_code == ErrorCode::count_) second.commit();
     });
@@ -129,7 +129,7 @@ TEST_F(MailLimits, AreKeptByTheSchemaToo) {
   std::string row = fmt::format(
       "INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash) VALUES "
       "('{}', '{{}}@example.org', 'member', '{}', '\\x{{}}')",
-      world_.org_id, world_.owner_id);
+      fixture_.org_id, fixture_.owner_id);
   session.run_text(fmt::format(fmt::runtime(row), "x", to_hex(random_bytes(32))));
   EXPECT_THROW(session.run_text(fmt::format(fmt::runtime(row), "X", to_hex(random_bytes(32)))),
                Error);
@@ -160,7 +160,7 @@ TEST_F(MailLimits, FindACodeWithoutReadingWhatElseWaits) {
       "20000) AS n; ANALYZE outbox");
   session.run_text(fmt::format("PREPARE claim AS {}", query::outbox_claim_mails.text));
   postgres::Result plan = session.run_text(
-      fmt::format("EXPLAIN (ANALYZE) EXECUTE claim('{}', 8, 60, 6)", world_.owner_id));
+      fmt::format("EXPLAIN (ANALYZE) EXECUTE claim('{}', 8, 60, 6)", fixture_.owner_id));
   std::string told;
   for (int i = 0; i < plan.size(); ++i) told.append(plan[i].text("\"QUERY PLAN\"")) += '\n';
   EXPECT_NE(told.find("outbox_codes_due"), told.npos) << told;
@@ -179,7 +179,7 @@ TEST_F(MailLimits, KnowWhichMailIsOver) {
   EXPECT_EQ(claim(9, 9), "a, b over, c over, d, e");
 }
 
-TEST(MailLimitsUpgrade, KeepsTheNewestOfDoubledInvitationsThatServes) {
+TEST(MailLimitsUpgrade, KeepsTheNewestOfDuplicateInvitationsThatServes) {
   OlderSchema database;
   postgres::DbSession& session = database.session();
   session.run_text(

@@ -156,16 +156,16 @@ TEST_F(SecretRotation, UsesTheKeyThatWasPreparedForCopies) {
 TEST_F(SecretRotation, GoesOnWhereItWasKilled) {
   constexpr int secrets = 2'000;
   add_secrets(secrets);
-  for (int64_t least : {1, 300, 900}) {
+  for (int64_t min : {1, 300, 900}) {
     ChildPlan plan;
     plan.command = {build_folder() + "/hostlerctl", "secret", "rotate", "--batch", "1"};
     plan.environment = environment();
     plan.log_path = folder_ + "/log";
     Child child(plan);
-    EXPECT_TRUE(eventually(20'000, [&] { return under(2) >= least || !child.is_running(); }));
+    EXPECT_TRUE(eventually(20'000, [&] { return under(2) >= min || !child.is_running(); }));
     child.send_signal(SIGKILL);
     child.wait();
-    EXPECT_GE(under(2), least);
+    EXPECT_GE(under(2), min);
     EXPECT_LT(under(2), secrets) << "it was killed too late to prove anything";
     EXPECT_EQ(opened_by(*box_), secrets);
     EXPECT_EQ(opened_by(load()), secrets);

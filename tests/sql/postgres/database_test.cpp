@@ -51,12 +51,12 @@ class DbTest : public ::testing::Test {
     postgres::DatabaseOptions made;
     made.conninfo = url == nullptr ? "" : url;
     made.application_name = "db_test";
-    made.own_connections_max = 2;
+    made.dedicated_connections_max = 2;
     return made;
   }
 
   std::string ask(postgres::Database& db, std::string text) {
-    postgres::Result result = run_task(loop_, db.quick(echo, postgres::Params().text(text)));
+    postgres::Result result = run_task(loop_, db.pipelined(echo, postgres::Params().text(text)));
     return std::string(result.front().text("said"));
   }
 
@@ -66,7 +66,7 @@ class DbTest : public ::testing::Test {
 TEST_F(DbTest, AnswersOnBothLanes) {
   postgres::Database db(loop_, options());
   EXPECT_EQ(ask(db, "hello"), "hello");
-  postgres::Result own = run_task(loop_, db.own(echo, postgres::Params().text("own")));
+  postgres::Result own = run_task(loop_, db.dedicated(echo, postgres::Params().text("own")));
   EXPECT_EQ(own.front().text("said"), "own");
 }
 
@@ -74,9 +74,9 @@ TEST_F(DbTest, ABatchIsOneTransactionAndItsSettingsEndWithIt) {
   postgres::Database db(loop_, options());
   postgres::Batch batch;
   batch.add(set_tenant, postgres::Params().text("blue")).add(tenant);
-  postgres::Results results = run_task(loop_, db.quick(std::move(batch)));
+  postgres::Results results = run_task(loop_, db.pipelined(std::move(batch)));
   EXPECT_EQ(results.at(1).front().text("tenant"), "blue");
-  postgres::Result after = run_task(loop_, db.quick(tenant));
+  postgres::Result after = run_task(loop_, db.pipelined(tenant));
   EXPECT_EQ(after.front().text("tenant"), "");
 }
 
@@ -93,7 +93,7 @@ TEST_F(DbTest, AFaultEndsItsOwnBatchOnly) {
   auto quick_one = [](postgres::Database& database, int divisor, int& bad,
                       int& good) -> Task<void> {
     try {
-      co_await database.quick(divide, postgres::Params().integer(divisor));
+      co_await database.pipelined(divide, postgres::Params().integer(divisor));
       ++good;
     } catch (const Error& error) {
       EXPECT_EQ(error.code, ErrorCode::internal_error);
@@ -112,7 +112,7 @@ TEST_F(DbTest, AFaultEndsItsOwnBatchOnly) {
 
 TEST_F(DbTest, AStatementThatCannotBePreparedFailsEachTimeAndDisturbsNobody) {
   postgres::Database db(loop_, options());
-  for (int i = 0; i < 3; ++i) EXPECT_THROW(run_task(loop_, db.quick(wrong)), Error);
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(run_task(loop_, db.pipelined(wrong)), Error);
   EXPECT_EQ(ask(db, "still here"), "still here");
 }
 
@@ -125,13 +125,13 @@ TEST_F(DbTest, APlanThatAMigrationMadeInvalidIsMadeAnewUnseen) {
   static constexpr postgres::Statement look{"test", "look", "SELECT n FROM db_test_plan", 0};
   postgres::Database db(loop_, options());
   postgres::Database other(loop_, options());
-  run_task(loop_, other.own(create));
-  run_task(loop_, db.quick(look));
-  run_task(loop_, db.own(look));
-  run_task(loop_, other.own(alter));
-  EXPECT_EQ(run_task(loop_, db.quick(look)).front().text("n"), "1");
-  EXPECT_EQ(run_task(loop_, db.own(look)).front().text("n"), "1");
-  run_task(loop_, other.own(drop));
+  run_task(loop_, other.dedicated(create));
+  run_task(loop_, db.pipelined(look));
+  run_task(loop_, db.dedicated(look));
+  run_task(loop_, other.dedicated(alter));
+  EXPECT_EQ(run_task(loop_, db.pipelined(look)).front().text("n"), "1");
+  EXPECT_EQ(run_task(loop_, db.dedicated(look)).front().text("n"), "1");
+  run_task(loop_, other.dedicated(drop));
 }
 
 TEST_F(DbTest, ArraysAndBytesArriveAsTheyWereGiven) {
@@ -141,7 +141,7 @@ TEST_F(DbTest, ArraysAndBytesArriveAsTheyWereGiven) {
       .texts({"a,b", "c\"d", "é"})
       .integers({1, -2});
   params.jsonbs({"{\"x\": [1]}"}).bytes(std::string("\0\xff", 2));
-  postgres::Result result = run_task(loop_, db.quick(arrays, params));
+  postgres::Result result = run_task(loop_, db.pipelined(arrays, params));
   postgres::Row row = result.front();
   EXPECT_EQ(row.text("u"), "{01a1fa31-df97-727a-9389-354c3c178af2}");
   EXPECT_EQ(row.text("t"), "{\"a,b\",\"c\\\"d\",é}");
@@ -153,7 +153,7 @@ TEST_F(DbTest, ArraysAndBytesArriveAsTheyWereGiven) {
 TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
   postgres::Database db(loop_, options());
   try {
-    run_task(loop_, db.own(raised));
+    run_task(loop_, db.dedicated(raised));
     FAIL() << "no error came";
   } catch (const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::runs_thread_busy);
@@ -169,7 +169,7 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
 // socket's before anybody here is told.
 TEST_F(DbTest, ASocketThatBreaksWhileItIsWrittenToIsNoticedAtOnce) {
   postgres::DatabaseOptions many = options();
-  many.own_connections_max = 12;
+  many.dedicated_connections_max = 12;
   many.application_name = "db_test breaks";
   postgres::Database db(loop_, many);
   postgres::Database killer(loop_, options());
@@ -186,7 +186,7 @@ TEST_F(DbTest, ASocketThatBreaksWhileItIsWrittenToIsNoticedAtOnce) {
     };
     for (int i = 0; i < 12; ++i) tasks.add(ask_much(db, "", causes));
     while (causes.size() < 12) run_task(loop_, loop::sleep_ms(loop_, 1));
-    run_task(loop_, killer.quick(kill_others));
+    run_task(loop_, killer.pipelined(kill_others));
     for (int i = 0; i < 12; ++i) tasks.add(ask_much(db, much, causes));
     while (causes.size() < 24) run_task(loop_, loop::sleep_ms(loop_, 1));
     for (const std::string& cause : causes) EXPECT_NE(cause, "no answer in time");
@@ -197,15 +197,15 @@ TEST_F(DbTest, ASocketThatBreaksWhileItIsWrittenToIsNoticedAtOnce) {
 TEST_F(DbTest, ALostConnectionIsMadeAnew) {
   postgres::Database db(loop_, options());
   postgres::Database killer(loop_, options());
-  postgres::Result before = run_task(loop_, db.quick(backend));
+  postgres::Result before = run_task(loop_, db.pipelined(backend));
   int64_t pid = before.front().integer("pid");
-  run_task(loop_, killer.quick(kill_backend, postgres::Params().integer(pid)));
+  run_task(loop_, killer.pipelined(kill_backend, postgres::Params().integer(pid)));
   int64_t again = pid;
   for (int tried = 0; tried < 100 && again == pid; ++tried) {
     postgres::Batch batch;
     batch.add(backend);
     try {
-      postgres::Result after = run_task(loop_, db.quick(backend));
+      postgres::Result after = run_task(loop_, db.pipelined(backend));
       again = after.front().integer("pid");
     } catch (const Error& error) {
       EXPECT_EQ(error.code, ErrorCode::database_unavailable);
@@ -220,7 +220,7 @@ TEST_F(DbTest, WithoutAServerTheAnswerComesInTime) {
   nowhere.conninfo = "host=/nonexistent dbname=x";
   postgres::Database db(loop_, nowhere);
   int64_t start_ms = loop_.now_ms();
-  EXPECT_THROW(run_task(loop_, db.quick(tenant)), Error);
+  EXPECT_THROW(run_task(loop_, db.pipelined(tenant)), Error);
   EXPECT_LE(loop_.now_ms() - start_ms, 3000);
 }
 
@@ -230,7 +230,7 @@ TEST_F(DbTest, AnAnswerThatDoesNotComeIsAnErrorAndTheNextOneComes) {
   hasty.statement_timeout_ms = 60'000;
   postgres::Database db(loop_, hasty);
   try {
-    run_task(loop_, db.own(slow, postgres::Params().number(30)));
+    run_task(loop_, db.dedicated(slow, postgres::Params().number(30)));
     FAIL() << "no error came";
   } catch (const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::database_unavailable);
@@ -244,14 +244,14 @@ TEST_F(DbTest, AWaitThatIsCancelledLeavesTheConnectionUsable) {
   {
     loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) {});
     auto wait = [](postgres::Database& database) -> Task<void> {
-      co_await database.own(slow, postgres::Params().number(0.05));
+      co_await database.dedicated(slow, postgres::Params().number(0.05));
     };
     tasks.add("one", wait(db));
     tasks.add("two", wait(db));
     loop_.run_once();
     tasks.erase("one");
   }
-  postgres::Result own = run_task(loop_, db.own(echo, postgres::Params().text("free again")));
+  postgres::Result own = run_task(loop_, db.dedicated(echo, postgres::Params().text("free again")));
   EXPECT_EQ(own.front().text("said"), "free again");
 }
 
@@ -265,7 +265,7 @@ TEST_F(DbTest, ATransactionThatIsNotCommittedIsRolledBack) {
   };
   run_task(loop_, half(db));
   for (int i = 0; i < 2; ++i) {
-    postgres::Result after = run_task(loop_, db.own(tenant));
+    postgres::Result after = run_task(loop_, db.dedicated(tenant));
     EXPECT_EQ(after.front().text("tenant"), "");
   }
 }
@@ -282,14 +282,14 @@ TEST_F(DbTest, NotificationsArriveAndListeningIsToldAfterEachConnection) {
       },
       [&] { ++listening; });
   while (listening == 0) run_task(loop_, loop::sleep_ms(loop_, 1));
-  run_task(loop_, other.quick(notify, postgres::Params().text("db_test_b").text("one")));
+  run_task(loop_, other.pipelined(notify, postgres::Params().text("db_test_b").text("one")));
   while (heard.empty()) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_EQ(heard.at(0), "db_test_b:one");
-  postgres::Result mine = run_task(loop_, db.quick(backend));
+  postgres::Result mine = run_task(loop_, db.pipelined(backend));
   run_task(loop_,
-           other.quick(kill_backend, postgres::Params().integer(mine.front().integer("pid"))));
+           other.pipelined(kill_backend, postgres::Params().integer(mine.front().integer("pid"))));
   while (listening < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
-  run_task(loop_, other.quick(notify, postgres::Params().text("db_test_a").text("two")));
+  run_task(loop_, other.pipelined(notify, postgres::Params().text("db_test_a").text("two")));
   while (heard.size() < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_EQ(heard.at(1), "db_test_a:two");
 }

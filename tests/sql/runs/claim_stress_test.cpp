@@ -1,7 +1,7 @@
 // Many daemons claim from one queue: each run is given to one of them, once, under an epoch that
 // nobody else had. The check is first shown to see a claim that reads before it writes.
 //
-// CLAIM_STORM_RUNS (300; `make soak`: 20000).
+// CLAIM_STRESS_RUNS (300; `make soak`: 20000).
 #include <gtest/gtest.h>
 
 #include <set>
@@ -18,7 +18,7 @@ namespace hostler {
 namespace {
 
 using testing_support::figure;
-using testing_support::RunWorld;
+using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
 constexpr int claimers = 8;
@@ -56,29 +56,29 @@ Claims claim_all(const TestDatabase& database, Claim claim) {
   return claims;
 }
 
-class ClaimStorm : public testing::Test {
+class ClaimStress : public testing::Test {
  protected:
   // One connection for all of them.
   void make_runs(int count) {
     std::vector<std::string> threads;
-    for (int i = 0; i < count; ++i) threads.push_back(world_.new_thread());
+    for (int i = 0; i < count; ++i) threads.push_back(fixture_.new_thread());
     postgres::DbSession session = database_.as_api();
     for (const std::string& thread_id : threads) {
-      world_.begin_as(session, world_.owner_id);
-      session.run(RunWorld::run_of(thread_id, "reject", 1'000'000));
+      fixture_.begin_as(session, fixture_.owner_id);
+      session.run(RunFixture::run_of(thread_id, "reject", 1'000'000));
       session.commit();
     }
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
-TEST_F(ClaimStorm, GivesEachRunToOneDaemonOnce) {
-  int runs = static_cast<int>(figure("CLAIM_STORM_RUNS", 300));
+TEST_F(ClaimStress, GivesEachRunToOneDaemonOnce) {
+  int runs = static_cast<int>(parameter("CLAIM_STRESS_RUNS", 300));
   make_runs(runs);
   std::vector<std::string> daemons;
-  for (int i = 0; i < claimers; ++i) daemons.push_back(world_.new_daemon(fmt::format("d{}", i)));
+  for (int i = 0; i < claimers; ++i) daemons.push_back(fixture_.new_daemon(fmt::format("d{}", i)));
   Claims claims = claim_all(database_, [&](postgres::DbSession& session, size_t i, auto& given) {
     postgres::Result claimed = session.run(query::RunClaim{
         .daemon_id = daemons[i], .limit = claimed_at_once, .run_lease_seconds = 60});
@@ -96,7 +96,7 @@ TEST_F(ClaimStorm, GivesEachRunToOneDaemonOnce) {
 }
 
 // Reads what is free, then takes it: what everybody writes first.
-TEST_F(ClaimStorm, CatchesAClaimThatReadsBeforeItWrites) {
+TEST_F(ClaimStress, CatchesAClaimThatReadsBeforeItWrites) {
   postgres::DbSession superuser = database_.as_superuser();
   superuser.run_text(
       "CREATE TABLE naive (id integer PRIMARY KEY, owner integer);"

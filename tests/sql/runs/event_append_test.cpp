@@ -9,7 +9,7 @@
 namespace hostler {
 namespace {
 
-using testing_support::RunWorld;
+using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
 class EventAppend : public testing::Test {
@@ -19,11 +19,11 @@ class EventAppend : public testing::Test {
     int64_t epoch;
   };
   Owned owned_run() {
-    std::string id = world_.new_run(world_.new_thread());
-    return {id, world_.claim(daemon_id_, id)};
+    std::string id = fixture_.new_run(fixture_.new_thread());
+    return {id, fixture_.claim(daemon_id_, id)};
   }
   std::string events_of(const std::string& run_id) {
-    return world_.column(fmt::format(
+    return fixture_.column(fmt::format(
         "SELECT coalesce(string_agg(seq || ' ' || type || ' ' || data, ', ' ORDER BY seq), '') "
         "FROM run_events WHERE run_id = '{}'",
         run_id));
@@ -40,13 +40,13 @@ class EventAppend : public testing::Test {
   postgres::BoundStatement append(const std::vector<Owned>& runs,
                                   const std::vector<Event>& events) {
     std::vector<std::string> ids, types, data;
-    std::vector<int64_t> epochs, places, seqs;
+    std::vector<int64_t> epochs, positions, seqs;
     for (const Owned& run : runs) {
       ids.push_back(run.id);
       epochs.push_back(run.epoch);
     }
     for (const Event& event : events) {
-      places.push_back(event.place);
+      positions.push_back(event.place);
       seqs.push_back(event.seq);
       types.push_back(event.type);
       data.push_back(event.data);
@@ -54,15 +54,15 @@ class EventAppend : public testing::Test {
     return Append{.daemon_id = daemon_id_,
                   .run_ids = ids,
                   .epochs = epochs,
-                  .places = places,
+                  .positions = positions,
                   .seqs = seqs,
                   .types = types,
                   .data = data};
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
-  std::string daemon_id_ = world_.new_daemon("here");
+  RunFixture fixture_{database_};
+  std::string daemon_id_ = fixture_.new_daemon("here");
   postgres::DbSession session_ = database_.as_runner();
 };
 

@@ -15,32 +15,32 @@ namespace {
 class RunRetention : public ::testing::Test {
  protected:
   void add_month(const std::string& month, const std::string& next) {
-    world_.column(
+    fixture_.column(
         fmt::format("CREATE TABLE run_events_{} PARTITION OF run_events FOR VALUES FROM "
                     "(uuidv7_floor('{}-01Z')) "
                     "TO (uuidv7_floor('{}-01Z'))",
                     std::string(month).replace(4, 1, "_"), month, next));
   }
   bool has_month(const std::string& month) {
-    return world_.column(fmt::format("SELECT to_regclass('run_events_{}') IS NOT NULL", month)) ==
+    return fixture_.column(fmt::format("SELECT to_regclass('run_events_{}') IS NOT NULL", month)) ==
            "t";
   }
   // A run with one event that began at that moment.
   std::string new_run(const std::string& moment) {
-    std::string run_id = world_.new_run(world_.new_thread());
-    world_.column("UPDATE threads SET active_run_id = NULL");
+    std::string run_id = fixture_.new_run(fixture_.new_thread());
+    fixture_.column("UPDATE threads SET active_run_id = NULL");
     std::string old_id =
-        world_.column(fmt::format("UPDATE runs SET id = overlay(uuidv7()::text placing "
-                                  "left(uuidv7_floor('{}')::text, 13) from 1 "
-                                  "for 13)::uuid WHERE id = '{}' RETURNING id",
-                                  moment, run_id));
-    world_.column(fmt::format(
+        fixture_.column(fmt::format("UPDATE runs SET id = overlay(uuidv7()::text placing "
+                                    "left(uuidv7_floor('{}')::text, 13) from 1 "
+                                    "for 13)::uuid WHERE id = '{}' RETURNING id",
+                                    moment, run_id));
+    fixture_.column(fmt::format(
         "INSERT INTO run_events (run_id, seq, type, data) VALUES ('{}', 1, 'run.started', '{{}}')",
         old_id));
     return old_id;
   }
   void end(const std::string& run_id) {
-    world_.column(fmt::format(
+    fixture_.column(fmt::format(
         "UPDATE runs SET status = 'failed', ended_at = now(), last_seq = 1 WHERE id = '{}'",
         run_id));
   }
@@ -50,7 +50,7 @@ class RunRetention : public ::testing::Test {
         "dropped");
   }
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(RunRetention, DropsAMonthACallAndTheOldestFirst) {
@@ -62,12 +62,12 @@ TEST_F(RunRetention, DropsAMonthACallAndTheOldestFirst) {
   EXPECT_TRUE(has_month("2020_02"));
   EXPECT_EQ(prune(), 1);
   EXPECT_EQ(prune(), 0) << "what is young stays";
-  std::string run_id = world_.new_run(world_.new_thread());
-  world_.column(fmt::format(
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  fixture_.column(fmt::format(
       "INSERT INTO run_events (run_id, seq, type, data) VALUES ('{}', 1, 'run.started', '{{}}')",
       run_id));
   EXPECT_EQ(prune(1), 0);
-  EXPECT_EQ(world_.column("SELECT count(*) FROM run_events"), "1");
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM run_events"), "1");
 }
 
 TEST_F(RunRetention, PassesOverMonthsThatHoldUnfinishedRuns) {
@@ -84,10 +84,10 @@ TEST_F(RunRetention, PassesOverMonthsThatHoldUnfinishedRuns) {
 }
 
 TEST_F(RunRetention, KeepsAMonthUntilItsLastDayIsBeyondIt) {
-  std::string last_month = world_.column(
+  std::string last_month = fixture_.column(
       "SELECT to_char(date_trunc('month', now() AT TIME ZONE 'UTC') - interval '1 day', "
       "'YYYY-MM')");
-  std::string this_month = world_.column("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM')");
+  std::string this_month = fixture_.column("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM')");
   bool is_there = has_month(std::string(last_month).replace(4, 1, "_"));  // on a month's first day
   if (!is_there) add_month(last_month, this_month);
   postgres::DbSession session = database_.as_superuser();

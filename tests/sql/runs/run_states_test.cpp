@@ -33,10 +33,10 @@ class RunStatesTest : public ::testing::Test {
     return ErrorCode::count_;
   }
   std::string run_column(const std::string& column, const std::string& run_id) {
-    return world_.column(fmt::format("SELECT {} FROM runs WHERE id = '{}'", column, run_id));
+    return fixture_.column(fmt::format("SELECT {} FROM runs WHERE id = '{}'", column, run_id));
   }
   std::string events_of(const std::string& run_id) {
-    return world_.column(fmt::format(
+    return fixture_.column(fmt::format(
         "SELECT coalesce(string_agg(seq || ' ' || type, ', ' ORDER BY seq), '') FROM run_events "
         "WHERE run_id = '{}'",
         run_id));
@@ -70,7 +70,7 @@ class RunStatesTest : public ::testing::Test {
     postgres::DbSession session = database_.as_runner();
     std::string request =
         fmt::format(R"({{"request_id": "{}", "kind": "{}", "turn": 1, "tool_call_id": "c1"}})",
-                    world_.column("SELECT uuidv7()"), kind);
+                    fixture_.column("SELECT uuidv7()"), kind);
     postgres::Result waiting = session.run(query::RunWait{.daemon_id = daemon_id,
                                                           .run_id = run_id,
                                                           .epoch = epoch,
@@ -80,7 +80,7 @@ class RunStatesTest : public ::testing::Test {
     return waiting.text() == "t";
   }
   std::string messages_of(const std::string& thread_id) {
-    return world_.column(fmt::format(
+    return fixture_.column(fmt::format(
         "SELECT string_agg(content, '|' ORDER BY id) FROM messages WHERE thread_id = '{}' "
         "AND hidden_by_run_id IS NULL",
         thread_id));
@@ -94,7 +94,7 @@ class RunStatesTest : public ::testing::Test {
   }
   static inline TestDatabase* shared_ = nullptr;
   const TestDatabase& database_ = *shared_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
 };
 
 TEST_F(RunStatesTest, OnlyTheTransitionsOfTheTableArePossible) {
@@ -116,9 +116,9 @@ TEST_F(RunStatesTest, OnlyTheTransitionsOfTheTableArePossible) {
   for (const std::string& from : states) {
     for (const std::string& to : states) {
       if (from == to) continue;
-      std::string run_id = world_.new_run(world_.new_thread());
-      if (from != "running") world_.column(set_state(run_id, from));
-      ErrorCode code = code_of([&] { world_.column(set_state(run_id, to)); });
+      std::string run_id = fixture_.new_run(fixture_.new_thread());
+      if (from != "running") fixture_.column(set_state(run_id, from));
+      ErrorCode code = code_of([&] { fixture_.column(set_state(run_id, to)); });
       bool is_allowed = allowed.contains({from, to});
       EXPECT_EQ(code == ErrorCode::count_, is_allowed) << from << " to " << to;
       EXPECT_EQ(run_column("status", run_id), is_allowed ? to : from);
@@ -127,10 +127,10 @@ TEST_F(RunStatesTest, OnlyTheTransitionsOfTheTableArePossible) {
 }
 
 TEST_F(RunStatesTest, ABusyThreadRefusesASecondRunAndNamesTheFirst) {
-  std::string thread_id = world_.new_thread();
-  std::string run_id = world_.new_run(thread_id);
+  std::string thread_id = fixture_.new_thread();
+  std::string run_id = fixture_.new_run(thread_id);
   try {
-    world_.new_run(thread_id);
+    fixture_.new_run(thread_id);
     FAIL() << "the second run was made";
   } catch (const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::runs_thread_busy);
@@ -140,32 +140,32 @@ TEST_F(RunStatesTest, ABusyThreadRefusesASecondRunAndNamesTheFirst) {
 }
 
 TEST_F(RunStatesTest, AThreadWithoutMessagesStartsNoRun) {
-  std::string thread_id = world_.new_thread("");
-  EXPECT_EQ(code_of([&] { world_.new_run(thread_id); }), ErrorCode::runs_no_messages);
+  std::string thread_id = fixture_.new_thread("");
+  EXPECT_EQ(code_of([&] { fixture_.new_run(thread_id); }), ErrorCode::runs_no_messages);
 }
 
 TEST_F(RunStatesTest, QueuedRunsStartInOrderWhenTheOneBeforeEnds) {
-  std::string thread_id = world_.new_thread();
-  std::string daemon_id = world_.new_daemon("a");
-  std::string first = world_.new_run(thread_id);
-  std::string second = world_.new_run(thread_id, "enqueue");
-  std::string third = world_.new_run(thread_id, "enqueue");
-  int64_t epoch = world_.claim(daemon_id, first);
+  std::string thread_id = fixture_.new_thread();
+  std::string daemon_id = fixture_.new_daemon("a");
+  std::string first = fixture_.new_run(thread_id);
+  std::string second = fixture_.new_run(thread_id, "enqueue");
+  std::string third = fixture_.new_run(thread_id, "enqueue");
+  int64_t epoch = fixture_.claim(daemon_id, first);
   ASSERT_GT(epoch, 0);
-  EXPECT_EQ(world_.claim(daemon_id, second), 0) << "a queued run was claimed";
+  EXPECT_EQ(fixture_.claim(daemon_id, second), 0) << "a queued run was claimed";
   EXPECT_TRUE(finish(daemon_id, first, epoch, "completed", "one"));
   EXPECT_EQ(run_column("queued", second), "f");
   EXPECT_EQ(run_column("queued", third), "t");
-  epoch = world_.claim(daemon_id, second);
+  epoch = fixture_.claim(daemon_id, second);
   EXPECT_TRUE(finish(daemon_id, second, epoch, "failed", ""));
   EXPECT_EQ(run_column("queued", third), "f");
 }
 
 TEST_F(RunStatesTest, InterruptCancelsActiveAndQueuedRunsAndTakesTheirPlace) {
-  std::string thread_id = world_.new_thread();
-  std::string first = world_.new_run(thread_id);
-  std::string second = world_.new_run(thread_id, "enqueue");
-  std::string third = world_.new_run(thread_id, "interrupt");
+  std::string thread_id = fixture_.new_thread();
+  std::string first = fixture_.new_run(thread_id);
+  std::string second = fixture_.new_run(thread_id, "enqueue");
+  std::string third = fixture_.new_run(thread_id, "interrupt");
   EXPECT_EQ(run_column("status", first), "cancelled");
   EXPECT_EQ(run_column("status", second), "cancelled");
   EXPECT_EQ(run_column("status", third), "running");
@@ -175,13 +175,13 @@ TEST_F(RunStatesTest, InterruptCancelsActiveAndQueuedRunsAndTakesTheirPlace) {
 
 TEST_F(RunStatesTest, TheLimitOfActiveRunsIsExactUnderParallelCreates) {
   std::vector<std::string> threads;
-  for (int i = 0; i < 20; ++i) threads.push_back(world_.new_thread());
+  for (int i = 0; i < 20; ++i) threads.push_back(fixture_.new_thread());
   std::atomic<int> made = 0;
   std::atomic<int> refused = 0;
   std::vector<std::thread> workers;
   for (const std::string& thread_id : threads) {
     workers.emplace_back([&, thread_id] {
-      ErrorCode code = code_of([&] { world_.new_run(thread_id, "reject", 5); });
+      ErrorCode code = code_of([&] { fixture_.new_run(thread_id, "reject", 5); });
       if (code == ErrorCode::count_) ++made;
       if (code == ErrorCode::runs_limit_exceeded) ++refused;
     });
@@ -192,13 +192,13 @@ TEST_F(RunStatesTest, TheLimitOfActiveRunsIsExactUnderParallelCreates) {
 }
 
 TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
-  std::string run_id = world_.new_run(world_.new_thread());
-  std::string old_daemon = world_.new_daemon("a");
-  int64_t old_epoch = world_.claim(old_daemon, run_id);
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::string old_daemon = fixture_.new_daemon("a");
+  int64_t old_epoch = fixture_.claim(old_daemon, run_id);
   append(old_daemon, run_id, old_epoch, 1, "run.started");
   // A restart at the same place frees the run at once.
-  std::string new_daemon = world_.new_daemon("a");
-  int64_t new_epoch = world_.claim(new_daemon, run_id);
+  std::string new_daemon = fixture_.new_daemon("a");
+  int64_t new_epoch = fixture_.claim(new_daemon, run_id);
   ASSERT_GT(new_epoch, old_epoch);
   EXPECT_EQ(run_column("last_seq || ' ' || crash_count || ' ' || take_overs", run_id), "1 1 1");
 
@@ -214,34 +214,34 @@ TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
 
 // The daemon is dead, but Postgres still writes what it sent last.
 TEST_F(RunStatesTest, ATakeOverGoesOnBehindEventsThatWereStillOnTheirWay) {
-  std::string run_id = world_.new_run(world_.new_thread());
-  std::string old_daemon = world_.new_daemon("a");
-  int64_t epoch = world_.claim(old_daemon, run_id);
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::string old_daemon = fixture_.new_daemon("a");
+  int64_t epoch = fixture_.claim(old_daemon, run_id);
   append(old_daemon, run_id, epoch, 1, "run.started");
   postgres::DbSession late = database_.as_runner();
   late.begin();
   late.run(append_of(old_daemon, run_id, epoch, 2, "message.delta"));
   std::string new_daemon;
-  std::thread restart([&] { new_daemon = world_.new_daemon("a"); });
+  std::thread restart([&] { new_daemon = fixture_.new_daemon("a"); });
   const char* blocked =
       "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
       "AND wait_event_type = 'Lock'";
-  while (world_.column(blocked) == "0") std::this_thread::yield();
+  while (fixture_.column(blocked) == "0") std::this_thread::yield();
   late.commit();
   restart.join();
   EXPECT_EQ(run_column("last_seq", run_id), "2") << "the next event would be taken for this one";
 }
 
 TEST_F(RunStatesTest, ARunWhoseLeaseLapsedIsTakenOver) {
-  std::string run_id = world_.new_run(world_.new_thread());
-  std::string gone = world_.new_daemon("a");
-  int64_t epoch = world_.claim(gone, run_id);
-  std::string next = world_.new_daemon("b");
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::string gone = fixture_.new_daemon("a");
+  int64_t epoch = fixture_.claim(gone, run_id);
+  std::string next = fixture_.new_daemon("b");
   postgres::DbSession session = database_.as_runner();
   postgres::BoundStatement take_over =
       query::RunTakeOver{.daemon_id = next, .limit = 10, .run_lease_seconds = 60};
   EXPECT_TRUE(session.run(take_over).empty()) << "the lease holds";
-  world_.column(fmt::format(
+  fixture_.column(fmt::format(
       "UPDATE runs SET lease_until = now() - interval '1 second' WHERE id = '{}'", run_id));
   postgres::Result taken = session.run(take_over);
   ASSERT_EQ(taken.size(), 1);
@@ -250,9 +250,9 @@ TEST_F(RunStatesTest, ARunWhoseLeaseLapsedIsTakenOver) {
 }
 
 TEST_F(RunStatesTest, ATurnIsPaidForOnceHoweverOftenItIsSent) {
-  std::string run_id = world_.new_run(world_.new_thread());
-  std::string daemon_id = world_.new_daemon("a");
-  int64_t epoch = world_.claim(daemon_id, run_id);
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::string daemon_id = fixture_.new_daemon("a");
+  int64_t epoch = fixture_.claim(daemon_id, run_id);
   postgres::DbSession session = database_.as_runner();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(session.run(turn_of(daemon_id, run_id, epoch, 1000, 500)).text(), "t");
@@ -262,16 +262,16 @@ TEST_F(RunStatesTest, ATurnIsPaidForOnceHoweverOftenItIsSent) {
 }
 
 TEST_F(RunStatesTest, CancelEndsWhatNobodyOwnsAndAsksTheOwnerOtherwise) {
-  std::string unclaimed = world_.new_run(world_.new_thread());
-  world_.as_owner(query::RunCancel{.run_id = unclaimed});
+  std::string unclaimed = fixture_.new_run(fixture_.new_thread());
+  fixture_.as_owner(query::RunCancel{.run_id = unclaimed});
   EXPECT_EQ(run_column("status", unclaimed), "cancelled");
-  world_.as_owner(query::RunCancel{.run_id = unclaimed});
+  fixture_.as_owner(query::RunCancel{.run_id = unclaimed});
   EXPECT_EQ(events_of(unclaimed), "1 run.cancelled") << "a second cancel wrote again";
 
-  std::string daemon_id = world_.new_daemon("a");
-  std::string owned = world_.new_run(world_.new_thread());
-  int64_t epoch = world_.claim(daemon_id, owned);
-  world_.as_owner(query::RunCancel{.run_id = owned});
+  std::string daemon_id = fixture_.new_daemon("a");
+  std::string owned = fixture_.new_run(fixture_.new_thread());
+  int64_t epoch = fixture_.claim(daemon_id, owned);
+  fixture_.as_owner(query::RunCancel{.run_id = owned});
   EXPECT_EQ(run_column("status || ' ' || (cancel_requested_at IS NOT NULL)", owned),
             "running true");
   // The owner was about to wait for a human: the cancel wins.
@@ -282,9 +282,9 @@ TEST_F(RunStatesTest, CancelEndsWhatNobodyOwnsAndAsksTheOwnerOtherwise) {
 }
 
 TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
-  std::string daemon_id = world_.new_daemon("a");
-  std::string run_id = world_.new_run(world_.new_thread());
-  int64_t epoch = world_.claim(daemon_id, run_id);
+  std::string daemon_id = fixture_.new_daemon("a");
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  int64_t epoch = fixture_.claim(daemon_id, run_id);
   append(daemon_id, run_id, epoch, 1, "run.waiting_for_input");
   ASSERT_TRUE(wait(daemon_id, run_id, epoch, "question"));
   std::atomic<int> won = 0;
@@ -294,7 +294,7 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
     workers.emplace_back([&] {
       postgres::BoundStatement input =
           input_of(run_id, "blue", std::nullopt, std::nullopt, std::nullopt, "no decision");
-      ErrorCode code = code_of([&] { world_.as_owner(input); });
+      ErrorCode code = code_of([&] { fixture_.as_owner(input); });
       if (code == ErrorCode::count_) ++won;
       if (code == ErrorCode::runs_not_waiting) ++late;
     });
@@ -303,14 +303,14 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
   EXPECT_EQ(won, 1);
   EXPECT_EQ(late, 9);
   EXPECT_EQ(events_of(run_id), "1 run.waiting_for_input, 2 run.input_provided");
-  EXPECT_GT(world_.claim(daemon_id, run_id), epoch);
+  EXPECT_GT(fixture_.claim(daemon_id, run_id), epoch);
 }
 
 TEST_F(RunStatesTest, OnlyAConfirmationTakesAndKeepsADecision) {
-  std::string daemon_id = world_.new_daemon("a");
+  std::string daemon_id = fixture_.new_daemon("a");
   auto waiting_run = [&](const char* kind) {
-    std::string run_id = world_.new_run(world_.new_thread());
-    EXPECT_TRUE(wait(daemon_id, run_id, world_.claim(daemon_id, run_id), kind));
+    std::string run_id = fixture_.new_run(fixture_.new_thread());
+    EXPECT_TRUE(wait(daemon_id, run_id, fixture_.claim(daemon_id, run_id), kind));
     return run_id;
   };
   const char* kept =
@@ -319,20 +319,20 @@ TEST_F(RunStatesTest, OnlyAConfirmationTakesAndKeepsADecision) {
   std::string asks = waiting_run("tool_confirmation");
   postgres::BoundStatement none =
       input_of(asks, "approve?", std::nullopt, std::nullopt, std::nullopt, "a word too much");
-  EXPECT_EQ(code_of([&] { world_.as_owner(none); }), ErrorCode::validation_error);
+  EXPECT_EQ(code_of([&] { fixture_.as_owner(none); }), ErrorCode::validation_error);
   EXPECT_EQ(run_column("status", asks), "waiting_for_input");
-  world_.as_owner(input_of(asks, "…", "approve", R"({"q":  1.50})", "why", ""));
+  fixture_.as_owner(input_of(asks, "…", "approve", R"({"q":  1.50})", "why", ""));
   EXPECT_EQ(run_column(kept, asks), R"(… approve {"q":  1.50} why)") << "byte for byte";
 
   std::string question = waiting_run("question");
-  world_.as_owner(input_of(question, "deny", "deny", std::nullopt, "why", ""));
+  fixture_.as_owner(input_of(question, "deny", "deny", std::nullopt, "why", ""));
   EXPECT_EQ(run_column(kept, question), "deny");
 }
 
 TEST_F(RunStatesTest, ARunThatNobodyAnswersInTimeFails) {
-  std::string daemon_id = world_.new_daemon("a");
-  std::string run_id = world_.new_run(world_.new_thread());
-  int64_t epoch = world_.claim(daemon_id, run_id);
+  std::string daemon_id = fixture_.new_daemon("a");
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  int64_t epoch = fixture_.claim(daemon_id, run_id);
   append(daemon_id, run_id, epoch, 1, "run.waiting_for_input");
   ASSERT_TRUE(wait(daemon_id, run_id, epoch, "question", -1));
   postgres::DbSession session = database_.as_runner();
@@ -343,52 +343,52 @@ TEST_F(RunStatesTest, ARunThatNobodyAnswersInTimeFails) {
 }
 
 TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
-  std::string daemon_id = world_.new_daemon("a");
-  std::string thread_id = world_.new_thread("question");
-  std::string first = world_.new_run(thread_id);
-  finish(daemon_id, first, world_.claim(daemon_id, first), "completed", "old");
+  std::string daemon_id = fixture_.new_daemon("a");
+  std::string thread_id = fixture_.new_thread("question");
+  std::string first = fixture_.new_run(thread_id);
+  finish(daemon_id, first, fixture_.claim(daemon_id, first), "completed", "old");
   EXPECT_EQ(messages_of(thread_id), "question|old");
 
   postgres::BoundStatement retry = query::RunRetry{.thread_id = thread_id,
                                                    .limit_concurrent_runs = 1000,
                                                    .limit_queued_runs = 100,
                                                    .credit_run_hold = 10};
-  world_.as_owner(retry);
+  fixture_.as_owner(retry);
   EXPECT_EQ(messages_of(thread_id), "question");
-  std::string retried = world_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
-  finish(daemon_id, retried, world_.claim(daemon_id, retried), "failed", "half");
+  std::string retried = fixture_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
+  finish(daemon_id, retried, fixture_.claim(daemon_id, retried), "failed", "half");
   EXPECT_EQ(messages_of(thread_id), "question|old");
 
-  world_.as_owner(retry);
-  retried = world_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
-  finish(daemon_id, retried, world_.claim(daemon_id, retried), "completed", "new");
+  fixture_.as_owner(retry);
+  retried = fixture_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
+  finish(daemon_id, retried, fixture_.claim(daemon_id, retried), "completed", "new");
   EXPECT_EQ(messages_of(thread_id), "question|new");
 }
 
 TEST_F(RunStatesTest, SomebodyElseOfTheOrganizationIsDenied) {
-  std::string thread_id = world_.new_thread();
-  std::string run_id = world_.new_run(thread_id);
+  std::string thread_id = fixture_.new_thread();
+  std::string run_id = fixture_.new_run(thread_id);
   postgres::DbSession session = database_.as_api();
   const postgres::BoundStatement attempts[] = {query::RunCancel{.run_id = run_id},
                                                query::RunShow{.run_id = run_id},
                                                query::ThreadShow{.thread_id = thread_id}};
   for (const postgres::BoundStatement& attempt : attempts) {
-    world_.begin_as(session, world_.other_id);
+    fixture_.begin_as(session, fixture_.other_id);
     EXPECT_EQ(code_of([&] { session.run(attempt); }), ErrorCode::policy_denied);
     session.rollback();
   }
 }
 
 TEST_F(RunStatesTest, ADaemonThatStopsHandsItsRunsBackWithoutACrash) {
-  std::string daemon_id = world_.new_daemon("a");
-  std::string run_id = world_.new_run(world_.new_thread());
-  int64_t epoch = world_.claim(daemon_id, run_id);
+  std::string daemon_id = fixture_.new_daemon("a");
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  int64_t epoch = fixture_.claim(daemon_id, run_id);
   append(daemon_id, run_id, epoch, 1, "run.started");
   postgres::DbSession session = database_.as_runner();
   session.run(query::DaemonStop{.daemon_id = daemon_id});
   EXPECT_EQ(run_column("(owner_id IS NULL) || ' ' || crash_count || ' ' || last_seq", run_id),
             "true 0 1");
-  EXPECT_GT(world_.claim(world_.new_daemon("b"), run_id), epoch);
+  EXPECT_GT(fixture_.claim(fixture_.new_daemon("b"), run_id), epoch);
 }
 
 }  // namespace

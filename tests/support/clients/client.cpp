@@ -34,7 +34,7 @@ Task<void> wait_for_all(std::vector<Task<void>>& tasks, size_t& left, loop::Sign
 
 // What prism says of the answer, when it stands between (make prism). That it finds fault with the
 // bad requests of our tests, and with what the service forgives, is as it should be.
-void judge_by_prism(const Call& call, const Answer& answer) {
+void check_by_prism(const Call& call, const Answer& answer) {
   std::optional<Json> violations = parse_json_or_nothing(answer.header("sl-violations"));
   if (!violations || !violations->is_array()) return;
   for (const Json& violation : *violations->as_array()) {
@@ -120,7 +120,7 @@ Task<Answer> Line::send(Call call) {
   answer.status = got.head.status;
   answer.headers = std::move(got.head.headers);
   answer.body = std::move(got.body);
-  judge_by_prism(call, answer);
+  check_by_prism(call, answer);
   for (const std::string& fault : contract_faults(call, answer)) {
     ADD_FAILURE() << call.method << " " << call.path << " answers " << answer.status
                   << " against docs/openapi.yaml: " << fault << "\n"

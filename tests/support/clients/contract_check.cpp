@@ -80,9 +80,9 @@ void check_text(const Json& schema, const std::string& text, const std::string& 
 
 void check_number(const Json& schema, const Json& value, const std::string& at, Findings& found) {
   double number = value.as_number().value_or(0);
-  std::optional<double> least = member(schema, "minimum").as_number();
-  std::optional<double> most = member(schema, "maximum").as_number();
-  if ((least && number < *least) || (most && number > *most)) {
+  std::optional<double> min = member(schema, "minimum").as_number();
+  std::optional<double> max = member(schema, "maximum").as_number();
+  if ((min && number < *min) || (max && number > *max)) {
     found.push_back(fmt::format("{}: {} is out of bounds", at, number));
   }
 }

@@ -1,5 +1,5 @@
-// What a follower of a run was sent, read as a client reads it: the one reader of event streams for
-// tests, whoever brought the bytes (StreamClient a socket, read_stream HTTPS, a plain answer).
+// What a subscriber of a run was sent, read as a client reads it: the one reader of event streams
+// for tests, whoever brought the bytes (StreamClient a socket, read_stream HTTPS, a plain answer).
 #pragma once
 
 #include <cstdint>

@@ -10,10 +10,10 @@
 
 namespace hostler::testing_support {
 
-class Bells {
+class Notifications {
  public:
   // Listens from now on.
-  Bells(ApiStack& stack, std::string channel)
+  Notifications(ApiStack& stack, std::string channel)
       : stack_(stack), channel_(std::move(channel)), database_(loop_, options(stack)) {
     database_.listen(
         {channel_},
@@ -30,9 +30,9 @@ class Bells {
     loop_.run();
     return count_;
   }
-  // Bells are not waited for by answers: how many there are once there were so many.
-  int wait_for(int least) {
-    EXPECT_TRUE(eventually(10'000, [&] { return count() >= least; }));
+  // Notifications are not waited for by answers: how many there are once there were so many.
+  int wait_for(int min) {
+    EXPECT_TRUE(eventually(10'000, [&] { return count() >= min; }));
     return count_;
   }
 

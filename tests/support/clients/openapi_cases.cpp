@@ -138,8 +138,8 @@ Json CaseMaker::value(const Json& given_schema, std::string_view name, int depth
   if (type != "array") return Json(text(schema, name));
   Json::Array items;
   const Json* item = schema.find("items");
-  size_t least = static_cast<size_t>(schema.integer_or("minItems", 0));
-  size_t count = least + below(3);
+  size_t min = static_cast<size_t>(schema.integer_or("minItems", 0));
+  size_t count = min + below(3);
   for (size_t i = 0; i < count && depth < 4; ++i) {
     items.push_back(item == nullptr ? odd_value() : value(*item, name, depth + 1));
   }
@@ -190,10 +190,10 @@ std::string CaseMaker::text(const Json& schema, std::string_view name) {
 }
 
 std::string CaseMaker::text_of_length(const Json& schema) {
-  size_t least = static_cast<size_t>(schema.integer_or("minLength", 0));
-  size_t most = static_cast<size_t>(std::min<int64_t>(schema.integer_or("maxLength", 40), 5000));
-  size_t length = chance(10) ? most : chance(10) ? least : least + below(20);
-  length = std::clamp(length, least, std::max(least, most));
+  size_t min = static_cast<size_t>(schema.integer_or("minLength", 0));
+  size_t max = static_cast<size_t>(std::min<int64_t>(schema.integer_or("maxLength", 40), 5000));
+  size_t length = chance(10) ? max : chance(10) ? min : min + below(20);
+  length = std::clamp(length, min, std::max(min, max));
   std::string made;
   constexpr std::string_view signs[] = {"a",  "Z", "0", " ", "'",  "\"",
                                         "\\", "%", "_", "é", "漢", "😀"};
@@ -202,10 +202,10 @@ std::string CaseMaker::text_of_length(const Json& schema) {
 }
 
 Json CaseMaker::number(const Json& schema) {
-  const Json* least = schema.find("minimum");
-  const Json* most = schema.find("maximum");
-  double low = least == nullptr ? -1000 : least->as_number().value_or(0);
-  double high = most == nullptr ? low + 100'000 : most->as_number().value_or(0);
+  const Json* min = schema.find("minimum");
+  const Json* max = schema.find("maximum");
+  double low = min == nullptr ? -1000 : min->as_number().value_or(0);
+  double high = max == nullptr ? low + 100'000 : max->as_number().value_or(0);
   double at = chance(15)   ? low
               : chance(15) ? high
                            : low + (high - low) * 1e-6 * double(below(1'000'000));

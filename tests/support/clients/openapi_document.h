@@ -1,4 +1,4 @@
-// docs/openapi.yaml as the programs serve it, for tests that judge or make requests by it.
+// docs/openapi.yaml as the programs serve it, for tests that check or make requests by it.
 #pragma once
 
 #include "lib/json.h"

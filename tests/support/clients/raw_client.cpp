@@ -14,10 +14,10 @@ http::HttpClientOptions trusting(const std::string& ca_file) {
 
 }  // namespace
 
-BareCaller::BareCaller(std::string base_url, const std::string& ca_file)
+RawClient::RawClient(std::string base_url, const std::string& ca_file)
     : base_url_(std::move(base_url)), http_(loop_, trusting(ca_file)) {}
 
-Heard BareCaller::ask(const Call& call, const std::string& token) {
+Heard RawClient::ask(const Call& call, const std::string& token) {
   http::HttpRequest request;
   request.method = call.method;
   request.url = base_url_ + call.path;
@@ -39,7 +39,7 @@ Heard BareCaller::ask(const Call& call, const std::string& token) {
   return heard;
 }
 
-Task<void> BareCaller::hear(http::HttpRequest request, Heard& heard) {
+Task<void> RawClient::hear(http::HttpRequest request, Heard& heard) {
   http::HttpExchange exchange(http_, std::move(request));
   const http::HttpHead* head = co_await exchange.head();
   if (head != nullptr) {

@@ -16,9 +16,9 @@ struct Heard {
   bool is_whole() const { return failure.empty(); }
 };
 
-class BareCaller {
+class RawClient {
  public:
-  BareCaller(std::string base_url, const std::string& ca_file);
+  RawClient(std::string base_url, const std::string& ca_file);
 
   // token: as Authorization; empty: none. At most 60 s.
   Heard ask(const Call& call, const std::string& token);

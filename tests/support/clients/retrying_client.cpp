@@ -5,19 +5,20 @@
 
 namespace hostler::testing_support {
 
-SureCaller::SureCaller(FaultyLine& line, const std::string& url, std::function<Fate()> next_fate)
+RetryingClient::RetryingClient(FaultyProxy& line, const std::string& url,
+                               std::function<Fate()> next_fate)
     : line_(line),
       url_(postgres::conninfo_with(url, {{"host", line.folder()}})),
       next_fate_(std::move(next_fate)) {
   connect();
 }
 
-void SureCaller::connect() {
-  session_.emplace(url_, "sure caller");
+void RetryingClient::connect() {
+  session_.emplace(url_, "retrying caller");
   session_->run_text("SET synchronous_commit = off");
 }
 
-bool SureCaller::commit(const std::function<bool(bool is_repeat)>& work) {
+bool RetryingClient::commit(const std::function<bool(bool is_repeat)>& work) {
   bool is_committed = false;
   Fate fate = next_fate_();
   while (true) {

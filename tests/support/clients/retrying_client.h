@@ -1,5 +1,5 @@
 // A caller of Postgres whose connection is cut now and then, before its COMMIT arrives or between
-// the commit and the answer, and who asks again until it is answered. For storms. Blocks.
+// the commit and the answer, and who asks again until it is answered. For stress tests. Blocks.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@ namespace hostler::testing_support {
 // What becomes of a COMMIT.
 enum class Fate { answered, cut_before, cut_after };
 
-class SureCaller {
+class RetryingClient {
  public:
   // url: as if there were no line; it leads to the line's server. next_fate is asked once a commit.
-  SureCaller(FaultyLine& line, const std::string& url, std::function<Fate()> next_fate);
+  RetryingClient(FaultyProxy& line, const std::string& url, std::function<Fate()> next_fate);
 
   // Does the work in a transaction until its COMMIT is answered; throws what the work throws. The
   // work is told whether it was committed before, unheard. False from it: it is taken back.
@@ -29,7 +29,7 @@ class SureCaller {
  private:
   void connect();
 
-  FaultyLine& line_;
+  FaultyProxy& line_;
   std::string url_;
   std::function<Fate()> next_fate_;
   std::optional<postgres::DbSession> session_;

@@ -23,13 +23,13 @@
 namespace hostler::testing_support {
 
 // What one end says on its way to the other.
-struct FaultyLine::Way {
+struct FaultyProxy::Way {
   int from = -1;
   int to = -1;
   LineEnd sender = LineEnd::client;
-  std::string held;              // may be the beginning of what a fault waits for
-  std::string waiting;           // to be written
-  std::optional<LineFault> met;  // it happens when its `passing` bytes are through
+  std::string held;               // may be the beginning of what a fault waits for
+  std::string waiting;            // to be written
+  std::optional<ProxyFault> met;  // it happens when its `passing` bytes are through
   bool is_lost = false;
   bool has_ended = false;
   bool has_told_end = false;
@@ -37,7 +37,7 @@ struct FaultyLine::Way {
   int trickle_ms = 0;  // between two bytes
 };
 
-struct FaultyLine::Link {
+struct FaultyProxy::Link {
   Way up;
   Way down;
   bool is_frozen = false;
@@ -114,7 +114,7 @@ std::string committed_answer() {
 }
 std::string commit_request() { return std::string("COMMIT\0", 7); }
 
-FaultyLine::FaultyLine(std::string server) : server_(std::move(server)) {
+FaultyProxy::FaultyProxy(std::string server) : server_(std::move(server)) {
   Address own = tcp_address("127.0.0.1", 0);
   if (server_.starts_with('/')) {
     std::string name = (std::filesystem::temp_directory_path() / "line-XXXXXX").string();
@@ -134,7 +134,7 @@ FaultyLine::FaultyLine(std::string server) : server_(std::move(server)) {
   thread_ = std::thread([this] { run(); });
 }
 
-FaultyLine::~FaultyLine() {
+FaultyProxy::~FaultyProxy() {
   {
     std::lock_guard lock(mutex_);
     is_ending_ = true;
@@ -146,48 +146,48 @@ FaultyLine::~FaultyLine() {
   if (!folder_.empty()) std::filesystem::remove_all(folder_);
 }
 
-void FaultyLine::wake() const {
+void FaultyProxy::wake() const {
   uint64_t one = 1;
   [[maybe_unused]] ssize_t written = write(wake_, &one, sizeof one);
 }
 
-void FaultyLine::arm(LineFault fault) {
+void FaultyProxy::arm(ProxyFault fault) {
   std::lock_guard lock(mutex_);
   armed_.push_back(std::move(fault));
 }
 
-void FaultyLine::disarm() {
+void FaultyProxy::disarm() {
   std::lock_guard lock(mutex_);
   armed_.clear();
 }
 
-int FaultyLine::faults() const {
+int FaultyProxy::faults() const {
   std::lock_guard lock(mutex_);
   return faults_;
 }
 
-bool FaultyLine::wait_for(int count) const {
+bool FaultyProxy::wait_for(int count) const {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return faults_ >= count; });
 }
 
-void FaultyLine::cut_all() {
+void FaultyProxy::cut_all() {
   std::lock_guard lock(mutex_);
   for (const std::unique_ptr<Link>& link : links_) link->is_over = true;
   wake();
 }
 
-void FaultyLine::refuse(bool is_refusing) {
+void FaultyProxy::refuse(bool is_refusing) {
   std::lock_guard lock(mutex_);
   is_refusing_ = is_refusing;
 }
 
-int FaultyLine::connections() const {
+int FaultyProxy::connections() const {
   std::lock_guard lock(mutex_);
   return connections_;
 }
 
-void FaultyLine::accept_one() {
+void FaultyProxy::accept_one() {
   int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (client < 0) return;
   ++connections_;
@@ -206,8 +206,8 @@ void FaultyLine::accept_one() {
   links_.push_back(std::move(link));
 }
 
-void FaultyLine::happen(Link& link, Way& way, std::string_view rest) {
-  LineFault fault = *way.met;
+void FaultyProxy::happen(Link& link, Way& way, std::string_view rest) {
+  ProxyFault fault = *way.met;
   way.met.reset();
   switch (fault.kind) {
     case FaultKind::reset:
@@ -237,7 +237,7 @@ void FaultyLine::happen(Link& link, Way& way, std::string_view rest) {
   changed_.notify_all();
 }
 
-void FaultyLine::take(Link& link, Way& way, std::string_view bytes) {
+void FaultyProxy::take(Link& link, Way& way, std::string_view bytes) {
   if (way.is_lost) return;
   if (way.met) {
     size_t length = std::min(way.met->passing, bytes.size());
@@ -266,7 +266,7 @@ void FaultyLine::take(Link& link, Way& way, std::string_view bytes) {
   way.held.erase(0, way.held.size() - kept);
 }
 
-void FaultyLine::read_from(Link& link, Way& way) {
+void FaultyProxy::read_from(Link& link, Way& way) {
   char bytes[65536];
   ssize_t count = recv(way.from, bytes, sizeof bytes, MSG_DONTWAIT);
   if (count > 0) return take(link, way, {bytes, static_cast<size_t>(count)});
@@ -277,10 +277,10 @@ void FaultyLine::read_from(Link& link, Way& way) {
   way.held.clear();
 }
 
-void FaultyLine::write_to(Link& link, Way& way) {
+void FaultyProxy::write_to(Link& link, Way& way) {
   if (way.waiting.empty() || way.not_before_ms > monotonic_ms()) return;
-  size_t most = way.trickle_ms > 0 ? 1 : way.waiting.size();
-  ssize_t count = send(way.to, way.waiting.data(), most, MSG_NOSIGNAL | MSG_DONTWAIT);
+  size_t max = way.trickle_ms > 0 ? 1 : way.waiting.size();
+  ssize_t count = send(way.to, way.waiting.data(), max, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count >= 0) {
     if (way.trickle_ms > 0) way.not_before_ms = monotonic_ms() + way.trickle_ms;
     way.waiting.erase(0, static_cast<size_t>(count));
@@ -289,7 +289,7 @@ void FaultyLine::write_to(Link& link, Way& way) {
   }
 }
 
-void FaultyLine::run() {
+void FaultyProxy::run() {
   std::vector<pollfd> polled;
   std::unique_lock lock(mutex_);
   while (!is_ending_) {

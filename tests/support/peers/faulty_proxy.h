@@ -26,7 +26,7 @@ enum class FaultKind {
 };
 
 // Happens once, to the first connection that fits.
-struct LineFault {
+struct ProxyFault {
   FaultKind kind = FaultKind::cut;
   LineEnd sender = LineEnd::server;
   std::string at = {};  // where these bytes begin; empty: at whatever the sender says next
@@ -38,19 +38,19 @@ struct LineFault {
 std::string committed_answer();
 std::string commit_request();
 
-class FaultyLine {
+class FaultyProxy {
  public:
   // server: "host:port" of an IPv4 address, or the path of a unix socket. The line listens in the
   // same family: on 127.0.0.1, or in a folder of its own under the same file name.
-  explicit FaultyLine(std::string server);
-  ~FaultyLine();
-  FaultyLine(const FaultyLine&) = delete;
-  FaultyLine& operator=(const FaultyLine&) = delete;
+  explicit FaultyProxy(std::string server);
+  ~FaultyProxy();
+  FaultyProxy(const FaultyProxy&) = delete;
+  FaultyProxy& operator=(const FaultyProxy&) = delete;
 
   int port() const { return port_; }
   const std::string& folder() const { return folder_; }
 
-  void arm(LineFault fault);
+  void arm(ProxyFault fault);
   void disarm();            // what is armed and has not happened
   int faults() const;       // that happened
   bool wait_for(int count)  // faults, at most 20 s
@@ -77,7 +77,7 @@ class FaultyLine {
   int wake_ = -1;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::list<LineFault> armed_;
+  std::list<ProxyFault> armed_;
   std::list<std::unique_ptr<Link>> links_;
   bool is_refusing_ = false;
   bool is_ending_ = false;

@@ -1,5 +1,5 @@
 // The whole of Hostler for the tests of one program: a database of its own, the real hostler-api
-// behind the real nginx with TLS, and, when asked for, the real hostler-runner with the stand-in
+// behind the real nginx with TLS, and, when asked for, the real hostler-runner with the fake model
 // model. All in a folder of its own that goes away with it, together with every program it started.
 //
 // TEST_PRISM=PROGRAM: prism stands between the clients and nginx, and what it finds wrong with an
@@ -24,7 +24,7 @@ namespace hostler::testing_support {
 
 struct ApiStackOptions {
   std::vector<std::string> settings;  // HOSTLER_…=value, laid over the stack's own
-  bool has_runner = false;            // also starts the stand-in model
+  bool has_runner = false;            // also starts the fake model
   // Folders of Postgres' socket, such as that of a line that breaks; empty: directly.
   std::string runner_database_host = {};
   std::string api_database_host = {};

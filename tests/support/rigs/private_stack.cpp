@@ -69,11 +69,11 @@ Task<void> read_into(http::HttpClient& http, std::string url, std::string token,
 
 Task<void> read_all(loop::Loop& loop, http::HttpClient& http, std::string url, std::string token,
                     std::vector<EventStream>& readings) {
-  loop::TaskSet followers(loop, [](const std::string&, std::exception_ptr failure) {
+  loop::TaskSet subscribers(loop, [](const std::string&, std::exception_ptr failure) {
     ADD_FAILURE() << loop::cause_of(failure);
   });
-  for (EventStream& reading : readings) followers.add(read_into(http, url, token, reading));
-  co_await followers.ended();
+  for (EventStream& reading : readings) subscribers.add(read_into(http, url, token, reading));
+  co_await subscribers.ended();
 }
 
 http::HttpClientOptions trusting(const PrivateStack& stack) {
@@ -189,10 +189,10 @@ EventStream read_stream(const PrivateStack& stack, const std::string& run_id,
 }
 
 std::vector<EventStream> read_streams(const PrivateStack& stack, const std::string& run_id,
-                                      const std::string& token, size_t followers) {
+                                      const std::string& token, size_t subscribers) {
   loop::Loop loop;
   http::HttpClient http(loop, trusting(stack));
-  std::vector<EventStream> readings(followers);
+  std::vector<EventStream> readings(subscribers);
   run_task(loop, read_all(loop, http, stream_url(stack, run_id, 0), token, readings));
   return readings;
 }

@@ -52,9 +52,9 @@ class PrivateStack {
 // Blocks; may be called from several threads.
 EventStream read_stream(const PrivateStack& stack, const std::string& run_id,
                         const std::string& token, int64_t after_seq = 0, int events_max = 0);
-// The same by that many followers at once, on connections of their own, from the first event on.
+// The same by that many subscribers at once, on connections of their own, from the first event on.
 std::vector<EventStream> read_streams(const PrivateStack& stack, const std::string& run_id,
-                                      const std::string& token, size_t followers);
+                                      const std::string& token, size_t subscribers);
 
 // Reads until the terminal event, coming back after every break with the last number seen.
 EventStream read_whole_stream(const PrivateStack& stack, const std::string& run_id,

@@ -20,15 +20,15 @@ const Json& told_by(const Json& event) {
 
 }  // namespace
 
-void add_stand_in(ApiStack& stack, std::string_view price, const std::string& url) {
+void add_fake_model(ApiStack& stack, std::string_view price, const std::string& url) {
   TestUser admin = register_admin(stack);
   Answer provider = admin.client.post(
       "/v1/llm-providers",
-      fmt::format(R"({{"name":"stand-in","provider_kind":"openai","base_url":"{}/v1"}})",
+      fmt::format(R"({{"name":"fake-model","provider_kind":"openai","base_url":"{}/v1"}})",
                   url.empty() ? stack.model_url() : url));
   EXPECT_EQ(provider.status, 201) << provider.body;
   Answer model = admin.client.post("/v1/llm-providers/" + provider.member("id") + "/models",
-                                   fmt::format(R"({{"model":"stand-in","is_default":true,)"
+                                   fmt::format(R"({{"model":"fake-model","is_default":true,)"
                                                R"("context_tokens":10000000{}{}}})",
                                                price.empty() ? "" : ",", price));
   EXPECT_EQ(model.status, 201) << model.body;
@@ -37,7 +37,7 @@ void add_stand_in(ApiStack& stack, std::string_view price, const std::string& ur
 ApiStack& runner_stack() {
   static ApiStack stack(ApiStackOptions{{}, true});
   static const bool is_ready = [] {
-    add_stand_in(stack);
+    add_fake_model(stack);
     return true;
   }();
   EXPECT_TRUE(is_ready);
@@ -52,15 +52,15 @@ std::string start_said(const Client& client, std::string_view message, std::stri
 
 std::string wait_for_status(const Client& client, const std::string& run_id,
                             std::string_view status) {
-  std::string now_is;
+  std::string current;
   EXPECT_TRUE(eventually(15'000,
                          [&] {
-                           now_is = client.get("/v1/runs/" + run_id).member("status");
-                           bool is_over = now_is != "running" && now_is != "waiting_for_input";
-                           return now_is == status || is_over;
+                           current = client.get("/v1/runs/" + run_id).member("status");
+                           bool is_over = current != "running" && current != "waiting_for_input";
+                           return current == status || is_over;
                          }))
-      << run_id << " is " << now_is;
-  return now_is;
+      << run_id << " is " << current;
+  return current;
 }
 
 std::vector<Json> events_of(const Client& client, const std::string& run_id) {

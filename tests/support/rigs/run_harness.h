@@ -1,4 +1,4 @@
-// Whole runs for tests of the API: a stack with a runner, the stand-in model as the platform's
+// Whole runs for tests of the API: a stack with a runner, the fake model as the platform's
 // default, and what a run did, as its stream tells it.
 #pragma once
 
@@ -11,9 +11,10 @@
 
 namespace hostler::testing_support {
 
-// The stand-in as the platform's default model, at the stack's model_url() or where its address is
-// handed on; price: members of the model, such as "output_usd_per_mtok":20. Without one it is free.
-void add_stand_in(ApiStack& stack, std::string_view price = "", const std::string& url = "");
+// The fake model as the platform's default model, at the stack's model_url() or where its address
+// is handed on; price: members of the model, such as "output_usd_per_mtok":20. Without one it is
+// free.
+void add_fake_model(ApiStack& stack, std::string_view price = "", const std::string& url = "");
 // Started at the first call: nothing is configured for tools but what tests configure for their own
 // organizations.
 ApiStack& runner_stack();

@@ -1,6 +1,6 @@
 // A relay on its thread, over a test database with a run to follow and somebody who may: for the
 // unit tests of the streams (only they link the relay). Events are written by SQL, as a runner
-// would, and told to the feed or not.
+// would, and told to the bus or not.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,13 +28,13 @@
 
 namespace hostler::testing_support {
 
-class StreamStage {
+class StreamHarness {
  public:
   // The options' moments are short ones already; change may lengthen them.
-  explicit StreamStage(const std::function<void(relay::StreamOptions&)>& change = {});
-  ~StreamStage();
-  StreamStage(const StreamStage&) = delete;
-  StreamStage& operator=(const StreamStage&) = delete;
+  explicit StreamHarness(const std::function<void(relay::StreamOptions&)>& change = {});
+  ~StreamHarness();
+  StreamHarness(const StreamHarness&) = delete;
+  StreamHarness& operator=(const StreamHarness&) = delete;
 
   // A further access token: of the owner, unless told otherwise.
   std::string new_token();
@@ -46,7 +46,7 @@ class StreamStage {
   enum class Last { delta, completed };
   events::SharedBatch write(const std::string& run_id, int64_t from, int64_t to,
                             Last last = Last::delta, const std::string& filling = "");
-  // write, then tells the feed as the runner does.
+  // write, then tells the bus as the runner does.
   void publish(const std::string& run_id, int64_t from, int64_t to, Last last = Last::delta,
                const std::string& filling = "");
 
@@ -56,8 +56,8 @@ class StreamStage {
   void wait_for_streams(int count);  // open ones
 
   TestDatabase database;
-  RunWorld world;
-  events::EventFeed feed;
+  RunFixture fixture;
+  events::EventBus bus;
   std::string token;
   std::unique_ptr<relay::StreamServer> relay;
   const std::string& socket_path() const { return socket_path_; }
@@ -93,30 +93,30 @@ inline std::vector<int64_t> one_to(int64_t count) {
   return numbers;
 }
 
-inline StreamStage::StreamStage(const std::function<void(relay::StreamOptions&)>& change)
-    : world(database), session_(database.as_superuser()), socket_path_(new_socket_path()) {
+inline StreamHarness::StreamHarness(const std::function<void(relay::StreamOptions&)>& change)
+    : fixture(database), session_(database.as_superuser()), socket_path_(new_socket_path()) {
   token = new_token();
   relay::StreamOptions options = short_options(socket_path_, database.runner_url());
   if (change) change(options);
-  feed.set_listening(true);
-  relay = std::make_unique<relay::StreamServer>(options, feed);
+  bus.set_listening(true);
+  relay = std::make_unique<relay::StreamServer>(options, bus);
   relay->use_gateway(client::Gateway(config::Settings()));
   thread_ = std::thread([this] { relay->run(); });
 }
 
-inline StreamStage::~StreamStage() {
+inline StreamHarness::~StreamHarness() {
   stop();
   unlink(socket_path_.c_str());
 }
 
-inline void StreamStage::stop() {
+inline void StreamHarness::stop() {
   relay->stop();
   if (thread_.joinable()) thread_.join();
 }
 
-inline std::string StreamStage::new_token() { return new_token(world.owner_id); }
+inline std::string StreamHarness::new_token() { return new_token(fixture.owner_id); }
 
-inline std::string StreamStage::new_token(const std::string& user_id) {
+inline std::string StreamHarness::new_token(const std::string& user_id) {
   Token made = make_token("hat_");
   sql(
       fmt::format("WITH s AS (INSERT INTO sessions (user_id, begun_by) VALUES ('{}', 'password') "
@@ -126,10 +126,10 @@ inline std::string StreamStage::new_token(const std::string& user_id) {
   return made.text;
 }
 
-inline std::string StreamStage::new_run() { return world.new_run(world.new_thread()); }
+inline std::string StreamHarness::new_run() { return fixture.new_run(fixture.new_thread()); }
 
-inline events::SharedBatch StreamStage::write(const std::string& run_id, int64_t from, int64_t to,
-                                              Last last, const std::string& filling) {
+inline events::SharedBatch StreamHarness::write(const std::string& run_id, int64_t from, int64_t to,
+                                                Last last, const std::string& filling) {
   std::string values;
   for (int64_t seq = from; seq <= to; ++seq) {
     bool is_last = seq == to && last == Last::completed;
@@ -157,13 +157,13 @@ inline events::SharedBatch StreamStage::write(const std::string& run_id, int64_t
   return committed;
 }
 
-inline void StreamStage::publish(const std::string& run_id, int64_t from, int64_t to, Last last,
-                                 const std::string& filling) {
-  feed.publish({write(run_id, from, to, last, filling)});
+inline void StreamHarness::publish(const std::string& run_id, int64_t from, int64_t to, Last last,
+                                   const std::string& filling) {
+  bus.publish({write(run_id, from, to, last, filling)});
 }
 
-inline StreamClient StreamStage::follow(const std::string& run_id, const std::string& query,
-                                        const std::string& last_event_id) {
+inline StreamClient StreamHarness::follow(const std::string& run_id, const std::string& query,
+                                          const std::string& last_event_id) {
   StreamAsk asked;
   asked.run_id = run_id;
   asked.token = token;
@@ -172,7 +172,7 @@ inline StreamClient StreamStage::follow(const std::string& run_id, const std::st
   return ask(asked);
 }
 
-inline void StreamStage::wait_for_streams(int count) {
+inline void StreamHarness::wait_for_streams(int count) {
   EXPECT_TRUE(testing_support::eventually(StreamClient::limit_ms, [&] {
     return relay->streams() == count;
   })) << relay->streams();

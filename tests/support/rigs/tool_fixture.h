@@ -80,9 +80,9 @@ struct ProviderRow {
   std::string org_id = {};  // empty: the platform's
 };
 
-class ToolBench {
+class ToolFixture {
  public:
-  ToolBench()
+  ToolFixture()
       : sql_(database().as_superuser()),
         db_(loop_, options_of(database())),
         secrets_(std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)))) {
@@ -94,7 +94,8 @@ class ToolBench {
   std::string new_org() {
     std::string id(sql_.run_text("SELECT uuidv7()").text());
     sql_.run_text(fmt::format(
-        "INSERT INTO orgs (id, slug, name, type) VALUES ('{0}', '{0}', 'bench', 'workspace')", id));
+        "INSERT INTO orgs (id, slug, name, type) VALUES ('{0}', '{0}', 'fixture', 'workspace')",
+        id));
     return id;
   }
 
@@ -117,7 +118,7 @@ class ToolBench {
     start_.set(index, std::move(value), config::SettingSource::environment);
   }
 
-  // As the agent loop does it: the arguments are judged before the tool is called.
+  // As the agent loop does it: the arguments are checked before the tool is called.
   runner::ToolOutcome call(const std::string& tool, const std::string& arguments) {
     config::LiveSettings settings(start_);
     http_.allow_cidrs(net::CidrList::parse(settings.current()->strings("outbound.allow_cidrs"))
@@ -150,19 +151,19 @@ class ToolBench {
   static postgres::DatabaseOptions options_of(const TestDatabase& database) {
     postgres::DatabaseOptions options;
     options.conninfo = database.runner_url();
-    options.application_name = "tool bench";
+    options.application_name = "tool fixture";
     return options;
   }
   std::string add_secret(const ProviderRow& row) {
-    config::SecretPlace place{std::string(sql_.run_text("SELECT uuidv7()").text()), row.org_id,
-                              "tool_provider"};
-    config::SealedSecret sealed = secrets_.seal(place, row.api_key);
+    config::SecretIdentity identity{std::string(sql_.run_text("SELECT uuidv7()").text()),
+                                    row.org_id, "tool_provider"};
+    config::SealedSecret sealed = secrets_.seal(identity, row.api_key);
     sql_.run_text(fmt::format(
         "INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed) VALUES ('{}', "
         "{}, 'tool_provider', {}, '\\x{}', '\\x{}')",
-        place.id, row.org_id.empty() ? "NULL" : "'" + row.org_id + "'", sealed.key_version,
+        identity.id, row.org_id.empty() ? "NULL" : "'" + row.org_id + "'", sealed.key_version,
         to_hex(sealed.wrapped_key), to_hex(sealed.sealed)));
-    return place.id;
+    return identity.id;
   }
 
   postgres::DbSession sql_;

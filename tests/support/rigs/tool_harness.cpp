@@ -10,7 +10,7 @@ namespace hostler::testing_support {
 ApiStack& tool_stack() {
   static ApiStack made(ApiStackOptions{{}, true});
   static const bool is_ready = [] {
-    add_stand_in(made);
+    add_fake_model(made);
     return true;
   }();
   EXPECT_TRUE(is_ready);

@@ -18,7 +18,7 @@ ApiStack& webhook_stack() {
                        "HOSTLER_WEBHOOK_TIMEOUT_MS=2000", "HOSTLER_RUN_LEASE_SECONDS=2"},
                       true});
   static const bool is_ready = [] {
-    add_stand_in(made);
+    add_fake_model(made);
     return true;
   }();
   EXPECT_TRUE(is_ready);
@@ -47,12 +47,12 @@ Json delivery_of(const TestUser& user, const std::string& endpoint_id) {
 }
 
 Json wait_for_delivery(const TestUser& user, const std::string& endpoint_id,
-                       std::string_view status, int64_t attempts_least) {
+                       std::string_view status, int64_t attempts_min) {
   Json delivery;
   EXPECT_TRUE(eventually(20'000, [&] {
     delivery = delivery_of(user, endpoint_id);
     return delivery.text_or("status") == status &&
-           delivery.integer_or("attempts", -1) >= attempts_least;
+           delivery.integer_or("attempts", -1) >= attempts_min;
   })) << delivery.dump();
   return delivery;
 }

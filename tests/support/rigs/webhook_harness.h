@@ -37,7 +37,7 @@ Endpoint add_endpoint(const TestUser& user, const std::string& path,
 Json delivery_of(const TestUser& user, const std::string& endpoint_id);
 // Asks until its newest delivery has this status, 20 s at most.
 Json wait_for_delivery(const TestUser& user, const std::string& endpoint_id,
-                       std::string_view status, int64_t attempts_least = 0);
+                       std::string_view status, int64_t attempts_min = 0);
 // Those that wait are due now.
 void make_due(const std::string& endpoint_id);
 

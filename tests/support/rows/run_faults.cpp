@@ -75,8 +75,8 @@ int64_t open_runs(ApiStack& stack) {
   return sql_number(stack, "SELECT count(*) FROM runs WHERE ended_at IS NULL");
 }
 
-testing::AssertionResult all_runs_end(ApiStack& stack, int64_t most_ms) {
-  return eventually(most_ms, [&] { return open_runs(stack) == 0; });
+testing::AssertionResult all_runs_end(ApiStack& stack, int64_t max_ms) {
+  return eventually(max_ms, [&] { return open_runs(stack) == 0; });
 }
 
 }  // namespace hostler::testing_support

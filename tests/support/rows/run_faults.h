@@ -1,5 +1,5 @@
-// What storms must leave right, whatever happened. Used by tests of faults; each first shows that
-// the check sees what it is for.
+// What stress tests must leave right, whatever happened. Used by tests of faults; each first shows
+// that the check sees what it is for.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,6 @@ std::string run_faults(ApiStack& stack);
 std::string money_faults(ApiStack& stack);
 // Until no run is open: false when some are after so long.
 int64_t open_runs(ApiStack& stack);
-testing::AssertionResult all_runs_end(ApiStack& stack, int64_t most_ms = 60'000);
+testing::AssertionResult all_runs_end(ApiStack& stack, int64_t max_ms = 60'000);
 
 }  // namespace hostler::testing_support

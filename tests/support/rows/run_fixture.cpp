@@ -11,7 +11,7 @@
 
 namespace hostler::testing_support {
 
-RunWorld::RunWorld(const TestDatabase& made, const std::string& name) : database(made) {
+RunFixture::RunFixture(const TestDatabase& made, const std::string& name) : database(made) {
   postgres::DbSession session = database.as_superuser();
   auto id = [&] { return std::string(session.run_text("SELECT uuidv7()").text()); };
   org_id = id();
@@ -21,7 +21,7 @@ RunWorld::RunWorld(const TestDatabase& made, const std::string& name) : database
   model_id = id();
   session.run_text(fmt::format(
       "BEGIN;"
-      "INSERT INTO orgs (id, slug, name, type) VALUES ('{0}', '{0}', 'world', 'workspace');"
+      "INSERT INTO orgs (id, slug, name, type) VALUES ('{0}', '{0}', 'fixture', 'workspace');"
       "INSERT INTO users (id, login, username, email, personal_org_id) VALUES "
       "('{1}', 'owner{5}', 'owner{5}', '{1}@example.org', '{0}'),"
       "('{2}', 'other{5}', 'other{5}', '{2}@example.org', '{0}');"
@@ -37,7 +37,7 @@ RunWorld::RunWorld(const TestDatabase& made, const std::string& name) : database
       org_id, owner_id, other_id, provider_id, model_id, name));
 }
 
-std::string RunWorld::new_thread(const std::string& message) {
+std::string RunFixture::new_thread(const std::string& message) {
   std::string thread_id = column(fmt::format(
       "INSERT INTO threads (org_id, created_by_user_id) VALUES ('{}', '{}') RETURNING id", org_id,
       owner_id));
@@ -50,13 +50,13 @@ std::string RunWorld::new_thread(const std::string& message) {
   return thread_id;
 }
 
-void RunWorld::begin_as(postgres::DbSession& session, const std::string& user_id) const {
+void RunFixture::begin_as(postgres::DbSession& session, const std::string& user_id) const {
   session.begin();
   const char* context = R"({"trace_id": "0123456789abcdef0123456789abcdef"})";
-  session.run(query::Enter{.org_id = org_id, .user_id = user_id, .context = context});
+  session.run(query::SetRequestContext{.org_id = org_id, .user_id = user_id, .context = context});
 }
 
-postgres::Result RunWorld::as_owner(const postgres::BoundStatement& statement) const {
+postgres::Result RunFixture::as_owner(const postgres::BoundStatement& statement) const {
   postgres::DbSession session = database.as_api();
   begin_as(session, owner_id);
   postgres::Result result = session.run(statement);
@@ -64,8 +64,8 @@ postgres::Result RunWorld::as_owner(const postgres::BoundStatement& statement) c
   return result;
 }
 
-postgres::BoundStatement RunWorld::run_of(const std::string& thread_id, const std::string& strategy,
-                                          int64_t active_max) {
+postgres::BoundStatement RunFixture::run_of(const std::string& thread_id,
+                                            const std::string& strategy, int64_t active_max) {
   return query::RunCreate{.thread_id = thread_id,
                           .route_id = std::nullopt,
                           .persona_id = std::nullopt,
@@ -75,26 +75,26 @@ postgres::BoundStatement RunWorld::run_of(const std::string& thread_id, const st
                           .credit_run_hold = 10};
 }
 
-std::string RunWorld::new_run(const std::string& thread_id, const std::string& strategy,
-                              int64_t active_max) const {
+std::string RunFixture::new_run(const std::string& thread_id, const std::string& strategy,
+                                int64_t active_max) const {
   postgres::Result result = as_owner(run_of(thread_id, strategy, active_max));
   std::optional<Json> made = parse_json_or_nothing(result.text());
   return std::string(made->text_or("run_id"));
 }
 
 // One lock a place, as on a host.
-std::string RunWorld::lock_id_of(const std::string& place) {
+std::string RunFixture::lock_id_of(const std::string& place) {
   return to_hex(sha256(place).substr(0, 16));
 }
 
-std::string RunWorld::new_daemon(const std::string& place) const {
+std::string RunFixture::new_daemon(const std::string& place) const {
   postgres::DbSession session = database.as_runner();
   postgres::Result started = session.run(query::DaemonStart{
       .host = "host", .place = place, .version = "1", .lock_id = lock_id_of(place)});
   return std::string(started.text());
 }
 
-int64_t RunWorld::claim(const std::string& daemon_id, const std::string& run_id) const {
+int64_t RunFixture::claim(const std::string& daemon_id, const std::string& run_id) const {
   postgres::DbSession session = database.as_runner();
   postgres::Result claimed =
       session.run(query::RunClaim{.daemon_id = daemon_id, .limit = 1000, .run_lease_seconds = 60});
@@ -104,7 +104,7 @@ int64_t RunWorld::claim(const std::string& daemon_id, const std::string& run_id)
   return 0;
 }
 
-std::string RunWorld::column(const std::string& text) const {
+std::string RunFixture::column(const std::string& text) const {
   postgres::DbSession session = database.as_superuser();
   postgres::Result result = session.run_text(text);
   return result.empty() ? "" : std::string(result.text());

@@ -9,9 +9,9 @@
 namespace hostler::testing_support {
 
 // What a caller is for the transaction that begins with begin_as.
-struct RunWorld {
+struct RunFixture {
   // name: sets its users' logins apart from those of another one in the same database.
-  explicit RunWorld(const TestDatabase& database, const std::string& name = "");
+  explicit RunFixture(const TestDatabase& database, const std::string& name = "");
 
   // A thread of the owner with one message.
   std::string new_thread(const std::string& message = "hello");

@@ -47,7 +47,7 @@ void lock_run(postgres::DbSession& session, const OwnedRun& run) {
   session.run(query::EventAppendAgain{.daemon_id = run.daemon_id,
                                       .run_ids = std::vector{run.run_id},
                                       .epochs = std::vector{run.epoch},
-                                      .places = std::vector<int64_t>{1},
+                                      .positions = std::vector<int64_t>{1},
                                       .seqs = std::vector<int64_t>{1},
                                       .types = std::vector<std::string>{"message.delta"},
                                       .data = std::vector<std::string>{"{}"}});
@@ -73,9 +73,9 @@ void set_balance(postgres::DbSession& superuser, const std::string& org_id, int6
                   balance, org_id));
 }
 
-std::string account_of(const RunWorld& world) {
-  return world.column(fmt::format(
-      "SELECT balance || ' ' || held FROM credit_accounts WHERE org_id = '{}'", world.org_id));
+std::string account_of(const RunFixture& fixture) {
+  return fixture.column(fmt::format(
+      "SELECT balance || ' ' || held FROM credit_accounts WHERE org_id = '{}'", fixture.org_id));
 }
 
 std::string ledger_fault(postgres::DbSession& superuser) {

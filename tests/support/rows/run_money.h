@@ -1,5 +1,5 @@
 // Turns and endings as the daemon commits them, and what the product says of its own ledger. For
-// tests below the API; the model of a RunWorld costs one credit for 1000 input tokens.
+// tests below the API; the model of a RunFixture costs one credit for 1000 input tokens.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ std::vector<OwnedRun> claim_all(postgres::DbSession& session, const std::string&
 
 void set_balance(postgres::DbSession& superuser, const std::string& org_id, int64_t balance);
 // "balance held" of the account.
-std::string account_of(const RunWorld& world);
+std::string account_of(const RunFixture& fixture);
 // The first row that is wrong, as hostlerctl ledger verify finds it; none: empty.
 std::string ledger_fault(postgres::DbSession& superuser);
 

@@ -16,7 +16,7 @@ inline postgres::BoundStatement append_of(const std::string& daemon_id, const st
   return query::EventAppend{.daemon_id = daemon_id,
                             .run_ids = std::vector{run_id},
                             .epochs = std::vector{epoch},
-                            .places = std::vector<int64_t>{1},
+                            .positions = std::vector<int64_t>{1},
                             .seqs = std::vector{seq},
                             .types = std::vector{type},
                             .data = std::vector<std::string>{"{}"}};

@@ -1,4 +1,4 @@
-// The world of the tenancy matrix; see tests/support/rows/tenancy_fixture.h.
+// The fixture of the tenancy matrix; see tests/support/rows/tenancy_fixture.h.
 #include "tests/support/rows/tenancy_fixture.h"
 
 #include <gtest/gtest.h>
@@ -112,7 +112,7 @@ std::string role_of(Who who) {
   return who == Who::admin ? "admin" : "owner";
 }
 
-TenancyWorld::TenancyWorld(ApiStack& stack_)
+TenancyFixture::TenancyFixture(ApiStack& stack_)
     : stack(stack_),
       owner(register_user(stack)),
       admin(register_user(stack)),
@@ -130,7 +130,7 @@ TenancyWorld::TenancyWorld(ApiStack& stack_)
   make_things(known_routes);
 }
 
-void TenancyWorld::make_callers() {
+void TenancyFixture::make_callers() {
   add_member(stack, org_id, admin, "admin");
   add_member(stack, org_id, member, "member");
   add_member(stack, org_id, removed, "admin");
@@ -151,15 +151,15 @@ void TenancyWorld::make_callers() {
              {Who::platform, platform.client}};
 }
 
-std::string TenancyWorld::made(const Client& client, const std::string& path,
-                               const std::string& body, const std::string& id_name) {
+std::string TenancyFixture::made(const Client& client, const std::string& path,
+                                 const std::string& body, const std::string& id_name) {
   Answer answer = client.post(path, body);
   EXPECT_EQ(answer.status, 201) << path << " " << answer.body;
   return answer.status == 201 ? answer.member(id_name) : nobodys_id;
 }
 
 // Thread, run and key are the member's.
-void TenancyWorld::make_things(const std::set<std::string>& known_routes) {
+void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   Client of_owner = owner.client.with_org(org_id);
   Client of_member = clients.at(Who::member);
   values = {{"org_id", org_id},
@@ -202,7 +202,7 @@ void TenancyWorld::make_things(const std::set<std::string>& known_routes) {
   }
 }
 
-std::string TenancyWorld::path_of(const PrintedRoute& route, bool is_real, Who who) const {
+std::string TenancyFixture::path_of(const PrintedRoute& route, bool is_real, Who who) const {
   std::string path = route.path;
   for (const std::string& name : route.path_names()) {
     auto found = values.find(name);
@@ -218,7 +218,7 @@ std::string TenancyWorld::path_of(const PrintedRoute& route, bool is_real, Who w
   return path;
 }
 
-std::string TenancyWorld::contents() const {
+std::string TenancyFixture::contents() const {
   postgres::Result tables = stack.sql().run_text(
       "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = "
       "'org_id' WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = "

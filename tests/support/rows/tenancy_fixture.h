@@ -55,8 +55,8 @@ bool is_inside(Who who);
 // In the organization they act in; a key and a platform administrator act as owners of their own.
 std::string role_of(Who who);
 
-struct TenancyWorld {
-  explicit TenancyWorld(ApiStack& stack_);
+struct TenancyFixture {
+  explicit TenancyFixture(ApiStack& stack_);
 
   // Real: with what the organization has; else with ids that nobody has. The organization that the
   // path names is the real one for those inside.

@@ -36,12 +36,12 @@ TestModel make_model(const TestUser& user, std::string_view name) {
   return made;
 }
 
-TestTalk make_talk(ApiStack& stack) {
-  TestTalk talk{register_user(stack), {}, {}};
-  talk.model = make_model(talk.user);
-  talk.thread_id = make_thread(talk.user.client);
-  post_message(talk.user.client, talk.thread_id);
-  return talk;
+TestConversation make_conversation(ApiStack& stack) {
+  TestConversation conversation{register_user(stack), {}, {}};
+  conversation.model = make_model(conversation.user);
+  conversation.thread_id = make_thread(conversation.user.client);
+  post_message(conversation.user.client, conversation.thread_id);
+  return conversation;
 }
 
 std::string runs_of(const std::string& thread_id) { return "/v1/threads/" + thread_id + "/runs"; }

@@ -21,12 +21,12 @@ struct TestModel {
 TestModel make_model(const TestUser& user, std::string_view name = "small");
 
 // A user with a model, a thread of theirs and a message in it.
-struct TestTalk {
+struct TestConversation {
   TestUser user;
   TestModel model;
   std::string thread_id;
 };
-TestTalk make_talk(ApiStack& stack);
+TestConversation make_conversation(ApiStack& stack);
 
 std::string runs_of(const std::string& thread_id);  // /v1/threads/{thread_id}/runs
 std::string start_run(const Client& client, const std::string& thread_id,

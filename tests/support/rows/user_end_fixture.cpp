@@ -42,7 +42,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/api-keys", R"({"name":"key"})", ""},
       {"DELETE /v1/api-keys/{key_id}", "", ""},
       {"POST /v1/me/redeem", R"({"code":"{code}"})", ""},
-      {"POST /v1/threads", R"({"title":"talk"})", ""},
+      {"POST /v1/threads", R"({"title":"conversation"})", ""},
       {"PATCH /v1/threads/{thread_id}", R"({"title":"{name}"})", ""},
       {"DELETE /v1/threads/{thread_id}", "", ""},
       {"POST /v1/threads/{thread_id}/messages", R"({"content":"hello"})", ""},
@@ -110,15 +110,15 @@ Keeper::Keeper(ApiStack& stack) : admin(register_admin(stack)) {
       sql_value(stack, fmt::format("SELECT password_hash FROM users WHERE id = '{}'", admin.id));
 }
 
-EndWorld::EndWorld(ApiStack& stack, Keeper& keeper)
+UserEndFixture::UserEndFixture(ApiStack& stack, Keeper& keeper)
     : stack_(stack), keeper_(keeper), number_(++keeper.worlds), client_(stack.client()) {
   make_user();
   make_things();
   make_runs();
 }
 
-// Without the work of a password, which every world would wait for.
-void EndWorld::make_user() {
+// Without the work of a password, which every fixture would wait for.
+void UserEndFixture::make_user() {
   std::string login = new_name();
   constexpr const char* settings =
       R"({"credit.initial_grant":1000,"invite.default_max_uses":1,)"
@@ -164,7 +164,7 @@ void EndWorld::make_user() {
   values_["token"] = token_of_invitation(login + "@example.org");
 }
 
-std::string EndWorld::token_of_invitation(const std::string& email) {
+std::string UserEndFixture::token_of_invitation(const std::string& email) {
   Answer invited =
       keeper_.admin.client.post("/v1/orgs/" + keeper_.org_id + "/invitations",
                                 fmt::format(R"({{"email":"{}","role":"member"}})", email));
@@ -172,13 +172,14 @@ std::string EndWorld::token_of_invitation(const std::string& email) {
   return invited.member("token");
 }
 
-std::string EndWorld::made(const std::string& path, const std::string& body, std::string_view id) {
+std::string UserEndFixture::made(const std::string& path, const std::string& body,
+                                 std::string_view id) {
   Answer answer = client_.post(filled(path), filled(body));
   EXPECT_EQ(answer.status, 201) << path << " " << answer.body;
   return answer.status == 201 ? answer.member(id) : "";
 }
 
-void EndWorld::make_things() {
+void UserEndFixture::make_things() {
   values_["invitation_id"] =
       made("/v1/orgs/{org_id}/invitations", R"({"email":"{name}@example.net","role":"member"})");
   values_["key_id"] = made("/v1/api-keys", R"({"name":"x"})");
@@ -218,7 +219,7 @@ void EndWorld::make_things() {
 }
 
 // A thread whose last run is over, and a run of another that waits for an answer.
-void EndWorld::make_runs() {
+void UserEndFixture::make_runs() {
   std::string asking = make_thread(client_);
   post_message(client_, asking);
   values_["run_id"] = start_run(client_, asking);
@@ -233,7 +234,7 @@ void EndWorld::make_runs() {
 }
 
 // {name} is another one each time.
-std::string EndWorld::filled(std::string_view text) const {
+std::string UserEndFixture::filled(std::string_view text) const {
   std::string done;
   while (!text.empty()) {
     size_t open = text.find('{');
@@ -255,7 +256,7 @@ std::string EndWorld::filled(std::string_view text) const {
   return done;
 }
 
-Call EndWorld::call(const WritingCall& wanted, bool by_key, bool names_org) const {
+Call UserEndFixture::call(const WritingCall& wanted, bool by_key, bool names_org) const {
   size_t space = wanted.route.find(' ');
   std::string path(wanted.route.substr(space + 1));
   if (path.starts_with("/v1/admin/settings/")) path = "/v1/admin/settings/{setting}";
@@ -273,7 +274,7 @@ Call EndWorld::call(const WritingCall& wanted, bool by_key, bool names_org) cons
   return call;
 }
 
-std::string EndWorld::end_transaction() const {
+std::string UserEndFixture::end_transaction() const {
   return sql_value(stack_, fmt::format("SELECT xmin::text FROM audit_logs WHERE target_id = '{}' "
                                        "AND action IN ('users.delete', 'users.suspend', "
                                        "'orgs.member_removed') AND result = 'ok'",
@@ -283,7 +284,7 @@ std::string EndWorld::end_transaction() const {
 // Whoever holds the user has a transaction's number before the end has one, or never gets one: a
 // row with a later number was written by somebody whom the end did not stop. Denials are told, and
 // are no writes of the user.
-std::string EndWorld::written_behind_the_end(bool in_workspace) const {
+std::string UserEndFixture::written_behind_the_end(bool in_workspace) const {
   std::string later = "xmin::text::bigint > " + end_transaction();
   std::string of_user = in_workspace ? "''" : "'" + user_id_ + "'";
   std::string orgs = "'" + org_id_ + "'";

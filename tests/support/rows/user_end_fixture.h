@@ -1,6 +1,6 @@
 // A user with one of everything that writing routes change, and the calls that write it: for the
-// storm of tests/api/accounts/user_end_stress_test.cpp. The user owns a workspace together with a
-// keeper, who stays, and is platform administrator, so that every route is open to them.
+// stress test of tests/api/accounts/user_end_stress_test.cpp. The user owns a workspace together
+// with a keeper, who stays, and is platform administrator, so that every route is open to them.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace hostler::testing_support {
 
 // A route that writes for its caller, and a call of it that has an effect. In path and body,
-// {names} stand for the world's values.
+// {names} stand for the fixture's values.
 struct WritingCall {
   std::string_view route;
   std::string_view body;   // empty: none
@@ -26,14 +26,14 @@ struct Keeper {
   explicit Keeper(ApiStack& stack);
   TestUser admin;
   std::string org_id;         // a workspace that invites
-  std::string password;       // of every user of a world
+  std::string password;       // of every user of a fixture
   std::string password_hash;  // of it
   int worlds = 0;
 };
 
-class EndWorld {
+class UserEndFixture {
  public:
-  EndWorld(ApiStack& stack, Keeper& keeper);
+  UserEndFixture(ApiStack& stack, Keeper& keeper);
 
   const std::string& user_id() const { return user_id_; }
   const std::string& org_id() const { return org_id_; }  // the workspace

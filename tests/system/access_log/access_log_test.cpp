@@ -22,7 +22,7 @@ namespace {
 
 using namespace testing_support;
 
-TEST(AccessLog, LosesAndDoublesNoLineWhenTheDaemonIsKilled) {
+TEST(AccessLog, LosesAndDuplicatesNoLineWhenTheDaemonIsKilled) {
   PrivateStack& stack = PrivateStack::shared();
   LoggedLoad load(stack);
   for (int i = 0; i < 5; ++i) {

@@ -43,9 +43,9 @@ class DenialStall : public testing::Test {
                          "'access.denials_dropped'"),
               0);
   }
-  static int stall_ms() { return static_cast<int>(figure("DENIAL_STALL_SECONDS", 5) * 1000); }
+  static int stall_ms() { return static_cast<int>(parameter("DENIAL_STALL_SECONDS", 5) * 1000); }
 
-  FaultyLine line_{TestDatabase::socket()};
+  FaultyProxy line_{TestDatabase::socket()};
   ApiStack stack_{{.settings = {}, .api_database_host = line_.folder()}};
   TestUser user_ = register_user(stack_);
 };

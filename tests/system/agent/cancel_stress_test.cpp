@@ -1,7 +1,7 @@
 // Runs are cancelled at any moment of their lives, some twice, some together with their end: each
 // ends once, nothing is said behind its end, and nothing is held for it any more.
 //
-// CANCEL_STORM_RUNS (120; `make soak`: 1000), CANCEL_STORM_SEED (random, printed).
+// CANCEL_STRESS_RUNS (120; `make soak`: 1000), CANCEL_STRESS_SEED (random, printed).
 #include <gtest/gtest.h>
 
 #include <random>
@@ -21,11 +21,11 @@ namespace {
 constexpr size_t at_once = 10;
 constexpr int64_t patience_ms = 30'000;
 
-class CancelStorm : public testing::Test {
+class CancelStress : public testing::Test {
  protected:
-  CancelStorm()
+  CancelStress()
       : stack_({{"HOSTLER_LIMIT_CONCURRENT_RUNS=100000"}, true}), user_(register_user(stack_)) {
-    add_stand_in(stack_);
+    add_fake_model(stack_);
   }
 
   // Ten runs of some 300 ms each, each cancelled somewhere in it, or as it ends, or not at all.
@@ -48,11 +48,11 @@ class CancelStorm : public testing::Test {
   TestUser user_;
 };
 
-TEST_F(CancelStorm, EndsEachRunOnceAndSaysNothingBehindItsEnd) {
-  unsigned seed = static_cast<unsigned>(figure("CANCEL_STORM_SEED", std::random_device{}()));
-  SCOPED_TRACE(fmt::format("CANCEL_STORM_SEED={}", seed));
+TEST_F(CancelStress, EndsEachRunOnceAndSaysNothingBehindItsEnd) {
+  unsigned seed = static_cast<unsigned>(parameter("CANCEL_STRESS_SEED", std::random_device{}()));
+  SCOPED_TRACE(fmt::format("CANCEL_STRESS_SEED={}", seed));
   std::minstd_rand random(seed);
-  int64_t runs = figure("CANCEL_STORM_RUNS", 120);
+  int64_t runs = parameter("CANCEL_STRESS_RUNS", 120);
   for (int64_t begun = 0; begun < runs; begun += at_once) round(random);
   EXPECT_TRUE(all_runs_end(stack_, patience_ms));
   EXPECT_EQ(run_faults(stack_), "");

@@ -23,11 +23,12 @@ constexpr double wait_s_max = 1.0;
 // What the daemon has for its end.
 constexpr int64_t drain_ms_max = 15'000;
 
-class HeldRowStorm : public testing::Test {
+class HeldRowStress : public testing::Test {
  protected:
   // Leases shorter than any row is held.
-  HeldRowStorm() : stack_({{"HOSTLER_RUN_LEASE_SECONDS=2"}, true}), victim_(register_user(stack_)) {
-    add_stand_in(stack_);
+  HeldRowStress()
+      : stack_({{"HOSTLER_RUN_LEASE_SECONDS=2"}, true}), victim_(register_user(stack_)) {
+    add_fake_model(stack_);
     for (int i = 0; i < others; ++i) {
       users_.push_back(register_user(stack_));
       threads_.push_back(make_thread(users_.back().client));
@@ -81,10 +82,10 @@ class HeldRowStorm : public testing::Test {
   int64_t begun_ = 0;
 };
 
-TEST_F(HeldRowStorm, OfOneOrganizationDelaysNobodyElse) {
+TEST_F(HeldRowStress, OfOneOrganizationDelaysNobodyElse) {
   // Begun before and still at work afterwards: it needs its lease all the time.
-  int64_t rows = figure("HELD_ROWS", 3);
-  int64_t held_ms = figure("HELD_ROW_MS", 3000);
+  int64_t rows = parameter("HELD_ROWS", 3);
+  int64_t held_ms = parameter("HELD_ROW_MS", 3000);
   std::string long_run = start_said(
       users_.front().client, fmt::format("[delay 100] [words {}]", rows * (held_ms + 1000) / 100));
   for (int number = 0; number < rows; ++number) {
@@ -113,7 +114,7 @@ TEST_F(HeldRowStorm, OfOneOrganizationDelaysNobodyElse) {
   EXPECT_EQ(money_faults(stack_), "");
 }
 
-TEST_F(HeldRowStorm, KeepsNoDaemonFromItsEnd) {
+TEST_F(HeldRowStress, KeepsNoDaemonFromItsEnd) {
   std::string run_id = a_run_that_is_claimed();
   postgres::DbSession session = stack_.database().as_superuser();
   session.begin();

@@ -5,8 +5,8 @@
 // each webhook endpoint gets one message for the end of each run.
 //
 // The checks are shown to see such faults: rows are spoilt by hand, and a daemon that forgets what
-// its tools answered (Storm::forgets_results, the mutant) repeats finished calls; each must be
-// found. KILL_STORM_KILLS (50; `make soak`: 200), two runs for each; KILL_STORM_SEED.
+// its tools answered (Stress::forgets_results, the mutant) repeats finished calls; each must be
+// found. KILL_STRESS_KILLS (50; `make soak`: 200), two runs for each; KILL_STRESS_SEED.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -30,14 +30,14 @@ constexpr int users = 10;
 constexpr int runs_a_kill = 2;
 constexpr int search_ms = 40;
 
-struct StormRun {
+struct StressRun {
   std::string run_id;
   std::vector<std::string> queries;  // of its calls of web_search, each asked for by one call
 };
 
-class Storm {
+class Stress {
  public:
-  Storm() : stack_(options()) {
+  Stress() : stack_(options()) {
     TestUser admin = register_admin(stack_);
     add_model(admin);
     search_.use_for(admin);
@@ -60,7 +60,7 @@ class Storm {
   void start_run(int turns) {
     size_t number = runs_.size();
     const TestUser& user = users_[number % users_.size()];
-    StormRun run;
+    StressRun run;
     std::string script;
     auto call = [&] {
       run.queries.push_back(fmt::format("run {} call {}", number, run.queries.size()));
@@ -104,7 +104,7 @@ class Storm {
         "WHERE type = 'tool.result'");
     std::set<std::string> titles;
     for (int i = 0; i < told.size(); ++i) titles.emplace(told[i].text("title"));
-    for (const StormRun& run : runs_) {
+    for (const StressRun& run : runs_) {
       for (const std::string& query : run.queries) {
         for (int n = 1; n <= asked[query]; ++n) {
           bool is_told = titles.erase(CountingSearch::title(query, n)) > 0;
@@ -118,7 +118,7 @@ class Storm {
   }
 
   // A completed run's model heard the answer of each call once.
-  std::string history_faults(const StormRun& run) {
+  std::string history_faults(const StressRun& run) {
     if (status_of(run) != "completed") return "";
     std::string heard = sql_value(stack_, fmt::format("SELECT content FROM messages WHERE role = "
                                                       "'assistant' AND run_id = '{}'",
@@ -136,7 +136,7 @@ class Storm {
     return said;
   }
 
-  std::string status_of(const StormRun& run) {
+  std::string status_of(const StressRun& run) {
     return sql_value(stack_, "SELECT status FROM runs WHERE id = '" + run.run_id + "'");
   }
 
@@ -170,7 +170,7 @@ class Storm {
   }
 
   ApiStack& stack() { return stack_; }
-  const std::vector<StormRun>& runs() const { return runs_; }
+  const std::vector<StressRun>& runs() const { return runs_; }
 
  private:
   static ApiStackOptions options() {
@@ -184,7 +184,7 @@ class Storm {
   void add_model(const TestUser& admin) {
     Answer provider = admin.client.post(
         "/v1/llm-providers?scope=platform",
-        fmt::format(R"({{"name":"stand-in","provider_kind":"openai","base_url":"{}/v1"}})",
+        fmt::format(R"({{"name":"fake-model","provider_kind":"openai","base_url":"{}/v1"}})",
                     stack_.model_url()));
     ASSERT_EQ(provider.status, 201) << provider.body;
     std::string path = "/v1/llm-providers/" + provider.member("id") + "/models?scope=platform";
@@ -207,31 +207,31 @@ class Storm {
   std::unique_ptr<OutsidePeer> receiver_ = start_receiver();
   ApiStack stack_;
   std::vector<TestUser> users_;
-  std::vector<StormRun> runs_;
+  std::vector<StressRun> runs_;
 };
 
-TEST(KillStorm, LosesNothingAndDoublesNothing) {
-  Storm storm;
-  unsigned seed = static_cast<unsigned>(figure("KILL_STORM_SEED", std::random_device{}()));
-  SCOPED_TRACE(fmt::format("KILL_STORM_SEED={}", seed));
+TEST(KillStress, LosesNothingAndDuplicatesNothing) {
+  Stress stress;
+  unsigned seed = static_cast<unsigned>(parameter("KILL_STRESS_SEED", std::random_device{}()));
+  SCOPED_TRACE(fmt::format("KILL_STRESS_SEED={}", seed));
   std::minstd_rand random(seed);
-  for (int64_t i = 0; i < figure("KILL_STORM_KILLS", 50); ++i) {
-    for (int j = 0; j < runs_a_kill; ++j) storm.start_run(3 + static_cast<int>(random() % 10));
+  for (int64_t i = 0; i < parameter("KILL_STRESS_KILLS", 50); ++i) {
+    for (int j = 0; j < runs_a_kill; ++j) stress.start_run(3 + static_cast<int>(random() % 10));
     at_some_moment(random, 500, 300);
-    storm.kill();
+    stress.kill();
   }
-  storm.wait_for_end();
-  EXPECT_EQ(storm.messages_told(), 2 * storm.runs().size()) << "what arrived";
-  EXPECT_EQ(run_faults(storm.stack()), "");
-  EXPECT_EQ(storm.call_faults(), "");
-  EXPECT_EQ(storm.failed_wrongly(), 0);
-  storm.check_ledger();
-  ApiStack& stack = storm.stack();
+  stress.wait_for_end();
+  EXPECT_EQ(stress.messages_told(), 2 * stress.runs().size()) << "what arrived";
+  EXPECT_EQ(run_faults(stress.stack()), "");
+  EXPECT_EQ(stress.call_faults(), "");
+  EXPECT_EQ(stress.failed_wrongly(), 0);
+  stress.check_ledger();
+  ApiStack& stack = stress.stack();
   int64_t resumed = sql_number(stack, "SELECT count(*) FROM run_events WHERE type = 'run.resumed'");
   int64_t completed = sql_number(stack, "SELECT count(*) FROM runs WHERE status = 'completed'");
   EXPECT_GT(resumed, 0) << "no kill met a run";
   EXPECT_GT(completed, 0);  // how many is chance: three kills without a step between end a run
-  fmt::print("{} runs, {} completed, {} take-overs, {} calls, {} made anew\n", storm.runs().size(),
+  fmt::print("{} runs, {} completed, {} take-overs, {} calls, {} made anew\n", stress.runs().size(),
              completed, resumed, sql_number(stack, "SELECT count(*) FROM run_tool_results"),
              sql_number(stack,
                         "SELECT count(*) FROM run_events WHERE type = 'tool.result' AND "
@@ -255,16 +255,16 @@ TEST(KillStorm, LosesNothingAndDoublesNothing) {
 }
 
 // The mutant: finished calls are made again, and it is seen.
-TEST(KillStorm, SeesFinishedCallsThatAreMadeAgain) {
-  Storm storm;
-  storm.forgets_results();
-  for (int i = 0; i < 4; ++i) storm.start_run(6);
+TEST(KillStress, SeesFinishedCallsThatAreMadeAgain) {
+  Stress stress;
+  stress.forgets_results();
+  for (int i = 0; i < 4; ++i) stress.start_run(6);
   const char* finished = "SELECT count(DISTINCT run_id) FROM run_tool_results";
-  EXPECT_TRUE(eventually(20'000, [&] { return sql_number(storm.stack(), finished) == 4; }));
-  storm.kill();
-  storm.wait_for_end();
-  EXPECT_NE(storm.call_faults().find("asked again"), std::string::npos) << storm.call_faults();
-  EXPECT_NE(run_faults(storm.stack()).find("tool.result 2 times"), std::string::npos);
+  EXPECT_TRUE(eventually(20'000, [&] { return sql_number(stress.stack(), finished) == 4; }));
+  stress.kill();
+  stress.wait_for_end();
+  EXPECT_NE(stress.call_faults().find("asked again"), std::string::npos) << stress.call_faults();
+  EXPECT_NE(run_faults(stress.stack()).find("tool.result 2 times"), std::string::npos);
 }
 
 }  // namespace

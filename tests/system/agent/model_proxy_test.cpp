@@ -2,8 +2,8 @@
 // for good, in silence, or it is merely slow. A try of which nothing was shown is made again, three
 // at most; behind text that was shown the run fails. No run waits longer than its limits say.
 //
-// The check is shown a run that failed for no reason. MODEL_LINE_FAULTS (20; `make soak`: 1000),
-// MODEL_LINE_SEED (random, printed).
+// The check is shown a run that failed for no reason. MODEL_PROXY_FAULTS (20; `make soak`: 1000),
+// MODEL_PROXY_SEED (random, printed).
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -29,16 +29,16 @@ constexpr int limit_ms = 1500;
 constexpr int64_t run_ms_max = 3 * 2 * limit_ms + 3600 + 5000;
 constexpr const char* script = "[delay 40] [say one two three four five]";
 
-struct BrokenLine {
+struct BrokenProxy {
   const char* name;
-  std::vector<LineFault> faults;
+  std::vector<ProxyFault> faults;
   const char* outcome;          // status, code, how often it was tried again
   const char* other = nullptr;  // as good: what a reset takes away was not shown yet
 };
 
-class ModelLine : public testing::Test {
+class ModelProxy : public testing::Test {
  protected:
-  ModelLine() : user_(register_user(stack_)) {}
+  ModelProxy() : user_(register_user(stack_)) {}
 
   static ApiStackOptions options() {
     ApiStackOptions options;
@@ -49,11 +49,11 @@ class ModelLine : public testing::Test {
                         fmt::format("HOSTLER_MODEL_IDLE_TIMEOUT_MS={}", limit_ms)};
     return options;
   }
-  // A line to the stand-in, and its address for a provider.
-  FaultyLine& new_line() {
+  // A line to the fake model, and its address for a provider.
+  FaultyProxy& new_line() {
     return lines_.emplace_back(stack_.model_url().substr(std::string_view("http://").size()));
   }
-  static std::string url_of(const FaultyLine& line) {
+  static std::string url_of(const FaultyProxy& line) {
     return fmt::format("http://127.0.0.1:{}", line.port());
   }
 
@@ -85,12 +85,12 @@ class ModelLine : public testing::Test {
   }
 
   ApiStack stack_{options()};
-  std::deque<FaultyLine> lines_;
+  std::deque<FaultyProxy> lines_;
   TestUser user_;
 };
 
-TEST_F(ModelLine, ThatBreaksOnceCostsATryOrTheRunAsItWasShown) {
-  const std::vector<BrokenLine> broken = {
+TEST_F(ModelProxy, ThatBreaksOnceCostsATryOrTheRunAsItWasShown) {
+  const std::vector<BrokenProxy> broken = {
       {"cut before the answer", {{cut, server}}, "completed 1"},
       {"reset before the answer", {{reset, server}}, "completed 1"},
       {"silent before the answer", {{half_open, server}}, "completed 1"},
@@ -122,9 +122,9 @@ TEST_F(ModelLine, ThatBreaksOnceCostsATryOrTheRunAsItWasShown) {
   };
   TestUser admin = register_admin(stack_);
   std::vector<std::string> run_ids;
-  for (const BrokenLine& one : broken) {
-    FaultyLine& line = new_line();
-    for (const LineFault& fault : one.faults) line.arm(fault);
+  for (const BrokenProxy& one : broken) {
+    FaultyProxy& line = new_line();
+    for (const ProxyFault& fault : one.faults) line.arm(fault);
     Answer provider = admin.client.post(
         "/v1/llm-providers?scope=platform",
         fmt::format(R"({{"name":"{}","provider_kind":"openai","base_url":"{}/v1"}})", one.name,
@@ -149,21 +149,21 @@ TEST_F(ModelLine, ThatBreaksOnceCostsATryOrTheRunAsItWasShown) {
   EXPECT_EQ(run_faults(stack_), "");
 }
 
-TEST_F(ModelLine, ThatBreaksAgainAndAgainLeavesNoRunOpen) {
-  FaultyLine& line = new_line();
-  add_stand_in(stack_, R"("output_usd_per_mtok":20)", url_of(line));
-  unsigned seed = static_cast<unsigned>(figure("MODEL_LINE_SEED", std::random_device{}()));
-  SCOPED_TRACE(fmt::format("MODEL_LINE_SEED={}", seed));
+TEST_F(ModelProxy, ThatBreaksAgainAndAgainLeavesNoRunOpen) {
+  FaultyProxy& line = new_line();
+  add_fake_model(stack_, R"("output_usd_per_mtok":20)", url_of(line));
+  unsigned seed = static_cast<unsigned>(parameter("MODEL_PROXY_SEED", std::random_device{}()));
+  SCOPED_TRACE(fmt::format("MODEL_PROXY_SEED={}", seed));
   std::minstd_rand random(seed);
   constexpr const char* turns = "[delay 5] [words 20] [tool no_such_tool {}] [delay 5] [words 20]";
   constexpr FaultKind kinds[] = {cut, reset, half_open, swallow, delay, trickle};
-  constexpr const char* places[] = {"", "HTTP/1.1 200", "data: ", "\"content\""};
-  int64_t faults = figure("MODEL_LINE_FAULTS", 20);
+  constexpr const char* positions[] = {"", "HTTP/1.1 200", "data: ", "\"content\""};
+  int64_t faults = parameter("MODEL_PROXY_FAULTS", 20);
   for (int64_t i = 0; i < faults; ++i) {
-    LineFault fault;
+    ProxyFault fault;
     fault.kind = kinds[random() % std::size(kinds)];
     fault.sender = random() % 4 == 0 ? client : server;
-    if (fault.sender == server) fault.at = places[random() % std::size(places)];
+    if (fault.sender == server) fault.at = positions[random() % std::size(positions)];
     fault.passing = random() % 300;
     fault.delay_ms = fault.kind == trickle ? 1 : 200;
     line.arm(fault);

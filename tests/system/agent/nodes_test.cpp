@@ -18,7 +18,7 @@ namespace hostler::testing_support {
 namespace {
 
 constexpr size_t runs = 6;
-constexpr size_t followers_of_each = 6;  // spread over the daemons
+constexpr size_t subscribers_of_each = 6;  // spread over the daemons
 
 class NodesTest : public testing::Test {
  protected:
@@ -29,12 +29,12 @@ class NodesTest : public testing::Test {
 std::unique_ptr<PrivateStack> NodesTest::stack_;
 
 // Also just after the start, when the daemons have not yet heard of each other.
-TEST_F(NodesTest, FollowersOnEveryDaemonReadTheSameLines) {
+TEST_F(NodesTest, SubscribersOnEveryDaemonReadTheSameLines) {
   for (size_t i = 0; i < runs; ++i) {
     PrivateStack::User user = stack_->new_user("[words 20]");
     std::string run_id = stack_->start_run(user);
     std::vector<EventStream> readings =
-        read_streams(*stack_, run_id, user.client.token, followers_of_each);
+        read_streams(*stack_, run_id, user.client.token, subscribers_of_each);
     EXPECT_EQ(readings[0].types(), "run.started run.completed");
     for (const EventStream& reading : readings) {
       EXPECT_EQ(reading.frames(), readings[0].frames()) << reading.failure;

@@ -1,8 +1,8 @@
 // Lines to Postgres break anywhere: the daemon's under runs, the pool's between a commit and its
 // answer. Runs end whole, and a call that is repeated under its key happens once.
 //
-// LINE_STORM_FAULTS (25; `make soak`: 300) under runs, LINE_STORM_CALLS (40; `make soak`: 500)
-// whose commit is not answered, LINE_STORM_SEED (random, printed).
+// PROXY_STRESS_FAULTS (25; `make soak`: 300) under runs, PROXY_STRESS_CALLS (40; `make soak`: 500)
+// whose commit is not answered, PROXY_STRESS_SEED (random, printed).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -30,25 +30,25 @@ std::string ledger_says(ApiStack& stack) {
   return verified.status == 0 ? "" : verified.out + verified.err;
 }
 
-TEST(LineStorm, OfTheDaemonLeavesEveryRunWhole) {
-  FaultyLine line(TestDatabase::socket());
+TEST(ProxyStress, OfTheDaemonLeavesEveryRunWhole) {
+  FaultyProxy line(TestDatabase::socket());
   ApiStackOptions options;
   options.has_runner = true;
   options.runner_database_host = line.folder();
   options.settings = {"HOSTLER_LIMIT_CONCURRENT_RUNS=100000"};
   ApiStack stack(options);
-  add_stand_in(stack);
+  add_fake_model(stack);
   TestUser user = register_user(stack);
-  unsigned seed = static_cast<unsigned>(figure("LINE_STORM_SEED", std::random_device{}()));
-  SCOPED_TRACE(fmt::format("LINE_STORM_SEED={}", seed));
+  unsigned seed = static_cast<unsigned>(parameter("PROXY_STRESS_SEED", std::random_device{}()));
+  SCOPED_TRACE(fmt::format("PROXY_STRESS_SEED={}", seed));
   std::minstd_rand random(seed);
-  int64_t faults = figure("LINE_STORM_FAULTS", 25);
+  int64_t faults = parameter("PROXY_STRESS_FAULTS", 25);
   int64_t runs = 0;
   for (int64_t i = 0; i < faults; ++i) {
     for (int j = 0; j < 4; ++j, ++runs) start_said(user.client, "[delay 10] [words 30]");
     constexpr FaultKind kinds[] = {FaultKind::cut, FaultKind::reset, FaultKind::half_open,
                                    FaultKind::swallow, FaultKind::delay};
-    LineFault fault;
+    ProxyFault fault;
     fault.kind = kinds[random() % std::size(kinds)];
     fault.sender = random() % 2 == 0 ? LineEnd::client : LineEnd::server;
     if (random() % 2 == 0) {
@@ -68,15 +68,15 @@ TEST(LineStorm, OfTheDaemonLeavesEveryRunWhole) {
   EXPECT_EQ(sql_number(stack, "SELECT sum(held)::bigint FROM credit_accounts"), 0);
 }
 
-class CommitStorm : public testing::Test {
+class CommitStress : public testing::Test {
  protected:
-  CommitStorm()
+  CommitStress()
       : line_(TestDatabase::socket()),
         stack_(behind(line_)),
         admin_(register_admin(stack_)),
         user_(register_user(stack_)) {}
 
-  static ApiStackOptions behind(const FaultyLine& line) {
+  static ApiStackOptions behind(const FaultyProxy& line) {
     ApiStackOptions options;
     options.api_database_host = line.folder();
     return options;
@@ -98,14 +98,14 @@ class CommitStorm : public testing::Test {
                       "SELECT balance FROM credit_accounts WHERE org_id = '" + user_.org_id + "'");
   }
 
-  FaultyLine line_;
+  FaultyProxy line_;
   ApiStack stack_;
   TestUser admin_;
   TestUser user_;
 };
 
-TEST_F(CommitStorm, OfCallsWithAKeyMakesEachHappenOnce) {
-  int64_t calls = figure("LINE_STORM_CALLS", 40);
+TEST_F(CommitStress, OfCallsWithAKeyMakesEachHappenOnce) {
+  int64_t calls = parameter("PROXY_STRESS_CALLS", 40);
   int64_t before = balance();
   for (int64_t i = 0; i < calls; ++i) {
     add_one([i] { return fmt::format("storm-{}", i); }, i % 20 == 19);
@@ -116,7 +116,7 @@ TEST_F(CommitStorm, OfCallsWithAKeyMakesEachHappenOnce) {
 }
 
 // A client that takes a new key for each try makes its calls twice: the count above would see it.
-TEST_F(CommitStorm, CatchesCallsThatHappenTwice) {
+TEST_F(CommitStress, CatchesCallsThatHappenTwice) {
   int64_t before = balance();
   int tries = 0;
   for (int i = 0; i < 3; ++i) {

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t stop_ms_max = 25'000;
 constexpr int64_t patience_ms = 60'000;
-constexpr size_t followers_count = 2;
+constexpr size_t subscribers_count = 2;
 
 std::string gap_in(const EventStream& reading) {
   int64_t wanted = 0;
@@ -35,10 +35,10 @@ std::string gap_in(const EventStream& reading) {
   return reading.types().ends_with("run.completed") ? "" : "it ends with " + reading.types();
 }
 
-class RestartStorm : public testing::Test {
+class RestartStress : public testing::Test {
  protected:
-  RestartStorm() : user_(register_user(stack_)) {
-    add_stand_in(stack_, R"("output_usd_per_mtok":20)");
+  RestartStress() : user_(register_user(stack_)) {
+    add_fake_model(stack_, R"("output_usd_per_mtok":20)");
     // The count itself is forgiven with the next step.
     stack_.sql().run_text(
         "CREATE TABLE crashes (run_id uuid);"
@@ -47,7 +47,7 @@ class RestartStorm : public testing::Test {
         "CREATE TRIGGER noted AFTER UPDATE OF crash_count ON runs FOR EACH ROW "
         "WHEN (NEW.crash_count > OLD.crash_count) EXECUTE FUNCTION note_crash()");
   }
-  ~RestartStorm() override { end_load(); }
+  ~RestartStress() override { end_load(); }
 
   static ApiStackOptions options() {
     ApiStackOptions options;
@@ -59,7 +59,7 @@ class RestartStorm : public testing::Test {
   // Lists, creates, says and runs, one after the other, until told to end.
   void begin_load() {
     threads_.emplace_back([this] {
-      BareCaller caller(stack_.line().base_url(), ApiStack::certificate());
+      RawClient caller(stack_.line().base_url(), ApiStack::certificate());
       std::string body = R"({"content":"[delay 20] [words 60] [tool no_such_tool {}] [words 40]"})";
       auto ask = [&](const std::string& method, const std::string& path, const std::string& said) {
         Heard heard = caller.ask({method, path, said, "application/json", {}}, user_.client.token);
@@ -80,12 +80,12 @@ class RestartStorm : public testing::Test {
         let_pass(50);
       }
     });
-    for (size_t i = 0; i < followers_count; ++i) threads_.emplace_back([this] { follow(); });
+    for (size_t i = 0; i < subscribers_count; ++i) threads_.emplace_back([this] { follow(); });
   }
 
   // A run of its own from its first event to its last, again and again.
   void follow() {
-    BareCaller caller(stack_.line().base_url(), ApiStack::certificate());
+    RawClient caller(stack_.line().base_url(), ApiStack::certificate());
     while (!ends_) {
       std::string thread_id = made(caller, "/v1/threads", "{}", "id");
       made(caller, "/v1/threads/" + thread_id + "/messages",
@@ -106,7 +106,7 @@ class RestartStorm : public testing::Test {
     }
   }
 
-  std::string made(BareCaller& caller, const std::string& path, const std::string& body,
+  std::string made(RawClient& caller, const std::string& path, const std::string& body,
                    std::string_view member) {
     Heard heard = caller.ask({"POST", path, body, "application/json", {}}, user_.client.token);
     ++asked_;
@@ -147,8 +147,8 @@ class RestartStorm : public testing::Test {
   std::string faults_;
 };
 
-TEST_F(RestartStorm, OfTheDaemonCostsNoRequestNoEventAndNoRun) {
-  int64_t restarts = figure("RESTARTS", 3);
+TEST_F(RestartStress, OfTheDaemonCostsNoRequestNoEventAndNoRun) {
+  int64_t restarts = parameter("RESTARTS", 3);
   begin_load();
   for (int64_t i = 0; i < restarts; ++i) {
     ASSERT_TRUE(has_work()) << "no runs are executed";

@@ -1,5 +1,5 @@
-// What a run survives: daemons and hosts that die, connections that are cut or fall silent, bells
-// that nobody hears. Each has its bound in time, and none costs a run.
+// What a run survives: daemons and hosts that die, connections that are cut or fall silent,
+// notifications that nobody hears. Each has its bound in time, and none costs a run.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -15,20 +15,20 @@ namespace {
 
 class RunFaults : public ::testing::Test {
  protected:
-  RunFaults() { add_stand_in(stack_); }
+  RunFaults() { add_fake_model(stack_); }
 
   std::string column(const std::string& what, const std::string& run_id) {
     return sql_value(stack_, fmt::format("SELECT {} FROM runs WHERE id = '{}'", what, run_id));
   }
   // Asks until the value of the run's column is so; how long that took, -1 when it never was.
   int64_t wait_for(const std::string& run_id, const std::string& what, const std::string& value,
-                   int64_t most_ms = 25'000) {
+                   int64_t max_ms = 25'000) {
     int64_t begin_ms = monotonic_ms();
-    bool is_so(eventually(most_ms, [&] { return column(what, run_id) == value; }));
+    bool is_so(eventually(max_ms, [&] { return column(what, run_id) == value; }));
     return is_so ? monotonic_ms() - begin_ms : -1;
   }
-  int64_t wait_for_end(const std::string& run_id, int64_t most_ms = 25'000) {
-    return wait_for(run_id, "ended_at IS NOT NULL", "t", most_ms);
+  int64_t wait_for_end(const std::string& run_id, int64_t max_ms = 25'000) {
+    return wait_for(run_id, "ended_at IS NOT NULL", "t", max_ms);
   }
   // A daemon executes it, and has said so: the first, or after so many take-overs.
   bool is_begun(const std::string& run_id, int take_overs = 0) {
@@ -120,7 +120,7 @@ TEST_F(RunFaults, TheRunsOfAHostThatIsGoneGoOnWithinTwentySeconds) {
   EXPECT_EQ(types_of(run_id), "run.started run.resumed run.completed");
 }
 
-TEST_F(RunFaults, ABellThatNobodyHearsCostsASweep) {
+TEST_F(RunFaults, ANotificationThatNobodyHearsCostsAPoll) {
   std::string run_id = run_in_silence("[say heard] [stall]");
   EXPECT_GE(wait_for(run_id, "owner_id IS NOT NULL", "t", 2500), 0) << "not claimed";
   stack_.sql().run_text(
@@ -181,36 +181,37 @@ class SilentConnection {
 };
 
 constexpr const char* listening = "hostler-runner listening";
-// A sweep a second, and what a busy machine adds to it.
-constexpr int64_t sweep_ms_max = 1'500;
+// A poll a second, and what a busy machine adds to it.
+constexpr int64_t poll_ms_max = 1'500;
 
-TEST_F(RunFaults, AListeningConnectionThatFallsSilentCostsASweep) {
+TEST_F(RunFaults, AListeningConnectionThatFallsSilentCostsAPoll) {
   for (int round = 0; round < 3; ++round) {
     SilentConnection silent(stack_, listening, "%");
     if (!silent.is_silent()) GTEST_SKIP() << "Postgres belongs to somebody else";
     int64_t begin_ms = monotonic_ms();
     std::string run_id = start_said(user_.client, "[say heard] [stall]");
     ASSERT_GE(wait_for(run_id, "owner_id IS NOT NULL", "t"), 0);
-    EXPECT_LE(monotonic_ms() - begin_ms, sweep_ms_max) << "claimed late";
+    EXPECT_LE(monotonic_ms() - begin_ms, poll_ms_max) << "claimed late";
     // By now it is replaced: a new one hears.
     int64_t cancelled_ms = monotonic_ms();
     stack_.sql().run_text(
         fmt::format("UPDATE runs SET cancel_requested_at = now() WHERE id = '{}'", run_id));
     ASSERT_GE(wait_for_end(run_id), 0);
-    EXPECT_LE(monotonic_ms() - cancelled_ms, sweep_ms_max) << "cancelled late";
+    EXPECT_LE(monotonic_ms() - cancelled_ms, poll_ms_max) << "cancelled late";
   }
 }
 
-// As though another daemon wrote the run's events: its followers here learn of them by notification
-// only, once the daemons know of each other.
-TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysFollowersByASweep) {
+// As though another daemon wrote the run's events: its subscribers here learn of them by
+// notification only, once the daemons know of each other.
+TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysSubscribersByAPoll) {
   std::string other = sql_value(
       stack_,
-      "INSERT INTO daemons (host, place, version, heartbeat_at) VALUES ('elsewhere', 'p', '0', "
+      "INSERT INTO daemons (host, instance, version, heartbeat_at) VALUES ('elsewhere', 'p', '0', "
       "now() + interval '1 hour') RETURNING id");
   std::string run_id = run_in_silence(
       "[say never]", fmt::format("'{}', now() + interval '1 hour', nextval('run_epochs')", other));
-  StreamClient follower(stack_.folder() + "/stream.sock", {run_id, user_.client.token, "", "", {}});
+  StreamClient subscriber(stack_.folder() + "/stream.sock",
+                          {run_id, user_.client.token, "", "", {}});
   int64_t seq = 0;
   auto write_event = [&](bool is_told) {
     stack_.sql().run_text(fmt::format(
@@ -219,7 +220,7 @@ TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysFollowersByASweep) {
         run_id, ++seq));
     if (is_told) stack_.sql().run_text(fmt::format("NOTIFY hostler_events, '{}'", run_id));
     int64_t begin_ms = monotonic_ms();
-    EXPECT_TRUE(follower.read_until(fmt::format("id: {}\n", seq))) << follower.received();
+    EXPECT_TRUE(subscriber.read_until(fmt::format("id: {}\n", seq))) << subscriber.received();
     return monotonic_ms() - begin_ms;
   };
   // While it does not count on notifications it looks every second; from then on it hears.
@@ -227,7 +228,7 @@ TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysFollowersByASweep) {
   ASSERT_TRUE(eventually(20'000, hears, 3)) << "it never hears";
   SilentConnection silent(stack_, listening, "%");
   if (!silent.is_silent()) GTEST_SKIP() << "Postgres belongs to somebody else";
-  EXPECT_LE(write_event(true), sweep_ms_max);
+  EXPECT_LE(write_event(true), poll_ms_max);
   EXPECT_TRUE(eventually(5'000, hears, 3)) << "no connection in its place";
 }
 

@@ -60,7 +60,7 @@ TEST(Searx, AnswersTheSearchesOfARun) {
     GTEST_SKIP() << "searx is not installed: apt-get install --no-install-recommends searx";
   }
   ApiStack stack(ApiStackOptions{{}, true});
-  add_stand_in(stack);
+  add_fake_model(stack);
   int port = free_port();
   write_pages(stack.folder() + "/pages.db");
   write_settings(stack.folder() + "/searx.yml", port, stack.folder() + "/pages.db");

@@ -1,9 +1,9 @@
-// A property of every run, whatever happens to it: the deltas that its followers were shown, less
+// A property of every run, whatever happens to it: the deltas that its subscribers were shown, less
 // those that were discarded, are its stored message. Random scripts of the model (text, thinking,
 // tools, questions, retries, answers that break off), cancels, and daemons that are killed or
 // stopped in between. The seed is printed with every failure; HOSTLER_TEST_SEED repeats it.
 //
-// The check is shown to fail: each mutant below is what followers would see of a daemon with one
+// The check is shown to fail: each mutant below is what subscribers would see of a daemon with one
 // mistake, made of the events of the same runs.
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -128,7 +128,7 @@ std::string fault_of(const Story& story) {
   return "";
 }
 
-class ShownText : public ::testing::Test {
+class StreamedText : public ::testing::Test {
  protected:
   void start_runs(Scripts& scripts) {
     for (int i = 0; i < users; ++i) {
@@ -229,7 +229,7 @@ bool loses_a_delta(Story& story) {
   story.events.erase(delta);
   return true;
 }
-bool doubles_a_delta(Story& story) {
+bool duplicates_a_delta(Story& story) {
   for (size_t at = 0; at < story.events.size(); ++at) {
     if (story.events[at].type != "message.delta") continue;
     Event twice = story.events[at];
@@ -243,12 +243,12 @@ bool stores_thinking(Story& story) {
   return true;
 }
 
-TEST_F(ShownText, OfEveryRunIsItsStoredMessage) {
+TEST_F(StreamedText, OfEveryRunIsItsStoredMessage) {
   const char* wanted = std::getenv("HOSTLER_TEST_SEED");
   unsigned seed = wanted == nullptr ? std::random_device{}()
                                     : static_cast<unsigned>(std::strtoul(wanted, nullptr, 10));
   SCOPED_TRACE(fmt::format("HOSTLER_TEST_SEED={}", seed));
-  add_stand_in(stack_);
+  add_fake_model(stack_);
   Scripts scripts(seed);
   std::minstd_rand moments(seed);
   start_runs(scripts);
@@ -273,7 +273,7 @@ TEST_F(ShownText, OfEveryRunIsItsStoredMessage) {
   EXPECT_GT(seen(all, forgets_to_discard), 0);
   EXPECT_GT(seen(all, discards_one_too_many), 0);
   EXPECT_GT(seen(all, loses_a_delta), 20);
-  EXPECT_GT(seen(all, doubles_a_delta), 20);
+  EXPECT_GT(seen(all, duplicates_a_delta), 20);
   EXPECT_GT(seen(all, stores_thinking), 0);
 }
 

@@ -54,7 +54,7 @@ class Load {
  private:
   // One caller's part of the runs, each at its time; the chats take turns.
   void start_runs(int64_t runs_a_second, int64_t caller_number, const std::string& token) {
-    BareCaller caller(stack_.line().base_url(), ApiStack::certificate());
+    RawClient caller(stack_.line().base_url(), ApiStack::certificate());
     int64_t begin_ms = monotonic_ms();
     for (int64_t number = caller_number; !is_over_; number += callers_of_load) {
       int64_t wait_ms = begin_ms + number * 1000 / runs_a_second - monotonic_ms();
@@ -76,7 +76,7 @@ class Load {
 
 class TakeOver : public testing::Test {
  protected:
-  TakeOver() { add_stand_in(stack_, R"("output_usd_per_mtok":20)"); }
+  TakeOver() { add_fake_model(stack_, R"("output_usd_per_mtok":20)"); }
 
   static ApiStackOptions options() {
     ApiStackOptions options;
@@ -91,16 +91,16 @@ class TakeOver : public testing::Test {
     return value(fmt::format("SELECT {} FROM runs WHERE id = '{}'", what, run_id));
   }
   // Until it is so; how long that took, -1 when it never was.
-  int64_t wait_for(const std::string& condition, int64_t most_ms = 25'000) {
+  int64_t wait_for(const std::string& condition, int64_t max_ms = 25'000) {
     int64_t begin_ms = monotonic_ms();
-    bool is_so(eventually(most_ms, [&] { return value("SELECT " + condition) == "t"; }));
+    bool is_so(eventually(max_ms, [&] { return value("SELECT " + condition) == "t"; }));
     return is_so ? monotonic_ms() - begin_ms : -1;
   }
   int64_t wait_for_run(const std::string& what, const std::string& run_id,
-                       int64_t most_ms = 25'000) {
-    return wait_for(fmt::format("{} FROM runs WHERE id = '{}'", what, run_id), most_ms);
+                       int64_t max_ms = 25'000) {
+    return wait_for(fmt::format("{} FROM runs WHERE id = '{}'", what, run_id), max_ms);
   }
-  std::string other_place() { return stack_.folder() + "/stream-other.sock"; }
+  std::string other_instance() { return stack_.folder() + "/stream-other.sock"; }
   // A second daemon; its id.
   std::string start_other() {
     std::string known = value("SELECT count(*) FROM daemons");
@@ -137,7 +137,7 @@ class TakeOver : public testing::Test {
 };
 
 TEST_F(TakeOver, IsNotPutOffByRunsThatAreStartedMeanwhile) {
-  int64_t wanted = figure("TAKE_OVER_RUNS", 20);
+  int64_t wanted = parameter("TAKE_OVER_RUNS", 20);
   std::string dead = start_other();
   Load load(stack_, user_, wanted);
   std::vector<std::string> run_ids = runs_until(dead, runs_of_the_dead, "[delay 100] [words 60]");
@@ -178,10 +178,10 @@ TEST_F(TakeOver, LeavesADaemonAloneWhoseHostHasTheSameName) {
   std::string script = "[delay 100] [words 150]";
   std::string first = value("SELECT id FROM daemons");
   std::string run_id = runs_until(first, 1, script).front();
-  stack_.sql().run_text(fmt::format("UPDATE daemons SET place = '{}'", other_place()));
+  stack_.sql().run_text(fmt::format("UPDATE daemons SET instance = '{}'", other_instance()));
   std::string twin = start_other();
   EXPECT_EQ(number("SELECT count(*) FROM daemons WHERE stopped_at IS NULL"), 2);
-  std::string same_name = "SELECT count(DISTINCT (host, place)) FROM daemons";
+  std::string same_name = "SELECT count(DISTINCT (host, instance)) FROM daemons";
   EXPECT_EQ(number(same_name), 1);
   std::string whose = "owner_id || ' ' || take_overs || ' ' || crash_count";
   EXPECT_EQ(column(whose, run_id), first + " 0 0");
@@ -202,7 +202,7 @@ TEST_F(TakeOver, KnowsADaemonAgainThatWasMarkedAsStopped) {
   EXPECT_GE(wait_for("stopped_at IS NULL FROM daemons", 6000), 0);
 }
 
-// What its followers were shown cannot be read: neither how it failed nor what it said can be
+// What its subscribers were shown cannot be read: neither how it failed nor what it said can be
 // written. It comes back when its lease is over, and ends once all is well.
 TEST_F(TakeOver, GivesARunUpThatBreaks) {
   TestUser admin = register_admin(stack_);
@@ -213,11 +213,11 @@ TEST_F(TakeOver, GivesARunUpThatBreaks) {
   stack_.sql().run_text(
       "UPDATE secrets SET sealed = set_byte(sealed, 0, get_byte(sealed, 0) # 1) WHERE id = (SELECT "
       "secret_id FROM llm_providers WHERE org_id IS NULL)");
-  stack_.sql().run_text("ALTER FUNCTION run_shown_text RENAME TO run_shown_text_away");
+  stack_.sql().run_text("ALTER FUNCTION run_streamed_text RENAME TO run_shown_text_away");
   std::string run_id = start_said(user_.client, "[say hi]");
   ASSERT_GE(wait_for_run("take_overs > 0", run_id, 30'000), 0) << "it is kept for ever";
   EXPECT_EQ(column("status", run_id), "running");
-  stack_.sql().run_text("ALTER FUNCTION run_shown_text_away RENAME TO run_shown_text");
+  stack_.sql().run_text("ALTER FUNCTION run_shown_text_away RENAME TO run_streamed_text");
   ASSERT_GE(wait_for_run("ended_at IS NOT NULL", run_id, 60'000), 0);
   EXPECT_EQ(column("status", run_id), "failed");
   EXPECT_EQ(run_faults(stack_), "");

@@ -25,7 +25,7 @@ namespace hostler::testing_support {
 namespace {
 
 constexpr int64_t lease_ms = 2000;
-// The lease, the sweep that finds it lapsed, and what a busy machine adds to them.
+// The lease, the poll that finds it lapsed, and what a busy machine adds to them.
 constexpr int64_t take_over_ms_max = lease_ms + 1000 + 2000;
 constexpr int64_t runs_of_the_zombie = 3;
 // Some four seconds: longer than the daemon stands still.
@@ -36,7 +36,7 @@ constexpr const char* script =
 class Zombie : public testing::Test {
  protected:
   Zombie() : line_(TestDatabase::socket()), stack_(behind(line_)), user_(register_user(stack_)) {
-    add_stand_in(stack_, R"("output_usd_per_mtok":20)");
+    add_fake_model(stack_, R"("output_usd_per_mtok":20)");
     std::string first = "SELECT coalesce(min(id::text), '') FROM daemons WHERE stopped_at IS NULL";
     EXPECT_TRUE(eventually(20'000, [&] {
       zombie_id_ = sql_value(stack_, first);
@@ -49,7 +49,7 @@ class Zombie : public testing::Test {
   ~Zombie() override { stack_.runner().send_signal(SIGCONT); }
 
   // The first daemon's line to Postgres tells whether it writes.
-  static ApiStackOptions behind(const FaultyLine& line) {
+  static ApiStackOptions behind(const FaultyProxy& line) {
     ApiStackOptions options;
     options.has_runner = true;
     options.runner_database_host = line.folder();
@@ -91,7 +91,7 @@ class Zombie : public testing::Test {
     return wrote;
   }
 
-  FaultyLine line_;
+  FaultyProxy line_;
   ApiStack stack_;
   TestUser user_;
   std::string zombie_id_;
@@ -100,11 +100,11 @@ class Zombie : public testing::Test {
 };
 
 TEST_F(Zombie, ThatWakesUpChangesNoRow) {
-  unsigned seed = static_cast<unsigned>(figure("ZOMBIE_SEED", std::random_device{}()));
+  unsigned seed = static_cast<unsigned>(parameter("ZOMBIE_SEED", std::random_device{}()));
   SCOPED_TRACE(fmt::format("ZOMBIE_SEED={}", seed));
   std::minstd_rand random(seed);
   int64_t wrote = 0;
-  int64_t stops = figure("ZOMBIE_STOPS", 1);
+  int64_t stops = parameter("ZOMBIE_STOPS", 1);
   for (int64_t stop = 0; stop < stops; ++stop) {
     run_ids_.clear();
     start_runs();

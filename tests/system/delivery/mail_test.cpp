@@ -37,14 +37,14 @@ std::string of_mail(ApiStack& stack, const std::string& id, std::string_view col
 
 std::string wait_for_mail(ApiStack& stack, const std::string& id, std::string_view status,
                           std::string_view attempts) {
-  std::string now_is;
+  std::string current;
   EXPECT_TRUE(eventually(20'000,
                          [&] {
-                           now_is = of_mail(stack, id, "status");
-                           return now_is == status && of_mail(stack, id, "attempts") == attempts;
+                           current = of_mail(stack, id, "status");
+                           return current == status && of_mail(stack, id, "attempts") == attempts;
                          }))
-      << id << " is " << now_is;
-  return now_is;
+      << id << " is " << current;
+  return current;
 }
 
 // How often a server was given the mail; registration sends others.

@@ -17,17 +17,17 @@ namespace {
 ApiStack& stack() { return webhook_stack(); }
 
 // How many messages of the endpoint there are, by status and least number of attempts.
-int64_t messages(const Endpoint& endpoint, std::string_view status = "%", int attempts_least = 0) {
+int64_t messages(const Endpoint& endpoint, std::string_view status = "%", int attempts_min = 0) {
   return sql_number(stack(), fmt::format("SELECT count(*) FROM outbox WHERE endpoint_id = '{}' AND "
                                          "status LIKE '{}' AND attempts >= {} AND owner_id IS NULL",
-                                         endpoint.id, status, attempts_least));
+                                         endpoint.id, status, attempts_min));
 }
 
 int64_t wait_for_messages(const Endpoint& endpoint, int64_t count, std::string_view status,
-                          int attempts_least = 0) {
+                          int attempts_min = 0) {
   int64_t now_are = 0;
   EXPECT_TRUE(eventually(20'000, [&] {
-    now_are = messages(endpoint, status, attempts_least);
+    now_are = messages(endpoint, status, attempts_min);
     return now_are >= count;
   }));
   return now_are;

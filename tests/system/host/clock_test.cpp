@@ -78,18 +78,18 @@ class SteppedClock : public testing::Test {
 
 TEST_F(SteppedClock, ChangesNoLeaseNoWaitAndNoSession) {
   ApiStack stack(options(step_));
-  add_stand_in(stack, R"("output_usd_per_mtok":20)");
+  add_fake_model(stack, R"("output_usd_per_mtok":20)");
   TestUser user = register_user(stack);
   std::vector<std::string> run_ids;
   for (int i = 0; i < 3; ++i) {
     run_ids.push_back(start_said(user.client, "[delay 20] [words 80] [pause 1500] [words 20]"));
   }
-  StreamClient follower(stack.folder() + "/stream.sock",
-                        {run_ids[0], user.client.token, "", "", {}});
-  ASSERT_TRUE(follower.read_until("message.delta"));
+  StreamClient subscriber(stack.folder() + "/stream.sock",
+                          {run_ids[0], user.client.token, "", "", {}});
+  ASSERT_TRUE(subscriber.read_until("message.delta"));
   const char* events = "SELECT count(*) FROM run_events";
   constexpr int64_t steps_s[] = {600, -600, day_s, -day_s, far_s, -far_s, 0};
-  for (int64_t i = 0; i < figure("CLOCK_STEPS", 20); ++i) {
+  for (int64_t i = 0; i < parameter("CLOCK_STEPS", 20); ++i) {
     step_.to(steps_s[static_cast<size_t>(i) % std::size(steps_s)]);
     // The runs are written on: what the daemon does next, it does with the new time.
     int64_t written = sql_number(stack, events);
@@ -100,8 +100,8 @@ TEST_F(SteppedClock, ChangesNoLeaseNoWaitAndNoSession) {
   for (const std::string& run_id : run_ids) {
     EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
   }
-  EXPECT_TRUE(follower.read_to_end());
-  EXPECT_NE(follower.frames().find("run.completed"), std::string::npos);
+  EXPECT_TRUE(subscriber.read_to_end());
+  EXPECT_NE(subscriber.frames().find("run.completed"), std::string::npos);
   EXPECT_EQ(sql_number(stack, "SELECT sum(take_overs)::bigint FROM runs"), 0) << "a lease lapsed";
   EXPECT_EQ(run_faults(stack), "");
   EXPECT_EQ(money_faults(stack), "");

@@ -34,7 +34,7 @@ constexpr int64_t recovery_ms_max = 5000;
 class DiskFull : public testing::Test {
  protected:
   DiskFull() : user_(register_user(stack_)) {
-    add_stand_in(stack_, R"("output_usd_per_mtok":20)");
+    add_fake_model(stack_, R"("output_usd_per_mtok":20)");
     stack_.sql().run_text(
         "CREATE TABLE disk_is_full ();"
         "CREATE FUNCTION refuse_when_full() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS "
@@ -174,7 +174,7 @@ TEST(WholeDiskFull, CostsNothingThatWasAcknowledged) {
     stack = std::make_unique<PrivateStack>();
   }
   PrivateStack::User user = stack->new_user("[delay 20] [words 100]");
-  BareCaller caller(stack->env("BASE_URL"), stack->env("CA_CERT"));
+  RawClient caller(stack->env("BASE_URL"), stack->env("CA_CERT"));
   int64_t acknowledged = 1;
   int64_t refused = 0;
   auto make_thread = [&] {
@@ -186,7 +186,7 @@ TEST(WholeDiskFull, CostsNothingThatWasAcknowledged) {
     (heard.answer.status == 201 ? acknowledged : refused) += 1;
     return heard.answer.status == 201;
   };
-  for (int64_t i = 0; i < figure("DISKS_FULL", 1); ++i) {
+  for (int64_t i = 0; i < parameter("DISKS_FULL", 1); ++i) {
     std::string run_id = stack->start_run(user);
     disk.fill();
     keep_doing(2 * full_ms, make_thread);

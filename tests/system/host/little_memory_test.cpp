@@ -49,13 +49,13 @@ pid_t worker_of(ApiStack& stack) {
 TEST(LittleMemoryTest, OfAWorkerCostsNothingThatWasAcknowledged) {
   ApiStack stack({{"HOSTLER_API_WORKERS=1"}});
   TestUser user = register_user(stack);
-  BareCaller caller(stack.line().base_url(), ApiStack::certificate());
+  RawClient caller(stack.line().base_url(), ApiStack::certificate());
   std::string path = "/v1/threads/" + make_thread(user.client) + "/messages";
   std::string body = fmt::format(R"({{"content":"{}"}})", std::string(60'000, 'x'));
   std::string too_long = fmt::format(R"({{"content":"{}"}})", std::string(200'000, 'x'));
   int64_t acknowledged = 0;
   int64_t refused = 0;
-  for (int64_t round = 0; round < figure("SCARCE_MEMORY", 4); ++round) {
+  for (int64_t round = 0; round < parameter("SCARCE_MEMORY", 4); ++round) {
     pid_t worker = worker_of(stack);
     // From nothing at all to what some requests need.
     size_t spare = static_cast<size_t>(round % 4) * (size_t{128} << 10);
@@ -89,10 +89,10 @@ TEST(LittleMemoryTest, OfAWorkerCostsNothingThatWasAcknowledged) {
 // It goes on or dies at once; never does it keep runs that it does not execute.
 TEST(LittleMemoryTest, OfTheDaemonLosesNoRun) {
   ApiStack stack({{"HOSTLER_LIMIT_CONCURRENT_RUNS=100000"}, true});
-  add_stand_in(stack);
+  add_fake_model(stack);
   TestUser user = register_user(stack);
   int64_t deaths = 0;
-  for (int64_t round = 0; round < figure("SCARCE_MEMORY", 4); ++round) {
+  for (int64_t round = 0; round < parameter("SCARCE_MEMORY", 4); ++round) {
     pid_t daemon = stack.runner().pid();
     {
       size_t spare = static_cast<size_t>(round % 4) * (size_t{512} << 10);

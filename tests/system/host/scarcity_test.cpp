@@ -65,13 +65,13 @@ std::string refusal_fault(const StreamClient& stream) {
 TEST(FewDescriptorsTest, OfTheDaemonRefuseStreamsAndKeepRuns) {
   raise_own_descriptors();
   ApiStack stack({{"HOSTLER_LIMIT_CONCURRENT_RUNS=100000"}, true});
-  add_stand_in(stack);
+  add_fake_model(stack);
   TestUser user = register_user(stack);
   std::string socket = stack.folder() + "/stream.sock";
   pid_t daemon = stack.runner().pid();
   std::string followed = start_said(user.client, "[delay 50] [words 90]");
   StreamAsk asked{followed, user.client.token, "", "", {}};
-  size_t wanted = static_cast<size_t>(figure("SCARCE_STREAMS", 300));
+  size_t wanted = static_cast<size_t>(parameter("SCARCE_STREAMS", 300));
   std::vector<std::string> run_ids;
   std::vector<std::unique_ptr<StreamClient>> served;
   size_t refused = 0;
@@ -151,7 +151,7 @@ TEST(FewDescriptorsTest, OfAWorkerAreToldOrWaitedFor) {
   };
   {
     Scarce few(worker, RLIMIT_NOFILE, descriptors_of(worker) + 3);
-    int64_t requests = figure("SCARCE_REQUESTS", 180);
+    int64_t requests = parameter("SCARCE_REQUESTS", 180);
     for (int64_t sent = 0; sent < requests; sent += 60) count(ask(60));
     EXPECT_TRUE(rests(worker)) << "it spins";
   }

@@ -69,7 +69,7 @@ class SteadyState : public testing::Test {
  protected:
   SteadyState()
       : stack_({{"HOSTLER_API_WORKERS=1", "HOSTLER_LIMIT_CONCURRENT_RUNS=100000"}, true}) {
-    add_stand_in(stack_);
+    add_fake_model(stack_);
   }
 
   // Reads, writes, refusals and unknown addresses, 32 at once. Answers how many did not come.
@@ -107,7 +107,7 @@ class SteadyState : public testing::Test {
 };
 
 TEST_F(SteadyState, OfAWorkerDoesNotGrowWithItsRequests) {
-  int64_t requests = figure("STEADY_REQUESTS", 4000);
+  int64_t requests = parameter("STEADY_REQUESTS", 4000);
   TestUser user = register_user(stack_);
   std::string thread_id = make_thread(user.client);
   pid_t worker = only_worker_of(stack_.api().pid());
@@ -122,7 +122,7 @@ TEST_F(SteadyState, OfAWorkerDoesNotGrowWithItsRequests) {
 }
 
 TEST_F(SteadyState, OfTheDaemonDoesNotGrowWithItsRuns) {
-  int64_t runs = figure("STEADY_RUNS", 150);
+  int64_t runs = parameter("STEADY_RUNS", 150);
   TestUser user = register_user(stack_);
   pid_t daemon = stack_.runner().pid();
   execute(user, runs / 5);

@@ -1,5 +1,5 @@
 // The stack as `make up` starts it, and what it survives: the demo's path, a daemon that is killed
-// in the middle of a run, Postgres crashing under load, followers of every kind.
+// in the middle of a run, Postgres crashing under load, subscribers of every kind.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -91,7 +91,7 @@ TEST_F(WholeStackTest, BothProgramsAnswerWithTheirMetrics) {
   EXPECT_EQ(runner.find("\nhostler_runner_events_total 0\n"), std::string::npos) << runner;
 }
 
-TEST_F(WholeStackTest, FiftyFollowersReadTheSameLines) {
+TEST_F(WholeStackTest, FiftySubscribersReadTheSameLines) {
   PrivateStack::User user = stack_.new_user("[words 60]");
   std::string run_id = stack_.start_run(user);
   std::vector<EventStream> readings = read_streams(stack_, run_id, user.client.token, 50);
@@ -102,7 +102,7 @@ TEST_F(WholeStackTest, FiftyFollowersReadTheSameLines) {
   }
 }
 
-TEST_F(WholeStackTest, AFollowerThatComesBackAfterEachEventMissesAndRepeatsNothing) {
+TEST_F(WholeStackTest, ASubscriberThatComesBackAfterEachEventMissesAndRepeatsNothing) {
   PrivateStack::User user = stack_.new_user("[words 25]");
   std::string run_id = stack_.start_run(user);
   EventStream reading = read_whole_stream(stack_, run_id, user.client.token, 1);
@@ -110,7 +110,7 @@ TEST_F(WholeStackTest, AFollowerThatComesBackAfterEachEventMissesAndRepeatsNothi
   EXPECT_EQ(shown_text(reading), stored_answer(user));
 }
 
-TEST_F(WholeStackTest, AFollowerThatReadsSlowlyDelaysNobodyAndMissesNothing) {
+TEST_F(WholeStackTest, ASubscriberThatReadsSlowlyDelaysNobodyAndMissesNothing) {
   PrivateStack::User user = stack_.new_user("[delay 0] [words 20000]");
   std::string run_id = stack_.start_run(user);
   EventStream quick = read_whole_stream(stack_, run_id, user.client.token);
@@ -159,14 +159,14 @@ TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
   int64_t opened_before = streams_opened();
   ASSERT_GT(opened_before, 0);
   EventStream cut_off;
-  std::thread follower(
+  std::thread subscriber(
       [&] { cut_off = read_stream(stack_, run_id, user.client.token, begun.seqs().back()); });
   EXPECT_TRUE(eventually(20'000, [&] { return streams_opened() > opened_before; }));
   pid_t daemon = stack_.pid("RUNNER_PIDS");
   kill(daemon, SIGTERM);
   std::string program = fmt::format("/proc/{}/exe", daemon);  // nothing, of a zombie
   EXPECT_TRUE(eventually(25'000, [&] { return !std::filesystem::is_regular_file(program); }));
-  follower.join();
+  subscriber.join();
   // Told when to come back, not just cut.
   EXPECT_TRUE(cut_off.has_ended_cleanly) << cut_off.failure;
   EXPECT_NE(cut_off.text.rfind("\nretry: "), cut_off.text.find("\nretry: ")) << cut_off.text;
@@ -182,9 +182,9 @@ class PostgresCrash : public WholeStackTest {
   void expect_service_after_a_crash() {
     PrivateStack::User user = stack_.new_user("[words 250]");
     std::string run_id = stack_.start_run(user);
-    std::thread follower_thread;
+    std::thread subscriber_thread;
     EventStream reading;
-    follower_thread =
+    subscriber_thread =
         std::thread([&] { reading = read_whole_stream(stack_, run_id, user.client.token); });
     std::atomic<bool> stops = false;
     std::atomic<int64_t> served = 0;
@@ -213,10 +213,10 @@ class PostgresCrash : public WholeStackTest {
         << "no service again";
     stops = true;
     load.join();
-    follower_thread.join();
+    subscriber_thread.join();
     EXPECT_EQ(strange, "");
     EXPECT_LE(last_refused_ms - back_ms, 5000) << "refused too long after Postgres was back";
-    // The run waited for its database and went on; its follower saw all of it.
+    // The run waited for its database and went on; its subscriber saw all of it.
     EXPECT_EQ(reading.types(), "run.started run.completed");
     EXPECT_EQ(reading.seqs(), one_to(reading.seqs().size()));
     EXPECT_EQ(shown_text(reading), stored_answer(user));
@@ -225,7 +225,7 @@ class PostgresCrash : public WholeStackTest {
 
 // POSTGRES_CRASHES (1; `make soak`: 30).
 TEST_F(PostgresCrash, UnderLoadCostsAtMostSomeSecondsOf503) {
-  for (int64_t i = 0; i < figure("POSTGRES_CRASHES", 1); ++i) expect_service_after_a_crash();
+  for (int64_t i = 0; i < parameter("POSTGRES_CRASHES", 1); ++i) expect_service_after_a_crash();
 }
 
 TEST_F(WholeStackTest, AWorkerThatIsKilledIsReplaced) {

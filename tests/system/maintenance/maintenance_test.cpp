@@ -18,7 +18,7 @@ constexpr int64_t patience_ms = 45'000;
 
 class MaintenanceTest : public testing::Test {
  protected:
-  MaintenanceTest() { add_stand_in(stack_); }
+  MaintenanceTest() { add_fake_model(stack_); }
 
   // Organizations that have a subscription of which a month is due, named u1, u2, …
   void add_due(int count) {
@@ -128,7 +128,8 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
   EXPECT_TRUE(becomes_true([&] {
     told = metrics_of_other();
     return told.find("\nhostler_partition_months_ahead{table=\"run_events\"} 3\n") != told.npos &&
-           told.find("\nhostler_runner_maintenance_failures_total{job=\"subscription_upkeep\"} ") !=
+           told.find(
+               "\nhostler_runner_maintenance_failures_total{job=\"subscription_maintenance\"} ") !=
                told.npos;
   })) << told;
 }

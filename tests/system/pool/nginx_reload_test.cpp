@@ -51,7 +51,7 @@ TEST(NginxReload, FailsNoRequestAndBreaksNoStream) {
   PrivateStack::User user = stack.new_user("[delay 20] [words 300]");
   std::string run_id = stack.start_run(user);
   EventStream reading;
-  std::thread follower([&] { reading = read_stream(stack, run_id, user.client.token); });
+  std::thread subscriber([&] { reading = read_stream(stack, run_id, user.client.token); });
 
   std::atomic<bool> is_over = false;
   std::atomic<int> answered = 0;
@@ -79,7 +79,7 @@ TEST(NginxReload, FailsNoRequestAndBreaksNoStream) {
   is_over = true;
   for (std::thread& asker : askers) asker.join();
   EXPECT_EQ(failed, 0) << "of " << failed + answered;
-  follower.join();
+  subscriber.join();
   EXPECT_TRUE(reading.has_ended_cleanly) << reading.failure;
   EXPECT_TRUE(reading.types().ends_with("run.completed")) << reading.types();
 }

@@ -65,7 +65,7 @@ TEST_F(Pool, ReloadsWithoutDroppingARequest) {
   ASSERT_EQ(first.size(), 2u);
   std::atomic<bool> is_over = false;
   std::thread operator_thread([&] {
-    for (int64_t i = 0; i < figure("POOL_RELOADS", 5); ++i) {
+    for (int64_t i = 0; i < parameter("POOL_RELOADS", 5); ++i) {
       std::vector<pid_t> before = workers();
       stack_.api().send_signal(SIGHUP);
       comes_true([&] {

@@ -7,8 +7,9 @@
 // on: then a client that keeps its connection would wait for the rest of a body that was cut short
 // until keepalive_timeout (60 s).
 //
-// NGINX_LINE_CALLS (40; `make soak`: 1000), NGINX_LINE_RETURNS (40; 1000) of streams,
-// NGINX_LINE_SILENCES (0; 2): calls that wait for nginx's 30 s; NGINX_LINE_SEED (random, printed).
+// NGINX_PROXY_CALLS (40; `make soak`: 1000), NGINX_PROXY_RETURNS (40; 1000) of streams,
+// NGINX_PROXY_SILENCES (0; 2): calls that wait for nginx's 30 s; NGINX_PROXY_SEED (random,
+// printed).
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -32,10 +33,10 @@ constexpr int64_t patience_ms = 60'000;
 constexpr int64_t short_body_ms_max = 20'000;  // far from keepalive_timeout
 constexpr int64_t silence_ms_max = 35'000;     // nginx/: fastcgi_read_timeout 30s
 
-class NginxLine : public testing::Test {
+class NginxProxy : public testing::Test {
  protected:
-  NginxLine() : stack_(options()) {
-    seed_ = static_cast<unsigned>(figure("NGINX_LINE_SEED", std::random_device{}()));
+  NginxProxy() : stack_(options()) {
+    seed_ = static_cast<unsigned>(parameter("NGINX_PROXY_SEED", std::random_device{}()));
     random_.seed(seed_);
   }
 
@@ -44,16 +45,16 @@ class NginxLine : public testing::Test {
     options.has_runner = true;
     options.nginx_way = [this](const std::string& socket) {
       bool is_pool = socket.ends_with("/api.sock");
-      std::unique_ptr<FaultyLine>& line = is_pool ? pool_line_ : relay_line_;
-      line = std::make_unique<FaultyLine>(socket);
+      std::unique_ptr<FaultyProxy>& line = is_pool ? pool_proxy_ : relay_proxy_;
+      line = std::make_unique<FaultyProxy>(socket);
       return line->folder() + socket.substr(socket.rfind('/'));
     };
     return options;
   }
 
   // Somewhere in what one end says next: at its beginning, in the head, in the body.
-  LineFault any_fault() {
-    LineFault fault;
+  ProxyFault any_fault() {
+    ProxyFault fault;
     fault.kind = random_() % 2 == 0 ? FaultKind::cut : FaultKind::reset;
     fault.sender = random_() % 4 == 0 ? LineEnd::client : LineEnd::server;
     fault.passing = random_() % 3 == 0 ? 0 : random_() % 900;
@@ -80,25 +81,25 @@ class NginxLine : public testing::Test {
     return caller_.ask(call, admin.client.token);
   }
 
-  std::unique_ptr<FaultyLine> pool_line_;
-  std::unique_ptr<FaultyLine> relay_line_;
+  std::unique_ptr<FaultyProxy> pool_proxy_;
+  std::unique_ptr<FaultyProxy> relay_proxy_;
   ApiStack stack_;
-  BareCaller caller_{stack_.line().base_url(), ApiStack::certificate()};
+  RawClient caller_{stack_.line().base_url(), ApiStack::certificate()};
   unsigned seed_ = 0;
   std::minstd_rand random_;
 };
 
-TEST_F(NginxLine, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
-  SCOPED_TRACE(fmt::format("NGINX_LINE_SEED={}", seed_));
+TEST_F(NginxProxy, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
+  SCOPED_TRACE(fmt::format("NGINX_PROXY_SEED={}", seed_));
   TestUser admin = register_admin(stack_);
   TestUser user = register_user(stack_);
   std::string balance =
       fmt::format("SELECT balance FROM credit_accounts WHERE org_id = '{}'", user.org_id);
   int64_t before = sql_number(stack_, balance);
-  int64_t calls = figure("NGINX_LINE_CALLS", 40);
+  int64_t calls = parameter("NGINX_PROXY_CALLS", 40);
   int unheard = 0;
   for (int64_t i = 0; i < calls; ++i) {
-    pool_line_->arm(any_fault());
+    pool_proxy_->arm(any_fault());
     ASSERT_TRUE(eventually(patience_ms, [&] {
       Heard heard = adjust(admin, user, fmt::format("broken-{}", i));
       EXPECT_EQ(dishonesty(heard), "");
@@ -106,14 +107,14 @@ TEST_F(NginxLine, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
       if (!is_answered) ++unheard;
       return is_answered;
     })) << "the call is never answered";
-    pool_line_->disarm();
+    pool_proxy_->disarm();
   }
   EXPECT_GE(unheard, calls / 4) << "the line did not break";
   EXPECT_EQ(sql_number(stack_, balance), before + calls);
   EXPECT_EQ(money_faults(stack_), "");
 
-  for (int64_t i = 0; i < figure("NGINX_LINE_SILENCES", 0); ++i) {
-    pool_line_->arm({FaultKind::half_open, LineEnd::server});
+  for (int64_t i = 0; i < parameter("NGINX_PROXY_SILENCES", 0); ++i) {
+    pool_proxy_->arm({FaultKind::half_open, LineEnd::server});
     int64_t begin_ms = monotonic_ms();
     Heard heard = caller_.ask({"GET", "/v1/me", {}, {}, {}}, user.client.token);
     EXPECT_TRUE(is_problem(heard.answer, 504, "http.gateway_timeout"));
@@ -122,17 +123,17 @@ TEST_F(NginxLine, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
   }
 
   // A client that takes a new key for each try is seen.
-  pool_line_->arm({FaultKind::cut, LineEnd::server});
+  pool_proxy_->arm({FaultKind::cut, LineEnd::server});
   EXPECT_EQ(adjust(admin, user, "naive-1").answer.status, 502);
   EXPECT_EQ(adjust(admin, user, "naive-2").answer.status, 200);
   EXPECT_EQ(sql_number(stack_, balance), before + calls + 2) << "one call, and it happened twice";
 }
 
 // As a worker that dies leaves it, and as nothing but a kept connection shows it.
-TEST_F(NginxLine, ToThePoolThatBreaksInABodyBreaksTheClientsConnectionToo) {
+TEST_F(NginxProxy, ToThePoolThatBreaksInABodyBreaksTheClientsConnectionToo) {
   TestUser user = register_user(stack_);
   for (size_t passing : {1U, 40U}) {
-    pool_line_->arm({FaultKind::cut, LineEnd::server, "\r\n\r\n{", 4 + passing});
+    pool_proxy_->arm({FaultKind::cut, LineEnd::server, "\r\n\r\n{", 4 + passing});
     int64_t begin_ms = monotonic_ms();
     Heard heard = caller_.ask({"GET", "/v1/me", {}, {}, {}}, user.client.token);
     EXPECT_EQ(heard.answer.status, 200);
@@ -142,11 +143,11 @@ TEST_F(NginxLine, ToThePoolThatBreaksInABodyBreaksTheClientsConnectionToo) {
   }
 }
 
-TEST_F(NginxLine, ToTheRelayThatBreaksLeavesStreamsContiguous) {
-  SCOPED_TRACE(fmt::format("NGINX_LINE_SEED={}", seed_));
-  add_stand_in(stack_);
+TEST_F(NginxProxy, ToTheRelayThatBreaksLeavesStreamsContiguous) {
+  SCOPED_TRACE(fmt::format("NGINX_PROXY_SEED={}", seed_));
+  add_fake_model(stack_);
   TestUser user = register_user(stack_);
-  int64_t returns = figure("NGINX_LINE_RETURNS", 40);
+  int64_t returns = parameter("NGINX_PROXY_RETURNS", 40);
   std::string run_id;
   EventStream whole;
   for (int64_t back = 0; back < returns || !run_id.empty(); ++back) {
@@ -156,13 +157,13 @@ TEST_F(NginxLine, ToTheRelayThatBreaksLeavesStreamsContiguous) {
       whole = EventStream();
     }
     if (back < returns) {
-      relay_line_->arm(
+      relay_proxy_->arm(
           {FaultKind::cut, LineEnd::server, back % 5 == 0 ? "" : "id: ", random_() % 12'000});
     }
     Call call{"GET", "/v1/runs/" + run_id + "/events", {}, {}, {}};
     call.headers = {{"Last-Event-ID", std::to_string(whole.last_seq())}};
     Heard heard = caller_.ask(call, user.client.token);
-    relay_line_->disarm();
+    relay_proxy_->disarm();
     bool is_problem_of_nginx =
         heard.is_whole() && is_problem(heard.answer, 502, "http.bad_gateway");
     EXPECT_TRUE(heard.answer.status == 200 || heard.answer.status == 0 || is_problem_of_nginx)
@@ -176,7 +177,7 @@ TEST_F(NginxLine, ToTheRelayThatBreaksLeavesStreamsContiguous) {
     EXPECT_EQ(late.seqs().back(), static_cast<int64_t>(late.seqs().size()));
     run_id.clear();
   }
-  EXPECT_GE(relay_line_->faults(), returns / 2) << "the line did not break";
+  EXPECT_GE(relay_proxy_->faults(), returns / 2) << "the line did not break";
   EXPECT_EQ(run_faults(stack_), "");
 }
 

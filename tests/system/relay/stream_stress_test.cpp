@@ -1,5 +1,6 @@
-// Followers of runs: cut all at once when the relay stops, and cut anywhere, again and again. Each
-// reads exactly the contiguous log, and those that were cut together do not come back together.
+// Subscribers of runs: cut all at once when the relay stops, and cut anywhere, again and again.
+// Each reads exactly the contiguous log, and those that were cut together do not come back
+// together.
 //
 // STREAM_CLIENTS (100; `make soak`: 1000) are cut at once; STREAM_RETURNS (200; 10,000) chances to
 // come back wrong; STREAM_SEED (random, printed). Each check is shown a client that errs.
@@ -39,15 +40,15 @@ std::string break_in(int64_t seen, const std::vector<int64_t>& seqs) {
 size_t fullest_tenth(const std::vector<int64_t>& moments_ms, int64_t from_ms, int64_t spread_ms) {
   std::map<int64_t, size_t> tenths;
   for (int64_t moment_ms : moments_ms) ++tenths[(moment_ms - from_ms) * 10 / spread_ms];
-  size_t most = 0;
-  for (const auto& [tenth, count] : tenths) most = std::max(most, count);
-  return most;
+  size_t max = 0;
+  for (const auto& [tenth, count] : tenths) max = std::max(max, count);
+  return max;
 }
 
-class StreamStorm : public testing::Test {
+class StreamStress : public testing::Test {
  protected:
-  StreamStorm() : user_(register_user(stack_)) {
-    add_stand_in(stack_);
+  StreamStress() : user_(register_user(stack_)) {
+    add_fake_model(stack_);
     rlimit files{};
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;
@@ -95,7 +96,7 @@ class StreamStorm : public testing::Test {
   TestUser user_;
 };
 
-struct Follower {
+struct Subscriber {
   std::string run_id;
   EventStream stream;
 
@@ -115,17 +116,17 @@ int64_t told_retry_ms(const StreamClient& client) {
   return std::strtol(text.c_str() + last + 7, nullptr, 10);
 }
 
-TEST_F(StreamStorm, ClientsCutAtOnceComeBackOneByOne) {
-  constexpr int64_t retry_least_ms = 1000;
+TEST_F(StreamStress, ClientsCutAtOnceComeBackOneByOne) {
+  constexpr int64_t retry_min_ms = 1000;
   constexpr int64_t retry_spread_ms = 2000;
-  size_t clients = static_cast<size_t>(figure("STREAM_CLIENTS", 100));
+  size_t clients = static_cast<size_t>(parameter("STREAM_CLIENTS", 100));
   std::vector<std::string> run_ids;
   for (int i = 0; i < 4; ++i) run_ids.push_back(start_said(user_.client, "[delay 20] [words 250]"));
-  std::vector<Follower> followers(clients);
+  std::vector<Subscriber> subscribers(clients);
   std::vector<std::unique_ptr<StreamClient>> streams;
   for (size_t i = 0; i < clients; ++i) {
-    followers[i].run_id = run_ids[i % run_ids.size()];
-    streams.push_back(std::make_unique<StreamClient>(socket(), ask(followers[i].run_id, 0)));
+    subscribers[i].run_id = run_ids[i % run_ids.size()];
+    streams.push_back(std::make_unique<StreamClient>(socket(), ask(subscribers[i].run_id, 0)));
   }
   for (auto& stream : streams) ASSERT_TRUE(stream->read_until("message.delta"));
   stack_.runner().send_signal(SIGTERM);
@@ -137,77 +138,78 @@ TEST_F(StreamStorm, ClientsCutAtOnceComeBackOneByOne) {
   for (size_t i = 0; i < clients; ++i) {
     ASSERT_TRUE(streams[i]->read_to_end());
     int64_t retry_ms = told_retry_ms(*streams[i]);
-    ASSERT_GE(retry_ms, retry_least_ms) << "cut without a word";
-    followers[i].take(*streams[i]);
+    ASSERT_GE(retry_ms, retry_min_ms) << "cut without a word";
+    subscribers[i].take(*streams[i]);
     due.emplace_back(retry_ms, i);
     moments_ms.push_back(retry_ms);
   }
   // Of a hundred, ten fall into each tenth by chance; more than thirty never.
-  EXPECT_LE(fullest_tenth(moments_ms, retry_least_ms, retry_spread_ms), clients * 3 / 10);
+  EXPECT_LE(fullest_tenth(moments_ms, retry_min_ms, retry_spread_ms), clients * 3 / 10);
   // The check is shown clients that all come back after the same time.
-  EXPECT_EQ(fullest_tenth(std::vector<int64_t>(clients, 2000), retry_least_ms, retry_spread_ms),
+  EXPECT_EQ(fullest_tenth(std::vector<int64_t>(clients, 2000), retry_min_ms, retry_spread_ms),
             clients);
 
   std::sort(due.begin(), due.end());
   for (const auto& [after_ms, i] : due) {
     let_pass(cut_ms + after_ms - monotonic_ms());
     streams[i] =
-        std::make_unique<StreamClient>(socket(), ask(followers[i].run_id, followers[i].seen()));
+        std::make_unique<StreamClient>(socket(), ask(subscribers[i].run_id, subscribers[i].seen()));
   }
   for (auto& stream : streams) EXPECT_TRUE(stream->read_until("retry: ")) << stream->received();
   EXPECT_LE(monotonic_ms() - cut_ms, return_ms_max) << "not all are back";
   for (size_t i = 0; i < clients; ++i) {
     EXPECT_TRUE(streams[i]->read_to_end());
-    followers[i].take(*streams[i]);
+    subscribers[i].take(*streams[i]);
   }
   std::map<std::string, std::string> logs;
   for (const std::string& run_id : run_ids) logs[run_id] = whole_log(run_id);
-  for (const Follower& follower : followers)
-    EXPECT_EQ(follower.stream.frames(), logs[follower.run_id]);
+  for (const Subscriber& subscriber : subscribers)
+    EXPECT_EQ(subscriber.stream.frames(), logs[subscriber.run_id]);
   EXPECT_EQ(run_faults(stack_), "");
 }
 
-TEST_F(StreamStorm, ClientsThatComeBackAnywhereReadTheContiguousLog) {
-  FaultyLine line(socket());
-  unsigned seed = static_cast<unsigned>(figure("STREAM_SEED", std::random_device{}()));
+TEST_F(StreamStress, ClientsThatComeBackAnywhereReadTheContiguousLog) {
+  FaultyProxy line(socket());
+  unsigned seed = static_cast<unsigned>(parameter("STREAM_SEED", std::random_device{}()));
   SCOPED_TRACE(fmt::format("STREAM_SEED={}", seed));
   std::minstd_rand random(seed);
-  std::vector<Follower> followers(5);
-  int64_t returns = figure("STREAM_RETURNS", 200);
+  std::vector<Subscriber> subscribers(5);
+  int64_t returns = parameter("STREAM_RETURNS", 200);
   int64_t kills = 0;
   for (int64_t trial = 0; trial < returns; ++trial) {
-    Follower& follower = followers[random() % followers.size()];
-    if (follower.stream.has_ended() || follower.run_id.empty()) {
-      if (!follower.run_id.empty()) {
-        EXPECT_EQ(follower.stream.frames(), whole_log(follower.run_id));
+    Subscriber& subscriber = subscribers[random() % subscribers.size()];
+    if (subscriber.stream.has_ended() || subscriber.run_id.empty()) {
+      if (!subscriber.run_id.empty()) {
+        EXPECT_EQ(subscriber.stream.frames(), whole_log(subscriber.run_id));
       }
-      follower = Follower();
-      follower.run_id = start_said(user_.client, "[delay 2] [words 200]");
+      subscriber = Subscriber();
+      subscriber.run_id = start_said(user_.client, "[delay 2] [words 200]");
     }
     // Its line is cut inside whatever the relay says, or it is the client that goes.
     bool is_cut = random() % 2 == 0;
     if (is_cut) line.arm({FaultKind::cut, LineEnd::server, "id: ", random() % 4000});
-    StreamClient client(line.folder() + "/stream.sock", ask(follower.run_id, follower.seen()));
+    StreamClient client(line.folder() + "/stream.sock", ask(subscriber.run_id, subscriber.seen()));
     if (trial % 100 == 99) {
       ++kills;
       stack_.kill_runner();
       start_runner();
     }
     client.read_until(
-        fmt::format("\nid: {}\n", follower.seen() + 1 + static_cast<int64_t>(random() % 40)));
-    follower.take(client);
+        fmt::format("\nid: {}\n", subscriber.seen() + 1 + static_cast<int64_t>(random() % 40)));
+    subscriber.take(client);
     line.disarm();
   }
-  for (Follower& follower : followers) {
-    if (!follower.run_id.empty()) {
+  for (Subscriber& subscriber : subscribers) {
+    if (!subscriber.run_id.empty()) {
       ASSERT_TRUE(eventually(60'000, [&] {
-        if (follower.stream.has_ended()) return true;
-        StreamClient client(line.folder() + "/stream.sock", ask(follower.run_id, follower.seen()));
+        if (subscriber.stream.has_ended()) return true;
+        StreamClient client(line.folder() + "/stream.sock",
+                            ask(subscriber.run_id, subscriber.seen()));
         client.read_to_end();
-        follower.take(client);
-        return follower.stream.has_ended();
+        subscriber.take(client);
+        return subscriber.stream.has_ended();
       })) << "its log never ends";
-      EXPECT_EQ(follower.stream.frames(), whole_log(follower.run_id));
+      EXPECT_EQ(subscriber.stream.frames(), whole_log(subscriber.run_id));
     }
   }
   EXPECT_EQ(run_faults(stack_), "");
@@ -215,7 +217,7 @@ TEST_F(StreamStorm, ClientsThatComeBackAnywhereReadTheContiguousLog) {
   fmt::print("{} returns, {} streams cut, {} kills\n", returns, line.faults(), kills);
 
   // The check is shown clients that count wrongly: one skips an event, one hears one twice.
-  const Follower& one = followers.front();
+  const Subscriber& one = subscribers.front();
   StreamClient skips(socket(), ask(one.run_id, 4));
   StreamClient repeats(socket(), ask(one.run_id, 2));
   EXPECT_TRUE(skips.read_to_end() && repeats.read_to_end());

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 // The row as JSON text; empty: the line was refused.
 std::string row_of(std::string_view line) {
   JsonWriter row;
-  PlaceLookup nowhere("");
+  GeoLookup nowhere("");
   return write_log_entry(line, client::Gateway(config::Settings()), nowhere, row) ? row.take() : "";
 }
 
@@ -79,7 +79,7 @@ class LogFolderTest : public testing::Test {
   }
   static LogPiece read(const std::string& path, int64_t from) {
     LogReaders readers{std::make_shared<const client::Gateway>(config::Settings()),
-                       std::make_shared<const PlaceLookup>("")};
+                       std::make_shared<const GeoLookup>("")};
     return read_log_piece(path, from, readers);
   }
   std::string folder_;
@@ -202,26 +202,26 @@ std::string mmdb_of(const net::IpAddress& network, int prefix_bits, const std::s
                    {"record_size", mmdb_uint16(24)}});
 }
 
-TEST_F(LogFolderTest, HasPlacesOfAnMmdbFile) {
+TEST_F(LogFolderTest, HasLocationsOfAnMmdbFile) {
   std::string data =
       mmdb_map({{"country", mmdb_map({{"iso_code", mmdb_text("DE")}})},
                 {"city", mmdb_map({{"names", mmdb_map({{"en", mmdb_text("Bonn")}})}})}});
   std::string path = write("geo.mmdb", mmdb_of(*net::IpAddress::parse("198.51.100.0"), 24, data));
-  PlaceLookup places(path);
-  EXPECT_EQ(places.of("198.51.100.200").country, "DE");
-  EXPECT_EQ(places.of("198.51.100.200").city, "Bonn");
-  EXPECT_EQ(places.of("198.51.101.1").country, "");
-  EXPECT_EQ(places.of("2001:db8::1").country, "") << "the file is for IPv4";
-  EXPECT_EQ(places.of("nonsense").country, "");
+  GeoLookup geo(path);
+  EXPECT_EQ(geo.of("198.51.100.200").country, "DE");
+  EXPECT_EQ(geo.of("198.51.100.200").city, "Bonn");
+  EXPECT_EQ(geo.of("198.51.101.1").country, "");
+  EXPECT_EQ(geo.of("2001:db8::1").country, "") << "the file is for IPv4";
+  EXPECT_EQ(geo.of("nonsense").country, "");
   JsonWriter row;
   EXPECT_TRUE(write_log_entry(R"({"end":"1","took":"0","status":"200","peer":"198.51.100.7"})",
-                              client::Gateway(config::Settings()), places, row));
+                              client::Gateway(config::Settings()), geo, row));
   EXPECT_THAT(row.take(), HasSubstr(R"("country":"DE","city":"Bonn")"));
 }
 
-TEST(PlaceLookup, KnowsNothingWithoutAFile) {
-  EXPECT_EQ(PlaceLookup("").of("192.0.2.1").country, "");
-  EXPECT_EQ(PlaceLookup("/nowhere").of("192.0.2.1").country, "");
+TEST(GeoLookup, KnowsNothingWithoutAFile) {
+  EXPECT_EQ(GeoLookup("").of("192.0.2.1").country, "");
+  EXPECT_EQ(GeoLookup("/nowhere").of("192.0.2.1").country, "");
 }
 
 }  // namespace

@@ -78,14 +78,14 @@ class AccessLogFaults : public testing::Test {
   }
 
   TestDatabase database_;
-  FaultyLine line_{database_.socket()};
+  FaultyProxy line_{database_.socket()};
   loop::Loop loop_;
   postgres::Database db_{loop_, through_the_line()};
   std::string folder_;
   std::optional<AccessLogTailer> tailer_;
 };
 
-TEST_F(AccessLogFaults, AroundACommitLoseAndDoubleNothing) {
+TEST_F(AccessLogFaults, AroundACommitLoseAndDuplicateNothing) {
   constexpr int files = 40;
   for (int file = 0; file < files; ++file) {
     std::string lines;
@@ -115,7 +115,7 @@ TEST_F(AccessLogFaults, OfALineKeepItOutAndNothingElse) {
   EXPECT_EQ(ask("SELECT string_agg(path, ' ' ORDER BY id) FROM access_log"),
             "/before /behind /next");
   EXPECT_EQ(tailer_->lines(), 5);
-  EXPECT_EQ(tailer_->lines_set_aside(), 2);
+  EXPECT_EQ(tailer_->lines_skipped(), 2);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What the model is told: inside its budget, and in a form that both wire forms' servers take. The
-// judge is the stand-in's reading of requests, which refuses what OpenAI and Anthropic refuse.
+// judge is the fake model's reading of requests, which refuses what OpenAI and Anthropic refuse.
 #include "runner/agent/conversation.h"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ class RandomRun {
 
 // What must be there whatever the budget: prompt, question, the newest exchange with its results
 // cut.
-size_t least_bytes(const RunParts& parts) {
+size_t min_bytes(const RunParts& parts) {
   size_t bytes = parts.system_prompt.size() + parts.history.back().text.size();
   if (parts.turns.empty()) return bytes;
   const FinishedTurn& newest = parts.turns.back();
@@ -113,8 +113,8 @@ TEST(Conversation, IsTakenByBothFormsWhateverTheRunHasBehindIt) {
     RunParts parts = random.make();
     std::vector<ChatMessage> messages = parts.messages();
     ASSERT_EQ(refusals_of(messages), "") << "run " << i;
-    size_t most = std::max(static_cast<size_t>(parts.history_bytes), least_bytes(parts));
-    ASSERT_LE(bytes_of(messages), most) << "run " << i;
+    size_t max = std::max(static_cast<size_t>(parts.history_bytes), min_bytes(parts));
+    ASSERT_LE(bytes_of(messages), max) << "run " << i;
   }
 }
 

@@ -1,5 +1,5 @@
 // The queue's own coroutines over a real database: an exception that leaves one ends the process,
-// and bells that never fall silent keep no run from being taken over.
+// and notifications that never fall silent keep no run from being taken over.
 #include "runner/agent/run_queue.h"
 
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@
 namespace hostler::runner {
 namespace {
 
-using testing_support::RunWorld;
+using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
-constexpr int64_t bell_every_ms = 5;
+constexpr int64_t notify_every_ms = 5;
 
 // A daemon without its streams, deliveries and duties.
 class Queue {
@@ -31,7 +31,7 @@ class Queue {
         http_(loop_, {}),
         secrets_(std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)))),
         settings_(config::Settings()),
-        events_(loop_, events_db_, feed_, metrics_, daemon_id,
+        events_(loop_, events_db_, bus_, metrics_, daemon_id,
                 [this](const RunWriterPtr& writer) { queue_.on_lost(writer); }),
         tools_(loop_, db_, http_, secrets_, settings_),
         services_{loop_, db_, http_, events_, secrets_, settings_, tools_},
@@ -48,7 +48,7 @@ class Queue {
     end.restart(limit_ms);
     loop_.run();
   }
-  void ring() { queue_.look_for_runs(); }
+  void notify() { queue_.look_for_runs(); }
   loop::Loop& loop() { return loop_; }
 
  private:
@@ -63,7 +63,7 @@ class Queue {
   http::HttpClient http_;
   config::SecretBox secrets_;
   config::LiveSettings settings_;
-  events::EventFeed feed_;
+  events::EventBus bus_;
   RunnerMetrics metrics_;
   EventLog events_;
   ToolBox tools_;
@@ -74,8 +74,8 @@ class Queue {
 
 TEST(RunQueueTest, AThrowInTheRenewalOfLeasesEndsTheProcess) {
   TestDatabase database;
-  RunWorld world(database);
-  std::string daemon_id = world.new_daemon("here");
+  RunFixture fixture(database);
+  std::string daemon_id = fixture.new_daemon("here");
   auto renew = [&] {
     Queue queue(database, daemon_id, []() -> int { throw std::runtime_error("no count"); });
     queue.run_for(20'000);
@@ -84,23 +84,23 @@ TEST(RunQueueTest, AThrowInTheRenewalOfLeasesEndsTheProcess) {
               "essential_task_ended.*leases.*no count");
 }
 
-TEST(RunQueueTest, TakesRunsOverWhileBellsNeverFallSilent) {
+TEST(RunQueueTest, TakesRunsOverWhileNotificationsNeverStop) {
   TestDatabase database;
-  RunWorld world(database);
-  std::string dead = world.new_daemon("elsewhere");
+  RunFixture fixture(database);
+  std::string dead = fixture.new_daemon("elsewhere");
   std::vector<std::string> run_ids;
   // More than one statement takes.
-  for (int i = 0; i < 70; ++i) run_ids.push_back(world.new_run(world.new_thread()));
-  world.claim(dead, run_ids.front());
-  world.column("UPDATE runs SET lease_until = now() RETURNING 1");
-  Queue queue(database, world.new_daemon("here"), [] { return 0; });
-  loop::Timer bells(queue.loop(), [&] {
-    queue.ring();
-    bells.restart(bell_every_ms);
+  for (int i = 0; i < 70; ++i) run_ids.push_back(fixture.new_run(fixture.new_thread()));
+  fixture.claim(dead, run_ids.front());
+  fixture.column("UPDATE runs SET lease_until = now() RETURNING 1");
+  Queue queue(database, fixture.new_daemon("here"), [] { return 0; });
+  loop::Timer notifications(queue.loop(), [&] {
+    queue.notify();
+    notifications.restart(notify_every_ms);
   });
-  bells.restart(bell_every_ms);
+  notifications.restart(notify_every_ms);
   queue.run_for(2'500);
-  EXPECT_EQ(world.column("SELECT count(*) FROM runs WHERE take_overs = 1"), "70");
+  EXPECT_EQ(fixture.column("SELECT count(*) FROM runs WHERE take_overs = 1"), "70");
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace hostler {
 namespace {
 
-const config::SecretPlace place{"018f0000-0000-7000-8000-000000000001",
-                                "018f0000-0000-7000-8000-000000000002", "llm_provider"};
+const config::SecretIdentity identity{"018f0000-0000-7000-8000-000000000001",
+                                      "018f0000-0000-7000-8000-000000000002", "llm_provider"};
 
 config::SecretBox box_of(std::string_view text) {
   return std::get<config::SecretBox>(config::SecretBox::parse(text));
@@ -28,65 +28,65 @@ std::string key_line(int version) {
 
 TEST(SecretBox, OpensWhatItSealed) {
   config::SecretBox box = box_of(random_bytes(32));
-  config::SealedSecret secret = box.seal(place, "sk-secret");
-  EXPECT_EQ(box.open(place, secret), "sk-secret");
+  config::SealedSecret secret = box.seal(identity, "sk-secret");
+  EXPECT_EQ(box.open(identity, secret), "sk-secret");
   EXPECT_EQ(secret.sealed.find("sk-secret"), std::string::npos);
 }
 
 TEST(SecretBox, SealsTheSameTextDifferentlyEachTime) {
   config::SecretBox box = box_of(random_bytes(32));
-  config::SealedSecret first = box.seal(place, "same");
-  config::SealedSecret second = box.seal(place, "same");
+  config::SealedSecret first = box.seal(identity, "same");
+  config::SealedSecret second = box.seal(identity, "same");
   EXPECT_NE(first.sealed, second.sealed);
   EXPECT_NE(first.wrapped_key, second.wrapped_key);
 }
 
 TEST(SecretBox, RefusesAnotherIdOrganizationOrKind) {
   config::SecretBox box = box_of(random_bytes(32));
-  config::SealedSecret secret = box.seal(place, "sk-secret");
-  EXPECT_FALSE(box.open({place.org_id, place.org_id, place.kind}, secret));
-  EXPECT_FALSE(box.open({place.id, place.id, place.kind}, secret));
-  EXPECT_FALSE(box.open({place.id, "", place.kind}, secret));
-  EXPECT_FALSE(box.open({place.id, place.org_id, "setting"}, secret));
+  config::SealedSecret secret = box.seal(identity, "sk-secret");
+  EXPECT_FALSE(box.open({identity.org_id, identity.org_id, identity.kind}, secret));
+  EXPECT_FALSE(box.open({identity.id, identity.id, identity.kind}, secret));
+  EXPECT_FALSE(box.open({identity.id, "", identity.kind}, secret));
+  EXPECT_FALSE(box.open({identity.id, identity.org_id, "setting"}, secret));
 }
 
 TEST(SecretBox, RefusesPartsSwappedBetweenSecretsOfOnePlace) {
   config::SecretBox box = box_of(random_bytes(32));
-  config::SealedSecret first = box.seal(place, "first");
-  config::SealedSecret second = box.seal(place, "second");
-  EXPECT_FALSE(box.open(place, {first.key_version, second.wrapped_key, first.sealed}));
-  EXPECT_FALSE(box.open(place, {first.key_version, first.sealed, first.wrapped_key}));
+  config::SealedSecret first = box.seal(identity, "first");
+  config::SealedSecret second = box.seal(identity, "second");
+  EXPECT_FALSE(box.open(identity, {first.key_version, second.wrapped_key, first.sealed}));
+  EXPECT_FALSE(box.open(identity, {first.key_version, first.sealed, first.wrapped_key}));
 }
 
 TEST(SecretBox, RefusesEachFlippedByteAndEachCut) {
   config::SecretBox box = box_of(random_bytes(32));
-  config::SealedSecret secret = box.seal(place, "sk-secret");
+  config::SealedSecret secret = box.seal(identity, "sk-secret");
   for (std::string config::SealedSecret::*part :
        {&config::SealedSecret::wrapped_key, &config::SealedSecret::sealed}) {
     for (size_t i = 0; i < (secret.*part).size(); ++i) {
       config::SealedSecret changed = secret;
       (changed.*part)[i] = static_cast<char>((changed.*part)[i] ^ 1);
-      EXPECT_FALSE(box.open(place, changed)) << i;
+      EXPECT_FALSE(box.open(identity, changed)) << i;
       changed = secret;
       (changed.*part).resize(i);
-      EXPECT_FALSE(box.open(place, changed)) << i;
+      EXPECT_FALSE(box.open(identity, changed)) << i;
     }
   }
 }
 
 TEST(SecretBox, RefusesAnotherKeyFile) {
-  config::SealedSecret secret = box_of(random_bytes(32)).seal(place, "sk-secret");
-  EXPECT_FALSE(box_of(random_bytes(32)).open(place, secret));
+  config::SealedSecret secret = box_of(random_bytes(32)).seal(identity, "sk-secret");
+  EXPECT_FALSE(box_of(random_bytes(32)).open(identity, secret));
 }
 
 TEST(SecretBox, WrapsWithTheNewestKeyAndOpensWithAnOlderOne) {
   std::string first = key_line(1);
-  config::SealedSecret old_secret = box_of(first).seal(place, "old");
+  config::SealedSecret old_secret = box_of(first).seal(identity, "old");
   config::SecretBox rotated = box_of("# rotated\n" + key_line(12) + "\n" + first + key_line(3));
   EXPECT_EQ(rotated.newest_version(), 12);
-  EXPECT_EQ(rotated.seal(place, "new").key_version, 12);
-  EXPECT_EQ(rotated.open(place, old_secret), "old");
-  EXPECT_FALSE(box_of(key_line(2)).open(place, old_secret)) << "its version is not in the file";
+  EXPECT_EQ(rotated.seal(identity, "new").key_version, 12);
+  EXPECT_EQ(rotated.open(identity, old_secret), "old");
+  EXPECT_FALSE(box_of(key_line(2)).open(identity, old_secret)) << "its version is not in the file";
 }
 
 TEST(SecretBox, OpensWithAKeyThatIsPreparedAndDoesNotSealWithIt) {
@@ -95,26 +95,26 @@ TEST(SecretBox, OpensWithAKeyThatIsPreparedAndDoesNotSealWithIt) {
   config::SecretBox prepared = box_of(first + "next " + second);
   EXPECT_EQ(prepared.newest_version(), 1);
   EXPECT_EQ(prepared.versions(), (std::vector<int64_t>{1, 2}));
-  EXPECT_EQ(prepared.seal(place, "x").key_version, 1);
-  EXPECT_EQ(prepared.open(place, box_of(first + second).seal(place, "x")), "x");
+  EXPECT_EQ(prepared.seal(identity, "x").key_version, 1);
+  EXPECT_EQ(prepared.open(identity, box_of(first + second).seal(identity, "x")), "x");
   EXPECT_NE(fault_of("next " + first).find("no key"), std::string::npos) << "none seals";
 }
 
 TEST(SecretBox, RewrapsWithoutTouchingWhatIsInside) {
   std::string first = key_line(1);
-  config::SealedSecret was = box_of(first).seal(place, "sk-secret");
+  config::SealedSecret was = box_of(first).seal(identity, "sk-secret");
   config::SecretBox rotated = box_of(first + key_line(2));
-  std::optional<config::SealedSecret> now = rotated.rewrap(place, was);
+  std::optional<config::SealedSecret> now = rotated.rewrap(identity, was);
   ASSERT_TRUE(now);
   EXPECT_EQ(now->key_version, 2);
   EXPECT_EQ(now->sealed, was.sealed);
   EXPECT_NE(now->wrapped_key, was.wrapped_key);
-  EXPECT_EQ(rotated.open(place, *now), "sk-secret");
-  EXPECT_FALSE(box_of(first).open(place, *now)) << "the old key alone opens it no more";
-  config::SecretPlace elsewhere = place;
+  EXPECT_EQ(rotated.open(identity, *now), "sk-secret");
+  EXPECT_FALSE(box_of(first).open(identity, *now)) << "the old key alone opens it no more";
+  config::SecretIdentity elsewhere = identity;
   elsewhere.kind = "setting";
   EXPECT_FALSE(rotated.rewrap(elsewhere, was));
-  EXPECT_FALSE(box_of(key_line(3)).rewrap(place, was));
+  EXPECT_FALSE(box_of(key_line(3)).rewrap(identity, was));
 }
 
 TEST(SecretBox, ReadsALineWithoutItsLineEnd) {
@@ -157,16 +157,16 @@ TEST_F(KeyFile, IsReadAgainWhenAnotherTookItsPlace) {
   put(first);
   config::SecretBox box = std::get<config::SecretBox>(config::SecretBox::load(path_));
   std::string code_key = box.derived_key("login code");
-  config::SealedSecret of_other = box_of(first + second).seal(place, "x");
-  EXPECT_FALSE(box.open(place, of_other));
+  config::SealedSecret of_other = box_of(first + second).seal(identity, "x");
+  EXPECT_FALSE(box.open(identity, of_other));
   put(first + second);
-  EXPECT_EQ(box.open(place, of_other), "x");
-  EXPECT_EQ(box.seal(place, "y").key_version, 2);
+  EXPECT_EQ(box.open(identity, of_other), "x");
+  EXPECT_EQ(box.seal(identity, "y").key_version, 2);
   EXPECT_NE(box.derived_key("login code"), code_key);
   put("nonsense");
-  EXPECT_EQ(box.seal(place, "y").key_version, 2) << "a bad file changes nothing";
+  EXPECT_EQ(box.seal(identity, "y").key_version, 2) << "a bad file changes nothing";
   std::filesystem::remove(path_);
-  EXPECT_EQ(box.open(place, of_other), "x");
+  EXPECT_EQ(box.open(identity, of_other), "x");
 }
 
 TEST_F(KeyFile, IsTakenWhenOnlyOwnerAndGroupReadIt) { EXPECT_EQ(fault_with(0640, 32), ""); }

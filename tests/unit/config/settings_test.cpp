@@ -43,7 +43,7 @@ TEST(SettingsTable, HasEachNameOnceInItsSectionWithASentence) {
     const config::SettingRow& row = config::setting_rows[i];
     EXPECT_EQ(config::find_setting(row.name), i) << row.name;
     EXPECT_TRUE(row.sentence.ends_with('.')) << row.name;
-    EXPECT_LE(row.least, row.most) << row.name;
+    EXPECT_LE(row.min, row.max) << row.name;
     std::string_view section = row.name.substr(0, row.name.find('.'));
     bool is_new = sections.empty() || sections.back() != section;
     if (is_new) {

@@ -1,4 +1,4 @@
-// The pool's way out of the host: what a SOCKS request may be, and where it may lead. The door
+// The pool's egress proxy: what a SOCKS request may be, and where it may lead. The proxy
 // itself is tried in tests/api/platform/egress_test.cpp.
 #include <gtest/gtest.h>
 
@@ -98,24 +98,24 @@ std::vector<std::string> texts_of(const std::vector<SocksTarget>& targets) {
   return texts;
 }
 
-TEST(OutboundDestinations, AreWhatIsConfiguredAndNothingElse) {
+TEST(EgressDestinations, AreWhatIsConfiguredAndNothingElse) {
   using Texts = std::vector<std::string>;
   mail::MailSettings no_mail;
-  EXPECT_EQ(texts_of(outbound_destinations(settings_of({}), no_mail)), Texts());
+  EXPECT_EQ(texts_of(egress_destinations(settings_of({}), no_mail)), Texts());
   std::map<std::string, std::string> captcha = {{"captcha.site_key", "s"},
                                                 {"captcha.secret_key", "k"}};
-  EXPECT_EQ(texts_of(outbound_destinations(settings_of(captcha), no_mail)),
+  EXPECT_EQ(texts_of(egress_destinations(settings_of(captcha), no_mail)),
             Texts{"challenges.cloudflare.com:443"});
   captcha["captcha.verify_url"] = "http://Captcha.Example.org.:8080/verify";
-  EXPECT_EQ(texts_of(outbound_destinations(settings_of(captcha), no_mail)),
+  EXPECT_EQ(texts_of(egress_destinations(settings_of(captcha), no_mail)),
             Texts{"captcha.example.org:8080"});
   mail::MailSettings mail;
   mail.source = mail::MailSource::database;
   mail.server.host = "MX.example.org";
   mail.server.port = 465;
-  EXPECT_EQ(texts_of(outbound_destinations(settings_of({}), mail)), Texts{"mx.example.org:465"});
+  EXPECT_EQ(texts_of(egress_destinations(settings_of({}), mail)), Texts{"mx.example.org:465"});
   mail.server.host = "::1";
-  EXPECT_EQ(texts_of(outbound_destinations(settings_of({}), mail)), Texts{"[::1]:465"});
+  EXPECT_EQ(texts_of(egress_destinations(settings_of({}), mail)), Texts{"[::1]:465"});
 }
 
 }  // namespace

@@ -77,10 +77,10 @@ TEST(EventBatch, JoinsAnotherBehindItself) {
 TEST(EventBatch, IsFinalWhenItsLastEventEndsTheRun) {
   events::EventBatch batch = deltas(1, 2);
   EXPECT_FALSE(batch.is_final());
-  events::EventBatch ending("run");
-  ending.append(3, "run.cancelled", "{}", now);
-  EXPECT_TRUE(ending.is_final());
-  batch.append(ending);
+  events::EventBatch outcome("run");
+  outcome.append(3, "run.cancelled", "{}", now);
+  EXPECT_TRUE(outcome.is_final());
+  batch.append(outcome);
   EXPECT_TRUE(batch.is_final());
 }
 

@@ -21,113 +21,113 @@ events::SharedBatch events(const std::string& run_id, int64_t seq, size_t data_b
   return made;
 }
 
-TEST(EventFeed, KeepsOnlyEventsOfFollowedRuns) {
-  events::EventFeed feed;
-  feed.on_news([] {});
-  feed.follow("a");
-  feed.publish({events("a", 1)});
-  feed.publish({events("b", 1)});
-  feed.changed_elsewhere({"b", "a"});
-  events::EventFeed::News news = feed.take();
-  ASSERT_EQ(news.batches.size(), 1U);
-  EXPECT_EQ(news.batches[0]->run_id(), "a");
-  EXPECT_EQ(news.changed, std::vector<std::string>{"a"});
-  EXPECT_FALSE(news.must_resync);
-  EXPECT_TRUE(feed.take().batches.empty());
+TEST(EventBus, KeepsOnlyEventsOfFollowedRuns) {
+  events::EventBus bus;
+  bus.on_updates([] {});
+  bus.follow("a");
+  bus.publish({events("a", 1)});
+  bus.publish({events("b", 1)});
+  bus.changed_elsewhere({"b", "a"});
+  events::EventBus::Updates updates = bus.take();
+  ASSERT_EQ(updates.batches.size(), 1U);
+  EXPECT_EQ(updates.batches[0]->run_id(), "a");
+  EXPECT_EQ(updates.changed, std::vector<std::string>{"a"});
+  EXPECT_FALSE(updates.must_resync);
+  EXPECT_TRUE(bus.take().batches.empty());
 }
 
-TEST(EventFeed, RingsOnceUntilTheNewsIsTaken) {
-  events::EventFeed feed;
-  int rings = 0;
-  feed.on_news([&rings] { ++rings; });
-  feed.follow("a");
-  feed.publish({events("b", 1)});
-  EXPECT_EQ(rings, 0);
-  feed.publish({events("a", 1)});
-  feed.publish({events("a", 2)});
-  feed.resync();
-  EXPECT_EQ(rings, 1);
-  feed.take();
-  feed.changed_elsewhere({"a"});
-  EXPECT_EQ(rings, 2);
+TEST(EventBus, NotifiesOnceUntilTheUpdatesAreTaken) {
+  events::EventBus bus;
+  int notified = 0;
+  bus.on_updates([&notified] { ++notified; });
+  bus.follow("a");
+  bus.publish({events("b", 1)});
+  EXPECT_EQ(notified, 0);
+  bus.publish({events("a", 1)});
+  bus.publish({events("a", 2)});
+  bus.resync();
+  EXPECT_EQ(notified, 1);
+  bus.take();
+  bus.changed_elsewhere({"a"});
+  EXPECT_EQ(notified, 2);
 }
 
-TEST(EventFeed, SaysWhoIsFollowed) {
-  events::EventFeed feed;
-  feed.on_news([] {});
-  EXPECT_FALSE(feed.has_followers("a"));
-  feed.follow("a");
-  EXPECT_TRUE(feed.has_followers("a"));
-  feed.unfollow("a");
-  EXPECT_FALSE(feed.has_followers("a"));
+TEST(EventBus, SaysWhoIsFollowed) {
+  events::EventBus bus;
+  bus.on_updates([] {});
+  EXPECT_FALSE(bus.has_subscribers("a"));
+  bus.follow("a");
+  EXPECT_TRUE(bus.has_subscribers("a"));
+  bus.unfollow("a");
+  EXPECT_FALSE(bus.has_subscribers("a"));
 }
 
-TEST(EventFeed, DropsWhatIsTooMuchAndSaysSo) {
-  events::EventFeed feed;
-  feed.on_news([] {});
-  feed.follow("a");
+TEST(EventBus, DropsWhatIsTooMuchAndSaysSo) {
+  events::EventBus bus;
+  bus.on_updates([] {});
+  bus.follow("a");
   size_t beside_data = events("a", 1, 0)->frames().size();
-  size_t big = events::EventFeed::waiting_bytes_max / 2 - beside_data;
-  feed.publish({events("a", 1, big)});
-  feed.publish({events("a", 2, big)});
-  EXPECT_FALSE(feed.take().must_resync);
-  feed.publish({events("a", 3, big)});
-  feed.publish({events("a", 4, big + 1)});
-  feed.publish({events("a", 5)});
-  events::EventFeed::News news = feed.take();
-  EXPECT_TRUE(news.must_resync);
-  ASSERT_EQ(news.batches.size(), 1U);
-  EXPECT_EQ(news.batches[0]->first_seq(), 5);
+  size_t big = events::EventBus::waiting_bytes_max / 2 - beside_data;
+  bus.publish({events("a", 1, big)});
+  bus.publish({events("a", 2, big)});
+  EXPECT_FALSE(bus.take().must_resync);
+  bus.publish({events("a", 3, big)});
+  bus.publish({events("a", 4, big + 1)});
+  bus.publish({events("a", 5)});
+  events::EventBus::Updates updates = bus.take();
+  EXPECT_TRUE(updates.must_resync);
+  ASSERT_EQ(updates.batches.size(), 1U);
+  EXPECT_EQ(updates.batches[0]->first_seq(), 5);
 }
 
-TEST(EventFeed, AsksForAResyncWhenNotificationsComeBack) {
-  events::EventFeed feed;
-  feed.on_news([] {});
-  EXPECT_FALSE(feed.is_listening());
-  feed.set_listening(true);
-  EXPECT_TRUE(feed.is_listening());
-  EXPECT_TRUE(feed.take().must_resync);
-  feed.set_listening(true);
-  EXPECT_FALSE(feed.take().must_resync);
-  feed.set_listening(false);
-  EXPECT_FALSE(feed.is_listening());
+TEST(EventBus, AsksForAResyncWhenNotificationsComeBack) {
+  events::EventBus bus;
+  bus.on_updates([] {});
+  EXPECT_FALSE(bus.is_listening());
+  bus.set_listening(true);
+  EXPECT_TRUE(bus.is_listening());
+  EXPECT_TRUE(bus.take().must_resync);
+  bus.set_listening(true);
+  EXPECT_FALSE(bus.take().must_resync);
+  bus.set_listening(false);
+  EXPECT_FALSE(bus.is_listening());
 }
 
-TEST(EventFeed, KeepsNothingWhenNobodyTakes) {
-  events::EventFeed feed;
-  feed.on_news([] {});
-  feed.follow("a");
-  feed.publish({events("a", 1)});
-  feed.on_news({});
-  feed.publish({events("a", 2)});
-  feed.resync();
-  events::EventFeed::News news = feed.take();
-  EXPECT_TRUE(news.batches.empty());
-  EXPECT_FALSE(news.must_resync);
+TEST(EventBus, KeepsNothingWhenNobodyTakes) {
+  events::EventBus bus;
+  bus.on_updates([] {});
+  bus.follow("a");
+  bus.publish({events("a", 1)});
+  bus.on_updates({});
+  bus.publish({events("a", 2)});
+  bus.resync();
+  events::EventBus::Updates updates = bus.take();
+  EXPECT_TRUE(updates.batches.empty());
+  EXPECT_FALSE(updates.must_resync);
 }
 
 // Several publishers, one taker that follows and unfollows meanwhile: of a run that stays followed
 // every event arrives once and in its publisher's order.
-TEST(EventFeed, LosesNothingBetweenThreads) {
+TEST(EventBus, LosesNothingBetweenThreads) {
   constexpr int publishers = 3;
   constexpr int64_t events_each = 5000;
-  events::EventFeed feed;
+  events::EventBus bus;
   std::mutex lock;
-  std::condition_variable rung;
-  bool is_rung = false;
-  feed.on_news([&] {
+  std::condition_variable notified;
+  bool is_notified = false;
+  bus.on_updates([&] {
     std::lock_guard<std::mutex> held(lock);
-    is_rung = true;
-    rung.notify_one();
+    is_notified = true;
+    notified.notify_one();
   });
-  for (int i = 0; i < publishers; ++i) feed.follow("run " + std::to_string(i));
+  for (int i = 0; i < publishers; ++i) bus.follow("run " + std::to_string(i));
   std::vector<std::thread> threads;
   for (int i = 0; i < publishers; ++i) {
-    threads.emplace_back([&feed, i] {
+    threads.emplace_back([&bus, i] {
       for (int64_t seq = 1; seq <= events_each; ++seq) {
-        feed.publish({events("run " + std::to_string(i), seq)});
-        feed.publish({events("fleeting", seq)});
-        feed.has_followers("fleeting");
+        bus.publish({events("run " + std::to_string(i), seq)});
+        bus.publish({events("fleeting", seq)});
+        bus.has_subscribers("fleeting");
       }
     });
   }
@@ -136,14 +136,14 @@ TEST(EventFeed, LosesNothingBetweenThreads) {
   while (taken < publishers * events_each) {
     {
       std::unique_lock<std::mutex> held(lock);
-      rung.wait(held, [&is_rung] { return is_rung; });
-      is_rung = false;
+      notified.wait(held, [&is_notified] { return is_notified; });
+      is_notified = false;
     }
-    feed.follow("fleeting");
-    events::EventFeed::News news = feed.take();
-    feed.unfollow("fleeting");
-    ASSERT_FALSE(news.must_resync);
-    for (const events::SharedBatch& came : news.batches) {
+    bus.follow("fleeting");
+    events::EventBus::Updates updates = bus.take();
+    bus.unfollow("fleeting");
+    ASSERT_FALSE(updates.must_resync);
+    for (const events::SharedBatch& came : updates.batches) {
       if (came->run_id() == "fleeting") continue;
       int64_t& before = last.at(static_cast<size_t>(came->run_id().back() - '0'));
       ASSERT_EQ(came->first_seq(), before + 1);

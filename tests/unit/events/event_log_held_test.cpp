@@ -23,7 +23,7 @@ namespace {
 
 using testing_support::figure;
 using testing_support::run_task;
-using testing_support::RunWorld;
+using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
 constexpr double wait_s_max = 1.0;
@@ -42,9 +42,9 @@ class HeldRow : public ::testing::Test {
  protected:
   HeldRow() {
     for (size_t i = 0; i < orgs; ++i) {
-      worlds_.push_back(std::make_unique<RunWorld>(database_, std::to_string(i)));
+      worlds_.push_back(std::make_unique<RunFixture>(database_, std::to_string(i)));
     }
-    daemon_id_ = world().new_daemon("here");
+    daemon_id_ = fixture().new_daemon("here");
     open(2400);
   }
   static postgres::DatabaseOptions options(const TestDatabase& database) {
@@ -58,7 +58,7 @@ class HeldRow : public ::testing::Test {
     with.statement_timeout_ms = statement_timeout_ms;
     db_ = std::make_unique<postgres::Database>(loop_, with);
     log_ = std::make_unique<EventLog>(
-        loop_, *db_, feed_, metrics_, daemon_id_,
+        loop_, *db_, bus_, metrics_, daemon_id_,
         [](const RunWriterPtr& lost) { FAIL() << lost->claim().id << " is lost"; });
     log_->set_others_alive(false);
   }
@@ -68,24 +68,24 @@ class HeldRow : public ::testing::Test {
     tasks_->add("events", log_->write_events());
     tasks_->add("steps", log_->write_steps());
   }
-  RunWorld& world(size_t place = 0) { return *worlds_.at(place); }
+  RunFixture& fixture(size_t place = 0) { return *worlds_.at(place); }
   RunWriterPtr owned_run(size_t place = 0) {
     Claim claim;
-    claim.thread_id = world(place).new_thread();
-    claim.id = world(place).new_run(claim.thread_id);
-    claim.org_id = world(place).org_id;
-    claim.epoch = world(place).claim(daemon_id_, claim.id);
+    claim.thread_id = fixture(place).new_thread();
+    claim.id = fixture(place).new_run(claim.thread_id);
+    claim.org_id = fixture(place).org_id;
+    claim.epoch = fixture(place).claim(daemon_id_, claim.id);
     return log_->open(std::move(claim));
   }
   void add_endpoint() {
-    world().column(
+    fixture().column(
         fmt::format("WITH secret AS (INSERT INTO secrets (id, org_id, kind, key_version, "
                     "wrapped_key, sealed) VALUES (uuidv7(), '{0}', 'webhook', 1, 'x', 'x') "
                     "RETURNING id) "
                     "INSERT INTO webhook_endpoints (org_id, url, events, secret_id) "
                     "SELECT '{0}', 'https://example.org', '{{run.completed}}', id FROM secret "
                     "RETURNING id",
-                    world().org_id));
+                    fixture().org_id));
   }
   static TurnRecord turn(int number) {
     TurnRecord record;
@@ -95,11 +95,11 @@ class HeldRow : public ::testing::Test {
     record.usage.output_tokens = 1;
     return record;
   }
-  static Ending completion() {
-    Ending ending;
-    ending.status = "completed";
-    ending.answer = "hello";
-    return ending;
+  static Outcome completion() {
+    Outcome outcome;
+    outcome.status = "completed";
+    outcome.answer = "hello";
+    return outcome;
   }
   void append_turn(const RunWriterPtr& run, int number) {
     run->append("turn.completed", "{}");
@@ -128,7 +128,7 @@ class HeldRow : public ::testing::Test {
     --working_;
   }
   Task<void> hold_while_others_work(postgres::DbSession& session) {
-    co_await loop::sleep_ms(loop_, figure("HELD_ROW_MS", 3000));
+    co_await loop::sleep_ms(loop_, parameter("HELD_ROW_MS", 3000));
     EXPECT_EQ(log_->runs_held_up(), std::ssize(held_));
     for (const RunWriterPtr& run : held_) EXPECT_FALSE(run->is_on_disk());
     is_held_ = false;
@@ -159,7 +159,7 @@ class HeldRow : public ::testing::Test {
     EXPECT_LE(p99(held_waits_), held_wait_s_max);
     EXPECT_GT(log_->flushes_refused(), 0);
     EXPECT_EQ(log_->runs_held_up(), 0);
-    EXPECT_EQ(world().column("SELECT count(*) FROM runs WHERE status = 'completed'"),
+    EXPECT_EQ(fixture().column("SELECT count(*) FROM runs WHERE status = 'completed'"),
               std::to_string(others.size() + (held_.front()->has_ended() ? held_.size() : 0)));
   }
   static double p99(std::vector<double> waits) {
@@ -168,21 +168,21 @@ class HeldRow : public ::testing::Test {
     return waits.empty() ? 0 : waits[waits.size() * 99 / 100];
   }
   std::string types_of(const RunWriterPtr& run) {
-    return world().column(
+    return fixture().column(
         fmt::format("SELECT string_agg(seq || ' ' || type, ', ' ORDER BY seq) FROM run_events "
                     "WHERE run_id = '{}'",
                     run->claim().id));
   }
   std::string count_of(const std::string& table, const RunWriterPtr& run) {
-    return world().column(
+    return fixture().column(
         fmt::format("SELECT count(*) FROM {} WHERE run_id = '{}'", table, run->claim().id));
   }
 
   TestDatabase database_;
-  std::vector<std::unique_ptr<RunWorld>> worlds_;
+  std::vector<std::unique_ptr<RunFixture>> worlds_;
   std::string daemon_id_;
   loop::Loop loop_;
-  events::EventFeed feed_;
+  events::EventBus bus_;
   RunnerMetrics metrics_;
   std::unique_ptr<postgres::Database> db_;
   std::unique_ptr<EventLog> log_;
@@ -199,7 +199,7 @@ class HeldRow : public ::testing::Test {
 TEST_F(HeldRow, OfAnAccountDelaysItsOrganizationAlone) {
   is_org_held_ = true;
   held_ = {owned_run(), owned_run(), owned_run()};
-  expect_others_go_on(fmt::format("credit_accounts WHERE org_id = '{}'", world().org_id), [&] {
+  expect_others_go_on(fmt::format("credit_accounts WHERE org_id = '{}'", fixture().org_id), [&] {
     for (const RunWriterPtr& run : held_) {
       append_turn(run, 1);
       loop_.defer([this, run] {
@@ -241,7 +241,7 @@ TEST_F(HeldRow, OfARunDelaysItsStepsAlone) {
 TEST_F(HeldRow, OfAWebhookEndpointDelaysTheEndsOfItsOrganizationAlone) {
   add_endpoint();
   held_ = {owned_run()};
-  expect_others_go_on(fmt::format("webhook_endpoints WHERE org_id = '{}'", world().org_id),
+  expect_others_go_on(fmt::format("webhook_endpoints WHERE org_id = '{}'", fixture().org_id),
                       [&] { append_end(held_.front()); });
   EXPECT_EQ(types_of(held_.front()), "1 run.completed");
 }
@@ -249,8 +249,8 @@ TEST_F(HeldRow, OfAWebhookEndpointDelaysTheEndsOfItsOrganizationAlone) {
 // What runs_held_up does not look at: the half of the flight that can commit does.
 TEST_F(HeldRow, ThatNobodyFindsDelaysItsRunAlone) {
   held_ = {owned_run()};
-  world().column("CREATE TABLE gates (id integer); INSERT INTO gates VALUES (1)");
-  world().column(fmt::format(
+  fixture().column("CREATE TABLE gates (id integer); INSERT INTO gates VALUES (1)");
+  fixture().column(fmt::format(
       "CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER "
       "SET search_path = public AS 'BEGIN PERFORM 1 FROM gates FOR SHARE; RETURN NEW; END';"
       "CREATE TRIGGER gate AFTER INSERT ON run_turns FOR EACH ROW WHEN (NEW.run_id = '{}') "
@@ -278,9 +278,9 @@ TEST_F(HeldRow, IsNotWaitedForAtTheEndLongerThanFiveSeconds) {
   EXPECT_FALSE(held_.front()->has_ended());
 }
 
-using EventFlight = HeldRow;
+using EventsInFlight = HeldRow;
 
-TEST_F(EventFlight, GivesWayInADeadlock) {
+TEST_F(EventsInFlight, GivesWayInADeadlock) {
   RunWriterPtr run = owned_run();
   start();
   postgres::DbSession session = database_.as_superuser();
@@ -306,10 +306,10 @@ TEST_F(EventFlight, GivesWayInADeadlock) {
 }
 
 // Each attempt is three tries at Postgres: the third of them is still a deadlock.
-TEST_F(EventFlight, LosesNoRunInDeadlocksAgainAndAgain) {
+TEST_F(EventsInFlight, LosesNoRunInDeadlocksAgainAndAgain) {
   RunWriterPtr run = owned_run();
   RunWriterPtr other = owned_run(1);
-  world().column(fmt::format(
+  fixture().column(fmt::format(
       "CREATE SEQUENCE deadlocks; GRANT ALL ON SEQUENCE deadlocks TO public;"
       "CREATE FUNCTION deadlock() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN "
       "IF nextval(''public.deadlocks'') <= 10 THEN RAISE ''a deadlock'' USING ERRCODE = ''40P01'';"
@@ -322,15 +322,15 @@ TEST_F(EventFlight, LosesNoRunInDeadlocksAgainAndAgain) {
   append_turn(other, 1);
   EXPECT_TRUE(run_task(loop_, other->committed()));
   EXPECT_TRUE(run_task(loop_, run->committed()));
-  EXPECT_EQ(world().column("SELECT last_value FROM deadlocks"), "11");
+  EXPECT_EQ(fixture().column("SELECT last_value FROM deadlocks"), "11");
   EXPECT_EQ(count_of("run_turns", run), "1");
 }
 
-TEST_F(EventFlight, IsPartedUntilItHasTheTimeItTakes) {
+TEST_F(EventsInFlight, IsPartedUntilItHasTheTimeItTakes) {
   open(350);  // time for some ten of the twenty
   std::vector<RunWriterPtr> runs;
   for (size_t i = 0; i < 20; ++i) runs.push_back(owned_run(i % orgs));
-  world().column(
+  fixture().column(
       "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
       "'BEGIN PERFORM pg_sleep(0.03); RETURN NEW; END';"
       "CREATE TRIGGER slow BEFORE INSERT ON run_events FOR EACH ROW EXECUTE FUNCTION slow()");
@@ -342,13 +342,13 @@ TEST_F(EventFlight, IsPartedUntilItHasTheTimeItTakes) {
   for (const RunWriterPtr& run : runs) EXPECT_EQ(types_of(run), "1 turn.completed");
 }
 
-TEST_F(EventFlight, HasNoMoreBytesThanItsBound) {
+TEST_F(EventsInFlight, HasNoMoreBytesThanItsBound) {
   RunWriterPtr first = owned_run();
   RunWriterPtr second = owned_run(1);
   RunWriterPtr third = owned_run(2);
   start();
-  std::string most = fmt::format(R"("{}")", std::string(5'000'000, 'x'));
-  for (const RunWriterPtr& run : {first, second, third}) run->append("tool.result", most);
+  std::string max = fmt::format(R"("{}")", std::string(5'000'000, 'x'));
+  for (const RunWriterPtr& run : {first, second, third}) run->append("tool.result", max);
   for (const RunWriterPtr& run : {first, second, third}) {
     EXPECT_TRUE(run_task(loop_, run->committed()));
   }

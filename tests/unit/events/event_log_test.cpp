@@ -14,15 +14,15 @@ namespace hostler::runner {
 namespace {
 
 using testing_support::run_task;
-using testing_support::RunWorld;
+using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
 class EventLogTest : public ::testing::Test {
  protected:
   EventLogTest()
       : db_(loop_, options(database_)),
-        daemon_id_(world_.new_daemon("here")),
-        log_(loop_, db_, feed_, metrics_, daemon_id_, [](const RunWriterPtr&) {}),
+        daemon_id_(fixture_.new_daemon("here")),
+        log_(loop_, db_, bus_, metrics_, daemon_id_, [](const RunWriterPtr&) {}),
         tasks_(loop_, [](const std::string&, std::exception_ptr) { FAIL() << "the log broke"; }) {
     log_.set_others_alive(false);
     tasks_.add("events", log_.write_events());
@@ -35,22 +35,22 @@ class EventLogTest : public ::testing::Test {
   }
   RunWriterPtr owned_run() {
     Claim claim;
-    claim.thread_id = world_.new_thread();
-    claim.id = world_.new_run(claim.thread_id);
-    claim.org_id = world_.org_id;
-    claim.epoch = world_.claim(daemon_id_, claim.id);
+    claim.thread_id = fixture_.new_thread();
+    claim.id = fixture_.new_run(claim.thread_id);
+    claim.org_id = fixture_.org_id;
+    claim.epoch = fixture_.claim(daemon_id_, claim.id);
     return log_.open(std::move(claim));
   }
-  Ending failure() {
-    Ending ending;
-    ending.status = "failed";
-    ending.code = "model.rejected";
-    ending.message = "no";
-    ending.answer = "text";
-    return ending;
+  Outcome failure() {
+    Outcome outcome;
+    outcome.status = "failed";
+    outcome.code = "model.rejected";
+    outcome.message = "no";
+    outcome.answer = "text";
+    return outcome;
   }
-  // An ending that waits for the lock of its thread.
-  void hold_an_ending(postgres::DbSession& session) {
+  // An outcome that waits for the lock of its thread.
+  void hold_an_outcome(postgres::DbSession& session) {
     session.begin();
     session.run_text(
         fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run_->claim().thread_id));
@@ -61,7 +61,7 @@ class EventLogTest : public ::testing::Test {
     co_return true;
   }
   std::string types_of(const RunWriterPtr& run) {
-    return world_.column(
+    return fixture_.column(
         fmt::format("SELECT string_agg(type, ' ' ORDER BY seq) FROM run_events WHERE run_id = '{}'",
                     run->claim().id));
   }
@@ -72,7 +72,7 @@ class EventLogTest : public ::testing::Test {
   }
   // The transaction that wrote the row.
   std::string writer(const std::string& table, const std::string& condition) {
-    return world_.column(fmt::format("SELECT xmin FROM {} WHERE {}", table, condition));
+    return fixture_.column(fmt::format("SELECT xmin FROM {} WHERE {}", table, condition));
   }
   std::string writer_of_event(const std::string& type) {
     return writer("run_events",
@@ -90,10 +90,10 @@ class EventLogTest : public ::testing::Test {
   }
 
   TestDatabase database_;
-  RunWorld world_{database_};
+  RunFixture fixture_{database_};
   loop::Loop loop_;
   postgres::Database db_;
-  events::EventFeed feed_;
+  events::EventBus bus_;
   RunnerMetrics metrics_;
   std::string daemon_id_;
   EventLog log_;
@@ -144,13 +144,13 @@ TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
   });
   EXPECT_NE(writer_of_event("run.waiting_for_input"), "");
   EXPECT_EQ(writer_of_event("run.waiting_for_input"), writer_of_run());
-  EXPECT_EQ(world_.column("SELECT status FROM runs"), "waiting_for_input");
+  EXPECT_EQ(fixture_.column("SELECT status FROM runs"), "waiting_for_input");
 }
 
 TEST_F(EventLogTest, WritesEventsWhileTheStepOfAnotherRunWaits) {
   RunWriterPtr other = owned_run();
   postgres::DbSession session = database_.as_superuser();
-  hold_an_ending(session);
+  hold_an_outcome(session);
   other->append("run.started", "{}");
   EXPECT_TRUE(run_task(loop_, other->committed()));
   EXPECT_EQ(writer_of_event("run.failed"), "");
@@ -162,7 +162,7 @@ TEST_F(EventLogTest, WritesEventsWhileTheStepOfAnotherRunWaits) {
 TEST_F(EventLogTest, LetsDeltasGoAheadOfAStepThatMustWait) {
   RunWriterPtr other = owned_run();
   postgres::DbSession session = database_.as_superuser();
-  hold_an_ending(session);
+  hold_an_outcome(session);
   other->append_delta("", "hel");
   other->end("run.failed", "{}", failure());
   EXPECT_TRUE(run_task(loop_, stored(other, 1)));

@@ -1,4 +1,4 @@
-// The stand-in's request parser: framing in any pieces, and refusals where two readings are
+// The fake model's request parser: framing in any pieces, and refusals where two readings are
 // possible.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The stand-in model's little language: what its commands mean, and that a command written wrongly
+// The fake model's little language: what its commands mean, and that a command written wrongly
 // is refused instead of being read as something else.
 #include "dev/fake-model/script.h"
 

@@ -1,4 +1,4 @@
-// The stand-in model over real sockets: streams, keep-alive, slow and leaving clients, and what its
+// The fake model over real sockets: streams, keep-alive, slow and leaving clients, and what its
 // ledger says about them.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ class ModelServer : public testing::Test {
     loop::Wakeup done(loop, [&loop] { loop.stop(); });
     std::thread client([&] {
       conversation(port);
-      done.ring();
+      done.notify();
     });
     loop.run();
     client.join();
@@ -326,21 +326,21 @@ TEST_F(ModelServer, FailsToolQueriesAsTheirWordsSay) {
       fast);
 }
 
-struct Bell final : Wheel::Entry {
-  Bell(std::vector<int>& rung_, int name_) : rung(rung_), name(name_) {}
-  void on_due() override { rung.push_back(name); }
-  std::vector<int>& rung;
+struct Notification final : Wheel::Entry {
+  Notification(std::vector<int>& fired_, int name_) : fired(fired_), name(name_) {}
+  void on_due() override { fired.push_back(name); }
+  std::vector<int>& fired;
   int name;
 };
 
-TEST(ModelWheel, RingsInTheOrderOfTimeAndNotBefore) {
+TEST(ModelWheel, FiresInTheOrderOfTimeAndNotBefore) {
   loop::Loop loop;
   Wheel wheel(loop);
-  std::vector<int> rung;
-  Bell late(rung, 3);
-  Bell early(rung, 1);
-  Bell middle(rung, 2);
-  Bell never(rung, 9);
+  std::vector<int> fired;
+  Notification late(fired, 3);
+  Notification early(fired, 1);
+  Notification middle(fired, 2);
+  Notification never(fired, 9);
   int64_t begin = wheel.now_ms();
   wheel.schedule(late, begin + 1100);  // more than one round of the wheel
   wheel.schedule(early, begin);
@@ -348,25 +348,25 @@ TEST(ModelWheel, RingsInTheOrderOfTimeAndNotBefore) {
   wheel.schedule(never, begin + 10);
   wheel.cancel(never);
   loop.run();
-  EXPECT_EQ(rung, (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(fired, (std::vector<int>{1, 2, 3}));
   EXPECT_GE(wheel.now_ms(), begin + 1100);
 }
 
 TEST(ModelWheel, ForgetsAnEntryThatIsDestroyedByAnotherInTheSameTurn) {
   struct Killer final : Wheel::Entry {
-    explicit Killer(std::unique_ptr<Bell>& victim_) : victim(victim_) {}
+    explicit Killer(std::unique_ptr<Notification>& victim_) : victim(victim_) {}
     void on_due() override { victim.reset(); }
-    std::unique_ptr<Bell>& victim;
+    std::unique_ptr<Notification>& victim;
   };
   loop::Loop loop;
   Wheel wheel(loop);
-  std::vector<int> rung;
-  std::unique_ptr<Bell> victim = std::make_unique<Bell>(rung, 1);
+  std::vector<int> fired;
+  std::unique_ptr<Notification> victim = std::make_unique<Notification>(fired, 1);
   Killer killer(victim);
   wheel.schedule(killer, wheel.now_ms() + 5);
   wheel.schedule(*victim, wheel.now_ms() + 5);
   loop.run();
-  EXPECT_TRUE(rung.empty());
+  EXPECT_TRUE(fired.empty());
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ TEST_F(HttpGuardTest, DoesNotUseAConnectionThatWasDialledForAnOperator) {
   EXPECT_EQ(requests, 4);
 }
 
-TEST_F(HttpGuardTest, JudgesAnOldConnectionByTheListOfNow) {
+TEST_F(HttpGuardTest, ChecksAnOldConnectionByTheListOfNow) {
   std::atomic<int> requests{0};
   ScriptedServer server([&requests](Peer& peer) {
     while (!peer.read_request().empty()) {
@@ -190,7 +190,7 @@ TEST_F(HttpGuardTest, JudgesAnOldConnectionByTheListOfNow) {
   EXPECT_EQ(requests, 2) << "no byte was sent on the kept connection";
 }
 
-TEST_F(HttpGuardTest, JudgesTheTargetOfEveryRedirect) {
+TEST_F(HttpGuardTest, ChecksTheTargetOfEveryRedirect) {
   Canary canary;
   std::string target = "http://127.0.0.1:" + std::to_string(canary.port()) + "/";
   ScriptedServer server(

@@ -1,5 +1,5 @@
 // Redirects: followed when asked, so often and no further, and without secrets. That each target is
-// judged stands in client_guard_test.cpp.
+// checked stands in client_guard_test.cpp.
 #include <gtest/gtest.h>
 
 #include <csignal>

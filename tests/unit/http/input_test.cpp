@@ -125,7 +125,7 @@ TEST(Fields, CollectEveryFault) {
 }
 
 TEST(Fields, CountCharactersAndNotBytes) {
-  auto read = [](Fields& fields) { fields.required_text("t", {.least = 2, .most = 3}); };
+  auto read = [](Fields& fields) { fields.required_text("t", {.min = 2, .max = 3}); };
   EXPECT_TRUE(of_body(R"({"t": "日本語"})", read).ok());
   EXPECT_TRUE(of_body(R"({"t": "😀😀"})", read).ok());
   EXPECT_THAT(of_body(R"({"t": "日本語学"})", read).faults(), ElementsAre("t too_long"));
@@ -144,11 +144,10 @@ TEST(Fields, TrimOnlyWhereAsked) {
     EXPECT_EQ(fields.required_text("a", {.trims = true}), "x");
     EXPECT_EQ(fields.required_text("b", {}), " x");
   });
-  EXPECT_THAT(
-      of_body(R"({"a": "  \n "})",
-              [](Fields& fields) { fields.required_text("a", {.least = 1, .trims = true}); })
-          .faults(),
-      ElementsAre("a required"));
+  EXPECT_THAT(of_body(R"({"a": "  \n "})",
+                      [](Fields& fields) { fields.required_text("a", {.min = 1, .trims = true}); })
+                  .faults(),
+              ElementsAre("a required"));
 }
 
 TEST(Fields, RefuseControlCharactersUnlessTheyAreText) {
@@ -217,7 +216,7 @@ TEST(Fields, OfAPatchMustHoldOneThatIsKnown) {
 
 TEST(Fields, NameTheFaultyItemOfAnArray) {
   auto read = [](Fields& fields) {
-    fields.required_texts("events", 3, {.least = 1, .most = 3});
+    fields.required_texts("events", 3, {.min = 1, .max = 3});
     for (Fields& model : fields.optional_objects("models", 2)) model.required_text("name", {});
   };
   EXPECT_TRUE(of_body(R"({"events": ["a"], "models": [{"name": "x"}]})", read).ok());

@@ -8,7 +8,7 @@
 namespace hostler {
 namespace {
 
-struct Bench {
+struct Fixture {
   loop::Loop loop;
   std::string failed;
   loop::TaskSet tasks{loop, [this](const std::string& name, const std::exception_ptr& failure) {
@@ -31,30 +31,30 @@ Task<void> breaks_at_once() {
 }
 
 TEST(TaskSet, GoesOnWithoutATaskThatBroke) {
-  Bench bench;
+  Fixture fixture;
   loop::Signal signal;
-  bench.tasks.add("a", breaks(signal));
-  bench.tasks.add("b", ends_well(signal));
-  bench.tasks.add_essential("c", ends_well(signal));
+  fixture.tasks.add("a", breaks(signal));
+  fixture.tasks.add("b", ends_well(signal));
+  fixture.tasks.add_essential("c", ends_well(signal));
   signal.notify();
-  bench.turn();
-  EXPECT_EQ(bench.failed, "a: it broke;");
-  EXPECT_TRUE(bench.tasks.empty());
+  fixture.turn();
+  EXPECT_EQ(fixture.failed, "a: it broke;");
+  EXPECT_TRUE(fixture.tasks.empty());
 }
 
 TEST(TaskSet, EndsTheProcessWithAnEssentialTaskThatBroke) {
   auto lose_one = [] {
-    Bench bench;
+    Fixture fixture;
     loop::Signal signal;
-    bench.tasks.add_essential("leases", breaks(signal));
+    fixture.tasks.add_essential("leases", breaks(signal));
     signal.notify();
-    bench.turn();
+    fixture.turn();
   };
   EXPECT_EXIT(lose_one(), testing::ExitedWithCode(loop::exit_task_ended),
               "essential_task_ended.*leases.*it broke");
   auto lose_one_at_once = [] {
-    Bench bench;
-    bench.tasks.add_essential("begin", breaks_at_once());
+    Fixture fixture;
+    fixture.tasks.add_essential("begin", breaks_at_once());
   };
   EXPECT_EXIT(lose_one_at_once(), testing::ExitedWithCode(loop::exit_task_ended),
               "it broke at once");
@@ -62,11 +62,11 @@ TEST(TaskSet, EndsTheProcessWithAnEssentialTaskThatBroke) {
 
 TEST(TaskSet, EndsTheProcessWithATaskThatWasToLiveForEver) {
   auto lose_one = [](bool by_exception) {
-    Bench bench;
+    Fixture fixture;
     loop::Signal signal;
-    bench.tasks.add_forever("claims", by_exception ? breaks(signal) : ends_well(signal));
+    fixture.tasks.add_forever("claims", by_exception ? breaks(signal) : ends_well(signal));
     signal.notify();
-    bench.turn();
+    fixture.turn();
   };
   EXPECT_EXIT(lose_one(true), testing::ExitedWithCode(loop::exit_task_ended), "claims.*it broke");
   EXPECT_EXIT(lose_one(false), testing::ExitedWithCode(loop::exit_task_ended),
@@ -74,27 +74,27 @@ TEST(TaskSet, EndsTheProcessWithATaskThatWasToLiveForEver) {
 }
 
 TEST(TaskSet, LetsEssentialTasksEndWhenTheProgramStops) {
-  Bench bench;
+  Fixture fixture;
   loop::Signal signal;
-  bench.tasks.add_forever("claims", ends_well(signal));
-  bench.tasks.add_forever("leases", breaks(signal));
-  bench.tasks.may_end();
+  fixture.tasks.add_forever("claims", ends_well(signal));
+  fixture.tasks.add_forever("leases", breaks(signal));
+  fixture.tasks.may_end();
   signal.notify();
-  bench.turn();
-  EXPECT_EQ(bench.failed, "leases: it broke;");
-  EXPECT_TRUE(bench.tasks.empty());
+  fixture.turn();
+  EXPECT_EQ(fixture.failed, "leases: it broke;");
+  EXPECT_TRUE(fixture.tasks.empty());
 }
 
 // An end from outside is no fault of the task.
 TEST(TaskSet, LetsEssentialTasksBeErased) {
   loop::Signal signal;
-  Bench bench;
-  bench.tasks.add_forever("claims", ends_well(signal));
-  bench.tasks.add_forever("leases", ends_well(signal));
-  bench.tasks.erase("claims");
-  bench.tasks.clear();
-  bench.turn();
-  EXPECT_EQ(bench.failed, "");
+  Fixture fixture;
+  fixture.tasks.add_forever("claims", ends_well(signal));
+  fixture.tasks.add_forever("leases", ends_well(signal));
+  fixture.tasks.erase("claims");
+  fixture.tasks.clear();
+  fixture.turn();
+  EXPECT_EQ(fixture.failed, "");
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ class DenialLogTest : public ::testing::Test {
   }
   postgres::Denial denial(const std::string& route = "GET /v1/x") const {
     postgres::Denial made;
-    made.org_id = world_.org_id;
-    made.user_id = world_.owner_id;
+    made.org_id = fixture_.org_id;
+    made.user_id = fixture_.owner_id;
     made.route = route;
     made.code = "auth.forbidden";
     made.target = route;
@@ -72,19 +72,19 @@ class DenialLogTest : public ::testing::Test {
     return goes_well;
   }
   std::string total() const {
-    return world_.column(
+    return fixture_.column(
         "SELECT coalesce(sum(count), 0) FROM audit_logs WHERE action = 'access.denied'");
   }
   std::string dropped_told() const {
-    return world_.column(
+    return fixture_.column(
         "SELECT coalesce(string_agg(count::text, ' '), '') FROM audit_logs WHERE action = "
         "'access.denials_dropped'");
   }
 
   loop::Loop loop_;
   TestDatabase database_;
-  RunWorld world_{database_};
-  FaultyLine line_;
+  RunFixture fixture_{database_};
+  FaultyProxy line_;
   postgres::Database db_;
   int64_t dropped_ = 0;
   std::unique_ptr<postgres::DenialLog> log_;
@@ -110,7 +110,7 @@ TEST_F(DenialLogTest, CountsOnceWhatWasCommittedBeforeTheLineBroke) {
 }
 
 TEST_F(DenialLogTest, IsSeenToCountTwiceWhenPostgresKnowsNoNumbers) {
-  world_.column(
+  fixture_.column(
       "CREATE FUNCTION forget_writer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := "
       "gen_random_uuid(); RETURN NEW; END $$; CREATE TRIGGER forgotten BEFORE INSERT ON "
       "audit_writers FOR EACH ROW EXECUTE FUNCTION forget_writer()");
@@ -183,8 +183,8 @@ TEST_F(DenialLogTest, TellsWhatMayBeAnyBytesAsText) {
   odd.user_agent = "\xc3";
   log_->add(odd);
   EXPECT_TRUE(gets_written());
-  EXPECT_EQ(world_.column("SELECT length(target_id) || ' ' || length(user_agent) FROM audit_logs "
-                          "WHERE action = 'access.denied'"),
+  EXPECT_EQ(fixture_.column("SELECT length(target_id) || ' ' || length(user_agent) FROM audit_logs "
+                            "WHERE action = 'access.denied'"),
             "200 1");
 }
 

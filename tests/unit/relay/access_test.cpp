@@ -14,14 +14,14 @@ namespace {
 using testing_support::scgi_text;
 using testing_support::StreamAsk;
 using testing_support::StreamClient;
-using testing_support::StreamStage;
+using testing_support::StreamHarness;
 
 class StreamAccess : public ::testing::Test {
  protected:
-  StreamAccess() : run_id(stage.new_run()) { stage.write(run_id, 1, 2); }
+  StreamAccess() : run_id(harness.new_run()) { harness.write(run_id, 1, 2); }
 
   StreamClient answer(const StreamAsk& asked) {
-    StreamClient client = stage.ask(asked);
+    StreamClient client = harness.ask(asked);
     EXPECT_TRUE(client.read_to_end());
     return client;
   }
@@ -35,27 +35,27 @@ class StreamAccess : public ::testing::Test {
     StreamAsk asked;
     asked.run_id = run_id;
     asked.token = token;
-    StreamClient client = stage.ask(asked);
+    StreamClient client = harness.ask(asked);
     EXPECT_TRUE(client.read_until("id: 2\n")) << client.received();
     return client;
   }
   std::string new_key(const std::string& user_id) {
     Token made = make_token("hst_");
-    stage.sql(
+    harness.sql(
         fmt::format("INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash) VALUES "
                     "('{}', '{}', 'k', 'hst_', '\\x{}')",
-                    stage.world.org_id, user_id, to_hex(made.hash)));
+                    harness.fixture.org_id, user_id, to_hex(made.hash)));
     return made.text;
   }
   // The stream is open, then the change is made, then it ends without a further event.
   void expect_end_after(const std::string& token, const std::string& change) {
     StreamClient client = open_stream(token);
-    stage.sql(change);
+    harness.sql(change);
     EXPECT_TRUE(client.read_to_end()) << change;
     EXPECT_EQ(client.seqs(), (std::vector<int64_t>{1, 2}));
   }
 
-  StreamStage stage;
+  StreamHarness harness;
   std::string run_id;
 };
 
@@ -77,123 +77,131 @@ TEST_F(StreamAccess, NeedsAToken) {
 
 TEST_F(StreamAccess, TellsOfTheTokenBeforeItTellsOfTheRun) {
   EXPECT_EQ(answer("no-uuid", make_token("hat_").text).status(), 401);
-  EXPECT_EQ(answer("no-uuid", stage.token).status(), 404);
+  EXPECT_EQ(answer("no-uuid", harness.token).status(), 404);
 }
 
 TEST_F(StreamAccess, HidesRunsThatAreNotThere) {
-  std::string other_world = "019ac3a2-7e10-7b42-9d0a-5f1c2a3b4c5d";
-  StreamClient client = answer(other_world, stage.token);
+  std::string other_fixture = "019ac3a2-7e10-7b42-9d0a-5f1c2a3b4c5d";
+  StreamClient client = answer(other_fixture, harness.token);
   EXPECT_EQ(client.status(), 404);
   EXPECT_NE(client.body().find("runs.not_found"), std::string::npos);
 }
 
 TEST_F(StreamAccess, IsRefusedToOtherMembersAndAudited) {
-  StreamClient client = answer(run_id, stage.new_token(stage.world.other_id));
+  StreamClient client = answer(run_id, harness.new_token(harness.fixture.other_id));
   EXPECT_EQ(client.status(), 403);
   EXPECT_NE(client.body().find("policy.denied"), std::string::npos);
   // Written aside, and before the relay has stopped.
-  stage.stop();
-  EXPECT_EQ(stage.world.column("SELECT string_agg(concat_ws(' ', actor_user_id, target_id, count), "
-                               "', ') FROM audit_logs WHERE result = 'denied'"),
-            fmt::format("{} GET /v1/runs/{}/events 1", stage.world.other_id, run_id));
+  harness.stop();
+  EXPECT_EQ(
+      harness.fixture.column("SELECT string_agg(concat_ws(' ', actor_user_id, target_id, count), "
+                             "', ') FROM audit_logs WHERE result = 'denied'"),
+      fmt::format("{} GET /v1/runs/{}/events 1", harness.fixture.other_id, run_id));
 }
 
 // Nobody counts these requests: they must not fill the audit log.
 TEST_F(StreamAccess, IsRefusedToAKeyWithoutTheScopeInAFewShortRows) {
-  std::string key = new_key(stage.world.owner_id);
-  stage.sql("UPDATE api_keys SET scopes = '{data.threads.read}'");
+  std::string key = new_key(harness.fixture.owner_id);
+  harness.sql("UPDATE api_keys SET scopes = '{data.threads.read}'");
   constexpr int refusals = 300;
   for (int i = 0; i < refusals; ++i) {
     EXPECT_EQ(answer(std::string(7000, 'a'), key).status(), 403);
   }
-  stage.stop();
-  EXPECT_EQ(stage.world.column("SELECT sum(count) || ' ' || string_agg(DISTINCT concat_ws(' ', "
-                               "target_id, actor_api_key_id = (SELECT id FROM api_keys)), ', ') "
-                               "FROM audit_logs WHERE result = 'denied'"),
-            fmt::format("{} GET /v1/runs/{{run_id}}/events t", refusals));
-  EXPECT_EQ(stage.world.column("SELECT count(*) <= 2 FROM audit_logs"), "t");
+  harness.stop();
+  EXPECT_EQ(
+      harness.fixture.column("SELECT sum(count) || ' ' || string_agg(DISTINCT concat_ws(' ', "
+                             "target_id, actor_api_key_id = (SELECT id FROM api_keys)), ', ') "
+                             "FROM audit_logs WHERE result = 'denied'"),
+      fmt::format("{} GET /v1/runs/{{run_id}}/events t", refusals));
+  EXPECT_EQ(harness.fixture.column("SELECT count(*) <= 2 FROM audit_logs"), "t");
 }
 
 TEST_F(StreamAccess, IsGivenToWhoMayReadAllRunsUnlessTheThreadIsPrivate) {
-  stage.sql("UPDATE org_members SET role = 'admin' WHERE user_id = '" + stage.world.other_id + "'");
-  std::string token = stage.new_token(stage.world.other_id);
+  harness.sql("UPDATE org_members SET role = 'admin' WHERE user_id = '" + harness.fixture.other_id +
+              "'");
+  std::string token = harness.new_token(harness.fixture.other_id);
   open_stream(token);
-  stage.sql("UPDATE threads SET is_private = true");
+  harness.sql("UPDATE threads SET is_private = true");
   EXPECT_EQ(answer(run_id, token).status(), 403);
 }
 
 TEST_F(StreamAccess, IsGivenToPlatformAdminsAndKeys) {
-  stage.sql("UPDATE users SET platform_admin = true WHERE id = '" + stage.world.other_id + "'");
-  EXPECT_EQ(open_stream(stage.new_token(stage.world.other_id)).status(), 200);
-  EXPECT_EQ(open_stream(new_key(stage.world.owner_id)).status(), 200);
+  harness.sql("UPDATE users SET platform_admin = true WHERE id = '" + harness.fixture.other_id +
+              "'");
+  EXPECT_EQ(open_stream(harness.new_token(harness.fixture.other_id)).status(), 200);
+  EXPECT_EQ(open_stream(new_key(harness.fixture.owner_id)).status(), 200);
 }
 
 TEST_F(StreamAccess, HonoursTheOrganizationThatIsNamed) {
   StreamAsk asked;
   asked.run_id = run_id;
-  asked.token = stage.token;
+  asked.token = harness.token;
   asked.more = {{"HTTP_X_ORG_ID", "nonsense"}};
   StreamClient client = answer(asked);
   EXPECT_EQ(client.status(), 404);
   EXPECT_NE(client.body().find("orgs.not_found"), std::string::npos);
   asked.more = {{"HTTP_X_ORG_ID", "019ac3a2-7e10-7b42-9d0a-5f1c2a3b4c5d"}};
   EXPECT_EQ(answer(asked).status(), 404);
-  asked.more = {{"HTTP_X_ORG_ID", stage.world.org_id}};
-  StreamClient named = stage.ask(asked);
+  asked.more = {{"HTTP_X_ORG_ID", harness.fixture.org_id}};
+  StreamClient named = harness.ask(asked);
   EXPECT_TRUE(named.read_until("id: 2\n"));
 }
 
 TEST_F(StreamAccess, EndsWithTheSession) {
-  expect_end_after(stage.new_token(), "UPDATE sessions SET revoked_at = now()");
+  expect_end_after(harness.new_token(), "UPDATE sessions SET revoked_at = now()");
 }
 
 TEST_F(StreamAccess, EndsWithTheUser) {
-  expect_end_after(stage.token, "UPDATE users SET status = 'suspended'");
+  expect_end_after(harness.token, "UPDATE users SET status = 'suspended'");
 }
 
 TEST_F(StreamAccess, EndsWithTheKey) {
-  expect_end_after(new_key(stage.world.owner_id), "UPDATE api_keys SET revoked_at = now()");
+  expect_end_after(new_key(harness.fixture.owner_id), "UPDATE api_keys SET revoked_at = now()");
 }
 
 TEST_F(StreamAccess, EndsWithTheMembership) {
-  expect_end_after(stage.token, "DELETE FROM org_members");
+  expect_end_after(harness.token, "DELETE FROM org_members");
 }
 
 TEST_F(StreamAccess, EndsWithTheThread) {
-  expect_end_after(stage.token, "UPDATE threads SET deleted_at = now()");
-  EXPECT_EQ(answer(run_id, stage.token).status(), 404);
+  expect_end_after(harness.token, "UPDATE threads SET deleted_at = now()");
+  EXPECT_EQ(answer(run_id, harness.token).status(), 404);
 }
 
 TEST_F(StreamAccess, EndsWithTheRightToReadAll) {
-  stage.sql("UPDATE org_members SET role = 'admin' WHERE user_id = '" + stage.world.other_id + "'");
-  expect_end_after(stage.new_token(stage.world.other_id), "UPDATE org_members SET role = 'member'");
+  harness.sql("UPDATE org_members SET role = 'admin' WHERE user_id = '" + harness.fixture.other_id +
+              "'");
+  expect_end_after(harness.new_token(harness.fixture.other_id),
+                   "UPDATE org_members SET role = 'member'");
 }
 
 TEST_F(StreamAccess, EndsWhenARuleExcludesItsAddressAndIsRefusedFromThenOn) {
   // A rule that another address is for changes nothing.
-  stage.sql(fmt::format(
+  harness.sql(fmt::format(
       "INSERT INTO ip_rules (org_id, type, cidr) VALUES ('{}', 'blocklist', '198.51.100.0/24')",
-      stage.world.org_id));
-  expect_end_after(stage.token, fmt::format("INSERT INTO ip_rules (org_id, type, cidr) VALUES "
-                                            "('{}', 'blocklist', '192.0.2.0/24')",
-                                            stage.world.org_id));
-  StreamClient refused = answer(run_id, stage.token);
+      harness.fixture.org_id));
+  expect_end_after(harness.token, fmt::format("INSERT INTO ip_rules (org_id, type, cidr) VALUES "
+                                              "('{}', 'blocklist', '192.0.2.0/24')",
+                                              harness.fixture.org_id));
+  StreamClient refused = answer(run_id, harness.token);
   EXPECT_EQ(refused.status(), 403);
   EXPECT_NE(refused.body().find("ip.blocked"), std::string::npos);
-  EXPECT_EQ(refused.body().find(stage.world.org_id), std::string::npos);
-  EXPECT_NE(refused.field("X-Hostler-Note").find("user " + stage.world.org_id), std::string::npos);
+  EXPECT_EQ(refused.body().find(harness.fixture.org_id), std::string::npos);
+  EXPECT_NE(refused.field("X-Hostler-Note").find("user " + harness.fixture.org_id),
+            std::string::npos);
 }
 
 TEST_F(StreamAccess, IsRefusedToWhoLooksRiskyButNoAdmin) {
   config::Settings settings;
   settings.set(config::find_setting("gateway.risk_reject_threshold"), 0.4,
                config::SettingSource::file);
-  stage.relay->use_gateway(client::Gateway(settings));
-  StreamClient refused = answer(run_id, stage.token);  // without a user agent
+  harness.relay->use_gateway(client::Gateway(settings));
+  StreamClient refused = answer(run_id, harness.token);  // without a user agent
   EXPECT_EQ(refused.status(), 403);
   EXPECT_NE(refused.body().find("risk.rejected"), std::string::npos);
-  stage.sql("UPDATE users SET platform_admin = true WHERE id = '" + stage.world.owner_id + "'");
-  open_stream(stage.token);
+  harness.sql("UPDATE users SET platform_admin = true WHERE id = '" + harness.fixture.owner_id +
+              "'");
+  open_stream(harness.token);
 }
 
 TEST_F(StreamAccess, ComesFromWhereATrustedProxySays) {
@@ -202,37 +210,37 @@ TEST_F(StreamAccess, ComesFromWhereATrustedProxySays) {
                config::SettingSource::file);
   settings.set(config::find_setting("gateway.trusted_cidrs"), std::vector<std::string>{"192.0.2.7"},
                config::SettingSource::file);
-  stage.relay->use_gateway(client::Gateway(settings));
-  stage.sql(fmt::format(
+  harness.relay->use_gateway(client::Gateway(settings));
+  harness.sql(fmt::format(
       "INSERT INTO ip_rules (org_id, type, cidr) VALUES ('{}', 'blocklist', '198.51.100.0/24')",
-      stage.world.org_id));
+      harness.fixture.org_id));
   StreamAsk asked;
   asked.run_id = run_id;
-  asked.token = stage.token;
+  asked.token = harness.token;
   asked.more = {{"HTTP_X_FORWARDED_FOR", "1.1.1.1, 198.51.100.7"},
                 {"HTTP_TRACEPARENT", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}};
   StreamClient refused = answer(asked);
   EXPECT_EQ(refused.status(), 403);
   EXPECT_EQ(refused.field("X-Trace-Id"), "0af7651916cd43dd8448eb211c80319c");
-  open_stream(stage.token);
+  open_stream(harness.token);
 }
 
 TEST_F(StreamAccess, DoesNotEndWithTheToken) {
-  StreamClient client = open_stream(stage.token);
-  StreamClient other = open_stream(stage.new_token());
-  stage.sql("DELETE FROM access_tokens");
-  stage.sql(
+  StreamClient client = open_stream(harness.token);
+  StreamClient other = open_stream(harness.new_token());
+  harness.sql("DELETE FROM access_tokens");
+  harness.sql(
       "UPDATE sessions SET revoked_at = now() WHERE id = (SELECT max(id::text)::uuid FROM "
       "sessions)");
   ASSERT_TRUE(other.read_to_end());  // so a check has been made since
-  stage.publish(run_id, 3, 3, StreamStage::Last::completed);
+  harness.publish(run_id, 3, 3, StreamHarness::Last::completed);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), testing_support::one_to(3));
 }
 
 TEST_F(StreamAccess, AnswersOtherMethodsAndPathsAndBrokenRequests) {
   auto ask = [this](const std::string& bytes) {
-    StreamClient client(stage.socket_path());
+    StreamClient client(harness.socket_path());
     client.send(bytes);
     EXPECT_TRUE(client.read_to_end());
     return client;
@@ -247,10 +255,10 @@ TEST_F(StreamAccess, AnswersOtherMethodsAndPathsAndBrokenRequests) {
 }
 
 TEST_F(StreamAccess, NamesTheOriginsOfTheConfigurationOnly) {
-  stage.relay->allow_origins({"https://app.example.org"});
+  harness.relay->allow_origins({"https://app.example.org"});
   StreamAsk asked;
   asked.run_id = run_id;
-  asked.token = stage.token;
+  asked.token = harness.token;
   asked.query = "follow=false";
   asked.more = {{"HTTP_ORIGIN", "https://app.example.org"}, {"HTTPS", "on"}};
   StreamClient client = answer(asked);

@@ -9,24 +9,24 @@ namespace hostler {
 namespace {
 
 using testing_support::StreamClient;
-using testing_support::StreamStage;
-using Last = StreamStage::Last;
+using testing_support::StreamHarness;
+using Last = StreamHarness::Last;
 using Seqs = std::vector<int64_t>;
 
 class StreamCursors : public ::testing::Test {
  protected:
-  StreamCursors() : ended(stage.new_run()), open(stage.new_run()) {
-    stage.write(ended, 1, 5, Last::completed);
-    stage.write(open, 1, 5);
+  StreamCursors() : ended(harness.new_run()), open(harness.new_run()) {
+    harness.write(ended, 1, 5, Last::completed);
+    harness.write(open, 1, 5);
   }
   StreamClient whole(const std::string& run_id, const std::string& query,
                      const std::string& last_event_id = "") {
-    StreamClient client = stage.follow(run_id, query, last_event_id);
+    StreamClient client = harness.follow(run_id, query, last_event_id);
     EXPECT_TRUE(client.read_to_end());
     return client;
   }
 
-  StreamStage stage;
+  StreamHarness harness;
   std::string ended;
   std::string open;
 };
@@ -63,24 +63,24 @@ TEST_F(StreamCursors, WithoutFollowingEndWhereTheRunIs) {
   EXPECT_EQ(whole(open, "follow=false&after_seq=3").seqs(), (Seqs{4, 5}));
   EXPECT_EQ(whole(open, "follow=false&after_seq=7").seqs(), Seqs());
   EXPECT_EQ(whole(ended, "follow=false").seqs(), (Seqs{1, 2, 3, 4, 5}));
-  stage.write(open, 6, 2000);
+  harness.write(open, 6, 2000);
   EXPECT_EQ(whole(open, "follow=false").seqs(), testing_support::one_to(2000));
 }
 
 TEST_F(StreamCursors, BehindTheNewestEventWaitForTheirOwn) {
-  StreamClient client = stage.follow(open, "after_seq=8");
+  StreamClient client = harness.follow(open, "after_seq=8");
   ASSERT_TRUE(client.read_until("retry: "));
-  stage.publish(open, 6, 7);
-  stage.publish(open, 8, 10);
-  stage.publish(open, 11, 11, Last::completed);
+  harness.publish(open, 6, 7);
+  harness.publish(open, 8, 10);
+  harness.publish(open, 11, 11, Last::completed);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), (Seqs{9, 10, 11}));
 }
 
 TEST_F(StreamCursors, BehindTheLastEventOfALiveRunEndWithIt) {
-  StreamClient client = stage.follow(open, "after_seq=800");
+  StreamClient client = harness.follow(open, "after_seq=800");
   ASSERT_TRUE(client.read_until("retry: "));
-  stage.publish(open, 6, 6, Last::completed);
+  harness.publish(open, 6, 6, Last::completed);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), Seqs());
 }
@@ -98,7 +98,7 @@ TEST_F(StreamCursors, ThatAreNoneAreRefusedWithEveryFault) {
 }
 
 TEST_F(StreamCursors, OfAPrunedRunEndWith410) {
-  stage.sql("DELETE FROM run_events WHERE run_id = '" + ended + "'");
+  harness.sql("DELETE FROM run_events WHERE run_id = '" + ended + "'");
   StreamClient client = whole(ended, "after_seq=2");
   EXPECT_EQ(client.status(), 410);
   EXPECT_NE(client.body().find("runs.events_expired"), std::string::npos);
@@ -107,15 +107,15 @@ TEST_F(StreamCursors, OfAPrunedRunEndWith410) {
 
 // The month goes while a client that reads slowly is in the middle of it.
 TEST_F(StreamCursors, OfARunThatIsPrunedMeanwhileEnd) {
-  std::string long_one = stage.new_run();
+  std::string long_one = harness.new_run();
   const std::string filling(10'000, 'x');
   for (int64_t from = 1; from < 1000; from += 100) {
-    stage.write(long_one, from, from + 99, Last::delta, filling);
+    harness.write(long_one, from, from + 99, Last::delta, filling);
   }
-  stage.write(long_one, 1001, 1001, Last::completed);
-  StreamClient client = stage.follow(long_one);
+  harness.write(long_one, 1001, 1001, Last::completed);
+  StreamClient client = harness.follow(long_one);
   ASSERT_TRUE(client.read_until("id: 1\n"));
-  stage.sql("DELETE FROM run_events WHERE run_id = '" + long_one + "'");
+  harness.sql("DELETE FROM run_events WHERE run_id = '" + long_one + "'");
   ASSERT_TRUE(client.read_to_end());
   ASSERT_FALSE(client.seqs().empty());
   EXPECT_EQ(client.seqs(), testing_support::one_to(client.seqs().back()));

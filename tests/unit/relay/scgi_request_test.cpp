@@ -43,8 +43,8 @@ std::string pair(const std::string& name, const std::string& value) {
   return name + '\0' + value + '\0';
 }
 
-const std::string least = pair("CONTENT_LENGTH", "0") + pair("SCGI", "1") +
-                          pair("REQUEST_METHOD", "GET") + pair("REQUEST_URI", "/");
+const std::string min = pair("CONTENT_LENGTH", "0") + pair("SCGI", "1") +
+                        pair("REQUEST_METHOD", "GET") + pair("REQUEST_URI", "/");
 
 State read(const std::string& text) {
   ScgiReader reader;
@@ -69,14 +69,14 @@ TEST(ScgiRequest, IsReadByteByByte) {
 
 TEST(ScgiRequest, MayBeFollowedByABody) {
   ScgiReader reader;
-  EXPECT_EQ(reader.take(netstring(least) + "body"), State::whole);
+  EXPECT_EQ(reader.take(netstring(min) + "body"), State::whole);
   EXPECT_EQ(reader.take("more of it"), State::whole);
   EXPECT_EQ(reader.request().uri, "/");
 }
 
 TEST(ScgiRequest, HasEmptyTextsForWhatIsAbsent) {
   ScgiReader reader;
-  ASSERT_EQ(reader.take(netstring(least)), State::whole);
+  ASSERT_EQ(reader.take(netstring(min)), State::whole);
   EXPECT_EQ(reader.request().authorization, "");
   EXPECT_EQ(reader.request().last_event_id, "");
   EXPECT_FALSE(reader.request().is_tls);
@@ -92,17 +92,17 @@ TEST(ScgiRequest, IsRefusedWhenTheLengthIsNone) {
 TEST(ScgiRequest, IsRefusedWhenItIsTooLong) {
   EXPECT_EQ(read("65537:"), State::broken);
   EXPECT_EQ(read("65536:"), State::more);
-  std::string padded = least;
-  padded += pair("HTTP_PADDING", std::string(ScgiReader::pairs_bytes_max - least.size() - 14, 'x'));
+  std::string padded = min;
+  padded += pair("HTTP_PADDING", std::string(ScgiReader::pairs_bytes_max - min.size() - 14, 'x'));
   ASSERT_EQ(padded.size(), ScgiReader::pairs_bytes_max);
   EXPECT_EQ(read(netstring(padded)), State::whole);
 }
 
 TEST(ScgiRequest, IsRefusedWhenItsPairsAreBroken) {
-  EXPECT_EQ(read(std::to_string(least.size()) + ":" + least + ";"), State::broken);
-  EXPECT_EQ(read(netstring(least + "NAME")), State::broken);
-  EXPECT_EQ(read(netstring(least + "NAME" + '\0' + "value")), State::broken);
-  EXPECT_EQ(read(netstring(least + pair("", "value"))), State::broken);
+  EXPECT_EQ(read(std::to_string(min.size()) + ":" + min + ";"), State::broken);
+  EXPECT_EQ(read(netstring(min + "NAME")), State::broken);
+  EXPECT_EQ(read(netstring(min + "NAME" + '\0' + "value")), State::broken);
+  EXPECT_EQ(read(netstring(min + pair("", "value"))), State::broken);
 }
 
 TEST(ScgiRequest, IsRefusedWithoutWhatTheProtocolDemands) {
@@ -117,10 +117,10 @@ TEST(ScgiRequest, IsRefusedWithoutWhatTheProtocolDemands) {
 
 TEST(ScgiRequest, IsRefusedWhenAParameterThatCountsComesTwice) {
   for (const char* name : {"REQUEST_URI", "HTTP_AUTHORIZATION", "HTTP_LAST_EVENT_ID"}) {
-    std::string doubled = least + pair(name, "a") + pair(name, "a");
+    std::string doubled = min + pair(name, "a") + pair(name, "a");
     EXPECT_EQ(read(netstring(doubled)), State::broken) << name;
   }
-  EXPECT_EQ(read(netstring(least + pair("HTTP_X", "a") + pair("HTTP_X", "b"))), State::whole);
+  EXPECT_EQ(read(netstring(min + pair("HTTP_X", "a") + pair("HTTP_X", "b"))), State::whole);
 }
 
 TEST(ScgiRequest, IsNeverReadBeyondItsEndWhateverComes) {

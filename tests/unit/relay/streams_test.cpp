@@ -1,4 +1,4 @@
-// Streams through a real relay over a real Postgres: every follower reads every event once and in
+// Streams through a real relay over a real Postgres: every subscriber reads every event once and in
 // order, whatever way it comes.
 #include <gtest/gtest.h>
 
@@ -15,14 +15,14 @@ namespace {
 
 using testing_support::one_to;
 using testing_support::StreamClient;
-using testing_support::StreamStage;
-using Last = StreamStage::Last;
+using testing_support::StreamHarness;
+using Last = StreamHarness::Last;
 
 TEST(RunStream, ReplaysAnEndedRunAndCloses) {
-  StreamStage stage;
-  std::string run_id = stage.new_run();
-  events::SharedBatch committed = stage.write(run_id, 1, 1200, Last::completed);
-  StreamClient client = stage.follow(run_id);
+  StreamHarness harness;
+  std::string run_id = harness.new_run();
+  events::SharedBatch committed = harness.write(run_id, 1, 1200, Last::completed);
+  StreamClient client = harness.follow(run_id);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.status(), 200);
   EXPECT_EQ(client.field("Content-Type"), "text/event-stream");
@@ -33,31 +33,31 @@ TEST(RunStream, ReplaysAnEndedRunAndCloses) {
   EXPECT_EQ(client.frames(), committed->frames());
 }
 
-TEST(RunStream, GivesLiveFollowersTheBytesThatAreReplayedLater) {
-  StreamStage stage;
-  std::string run_id = stage.new_run();
-  std::vector<StreamClient> followers;
-  for (int i = 0; i < 50; ++i) followers.push_back(stage.follow(run_id));
-  for (StreamClient& follower : followers) ASSERT_TRUE(follower.read_until("retry:"));
-  for (int64_t seq = 1; seq < 200; ++seq) stage.publish(run_id, seq, seq);
-  stage.publish(run_id, 200, 203, Last::completed);
-  StreamClient replay = stage.follow(run_id);
+TEST(RunStream, GivesLiveSubscribersTheBytesThatAreReplayedLater) {
+  StreamHarness harness;
+  std::string run_id = harness.new_run();
+  std::vector<StreamClient> subscribers;
+  for (int i = 0; i < 50; ++i) subscribers.push_back(harness.follow(run_id));
+  for (StreamClient& subscriber : subscribers) ASSERT_TRUE(subscriber.read_until("retry:"));
+  for (int64_t seq = 1; seq < 200; ++seq) harness.publish(run_id, seq, seq);
+  harness.publish(run_id, 200, 203, Last::completed);
+  StreamClient replay = harness.follow(run_id);
   ASSERT_TRUE(replay.read_to_end());
   EXPECT_EQ(replay.seqs(), one_to(203));
-  for (StreamClient& follower : followers) {
-    ASSERT_TRUE(follower.read_to_end());
-    EXPECT_EQ(follower.frames(), replay.frames());
+  for (StreamClient& subscriber : subscribers) {
+    ASSERT_TRUE(subscriber.read_to_end());
+    EXPECT_EQ(subscriber.frames(), replay.frames());
   }
 }
 
 TEST(RunStream, GoesOnBehindEachEventForAClientThatComesBack) {
-  StreamStage stage;
-  std::string run_id = stage.new_run();
+  StreamHarness harness;
+  std::string run_id = harness.new_run();
   std::vector<int64_t> read;
   for (int64_t seq = 1; seq <= 30; ++seq) {
-    StreamClient client = stage.follow(run_id, "", seq == 1 ? "" : std::to_string(seq - 1));
+    StreamClient client = harness.follow(run_id, "", seq == 1 ? "" : std::to_string(seq - 1));
     ASSERT_TRUE(seq % 2 != 0 || client.read_until("retry:"));
-    stage.publish(run_id, seq, seq, seq == 30 ? Last::completed : Last::delta);
+    harness.publish(run_id, seq, seq, seq == 30 ? Last::completed : Last::delta);
     ASSERT_TRUE(client.read_until("id: " + std::to_string(seq) + "\n"));
     ASSERT_TRUE(client.read_until("}\n\n"));
     for (int64_t came : client.seqs()) read.push_back(came);
@@ -65,133 +65,133 @@ TEST(RunStream, GoesOnBehindEachEventForAClientThatComesBack) {
   EXPECT_EQ(read, one_to(30));
 }
 
-TEST(RunStream, ReadsFromTheTableWhatTheFeedLost) {
-  StreamStage stage;
-  std::string run_id = stage.new_run();
-  StreamClient client = stage.follow(run_id);
+TEST(RunStream, ReadsFromTheTableWhatTheBusLost) {
+  StreamHarness harness;
+  std::string run_id = harness.new_run();
+  StreamClient client = harness.follow(run_id);
   ASSERT_TRUE(client.read_until("retry:"));
-  stage.publish(run_id, 1, 2);
-  stage.write(run_id, 3, 700);  // nobody is told
-  stage.publish(run_id, 701, 702);
+  harness.publish(run_id, 1, 2);
+  harness.write(run_id, 3, 700);  // nobody is told
+  harness.publish(run_id, 701, 702);
   ASSERT_TRUE(client.read_until("id: 702\n"));
-  events::SharedBatch late = stage.write(run_id, 703, 703);
-  stage.publish(run_id, 704, 704, Last::completed);
-  stage.feed.publish({late});
+  events::SharedBatch late = harness.write(run_id, 703, 703);
+  harness.publish(run_id, 704, 704, Last::completed);
+  harness.bus.publish({late});
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), one_to(704));
 }
 
 TEST(RunStream, DropsWhatComesTwiceOrOverlaps) {
-  StreamStage stage;
-  std::string run_id = stage.new_run();
-  StreamClient client = stage.follow(run_id);
+  StreamHarness harness;
+  std::string run_id = harness.new_run();
+  StreamClient client = harness.follow(run_id);
   ASSERT_TRUE(client.read_until("retry:"));
-  events::SharedBatch first = stage.write(run_id, 1, 3);
-  events::SharedBatch second = stage.write(run_id, 4, 6);
+  events::SharedBatch first = harness.write(run_id, 1, 3);
+  events::SharedBatch second = harness.write(run_id, 4, 6);
   auto both = std::make_shared<events::EventBatch>(*first);
   both->append(*second);
-  stage.feed.publish({first});
+  harness.bus.publish({first});
   ASSERT_TRUE(client.read_until("id: 3\n"));
-  stage.feed.publish({first});
-  stage.feed.publish({both});
-  stage.feed.changed_elsewhere({run_id});
-  stage.feed.publish({second});
-  stage.publish(run_id, 7, 7, Last::completed);
+  harness.bus.publish({first});
+  harness.bus.publish({both});
+  harness.bus.changed_elsewhere({run_id});
+  harness.bus.publish({second});
+  harness.publish(run_id, 7, 7, Last::completed);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), one_to(7));
 }
 
 TEST(RunStream, FollowsRunsThatOthersExecute) {
-  StreamStage stage;
+  StreamHarness harness;
   std::vector<std::string> runs;
-  std::vector<StreamClient> followers;
+  std::vector<StreamClient> subscribers;
   for (int i = 0; i < 5; ++i) {
-    runs.push_back(stage.new_run());
-    followers.push_back(stage.follow(runs.back()));
-    ASSERT_TRUE(followers.back().read_until("retry:"));
+    runs.push_back(harness.new_run());
+    subscribers.push_back(harness.follow(runs.back()));
+    ASSERT_TRUE(subscribers.back().read_until("retry:"));
   }
-  for (const std::string& run_id : runs) stage.write(run_id, 1, 1300);
-  stage.feed.changed_elsewhere(runs);
-  for (StreamClient& follower : followers) ASSERT_TRUE(follower.read_until("id: 1300\n"));
-  for (const std::string& run_id : runs) stage.write(run_id, 1301, 1302, Last::completed);
-  stage.feed.resync();
-  for (StreamClient& follower : followers) {
-    ASSERT_TRUE(follower.read_to_end());
-    EXPECT_EQ(follower.seqs(), one_to(1302));
+  for (const std::string& run_id : runs) harness.write(run_id, 1, 1300);
+  harness.bus.changed_elsewhere(runs);
+  for (StreamClient& subscriber : subscribers) ASSERT_TRUE(subscriber.read_until("id: 1300\n"));
+  for (const std::string& run_id : runs) harness.write(run_id, 1301, 1302, Last::completed);
+  harness.bus.resync();
+  for (StreamClient& subscriber : subscribers) {
+    ASSERT_TRUE(subscriber.read_to_end());
+    EXPECT_EQ(subscriber.seqs(), one_to(1302));
   }
 }
 
 TEST(RunStream, LooksForItselfWhileNothingNotifies) {
-  StreamStage stage([](relay::StreamOptions& options) { options.look_alone_ms = 40; });
-  std::string run_id = stage.new_run();
-  stage.feed.set_listening(false);
-  StreamClient client = stage.follow(run_id);
+  StreamHarness harness([](relay::StreamOptions& options) { options.look_alone_ms = 40; });
+  std::string run_id = harness.new_run();
+  harness.bus.set_listening(false);
+  StreamClient client = harness.follow(run_id);
   ASSERT_TRUE(client.read_until("retry:"));
-  stage.write(run_id, 1, 3);
+  harness.write(run_id, 1, 3);
   ASSERT_TRUE(client.read_until("id: 3\n"));
-  stage.write(run_id, 4, 4, Last::completed);
+  harness.write(run_id, 4, 4, Last::completed);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), one_to(4));
 }
 
 TEST(RunStream, LooksAnywayNowAndThenSinceANotificationMayBeLost) {
-  StreamStage stage([](relay::StreamOptions& options) { options.look_anyway_ms = 100; });
-  std::string run_id = stage.new_run();
-  StreamClient client = stage.follow(run_id);
+  StreamHarness harness([](relay::StreamOptions& options) { options.look_anyway_ms = 100; });
+  std::string run_id = harness.new_run();
+  StreamClient client = harness.follow(run_id);
   ASSERT_TRUE(client.read_until("retry:"));
-  stage.write(run_id, 1, 2, Last::completed);
+  harness.write(run_id, 1, 2, Last::completed);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), one_to(2));
 }
 
 TEST(RunStream, PingsWhenNothingHappens) {
-  StreamStage stage([](relay::StreamOptions& options) { options.ping_after_ms = 60; });
-  std::string run_id = stage.new_run();
-  StreamClient client = stage.follow(run_id);
+  StreamHarness harness([](relay::StreamOptions& options) { options.ping_after_ms = 60; });
+  std::string run_id = harness.new_run();
+  StreamClient client = harness.follow(run_id);
   ASSERT_TRUE(client.read_until(": ping\n\n: ping\n\n: ping\n\n"));
-  stage.publish(run_id, 1, 1, Last::completed);
+  harness.publish(run_id, 1, 1, Last::completed);
   ASSERT_TRUE(client.read_to_end());
   EXPECT_EQ(client.seqs(), one_to(1));
 }
 
 TEST(RunStream, DoesNotPingWhileThereAreEvents) {
-  StreamStage stage;  // after 15 s
-  std::string run_id = stage.new_run();
-  StreamClient client = stage.follow(run_id);
-  for (int64_t seq = 1; seq <= 100; ++seq) stage.publish(run_id, seq, seq);
+  StreamHarness harness;  // after 15 s
+  std::string run_id = harness.new_run();
+  StreamClient client = harness.follow(run_id);
+  for (int64_t seq = 1; seq <= 100; ++seq) harness.publish(run_id, seq, seq);
   ASSERT_TRUE(client.read_until("id: 100\n"));
   EXPECT_EQ(client.body().find("ping"), std::string::npos);
 }
 
-// One writer, followers that come at any moment with any cursor, cut off at any moment; what is
+// One writer, subscribers that come at any moment with any cursor, cut off at any moment; what is
 // written is told at once, twice, late, by name only, or not at all.
-void expect_whole_logs(unsigned seed, int64_t events, int followers) {
-  StreamStage stage([](relay::StreamOptions& options) { options.look_anyway_ms = 200; });
-  std::string run_id = stage.new_run();
+void expect_whole_logs(unsigned seed, int64_t events, int subscribers) {
+  StreamHarness harness([](relay::StreamOptions& options) { options.look_anyway_ms = 200; });
+  std::string run_id = harness.new_run();
   std::atomic<bool> is_written = false;
   std::thread writer([&] {
     std::minstd_rand random(seed);
     for (int64_t seq = 1; seq <= events;) {
       int64_t to = std::min<int64_t>(events, seq + static_cast<int64_t>(random() % 40));
       Last last = to == events ? Last::completed : Last::delta;
-      events::SharedBatch committed = stage.write(run_id, seq, to, last);
+      events::SharedBatch committed = harness.write(run_id, seq, to, last);
       unsigned way = static_cast<unsigned>(random() % 8);
-      if (way == 6) stage.feed.changed_elsewhere({run_id});
-      if (way == 5) stage.feed.publish({committed});
-      if (way == 4) stage.feed.resync();
-      if (way <= 5) stage.feed.publish({committed});
+      if (way == 6) harness.bus.changed_elsewhere({run_id});
+      if (way == 5) harness.bus.publish({committed});
+      if (way == 4) harness.bus.resync();
+      if (way <= 5) harness.bus.publish({committed});
       seq = to + 1;
     }
     is_written = true;
   });
   std::vector<std::thread> readers;
-  for (int i = 0; i < followers; ++i) {
+  for (int i = 0; i < subscribers; ++i) {
     readers.emplace_back([&, i] {
       std::minstd_rand random(seed + 1000 + static_cast<unsigned>(i));
       std::vector<int64_t> read;
       while (read.empty() || read.back() < events) {
         std::string cursor = read.empty() ? "" : std::to_string(read.back());
-        StreamClient client = stage.follow(run_id, "", cursor);
+        StreamClient client = harness.follow(run_id, "", cursor);
         // Reads a while, then hangs up in the middle of whatever is there.
         for (unsigned turns = 1 + static_cast<unsigned>(random() % 60); turns > 0; --turns) {
           if (client.is_ended()) break;
@@ -208,9 +208,9 @@ void expect_whole_logs(unsigned seed, int64_t events, int followers) {
   EXPECT_TRUE(is_written);
 }
 
-TEST(RunStream, HasNoGapAndNoRepeatInAStorm) { expect_whole_logs(1, 4000, 8); }
+TEST(RunStream, HasNoGapAndNoRepeatUnderStress) { expect_whole_logs(1, 4000, 8); }
 
-TEST(RunStream, HasNoGapAndNoRepeatForManyFollowers) { expect_whole_logs(2, 1000, 40); }
+TEST(RunStream, HasNoGapAndNoRepeatForManySubscribers) { expect_whole_logs(2, 1000, 40); }
 
 }  // namespace
 }  // namespace hostler

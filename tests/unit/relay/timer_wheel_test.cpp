@@ -1,4 +1,4 @@
-// The wheel that says when to look at a client, and the gate that lets few ask at once.
+// The wheel that says when to look at a client, and the semaphore that lets few ask at once.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
-#include "sse-relay/gate.h"
+#include "sse-relay/semaphore.h"
 #include "sse-relay/timer_wheel.h"
 
 namespace hostler::relay {
@@ -36,8 +36,8 @@ class Wheel : public ::testing::Test {
 TEST_F(Wheel, VisitsEachClientOnceWhenItIsDue) {
   Client& soon = new_client();
   Client& later = new_client();
-  wheel.place(soon, 1025);
-  wheel.place(later, 1300);
+  wheel.permit(soon, 1025);
+  wheel.permit(later, 1300);
   EXPECT_TRUE(visited(1020).empty());
   EXPECT_EQ(visited(1030), std::vector<Client*>{&soon});
   EXPECT_TRUE(visited(1299).empty());
@@ -47,8 +47,8 @@ TEST_F(Wheel, VisitsEachClientOnceWhenItIsDue) {
 
 TEST_F(Wheel, TakesTheLastPlaceThatWasGiven) {
   Client& client = new_client();
-  wheel.place(client, 1050);
-  wheel.place(client, 1200);
+  wheel.permit(client, 1050);
+  wheel.permit(client, 1200);
   EXPECT_TRUE(visited(1190).empty());
   EXPECT_EQ(visited(1200).size(), 1U);
 }
@@ -57,7 +57,7 @@ TEST_F(Wheel, ForgetsWhoIsRemoved) {
   std::vector<Client*> kept;
   for (int i = 0; i < 20; ++i) {
     Client& client = new_client();
-    wheel.place(client, 1050);
+    wheel.permit(client, 1050);
     if (i % 3 == 0) {
       wheel.remove(client);
       wheel.remove(client);
@@ -72,17 +72,17 @@ TEST_F(Wheel, ForgetsWhoIsRemoved) {
 
 TEST_F(Wheel, VisitsEarlyWhatIsFartherThanItIsRound) {
   Client& client = new_client();
-  wheel.place(client, 100'000);
+  wheel.permit(client, 100'000);
   EXPECT_TRUE(visited(1600).empty());
   EXPECT_EQ(visited(1640).size(), 1U);
 }
 
 TEST_F(Wheel, GoesOnAfterALongPause) {
   Client& before = new_client();
-  wheel.place(before, 1050);
+  wheel.permit(before, 1050);
   EXPECT_EQ(visited(1'000'000), std::vector<Client*>{&before});
   Client& after = new_client();
-  wheel.place(after, 1'000'050);
+  wheel.permit(after, 1'000'050);
   EXPECT_TRUE(visited(1'000'040).empty());
   EXPECT_EQ(visited(1'000'050), std::vector<Client*>{&after});
 }
@@ -90,13 +90,13 @@ TEST_F(Wheel, GoesOnAfterALongPause) {
 TEST_F(Wheel, LetsAVisitPlaceOrDestroyItsClient) {
   Client& again = new_client();
   Client& gone = new_client();
-  wheel.place(again, 1050);
-  wheel.place(gone, 1050);
+  wheel.permit(again, 1050);
+  wheel.permit(gone, 1050);
   int visits = 0;
   auto visit = [&](TimerWheel::Entry& entry) {
     ++visits;
     if (&entry == &again) {
-      if (visits < 3) wheel.place(entry, 1100);
+      if (visits < 3) wheel.permit(entry, 1100);
     } else {
       wheel.remove(entry);
       clients[1].reset();
@@ -109,24 +109,24 @@ TEST_F(Wheel, LetsAVisitPlaceOrDestroyItsClient) {
 
 struct Passing {
   loop::Loop loop;
-  Gate gate{loop, 2};
+  Semaphore semaphore{loop, 2};
   loop::Signal go;
   loop::TaskSet tasks{loop, [](const std::string&, std::exception_ptr) {}};
   int inside = 0;
-  int most = 0;
+  int max = 0;
   int passed = 0;
 
   Task<void> pass() {
-    Gate::Place place(gate);
-    co_await place;
-    most = std::max(most, ++inside);
+    Semaphore::Permit permit(semaphore);
+    co_await permit;
+    max = std::max(max, ++inside);
     co_await go.wait();
     --inside;
     ++passed;
   }
   Task<void> hurry() {
-    Gate::Place place(gate);
-    co_await place;
+    Semaphore::Permit permit(semaphore);
+    co_await permit;
     ++passed;
   }
   void turn() {
@@ -134,21 +134,21 @@ struct Passing {
   }
 };
 
-TEST(Gate, LetsFewInAndTheOthersInTheirTurn) {
+TEST(Semaphore, LetsFewInAndTheOthersInTheirTurn) {
   Passing passing;
   for (int i = 0; i < 7; ++i) passing.tasks.add(passing.pass());
   EXPECT_EQ(passing.inside, 2);
-  EXPECT_TRUE(passing.gate.is_full());
+  EXPECT_TRUE(passing.semaphore.is_full());
   for (int i = 0; i < 4; ++i) {
     passing.go.notify();
     passing.turn();
   }
   EXPECT_EQ(passing.passed, 7);
-  EXPECT_EQ(passing.most, 2);
-  EXPECT_FALSE(passing.gate.is_full());
+  EXPECT_EQ(passing.max, 2);
+  EXPECT_FALSE(passing.semaphore.is_full());
 }
 
-TEST(Gate, ForgetsWhoGoesAwayInsideAndInLine) {
+TEST(Semaphore, ForgetsWhoGoesAwayInsideAndInLine) {
   Passing passing;
   passing.tasks.add("inside", passing.pass());
   passing.tasks.add("other", passing.pass());
@@ -161,10 +161,10 @@ TEST(Gate, ForgetsWhoGoesAwayInsideAndInLine) {
   passing.go.notify();
   passing.turn();
   EXPECT_EQ(passing.passed, 2);
-  EXPECT_FALSE(passing.gate.is_full());
+  EXPECT_FALSE(passing.semaphore.is_full());
 }
 
-TEST(Gate, CarriesAnyNumberWithoutAGrowingStack) {
+TEST(Semaphore, CarriesAnyNumberWithoutAGrowingStack) {
   Passing passing;
   for (int i = 0; i < 2; ++i) passing.tasks.add(passing.pass());
   for (int i = 0; i < 100'000; ++i) passing.tasks.add(passing.hurry());

@@ -19,11 +19,11 @@ namespace {
 
 using namespace testing_support;
 
-class FaultyLineTest : public testing::Test {
+class FaultyProxyTest : public testing::Test {
  protected:
   // A client of the line, with a limit of so many milliseconds to each read.
   struct Client {
-    Client(const FaultyLine& line, int wait_ms) : fd(socket(AF_INET, SOCK_STREAM, 0)) {
+    Client(const FaultyProxy& line, int wait_ms) : fd(socket(AF_INET, SOCK_STREAM, 0)) {
       sockaddr_in there{};
       there.sin_family = AF_INET;
       there.sin_port = htons(static_cast<uint16_t>(line.port()));
@@ -69,17 +69,17 @@ class FaultyLineTest : public testing::Test {
       if (seen_.empty() || !peer.send("abcdef") || !peer.send("ghi")) return;
     }
   }};
-  FaultyLine line_{"127.0.0.1:" + server_.url("").substr(server_.url("").rfind(':') + 1)};
+  FaultyProxy line_{"127.0.0.1:" + server_.url("").substr(server_.url("").rfind(':') + 1)};
 };
 
-TEST_F(FaultyLineTest, PassesEverythingWithoutAFault) {
+TEST_F(FaultyProxyTest, PassesEverythingWithoutAFault) {
   Client peer = client();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(peer.ask(request, 9), "abcdefghi");
   EXPECT_EQ(line_.connections(), 1);
   EXPECT_EQ(line_.faults(), 0);
 }
 
-TEST_F(FaultyLineTest, CutsBehindWhatIsLetThroughAndOnlyOnce) {
+TEST_F(FaultyProxyTest, CutsBehindWhatIsLetThroughAndOnlyOnce) {
   line_.arm({FaultKind::cut, LineEnd::server, "cdefg", 2});
   Client peer = client();
   EXPECT_EQ(peer.ask(request, 9), "abcd") << "the match was in two pieces";
@@ -88,7 +88,7 @@ TEST_F(FaultyLineTest, CutsBehindWhatIsLetThroughAndOnlyOnce) {
   EXPECT_EQ(client().ask(request, 9), "abcdefghi");
 }
 
-TEST_F(FaultyLineTest, CutsBeforeTheServerHearsOfIt) {
+TEST_F(FaultyProxyTest, CutsBeforeTheServerHearsOfIt) {
   line_.arm({FaultKind::cut, LineEnd::client, "\r\n\r\n"});
   Client peer = client();
   EXPECT_EQ(peer.ask(request, 9), "");
@@ -96,14 +96,14 @@ TEST_F(FaultyLineTest, CutsBeforeTheServerHearsOfIt) {
   EXPECT_EQ(seen(), "");
 }
 
-TEST_F(FaultyLineTest, ResetsBothEnds) {
+TEST_F(FaultyProxyTest, ResetsBothEnds) {
   line_.arm({FaultKind::reset});
   Client peer = client();
   EXPECT_EQ(peer.ask(request, 9), "");
   EXPECT_EQ(peer.end, "reset");
 }
 
-TEST_F(FaultyLineTest, KeepsAHalfOpenConnectionSilent) {
+TEST_F(FaultyProxyTest, KeepsAHalfOpenConnectionSilent) {
   line_.arm({FaultKind::half_open, LineEnd::server, "e"});
   Client peer = client(300);
   EXPECT_EQ(peer.ask(request, 9), "abcd");
@@ -113,7 +113,7 @@ TEST_F(FaultyLineTest, KeepsAHalfOpenConnectionSilent) {
   EXPECT_NE(peer.end, "silent");
 }
 
-TEST_F(FaultyLineTest, SwallowsWhatOneEndSays) {
+TEST_F(FaultyProxyTest, SwallowsWhatOneEndSays) {
   line_.arm({FaultKind::swallow, LineEnd::server});
   Client peer = client(300);
   EXPECT_EQ(peer.ask(request, 9), "");
@@ -121,7 +121,7 @@ TEST_F(FaultyLineTest, SwallowsWhatOneEndSays) {
   EXPECT_EQ(seen(), request) << "the server was asked and has answered";
 }
 
-TEST_F(FaultyLineTest, DelaysAndGoesOn) {
+TEST_F(FaultyProxyTest, DelaysAndGoesOn) {
   line_.arm({FaultKind::delay, LineEnd::server, "d", 0, 200});
   Client peer = client();
   int64_t begin_ms = monotonic_ms();
@@ -129,7 +129,7 @@ TEST_F(FaultyLineTest, DelaysAndGoesOn) {
   EXPECT_GE(monotonic_ms() - begin_ms, 200);
 }
 
-TEST_F(FaultyLineTest, RefusesNewConnections) {
+TEST_F(FaultyProxyTest, RefusesNewConnections) {
   line_.refuse(true);
   EXPECT_EQ(client().ask(request, 9), "");
   line_.refuse(false);

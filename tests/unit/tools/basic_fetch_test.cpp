@@ -16,17 +16,17 @@ using testing_support::http_answer;
 using testing_support::KeepingPeer;
 using testing_support::Peer;
 using testing_support::ScriptedServer;
-using testing_support::ToolBench;
+using testing_support::ToolFixture;
 
 // It may dial 127.0.0.1, where the tests' pages are, and no other address of this machine.
 class BasicFetch : public testing::Test {
  protected:
   BasicFetch() {
-    bench_.set("web_fetch.provider", std::string("basic"));
-    bench_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.1/32"});
+    fixture_.set("web_fetch.provider", std::string("basic"));
+    fixture_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.1/32"});
   }
   ToolOutcome fetch(std::string_view url, std::string_view more = "") {
-    return bench_.call("web_fetch", R"({"url":)" + json_quote(url) + std::string(more) + "}");
+    return fixture_.call("web_fetch", R"({"url":)" + json_quote(url) + std::string(more) + "}");
   }
   std::string code_of(std::string_view url) {
     ToolOutcome outcome = fetch(url);
@@ -42,7 +42,7 @@ class BasicFetch : public testing::Test {
     std::optional<Json> told = parse_json_or_nothing(outcome.result);
     return told ? std::string(told->text_or("content")) : outcome.error_code;
   }
-  ToolBench bench_;
+  ToolFixture fixture_;
 };
 
 TEST_F(BasicFetch, FollowsFiveRedirectsAndNoMore) {
@@ -64,7 +64,7 @@ TEST_F(BasicFetch, FollowsFiveRedirectsAndNoMore) {
   EXPECT_EQ(code_of(server.url("/")), "tool.fetch_failed");
 }
 
-TEST_F(BasicFetch, JudgesEveryRedirect) {
+TEST_F(BasicFetch, ChecksEveryRedirect) {
   FakeNames names([](const std::string&) { return std::vector<std::string>{"10.0.0.1", "::1"}; });
   Canary canary("127.0.0.2");
   std::string canary_url = "http://127.0.0.2:" + std::to_string(canary.port()) + "/";

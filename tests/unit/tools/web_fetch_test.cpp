@@ -16,7 +16,7 @@ using testing_support::json_answer;
 using testing_support::KeepingPeer;
 using testing_support::Peer;
 using testing_support::ScriptedServer;
-using testing_support::ToolBench;
+using testing_support::ToolFixture;
 
 const std::string gamma_page =
     R"({"code":200,"data":{"title":"T","url":"https://e.example/end","content":"# Größe"}})";
@@ -33,11 +33,11 @@ std::string arguments_of(std::string_view url, std::string_view more = "") {
 class WebFetch : public testing::Test {
  protected:
   void serve(const KeepingPeer& peer, const std::string& name) {
-    bench_.run_sql("DELETE FROM tool_providers");
-    bench_.add_provider({name, peer.url("/x"), "the-key"});
+    fixture_.run_sql("DELETE FROM tool_providers");
+    fixture_.add_provider({name, peer.url("/x"), "the-key"});
   }
   ToolOutcome fetch(std::string_view url, std::string_view more = "") {
-    return bench_.call("web_fetch", arguments_of(url, more));
+    return fixture_.call("web_fetch", arguments_of(url, more));
   }
   std::string code_of(std::string_view url) {
     ToolOutcome outcome = fetch(url);
@@ -45,10 +45,10 @@ class WebFetch : public testing::Test {
   }
   // Our own reader, which may dial this machine.
   void read_ourselves() {
-    bench_.set("web_fetch.provider", std::string("basic"));
-    bench_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.1/32"});
+    fixture_.set("web_fetch.provider", std::string("basic"));
+    fixture_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.1/32"});
   }
-  ToolBench bench_;
+  ToolFixture fixture_;
 };
 
 TEST_F(WebFetch, SpeaksTheFormOfGamma) {
@@ -79,24 +79,24 @@ TEST_F(WebFetch, EncodesForGammaWhatARequestLineCannotHold) {
       << peer.request();
 }
 
-TEST_F(WebFetch, JudgesItsArguments) {
+TEST_F(WebFetch, ChecksItsArguments) {
   for (const char* bad : {"{}", R"({"url":""})", R"({"url":" "})", R"({"url":7})", R"({"url":[]})",
                           R"({"url":"http://x/","max_chars":"9"})",
                           R"({"url":"http://x/","max_chars":0.5})", "[]", "", "x"}) {
-    EXPECT_EQ(bench_.code_of("web_fetch", bad), "tool.args_invalid") << bad;
+    EXPECT_EQ(fixture_.code_of("web_fetch", bad), "tool.args_invalid") << bad;
   }
   EXPECT_EQ(code_of("http://x/" + std::string(9000, 'a')), "tool.args_invalid");
 }
 
 TEST_F(WebFetch, IsNotConfiguredUnlessSomethingIs) {
   EXPECT_EQ(code_of("https://93.184.215.14/"), "tool.not_configured");
-  bench_.set("web_fetch.provider", std::string("gamma"));
+  fixture_.set("web_fetch.provider", std::string("gamma"));
   EXPECT_EQ(code_of("https://93.184.215.14/"), "tool.not_configured") << "gamma has no key";
-  bench_.set("web_fetch.provider", std::string("delta"));
+  fixture_.set("web_fetch.provider", std::string("delta"));
   EXPECT_EQ(code_of("https://93.184.215.14/"), "tool.not_configured") << "delta has no key";
   KeepingPeer peer(json_answer(delta_page));
-  bench_.set("web_fetch.delta_api_key", std::string("legacy-key"));
-  bench_.set("web_fetch.delta_base_url", peer.url("/y/"));
+  fixture_.set("web_fetch.delta_api_key", std::string("legacy-key"));
+  fixture_.set("web_fetch.delta_base_url", peer.url("/y/"));
   EXPECT_EQ(code_of("https://93.184.215.14/"), "ok");
   EXPECT_TRUE(peer.was_sent("POST /y/v1/scrape "));
   EXPECT_TRUE(peer.was_sent("Bearer legacy-key"));
@@ -171,10 +171,10 @@ TEST_F(WebFetch, GivesUpAfterItsTime) {
     peer.read_request();
     peer.wait_for_close();
   });
-  bench_.set("tool.fetch_timeout_ms", int64_t{60});
-  bench_.add_provider({"web_fetch.gamma", silent.url("/"), "key"});
+  fixture_.set("tool.fetch_timeout_ms", int64_t{60});
+  fixture_.add_provider({"web_fetch.gamma", silent.url("/"), "key"});
   EXPECT_EQ(code_of("https://93.184.215.14/"), "tool.timeout");
-  bench_.run_sql("DELETE FROM tool_providers");
+  fixture_.run_sql("DELETE FROM tool_providers");
   read_ourselves();
   EXPECT_EQ(code_of(silent.url("/")), "tool.timeout");
   EXPECT_TRUE(silent.wait_for_ended(2));
@@ -270,7 +270,7 @@ TEST_F(WebFetch, SendsReadersToNetworksThatTheOperatorAllows) {
   KeepingPeer peer(json_answer(gamma_page));
   serve(peer, "web_fetch.gamma");
   EXPECT_EQ(code_of("http://10.1.2.3/"), "tool.url_denied");
-  bench_.set("outbound.allow_cidrs", std::vector<std::string>{"10.0.0.0/8"});
+  fixture_.set("outbound.allow_cidrs", std::vector<std::string>{"10.0.0.0/8"});
   EXPECT_EQ(code_of("http://10.1.2.3/"), "ok");
   EXPECT_EQ(code_of("http://192.168.2.3/"), "tool.url_denied");
 }
@@ -278,7 +278,7 @@ TEST_F(WebFetch, SendsReadersToNetworksThatTheOperatorAllows) {
 TEST_F(WebFetch, OpensNoHostileAddressItself) {
   FakeNames names(fake_addresses);
   Canary canary;
-  bench_.set("web_fetch.provider", std::string("basic"));
+  fixture_.set("web_fetch.provider", std::string("basic"));
   for (const char* url : hostile_urls) {
     // A name with a dot behind it resolves on some machines only.
     std::string code = code_of(with_port(url, canary.port()));

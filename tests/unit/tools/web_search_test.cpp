@@ -14,7 +14,7 @@ using testing_support::Peer;
 using testing_support::ProviderRow;
 using testing_support::run_task;
 using testing_support::ScriptedServer;
-using testing_support::ToolBench;
+using testing_support::ToolFixture;
 
 constexpr const char* two_results =
     R"({"query":"q","results":[{"title":"A","url":"https://a.example/","content":"Größe","score":1},
@@ -27,13 +27,13 @@ class WebSearch : public testing::Test {
  protected:
   // A platform provider at this peer.
   void serve(const KeepingPeer& peer, const std::string& name = "web_search.alpha") {
-    bench_.add_provider({name, peer.url("/x"), name == "web_search.alpha" ? "tvly-key" : ""});
+    fixture_.add_provider({name, peer.url("/x"), name == "web_search.alpha" ? "tvly-key" : ""});
   }
   std::string code_of(const std::string& arguments = R"({"query":"boats"})") {
-    return bench_.code_of("web_search", arguments);
+    return fixture_.code_of("web_search", arguments);
   }
   ToolOutcome search(const std::string& arguments = R"({"query":"boats"})") {
-    return bench_.call("web_search", arguments);
+    return fixture_.call("web_search", arguments);
   }
   static std::string told_url(const std::string& result) {
     std::optional<Json> told = parse_json_or_nothing(result);
@@ -42,11 +42,11 @@ class WebSearch : public testing::Test {
   // The outcome of a search whose back end answers so.
   ToolOutcome search_at(const std::string& answer) {
     KeepingPeer peer(answer);
-    bench_.run_sql("DELETE FROM tool_providers");
+    fixture_.run_sql("DELETE FROM tool_providers");
     serve(peer);
     return search();
   }
-  ToolBench bench_;
+  ToolFixture fixture_;
 };
 
 TEST_F(WebSearch, SpeaksTheFormOfAlpha) {
@@ -70,7 +70,7 @@ TEST_F(WebSearch, SpeaksTheFormOfBeta) {
   EXPECT_FALSE(peer.was_sent("Authorization"));
 }
 
-TEST_F(WebSearch, JudgesItsArguments) {
+TEST_F(WebSearch, ChecksItsArguments) {
   for (const char* bad :
        {"{}", R"({"query":""})", R"({"query":" \n"})", R"({"query":5})", R"({"query":null})",
         R"({"query":["a"]})", R"({"query":"a","max_results":"5"})",
@@ -123,22 +123,22 @@ TEST_F(WebSearch, AsksTheOrganizationsProviderBeforeThePlatformsAndTheSettings) 
   KeepingPeer org_peer(json_answer(R"({"results":[{"url":"org"}]})"));
   KeepingPeer platform_peer(json_answer(R"({"results":[{"url":"platform"}]})"));
   KeepingPeer legacy_peer(json_answer(R"({"results":[{"url":"legacy"}]})"));
-  bench_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.0/8"});
+  fixture_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.0/8"});
   auto asked = [&] {
     ToolOutcome outcome = search();
     return outcome.result.empty() ? outcome.error_code : told_url(outcome.result);
   };
-  bench_.set("web_search.provider", std::string("beta"));
-  bench_.set("web_search.beta_base_url", legacy_peer.url("/"));
+  fixture_.set("web_search.provider", std::string("beta"));
+  fixture_.set("web_search.beta_base_url", legacy_peer.url("/"));
   EXPECT_EQ(asked(), "legacy");
-  bench_.add_provider({"web_search.beta", platform_peer.url("/"), ""});
+  fixture_.add_provider({"web_search.beta", platform_peer.url("/"), ""});
   EXPECT_EQ(asked(), "platform");
-  bench_.add_provider({"web_search.alpha", org_peer.url("/"), "key", false, bench_.org_id});
+  fixture_.add_provider({"web_search.alpha", org_peer.url("/"), "key", false, fixture_.org_id});
   EXPECT_EQ(asked(), "platform") << "an inactive one serves nobody";
-  bench_.run_sql("UPDATE tool_providers SET is_active = true");
+  fixture_.run_sql("UPDATE tool_providers SET is_active = true");
   EXPECT_EQ(asked(), "org");
-  std::string other = bench_.new_org();
-  std::swap(bench_.org_id, other);
+  std::string other = fixture_.new_org();
+  std::swap(fixture_.org_id, other);
   EXPECT_EQ(asked(), "platform") << "another organization's is nobody else's";
 }
 
@@ -146,37 +146,37 @@ TEST_F(WebSearch, DoesNotPassOverAnActiveProviderThatIsNotConfigured) {
   KeepingPeer peer(json_answer(two_results));
   serve(peer);
   EXPECT_EQ(code_of(), "ok");
-  bench_.add_provider({"web_search.beta", "", "", true, bench_.org_id});
+  fixture_.add_provider({"web_search.beta", "", "", true, fixture_.org_id});
   EXPECT_EQ(code_of(), "tool.not_configured");
-  bench_.run_sql("DELETE FROM tool_providers WHERE org_id IS NOT NULL");
-  bench_.add_provider({"web_search.alpha", peer.url("/"), "", true, bench_.org_id});
+  fixture_.run_sql("DELETE FROM tool_providers WHERE org_id IS NOT NULL");
+  fixture_.add_provider({"web_search.alpha", peer.url("/"), "", true, fixture_.org_id});
   EXPECT_EQ(code_of(), "tool.not_configured");
 }
 
 TEST_F(WebSearch, TakesTheLegacySettingsOnlyWhenTheyAreComplete) {
   KeepingPeer peer(json_answer(two_results));
-  bench_.set("web_search.beta_base_url", peer.url("/"));
+  fixture_.set("web_search.beta_base_url", peer.url("/"));
   EXPECT_EQ(code_of(), "tool.not_configured") << "none is chosen";
-  bench_.set("web_search.provider", std::string("alpha"));
+  fixture_.set("web_search.provider", std::string("alpha"));
   EXPECT_EQ(code_of(), "tool.not_configured") << "alpha has no key";
-  bench_.set("web_search.provider", std::string("beta"));
+  fixture_.set("web_search.provider", std::string("beta"));
   EXPECT_EQ(code_of(), "ok");
 }
 
 TEST_F(WebSearch, IsNotConfiguredWhenTheKeyDoesNotOpen) {
   KeepingPeer peer(json_answer(two_results));
   serve(peer);
-  bench_.run_sql("UPDATE secrets SET sealed = sealed || '\\x00'");
+  fixture_.run_sql("UPDATE secrets SET sealed = sealed || '\\x00'");
   EXPECT_EQ(code_of(), "tool.not_configured");
   EXPECT_EQ(peer.connections(), 0);
 }
 
 TEST_F(WebSearch, DialsAnOrganizationsAddressOnlyWhenItIsPublicOrAllowed) {
   KeepingPeer peer(json_answer(two_results));
-  bench_.add_provider({"web_search.beta", peer.url("/"), "", true, bench_.org_id});
+  fixture_.add_provider({"web_search.beta", peer.url("/"), "", true, fixture_.org_id});
   EXPECT_EQ(code_of(), "tool.url_denied");
   EXPECT_EQ(peer.connections(), 0);
-  bench_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.1/32"});
+  fixture_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.1/32"});
   EXPECT_EQ(code_of(), "ok");
 }
 
@@ -196,7 +196,7 @@ TEST_F(WebSearch, TellsEveryFailureOfTheBackEnd) {
   EXPECT_EQ(search_at("no http\r\n\r\n").error_code, "tool.search_failed");
   EXPECT_EQ(search_at("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{").error_code,
             "tool.search_failed");
-  bench_.run_sql("UPDATE tool_providers SET base_url = 'http://127.0.0.1:1'");
+  fixture_.run_sql("UPDATE tool_providers SET base_url = 'http://127.0.0.1:1'");
   EXPECT_EQ(code_of(), "tool.search_failed") << "nobody listens";
 }
 
@@ -248,8 +248,8 @@ TEST_F(WebSearch, GivesUpAfterItsTime) {
     peer.read_request();
     peer.wait_for_close();
   });
-  bench_.add_provider({"web_search.beta", silent.url("/"), ""});
-  bench_.set("tool.search_timeout_ms", int64_t{60});
+  fixture_.add_provider({"web_search.beta", silent.url("/"), ""});
+  fixture_.set("tool.search_timeout_ms", int64_t{60});
   ToolOutcome outcome = search();
   EXPECT_EQ(outcome.error_code, "tool.timeout");
   EXPECT_EQ(outcome.error_message, "The search service did not answer in time.");
@@ -262,8 +262,8 @@ TEST_F(WebSearch, GivesUpAfterItsTimeAlsoWithinAnAnswer) {
     peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{");
     peer.wait_for_close();
   });
-  bench_.set("tool.search_timeout_ms", int64_t{60});
-  bench_.add_provider({"web_search.beta", half.url("/"), ""});
+  fixture_.set("tool.search_timeout_ms", int64_t{60});
+  fixture_.add_provider({"web_search.beta", half.url("/"), ""});
   EXPECT_EQ(code_of(), "tool.timeout");
 }
 
@@ -272,20 +272,21 @@ TEST_F(WebSearch, ClosesTheConnectionWhenTheRunIsCancelled) {
     peer.read_request();
     peer.wait_for_close();
   });
-  bench_.add_provider({"web_search.beta", silent.url("/"), ""});
-  config::LiveSettings settings(bench_.settings());
-  runner::ToolBox box(bench_.loop(), bench_.db(), bench_.http(), bench_.secrets(), settings);
+  fixture_.add_provider({"web_search.beta", silent.url("/"), ""});
+  config::LiveSettings settings(fixture_.settings());
+  runner::ToolBox box(fixture_.loop(), fixture_.db(), fixture_.http(), fixture_.secrets(),
+                      settings);
   Task<ToolOutcome> task =
-      box.call({"run", bench_.org_id, "trace"}, {"call-1", "web_search", R"({"query":"a"})"});
+      box.call({"run", fixture_.org_id, "trace"}, {"call-1", "web_search", R"({"query":"a"})"});
   EXPECT_FALSE(task.start(nullptr));
-  run_task(bench_.loop(), loop::sleep_ms(bench_.loop(), 1));
-  loop::Timer waits(bench_.loop(), [&] {
+  run_task(fixture_.loop(), loop::sleep_ms(fixture_.loop(), 1));
+  loop::Timer waits(fixture_.loop(), [&] {
     if (silent.connections() > 0) task.cancel();
-    bench_.loop().stop();
+    fixture_.loop().stop();
   });
   while (task) {
     waits.restart(5);
-    bench_.loop().run();
+    fixture_.loop().run();
   }
   EXPECT_TRUE(silent.wait_for_ended(1));
 }
@@ -293,11 +294,11 @@ TEST_F(WebSearch, ClosesTheConnectionWhenTheRunIsCancelled) {
 TEST_F(WebSearch, NeverNamesItsProvider) {
   KeepingPeer peer(json_answer(two_results));
   for (const char* name : {"web_search.alpha", "web_search.beta"}) {
-    bench_.run_sql("DELETE FROM tool_providers");
+    fixture_.run_sql("DELETE FROM tool_providers");
     serve(peer, name);
     for (const char* url : {"http://127.0.0.1:1", "http://127.0.0.1:0", ""}) {
       if (*url != '\0')
-        bench_.run_sql(fmt::format("UPDATE tool_providers SET base_url = '{}'", url));
+        fixture_.run_sql(fmt::format("UPDATE tool_providers SET base_url = '{}'", url));
       ToolOutcome outcome = search();
       std::string told = outcome.result + outcome.error_code + outcome.error_message;
       for (const char* word : {"alpha", "beta", "Tavily", "SearX", "127.0.0.1", "tvly"}) {

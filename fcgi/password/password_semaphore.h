@@ -18,13 +18,13 @@ namespace hostler {
 // password or registers is not, and waits.
 enum class PasswordQueue { brief, patient };
 
-class PasswordGate {
+class PasswordSemaphore {
  public:
-  // places outlive this; seat: the worker's. Forks, see PasswordHasher.
-  PasswordGate(loop::Loop& loop, PasswordPlaces& places, int seat)
-      : loop_(loop), hasher_(loop), places_(places), locks_(places), seat_(seat) {}
-  PasswordGate(const PasswordGate&) = delete;
-  PasswordGate& operator=(const PasswordGate&) = delete;
+  // permits outlive this; worker_slot: the worker's. Forks, see PasswordHasher.
+  PasswordSemaphore(loop::Loop& loop, PasswordPermits& permits, int worker_slot)
+      : loop_(loop), hasher_(loop), permits_(permits), locks_(permits), worker_slot_(worker_slot) {}
+  PasswordSemaphore(const PasswordSemaphore&) = delete;
+  PasswordSemaphore& operator=(const PasswordSemaphore&) = delete;
 
   // Both throw overload_busy when the pool's queue is full: 16 wait for a login, 256 for the rest;
   // and when the hasher is lost.
@@ -35,24 +35,24 @@ class PasswordGate {
   // The same refusal, for who would do work before it comes to the password.
   void refuse_when_full(PasswordQueue queue) const;
 
-  int waiting() const { return places_.waiting(seat_); }
+  int waiting() const { return permits_.waiting(worker_slot_); }
   PasswordHasher& hasher() { return hasher_; }
 
   static constexpr int brief_waiting_max = 16;
   static constexpr int patient_waiting_max = 256;
 
  private:
-  class Place;
+  class Permit;
   Task<void> enter(PasswordQueue queue);
   Task<bool> next_left();
 
-  bool take_place();
+  bool take_permit();
 
   loop::Loop& loop_;
   PasswordHasher hasher_;
-  PasswordPlaces& places_;
+  PasswordPermits& permits_;
   PasswordLocks locks_;
-  const int seat_;
+  const int worker_slot_;
   bool is_hashing_ = false;
   loop::Signal left_;
 };

@@ -38,7 +38,7 @@ def statements(folder):
     return found
 
 
-class World:
+class Rig:
     """The private stack as the parts see it."""
 
     def __init__(self, env, scratch, source):
@@ -178,15 +178,15 @@ end
 class Api:
     """One keep-alive connection with somebody's token."""
 
-    def __init__(self, world, account=None):
-        self.world = world
-        self.context = ssl.create_default_context(cafile=world.env["CA_CERT"])
+    def __init__(self, rig, account=None):
+        self.rig = rig
+        self.context = ssl.create_default_context(cafile=rig.env["CA_CERT"])
         self.context.check_hostname = False
         self.token = account.token if account else None
         self.line = self.connect()
 
     def connect(self):
-        line = http.client.HTTPSConnection("127.0.0.1", self.world.port, context=self.context,
+        line = http.client.HTTPSConnection("127.0.0.1", self.rig.port, context=self.context,
                                            timeout=60)
         line.connect()
         return line

@@ -1,5 +1,5 @@
-// See runner/tools/target_judgement.h.
-#include "runner/tools/target_judgement.h"
+// See runner/tools/target_check.h.
+#include "runner/tools/target_check.h"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ bool is_local_name(std::string_view host) {
 
 }  // namespace
 
-Task<std::optional<std::string>> judge_target(loop::Loop& loop, std::string url,
+Task<std::optional<std::string>> check_target(loop::Loop& loop, std::string url,
                                               net::CidrList allowed, int64_t lookup_limit_ms) {
   std::optional<http::HttpUrl> target = http::parse_http_url(url);
   if (!target || target->has_user_info) co_return std::nullopt;

@@ -1,6 +1,6 @@
 // Whether a page reader of somebody else may be sent to an address that a model chose: it runs in
 // the operator's network as often as not, and we are not asked when it dials. What we dial
-// ourselves is judged by the HTTP client.
+// ourselves is checked by the HTTP client.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace hostler::runner {
 // The address as it may be sent, normalized; nothing: tool.url_denied. A name that leads to refused
 // addresses only is refused; one that does not resolve within the limit is left to the reader,
 // unless it is the name of a local host.
-Task<std::optional<std::string>> judge_target(loop::Loop& loop, std::string url,
+Task<std::optional<std::string>> check_target(loop::Loop& loop, std::string url,
                                               net::CidrList allowed, int64_t lookup_limit_ms);
 
 }  // namespace hostler::runner

@@ -9,13 +9,13 @@
 
 namespace hostler::relay {
 
-class Gate {
+class Semaphore {
  public:
-  Gate(loop::Loop& loop, size_t places_max) : loop_(loop), free_(places_max) {
+  Semaphore(loop::Loop& loop, size_t permits_max) : loop_(loop), free_(permits_max) {
     line_.next = line_.previous = &line_;
   }
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
 
   // Whether who enters now has to wait.
   bool is_full() const { return free_ == 0 || line_.next != &line_; }
@@ -28,44 +28,44 @@ class Gate {
   };
 
  public:
-  // Gate::Place place(gate); co_await place; held until the end of its scope.
-  class Place : Link {
+  // Semaphore::Permit permit(semaphore); co_await permit; held until the end of its scope.
+  class Permit : Link {
    public:
-    explicit Place(Gate& gate) : gate_(gate) {}
-    ~Place() {
+    explicit Permit(Semaphore& semaphore) : semaphore_(semaphore) {}
+    ~Permit() {
       if (next != nullptr) {
         next->previous = previous;
         previous->next = next;
       } else if (is_held_) {
-        gate_.leave();
+        semaphore_.leave();
       }
     }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
+    Permit(const Permit&) = delete;
+    Permit& operator=(const Permit&) = delete;
 
     bool await_ready() {
-      if (gate_.is_full()) return false;
-      --gate_.free_;
+      if (semaphore_.is_full()) return false;
+      --semaphore_.free_;
       is_held_ = true;
       return true;
     }
     void await_suspend(std::coroutine_handle<> waiting) {
       caller = waiting;
-      next = &gate_.line_;
-      previous = gate_.line_.previous;
+      next = &semaphore_.line_;
+      previous = semaphore_.line_.previous;
       previous->next = this;
       next->previous = this;
     }
     void await_resume() const noexcept {}
 
    private:
-    friend class Gate;
-    Gate& gate_;
+    friend class Semaphore;
+    Semaphore& semaphore_;
     bool is_held_ = false;
   };
 
  private:
-  // The next in line goes on from the loop: a place may be left deep inside somebody else's end.
+  // The next in line goes on from the loop: a permit may be left deep inside somebody else's end.
   void leave() {
     ++free_;
     if (line_.next == &line_ || is_admitting_) return;
@@ -75,7 +75,7 @@ class Gate {
   void admit() {
     is_admitting_ = false;
     while (free_ > 0 && line_.next != &line_) {
-      Place* first = static_cast<Place*>(line_.next);
+      Permit* first = static_cast<Permit*>(line_.next);
       first->previous->next = first->next;
       first->next->previous = first->previous;
       first->next = first->previous = nullptr;

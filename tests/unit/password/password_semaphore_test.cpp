@@ -1,5 +1,5 @@
-// Few password hashes at once, few that wait: fcgi/password/password_gate.h.
-#include "fcgi/password/password_gate.h"
+// Few password hashes at once, few that wait: fcgi/password/password_semaphore.h.
+#include "fcgi/password/password_semaphore.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -22,25 +22,26 @@
 namespace hostler {
 namespace {
 
-Task<void> hash_one(PasswordGate& gate, int& done, int& most_waiting, loop::Loop& loop, int last) {
-  most_waiting = std::max(most_waiting, gate.waiting());
-  std::string hashed = co_await gate.hash("a password", PasswordQueue::brief);
+Task<void> hash_one(PasswordSemaphore& semaphore, int& done, int& max_waiting, loop::Loop& loop,
+                    int last) {
+  max_waiting = std::max(max_waiting, semaphore.waiting());
+  std::string hashed = co_await semaphore.hash("a password", PasswordQueue::brief);
   if (++done == last) loop.stop();
 }
 
-TEST(PasswordGate, HashesAndChecks) {
+TEST(PasswordSemaphore, HashesAndChecks) {
   loop::Loop loop;
-  PasswordPlaces places(1);
-  PasswordGate gate(loop, places, 0);
-  std::string stored = testing_support::run_task(loop, gate.hash("correct horse"));
-  EXPECT_TRUE(testing_support::run_task(loop, gate.check("correct horse", stored)).matches);
-  EXPECT_FALSE(testing_support::run_task(loop, gate.check("wrong horse", stored)).matches);
+  PasswordPermits permits(1);
+  PasswordSemaphore semaphore(loop, permits, 0);
+  std::string stored = testing_support::run_task(loop, semaphore.hash("correct horse"));
+  EXPECT_TRUE(testing_support::run_task(loop, semaphore.check("correct horse", stored)).matches);
+  EXPECT_FALSE(testing_support::run_task(loop, semaphore.check("wrong horse", stored)).matches);
 }
 
-TEST(PasswordGate, RefusesWhatCannotWaitAndServesAllThatCan) {
+TEST(PasswordSemaphore, RefusesWhatCannotWaitAndServesAllThatCan) {
   loop::Loop loop;
-  PasswordPlaces places(1);
-  PasswordGate gate(loop, places, 0);
+  PasswordPermits permits(1);
+  PasswordSemaphore semaphore(loop, permits, 0);
   int refused = 0;
   loop::TaskSet tasks(loop, [&refused](const std::string&, std::exception_ptr fault) {
     try {
@@ -51,45 +52,45 @@ TEST(PasswordGate, RefusesWhatCannotWaitAndServesAllThatCan) {
       ++refused;
     }
   });
-  const int room = 1 + PasswordGate::brief_waiting_max;
+  const int room = 1 + PasswordSemaphore::brief_waiting_max;
   int done = 0;
-  int most_waiting = 0;
-  for (int i = 0; i < room + 5; ++i) tasks.add(hash_one(gate, done, most_waiting, loop, room));
+  int max_waiting = 0;
+  for (int i = 0; i < room + 5; ++i) tasks.add(hash_one(semaphore, done, max_waiting, loop, room));
   EXPECT_EQ(refused, 5);
-  EXPECT_EQ(gate.waiting(), PasswordGate::brief_waiting_max);
-  EXPECT_THROW(gate.refuse_when_full(PasswordQueue::brief), Error);
-  EXPECT_NO_THROW(gate.refuse_when_full(PasswordQueue::patient));
+  EXPECT_EQ(semaphore.waiting(), PasswordSemaphore::brief_waiting_max);
+  EXPECT_THROW(semaphore.refuse_when_full(PasswordQueue::brief), Error);
+  EXPECT_NO_THROW(semaphore.refuse_when_full(PasswordQueue::patient));
   loop.run();
-  EXPECT_NO_THROW(gate.refuse_when_full(PasswordQueue::brief));
+  EXPECT_NO_THROW(semaphore.refuse_when_full(PasswordQueue::brief));
   EXPECT_EQ(done, room);
-  EXPECT_EQ(gate.waiting(), 0);
+  EXPECT_EQ(semaphore.waiting(), 0);
 }
 
-TEST(PasswordGate, GivesThePlaceOfACancelledRequestToTheNext) {
+TEST(PasswordSemaphore, GivesThePermitOfACancelledRequestToTheNext) {
   loop::Loop loop;
-  PasswordPlaces places(1, "", 2);
-  PasswordGate gate(loop, places, 0);
+  PasswordPermits permits(1, "", 2);
+  PasswordSemaphore semaphore(loop, permits, 0);
   {
-    Task<std::string> first = gate.hash("a");
-    Task<std::string> second = gate.hash("b");
-    Task<std::string> third = gate.hash("c");
+    Task<std::string> first = semaphore.hash("a");
+    Task<std::string> second = semaphore.hash("b");
+    Task<std::string> third = semaphore.hash("c");
     first.start(nullptr);
     second.start(nullptr);
     third.start(nullptr);
-    EXPECT_EQ(gate.waiting(), 2) << "of one worker one is hashed";
+    EXPECT_EQ(semaphore.waiting(), 2) << "of one worker one is hashed";
   }
-  EXPECT_EQ(gate.waiting(), 0);
-  EXPECT_FALSE(testing_support::run_task(loop, gate.hash("d")).empty());
+  EXPECT_EQ(semaphore.waiting(), 0);
+  EXPECT_FALSE(testing_support::run_task(loop, semaphore.hash("d")).empty());
 }
 
-TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
+TEST(PasswordSemaphore, SharesItsTwoPermitsWithTheOtherWorkers) {
   loop::Loop loop;
-  PasswordPlaces places(2, "", 2);
-  PasswordGate ours(loop, places, 0);
-  PasswordLocks others(places);
+  PasswordPermits permits(2, "", 2);
+  PasswordSemaphore ours(loop, permits, 0);
+  PasswordLocks others(permits);
   ASSERT_TRUE(others.take());
   ASSERT_TRUE(others.take());
-  // Nobody tells of a place that another process leaves: the gate looks again by itself.
+  // Nobody tells of a permit that another process leaves: the semaphore looks again by itself.
   loop::Timer leaver(loop, [&ours, &others] {
     EXPECT_EQ(ours.waiting(), 1);
     others.leave();
@@ -98,12 +99,12 @@ TEST(PasswordGate, SharesItsTwoPlacesWithTheOtherWorkers) {
   EXPECT_FALSE(testing_support::run_task(loop, ours.hash("a")).empty());
 }
 
-TEST(PasswordGate, HashesInAProcessBehindAllOthers) {
+TEST(PasswordSemaphore, HashesInAProcessBehindAllOthers) {
   loop::Loop loop;
-  PasswordPlaces places(1);
-  PasswordGate gate(loop, places, 0);
-  ASSERT_FALSE(testing_support::run_task(loop, gate.hash("a")).empty());
-  pid_t pid = gate.hasher().pid();
+  PasswordPermits permits(1);
+  PasswordSemaphore semaphore(loop, permits, 0);
+  ASSERT_FALSE(testing_support::run_task(loop, semaphore.hash("a")).empty());
+  pid_t pid = semaphore.hasher().pid();
   EXPECT_EQ(getsid(pid), pid);
   EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(pid)), 10);
   std::string group = testing_support::read_text_file(fmt::format("/proc/{}/autogroup", pid));
@@ -111,23 +112,23 @@ TEST(PasswordGate, HashesInAProcessBehindAllOthers) {
   EXPECT_EQ(testing_support::read_text_file(fmt::format("/proc/{}/comm", pid)), "hostler-hasher\n");
 }
 
-TEST(PasswordGate, TellsOfALostProcessAndHashesNoMore) {
+TEST(PasswordSemaphore, TellsOfALostProcessAndHashesNoMore) {
   loop::Loop loop;
-  PasswordPlaces places(1);
-  PasswordGate gate(loop, places, 0);
+  PasswordPermits permits(1);
+  PasswordSemaphore semaphore(loop, permits, 0);
   int lost = 0;
-  gate.hasher().on_lost = [&lost] { ++lost; };
-  kill(gate.hasher().pid(), SIGKILL);
+  semaphore.hasher().on_lost = [&lost] { ++lost; };
+  kill(semaphore.hasher().pid(), SIGKILL);
   for (int i = 0; i < 2; ++i) {
     try {
-      testing_support::run_task(loop, gate.hash("a"));
+      testing_support::run_task(loop, semaphore.hash("a"));
       ADD_FAILURE() << "hashed by nobody";
     } catch (const Error& error) {
       EXPECT_EQ(error.code, ErrorCode::overload_busy);
     }
   }
   EXPECT_EQ(lost, 1);
-  EXPECT_EQ(gate.waiting(), 0);
+  EXPECT_EQ(semaphore.waiting(), 0);
 }
 
 size_t address_space_bytes(pid_t pid) {
@@ -137,26 +138,26 @@ size_t address_space_bytes(pid_t pid) {
   return count * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-TEST(PasswordGate, TellsWithoutMemoryNeitherThatItMatchesNorThatItDoesNot) {
+TEST(PasswordSemaphore, TellsWithoutMemoryNeitherThatItMatchesNorThatItDoesNot) {
   loop::Loop loop;
-  PasswordPlaces places(1);
-  PasswordGate gate(loop, places, 0);
+  PasswordPermits permits(1);
+  PasswordSemaphore semaphore(loop, permits, 0);
   int lost = 0;
-  gate.hasher().on_lost = [&lost] { ++lost; };
-  std::string stored = testing_support::run_task(loop, gate.hash("correct horse"));
-  pid_t pid = gate.hasher().pid();
+  semaphore.hasher().on_lost = [&lost] { ++lost; };
+  std::string stored = testing_support::run_task(loop, semaphore.hash("correct horse"));
+  pid_t pid = semaphore.hasher().pid();
   {
     testing_support::Scarce little(pid, RLIMIT_AS, address_space_bytes(pid) + (size_t{1} << 20));
     for (const char* password : {"correct horse", "wrong horse"}) {
       try {
-        testing_support::run_task(loop, gate.check(password, stored));
+        testing_support::run_task(loop, semaphore.check(password, stored));
         ADD_FAILURE() << "checked without memory";
       } catch (const Error& error) {
         EXPECT_EQ(error.code, ErrorCode::overload_busy);
       }
     }
   }
-  EXPECT_TRUE(testing_support::run_task(loop, gate.check("correct horse", stored)).matches);
+  EXPECT_TRUE(testing_support::run_task(loop, semaphore.check("correct horse", stored)).matches);
   EXPECT_EQ(lost, 0);
 }
 
@@ -178,38 +179,38 @@ TEST(Password, OfOtherParametersIsCheckedAndMadeAnew) {
   EXPECT_FALSE(account::check_password("correct horse", todays + "A")->matches);
 }
 
-TEST(PasswordPlaces, LeaveHalfOfTheCoresToRequestsWithoutAHash) {
-  EXPECT_EQ(PasswordPlaces::running_on(0), 1);
-  EXPECT_EQ(PasswordPlaces::running_on(1), 1);
-  EXPECT_EQ(PasswordPlaces::running_on(2), 1);
-  EXPECT_EQ(PasswordPlaces::running_on(4), 2);
-  EXPECT_EQ(PasswordPlaces::running_on(64), 2);
-  PasswordPlaces places(1, "", 1);
-  PasswordLocks locks(places);
+TEST(PasswordPermits, LeaveHalfOfTheCoresToRequestsWithoutAHash) {
+  EXPECT_EQ(PasswordPermits::running_on(0), 1);
+  EXPECT_EQ(PasswordPermits::running_on(1), 1);
+  EXPECT_EQ(PasswordPermits::running_on(2), 1);
+  EXPECT_EQ(PasswordPermits::running_on(4), 2);
+  EXPECT_EQ(PasswordPermits::running_on(64), 2);
+  PasswordPermits permits(1, "", 1);
+  PasswordLocks locks(permits);
   EXPECT_TRUE(locks.take());
   EXPECT_FALSE(locks.take());
 }
 
-TEST(PasswordPlaces, AreFreedOfAWorkerThatDied) {
-  PasswordPlaces places(2, "", 2);
-  PasswordLocks ours(places);
-  std::optional<PasswordLocks> theirs(places);
+TEST(PasswordPermits, AreFreedOfAWorkerThatDied) {
+  PasswordPermits permits(2, "", 2);
+  PasswordLocks ours(permits);
+  std::optional<PasswordLocks> theirs(permits);
   EXPECT_TRUE(ours.take());
   EXPECT_TRUE(theirs->take());
-  places.begin_wait(1);
+  permits.begin_wait(1);
   EXPECT_FALSE(ours.take());
   theirs.reset();  // as the kernel closes what a dead process had open
-  places.clear(1);
-  EXPECT_EQ(places.waiting_in_pool(), 0);
+  permits.clear(1);
+  EXPECT_EQ(permits.waiting_in_pool(), 0);
   EXPECT_TRUE(ours.take());
-  PasswordLocks next(places);
+  PasswordLocks next(permits);
   EXPECT_FALSE(next.take()) << "both are ours";
 }
 
-TEST(PasswordPlaces, AreTwoForAllPoolsOfAHost) {
-  std::string folder = (std::filesystem::temp_directory_path() / "places-XXXXXX").string();
+TEST(PasswordPermits, AreTwoForAllPoolsOfAHost) {
+  std::string folder = (std::filesystem::temp_directory_path() / "permits-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  PasswordPlaces one_pool(1, folder, 2), other_pool(1, folder, 2);
+  PasswordPermits one_pool(1, folder, 2), other_pool(1, folder, 2);
   EXPECT_FALSE(one_pool.is_alone());
   PasswordLocks one(one_pool), other(other_pool);
   EXPECT_TRUE(one.take());
@@ -220,7 +221,7 @@ TEST(PasswordPlaces, AreTwoForAllPoolsOfAHost) {
   EXPECT_TRUE(one.take());
   EXPECT_FALSE(other.take());
   std::filesystem::remove_all(folder);
-  PasswordPlaces without(1, folder);
+  PasswordPermits without(1, folder);
   EXPECT_TRUE(without.is_alone()) << "and works all the same";
   EXPECT_TRUE(PasswordLocks(without).take());
 }

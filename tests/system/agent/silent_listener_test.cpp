@@ -1,4 +1,4 @@
-// A daemon that hears of no new run: notifications are a hint, so runs start all the same, a sweep
+// A daemon that hears of no new run: notifications are a hint, so runs start all the same, a poll
 // later; and a connection that has fallen silent is found out, made anew, and looked through.
 //
 // LISTEN_HOLES (3; `make soak`: 20): how often the connection falls silent.
@@ -19,15 +19,15 @@
 namespace hostler::testing_support {
 namespace {
 
-// A sweep a second, and what a busy machine adds to it.
-constexpr double sweep_s_max = 1.5;
+// A poll a second, and what a busy machine adds to it.
+constexpr double poll_s_max = 1.5;
 constexpr int64_t patience_ms = 30'000;
 
 class ListenHole : public testing::Test {
  protected:
-  ListenHole() : line_(TestDatabase::socket()), stack_(behind(line_)) { add_stand_in(stack_); }
+  ListenHole() : line_(TestDatabase::socket()), stack_(behind(line_)) { add_fake_model(stack_); }
 
-  static ApiStackOptions behind(const FaultyLine& line) {
+  static ApiStackOptions behind(const FaultyProxy& line) {
     ApiStackOptions options;
     options.has_runner = true;
     options.runner_database_host = line.folder();
@@ -45,7 +45,7 @@ class ListenHole : public testing::Test {
     return double(sql_number(stack_, fmt::format(fmt::runtime(microseconds), run_id))) / 1e6;
   }
 
-  FaultyLine line_;
+  FaultyProxy line_;
   ApiStack stack_;
 };
 
@@ -54,23 +54,23 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-TEST_F(ListenHole, DelaysARunByASweepAtMost) {
+TEST_F(ListenHole, DelaysARunByAPollAtMost) {
   TestUser user = register_user(stack_);
   std::vector<double> heard;
   for (int i = 0; i < 9; ++i) heard.push_back(wait_of(start_said(user.client, "[words 1]")));
-  // The same without the bell that the API rings behind the commit.
-  RunWorld world(stack_.database());
+  // The same without the notification that the API notified behind the commit.
+  RunFixture fixture(stack_.database());
   std::vector<double> unheard;
-  for (int i = 0; i < 9; ++i) unheard.push_back(wait_of(world.new_run(world.new_thread())));
-  EXPECT_LE(*std::max_element(unheard.begin(), unheard.end()), sweep_s_max);
-  // Else the sweep would hide that nobody hears anything.
+  for (int i = 0; i < 9; ++i) unheard.push_back(wait_of(fixture.new_run(fixture.new_thread())));
+  EXPECT_LE(*std::max_element(unheard.begin(), unheard.end()), poll_s_max);
+  // Else the poll would hide that nobody hears anything.
   EXPECT_LT(median(heard), 0.1);
   EXPECT_GT(median(unheard), median(heard));
 }
 
 TEST_F(ListenHole, IsFoundOutAndMended) {
   TestUser user = register_user(stack_);
-  for (int hole = 0; hole < figure("LISTEN_HOLES", 3); ++hole) {
+  for (int hole = 0; hole < parameter("LISTEN_HOLES", 3); ++hole) {
     SCOPED_TRACE(hole);
     int before = line_.faults();
     int connections = line_.connections();
@@ -78,12 +78,12 @@ TEST_F(ListenHole, IsFoundOutAndMended) {
     line_.arm({FaultKind::half_open, LineEnd::client, "listening_check"});
     ASSERT_TRUE(line_.wait_for(before + 1)) << "no connection fell silent";
     std::string run_id = start_said(user.client, "[words 1]");
-    EXPECT_LE(wait_of(run_id), sweep_s_max);
-    // A sweep may have come before the silence was found out.
+    EXPECT_LE(wait_of(run_id), poll_s_max);
+    // A poll may have come before the silence was found out.
     EXPECT_TRUE(eventually(patience_ms, [&] { return line_.connections() > connections; }))
         << "nobody connected anew";
     EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
-    // It hears again: no sweep is that quick for three in a row.
+    // It hears again: no poll is that quick for three in a row.
     std::vector<double> heard;
     for (int i = 0; i < 5; ++i) heard.push_back(wait_of(start_said(user.client, "[words 1]")));
     EXPECT_LT(median(heard), 0.1);

@@ -1,0 +1,93 @@
+// Permits for password work; see fcgi/password/password_semaphore.h.
+#include "fcgi/password/password_semaphore.h"
+
+#include <utility>
+
+#include "lib/error.h"
+
+namespace hostler {
+
+// A permit that was taken, left by the destructor, also when its request is cancelled.
+class PasswordSemaphore::Permit {
+ public:
+  explicit Permit(PasswordSemaphore& semaphore) : semaphore_(semaphore) {}
+  ~Permit() {
+    semaphore_.is_hashing_ = false;
+    semaphore_.locks_.leave();
+    semaphore_.left_.notify();
+  }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+
+ private:
+  PasswordSemaphore& semaphore_;
+};
+
+namespace {
+
+// A permit that another process left is not signalled: who waits looks again so often. A hash takes
+// 15 to 40 ms.
+constexpr int64_t look_again_ms = 10;
+
+class Waiting {
+ public:
+  Waiting(PasswordPermits& permits, int worker_slot)
+      : permits_(permits), worker_slot_(worker_slot) {
+    permits_.begin_wait(worker_slot_);
+  }
+  ~Waiting() { permits_.end_wait(worker_slot_); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  PasswordPermits& permits_;
+  const int worker_slot_;
+};
+
+}  // namespace
+
+Task<bool> PasswordSemaphore::next_left() {
+  co_await left_.wait();
+  co_return true;
+}
+
+bool PasswordSemaphore::take_permit() {
+  if (is_hashing_ || !locks_.take()) return false;
+  is_hashing_ = true;
+  return true;
+}
+
+void PasswordSemaphore::refuse_when_full(PasswordQueue queue) const {
+  int max = queue == PasswordQueue::brief ? brief_waiting_max : patient_waiting_max;
+  if (permits_.waiting_in_pool() < max) return;
+  Error error(ErrorCode::overload_busy, "Too many logins at once; try again in a second.");
+  error.retry_after_s = 1;
+  throw error;
+}
+
+Task<void> PasswordSemaphore::enter(PasswordQueue queue) {
+  if (waiting() == 0 && take_permit()) co_return;
+  refuse_when_full(queue);
+  Waiting waiting(permits_, worker_slot_);
+  while (!take_permit()) {
+    Task<bool> next = next_left();
+    co_await loop::with_timeout(loop_, std::move(next), look_again_ms);
+  }
+}
+
+Task<std::string> PasswordSemaphore::hash(std::string password, PasswordQueue queue) {
+  co_await enter(queue);
+  Permit permit(*this);
+  std::string hashed = co_await hasher_.hash(std::move(password));
+  co_return hashed;
+}
+
+Task<account::PasswordCheck> PasswordSemaphore::check(std::string password, std::string stored,
+                                                      PasswordQueue queue) {
+  co_await enter(queue);
+  Permit permit(*this);
+  account::PasswordCheck checked = co_await hasher_.check(std::move(password), std::move(stored));
+  co_return checked;
+}
+
+}  // namespace hostler
