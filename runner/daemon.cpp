@@ -110,7 +110,7 @@ Task<void> Daemon::begin() {
   begin_egress();
   make_parts();
   begin_tasks();
-  log_info("daemon_ready", {{"daemon_id", id_}, {"instance", options_.identity.place}});
+  log_info("daemon_ready", {{"daemon_id", id_}, {"instance", options_.identity.instance}});
   program::notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}",
                                       options_.slots, schema_version_expected));
 }

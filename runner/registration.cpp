@@ -46,7 +46,7 @@ Task<std::string> Registration::enter() {
   for (;;) {
     postgres::Batch batch;
     batch.add(query::DaemonStart{.host = identity_.host,
-                                 .place = identity_.place,
+                                 .instance = identity_.instance,
                                  .version = HOSTLER_VERSION,
                                  .lock_id = identity_.lock_id});
     postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));

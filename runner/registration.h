@@ -11,9 +11,9 @@
 namespace hostler::runner {
 
 struct DaemonIdentity {
-  std::string host;     // this machine's name; others may have the same
-  std::string place;    // the stream socket's path; held by a file lock,
-  std::string lock_id;  // by which a successor knows who is dead
+  std::string host;      // this machine's name; others may have the same
+  std::string instance;  // the stream socket's path; held by a file lock,
+  std::string lock_id;   // by which a successor knows who is dead
 };
 
 class Registration {

@@ -100,9 +100,9 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   const StreamReader& reader() const { return reader_; }
   bool is_counted() const { return is_counted_; }  // among the open streams
 
-  // Its place in the server's list.
-  uint32_t place() const { return place_; }
-  void set_place(uint32_t place) { place_ = place; }
+  // Its index in the server's list.
+  uint32_t index() const { return index_; }
+  void set_index(uint32_t index) { index_ = index; }
 
  private:
   // What is only needed until the stream is open.
@@ -134,7 +134,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   StreamServices& services_;
   std::unique_ptr<Arrival> arrival_;
   StreamReader reader_;
-  uint32_t place_ = 0;
+  uint32_t index_ = 0;
   bool follows_ = true;      // false: wants what is there, then the end
   bool is_page_due_ = true;  // the table may hold more than what was read
   bool is_counted_ = false;

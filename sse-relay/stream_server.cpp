@@ -122,17 +122,17 @@ void StreamServer::accept(std::unique_ptr<loop::Stream> stream) {
   }
   clients_.push_back(std::make_unique<StreamClient>(std::move(stream), services_));
   StreamClient& client = *clients_.back();
-  client.set_place(static_cast<uint32_t>(clients_.size() - 1));
+  client.set_index(static_cast<uint32_t>(clients_.size() - 1));
   client.start();
 }
 
 void StreamServer::gone(StreamClient& client) {
   if (client.is_counted()) --streams_;
   if (client.is_to_be_freed()) std::erase(rested_, &client);
-  uint32_t place = client.schedule();
-  std::unique_ptr<StreamClient> leaving = std::move(clients_[place]);
-  clients_[place] = std::move(clients_.back());
-  if (clients_[place]) clients_[place]->set_place(place);
+  uint32_t index = client.index();
+  std::unique_ptr<StreamClient> leaving = std::move(clients_[index]);
+  clients_[index] = std::move(clients_.back());
+  if (clients_[index]) clients_[index]->set_index(index);
   clients_.pop_back();
   leaving.reset();
   if (is_draining_) stop_when_done();

@@ -1,4 +1,4 @@
-// What master and worker share: the place of a worker in the pool. Each worker_slot lies in shared
+// What master and worker share: the place of a worker in the pool. Each slot lies in shared
 // memory made by the master before it forks.
 #pragma once
 

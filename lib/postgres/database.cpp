@@ -259,7 +259,7 @@ Task<Result> Database::dedicated(BoundStatement statement) {
   co_return std::move(results.at(0));
 }
 Task<Result> Database::dedicated(const Statement& statement, Params params) {
-  return own(BoundStatement{&statement, std::move(params)});
+  return dedicated(BoundStatement{&statement, std::move(params)});
 }
 
 Task<Transaction> Database::begin() {

@@ -13,17 +13,15 @@ struct RetiredWord {
 };
 
 // As a part of any name.
-constexpr std::array<RetiredWord, 38> retired_parts = {{
+constexpr std::array<RetiredWord, 31> retired_parts = {{
     {"aside", "background"},
     {"beat", "heartbeat"},
     {"bell", "notification"},
     {"bells", "notifications"},
-    {"bench", "fixture"},
     {"door", "listener"},
     {"doors", "listeners"},
     {"doubles", "duplicates"},
     {"flights", "in-flight batches"},
-    {"fold", "roll up"},
     {"follower", "subscriber"},
     {"followers", "subscribers"},
     {"gate", "semaphore"},
@@ -32,7 +30,6 @@ constexpr std::array<RetiredWord, 38> retired_parts = {{
     {"judged", "checked"},
     {"judgement", "check"},
     {"judges", "checks"},
-    {"news", "updates"},
     {"patiently", "with retry"},
     {"places", "endpoints, permits, indexes"},
     {"retold", "replay"},
@@ -41,17 +38,13 @@ constexpr std::array<RetiredWord, 38> retired_parts = {{
     {"seats", "worker slots"},
     {"settle", "finish"},
     {"spared", "except"},
-    {"stage", "harness"},
     {"storm", "stress"},
     {"stray", "orphan"},
     {"strays", "orphans"},
     {"sweep", "poll"},
     {"sweeps", "polls"},
-    {"talk", "conversation"},
     {"tellable", "redacted"},
-    {"terms", "policy"},
     {"upkeep", "maintenance"},
-    {"world", "fixture"},
 }};
 
 // As a whole name.

@@ -26,7 +26,7 @@ TEST_F(DaemonsTest, TakesNothingFromAnotherHostOfItsName) {
   postgres::DbSession session = database_.as_runner();
   auto start = [&](const char* host, const std::string& lock_id) {
     postgres::Result started = session.run(
-        query::DaemonStart{.host = host, .place = "a", .version = "1", .lock_id = lock_id});
+        query::DaemonStart{.host = host, .instance = "a", .version = "1", .lock_id = lock_id});
     return std::string(started.text());
   };
   auto alive = [&](const std::string& one, const std::string& two, const std::string& three) {

@@ -17,7 +17,7 @@
 namespace hostler {
 namespace {
 
-using testing_support::figure;
+using testing_support::parameter;
 using testing_support::RunFixture;
 using testing_support::TestDatabase;
 

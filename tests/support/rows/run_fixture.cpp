@@ -90,7 +90,7 @@ std::string RunFixture::lock_id_of(const std::string& place) {
 std::string RunFixture::new_daemon(const std::string& place) const {
   postgres::DbSession session = database.as_runner();
   postgres::Result started = session.run(query::DaemonStart{
-      .host = "host", .place = place, .version = "1", .lock_id = lock_id_of(place)});
+      .host = "host", .instance = place, .version = "1", .lock_id = lock_id_of(place)});
   return std::string(started.text());
 }
 

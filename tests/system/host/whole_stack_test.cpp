@@ -23,8 +23,8 @@ namespace {
 using testing_support::Answer;
 using testing_support::EventStream;
 using testing_support::eventually;
-using testing_support::figure;
 using testing_support::monotonic_ms;
+using testing_support::parameter;
 using testing_support::PrivateStack;
 using testing_support::read_stream;
 using testing_support::read_whole_stream;

@@ -21,7 +21,7 @@
 namespace hostler::runner {
 namespace {
 
-using testing_support::figure;
+using testing_support::parameter;
 using testing_support::run_task;
 using testing_support::RunFixture;
 using testing_support::TestDatabase;

@@ -36,8 +36,8 @@ class Wheel : public ::testing::Test {
 TEST_F(Wheel, VisitsEachClientOnceWhenItIsDue) {
   Client& soon = new_client();
   Client& later = new_client();
-  wheel.permit(soon, 1025);
-  wheel.permit(later, 1300);
+  wheel.schedule(soon, 1025);
+  wheel.schedule(later, 1300);
   EXPECT_TRUE(visited(1020).empty());
   EXPECT_EQ(visited(1030), std::vector<Client*>{&soon});
   EXPECT_TRUE(visited(1299).empty());
@@ -47,8 +47,8 @@ TEST_F(Wheel, VisitsEachClientOnceWhenItIsDue) {
 
 TEST_F(Wheel, TakesTheLastPlaceThatWasGiven) {
   Client& client = new_client();
-  wheel.permit(client, 1050);
-  wheel.permit(client, 1200);
+  wheel.schedule(client, 1050);
+  wheel.schedule(client, 1200);
   EXPECT_TRUE(visited(1190).empty());
   EXPECT_EQ(visited(1200).size(), 1U);
 }
@@ -57,7 +57,7 @@ TEST_F(Wheel, ForgetsWhoIsRemoved) {
   std::vector<Client*> kept;
   for (int i = 0; i < 20; ++i) {
     Client& client = new_client();
-    wheel.permit(client, 1050);
+    wheel.schedule(client, 1050);
     if (i % 3 == 0) {
       wheel.remove(client);
       wheel.remove(client);
@@ -72,17 +72,17 @@ TEST_F(Wheel, ForgetsWhoIsRemoved) {
 
 TEST_F(Wheel, VisitsEarlyWhatIsFartherThanItIsRound) {
   Client& client = new_client();
-  wheel.permit(client, 100'000);
+  wheel.schedule(client, 100'000);
   EXPECT_TRUE(visited(1600).empty());
   EXPECT_EQ(visited(1640).size(), 1U);
 }
 
 TEST_F(Wheel, GoesOnAfterALongPause) {
   Client& before = new_client();
-  wheel.permit(before, 1050);
+  wheel.schedule(before, 1050);
   EXPECT_EQ(visited(1'000'000), std::vector<Client*>{&before});
   Client& after = new_client();
-  wheel.permit(after, 1'000'050);
+  wheel.schedule(after, 1'000'050);
   EXPECT_TRUE(visited(1'000'040).empty());
   EXPECT_EQ(visited(1'000'050), std::vector<Client*>{&after});
 }
@@ -90,13 +90,13 @@ TEST_F(Wheel, GoesOnAfterALongPause) {
 TEST_F(Wheel, LetsAVisitPlaceOrDestroyItsClient) {
   Client& again = new_client();
   Client& gone = new_client();
-  wheel.permit(again, 1050);
-  wheel.permit(gone, 1050);
+  wheel.schedule(again, 1050);
+  wheel.schedule(gone, 1050);
   int visits = 0;
   auto visit = [&](TimerWheel::Entry& entry) {
     ++visits;
     if (&entry == &again) {
-      if (visits < 3) wheel.permit(entry, 1100);
+      if (visits < 3) wheel.schedule(entry, 1100);
     } else {
       wheel.remove(entry);
       clients[1].reset();
