@@ -134,7 +134,8 @@ def struct_of(statement):
     return (
         f"struct {statement.struct_name()} {{\n"
         f"  static constexpr const postgres::Statement* statement = &{statement.name};\n{members}"
-        f"  operator postgres::BoundStatement() && {{ return postgres::bound({statement.name}, {{{places}}}); }}\n"
+        f"  operator postgres::BoundStatement() && "
+        f"{{ return postgres::bound({statement.name}, {{{places}}}); }}\n"
         "};\n"
     )
 
@@ -147,8 +148,8 @@ def topic_header(topic, statements):
     ]
     for statement in statements:
         lines.append(
-            f"inline constexpr postgres::Statement {statement.name}{{\"{topic}\", \"{statement.name}\", "
-            f'R"sql({statement.text})sql", {len(statement.parameters)}}};'
+            f"inline constexpr postgres::Statement {statement.name}"
+            f'{{"{topic}", "{statement.name}", R"sql({statement.text})sql", {len(statement.parameters)}}};'
         )
         lines.append(struct_of(statement))
     lines.append("}  // namespace hostler::query\n")
@@ -158,7 +159,8 @@ def topic_header(topic, statements):
 def list_header(topics):
     lines = ["// Made by sql/embed_queries.py; do not edit.\n#pragma once\n"]
     lines += [f'#include "queries/{topic}.h"' for topic in topics]
-    lines.append("\nnamespace hostler::query {\ninline constexpr const postgres::Statement* all[] = {")
+    lines.append("\nnamespace hostler::query {")
+    lines.append("inline constexpr const postgres::Statement* all[] = {")
     for statements in topics.values():
         lines += [f"    &{statement.name}," for statement in statements]
     lines.append("};\n}  // namespace hostler::query\n")

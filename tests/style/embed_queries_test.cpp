@@ -57,7 +57,7 @@ TEST_F(EmbedQueries, MakesAConstantAndAStructOfEachStatement) {
        {"inline constexpr Statement run_page{\"topic\", \"run_page\", R\"sql(SELECT $1, $2,\n"
         "  $3 -- a remark\n  , $4, $1)sql\", 4};\n",
         "struct RunPage {\n"
-        "  static constexpr const Statement* statement = &run_page;\n"
+        "  static constexpr const postgres::Statement* statement = &run_page;\n"
         "  postgres::param::Uuid thread_id;\n"
         "  postgres::param::Optional<postgres::param::Text> status;\n"
         "  postgres::param::Integer limit;\n"
@@ -66,7 +66,7 @@ TEST_F(EmbedQueries, MakesAConstantAndAStructOfEachStatement) {
         "{ return postgres::bound(run_page, {&thread_id, &status, &limit, &run_ids}); }\n"
         "};\n",
         "struct RunNotify {\n"
-        "  static constexpr const Statement* statement = &run_notify;\n"
+        "  static constexpr const postgres::Statement* statement = &run_notify;\n"
         "  operator postgres::BoundStatement() && { return postgres::bound(run_notify, {}); }\n"
         "};\n"}) {
     EXPECT_NE(header.find(part), std::string::npos) << part << "\nis not in\n" << header;

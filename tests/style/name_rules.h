@@ -114,7 +114,9 @@ inline Findings name_form(const SourceFile& file) {
   for (const Word& word : words_of(code)) {
     std::string_view before = word_before(code, word.begin);
     char after = next_char(code, word.end);
-    bool is_defined = (before == "struct" || before == "class") && (after == '{' || after == ':');
+    bool is_qualifier = code.compare(word.end, 2, "::") == 0;
+    bool is_defined = (before == "struct" || before == "class") && (after == '{' || after == ':') &&
+                      !is_qualifier;
     bool is_pascal = std::isupper(static_cast<unsigned char>(word.text[0])) &&
                      word.text.find('_') == word.text.npos;
     if (is_defined && !is_pascal)

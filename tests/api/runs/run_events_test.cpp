@@ -1,5 +1,5 @@
 // GET /v1/runs/{run_id}/events through nginx: heads, statuses and cursors. What is live about a
-// stream is tested in tests/unit/relay_*_test.cpp and tests/system.
+// stream is tested in tests/unit/relay and tests/system/relay.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
