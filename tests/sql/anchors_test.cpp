@@ -45,10 +45,10 @@ class Anchors : public ::testing::Test {
   // The session of the user as its transaction goes on behind authenticate().
   void begin_in_session(postgres::DbSession& session) const {
     session.begin();
-    session.run_text(
-        fmt::format("SELECT enter((SELECT personal_org_id FROM users WHERE id = '{0}'), '{0}', "
-                    "'{{\"session_id\": \"{1}\", \"client_ip\": \"10.0.0.1\"}}')",
-                    user_, session_));
+    session.run_text(fmt::format(
+        "SELECT set_request_context((SELECT personal_org_id FROM users WHERE id = '{0}'), '{0}', "
+        "'{{\"session_id\": \"{1}\", \"client_ip\": \"10.0.0.1\"}}')",
+        user_, session_));
   }
   static ErrorCode code_of(postgres::DbSession& session, const std::string& text) {
     try {
