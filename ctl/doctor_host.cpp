@@ -1,4 +1,4 @@
-// The doctor's round through one host; see ctl/doctor_report.h. Reads what nginx and the kernel
+// What the doctor examines on one host; see ctl/doctor_report.h. Reads what nginx and the kernel
 // say, never the files that were meant.
 #include <dirent.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// The doctor's round to the mail server; see ctl/doctor_report.h. Sends no mail.
+// What the doctor asks the mail server; see ctl/doctor_report.h. Sends no mail.
 #include <unistd.h>
 
 #include <filesystem>

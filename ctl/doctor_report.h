@@ -1,4 +1,4 @@
-// What the doctor finds, and its report through the parts of an installation. For ctl/doctor.cpp.
+// What the doctor finds in each part of an installation, gathered. For ctl/doctor.cpp.
 #pragma once
 
 #include <string>

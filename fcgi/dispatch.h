@@ -1,7 +1,7 @@
-// One request, from what nginx said to its answer: row of the route table, client, room, caller,
+// One request, from what nginx said to its answer: row of the route table, client, rate, caller,
 // handler, in the order of contract section 1. Each step takes what the one before made and makes a
 // value of its own: Request, Routed, Client, Admitted, Caller, Response. Called by fcgi/worker.cpp;
-// holds the pool's only catch.
+// what throws is caught in fcgi/answer_call.cpp.
 #pragma once
 
 #include <optional>

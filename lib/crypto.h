@@ -1,5 +1,5 @@
-// Random bytes, digests and authenticated encryption: the only door to OpenSSL.
-// Failure of the library is our own fault or the machine's: it throws internal_error.
+// Random bytes, digests and authenticated encryption: the only way to OpenSSL. Failure of the
+// library is our own fault or the machine's: it throws internal_error.
 #pragma once
 
 #include <array>

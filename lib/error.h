@@ -1,5 +1,5 @@
 // What went wrong, for two readers: code and message go to the client, cause goes to the log.
-// Thrown wherever a request or a run ends; caught only by dispatch, supervise_run, the relay's
+// Thrown wherever a request or a run ends; caught only by answer_call, supervise_run, the relay's
 // per-client function and the mains. The codes are the API's contract: none changes its meaning.
 #pragma once
 

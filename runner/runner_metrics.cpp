@@ -54,7 +54,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {counter, "hostler_runner_access_log_lines_total", "", "Lines of nginx's access log that were read.", &Own::access_log_lines},
     {counter, "hostler_runner_access_log_skipped_total", "", "Lines among them that no row could be made of.", &Own::access_log_skipped},
     {gauge, "hostler_runner_access_log_unread_bytes", "", "Bytes of this host's access log that are not in the database yet.", &Own::access_log_unread_bytes},
-    {gauge, "hostler_runner_access_log_lag_seconds", "", "How long ago the last poll through the access log found everything read.", &Own::access_log_lag_us},
+    {gauge, "hostler_runner_access_log_lag_seconds", "", "How long ago the last poll of the access log found everything read.", &Own::access_log_lag_us},
 };
 
 // The same from every daemon: take max(), not sum(). Columns of query::metrics_facts.
@@ -186,8 +186,7 @@ std::vector<MetricRow> metric_rows() {
 
 constexpr size_t info_row = maintenance_failures + 1;
 
-// The places of the tables' rows follow each other as they stand, labels within a name. Behind the
-// row `last`.
+// The rows of the tables follow the row `last`, in their order; rows of one name are its series.
 template <class Rows, class Reader>
 void set_rows(const Rows& table, size_t last, const MetricsWriter& writer, Reader value_of) {
   const char* name = "";

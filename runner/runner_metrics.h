@@ -47,7 +47,7 @@ class RunnerMetrics {
   void count_wait();
   void count_outcome(const Outcome& outcome);
   void count_egress(EgressResult result);
-  // job: its place in maintenance_jobs().
+  // job: its index in maintenance_jobs().
   void count_maintenance_failure(size_t job);
   // Asks for what no daemon knows by itself, for ever. While the database is away the old numbers
   // stay, with their time.

@@ -17,7 +17,7 @@ struct EventPage {
   bool is_full = false;        // there may be more behind it
 };
 
-// Asks for the events of each run behind that of the same place.
+// Asks for the events of each run behind the one at the same index of afters.
 postgres::BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
                                         const std::vector<int64_t>& afters);
 

@@ -1,5 +1,5 @@
 // Lets a limited number of coroutines through at once; the others wait in line. The relay keeps its
-// questions to Postgres apart with it: a storm of clients waits here, not behind a deadline there.
+// questions to Postgres apart with it: a rush of clients waits here, not behind a deadline there.
 #pragma once
 
 #include <coroutine>
@@ -65,7 +65,8 @@ class Semaphore {
   };
 
  private:
-  // The next in line goes on from the loop: a permit may be left deep inside somebody else's end.
+  // The next in line goes on from the loop: a permit may be given back deep inside somebody else's
+  // end.
   void leave() {
     ++free_;
     if (line_.next == &line_ || is_admitting_) return;

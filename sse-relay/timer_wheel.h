@@ -11,7 +11,7 @@ namespace hostler::relay {
 
 class TimerWheel {
  public:
-  // What can be placed here: a base of it. Taken out before it is destroyed.
+  // What can be scheduled: a base of it. Taken out before it is destroyed.
   class Entry {
    protected:
     Entry() = default;
@@ -25,8 +25,8 @@ class TimerWheel {
 
   TimerWheel(int64_t tick_ms, int64_t now_ms) : tick_ms_(tick_ms), tick_(now_ms / tick_ms) {}
 
-  // Not before the moment, and at most a tick after it; what is farther than the wheel is round
-  // comes early.
+  // Due not before the moment, and at most a tick after it; what is farther away than the wheel
+  // reaches is due early.
   void schedule(Entry& entry, int64_t due_ms);
   void remove(Entry& entry);
   // Takes out who is due and visits them. A visit may schedule or destroy its own entry only.

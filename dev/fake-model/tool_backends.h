@@ -1,5 +1,5 @@
-// Stand-ins for the four tool back ends: alpha and beta search, gamma and delta fetch. Answers are
-// made from the query alone; words in the query ask for failures. Called by the service.
+// Fakes of the four tool back ends: alpha and beta search, gamma and delta fetch. Answers are made
+// from the query alone; words in the query ask for failures. Called by the service.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // A request that may ask the database: its row is found, its client is known, its credential has a
-// good form, and there is room for it. Made by fcgi/dispatch.cpp.
+// good form, and its rate limit lets it pass. Made by fcgi/dispatch.cpp.
 #pragma once
 
 #include "fcgi/http/client.h"

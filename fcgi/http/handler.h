@@ -1,7 +1,7 @@
 // What a handler of the API is: a function that reads its input and says the one statement that
-// does the work, or, where one does not, a coroutine of several steps. fcgi/dispatch.cpp sends the
-// statement behind the one that authenticates, in the same round trip, and makes the answer of its
-// rows; steps begin when their caller is known. Handlers are defined in
+// does the work, or, where one does not, a coroutine of several steps. fcgi/answer_call.cpp sends
+// the statement behind the one that authenticates, in the same round trip, and makes the answer of
+// its rows; steps begin when their caller is known. Handlers are defined in
 // fcgi/api/<room>/<topic>.cpp, declared in fcgi/api/handlers.h and named in fcgi/route_table.h.
 //
 //   OneStatement show_run(const Input& input) {

@@ -2,8 +2,8 @@
 // refuses (contract section 1). Used by handlers:
 //
 //   Fields fields = input.body();
-//   std::string login = fields.required_text("login", {.least = 1, .most = 64});
-//   std::optional<std::string> title = fields.optional_text("title", {.most = 200});
+//   std::string login = fields.required_text("login", {.min = 1, .max = 64});
+//   std::optional<std::string> title = fields.optional_text("title", {.max = 200});
 //   fields.check();
 //
 // After a fault the readers answer an empty value, and check() throws the 422. Lengths count

@@ -139,8 +139,8 @@ struct Routed {
 // The code of a path value that is no UUID, for names ending in _id; count_ for other names.
 ErrorCode not_found_code(const Route& route, std::string_view path_name);
 
-// One line a route, for --routes: method, path, access, keys, lane, body limit, rate class,
-// handler's topic is told by the path. Columns are parted by tabs and stay as they are.
+// One line a route, for --routes: method, path, access, keys, connection, body limit, rate class.
+// Columns are parted by tabs and stay as they are.
 std::string print_routes();
 
 }  // namespace hostler

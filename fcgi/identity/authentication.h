@@ -1,6 +1,6 @@
-// How every batch begins: with who acts, as data for sql: authenticate() and enter(). Used by
-// fcgi/dispatch.cpp, fcgi/identity/caller_database.cpp and fcgi/identity/idempotency.cpp; no
-// handler sees it.
+// How every batch begins: with who acts, as data for sql: authenticate() and set_request_context().
+// Used by fcgi/answer_call.cpp, fcgi/dispatch.cpp, fcgi/identity/caller_database.cpp and
+// fcgi/identity/idempotency.cpp; no handler sees it.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ postgres::BoundStatement authentication_again(const Admitted& request,
 // In a transaction that holds the caller, or of an open route (null): nobody.
 postgres::BoundStatement entry(const Admitted& request, const account::Caller* caller,
                                std::string_view login_hmac);
-// Whoever shows the token, in their own organization and without a need: for who only fails.
-// Address, proof and risk are not checked again.
+// Whoever shows the token, in their own organization and without a permission asked for: when the
+// request has failed. Address, proof and risk are not checked again.
 postgres::BoundStatement identification(const Admitted& request);
 
 }  // namespace hostler

@@ -1,5 +1,5 @@
-// A secret made ready to be stored: sealed under a new id, for one place alone. Called by handlers,
-// whose statements store it; never keeps or logs what it seals.
+// A secret made ready to be stored: sealed under a new id, for one kind and organization alone.
+// Called by handlers, whose statements store it; never keeps or logs what it seals.
 #pragma once
 
 #include <string>

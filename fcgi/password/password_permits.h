@@ -1,8 +1,8 @@
 // How many passwords are hashed at once: two on a host, whatever the number of pools and
 // workers, and never on more than half of its cores, so that requests that need no hash find
-// one. Permits are locks on two files that all pools of the host have open, so that whoever dies
-// has left theirs; how many wait is told in memory that a pool's workers share. Made by the
-// master before it forks, used by fcgi/password/password_semaphore.h.
+// one. Permits are locks on two files that all pools of the host have open, so that a process that
+// dies gives its permit back; how many wait is counted in memory that a pool's workers share. Made
+// by the master before it forks, used by fcgi/password/password_semaphore.h.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ class PasswordPermits {
   void begin_wait(int worker_slot) { waiters(worker_slot).fetch_add(1); }
   void end_wait(int worker_slot) { waiters(worker_slot).fetch_sub(1); }
   int waiting(int worker_slot) const { return waiters(worker_slot).load(); }
-  int waiting_in_pool() const;  // of all worker_slots
-  // Before a new process takes the worker_slot: those who waited with the last one.
+  int waiting_in_pool() const;  // of all worker slots
+  // Before a new process takes the slot: forgets who waited with the last one.
   void clear(int worker_slot) { waiters(worker_slot).store(0); }
 
  private:
@@ -62,7 +62,7 @@ class PasswordLocks {
   PasswordLocks(const PasswordLocks&) = delete;
   PasswordLocks& operator=(const PasswordLocks&) = delete;
 
-  // False when as many are hashing as may. Whoever took a permit leaves it.
+  // False when as many are hashing as may. Whoever took a permit gives it back.
   bool take();
   void leave();
 

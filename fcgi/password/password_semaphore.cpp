@@ -7,7 +7,7 @@
 
 namespace hostler {
 
-// A permit that was taken, left by the destructor, also when its request is cancelled.
+// A permit that was taken; the destructor gives it back, also when its request is cancelled.
 class PasswordSemaphore::Permit {
  public:
   explicit Permit(PasswordSemaphore& semaphore) : semaphore_(semaphore) {}
@@ -25,8 +25,8 @@ class PasswordSemaphore::Permit {
 
 namespace {
 
-// A permit that another process left is not signalled: who waits looks again so often. A hash takes
-// 15 to 40 ms.
+// Nobody signals a permit that another process gave back: whoever waits looks again so often. A
+// hash takes 15 to 40 ms.
 constexpr int64_t look_again_ms = 10;
 
 class Waiting {

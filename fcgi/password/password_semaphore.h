@@ -1,6 +1,6 @@
 // Who may hash a password now: one of a worker, at most two on a host (of all its pools; see
-// fcgi/password/password_permits.h), in a process that steps behind all others
-// (fcgi/password/password_hasher.h): a storm of logins slows logins first. One a worker.
+// fcgi/password/password_permits.h), in a process that yields to all others
+// (fcgi/password/password_hasher.h): a flood of logins slows logins first. One a worker.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@
 
 namespace hostler {
 
-// How long the queue may be that a request joins. Logins are shed in a storm; who changes their
+// How long the queue may be that a request joins. Logins are shed in a flood; who changes their
 // password or registers is not, and waits.
 enum class PasswordQueue { brief, patient };
 
 class PasswordSemaphore {
  public:
-  // permits outlive this; worker_slot: the worker's. Forks, see PasswordHasher.
+  // permits outlives this; worker_slot: the worker's own. Forks, see PasswordHasher.
   PasswordSemaphore(loop::Loop& loop, PasswordPermits& permits, int worker_slot)
       : loop_(loop), hasher_(loop), permits_(permits), locks_(permits), worker_slot_(worker_slot) {}
   PasswordSemaphore(const PasswordSemaphore&) = delete;

@@ -17,8 +17,8 @@ struct Listener {
 Listener open_listener(const std::string& path);
 
 // Opens the port of the setting api.listen_tcp; one that the last generation left there is kept,
-// one of another place closed. Throws Error when it cannot be had at the start; a generation that
-// follows another goes on without it, and says so.
+// one at another endpoint is closed. Throws Error when it cannot be had at the start; a generation
+// that follows another goes on without it, and says so.
 void open_port(const std::string& setting, bool is_reload, Listener& listener);
 
 }  // namespace hostler

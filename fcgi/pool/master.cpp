@@ -206,7 +206,7 @@ void Master::kill_stuck() {
   }
 }
 
-// The older generation goes when every worker_slot of this one serves.
+// The older generation goes when every worker of this one serves.
 void Master::check_generation() {
   for (int worker_slot = 0; worker_slot < shared_->worker_slots.count(); ++worker_slot) {
     if (!shared_->worker_slots[worker_slot].is_serving.load()) return;
@@ -276,7 +276,8 @@ void Master::begin_end() {
   program::notify_service("STOPPING=1\nSTATUS=finishing requests");
   is_ending_ = true;
   end_by_ms_ = monotonic_ms() + end_limit_ms;
-  // First the name, so that nobody new waits at a door that closes; then the workers take the rest.
+  // First the name, so that nobody new waits at a socket that closes; then the workers take the
+  // rest.
   if (!listener_.path.empty()) unlink(listener_.path.c_str());
   for (Child& child : children_) tell_to_finish(child);
   loop_.stop();

@@ -25,7 +25,7 @@ class Master {
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;
 
-  // Nothing when the pool has ended; in a forked child: its place, with all signals blocked. The
+  // Nothing when the pool has ended; in a forked child: its context, with all signals blocked. The
   // child then destroys this master before it begins to serve.
   std::optional<WorkerContext> run();
   const std::shared_ptr<SharedPool>& shared() const { return shared_; }
@@ -62,12 +62,12 @@ class Master {
   std::shared_ptr<SharedPool> shared_;
   std::unique_ptr<program::MetricsServer> metrics_server_;
   std::vector<Child> children_;
-  std::vector<int64_t> fork_due_ms_;    // by worker_slot; -1: nothing to do
-  std::vector<int64_t> fork_delay_ms_;  // by worker_slot: the back-off
+  std::vector<int64_t> fork_due_ms_;    // by worker slot; -1: nothing to do
+  std::vector<int64_t> fork_delay_ms_;  // by worker slot: the back-off
   pid_t check_pid_ = -1;                // of the program that looks at the new configuration
   bool is_ending_ = false;
   bool is_child_ = false;
-  bool is_ready_ = false;  // every worker_slot served once; told to the service manager
+  bool is_ready_ = false;  // every worker served once; told to the service manager
   int64_t end_by_ms_ = 0;
   int64_t watchdog_due_ms_ = 0;
   loop::Timer tick_;

@@ -1,5 +1,5 @@
-// What master and worker share: the place of a worker in the pool. Each slot lies in shared
-// memory made by the master before it forks.
+// What master and worker share: a slot for each worker of the pool, in shared memory that the
+// master makes before it forks.
 #pragma once
 
 #include <atomic>

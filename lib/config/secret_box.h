@@ -37,7 +37,7 @@ class SecretBox {
   static std::variant<SecretBox, std::string> parse(std::string_view key_file_text);
 
   SealedSecret seal(const SecretIdentity& identity, std::string_view plain) const;
-  // Nothing when the place differs, a byte is changed, or the key's version is not in the file.
+  // Nothing when the identity differs, a byte is changed, or the key's version is not in the file.
   std::optional<std::string> open(const SecretIdentity& identity, const SealedSecret& secret) const;
   // The same secret under the newest key: only wrapped_key and key_version are others. Nothing when
   // its own key does not open it.

@@ -51,7 +51,7 @@ class Settings {
   bool boolean(SettingName<SettingType::boolean> name) const;
   const std::vector<std::string>& strings(SettingName<SettingType::strings> name) const;
 
-  // By place in the table: for what walks all of it.
+  // By index in the table: for what walks all of it.
   const SettingValue& value(size_t index) const { return entries_[index].value; }
   SettingSource source(size_t index) const { return entries_[index].source; }
   // The value must have been read by one of the readers below.

@@ -23,7 +23,7 @@ struct LoadedSettings {
   Settings settings;
   // "/etc/hostler/hostler.toml:3:1: there is no setting …"; empty when all is well.
   std::vector<std::string> faults;
-  // Where each was said, by its place in the table: "/etc/hostler/hostler.toml:3:1", "environment:
+  // Where each was set, by its index in the table: "/etc/hostler/hostler.toml:3:1", "environment:
   // HOSTLER_RUN_SLOTS"; empty for a default.
   std::array<std::string, setting_count> origins;
 };

@@ -341,7 +341,7 @@ inline constexpr auto setting_rows = [] {
 
 constexpr size_t setting_count = setting_rows.size();
 
-// The row's place in the table, or setting_count.
+// The row's index in the table, or setting_count.
 constexpr size_t find_setting(std::string_view name) {
   for (size_t i = 0; i < setting_count; ++i) {
     if (setting_rows[i].name == name) return i;

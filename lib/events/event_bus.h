@@ -39,8 +39,8 @@ class EventBus {
 
   // The relay's half.
 
-  // Called at updates from the publisher's thread, under the lock: it may only notify. Empty:
-  // nobody takes any more, and what was there is dropped.
+  // notify is called from the publisher's thread when there are updates, under the lock: it may
+  // only wake somebody. Empty: nobody takes any more, and what was there is dropped.
   void on_updates(std::function<void()> notify);
   void follow(const std::string& run_id);
   void unfollow(const std::string& run_id);

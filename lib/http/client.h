@@ -1,8 +1,8 @@
-// Outbound HTTP for everything: models, tools, webhooks, captcha; mail beside it
-// (smtp.h). libcurl's multi interface on the
-// loop; TLS is always verified, proxy variables are never used, nothing blocks. A request whose
-// address a tenant chose is `guarded`: only public addresses are dialled (lib/net/address_guard.h),
-// on connections that guarded requests share with nobody else. The program ignores SIGPIPE.
+// Outbound HTTP for everything: models, tools, webhooks, captcha; mail uses its lanes
+// (lib/mail/smtp.h). libcurl's multi interface on the loop; TLS is always verified, proxy variables
+// are never used, nothing blocks. A request whose address a tenant chose is `guarded`: only public
+// addresses are dialled (lib/net/address_guard.h), on connections that guarded requests share with
+// nobody else. The program ignores SIGPIPE.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ struct TcpEndpoint {
   bool operator==(const TcpEndpoint&) const = default;
 };
 
-// A new socket there; listening, not blocking, closed on exec. Programs of one user may share a
-// place, as several pools or daemons of a host do. -1: the fault says why.
+// A new socket there; listening, not blocking, closed on exec. Programs of one user may share an
+// endpoint, as several pools or daemons of a host do. -1: the fault says why.
 int listen_tcp(const TcpEndpoint& endpoint, std::string& fault);
 // Where a socket listens; nothing when it is none of TCP.
 std::optional<TcpEndpoint> endpoint_of_listener(int fd);

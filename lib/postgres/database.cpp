@@ -1,4 +1,4 @@
-// Lanes and transactions; see lib/postgres/database.h.
+// Connections of both kinds, and transactions; see lib/postgres/database.h.
 #include "lib/postgres/database.h"
 
 #include <cassert>

@@ -1,9 +1,9 @@
 // Postgres on the loop: prepared statements in batches, each batch one implicit transaction, over
-// two lanes (ARCHITECTURE.md). libpq's types stay inside db*.cpp.
+// two kinds of connections (ARCHITECTURE.md). libpq's types stay inside lib/postgres/*.cpp.
 //
-// Pipelined connection: one connection in pipeline mode; the batches of all requests travel back to
-// back, an error ends its own batch only. Only reads by index, and writes that do not wait for the
-// disk. Dedicated connections: up to own_connections_max connections, each held by one batch or
+// The pipelined connection: one, in pipeline mode; the batches of all requests travel back to back,
+// an error ends its own batch only. Only for reads by index, and writes that do not wait for the
+// disk. Dedicated connections: up to dedicated_connections_max, each held by one batch or
 // transaction at a time.
 #pragma once
 
@@ -160,7 +160,7 @@ struct DatabaseOptions {
   // A batch that has no answer by then ends in database_unavailable and its connection is closed.
   int64_t answer_timeout_ms = 2500;
   int64_t statement_timeout_ms = 2400;
-  // The same for the pipelined lane, whose silence is found out so soon; 0: as the other.
+  // The same for the pipelined connection, whose silence is found out so soon; 0: as the others.
   int64_t pipelined_timeout_ms = 0;
   int64_t lock_timeout_ms = 2000;
   // Each statement is planned once, whatever its parameters (plan_cache_mode). For those who send
@@ -171,8 +171,8 @@ struct DatabaseOptions {
 class PgConnection;
 class Database;
 
-// A connection of a dedicated connection held over several batches, inside BEGIN … COMMIT. Ending
-// it without commit() rolls back. Movable, used by one coroutine.
+// A dedicated connection held over several batches, inside BEGIN … COMMIT. Ending it without
+// commit() rolls back. Movable, used by one coroutine.
 class Transaction {
  public:
   Transaction(Transaction&&) noexcept = default;
@@ -211,17 +211,17 @@ class Database {
   // All of the batch commits, or nothing does. Throws Error: database_unavailable when the answer
   // does not come, the code a function raised, internal_error for other faults of a statement.
   Task<Results> pipelined(Batch batch);
-  // As pipelined, on a connection of its own; a serialization failure or deadlock is tried again
-  // (3x).
+  // As pipelined(), on a connection of its own; a serialization failure or deadlock is tried again,
+  // three times in all.
   Task<Results> dedicated(Batch batch);
-  // As own. afterwards follows in the same round trip as a transaction of its own, also when the
-  // batch fails; it is not waited for, and its fault is nobody's.
+  // As dedicated(). afterwards follows in the same round trip as a transaction of its own, also
+  // when the batch fails; it is not waited for, and its fault is nobody's.
   Task<Results> own_then(Batch batch, Batch afterwards);
   Task<Result> pipelined(BoundStatement statement);
   Task<Result> dedicated(BoundStatement statement);
   Task<Result> pipelined(const Statement& statement, Params params = {});
   Task<Result> dedicated(const Statement& statement, Params params = {});
-  // As own and pipelined, but the error is part of the answer.
+  // As dedicated() and pipelined(), but the error is part of the answer.
   Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {});
   Task<BatchOutcome> attempt_pipelined(Batch batch);
   Task<Transaction> begin();
@@ -232,15 +232,16 @@ class Database {
   void listen(std::vector<std::string> channels, OnNotify on_notify,
               std::function<void()> on_listening);
 
-  bool connected() const;  // of the pipelined lane
-  // Milliseconds since the server last answered anything on the pipelined lane; -1 before the
-  // first.
+  bool connected() const;  // the pipelined one
+  // Milliseconds since the server last answered anything on the pipelined connection; -1 before the
+  // first answer.
   int64_t silent_ms() const;
-  // Of the dedicated connections: connections in use, who waits for one, how many there may be.
+  // Of the dedicated connections: how many are in use, how many callers wait for one, how many
+  // there may be.
   int64_t dedicated_busy() const;
   int64_t dedicated_waiting() const;
   int64_t dedicated_max() const;
-  // Connections that came up so far, on both lanes.
+  // Connections that came up so far, of both kinds.
   int64_t sessions_begun() const;
 
  private:

@@ -78,7 +78,7 @@ void DenialLog::add(Denial denial) {
   next_.restart(0);  // not from within the caller, whose answer comes first
 }
 
-// A place for one kind more. What was written long enough ago is forgotten first.
+// Room for one more kind. What was written long enough ago is forgotten first.
 bool DenialLog::make_room() {
   if (kinds_.size() < options_.kinds_max) return true;
   std::erase_if(kinds_, [this](const auto& entry) {

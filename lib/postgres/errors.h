@@ -1,5 +1,5 @@
 // What a fault of Postgres means: the code that a function of ours raised, the database's absence,
-// or our own mistake. Used by the lanes of the loop and by the waiting session.
+// or our own mistake. Used by the connections of the loop and by the session that blocks.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The rounds through the folder; see runner/access_log/tailer.h.
+// The polls of the folder; see runner/access_log/tailer.h.
 #include "runner/access_log/tailer.h"
 
 #include <fmt/format.h>

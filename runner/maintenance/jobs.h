@@ -1,5 +1,5 @@
-// What the daemon does again and again for the whole installation, a row each: runner/maintenance/
-// maintenance.h runs them, the metrics name them.
+// What the daemon does again and again for the whole installation, a row each. Run by
+// runner/maintenance/maintenance.h, named by the metrics.
 #pragma once
 
 #include <cstdint>

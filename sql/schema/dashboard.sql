@@ -1,7 +1,7 @@
 -- The dashboard's numbers without counting millions of rows.
 --
 -- Every transaction that adds something appends what it adds to platform_deltas: nobody waits for anybody. The daemon
--- rolls up them into platform_days, a row a day (UTC), every ten seconds. The sum of both is exact at every commit.
+-- rolls them up into platform_days, a row a day (UTC), every ten seconds. The sum of both is exact at every commit.
 
 CREATE TABLE platform_days (
     day date PRIMARY KEY,
@@ -77,7 +77,7 @@ CREATE TRIGGER users_counted AFTER UPDATE OF status, last_seen_at ON users
                        OR utc_day(OLD.last_seen_at) IS DISTINCT FROM utc_day(NEW.last_seen_at))
     EXECUTE FUNCTION platform_count_user();
 
--- Folds what was appended into the days. For the daemons' maintenance, one at a time.
+-- Rolls up what was appended into the days. For the daemons' maintenance, one at a time.
 CREATE OR REPLACE FUNCTION platform_roll_up() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

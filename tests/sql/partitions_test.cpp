@@ -74,7 +74,7 @@ TEST_F(Partitions, AreMadeBesideReadersAndWriters) {
                     "VALUES ('{}', {}, 'run.started', '{{}}')",
                     run_id, seq));
   };
-  // As pg_dump, and as a flight of events.
+  // As pg_dump, and as a batch of events.
   postgres::DbSession reader = database_.as_superuser();
   reader.begin();
   reader.run_text("SELECT count(*) FROM run_events");

@@ -26,7 +26,7 @@ void keep_doing(int64_t for_ms, const std::function<void()>& act);
 // Who may is listed in tests/style/wait_rules.h, with what for.
 void let_pass(int64_t ms);
 
-// The moment at which a storm strikes next: none is better than another.
+// The moment at which a stress test strikes next: none is better than another.
 template <class Random>
 void at_some_moment(Random& random, unsigned max_ms, int64_t min_ms = 0) {
   let_pass(min_ms + static_cast<int64_t>(random() % max_ms));

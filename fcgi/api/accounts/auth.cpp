@@ -177,7 +177,7 @@ Task<Response> register_account(OpenCall& call) {
 Task<Response> log_in(OpenCall& call) {
   const config::Settings& settings = call.input.settings;
   Attempt attempt = read_attempt(call.input);
-  // What is shed in a storm costs neither a question to the captcha's server nor one to Postgres.
+  // What is shed in a flood costs neither a question to the captcha's server nor one to Postgres.
   call.passwords.refuse_when_full(PasswordQueue::brief);
   co_await check_captcha(call, attempt.captcha_token);
   postgres::BoundStatement asked =

@@ -1,4 +1,4 @@
-// A storm of logins is shed, and slows nothing but logins.
+// A flood of logins is shed, and slows nothing but logins.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

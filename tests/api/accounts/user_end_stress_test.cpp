@@ -142,7 +142,7 @@ TEST_F(UserEndStress, KnowsEveryRouteThatWritesForItsCaller) {
   EXPECT_EQ(known, printed) << "a row for each in tests/support/rows/user_end_fixture.cpp";
 }
 
-// Without an end, so that the storm does not pass because nothing is written anyway.
+// Without an end, so that the test does not pass because nothing is written anyway.
 TEST_F(UserEndStress, CallsRoutesThatWrite) {
   Stress stress{stack(), guarded_routes(), {}, 0, 0};
   Keeper keeper(stack());

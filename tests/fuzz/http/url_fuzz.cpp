@@ -20,7 +20,7 @@ void check_url(const http::HttpUrl& url) {
                        [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; }),
           "no blank and no control character is sent");
   require(url.same_origin(url), "an origin is its own");
-  // A host of digits and dots that is no dotted quad would be checked a name and dialled as an
+  // A host of digits and dots that is no dotted quad would be checked as a name and dialled as an
   // address by some resolvers.
   bool is_odd = !net::IpAddress::parse(url.host) && net::ends_in_number(url.host);
   std::optional<http::HttpUrl> again = http::parse_http_url(url.text);

@@ -1,5 +1,5 @@
 // What balances, holds and the ledger must be, by the rules alone: the model in memory that the
-// ledger storm compares with. Knows nothing of SQL and asks nobody.
+// ledger's stress test compares with. Knows nothing of SQL and asks nobody.
 #pragma once
 
 #include <algorithm>

@@ -28,7 +28,7 @@ class EventAppend : public testing::Test {
         "FROM run_events WHERE run_id = '{}'",
         run_id));
   }
-  // Append: query::EventAppend or query::EventAppendAgain. An event: the place of its run, seq,
+  // Append: query::EventAppend or query::EventAppendAgain. An event: the index of its run, seq,
   // type, data.
   struct Event {
     int64_t place;

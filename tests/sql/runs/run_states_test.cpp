@@ -196,7 +196,7 @@ TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
   std::string old_daemon = fixture_.new_daemon("a");
   int64_t old_epoch = fixture_.claim(old_daemon, run_id);
   append(old_daemon, run_id, old_epoch, 1, "run.started");
-  // A restart at the same place frees the run at once.
+  // A restart of the same instance frees the run at once.
   std::string new_daemon = fixture_.new_daemon("a");
   int64_t new_epoch = fixture_.claim(new_daemon, run_id);
   ASSERT_GT(new_epoch, old_epoch);

@@ -1,4 +1,4 @@
-// The contract as a judge of answers; see tests/support/clients/contract_check.h.
+// Answers held against the contract; see tests/support/clients/contract_check.h.
 #include "tests/support/clients/contract_check.h"
 
 #include <algorithm>

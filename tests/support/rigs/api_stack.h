@@ -25,11 +25,11 @@ namespace hostler::testing_support {
 struct ApiStackOptions {
   std::vector<std::string> settings;  // HOSTLER_…=value, laid over the stack's own
   bool has_runner = false;            // also starts the fake model
-  // Folders of Postgres' socket, such as that of a line that breaks; empty: directly.
+  // Folders of Postgres' socket, such as that of a proxy that breaks; empty: directly.
   std::string runner_database_host = {};
   std::string api_database_host = {};
   // Where nginx finds who listens on a socket: handed the socket's path, answers the path that
-  // leads there, such as that of a line. Empty: directly.
+  // leads there, such as that of a proxy. Empty: directly.
   std::function<std::string(const std::string&)> nginx_way = {};
 };
 

@@ -82,7 +82,7 @@ std::string RunFixture::new_run(const std::string& thread_id, const std::string&
   return std::string(made->text_or("run_id"));
 }
 
-// One lock a place, as on a host.
+// One lock an instance, as on a host.
 std::string RunFixture::lock_id_of(const std::string& place) {
   return to_hex(sha256(place).substr(0, 16));
 }

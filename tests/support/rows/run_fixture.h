@@ -27,7 +27,7 @@ struct RunFixture {
   // Creates a run of the thread and answers its id.
   std::string new_run(const std::string& thread_id, const std::string& strategy = "reject",
                       int64_t active_max = 1000) const;
-  // A daemon that is registered; at the same place, it had its predecessor's lock.
+  // A daemon that is registered; at the same place it has its predecessor's lock.
   std::string new_daemon(const std::string& place) const;
   static std::string lock_id_of(const std::string& place);
   // Claims one run for the daemon; answers its epoch, 0 when there was none.

@@ -1,6 +1,6 @@
 // One trace id through everything: the answer, the run, the model call, the logs, the access log
-// and the webhook. The model's location is taken by a receiver that writes down what it is asked,
-// and whose answer makes the run fail.
+// and the webhook. The model's place is taken by a receiver that writes down what it is asked, and
+// whose answer makes the run fail.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

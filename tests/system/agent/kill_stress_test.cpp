@@ -153,7 +153,7 @@ class Stress {
                                   {"HOSTLER_DATABASE_URL=" + stack_.database().superuser_url()});
     EXPECT_EQ(verified.status, 0) << verified.err;
     EXPECT_EQ(sql_number(stack_, "SELECT sum(held)::bigint FROM credit_accounts"), 0);
-    // How many runs outlive the storm is chance; each turn that cost something was paid for.
+    // How many runs outlive the kills is chance; each turn that cost something was paid for.
     int64_t paid =
         sql_number(stack_, "SELECT count(*) FROM credit_transactions WHERE type = 'consumption'");
     EXPECT_EQ(paid,

@@ -49,7 +49,7 @@ class ModelProxy : public testing::Test {
                         fmt::format("HOSTLER_MODEL_IDLE_TIMEOUT_MS={}", limit_ms)};
     return options;
   }
-  // A line to the fake model, and its address for a provider.
+  // A proxy to the fake model, and its address for a provider.
   FaultyProxy& new_line() {
     return lines_.emplace_back(stack_.model_url().substr(std::string_view("http://").size()));
   }

@@ -58,7 +58,7 @@ TEST_F(ListenHole, DelaysARunByAPollAtMost) {
   TestUser user = register_user(stack_);
   std::vector<double> heard;
   for (int i = 0; i < 9; ++i) heard.push_back(wait_of(start_said(user.client, "[words 1]")));
-  // The same without the notification that the API notified behind the commit.
+  // The same without the notification that the API sends after the commit.
   RunFixture fixture(stack_.database());
   std::vector<double> unheard;
   for (int i = 0; i < 9; ++i) unheard.push_back(wait_of(fixture.new_run(fixture.new_thread())));

@@ -172,7 +172,7 @@ TEST_F(TakeOver, IsNotPutOffByRunsThatAreStartedMeanwhile) {
              took_ms, started);
 }
 
-// The second daemon finds the first one's row as that of a host with its own name and place: a
+// The second daemon finds the first one's row as that of a host with its own name and instance: a
 // cloned machine, or a container of the same image.
 TEST_F(TakeOver, LeavesADaemonAloneWhoseHostHasTheSameName) {
   std::string script = "[delay 100] [words 150]";

@@ -96,7 +96,7 @@ TEST(FewDescriptorsTest, OfTheDaemonRefuseStreamsAndKeepRuns) {
       EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
     }
     EXPECT_TRUE(rests(daemon)) << "it spins";
-    served.resize(served.size() / 2);  // places are free again, without anybody's help
+    served.resize(served.size() / 2);  // there is room again, without anybody's help
     EXPECT_TRUE(eventually(recovery_ms_max, [&] {
       auto stream = std::make_unique<StreamClient>(socket, asked);
       bool is_served = stream->read_until("\r\n\r\n") && stream->status() == 200;

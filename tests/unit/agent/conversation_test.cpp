@@ -1,5 +1,6 @@
-// What the model is told: inside its budget, and in a form that both wire forms' servers take. The
-// judge is the fake model's reading of requests, which refuses what OpenAI and Anthropic refuse.
+// What the model is told: inside its budget, and in a form that both wire forms' servers take. It
+// is checked by the fake model's reader of requests, which refuses what OpenAI and Anthropic
+// refuse.
 #include "runner/agent/conversation.h"
 
 #include <gtest/gtest.h>
@@ -118,8 +119,8 @@ TEST(Conversation, IsTakenByBothFormsWhateverTheRunHasBehindIt) {
   }
 }
 
-// The judge is no yes-sayer: a call that lost its result, a result that lost its call, and what a
-// cut by bytes alone would do, are refused.
+// The reader does not accept everything: a call that lost its result, a result that lost its call,
+// and what a cut by bytes alone would do, are refused.
 TEST(Conversation, IsRefusedWhenCallsAndResultsAreParted) {
   RandomRun random(7);
   int parted = 0;

@@ -1,4 +1,4 @@
-// Places of ports as settings name them, and a port opened.
+// Endpoints as settings name them, and a port opened.
 #include "lib/net/tcp_listener.h"
 
 #include <gtest/gtest.h>

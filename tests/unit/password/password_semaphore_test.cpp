@@ -90,7 +90,7 @@ TEST(PasswordSemaphore, SharesItsTwoPermitsWithTheOtherWorkers) {
   PasswordLocks others(permits);
   ASSERT_TRUE(others.take());
   ASSERT_TRUE(others.take());
-  // Nobody tells of a permit that another process leaves: the semaphore looks again by itself.
+  // Nobody tells of a permit that another process gives back: the semaphore looks again by itself.
   loop::Timer leaver(loop, [&ours, &others] {
     EXPECT_EQ(ours.waiting(), 1);
     others.leave();
