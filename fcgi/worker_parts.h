@@ -1,5 +1,6 @@
 // What one worker consists of beside its connections: made by fcgi/worker.cpp, used by
-// fcgi/dispatch.cpp, which hands each handler what it needs of it. Only composes.
+// fcgi/dispatch.cpp and fcgi/answer_call.cpp, which hand each handler what it needs of it. Only
+// composes.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // How every batch begins: with who acts, as data for sql: authenticate() and set_request_context().
-// Used by fcgi/answer_call.cpp, fcgi/dispatch.cpp, fcgi/identity/caller_database.cpp and
-// fcgi/identity/idempotency.cpp; no handler sees it.
+// Used by fcgi/answer_call.cpp, fcgi/dispatch.cpp and fcgi/identity/caller_database.cpp; no
+// handler sees it.
 #pragma once
 
 #include <cstdint>

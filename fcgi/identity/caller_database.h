@@ -1,5 +1,5 @@
 // The database as one request's caller sees it: every batch begins with who acts. For handlers of
-// several steps; made by fcgi/dispatch.cpp. Of a call with an Idempotency-Key it is the transaction
+// several steps; made by fcgi/answer_call.cpp. Of a call with an Idempotency-Key it is the transaction
 // around the whole call (fcgi/identity/idempotency.h), which no handler notices.
 #pragma once
 

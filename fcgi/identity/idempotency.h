@@ -1,6 +1,6 @@
 // Calls that happen once (Idempotency-Key, contract section 1): all that such a call sends runs in
-// one transaction, which ends by storing the answer. A wrapper that fcgi/dispatch.cpp puts around
-// the handler, which knows nothing of it.
+// one transaction, which ends by storing the answer. A wrapper that fcgi/answer_call.cpp puts
+// around the handler, which knows nothing of it.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // Who a request counts for, and whether there is room (contract section 1, rate limits): callers by
 // organization, everybody else by address, also whoever shows a token that is none. Called by
-// fcgi/dispatch.cpp before anything is done, and when the database has said whose a token is. Never
-// asks, never waits.
+// fcgi/dispatch.cpp before anything is done, and by fcgi/answer_call.cpp when the database has said
+// whose a token is. Never asks, never waits.
 #pragma once
 
 #include <optional>
