@@ -20,11 +20,11 @@ class Notifications {
 
   Notifications(loop::Loop& loop, postgres::DatabaseOptions options);
 
-  // Before listen().
+  // Call before listen().
   void on(std::string channel, Action action);
   // on_listening is called after each new connection: what was notified before must be looked up.
   void listen(std::function<void()> on_listening);
-  // For ever; told hears whether notifications arrive.
+  // Runs for ever; told is called with whether notifications arrive.
   Task<void> check_forever(std::function<void(bool is_listening)> told);
 
  private:

@@ -30,9 +30,9 @@ class Poller {
   Poller& operator=(const Poller&) = delete;
 
   void start();
-  // Runs are due to be read: once for all of this turn.
+  // Runs have to be read: one call for all runs of this turn.
   void read_soon();
-  // What has its time is begun.
+  // Begins what is due.
   void tick();
 
  private:

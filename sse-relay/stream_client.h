@@ -35,7 +35,7 @@ class StreamClient;
 
 using Origins = std::shared_ptr<const std::vector<std::string>>;
 
-// The server that a client is of: what it says, and what it is told.
+// The server as one client sees it: what it answers, and what the client reports to it.
 class StreamHost {
  public:
   virtual bool is_crowded() const = 0;  // no further stream is allowed
@@ -85,8 +85,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   ~StreamClient();
 
   void start();
-  // Its moment on the wheel has come: a ping, or the end of what stands still. May be the end of
-  // it.
+  // Its timer is due: a ping, or the end of a stream that nobody reads. May destroy the client.
   void look();
   // Goes on after it stalled. False: it did not.
   bool resume();

@@ -54,8 +54,8 @@ class StreamServer final : StreamHost {
   int streams() const { return streams_.load(); }
   StreamCounts counts() const;
   void allow_origins(std::vector<std::string> cors_origins);
-  // Who clients are. Until it is told, every request is refused with 503: the stored settings may
-  // make another client of it than the file's.
+  // Says who clients are. Until it is called, every request is refused with 503: the stored
+  // settings may identify a client differently than the file's.
   void use_gateway(client::Gateway gateway);
 
  private:

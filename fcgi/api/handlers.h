@@ -7,7 +7,7 @@
 
 namespace hostler {
 
-// For what ends runs: the runs in the column `stopped` of its row, of whom daemons are to hear.
+// For statements that end runs: notifies daemons of the runs in the column `stopped` of the row.
 std::optional<postgres::BoundStatement> runs_that_stopped(const postgres::Result& result);
 
 // health.cpp

@@ -1,6 +1,6 @@
 // The database as one request's caller sees it: every batch begins with who acts. For handlers of
-// several steps; made by fcgi/answer_call.cpp. Of a call with an Idempotency-Key it is the transaction
-// around the whole call (fcgi/identity/idempotency.h), which no handler notices.
+// several steps; made by fcgi/answer_call.cpp. Of a call with an Idempotency-Key it is the
+// transaction around the whole call (fcgi/identity/idempotency.h), which no handler notices.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ class CallerDatabase {
   // answered. All of it commits, or nothing. The notifications follow the commit, not waited for.
   virtual Task<postgres::Results> batch(postgres::Batch statements,
                                         postgres::Batch notifications) = 0;
-  // Wakes daemons. One that is lost is made good by their polls.
+  // Wakes daemons. When a notification is lost, their next poll finds the work.
   virtual void notify(postgres::BoundStatement notification) = 0;
 
   Task<postgres::Result> query(postgres::BoundStatement query);

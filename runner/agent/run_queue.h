@@ -1,7 +1,7 @@
 // Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps their leases,
-// ends them when a cancel is asked for, hands them back at the end. A poll every second, by the
-// clock and on every notification, makes good what a lost notification missed and takes over the
-// runs of daemons that died.
+// ends them when a cancel is asked for, hands them back at the end. It polls every second and on
+// every notification; so a lost notification costs a second, and runs of daemons that died are
+// taken over.
 #pragma once
 
 #include <functional>

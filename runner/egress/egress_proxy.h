@@ -35,11 +35,11 @@ class EgressProxy {
   EgressProxy(const EgressProxy&) = delete;
   EgressProxy& operator=(const EgressProxy&) = delete;
 
-  // Opens the listener, or waits until the daemon that has it ends. A task of the daemon's.
+  // Opens the listener, or waits until the daemon that has it ends. Runs as a task of the daemon.
   Task<void> open_when_free();
-  // Something of them was changed: they are read anew before the next check.
+  // The settings changed: the destinations are read anew before the next check.
   void look_at_settings() { destinations_known_ = false; }
-  // Takes nobody new, and waits for the calls under way, so long at most.
+  // Accepts no new call, and waits for those under way, at most that long.
   Task<void> close_listener(int64_t limit_ms);
 
   static constexpr size_t tunnels_max = 64;  // more wait in the socket

@@ -44,7 +44,7 @@ class EventLog final : LaneOwner {
   Task<void> write_events() { return events_.write_forever(); }
   Task<void> write_steps() { return steps_.write_forever(); }
 
-  // Other daemons live, so they are notified of new events. True until it is known.
+  // Whether other daemons live and are notified of new events. True until it is known.
   void set_others_alive(bool are_alive) { others_alive_ = are_alive; }
 
   int64_t events_written() const { return events_written_; }
@@ -55,7 +55,7 @@ class EventLog final : LaneOwner {
   // The runs that such a notification names.
   static std::vector<std::string> announced_runs(std::string_view payload);
 
-  // For writers alone: something of this one's is to be written.
+  // Called by writers alone: this one has something to be written.
   void enqueue(RunWriterPtr writer);
 
  private:

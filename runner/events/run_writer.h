@@ -58,13 +58,13 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   void commit_turn(TurnRecord turn);
   // The result, and its tool.result event.
   void commit_tool(ToolRecord tool, std::string data_json);
-  // The run waits for a human: its last event, and it is nobody's until it is answered.
+  // The run waits for a human: this is its last event, and no daemon owns it until an answer.
   void wait(std::string data_json, WaitRecord record);
   void end(std::string_view type, std::string data_json, Outcome outcome);
 
   // Returns when everything appended so far is on disk; false when the run was lost.
   Task<bool> committed();
-  // Another daemon has it: nothing further is appended. For what on_lost is to hear of:
+  // Another daemon has the run: nothing further is appended. Where on_lost is to be called too, use
   // EventLog::lose.
   void abandon() { is_lost_ = true; }
 
@@ -83,9 +83,9 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   bool has_steps() const { return !steps_.empty(); }
   bool has_pending() const { return !events_.empty() || has_steps(); }
   bool begins_with_delta() const;
-  // The lane is to take what is pending. False: it knows.
+  // Asks the lane to take what is pending. False: it was asked already.
   bool queue_in(const LogLane& lane);
-  // The lane takes it now. False: another lane is to.
+  // The lane takes it now. False: it is for the other lane.
   bool leave_queue(const LogLane& lane);
   // What is pending; or of it the deltas that come first. Until it has landed nothing more is
   // taken.
@@ -125,7 +125,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   std::vector<PendingEvent> events_;
   RunSteps steps_;
   const LogLane* queued_in_ = nullptr;
-  bool is_in_flight_ = false;  // a lane writes for it: what is appended waits for its answer
+  bool is_in_flight_ = false;  // a lane writes for it; what is appended waits until it is done
   bool is_lost_ = false;
   bool is_ending_ = false;
   bool has_ended_ = false;
