@@ -1,9 +1,9 @@
 -- Why: what was installed before the first release becomes the first release: answers to confirmations are stored as
 -- decisions, organizations' own models stand apart in the platform's sums, the audit log is parted by month and names
 -- nobody by a hash that a list of names reverses, an address has one open invitation of an organization, and versions
--- are counted anew.
--- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, audit_logs, org_invitations, outbox and
--- users, exclusively: stop the programs before it.
+-- are counted anew; accounts count the runs that have not ended.
+-- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, credit_accounts, audit_logs,
+-- org_invitations, outbox and users, exclusively: stop the programs before it.
 
 DELETE FROM schema_migrations;
 CREATE TABLE schema_functions (
@@ -53,6 +53,15 @@ WHERE r.id = i.run_id AND r.ended_at IS NULL AND NOT r.queued AND i.kind = 'tool
       AND lower(btrim(i.content, E' \t\r\n')) IN ('approve', 'deny');
 ALTER TABLE runs ADD COLUMN cancel_reason text;
 ALTER TABLE daemons ADD COLUMN lock_id uuid;
+ALTER TABLE credit_accounts
+    ADD COLUMN active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),
+    ADD COLUMN queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0);
+UPDATE credit_accounts a SET active_runs = live.active, queued_runs = live.queued
+FROM (SELECT org_id, count(*) FILTER (WHERE NOT queued) AS active, count(*) FILTER (WHERE queued) AS queued
+      FROM runs WHERE ended_at IS NULL GROUP BY org_id) AS live
+WHERE a.org_id = live.org_id;
+DROP INDEX runs_active_of_org;
+DROP FUNCTION credit_release(uuid, bigint);
 
 -- ---------------------------------------------------------------- sums
 

@@ -276,8 +276,12 @@ WITH entry AS (
            lag(t.balance_after, 1, 0::bigint) OVER of_org AS balance_before
     FROM credit_transactions t WHERE t.org_id > $1 AND t.org_id <= $2
     WINDOW of_org AS (PARTITION BY t.org_id ORDER BY t.number)),
-account AS (SELECT org_id, balance, held, entries FROM credit_accounts WHERE org_id > $1 AND org_id <= $2),
-run AS (SELECT id, org_id, status, ended_at, credits_used, credits_held FROM runs WHERE org_id > $1 AND org_id <= $2),
+account AS (
+    SELECT org_id, balance, held, entries, active_runs, queued_runs
+    FROM credit_accounts WHERE org_id > $1 AND org_id <= $2),
+run AS (
+    SELECT id, org_id, status, queued, ended_at, credits_used, credits_held
+    FROM runs WHERE org_id > $1 AND org_id <= $2),
 newest AS (SELECT DISTINCT ON (org_id) org_id, number, balance_after FROM entry ORDER BY org_id, number DESC),
 charged AS (SELECT reference_id AS run_id, -sum(amount) AS credits FROM entry WHERE type = 'consumption' GROUP BY 1),
 usage AS (
@@ -285,6 +289,9 @@ usage AS (
     FROM usage_records WHERE org_id > $1 AND org_id <= $2),
 used AS (SELECT run_id, sum(credits) AS credits FROM usage GROUP BY run_id),
 holding AS (SELECT org_id, sum(credits_held) AS held FROM run WHERE credits_held > 0 GROUP BY org_id),
+live AS (
+    SELECT org_id, count(*) FILTER (WHERE NOT queued) AS active, count(*) FILTER (WHERE queued) AS queued
+    FROM run WHERE ended_at IS NULL GROUP BY org_id),
 recorded AS (
     SELECT org_id, day, model, count(*) AS record_count, saturated(sum(input_tokens)) AS input_tokens,
            saturated(sum(output_tokens)) AS output_tokens, saturated(sum(cost_nano_usd)) AS cost_nano_usd
@@ -323,7 +330,13 @@ SELECT origin, id, org_id, what FROM (
            format('%s records are counted, there are %s', coalesce(o.record_count, 0), coalesce(r.record_count, 0))
     FROM summed o FULL JOIN recorded r ON r.org_id = o.org_id AND r.day = o.day AND r.model = o.model
     WHERE (o.record_count, o.input_tokens, o.output_tokens, o.cost_nano_usd)
-          IS DISTINCT FROM (r.record_count, r.input_tokens, r.output_tokens, r.cost_nano_usd)) AS fault
+          IS DISTINCT FROM (r.record_count, r.input_tokens, r.output_tokens, r.cost_nano_usd)
+    UNION ALL
+    SELECT 7, 'credit_accounts', a.org_id::text, a.org_id,
+           format('counts %s active runs and %s queued ones, there are %s and %s', a.active_runs, a.queued_runs,
+                  coalesce(l.active, 0), coalesce(l.queued, 0))
+    FROM account a LEFT JOIN live l ON l.org_id = a.org_id
+    WHERE (a.active_runs, a.queued_runs) IS DISTINCT FROM (coalesce(l.active, 0), coalesce(l.queued, 0))) AS fault
 ORDER BY org_id, rank, id LIMIT 1;
 
 -- name: operator_set_context

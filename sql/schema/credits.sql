@@ -2,12 +2,15 @@
 --
 -- Whoever locks several things locks threads first, then runs, then accounts in the order of their ids.
 
--- balance is the sum of the organization's transactions at every commit; held is what runs reserve.
+-- balance is the sum of the organization's transactions at every commit; held is what runs reserve. Counted here, the
+-- runs that have not ended cost a new one the same however many they are: whoever begins or ends one locks this row.
 CREATE TABLE credit_accounts (
     org_id uuid PRIMARY KEY REFERENCES orgs,
     balance bigint NOT NULL DEFAULT 0,
     held bigint NOT NULL DEFAULT 0 CHECK (held >= 0),
-    entries bigint NOT NULL DEFAULT 0  -- the number of its newest transaction
+    entries bigint NOT NULL DEFAULT 0,  -- the number of its newest transaction
+    active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),  -- neither ended nor queued
+    queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0)
 );
 SELECT make_tenant_table('credit_accounts');
 GRANT SELECT ON credit_accounts TO hostler_api;
@@ -107,13 +110,27 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION credit_release(org uuid, unused bigint) RETURNS void
+-- What the end of a run gives back: what it held and did not use, and its place among the active or the queued ones,
+-- unless next_run, which was queued behind it, is active in its stead. The only place where the counts go down.
+CREATE OR REPLACE FUNCTION account_run_ended(org uuid, unused bigint, was_queued boolean, next_run uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    IF unused > 0 THEN
-        UPDATE credit_accounts SET held = held - unused WHERE org_id = org;
-    END IF;
+    UPDATE credit_accounts SET held = held - unused,
+        active_runs = active_runs - (NOT was_queued AND next_run IS NULL)::integer,
+        queued_runs = queued_runs - (was_queued OR next_run IS NOT NULL)::integer
+    WHERE org_id = org;
 END
+$$;
+
+-- The counts of all accounts anew, for whoever has changed runs by hand. Stop the programs before it.
+CREATE OR REPLACE FUNCTION account_runs_recount() RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    UPDATE credit_accounts a SET active_runs = live.active, queued_runs = live.queued
+    FROM (SELECT c.org_id, count(r.id) FILTER (WHERE NOT r.queued) AS active,
+                 count(r.id) FILTER (WHERE r.queued) AS queued
+          FROM credit_accounts c LEFT JOIN runs r ON r.org_id = c.org_id AND r.ended_at IS NULL
+          GROUP BY c.org_id) AS live
+    WHERE a.org_id = live.org_id AND (a.active_runs, a.queued_runs) IS DISTINCT FROM (live.active, live.queued)
 $$;
 
 -- Pays for a turn: from the run's hold, and beyond it from what is available. A hold that is used up is raised again
@@ -254,8 +271,8 @@ BEGIN
     RETURN json_build_object('affected', affected);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION credit_post, credit_hold, credit_release, credit_charge, credit_change_all
-    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION credit_post, credit_hold, credit_charge, credit_change_all, account_run_ended,
+    account_runs_recount FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION credit_lock FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION credit_account_json, credit_transaction_page, credit_adjust, credit_bulk_adjust,
     credit_reset_all

@@ -1,4 +1,4 @@
--- What changes a run: it begins, is retried, cancelled, paid for, ended.
+-- What changes a run: it becomes active, is cancelled, paid for, ended. How it begins: run_creation.sql.
 
 -- Makes the next queued run of a thread its active one. The thread is locked by the caller.
 CREATE OR REPLACE FUNCTION run_activate_next(org uuid, thread uuid) RETURNS uuid
@@ -26,13 +26,17 @@ CREATE OR REPLACE FUNCTION run_end(r runs, new_status text, final_seq bigint, co
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     ended runs;
+    next_run uuid;
 BEGIN
     UPDATE runs SET status = new_status, queued = false, credits_held = 0, last_seq = final_seq,
         ended_at = clock_timestamp(), owner_id = NULL, lease_until = NULL, input_request = NULL, input_deadline = NULL,
         error_code = code, error_message = left(message, 2000)
     WHERE id = r.id AND status IN ('running', 'waiting_for_input')
     RETURNING * INTO STRICT ended;
-    PERFORM credit_release(r.org_id, r.credits_held);
+    IF NOT r.queued THEN
+        next_run := run_activate_next(r.org_id, r.thread_id);
+    END IF;
+    PERFORM account_run_ended(r.org_id, r.credits_held, r.queued, next_run);
     IF answer <> '' THEN
         INSERT INTO messages (org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
         VALUES (ended.org_id, ended.thread_id, ended.id, 'assistant', answer, is_incomplete,
@@ -40,9 +44,6 @@ BEGIN
     END IF;
     IF ended.source = 'retry' AND new_status <> 'completed' THEN
         UPDATE messages SET hidden_by_run_id = NULL WHERE hidden_by_run_id = ended.id AND run_id <> ended.id;
-    END IF;
-    IF NOT r.queued THEN
-        PERFORM run_activate_next(r.org_id, r.thread_id);
     END IF;
     PERFORM webhook_queue(ended, 'run.' || new_status, ended.ended_at);
 END
@@ -95,88 +96,6 @@ BEGIN
 END
 $$;
 
--- A new run of a thread that is locked and belongs to the caller. is_queued: behind the active one.
--- The account's row serialises the organization, so that its limits and its credits are exact.
-CREATE OR REPLACE FUNCTION run_insert(thread_row threads, route uuid, persona_id text, run_source text,
-                                      is_queued boolean,
-    limit_concurrent_runs bigint, limit_queued_runs bigint, credit_run_hold bigint) RETURNS runs
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    persona personas := persona_resolve(persona_id);
-    chosen llm_models := route_resolve(route, persona.model);
-    provider llm_providers;
-    hold bigint := CASE WHEN model_is_free(chosen) THEN 0 ELSE credit_run_hold END;
-    count_max bigint := CASE WHEN is_queued
-        THEN entitlement_integer(thread_row.org_id, 'limit.queued_runs', limit_queued_runs)
-        ELSE entitlement_integer(thread_row.org_id, 'limit.concurrent_runs', limit_concurrent_runs) END;
-    created runs;
-BEGIN
-    SELECT * INTO STRICT provider FROM llm_providers WHERE id = chosen.provider_id;
-    IF NOT EXISTS (SELECT 1 FROM messages WHERE thread_id = thread_row.id AND hidden_by_run_id IS NULL) THEN
-        PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', thread_row.id));
-    END IF;
-    PERFORM credit_lock(ARRAY[thread_row.org_id]);
-    IF is_queued THEN
-        IF (SELECT count(*) FROM runs WHERE org_id = thread_row.org_id AND queued) >= count_max THEN
-            PERFORM fail('runs.limit_exceeded', 'queue_is_full', jsonb_build_object('count_max', count_max));
-        END IF;
-    ELSIF (SELECT count(*) FROM runs WHERE org_id = thread_row.org_id AND ended_at IS NULL
-           AND NOT queued) >= count_max THEN
-        PERFORM fail('runs.limit_exceeded', 'too_many_active', jsonb_build_object('count_max', count_max));
-    END IF;
-    IF NOT model_is_free(chosen) THEN
-        PERFORM credit_hold(thread_row.org_id, hold);
-    END IF;
-    INSERT INTO runs (org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
-                      model_id, model, provider_kind, credential_name, persona_model, credits_held)
-    VALUES (thread_row.org_id, thread_row.id, current_user_id(), is_queued, run_source,
-            coalesce(current_request() ->> 'trace_id', ''), persona.persona_key || '@' || persona.version, persona.id,
-            chosen.id, chosen.model, provider.provider_kind, provider.name, coalesce(persona.model, ''), hold)
-    RETURNING * INTO created;
-    IF NOT is_queued THEN
-        UPDATE threads SET active_run_id = created.id, updated_at = created.created_at WHERE id = thread_row.id;
-    END IF;
-    RETURN created;
-END
-$$;
-
-CREATE OR REPLACE FUNCTION run_busy(active uuid) RETURNS void
-LANGUAGE sql AS $$
-    SELECT fail('runs.thread_busy', 'run_is_active', jsonb_build_object('active_run_id', active))
-$$;
-
--- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4).
-CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
-    limit_concurrent_runs bigint, limit_queued_runs bigint, credit_run_hold bigint, OUT item json, OUT stopped uuid[])
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    thread_row threads;
-    created runs;
-BEGIN
-    thread_row := thread_of_caller_locked(thread);
-    IF thread_row.active_run_id IS NOT NULL THEN
-        IF strategy = 'reject' THEN
-            -- What is wrong with the input is told before what is in the way.
-            PERFORM route_resolve(route, (persona_resolve(persona_id)).model);
-            PERFORM run_busy(thread_row.active_run_id);
-        END IF;
-        -- What is to be cancelled is locked before the account, as everywhere.
-        IF strategy = 'interrupt' THEN
-            PERFORM thread_runs_lock(thread_row.id);
-        END IF;
-        created := run_insert(thread_row, route, persona_id, 'enqueue', true, limit_concurrent_runs, limit_queued_runs,
-                           credit_run_hold);
-        IF strategy = 'interrupt' THEN
-            stopped := thread_stop(thread_row, created.id, 'interrupted');
-        END IF;
-    ELSE
-        created := run_insert(thread_row, route, persona_id, 'api', false, limit_concurrent_runs, limit_queued_runs,
-                           credit_run_hold);
-    END IF;
-    item := json_build_object('run_id', created.id, 'trace_id', created.trace_id);
-END
-$$;
-
 -- Whoever locks runs and an account locks the runs first: a daemon that commits a turn does.
 CREATE OR REPLACE FUNCTION thread_runs_lock(thread uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -203,54 +122,6 @@ BEGIN
         PERFORM run_cancel_locked(waiting, why);
     END LOOP;
     RETURN stopped;
-END
-$$;
-
--- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a run without an answer came behind
--- it; a run with the last one's route and persona begins.
-CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint, limit_queued_runs bigint,
-    credit_run_hold bigint) RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    thread_row threads := thread_of_caller_locked(thread);
-    last_run runs;
-    answer uuid;
-    created runs;
-BEGIN
-    IF thread_row.active_run_id IS NOT NULL THEN
-        PERFORM run_busy(thread_row.active_run_id);
-    END IF;
-    SELECT * INTO last_run FROM runs WHERE thread_id = thread_row.id ORDER BY id DESC LIMIT 1;
-    IF last_run.id IS NULL THEN
-        PERFORM fail('runs.nothing_to_retry', 'thread_has_no_run', jsonb_build_object('thread_id', thread_row.id));
-    END IF;
-    SELECT id INTO answer FROM messages
-    WHERE thread_id = thread_row.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
-    created := run_insert(thread_row, last_run.model_id, last_run.persona_id, 'retry', false, limit_concurrent_runs,
-                       limit_queued_runs, credit_run_hold);
-    UPDATE messages SET hidden_by_run_id = created.id
-    WHERE id = answer AND (run_id = last_run.id OR last_run.status = 'completed' OR id > (
-        SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = thread_row.id AND m.role = 'user'
-        AND m.hidden_by_run_id IS NULL));
-    RETURN json_build_object('run_id', created.id, 'trace_id', created.trace_id);
-END
-$$;
-
--- As thread_of_caller with its lock, for functions that run as the owner: names the organization itself.
-CREATE OR REPLACE FUNCTION thread_of_caller_locked(thread uuid) RETURNS threads
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    thread_row threads;
-BEGIN
-    SELECT * INTO thread_row FROM threads
-    WHERE id = thread AND org_id = current_org() AND deleted_at IS NULL FOR UPDATE;
-    IF thread_row.id IS NULL THEN
-        PERFORM fail_missing('threads.not_found', 'threads', thread);
-    END IF;
-    IF thread_row.created_by_user_id <> current_user_id() THEN
-        PERFORM fail('policy.denied', 'thread_of_another');
-    END IF;
-    RETURN thread_row;
 END
 $$;
 
@@ -367,7 +238,7 @@ BEGIN
                  WHERE e.org_id = r.org_id AND e.enabled AND e.id <> ALL (free_endpoints))));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_end, run_activate_next, run_streamed_text, run_cancel_locked, run_insert,
-    thread_of_caller_locked, run_turn_commit, run_finish, runs_held_up
+REVOKE EXECUTE ON FUNCTION run_end, run_activate_next, run_streamed_text, run_cancel_locked, run_turn_commit,
+    run_finish, runs_held_up
     FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION thread_stop, thread_runs_lock FROM hostler_api, hostler_runner;

@@ -64,7 +64,6 @@ CREATE TABLE runs (
 -- statement fulfils: it would read all of it, for one claim or one outcome. So a run that has not ended is told by
 -- ended_at where its status tells it to the queue, and there is one index of queued runs and one of owned ones.
 CREATE UNIQUE INDEX runs_active_of_thread ON runs (thread_id) WHERE ended_at IS NULL AND NOT queued;
-CREATE INDEX runs_active_of_org ON runs (org_id) WHERE ended_at IS NULL AND NOT queued;
 CREATE INDEX runs_claimable ON runs (id) WHERE status = 'running' AND NOT queued AND owner_id IS NULL;
 CREATE INDEX runs_queue ON runs (org_id, thread_id, id) WHERE queued;
 

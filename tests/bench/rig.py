@@ -118,7 +118,8 @@ class Rig:
 
     def cancel_queue(self):
         self.sql("UPDATE runs SET status = 'cancelled', queued = false, ended_at ="
-                 " clock_timestamp() WHERE status = 'running' AND owner_id IS NULL")
+                 " clock_timestamp() WHERE status = 'running' AND owner_id IS NULL;"
+                 " SELECT account_runs_recount()")
 
     def wrk(self, path, account, script=None, connections=32, port=None):
         """(requests, a second, p99 in ms), never with an answer that is no success."""

@@ -28,6 +28,7 @@ class IdleStatistics : public testing::Test {
     make_runs("'completed', now()");
     database_.as_superuser().run_text("VACUUM ANALYZE runs");
     make_runs("'running', NULL");
+    database_.as_superuser().run_text("SELECT account_runs_recount()");
   }
 
   void make_runs(const std::string& status_and_end) {

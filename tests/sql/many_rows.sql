@@ -167,4 +167,5 @@ UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM 
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r
             JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user3');
 RESET session_replication_role;
+SELECT account_runs_recount();
 ANALYZE;

@@ -139,6 +139,9 @@ TEST_F(LedgerVerify, SeesEveryKindOfFault) {
        "UPDATE usage_records SET credits = 3"},
       {"UPDATE usage_of_org SET record_count = 2", "2 records are counted, there are 1",
        "UPDATE usage_of_org SET record_count = 1"},
+      {"UPDATE credit_accounts SET queued_runs = 2",
+       "counts 1 active runs and 2 queued ones, there are 1 and 0",
+       "SELECT account_runs_recount()"},
       {"UPDATE usage_of_org SET cost_nano_usd = 0", "usage_of_org", "SELECT 1"},
   };
   for (const Spoilt& spoilt : all) {

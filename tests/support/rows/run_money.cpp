@@ -84,7 +84,7 @@ std::string ledger_fault(postgres::DbSession& superuser) {
                                        .last_org_id = "ffffffff-ffff-ffff-ffff-ffffffffffff"});
   if (fault.empty()) return "";
   postgres::Row row = fault.front();
-  return fmt::format("{} {}: {}", row.text("place"), row.text("id"), row.text("what"));
+  return fmt::format("{} {}: {}", row.text("origin"), row.text("id"), row.text("what"));
 }
 
 }  // namespace hostler::testing_support

@@ -50,7 +50,7 @@ class RunFaults : public ::testing::Test {
     std::string model_run = run_said(user_.client, "[say hi]").run_id;
     std::string thread_id = make_thread(user_.client);
     post_message(user_.client, thread_id, message);
-    return sql_value(
+    std::string run_id = sql_value(
         stack_,
         fmt::format("INSERT INTO runs (org_id, thread_id, created_by_user_id, source, trace_id, "
                     "persona_id, persona_row_id, model_id, model, provider_kind, credential_name, "
@@ -59,6 +59,8 @@ class RunFaults : public ::testing::Test {
                     "persona_row_id, model_id, model, provider_kind, credential_name, {} "
                     "FROM runs WHERE id = '{}' RETURNING id",
                     thread_id, owned, model_run));
+    stack_.sql().run_text("SELECT account_runs_recount()");
+    return run_id;
   }
   void cut_daemons_connections() {
     stack_.sql().run_text(

@@ -1,0 +1,187 @@
+-- How a run begins: created, queued, or as the retry of another.
+
+-- As thread_of_caller with its lock, for functions that run as the owner: names the organization itself.
+CREATE OR REPLACE FUNCTION thread_of_caller_locked(thread uuid) RETURNS threads
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    thread_row threads;
+BEGIN
+    SELECT * INTO thread_row FROM threads
+    WHERE id = thread AND org_id = current_org() AND deleted_at IS NULL FOR UPDATE;
+    IF thread_row.id IS NULL THEN
+        PERFORM fail_missing('threads.not_found', 'threads', thread);
+    END IF;
+    IF thread_row.created_by_user_id <> current_user_id() THEN
+        PERFORM fail('policy.denied', 'thread_of_another');
+    END IF;
+    RETURN thread_row;
+END
+$$;
+
+-- Why the account of an organization has no room for a run, told behind its lock; returns when it has room after all.
+CREATE OR REPLACE FUNCTION account_run_refused(org uuid, is_queued boolean, count_max bigint, hold bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    account credit_accounts;
+BEGIN
+    SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = org FOR UPDATE;
+    IF is_queued AND account.queued_runs >= count_max THEN
+        PERFORM fail('runs.limit_exceeded', 'queue_is_full', jsonb_build_object('count_max', count_max));
+    ELSIF NOT is_queued AND account.active_runs >= count_max THEN
+        PERFORM fail('runs.limit_exceeded', 'too_many_active', jsonb_build_object('count_max', count_max));
+    ELSIF account.balance - account.held < hold THEN
+        PERFORM fail('credits.insufficient', 'run_not_covered',
+                     jsonb_build_object('hold', hold, 'available', account.balance - account.held));
+    END IF;
+END
+$$;
+
+-- A new run of a thread that is locked, belongs to the caller, and names the run already unless it is to be queued
+-- behind the active one. What succeeds takes few statements, since each costs more than what it reads; what does not
+-- asks further for its reason. The account's row serialises the organization, so that its limits and its credits are
+-- exact. One plan for all callers: making it anew for a call takes longer than the call.
+CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
+    run_source text, is_queued boolean, limit_concurrent_runs bigint, limit_queued_runs bigint,
+    credit_run_hold bigint) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    platform uuid := '00000000-0000-0000-0000-000000000000';  -- what indexes have in place of no organization
+    org uuid := current_org();
+    trace text := coalesce(current_request() ->> 'trace_id', '');
+    wanted_key text := split_part(coalesce(persona_id, 'normal@1'), '@', 1);
+    wanted_version text := nullif(split_part(coalesce(persona_id, 'normal@1'), '@', 2), '');
+    limit_key text := CASE WHEN is_queued THEN 'limit.queued_runs' ELSE 'limit.concurrent_runs' END;
+    chosen record;
+    count_max bigint;
+    hold bigint;
+BEGIN
+    SELECT p.id AS persona_row_id, p.persona_key, p.version, p.model AS persona_model,
+           d.id AS model_id, d.model, d.is_free, d.provider_kind, d.name AS credential_name,
+           EXISTS (SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
+           entitled.value AS entitled
+    INTO chosen
+    FROM (SELECT a.id, a.persona_key, a.version, a.model FROM personas a
+          WHERE coalesce(a.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
+                AND a.persona_key = wanted_key AND (wanted_version IS NULL OR a.version = wanted_version)
+                AND a.deleted_at IS NULL AND a.is_active
+          ORDER BY a.org_id IS NULL, a.id DESC LIMIT 1) AS p
+    LEFT JOIN LATERAL (
+        SELECT m.id, m.model, model_is_free(m) AS is_free, l.provider_kind, l.name
+        FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id
+        WHERE route IS NULL AND p.model IS NULL AND m.is_default AND m.deleted_at IS NULL AND l.deleted_at IS NULL
+              AND coalesce(m.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
+        ORDER BY m.org_id IS NULL LIMIT 1) AS d ON true
+    LEFT JOIN LATERAL (
+        SELECT CASE WHEN g.value_type = 'integer' THEN g.value::bigint END AS value
+        FROM entitlement_granted(org, limit_key) AS g) AS entitled ON true;
+    IF NOT FOUND THEN
+        PERFORM fail('runs.unknown_persona', 'persona_unknown');
+    END IF;
+    IF chosen.model_id IS NULL THEN
+        SELECT m.id, m.model, model_is_free(m), l.provider_kind, l.name
+        INTO chosen.model_id, chosen.model, chosen.is_free, chosen.provider_kind, chosen.credential_name
+        FROM route_resolve(route, chosen.persona_model) AS m JOIN llm_providers l ON l.id = m.provider_id;
+    END IF;
+    IF NOT chosen.has_messages THEN
+        PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', thread));
+    END IF;
+    hold := CASE WHEN chosen.is_free THEN 0 ELSE credit_run_hold END;
+    count_max := coalesce(chosen.entitled, CASE WHEN is_queued THEN limit_queued_runs ELSE limit_concurrent_runs END);
+    LOOP
+        UPDATE credit_accounts a SET held = a.held + hold, active_runs = a.active_runs + (NOT is_queued)::integer,
+            queued_runs = a.queued_runs + is_queued::integer
+        WHERE a.org_id = org AND CASE WHEN is_queued THEN a.queued_runs ELSE a.active_runs END < count_max
+              AND (chosen.is_free OR a.balance - a.held >= hold);
+        EXIT WHEN FOUND;
+        PERFORM account_run_refused(org, is_queued, count_max, CASE WHEN NOT chosen.is_free THEN hold END);
+    END LOOP;
+    INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
+                      model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at)
+    VALUES (run, org, thread, current_user_id(), is_queued, run_source, trace,
+            chosen.persona_key || '@' || chosen.version, chosen.persona_row_id, chosen.model_id, chosen.model,
+            chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment);
+    RETURN json_build_object('run_id', run, 'trace_id', trace);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION run_busy(active uuid) RETURNS void
+LANGUAGE sql AS $$
+    SELECT fail('runs.thread_busy', 'run_is_active', jsonb_build_object('active_run_id', active))
+$$;
+
+-- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4).
+CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
+    limit_concurrent_runs bigint, limit_queued_runs bigint, credit_run_hold bigint, OUT item json, OUT stopped uuid[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    run uuid;
+    moment timestamptz;
+    thread_row threads;
+BEGIN
+    LOOP
+        -- Ids are made behind the lock, so that a thread's runs have them in their order.
+        UPDATE threads t SET active_run_id = uuidv7(), updated_at = clock_timestamp()
+        WHERE t.id = thread AND t.org_id = current_org() AND t.created_by_user_id = current_user_id()
+              AND t.deleted_at IS NULL AND t.active_run_id IS NULL
+        RETURNING t.active_run_id, t.updated_at INTO run, moment;
+        IF FOUND THEN
+            item := run_insert(run, thread, moment, route, persona_id, 'api', false, limit_concurrent_runs,
+                               limit_queued_runs, credit_run_hold);
+            RETURN;
+        END IF;
+        thread_row := thread_of_caller_locked(thread);
+        EXIT WHEN thread_row.active_run_id IS NOT NULL;
+    END LOOP;
+    IF strategy = 'reject' THEN
+        -- What is wrong with the input is told before what is in the way.
+        PERFORM route_resolve(route, (persona_resolve(persona_id)).model);
+        PERFORM run_busy(thread_row.active_run_id);
+    END IF;
+    -- What is to be cancelled is locked before the account, as everywhere.
+    IF strategy = 'interrupt' THEN
+        PERFORM thread_runs_lock(thread);
+    END IF;
+    run := uuidv7();
+    item := run_insert(run, thread, clock_timestamp(), route, persona_id, 'enqueue', true, limit_concurrent_runs,
+                       limit_queued_runs, credit_run_hold);
+    IF strategy = 'interrupt' THEN
+        stopped := thread_stop(thread_row, run, 'interrupted');
+    END IF;
+END
+$$;
+
+-- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a run without an answer came behind
+-- it; a run with the last one's route and persona begins.
+CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint, limit_queued_runs bigint,
+    credit_run_hold bigint) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    thread_row threads := thread_of_caller_locked(thread);
+    last_run runs;
+    answer uuid;
+    run uuid;
+    moment timestamptz;
+    item json;
+BEGIN
+    IF thread_row.active_run_id IS NOT NULL THEN
+        PERFORM run_busy(thread_row.active_run_id);
+    END IF;
+    SELECT * INTO last_run FROM runs WHERE thread_id = thread_row.id ORDER BY id DESC LIMIT 1;
+    IF last_run.id IS NULL THEN
+        PERFORM fail('runs.nothing_to_retry', 'thread_has_no_run', jsonb_build_object('thread_id', thread_row.id));
+    END IF;
+    SELECT id INTO answer FROM messages
+    WHERE thread_id = thread_row.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
+    UPDATE threads SET active_run_id = uuidv7(), updated_at = clock_timestamp() WHERE id = thread_row.id
+    RETURNING active_run_id, updated_at INTO run, moment;
+    item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, 'retry', false,
+                       limit_concurrent_runs, limit_queued_runs, credit_run_hold);
+    UPDATE messages SET hidden_by_run_id = run
+    WHERE id = answer AND (run_id = last_run.id OR last_run.status = 'completed' OR id > (
+        SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = thread_row.id AND m.role = 'user'
+        AND m.hidden_by_run_id IS NULL));
+    RETURN item;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION thread_of_caller_locked, run_insert FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION account_run_refused FROM hostler_api, hostler_runner;
