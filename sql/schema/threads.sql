@@ -105,14 +105,21 @@ $$;
 CREATE OR REPLACE FUNCTION message_create(thread uuid, content text) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    thread_row threads := thread_of_caller(thread, false);
-    created messages;
+    moment timestamptz;
+    item json;
 BEGIN
-    INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)
-    VALUES (thread_row.org_id, thread_row.id, current_user_id(), 'user', message_create.content)
-    RETURNING * INTO created;
-    UPDATE threads SET updated_at = created.created_at WHERE id = thread_row.id;
-    RETURN message_json(created);
+    LOOP
+        UPDATE threads t SET updated_at = clock_timestamp()
+        WHERE t.id = thread AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
+        RETURNING t.updated_at INTO moment;
+        EXIT WHEN FOUND;
+        -- Says what is wrong with it; a thread that came only now is found in the next round.
+        PERFORM thread_of_caller(thread, false);
+    END LOOP;
+    INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content, created_at)
+    VALUES (current_org(), thread, current_user_id(), 'user', message_create.content, moment)
+    RETURNING message_json(messages) INTO item;
+    RETURN item;
 END
 $$;
 
