@@ -32,6 +32,7 @@ postgres::DatabaseOptions database_options(const config::Settings& start,
 postgres::DatabaseOptions events_options(const config::Settings& start) {
   postgres::DatabaseOptions options = database_options(start, "hostler-runner events", 2);
   options.lock_timeout_ms = EventLog::lock_timeout_ms;
+  options.plans_once = true;
   return options;
 }
 

@@ -26,6 +26,7 @@ CPP_TYPES = {
     "bigint": "Integer",
     "bigint[]": "Integers",
     "boolean": "Boolean",
+    "boolean[]": "Booleans",
     "bytea": "Bytes",
     "cidr": "Text",
     "date": "Text",

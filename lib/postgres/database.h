@@ -164,7 +164,7 @@ struct DatabaseOptions {
   int64_t pipelined_timeout_ms = 0;
   int64_t lock_timeout_ms = 2000;
   // Each statement is planned once, whatever its parameters (plan_cache_mode). For those who send
-  // only look-ups by key: partitioned tables are planned anew for every execution otherwise.
+  // only look-ups by key: those of arrays or partitions are planned for each execution otherwise.
   bool plans_once = false;
 };
 

@@ -69,6 +69,9 @@ struct Jsons : Params::Value {
 struct Integers : Params::Value {
   Integers(const std::vector<int64_t>& values);
 };
+struct Booleans : Params::Value {
+  Booleans(const std::vector<bool>& values);
+};
 
 // A parameter that may be null: nullopt, or an optional without a value.
 template <class T>

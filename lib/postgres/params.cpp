@@ -20,6 +20,7 @@ void append_int64(std::string& out, int64_t value) {
 }
 
 // Type ids of pg_type.dat; they never change.
+constexpr int64_t oid_bool = 16;
 constexpr int64_t oid_int8 = 20;
 constexpr int64_t oid_text = 25;
 constexpr int64_t oid_json = 114;
@@ -84,6 +85,10 @@ Integers::Integers(const std::vector<int64_t>& values)
     append_int32(bytes, 8);
     append_int64(bytes, value);
   }
+}
+Booleans::Booleans(const std::vector<bool>& values)
+    : Params::Value{array_head(oid_bool, values.size()), false, true} {
+  for (bool value : values) append_element(bytes, {value ? "\x01" : "\0", 1});
 }
 
 }  // namespace param

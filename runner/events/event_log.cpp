@@ -60,13 +60,12 @@ Task<void> EventLog::drained() {
 void EventLog::committed(InFlightBatch& batch, const postgres::Results& results) {
   ++flushes_;
   std::unordered_map<std::string_view, std::string_view> stored_at = batch.stored_at(results);
+  std::unordered_set<std::string_view> solvent = batch.solvent_runs(results);
   std::vector<events::SharedBatch> published;
   for (const LogEntry& entry : batch.entries) {
-    if (entry.last_turn) {
-      bool may_go_on = entry.last_turn->in(results).front().boolean("may_go_on");
-      entry.writer->set_credits_exhausted(!may_go_on);
-    }
-    auto time = stored_at.find(entry.writer->claim().id);
+    const std::string& run_id = entry.writer->claim().id;
+    if (entry.steps.turn) entry.writer->set_credits_exhausted(!solvent.contains(run_id));
+    auto time = stored_at.find(run_id);
     bool is_ours = entry.events.empty() || time != stored_at.end();
     if (is_ours) {
       apply_results(entry, time == stored_at.end() ? std::string_view() : time->second, published);
@@ -102,7 +101,7 @@ void EventLog::apply_results(const LogEntry& entry, std::string_view created_at,
 }
 
 void EventLog::count(const RunSteps& steps) const {
-  for (const TurnRecord& turn : steps.turns) metrics_.count_turn(turn);
+  if (steps.turn) metrics_.count_turn(*steps.turn);
   for (const ToolRecord& tool : steps.tools) metrics_.count_tool(tool);
   if (steps.wait) metrics_.count_wait();
   if (steps.outcome) metrics_.count_outcome(*steps.outcome);

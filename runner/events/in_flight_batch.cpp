@@ -26,24 +26,6 @@ struct Owner {
   const Claim& claim;
 };
 
-postgres::BoundStatement turn_commit(const Owner& owner, const TurnRecord& turn, int64_t last_seq) {
-  return query::RunTurnCommit{.daemon_id = owner.daemon_id,
-                              .run_id = owner.claim.id,
-                              .epoch = owner.claim.epoch,
-                              .turn = turn.turn,
-                              .text = turn.text,
-                              .tool_calls = turn.tool_calls_json,
-                              .last_seq = last_seq,
-                              .input_tokens = turn.usage.input_tokens,
-                              .output_tokens = turn.usage.output_tokens,
-                              .cache_read_tokens = turn.usage.cache_read_tokens,
-                              .cache_write_tokens = turn.usage.cache_write_tokens,
-                              .measured = turn.usage.measured,
-                              .finished = turn.is_finished,
-                              .credit_per_usd = turn.credits_per_usd,
-                              .credit_run_hold = turn.run_hold};
-}
-
 postgres::BoundStatement tool_commit(const Owner& owner, const ToolRecord& tool) {
   bool failed = !tool.error_code.empty();
   return query::RunToolCommit{.daemon_id = owner.daemon_id,
@@ -59,38 +41,98 @@ postgres::BoundStatement tool_commit(const Owner& owner, const ToolRecord& tool)
                               .last_seq = tool.seq};
 }
 
-postgres::BoundStatement finish(const Owner& owner, const Outcome& outcome, int64_t last_seq) {
-  bool failed = !outcome.code.empty();
-  return query::RunFinish{.daemon_id = owner.daemon_id,
-                          .run_id = owner.claim.id,
-                          .epoch = owner.claim.epoch,
-                          .status = outcome.status,
-                          .last_seq = last_seq,
-                          .code = or_null(outcome.code),
-                          .message = failed ? Text(outcome.message) : Text(),
-                          .answer = outcome.answer,
-                          .incomplete = outcome.is_incomplete};
+postgres::BoundStatement wait(const Owner& owner, const WaitRecord& record, int64_t last_seq) {
+  return query::RunWait{.daemon_id = owner.daemon_id,
+                        .run_id = owner.claim.id,
+                        .epoch = owner.claim.epoch,
+                        .last_seq = last_seq,
+                        .request = record.request_json,
+                        .run_input_seconds = record.wait_seconds};
 }
 
-void add_steps(const std::string& daemon_id, LogEntry& entry, postgres::Batch& batch) {
-  const Claim& claim = entry.writer->claim();
-  Owner owner{daemon_id, claim};
-  int64_t last_seq = entry.events.empty() ? entry.writer->committed_seq() : entry.events.back().seq;
-  for (const TurnRecord& turn : entry.steps.turns) {
-    batch.add(turn_commit(owner, turn, last_seq));
-    entry.last_turn = batch.last_answer();
-  }
-  for (const ToolRecord& tool : entry.steps.tools) batch.add(tool_commit(owner, tool));
-  if (const std::optional<WaitRecord>& wait = entry.steps.wait) {
-    batch.add(query::RunWait{.daemon_id = daemon_id,
-                             .run_id = claim.id,
-                             .epoch = claim.epoch,
-                             .last_seq = last_seq,
-                             .request = wait->request_json,
-                             .run_input_seconds = wait->wait_seconds});
-  }
-  if (entry.steps.outcome) batch.add(finish(owner, *entry.steps.outcome, last_seq));
+int64_t last_seq_of(const LogEntry& entry) {
+  return entry.events.empty() ? entry.writer->committed_seq() : entry.events.back().seq;
 }
+
+// What runs_commit takes of all runs that are paid for.
+class Commits {
+ public:
+  void add(const LogEntry& entry) {
+    static const TurnRecord no_turn;
+    static const Outcome no_outcome;
+    run_ids_.push_back(entry.writer->claim().id);
+    epochs_.push_back(entry.writer->claim().epoch);
+    last_seqs_.push_back(last_seq_of(entry));
+    add(entry.steps.turn ? *entry.steps.turn : no_turn);
+    add(entry.steps.outcome ? *entry.steps.outcome : no_outcome);
+  }
+  bool empty() const { return run_ids_.empty(); }
+
+  postgres::BoundStatement statement(const std::string& daemon_id) const {
+    return query::RunsCommit{.daemon_id = daemon_id,
+                             .run_ids = run_ids_,
+                             .epochs = epochs_,
+                             .last_seqs = last_seqs_,
+                             .turns = turns_,
+                             .texts = texts_,
+                             .tool_calls = tool_calls_,
+                             .input_tokens = input_tokens_,
+                             .output_tokens = output_tokens_,
+                             .cache_read_tokens = cache_read_tokens_,
+                             .cache_write_tokens = cache_write_tokens_,
+                             .measured = measured_,
+                             .finished = finished_,
+                             .credits_per_usd = credits_per_usd_,
+                             .run_holds = run_holds_,
+                             .statuses = statuses_,
+                             .codes = codes_,
+                             .messages = messages_,
+                             .answers = answers_,
+                             .incomplete = incomplete_};
+  }
+
+ private:
+  void add(const TurnRecord& turn) {
+    turns_.push_back(turn.turn);
+    texts_.push_back(turn.text);
+    tool_calls_.push_back(turn.turn == 0 ? "[]" : turn.tool_calls_json);
+    input_tokens_.push_back(turn.usage.input_tokens);
+    output_tokens_.push_back(turn.usage.output_tokens);
+    cache_read_tokens_.push_back(turn.usage.cache_read_tokens);
+    cache_write_tokens_.push_back(turn.usage.cache_write_tokens);
+    measured_.push_back(turn.usage.measured);
+    finished_.push_back(turn.is_finished);
+    credits_per_usd_.push_back(turn.credits_per_usd);
+    run_holds_.push_back(turn.run_hold);
+  }
+  void add(const Outcome& outcome) {
+    statuses_.push_back(outcome.status);
+    codes_.push_back(outcome.code);
+    messages_.push_back(outcome.message);
+    answers_.push_back(outcome.answer);
+    incomplete_.push_back(outcome.is_incomplete);
+  }
+
+  std::vector<std::string> run_ids_;
+  std::vector<int64_t> epochs_;
+  std::vector<int64_t> last_seqs_;
+  std::vector<int64_t> turns_;
+  std::vector<std::string> texts_;
+  std::vector<std::string> tool_calls_;
+  std::vector<int64_t> input_tokens_;
+  std::vector<int64_t> output_tokens_;
+  std::vector<int64_t> cache_read_tokens_;
+  std::vector<int64_t> cache_write_tokens_;
+  std::vector<bool> measured_;
+  std::vector<bool> finished_;
+  std::vector<int64_t> credits_per_usd_;
+  std::vector<int64_t> run_holds_;
+  std::vector<std::string> statuses_;
+  std::vector<std::string> codes_;
+  std::vector<std::string> messages_;
+  std::vector<std::string> answers_;
+  std::vector<bool> incomplete_;
+};
 
 template <class Append>
 postgres::BoundStatement appending(const std::string& daemon_id,
@@ -166,19 +208,34 @@ std::vector<LogEntry> InFlightBatch::take_out(const std::unordered_set<std::stri
 // their ids; events are written while the run is still owned.
 postgres::Batch InFlightBatch::statements(const std::string& daemon_id) {
   std::vector<std::string> threads;
-  std::vector<std::string> payers;
   for (const LogEntry& entry : entries) {
-    const Claim& claim = entry.writer->claim();
-    if (entry.steps.ends_work()) threads.push_back(claim.thread_id);
-    if (entry.steps.is_paid()) payers.push_back(claim.org_id);
+    if (entry.steps.ends_work()) threads.push_back(entry.writer->claim().thread_id);
   }
   postgres::Batch batch;
   if (!threads.empty()) batch.add(query::ThreadLock{.thread_ids = threads});
   add_events(daemon_id, batch);
   appended_ = batch.last_answer();
-  if (!payers.empty()) batch.add(query::AccountLock{.org_ids = payers});
-  for (LogEntry& entry : entries) add_steps(daemon_id, entry, batch);
+  add_steps(daemon_id, batch);
   return batch;
+}
+
+// Tools come first, since an end takes the run from its daemon; waits come last: what webhooks are
+// told of them counts the turn.
+void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& batch) {
+  Commits commits;
+  for (const LogEntry& entry : entries) {
+    Owner owner{daemon_id, entry.writer->claim()};
+    for (const ToolRecord& tool : entry.steps.tools) batch.add(tool_commit(owner, tool));
+    if (entry.steps.is_paid()) commits.add(entry);
+  }
+  if (commits.empty()) return;
+  batch.add(commits.statement(daemon_id));
+  committed_ = batch.last_answer();
+  for (const LogEntry& entry : entries) {
+    if (!entry.steps.wait) continue;
+    Owner owner{daemon_id, entry.writer->claim()};
+    batch.add(wait(owner, *entry.steps.wait, last_seq_of(entry)));
+  }
 }
 
 void InFlightBatch::add_events(const std::string& daemon_id, postgres::Batch& batch) const {
@@ -199,6 +256,17 @@ postgres::BoundStatement InFlightBatch::held_rows_question() const {
     if (entry.steps.ends_work()) ended.push_back(run_id);
   }
   return query::RunsHeldUp{.run_ids = written, .paid_ids = paid, .ended_ids = ended};
+}
+
+std::unordered_set<std::string_view> InFlightBatch::solvent_runs(
+    const postgres::Results& results) const {
+  std::unordered_set<std::string_view> run_ids;
+  if (!committed_) return run_ids;
+  const postgres::Result& rows = committed_->in(results);
+  for (int i = 0; i < rows.size(); ++i) {
+    if (rows[i].boolean("may_go_on")) run_ids.insert(rows[i].text("id"));
+  }
+  return run_ids;
 }
 
 std::unordered_map<std::string_view, std::string_view> InFlightBatch::stored_at(

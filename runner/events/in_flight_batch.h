@@ -32,14 +32,16 @@ class InFlightBatch {
   postgres::Batch statements(const std::string& daemon_id);
   postgres::BoundStatement held_rows_question() const;
 
+  // Those of the runs whose turn was paid for that have credits to go on; likewise.
+  std::unordered_set<std::string_view> solvent_runs(const postgres::Results& results) const;
   // When the runs' events were stored, of the statements' results and as long as these live. A run
   // that is not there is not this daemon's.
   std::unordered_map<std::string_view, std::string_view> stored_at(
       const postgres::Results& results) const;
 
   static constexpr size_t runs_max = 1000;
-  // Each takes about two milliseconds, and the runs behind it wait for the commit of all.
-  static constexpr size_t steps_max = 32;
+  // A turn and an end take half a millisecond, and the runs behind them wait for the commit of all.
+  static constexpr size_t steps_max = 64;
 
   std::vector<LogEntry> entries;
   bool is_sifted = false;  // whose rows somebody held was left behind
@@ -47,11 +49,13 @@ class InFlightBatch {
 
  private:
   void add_events(const std::string& daemon_id, postgres::Batch& batch) const;
+  void add_steps(const std::string& daemon_id, postgres::Batch& batch);
 
   size_t events_ = 0;
   size_t steps_ = 0;
   size_t bytes_ = 0;
   std::optional<postgres::Answer> appended_;
+  std::optional<postgres::Answer> committed_;
 };
 
 }  // namespace hostler::runner

@@ -48,15 +48,15 @@ struct Outcome {
 
 // Those of one run that commit together. They cost more than events do.
 struct RunSteps {
-  std::vector<TurnRecord> turns;
+  std::optional<TurnRecord> turn;
   std::vector<ToolRecord> tools;
   std::optional<WaitRecord> wait;
   std::optional<Outcome> outcome;
 
-  size_t size() const { return turns.size() + tools.size() + (wait ? 1 : 0) + (outcome ? 1 : 0); }
+  size_t size() const { return (turn ? 1 : 0) + tools.size() + (wait ? 1 : 0) + (outcome ? 1 : 0); }
   bool empty() const { return size() == 0; }
   bool ends_work() const { return wait || outcome; }  // the thread's next run may begin
-  bool is_paid() const { return ends_work() || !turns.empty(); }
+  bool is_paid() const { return ends_work() || turn; }
 };
 
 }  // namespace hostler::runner

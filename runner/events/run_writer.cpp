@@ -19,7 +19,7 @@ constexpr size_t delta_bytes_max = 64 * 1024;
 size_t LogEntry::bytes() const {
   size_t sum = steps.outcome ? steps.outcome->answer.size() : 0;
   for (const RunEvent& event : events) sum += event.data.size();
-  for (const TurnRecord& turn : steps.turns) sum += turn.text.size() + turn.tool_calls_json.size();
+  if (steps.turn) sum += steps.turn->text.size() + steps.turn->tool_calls_json.size();
   for (const ToolRecord& tool : steps.tools) sum += tool.result.size();
   return sum;
 }
@@ -56,7 +56,8 @@ void RunWriter::append_delta(std::string_view channel, std::string_view text) {
 
 void RunWriter::commit_turn(TurnRecord turn) {
   if (is_lost_) return;
-  steps_.turns.push_back(std::move(turn));
+  assert(!steps_.turn);  // the next turn waits for the commit of this one's calls
+  steps_.turn = std::move(turn);
   mark_dirty();
 }
 

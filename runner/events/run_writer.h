@@ -35,8 +35,6 @@ struct LogEntry {
   RunSteps steps;
   int64_t writes = 0;        // the writer's count when the entry was taken
   bool is_repeated = false;  // an answer was lost: it may be on disk, with another time
-  std::optional<postgres::Answer>
-      last_turn;  // where it is answered whether the run has credits to go on
 
   size_t bytes() const;  // of what is to be stored
 };

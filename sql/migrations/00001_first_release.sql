@@ -70,7 +70,6 @@ ALTER TABLE runs DROP CONSTRAINT runs_check, DROP CONSTRAINT runs_check1, DROP C
     DROP CONSTRAINT runs_source_check, DROP CONSTRAINT runs_status_check,
     ADD CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         lease_until IS NOT NULL, input_request IS NOT NULL, ended_at IS NOT NULL));
-DROP FUNCTION credit_release(uuid, bigint);
 
 -- ---------------------------------------------------------------- sums
 
@@ -183,10 +182,11 @@ CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
 ALTER TABLE daemons RENAME COLUMN place TO instance;
 -- Their names, or those of their parameters, are others now; all functions are made again behind this.
 DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin_user_delete, admin_user_show,
-    admin_user_update, api_key_end, daemon_start, email_change_begin, email_change_finish, email_first_proved,
-    email_is_kept, email_is_taken, email_revert_queue, email_token_queue, email_verification_first,
-    email_verification_send, email_verified, enter, ip_admits_named, last_admin_guard, last_owner_guard,
-    llm_default_clear, llm_provider_secret, login_exists, member_check, member_of_org, member_remove, member_update,
-    org_spare_owner, password_changed_mail, platform_fold, redemption_try, refused_caller, risk_check, run_insert,
-    run_shown_text, session_begin, sessions_end, subscription_upkeep, thread_stop, user_delete, user_hold_alone,
-    user_set_status, user_stop_runs, workspaces_hand_over;
+    admin_user_update, api_key_end, credit_charge, credit_release, daemon_start, email_change_begin,
+    email_change_finish, email_first_proved, email_is_kept, email_is_taken, email_revert_queue, email_token_queue,
+    email_verification_first, email_verification_send, email_verified, enter, ip_admits_named, last_admin_guard,
+    last_owner_guard, llm_default_clear, llm_provider_secret, login_exists, member_check, member_of_org, member_remove,
+    member_update, org_spare_owner, password_changed_mail, platform_fold, redemption_try, refused_caller, risk_check,
+    run_activate_next, run_finish, run_insert, run_shown_text, run_turn_commit, session_begin, sessions_end,
+    subscription_upkeep, thread_stop, usage_add, user_delete, user_hold_alone, user_set_status, user_stop_runs,
+    workspaces_hand_over;

@@ -187,19 +187,20 @@ SELECT id FROM runs_held_up($1, $2, $3);
 -- name: thread_lock
 -- Before the runs of these threads end in this transaction.
 -- $1 thread_ids uuid[]
-SELECT count(*) FROM (SELECT id FROM threads WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE) AS locked;
+SELECT count(*) FROM (SELECT id FROM unnest($1::uuid[]) AS ended(id) ORDER BY id) AS wanted
+CROSS JOIN LATERAL (SELECT t.id FROM threads t WHERE t.id = wanted.id FOR UPDATE) AS locked;
 
--- name: account_lock
--- Before turns of these organizations are paid for, or their runs end, in this transaction; behind the runs' locks.
--- $1 org_ids uuid[]
-SELECT credit_lock($1::uuid[]);
-
--- name: run_turn_commit
--- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 turn integer, $5 text text, $6 tool_calls json,
--- $7 last_seq bigint, $8 input_tokens bigint, $9 output_tokens bigint, $10 cache_read_tokens bigint,
--- $11 cache_write_tokens bigint, $12 measured boolean, $13 finished boolean, $14 credit_per_usd bigint,
--- $15 credit_run_hold bigint
-SELECT held, may_go_on FROM run_turn_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
+-- name: runs_commit
+-- Turns of runs that the daemon owns, and the ends of runs, all of a flight at once: an element of each array a run,
+-- in the order of their ids; without a turn when its number is 0, without an end when the status is empty. Answers
+-- the runs that are the daemon's. The threads of those that end are locked.
+-- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 last_seqs bigint[], $5 turns bigint[],
+-- $6 texts text[], $7 tool_calls json[], $8 input_tokens bigint[], $9 output_tokens bigint[],
+-- $10 cache_read_tokens bigint[], $11 cache_write_tokens bigint[], $12 measured boolean[], $13 finished boolean[],
+-- $14 credits_per_usd bigint[], $15 run_holds bigint[], $16 statuses text[], $17 codes text[] (empty: no failure),
+-- $18 messages text[], $19 answers text[], $20 incomplete boolean[]
+SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+    $19, $20);
 
 -- name: run_streamed_text
 -- What subscribers were shown as the answer so far.
@@ -227,11 +228,6 @@ SELECT run_tool_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS held;
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 last_seq bigint, $5 request jsonb,
 -- $6 run_input_seconds bigint
 SELECT run_wait($1, $2, $3, $4, $5, $6) AS held;
-
--- name: run_finish
--- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 status text, $5 last_seq bigint, $6 code text or null,
--- $7 message text or null, $8 answer text, $9 incomplete boolean
-SELECT run_finish($1, $2, $3, $4, $5, $6, $7, $8, $9) AS held;
 
 -- name: event_notify
 -- Tells the other daemons which runs have new events.

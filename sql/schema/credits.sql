@@ -110,18 +110,6 @@ BEGIN
 END
 $$;
 
--- What the end of a run gives back: what it held and did not use, and its place among the active or the queued ones,
--- unless next_run, which was queued behind it, is active in its stead. The only place where the counts go down.
-CREATE OR REPLACE FUNCTION account_run_ended(org uuid, unused bigint, was_queued boolean, next_run uuid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-BEGIN
-    UPDATE credit_accounts SET held = held - unused,
-        active_runs = active_runs - (NOT was_queued AND next_run IS NULL)::integer,
-        queued_runs = queued_runs - (was_queued OR next_run IS NOT NULL)::integer
-    WHERE org_id = org;
-END
-$$;
-
 -- The counts of all accounts anew, for whoever has changed runs by hand. Stop the programs before it.
 CREATE OR REPLACE FUNCTION account_runs_recount() RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -131,30 +119,6 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
           FROM credit_accounts c LEFT JOIN runs r ON r.org_id = c.org_id AND r.ended_at IS NULL
           GROUP BY c.org_id) AS live
     WHERE a.org_id = live.org_id AND (a.active_runs, a.queued_runs) IS DISTINCT FROM (live.active, live.queued)
-$$;
-
--- Pays for a turn: from the run's hold, and beyond it from what is available. A hold that is used up is raised again
--- to run_hold, and none is kept that the balance does not cover. Answers what the run holds then; 0: nothing is left.
--- Locks the account.
-CREATE OR REPLACE FUNCTION credit_charge(r runs, credits bigint, run_hold bigint) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    hold bigint := greatest(r.credits_held - credits, 0);
-    account credit_accounts;
-BEGIN
-    SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = r.org_id FOR NO KEY UPDATE;
-    IF hold = 0 THEN
-        hold := run_hold;
-    END IF;
-    hold := greatest(0, least(hold, account.balance - credits - account.held + r.credits_held));
-    IF credits > 0 THEN
-        PERFORM credit_post(r.org_id, -credits, 'consumption', 'run', r.id::text,
-                            held_change => hold - r.credits_held);
-    ELSIF hold <> r.credits_held THEN
-        UPDATE credit_accounts SET held = held - r.credits_held + hold WHERE org_id = r.org_id;
-    END IF;
-    RETURN hold;
-END
 $$;
 
 CREATE OR REPLACE FUNCTION credit_transaction_json(t credit_transactions) RETURNS json
@@ -271,8 +235,8 @@ BEGIN
     RETURN json_build_object('affected', affected);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION credit_post, credit_hold, credit_charge, credit_change_all, account_run_ended,
-    account_runs_recount FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION credit_post, credit_hold, credit_change_all, account_runs_recount
+    FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION credit_lock FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION credit_account_json, credit_transaction_page, credit_adjust, credit_bulk_adjust,
     credit_reset_all

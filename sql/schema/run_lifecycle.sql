@@ -1,51 +1,21 @@
--- What changes a run: it becomes active, is cancelled, paid for, ended. How it begins: run_creation.sql.
+-- What changes a run: it is cancelled, ended. How it begins: run_creation.sql; what a daemon commits of it:
+-- run_commits.sql.
 
--- Makes the next queued run of a thread its active one. The thread is locked by the caller.
-CREATE OR REPLACE FUNCTION run_activate_next(org uuid, thread uuid) RETURNS uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    next_run uuid;
-BEGIN
-    WITH activated AS (
-        UPDATE runs SET queued = false
-        WHERE id = (SELECT q.id FROM runs q WHERE q.org_id = org AND q.thread_id = thread AND q.queued
-                    ORDER BY q.id LIMIT 1)
-        RETURNING id)
-    UPDATE threads SET active_run_id = (SELECT id FROM activated), updated_at = clock_timestamp() WHERE id = thread
-    RETURNING active_run_id INTO next_run;
-    RETURN next_run;
-END
-$$;
-
--- Ends a run, in the transaction of its terminal event: state, assistant message, the message that a failed retry had
--- hidden, the thread's next run, what webhooks are told, the credits that were held and not used. The caller holds
--- the locks of thread and run, has read r behind them, and has checked that it may end the run. Everything else that
--- belongs to the end of a run is added here.
+-- Ends a run, in the transaction of its terminal event, as the commit of a flight does (runs_commit). The caller holds
+-- the locks of thread and run, has read r behind them, and has checked that it may end the run.
 CREATE OR REPLACE FUNCTION run_end(r runs, new_status text, final_seq bigint, code text, message text,
                         answer text, is_incomplete boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    ended runs;
-    next_run uuid;
+    none constant bigint[] := '{0}';
 BEGIN
-    UPDATE runs SET status = new_status, queued = false, credits_held = 0, last_seq = final_seq,
-        ended_at = clock_timestamp(), owner_id = NULL, lease_until = NULL, input_request = NULL, input_deadline = NULL,
-        error_code = code, error_message = left(message, 2000)
-    WHERE id = r.id AND status IN ('running', 'waiting_for_input')
-    RETURNING * INTO STRICT ended;
-    IF NOT r.queued THEN
-        next_run := run_activate_next(r.org_id, r.thread_id);
+    PERFORM FROM runs_commit(r.owner_id, ARRAY[r.id], ARRAY[r.epoch], ARRAY[final_seq], none,
+        ARRAY[''], ARRAY['[]'::json], none, none, none, none, ARRAY[false], ARRAY[false], none, none,
+        ARRAY[new_status], ARRAY[coalesce(code, '')], ARRAY[coalesce(message, '')], ARRAY[coalesce(answer, '')],
+        ARRAY[is_incomplete]);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'run % has ended, or another owner', r.id;
     END IF;
-    PERFORM account_run_ended(r.org_id, r.credits_held, r.queued, next_run);
-    IF answer <> '' THEN
-        INSERT INTO messages (org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
-        VALUES (ended.org_id, ended.thread_id, ended.id, 'assistant', answer, is_incomplete,
-                CASE WHEN ended.source = 'retry' AND new_status <> 'completed' THEN ended.id END);
-    END IF;
-    IF ended.source = 'retry' AND new_status <> 'completed' THEN
-        UPDATE messages SET hidden_by_run_id = NULL WHERE hidden_by_run_id = ended.id AND run_id <> ended.id;
-    END IF;
-    PERFORM webhook_queue(ended, 'run.' || new_status, ended.ended_at);
 END
 $$;
 
@@ -139,75 +109,6 @@ BEGIN
 END
 $$;
 
--- A finished turn of an owned run: the turn, its usage, the run's totals, what it costs. The single place where a
--- turn is paid for. held: false for a run that was lost; may_go_on: false when no credits are left for another turn.
-CREATE OR REPLACE FUNCTION run_turn_commit(owner uuid, run uuid, run_epoch bigint, turn_number integer, turn_text text,
-    calls json, turn_last_seq bigint, input_tokens bigint, output_tokens bigint, cache_read_tokens bigint,
-    cache_write_tokens bigint, is_measured boolean, is_finished boolean, credits_per_usd bigint, run_hold bigint,
-    OUT held boolean, OUT may_go_on boolean)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    r runs;
-    price llm_models;
-    used usage_records;
-    room numeric;
-BEGIN
-    SELECT * INTO r FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR NO KEY UPDATE;
-    held := r.id IS NOT NULL;
-    may_go_on := held AND NOT r.credits_exhausted;
-    IF NOT held THEN
-        RETURN;
-    END IF;
-    SELECT * INTO STRICT price FROM llm_models WHERE id = r.model_id;
-    -- What can be charged so that the run's sum and what is left of the account, its sign turned too, stay bigint.
-    SELECT greatest(0, least(a.balance::numeric - a.held + 9223372036854775807, 9223372036854775807 - r.credits_used))
-    INTO STRICT room FROM credit_accounts a WHERE a.org_id = r.org_id;
-    INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
-                               cache_write_tokens, cost_nano_usd, credits, measured)
-    SELECT r.org_id, r.id, turn_number, r.created_by_user_id, r.model, input_tokens, output_tokens, cache_read_tokens,
-           cache_write_tokens, cost, least(model_credits(price, cost, credits_per_usd), room), is_measured
-    FROM model_cost(price, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens) AS cost
-    ON CONFLICT (run_id, turn) DO NOTHING RETURNING * INTO used;
-    -- A batch whose answer was lost is sent again; the turn is paid for once.
-    IF used.id IS NULL THEN
-        RETURN;
-    END IF;
-    -- A turn that was broken off is paid for, but is no step to go on from.
-    IF is_finished THEN
-        INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq)
-        VALUES (r.id, r.org_id, turn_number, turn_text, calls, turn_last_seq);
-    END IF;
-    r.credits_held := credit_charge(r, used.credits,
-                                    CASE WHEN model_is_free(price) THEN 0 ELSE greatest(run_hold, 1) END);
-    -- A model is of its provider's organization.
-    PERFORM usage_add(used, owner, price.org_id IS NOT NULL);
-    may_go_on := model_is_free(price) OR r.credits_held > 0;
-    UPDATE runs SET turns = turn_number, crash_count = 0,
-        total_input_tokens = saturated(total_input_tokens::numeric + used.input_tokens),
-        total_output_tokens = saturated(total_output_tokens::numeric + used.output_tokens),
-        total_cached_tokens = saturated(total_cached_tokens::numeric + used.cache_read_tokens),
-        total_cost_nano_usd = saturated(total_cost_nano_usd::numeric + used.cost_nano_usd),
-        credits_used = credits_used + used.credits, credits_held = r.credits_held, credits_exhausted = NOT may_go_on
-    WHERE id = r.id;
-END
-$$;
-
--- Ends an owned run; false for a run that was lost. The thread is locked by an earlier statement.
-CREATE OR REPLACE FUNCTION run_finish(owner uuid, run uuid, run_epoch bigint, new_status text, final_seq bigint,
-    code text, message text, answer text, is_incomplete boolean) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    r runs;
-BEGIN
-    SELECT * INTO r FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR UPDATE;
-    IF r.id IS NULL THEN
-        RETURN false;
-    END IF;
-    PERFORM run_end(r, new_status, final_seq, code, message, answer, is_incomplete);
-    RETURN true;
-END
-$$;
-
 -- Which of these runs would have to wait for a row now. All of them write events; those of paid (turns, outcomes) want
 -- their organization's account too, those of ended their thread and what webhook messages hang from. Waits for
 -- nothing; what it found free is locked until its transaction ends, which need not be durable.
@@ -238,7 +139,6 @@ BEGIN
                  WHERE e.org_id = r.org_id AND e.enabled AND e.id <> ALL (free_endpoints))));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_end, run_activate_next, run_streamed_text, run_cancel_locked, run_turn_commit,
-    run_finish, runs_held_up
+REVOKE EXECUTE ON FUNCTION run_end, run_streamed_text, run_cancel_locked, runs_held_up
     FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION thread_stop, thread_runs_lock FROM hostler_api, hostler_runner;

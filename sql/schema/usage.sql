@@ -50,27 +50,6 @@ CREATE TABLE usage_of_platform (
     PRIMARY KEY (day, model, daemon_id)
 );
 
--- Adds a new record to the sums. The account of its organization is locked, which orders the writers.
-CREATE OR REPLACE FUNCTION usage_add(used usage_records, daemon uuid, is_own boolean) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-BEGIN
-    INSERT INTO usage_of_org AS o (org_id, day, model, input_tokens, output_tokens, cost_nano_usd, record_count)
-    VALUES (used.org_id, utc_day(used.created_at), used.model, used.input_tokens, used.output_tokens,
-            used.cost_nano_usd, 1)
-    ON CONFLICT (org_id, day, model) DO UPDATE SET
-        input_tokens = saturated(o.input_tokens::numeric + excluded.input_tokens),
-        output_tokens = saturated(o.output_tokens::numeric + excluded.output_tokens),
-        cost_nano_usd = saturated(o.cost_nano_usd::numeric + excluded.cost_nano_usd),
-        record_count = o.record_count + 1;
-    INSERT INTO usage_of_platform AS p (day, model, daemon_id, input_tokens, output_tokens, cost_nano_usd, record_count)
-    VALUES (utc_day(used.created_at), CASE WHEN is_own THEN 'own models' ELSE used.model END, daemon,
-            used.input_tokens, used.output_tokens, used.cost_nano_usd, 1)
-    ON CONFLICT (day, model, daemon_id) DO UPDATE SET input_tokens = p.input_tokens + excluded.input_tokens,
-        output_tokens = p.output_tokens + excluded.output_tokens,
-        cost_nano_usd = p.cost_nano_usd + excluded.cost_nano_usd, record_count = p.record_count + 1;
-END
-$$;
-
 -- The sums of some days of the current organization; org null: of the platform, for its administrators.
 CREATE OR REPLACE FUNCTION usage_rows(org uuid, first_day date, last_day date)
 RETURNS TABLE (day date, model text, input_tokens numeric, output_tokens numeric, cost_nano_usd numeric,
@@ -158,5 +137,4 @@ LANGUAGE sql STABLE AS $$
           FROM usage_month(wanted_year, wanted_month) AS m, usage_rows(org, m.first_day, m.last_day) AS u
           GROUP BY u.model) AS s
 $$;
-REVOKE EXECUTE ON FUNCTION usage_add FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION usage_rows, usage_summary, usage_daily, usage_by_model FROM hostler_runner;

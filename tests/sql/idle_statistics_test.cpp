@@ -85,8 +85,9 @@ TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
   ASSERT_EQ(claimed.size(), runs_made);
   postgres::Row run = claimed[runs_made / 2];
   std::string plans = plans_of(
-      fmt::format("SELECT run_finish('{}', '{}', {}, 'completed', 1, NULL, NULL, 'hello', false)",
-                  daemon_id, run.text("id"), run.integer("epoch")));
+      fmt::format("SELECT run_end(r, 'completed', 1, NULL, NULL, 'hello', false) FROM runs r "
+                  "WHERE r.id = '{}'",
+                  run.text("id")));
   EXPECT_NE(plans.find("Update on runs"), plans.npos) << plans;
   EXPECT_LE(max_rows_removed(plans), rows_removed_max) << plans;
 }

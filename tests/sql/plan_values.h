@@ -12,7 +12,7 @@ namespace hostler {
 struct PlanValues {
   std::string org_id;   // the large organization
   std::string user_id;  // who owns it
-  // An SQL expression by parameter name, or by statement and parameter ("run_finish.run_id").
+  // An SQL expression by parameter name, or by statement and parameter ("run_wait.run_id").
   std::map<std::string, std::string> by_name;
 };
 
@@ -145,7 +145,6 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"limit_verification_mails_per_minute", "100"},
       {"strategy", "'reject'"},
       {"status", "NULL"},
-      {"run_finish.status", "'completed'"},
       {"code", "NULL"},
       {"message", "NULL"},
       {"error_code", "NULL"},
@@ -156,10 +155,15 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"request", "'{\"kind\": \"question\", \"turn\": 2, \"tool_call_id\": \"c\"}'"},
       {"run_input.run_id", waiting_run},
       {"run_input.decision", "'approve'"},
-      {"run_turn_commit.run_id", owned_run},
       {"run_tool_commit.run_id", owned_run},
       {"run_wait.run_id", owned_run},
-      {"run_finish.run_id", owned_run},
+      {"runs_commit.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},
+      {"runs_commit.turns", "ARRAY[2]::bigint[]"},
+      {"runs_commit.tool_calls", "ARRAY['[]']::json[]"},
+      {"runs_commit.statuses", "ARRAY['completed']"},
+      {"measured", "ARRAY[true]"},
+      {"finished", "ARRAY[true]"},
+      {"incomplete", "ARRAY[false]"},
       {"event_append.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},
       {"event_append.seqs", "ARRAY[99]::bigint[]"},
       {"event_append_again.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},

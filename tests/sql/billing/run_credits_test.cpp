@@ -14,6 +14,7 @@
 #include "queries/runs.h"
 #include "queries/threads.h"
 #include "tests/support/rows/run_money.h"
+#include "tests/support/rows/run_statements.h"
 
 namespace hostler {
 namespace {
@@ -169,6 +170,81 @@ TEST_F(RunCredits, OfABrokenTurnAreChargedOnce) {
                                   "usage_records WHERE run_id = runs.id) FROM runs WHERE id = '{}'",
                                   run.run_id)),
       "3 false");
+  EXPECT_EQ(fault(), "");
+}
+
+// What one run of a flight leaves is what the next one finds.
+TEST_F(RunCredits, OfAFlightAreThoseOfItsRunsOneByOne) {
+  struct Step {
+    int64_t credits;  // 0: no turn
+    const char* status;
+  };
+  const std::vector<Step> steps{{4, ""},           {12, "completed"}, {0, "failed"},
+                                {31, ""},          {7, "cancelled"},  {5, ""},
+                                {40, "completed"}, {0, ""},           {3, ""}};
+  RunFixture twin{database_, "twin"};
+  std::string daemon_id = fixture_.new_daemon("here");
+  auto commits_of = [&](RunFixture& fixture) {
+    std::vector<OneCommit> commits;
+    for (const Step& step : steps) {
+      OneCommit commit{.daemon_id = daemon_id, .run_id = fixture.new_run(fixture.new_thread())};
+      commit.epoch = fixture.claim(daemon_id, commit.run_id);
+      commit.turn = step.credits > 0 ? 1 : 0;
+      commit.input_tokens = step.credits * 1000;
+      commit.status = step.status;
+      commits.push_back(commit);
+    }
+    postgres::DbSession superuser = database_.as_superuser();
+    set_balance(superuser, fixture.org_id, 105);
+    return commits;
+  };
+  auto state_of = [&](const RunFixture& fixture) {
+    return fixture.column(fmt::format(
+        "SELECT a.balance || ' ' || a.held || ' ' || a.entries || '; ' || (SELECT string_agg("
+        "concat_ws(' ', number, amount, balance_after), ', ' ORDER BY number) FROM "
+        "credit_transactions t WHERE t.org_id = a.org_id) || '; ' || (SELECT string_agg("
+        "concat_ws(' ', status, turns, credits_used, credits_held, credits_exhausted), ', ' "
+        "ORDER BY id) FROM runs r WHERE r.org_id = a.org_id) FROM credit_accounts a "
+        "WHERE a.org_id = '{}'",
+        fixture.org_id));
+  };
+  std::vector<OneCommit> flight = commits_of(fixture_);
+  std::vector<OneCommit> one_by_one = commits_of(twin);
+  postgres::DbSession session = database_.as_runner();
+  postgres::Result answer = session.run(flight_of(flight));
+  for (size_t i = 0; i < one_by_one.size(); ++i) {
+    postgres::Result alone = session.run(commit_of(one_by_one[i]));
+    postgres::Row in_flight = answer[static_cast<int>(i)];
+    EXPECT_EQ(in_flight.text("id"), flight[i].run_id);
+    EXPECT_EQ(in_flight.boolean("may_go_on"), alone.front().boolean("may_go_on")) << i;
+  }
+  EXPECT_EQ(state_of(fixture_), state_of(twin));
+  EXPECT_EQ(fault(), "");
+}
+
+// One of them was stored before its answer was lost, one is another daemon's by now.
+TEST_F(RunCredits, AreTakenOnceOfAFlightThatIsSentAgain) {
+  std::string daemon_id = fixture_.new_daemon("here");
+  std::vector<OneCommit> flight;
+  for (int i = 0; i < 3; ++i) {
+    OneCommit commit{.daemon_id = daemon_id, .run_id = fixture_.new_run(fixture_.new_thread())};
+    commit.epoch = fixture_.claim(daemon_id, commit.run_id);
+    commit.turn = 1;
+    commit.input_tokens = 3000;
+    flight.push_back(commit);
+  }
+  postgres::DbSession session = database_.as_runner();
+  EXPECT_TRUE(is_held(session.run(commit_of(flight[0]))));
+  flight[2].epoch += 100;
+  for (int i = 0; i < 2; ++i) {
+    postgres::Result answer = session.run(flight_of(flight));
+    EXPECT_EQ(answer.size(), 2);
+    EXPECT_EQ(answer[0].text("id"), flight[0].run_id);
+    EXPECT_TRUE(answer[0].boolean("may_go_on"));
+  }
+  EXPECT_EQ(account(), "999994 24");
+  EXPECT_EQ(fixture_.column("SELECT string_agg(credits_used::text, ' ' ORDER BY id) FROM runs"),
+            "3 3 0");
   EXPECT_EQ(fault(), "");
 }
 

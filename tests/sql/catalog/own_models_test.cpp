@@ -11,6 +11,7 @@
 #include "queries/maintenance.h"
 #include "tests/support/rigs/older_schema.h"
 #include "tests/support/rows/run_money.h"
+#include "tests/support/rows/run_statements.h"
 
 namespace hostler {
 namespace {
@@ -47,22 +48,13 @@ class OwnModelsTest : public ::testing::Test {
   // A turn that counts so many tokens, in and out.
   bool turn(const OwnedRun& run, int number, int64_t tokens) {
     postgres::DbSession session = database_.as_runner();
-    postgres::Result result = session.run(query::RunTurnCommit{.daemon_id = run.daemon_id,
-                                                               .run_id = run.run_id,
-                                                               .epoch = run.epoch,
-                                                               .turn = number,
-                                                               .text = "text",
-                                                               .tool_calls = "[]",
-                                                               .last_seq = 1,
-                                                               .input_tokens = tokens,
-                                                               .output_tokens = tokens,
-                                                               .cache_read_tokens = tokens,
-                                                               .cache_write_tokens = 0,
-                                                               .measured = true,
-                                                               .finished = true,
-                                                               .credit_per_usd = 1000,
-                                                               .credit_run_hold = 10});
-    return result.front().boolean("held");
+    return is_held(session.run(commit_of({.daemon_id = run.daemon_id,
+                                          .run_id = run.run_id,
+                                          .epoch = run.epoch,
+                                          .turn = number,
+                                          .input_tokens = tokens,
+                                          .output_tokens = tokens,
+                                          .cache_read_tokens = tokens})));
   }
   std::string column(const std::string& text) const { return tenant_.column(text); }
   // What an administrator, or the tenant, is told.

@@ -5,40 +5,25 @@
 
 #include "queries/daemon.h"
 #include "queries/operator.h"
+#include "tests/support/rows/run_statements.h"
 
 namespace hostler::testing_support {
 
 TurnAnswer commit_turn(postgres::DbSession& session, const OwnedRun& run, int turn, int64_t credits,
                        bool is_finished) {
-  postgres::Result result = session.run(query::RunTurnCommit{.daemon_id = run.daemon_id,
-                                                             .run_id = run.run_id,
-                                                             .epoch = run.epoch,
-                                                             .turn = turn,
-                                                             .text = "text",
-                                                             .tool_calls = "[]",
-                                                             .last_seq = 1,
-                                                             .input_tokens = credits * 1000,
-                                                             .output_tokens = 0,
-                                                             .cache_read_tokens = 0,
-                                                             .cache_write_tokens = 0,
-                                                             .measured = is_finished,
-                                                             .finished = is_finished,
-                                                             .credit_per_usd = 1000,
-                                                             .credit_run_hold = 10});
-  return {result.front().boolean("held"), result.front().boolean("may_go_on")};
+  postgres::Result result = session.run(commit_of({.daemon_id = run.daemon_id,
+                                                   .run_id = run.run_id,
+                                                   .epoch = run.epoch,
+                                                   .turn = turn,
+                                                   .input_tokens = credits * 1000,
+                                                   .is_finished = is_finished}));
+  if (!is_held(result)) return {};
+  return {true, result.front().boolean("may_go_on")};
 }
 
 bool finish_run(postgres::DbSession& session, const OwnedRun& run, const std::string& status) {
-  postgres::Result finished = session.run(query::RunFinish{.daemon_id = run.daemon_id,
-                                                           .run_id = run.run_id,
-                                                           .epoch = run.epoch,
-                                                           .status = status,
-                                                           .last_seq = 1,
-                                                           .code = std::nullopt,
-                                                           .message = std::nullopt,
-                                                           .answer = "",
-                                                           .incomplete = status != "completed"});
-  return finished.text() == "t";
+  return is_held(session.run(commit_of(
+      {.daemon_id = run.daemon_id, .run_id = run.run_id, .epoch = run.epoch, .status = status})));
 }
 
 void lock_run(postgres::DbSession& session, const OwnedRun& run) {
@@ -51,7 +36,7 @@ void lock_run(postgres::DbSession& session, const OwnedRun& run) {
                                       .seqs = std::vector<int64_t>{1},
                                       .types = std::vector<std::string>{"message.delta"},
                                       .data = std::vector<std::string>{"{}"}});
-  session.run(query::AccountLock{.org_ids = std::vector{run.org_id}});
+  session.run_text(fmt::format("SELECT credit_lock('{{{}}}')", run.org_id));
 }
 
 std::vector<OwnedRun> claim_all(postgres::DbSession& session, const std::string& daemon_id) {

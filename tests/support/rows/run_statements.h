@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "queries/daemon.h"
@@ -22,25 +23,60 @@ inline postgres::BoundStatement append_of(const std::string& daemon_id, const st
                             .data = std::vector<std::string>{"{}"}};
 }
 
-inline postgres::BoundStatement turn_of(const std::string& daemon_id, const std::string& run_id,
-                                        int64_t epoch, int64_t input_tokens,
-                                        int64_t output_tokens) {
-  return query::RunTurnCommit{.daemon_id = daemon_id,
-                              .run_id = run_id,
-                              .epoch = epoch,
-                              .turn = 1,
-                              .text = "t",
-                              .tool_calls = "[]",
-                              .last_seq = 2,
-                              .input_tokens = input_tokens,
-                              .output_tokens = output_tokens,
-                              .cache_read_tokens = 0,
-                              .cache_write_tokens = 0,
-                              .measured = true,
-                              .finished = true,
-                              .credit_per_usd = 1000,
-                              .credit_run_hold = 10};
+// A turn of a run, or its end, or both: as runs_commit takes them of many.
+struct OneCommit {
+  std::string daemon_id;
+  std::string run_id;
+  int64_t epoch = 0;
+  int64_t last_seq = 1;
+  int64_t turn = 0;  // 0: none
+  std::string text = "text";
+  int64_t input_tokens = 0;
+  int64_t output_tokens = 0;
+  int64_t cache_read_tokens = 0;
+  bool is_finished = true;
+  std::string status = "";  // empty: it goes on
+  std::string code = "";
+  std::string message = "";
+  std::string answer = "";
+};
+
+// Of runs of one daemon, in the order of their ids.
+inline postgres::BoundStatement flight_of(const std::vector<OneCommit>& commits) {
+  auto all = [&commits]<class Of>(Of of) {
+    std::vector<std::decay_t<decltype(of(commits.front()))>> values;
+    for (const OneCommit& commit : commits) values.push_back(of(commit));
+    return values;
+  };
+  using One = const OneCommit&;
+  return query::RunsCommit{
+      .daemon_id = commits.front().daemon_id,
+      .run_ids = all([](One one) { return one.run_id; }),
+      .epochs = all([](One one) { return one.epoch; }),
+      .last_seqs = all([](One one) { return one.last_seq; }),
+      .turns = all([](One one) { return one.turn; }),
+      .texts = all([](One one) { return one.text; }),
+      .tool_calls = all([](One) { return std::string("[]"); }),
+      .input_tokens = all([](One one) { return one.input_tokens; }),
+      .output_tokens = all([](One one) { return one.output_tokens; }),
+      .cache_read_tokens = all([](One one) { return one.cache_read_tokens; }),
+      .cache_write_tokens = all([](One) { return int64_t{0}; }),
+      .measured = all([](One one) { return one.is_finished; }),
+      .finished = all([](One one) { return one.is_finished; }),
+      .credits_per_usd = all([](One) { return int64_t{1000}; }),
+      .run_holds = all([](One) { return int64_t{10}; }),
+      .statuses = all([](One one) { return one.status; }),
+      .codes = all([](One one) { return one.code; }),
+      .messages = all([](One one) { return one.message; }),
+      .answers = all([](One one) { return one.answer; }),
+      .incomplete = all([](One one) { return one.status != "completed"; }),
+  };
 }
+
+inline postgres::BoundStatement commit_of(const OneCommit& commit) { return flight_of({commit}); }
+
+// Whether the run was the daemon's.
+inline bool is_held(const postgres::Result& committed) { return !committed.empty(); }
 
 inline postgres::BoundStatement input_of(const std::string& run_id, const std::string& content,
                                          const std::optional<std::string>& decision,

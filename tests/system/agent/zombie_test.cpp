@@ -145,7 +145,7 @@ TEST_F(Zombie, WhoseWritesNobodyRefusesIsSeen) {
   std::string resumed = fmt::format(
       "SELECT count(*) FROM run_events WHERE run_id = '{}' AND type = 'run.resumed'", run_id);
   EXPECT_TRUE(eventually(20'000, [&] { return sql_number(stack_, resumed) > 0; }));
-  // As event_append and run_turn_commit, without the fence.
+  // As event_append and runs_commit, without the fence.
   std::string naive = fmt::format(
       "INSERT INTO run_events (run_id, seq, type, data) SELECT run_id, max(seq) + 1, "
       "'message.delta', '{{\"content\":\"zombie\"}}' FROM run_events WHERE run_id = '{}' "

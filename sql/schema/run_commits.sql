@@ -1,0 +1,243 @@
+-- What a daemon commits of the runs of one flight: turns that are paid for, and ends. All of them in one statement: one
+-- a run costs Postgres six times as much.
+
+-- What turns cost, in the order in which they are paid for: by organization, then as they come. Each is paid for from
+-- its run's hold, and beyond it from what is available. A hold that is used up is raised again, and none is kept that
+-- the balance does not cover; the end of a run gives back what it holds. What one run does is what the next one finds.
+-- which: the runs that are meant, by their position in the arrays. Runs and accounts are locked by the caller. Writes
+-- nothing.
+CREATE OR REPLACE FUNCTION turns_charge(which bigint[], run_ids uuid[], turn_numbers bigint[], tokens_in bigint[],
+    tokens_out bigint[], tokens_cache_read bigint[], tokens_cache_write bigint[], credits_per_usd bigint[],
+    run_holds bigint[], statuses text[])
+RETURNS TABLE (nth bigint, run_id uuid, org_id uuid, thread_id uuid, user_id uuid, model text, shown_model text,
+    is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, next_run_id uuid, is_told boolean,
+    cost bigint, credits bigint, number bigint, balance_after bigint, hold bigint, held_change bigint,
+    may_go_on boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+DECLARE
+    is_free boolean;
+    used_before bigint;
+    held_before bigint;
+    account_balance bigint;
+    account_held bigint;
+    account_entries bigint;
+    last_org_id uuid;
+    held bigint;
+BEGIN
+    FOR nth, run_id, org_id, thread_id, user_id, model, shown_model, is_new, is_ended, is_taken_back, was_queued,
+        next_run_id, is_told, cost, credits, is_free, used_before, held_before, may_go_on, account_balance,
+        account_held, account_entries IN
+        SELECT p.nth, r.id, r.org_id, r.thread_id, r.created_by_user_id, r.model,
+            -- A model is of its provider's organization.
+            CASE WHEN m.org_id IS NULL THEN r.model ELSE 'own models' END,
+            -- A batch whose answer was lost is sent again; a turn is paid for once.
+            turn_numbers[p.nth] > 0 AND NOT EXISTS (
+                SELECT FROM usage_records u WHERE u.run_id = r.id AND u.turn = turn_numbers[p.nth]),
+            statuses[p.nth] <> '', r.source = 'retry' AND statuses[p.nth] NOT IN ('', 'completed'), r.queued,
+            CASE WHEN statuses[p.nth] <> '' AND NOT r.queued THEN (
+                SELECT q.id FROM runs q WHERE q.org_id = r.org_id AND q.thread_id = r.thread_id AND q.queued
+                ORDER BY q.id LIMIT 1) END,
+            statuses[p.nth] <> '' AND EXISTS (
+                SELECT FROM webhook_endpoints e WHERE e.org_id = r.org_id AND e.enabled
+                    AND 'run.' || statuses[p.nth] = ANY (e.events)),
+            c.cost, model_credits(m, c.cost, credits_per_usd[p.nth]), model_is_free(m), r.credits_used,
+            r.credits_held, NOT r.credits_exhausted, a.balance, a.held, a.entries
+        FROM unnest(which) AS p (nth)
+        JOIN runs r ON r.id = run_ids[p.nth]
+        JOIN credit_accounts a ON a.org_id = r.org_id
+        LEFT JOIN llm_models m ON m.id = r.model_id
+        CROSS JOIN LATERAL (SELECT model_cost(m, tokens_in[p.nth], tokens_out[p.nth], tokens_cache_read[p.nth],
+                                              tokens_cache_write[p.nth]) AS cost OFFSET 0) AS c
+        ORDER BY r.org_id, p.nth
+    LOOP
+        IF last_org_id IS DISTINCT FROM org_id THEN
+            last_org_id := org_id;
+            balance_after := account_balance;
+            held := account_held;
+            number := account_entries;
+        END IF;
+        hold := held_before;
+        IF is_new THEN
+            -- What can be charged so that the run's sum and what is left of the account, its sign turned too, stay
+            -- bigint.
+            credits := greatest(0, least(credits, balance_after::numeric - held + 9223372036854775807,
+                                         9223372036854775807 - used_before));
+            hold := greatest(held_before - credits, 0);
+            IF hold = 0 AND NOT is_free THEN
+                hold := greatest(run_holds[nth], 1);
+            END IF;
+            hold := greatest(0, least(hold, balance_after - credits - held + held_before));
+            may_go_on := is_free OR hold > 0;
+        ELSE
+            cost := 0;
+            credits := 0;
+        END IF;
+        IF is_ended THEN
+            hold := 0;
+        END IF;
+        held_change := hold - held_before;
+        held := held + held_change;
+        balance_after := balance_after - credits;
+        number := number + (credits > 0)::integer;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- Commits, of runs that one owner has: a finished turn each (its number, 0: none), which is paid for, and the end (the
+-- terminal status, '': it goes on). The single place where a turn is paid for and where a run ends: state, assistant
+-- message, the message that a failed retry had hidden, the thread's next run, what webhooks are told, usage and its
+-- sums, the ledger. Everything else that belongs to the end of a run is added here.
+--
+-- An element of each array a run, in the order of their ids, no run twice. The threads of those that end are locked by
+-- an earlier statement; here the runs, then their accounts. Answers the runs that the owner has; not may_go_on: no
+-- credits are left for another turn.
+CREATE OR REPLACE FUNCTION runs_commit(owner uuid, run_ids uuid[], epochs bigint[], final_seqs bigint[],
+    turn_numbers bigint[], turn_texts text[], turn_calls json[], tokens_in bigint[], tokens_out bigint[],
+    tokens_cache_read bigint[], tokens_cache_write bigint[], are_measured boolean[], are_finished boolean[],
+    credits_per_usd bigint[], run_holds bigint[], statuses text[], codes text[], failures text[], answers text[],
+    are_incomplete boolean[])
+RETURNS TABLE (id uuid, may_go_on boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+DECLARE
+    which bigint[];
+    org_ids uuid[];
+    moment timestamptz;
+    held_ids uuid[];
+    go_on boolean[];
+    next_ids uuid[];
+    taken_back uuid[];
+    told uuid[];
+BEGIN
+    -- Told by status: of runs whose ended_at is null there are indexes that may look as small as the key's.
+    IF '' = ANY (statuses) THEN
+        SELECT array_agg(w.nth), array_agg(owned.org_id) INTO which, org_ids
+        FROM unnest(run_ids, epochs, statuses) WITH ORDINALITY AS w (run_id, epoch, status, nth)
+        CROSS JOIN LATERAL (SELECT r.org_id FROM runs r
+            WHERE r.id = w.run_id AND r.epoch = w.epoch AND r.owner_id IS NOT DISTINCT FROM owner
+                  AND r.status IN ('running', 'waiting_for_input') FOR NO KEY UPDATE OF r) AS owned
+        WHERE w.status = '';
+    END IF;
+    IF '' <> ANY (statuses) THEN
+        SELECT which || array_agg(w.nth), org_ids || array_agg(owned.org_id) INTO which, org_ids
+        FROM unnest(run_ids, epochs, statuses) WITH ORDINALITY AS w (run_id, epoch, status, nth)
+        CROSS JOIN LATERAL (SELECT r.org_id FROM runs r
+            WHERE r.id = w.run_id AND r.epoch = w.epoch AND r.owner_id IS NOT DISTINCT FROM owner
+                  AND r.status IN ('running', 'waiting_for_input') FOR UPDATE OF r) AS owned
+        WHERE w.status <> '';
+    END IF;
+    IF which IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM FROM credit_accounts a WHERE a.org_id = ANY (org_ids) ORDER BY a.org_id FOR UPDATE;
+    moment := clock_timestamp();
+    WITH step AS MATERIALIZED (
+        SELECT c.nth, c.run_id, c.org_id, c.thread_id, c.user_id, c.model, c.shown_model, c.is_new, c.is_ended,
+            c.is_taken_back, c.was_queued, c.next_run_id, c.is_told, c.cost, c.credits, c.number, c.balance_after,
+            c.hold, c.held_change, c.may_go_on
+        FROM turns_charge(which, run_ids, turn_numbers, tokens_in, tokens_out, tokens_cache_read, tokens_cache_write,
+                          credits_per_usd, run_holds, statuses) AS c),
+    used AS (
+        INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, output_tokens,
+            cache_read_tokens, cache_write_tokens, cost_nano_usd, credits, measured, created_at)
+        SELECT s.org_id, s.run_id, turn_numbers[s.nth], s.user_id, s.model, tokens_in[s.nth], tokens_out[s.nth],
+            tokens_cache_read[s.nth], tokens_cache_write[s.nth], s.cost, s.credits, are_measured[s.nth], moment
+        FROM step s WHERE s.is_new),
+    -- A turn that was broken off is paid for, but is no step to go on from.
+    turned AS (
+        INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq)
+        SELECT s.run_id, s.org_id, turn_numbers[s.nth], turn_texts[s.nth], turn_calls[s.nth],
+            final_seqs[s.nth]
+        FROM step s WHERE s.is_new AND are_finished[s.nth]),
+    -- The sums of usage: the account of an organization orders its writers, and each daemon has rows of its own.
+    summed AS (
+        INSERT INTO usage_of_org AS o (org_id, day, model, input_tokens, output_tokens, cost_nano_usd, record_count)
+        SELECT s.org_id, utc_day(moment), s.model, saturated(sum(tokens_in[s.nth])),
+            saturated(sum(tokens_out[s.nth])), saturated(sum(s.cost)), count(*)
+        FROM step s WHERE s.is_new GROUP BY s.org_id, s.model
+        ON CONFLICT (org_id, day, model) DO UPDATE SET
+            input_tokens = saturated(o.input_tokens::numeric + excluded.input_tokens),
+            output_tokens = saturated(o.output_tokens::numeric + excluded.output_tokens),
+            cost_nano_usd = saturated(o.cost_nano_usd::numeric + excluded.cost_nano_usd),
+            record_count = o.record_count + excluded.record_count),
+    summed_for_platform AS (
+        INSERT INTO usage_of_platform AS p (day, model, daemon_id, input_tokens, output_tokens, cost_nano_usd,
+            record_count)
+        SELECT utc_day(moment), s.shown_model, owner, sum(tokens_in[s.nth]), sum(tokens_out[s.nth]), sum(s.cost),
+            count(*)
+        FROM step s WHERE s.is_new GROUP BY s.shown_model
+        ON CONFLICT (day, model, daemon_id) DO UPDATE SET input_tokens = p.input_tokens + excluded.input_tokens,
+            output_tokens = p.output_tokens + excluded.output_tokens,
+            cost_nano_usd = p.cost_nano_usd + excluded.cost_nano_usd,
+            record_count = p.record_count + excluded.record_count),
+    entered AS (
+        INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id)
+        SELECT s.org_id, s.number, -s.credits, s.balance_after, 'consumption', 'run', s.run_id::text
+        FROM step s WHERE s.credits > 0),
+    -- Once an organization: what it pays, what its runs hold, and how many there are. The only place where the counts go
+    -- down: a run that ends was an active or a queued one; one that was queued behind it is active in its stead.
+    paid AS (
+        UPDATE credit_accounts a SET balance = a.balance - c.credits, held = a.held + c.held_change,
+            entries = a.entries + c.entries, active_runs = a.active_runs - (c.ended - c.no_longer_queued),
+            queued_runs = a.queued_runs - c.no_longer_queued
+        FROM (SELECT s.org_id, sum(s.credits)::bigint AS credits, sum(s.held_change)::bigint AS held_change,
+                  count(*) FILTER (WHERE s.credits > 0) AS entries,
+                  (count(*) FILTER (WHERE s.is_ended))::integer AS ended,
+                  (count(*) FILTER (WHERE s.is_ended AND (s.was_queued OR s.next_run_id IS NOT NULL)))::integer
+                      AS no_longer_queued
+              FROM step s GROUP BY s.org_id) AS c
+        WHERE a.org_id = c.org_id AND (c.entries > 0 OR c.held_change <> 0 OR c.ended > 0)),
+    answered AS (
+        INSERT INTO messages (org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
+        SELECT s.org_id, s.thread_id, s.run_id, 'assistant', answers[s.nth], are_incomplete[s.nth],
+            CASE WHEN s.is_taken_back THEN s.run_id END
+        FROM step s WHERE s.is_ended AND answers[s.nth] <> ''),
+    freed AS (
+        UPDATE threads t SET active_run_id = s.next_run_id, updated_at = moment
+        FROM step s WHERE s.is_ended AND NOT s.was_queued AND t.id = s.thread_id),
+    written AS (
+        UPDATE runs r SET turns = CASE WHEN s.is_new THEN turn_numbers[s.nth] ELSE r.turns END,
+            crash_count = CASE WHEN s.is_new THEN 0 ELSE r.crash_count END,
+            total_input_tokens = saturated(r.total_input_tokens::numeric + s.is_new::integer * tokens_in[s.nth]),
+            total_output_tokens = saturated(r.total_output_tokens::numeric + s.is_new::integer * tokens_out[s.nth]),
+            total_cached_tokens = saturated(r.total_cached_tokens::numeric
+                                            + s.is_new::integer * tokens_cache_read[s.nth]),
+            total_cost_nano_usd = saturated(r.total_cost_nano_usd::numeric + s.cost),
+            credits_used = r.credits_used + s.credits, credits_held = s.hold, credits_exhausted = NOT s.may_go_on,
+            status = CASE WHEN s.is_ended THEN statuses[s.nth] ELSE r.status END,
+            ended_at = CASE WHEN s.is_ended THEN moment END,
+            queued = r.queued AND NOT s.is_ended,
+            last_seq = CASE WHEN s.is_ended THEN final_seqs[s.nth] ELSE r.last_seq END,
+            owner_id = CASE WHEN s.is_ended THEN NULL ELSE r.owner_id END,
+            lease_until = CASE WHEN s.is_ended THEN NULL ELSE r.lease_until END,
+            input_request = CASE WHEN s.is_ended THEN NULL ELSE r.input_request END,
+            input_deadline = CASE WHEN s.is_ended THEN NULL ELSE r.input_deadline END,
+            error_code = CASE WHEN s.is_ended THEN nullif(codes[s.nth], '') END,
+            error_message = CASE WHEN s.is_ended AND codes[s.nth] <> '' THEN left(failures[s.nth], 2000) END
+        FROM step s WHERE (s.is_new OR s.is_ended) AND r.id = s.run_id)
+    SELECT array_agg(s.run_id), array_agg(s.may_go_on),
+        array_agg(s.next_run_id) FILTER (WHERE s.next_run_id IS NOT NULL),
+        array_agg(s.run_id) FILTER (WHERE s.is_taken_back),
+        array_agg(s.run_id) FILTER (WHERE s.is_told)
+    INTO held_ids, go_on, next_ids, taken_back, told
+    FROM step s;
+    IF next_ids IS NOT NULL THEN
+        UPDATE runs r SET queued = false WHERE r.id = ANY (next_ids);
+    END IF;
+    IF taken_back IS NOT NULL THEN
+        UPDATE messages m SET hidden_by_run_id = NULL
+        WHERE m.hidden_by_run_id = ANY (taken_back) AND m.run_id <> m.hidden_by_run_id;
+    END IF;
+    IF told IS NOT NULL THEN
+        PERFORM webhook_queue(r, 'run.' || r.status, r.ended_at) FROM runs r
+        WHERE r.id = ANY (told) ORDER BY r.id;
+    END IF;
+    RETURN QUERY SELECT h.id, h.may_go_on FROM unnest(held_ids, go_on) AS h (id, may_go_on);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION turns_charge FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION runs_commit FROM hostler_api;
