@@ -19,8 +19,10 @@ struct Claim {
   int crash_count = 0;
   int take_overs = 0;
   int64_t worked_ms = 0;
-  bool after_input = false;  // goes on behind a human's answer: nothing is taken over
-  int64_t last_seq = 0;      // of its events so far; 0: it is new
+  bool after_input = false;    // goes on behind a human's answer: nothing is taken over
+  int64_t last_seq = 0;        // of its events so far; 0: it is new
+  int64_t turns = 0;           // that were paid for; 0: there are no steps to go on from
+  int64_t context_tokens = 0;  // of its model
 };
 
 }  // namespace hostler::runner

@@ -156,9 +156,14 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
                           .limit_agent_turns = settings->integer("limit.agent_turns"),
                           .limit_tool_calls = settings->integer("limit.tool_calls"),
                           .limit_run_seconds = settings->integer("limit.run_seconds")});
-  load.add(query::RunTurns{.run_id = run->claim.id});
-  load.add(query::RunToolResults{.run_id = run->claim.id});
-  load.add(query::RunInputs{.run_id = run->claim.id});
+  int64_t history_bytes = history_bytes_max(run->claim.context_tokens);
+  load.add(query::RunHistory{.run_id = run->claim.id, .bytes_max = history_bytes});
+  bool has_steps = run->claim.turns > 0;
+  if (has_steps) {
+    load.add(query::RunTurns{.run_id = run->claim.id});
+    load.add(query::RunToolResults{.run_id = run->claim.id});
+    load.add(query::RunInputs{.run_id = run->claim.id});
+  }
   postgres::Results loaded = co_await read_with_retry(services, std::move(load));
   postgres::Row row = loaded.at(0).front();
 
@@ -169,13 +174,9 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   parts.confirm_tools = texts_of(row.text("confirm_tools"));
   parts.limits = limits_of(row);
   parts.credits_exhausted = row.boolean("credits_exhausted");
-  add_steps(parts, loaded.at(1), loaded.at(2), loaded.at(3));
-
-  postgres::Batch read_history;
-  parts.history_bytes = history_bytes_max(row.integer("context_tokens"));
-  read_history.add(query::RunHistory{.run_id = run->claim.id, .bytes_max = parts.history_bytes});
-  postgres::Results history = co_await read_with_retry(services, std::move(read_history));
-  parts.history = history_of(history.at(0));
+  parts.history_bytes = history_bytes;
+  parts.history = history_of(loaded.at(1));
+  if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
   co_return parts;
 }
 

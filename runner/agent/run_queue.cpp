@@ -42,6 +42,8 @@ Claim claim_of(const postgres::Row& row) {
   claim.worked_ms = row.integer("worked_ms");
   claim.after_input = row.boolean("after_input");
   claim.last_seq = row.integer("last_seq");
+  claim.turns = row.integer("turns");
+  claim.context_tokens = row.integer("context_tokens");
   return claim;
 }
 

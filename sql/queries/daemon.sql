@@ -58,7 +58,8 @@ FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous,
 WHERE r.id = free.id
 RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
     r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
-    coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, free.after_input;
+    coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, free.after_input,
+    (SELECT m.context_tokens FROM llm_models m WHERE m.id = r.model_id) AS context_tokens;
 
 -- name: run_take_over
 -- Takes runs whose owner's lease lapsed: every daemon asks each second, and reads what is owned (runs_owner); an index
@@ -72,7 +73,8 @@ FROM (SELECT id FROM runs WHERE owner_id IS NOT NULL AND lease_until < clock_tim
 WHERE r.id = lapsed.id
 RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
     r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
-    coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, false AS after_input;
+    coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, false AS after_input,
+    (SELECT m.context_tokens FROM llm_models m WHERE m.id = r.model_id) AS context_tokens;
 
 -- name: run_renew
 -- Renews every lease of the daemon but those of runs that it gave up, which lapse; what it does not answer is lost.
@@ -114,7 +116,7 @@ WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
 -- What a run is made of, and what bounds it; the settings are those of runs without entitlements.
 -- $1 run_id uuid, $2 limit_agent_turns bigint, $3 limit_tool_calls bigint, $4 limit_run_seconds bigint
 SELECT p.system_prompt, to_json(p.tools) AS tools, to_json(p.confirm_tools) AS confirm_tools, p.temperature,
-    p.max_turns, m.context_tokens, r.credits_exhausted,
+    p.max_turns, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
