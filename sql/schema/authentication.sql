@@ -11,17 +11,23 @@ CREATE OR REPLACE FUNCTION current_user_id() RETURNS uuid LANGUAGE sql STABLE PA
     SELECT nullif(current_setting('hostler.user_id', true), '')::uuid
 $$;
 
--- {trace_id, client_ip, user_agent, api_key_id, session_id, permissions, platform_admin}
+-- {trace_id, client_ip, user_agent, api_key_id, session_id}
 CREATE OR REPLACE FUNCTION current_request() RETURNS jsonb LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(nullif(current_setting('hostler.request', true), ''), '{}')::jsonb
 $$;
 
+-- What the caller may do, platform_admin among it: a setting of its own, since an array is read in a fraction of the
+-- time that the JSON of the request takes.
+CREATE OR REPLACE FUNCTION current_permissions() RETURNS text[] LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(nullif(current_setting('hostler.permissions', true), ''), '{}')::text[]
+$$;
+
 CREATE OR REPLACE FUNCTION has_permission(permission text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT coalesce(current_request() -> 'permissions' ? permission, false)
+    SELECT permission = ANY (current_permissions())
 $$;
 
 CREATE OR REPLACE FUNCTION is_platform_admin() RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT coalesce((current_request() ->> 'platform_admin')::boolean, false)
+    SELECT 'platform_admin' = ANY (current_permissions())
 $$;
 
 -- The permissions of a role (contract section 2). platform_admin is a mark on the user instead.
@@ -44,14 +50,22 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN is_key THEN 'api_key' ELSE 'user' END || ' ' || org || ' ' || of_user
 $$;
 
--- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
--- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own). need: a
--- permission, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id, client_ip,
--- user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof}: org_named is an organization in path or
--- query, is_risky asks to refuse all but platform admins, is_replay not to check address and risk (the audit of a
--- refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to refuse whose
--- address is not verified. Raises the 401, 403 or 404 when the caller may not pass.
-CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, need text, takes_key boolean,
+-- Makes somebody the caller of the transaction. request: without what they may do.
+CREATE OR REPLACE FUNCTION set_caller(org uuid, of_user uuid, permissions text[], platform_admin boolean, request jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM set_config('hostler.org_id', coalesce(org::text, ''), true),
+            set_config('hostler.user_id', coalesce(of_user::text, ''), true),
+            set_config('hostler.permissions', CASE WHEN platform_admin THEN permissions || 'platform_admin'::text
+                ELSE permissions END::text, true),
+            set_config('hostler.request', request::text, true);
+END
+$$;
+
+-- Who calls, told from one look-up after the other: what authenticate() falls back on when its one statement finds no
+-- caller who may pass, or when more must be asked than that. Raises the first fault of those there are.
+CREATE OR REPLACE FUNCTION authenticate_fully(token_hash bytea, is_key boolean, org uuid, need text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -134,21 +148,88 @@ BEGIN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', need),
                      refused => refused_caller(is_key, org_id, user_id));
     END IF;
-    PERFORM set_config('hostler.org_id', org_id::text, true),
-            set_config('hostler.user_id', user_id::text, true),
-            set_config('hostler.request', (context || jsonb_build_object('api_key_id', api_key_id,
-                'session_id', session_id, 'platform_admin', platform_admin,
-                'permissions', to_jsonb(permissions)))::text, true);
+    PERFORM set_caller(org_id, user_id, permissions, platform_admin,
+        context || jsonb_build_object('api_key_id', api_key_id, 'session_id', session_id));
 END
 $$;
 
--- The context of a request that has no caller, and of the second batch of one that has.
+-- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
+-- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own). need: a
+-- permission, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id, client_ip,
+-- user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof}: org_named is an organization in path or
+-- query, is_risky asks to refuse all but platform admins, is_replay not to check address and risk (the audit of a
+-- refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to refuse whose
+-- address is not verified. Raises the 401, 403 or 404 when the caller may not pass.
+CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, need text, takes_key boolean,
+    context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
+    OUT api_key_id uuid, OUT permissions text[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    told text;
+BEGIN
+    IF context ?| '{writes,is_risky,org_named}' THEN
+        IF context ?| '{ends,is_risky,org_named}' THEN
+            SELECT f.user_id, f.org_id, f.role, f.platform_admin, f.session_id, f.api_key_id, f.permissions
+            INTO user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
+            FROM authenticate_fully(token_hash, is_key, org, need, takes_key, context) AS f;
+            RETURN;
+        END IF;
+        -- A statement of its own: those behind it see what was committed while it waited.
+        IF is_key THEN
+            PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(k.user_id, 0))
+            FROM api_keys k WHERE k.hash = token_hash;
+        ELSE
+            PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(s.user_id, 0))
+            FROM access_tokens t JOIN sessions s ON s.id = t.session_id WHERE t.hash = token_hash;
+        END IF;
+    END IF;
+    IF is_key THEN
+        SELECT k.user_id, k.org_id, m.role, false, k.id, CASE WHEN cardinality(k.scopes) > 0
+            THEN ARRAY(SELECT p FROM unnest(role_permissions(m.role)) AS p WHERE p = ANY (k.scopes))
+            ELSE role_permissions(m.role) END, '"session_id": null, "api_key_id": "' || k.id || '"}'
+        INTO user_id, org_id, role, platform_admin, api_key_id, permissions, told
+        FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
+        JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
+        WHERE k.hash = token_hash AND k.revoked_at IS NULL
+              AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp()) AND u.status = 'active'
+              AND takes_key AND (org IS NULL OR org = k.org_id)
+              AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
+              AND (o.ip_rule_count = 0 OR ip_admits(o.id, (context ->> 'client_ip')::inet));
+    ELSE
+        SELECT u.id, m.org_id, m.role, u.platform_admin, t.session_id, role_permissions(m.role),
+               '"api_key_id": null, "session_id": "' || t.session_id || '"}'
+        INTO user_id, org_id, role, platform_admin, session_id, permissions, told
+        FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
+        JOIN org_members m ON m.org_id = coalesce(org, u.personal_org_id) AND m.user_id = u.id
+        JOIN orgs o ON o.id = m.org_id
+        WHERE t.hash = token_hash AND t.expires_at > clock_timestamp() AND s.revoked_at IS NULL
+              AND u.status = 'active' AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
+              AND (o.ip_rule_count = 0 OR ip_admits(o.id, (context ->> 'client_ip')::inet));
+    END IF;
+    IF told IS NULL
+       OR NOT (need IS NULL OR need = ANY (permissions) OR (need = 'platform_admin' AND platform_admin)) THEN
+        SELECT f.user_id, f.org_id, f.role, f.platform_admin, f.session_id, f.api_key_id, f.permissions
+        INTO user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
+        FROM authenticate_fully(token_hash, is_key, org, need, takes_key, context) AS f;
+        RETURN;
+    END IF;
+    -- An expression and not a statement, whose start costs more than this. The caller's members are put behind those
+    -- of the context as text: whatever they are called there, the last ones count.
+    told := set_config('hostler.org_id', org_id::text, true) || set_config('hostler.user_id', user_id::text, true)
+        || set_config('hostler.permissions', CASE WHEN platform_admin THEN permissions || 'platform_admin'::text
+               ELSE permissions END::text, true)
+        || set_config('hostler.request', CASE WHEN context = '{}' THEN '{' ELSE left(context::text, -1) || ', ' END
+               || told, true);
+END
+$$;
+
+-- The context of a request that has no caller, and of the second batch of one that has: that one's context says what
+-- the caller may do.
 CREATE OR REPLACE FUNCTION set_request_context(org uuid, of_user uuid, context jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    PERFORM set_config('hostler.org_id', coalesce(org::text, ''), true),
-            set_config('hostler.user_id', coalesce(of_user::text, ''), true),
-            set_config('hostler.request', context::text, true);
+    PERFORM set_caller(org, of_user, ARRAY(SELECT p FROM jsonb_array_elements_text(context -> 'permissions') AS p),
+        (context ->> 'platform_admin')::boolean, context);
 END
 $$;
 
@@ -208,7 +289,7 @@ BEGIN
     END IF;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION user_hold_alone, caller_hold FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION authenticate_fully, user_hold_alone, caller_hold FROM hostler_api, hostler_runner;
 
 -- Forced row-level security for a table of organizations' rows: each sees and writes its own.
 CREATE OR REPLACE FUNCTION make_tenant_table(tenant_table regclass) RETURNS void

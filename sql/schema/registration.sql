@@ -177,7 +177,8 @@ BEGIN
     RETURN (SELECT json_build_object('id', u.id, 'login', u.login, 'username', u.username, 'email', u.email,
         'email_verified', u.email_verified_at IS NOT NULL, 'locale', u.locale, 'timezone', u.timezone,
         'avatar_url', u.avatar_url, 'created_at', rfc3339(u.created_at), 'last_login_at', rfc3339(u.last_login_at),
-        'org_id', o.id, 'org_name', o.name, 'role', m.role, 'permissions', current_request() -> 'permissions',
+        'org_id', o.id, 'org_name', o.name, 'role', m.role,
+        'permissions', to_json(array_remove(current_permissions(), 'platform_admin')),
         'platform_admin', is_platform_admin())
     FROM users u
     JOIN org_members m ON m.user_id = u.id AND m.org_id = current_org()

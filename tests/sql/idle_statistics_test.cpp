@@ -113,13 +113,13 @@ TEST_F(IdleStatistics, LetAPageOfRunsComeInTheOrderOfItsIndex) {
   struct Form {
     std::string permissions, status, index;
   };
-  const std::vector<Form> forms{{R"("org.runs.read_all")", "NULL", "runs_of_org on"},
-                                {R"("org.runs.read_all")", "'running'", "runs_of_org_status on"},
+  const std::vector<Form> forms{{"org.runs.read_all", "NULL", "runs_of_org on"},
+                                {"org.runs.read_all", "'running'", "runs_of_org_status on"},
                                 {"", "NULL", "runs_of_user on"}};
   for (const Form& form : forms) {
     std::string plans = plans_of(fmt::format(
         "SET hostler.org_id = '{}'; SET hostler.user_id = '{}'; "
-        "SET hostler.request = '{{\"permissions\": [{}]}}'; "
+        "SET hostler.permissions = '{{{}}}'; "
         "SELECT count(*) FROM run_page(5, NULL, {}); SELECT count(*) FROM run_page(5, "
         "uuidv7(), {})",
         fixture_.org_id, fixture_.owner_id, form.permissions, form.status, form.status));

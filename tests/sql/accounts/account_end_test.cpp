@@ -213,7 +213,7 @@ TEST_F(AccountEnd, CountsNoSuspendedOwner) {
   EXPECT_EQ(code_of(fmt::format("SELECT org_spare_owner('{}', '{}')", work, ada)),
             ErrorCode::orgs_last_owner);
   const std::string as_admin =
-      R"(SELECT set_config('hostler.request', '{{"platform_admin": true}}', false); )"
+      "SELECT set_config('hostler.permissions', '{{platform_admin}}', false); "
       "SELECT admin_user_delete('{}')";
   ASSERT_EQ(code_of(fmt::format(fmt::runtime(as_admin), ada)), ErrorCode::count_);
   EXPECT_EQ(value(fmt::format("SELECT string_agg(user_id || ' ' || role, ', ' ORDER BY user_id) "

@@ -1,0 +1,40 @@
+// authenticate() looks once and, when that finds nobody who may pass, asks authenticate_fully() why.
+// What both say of the same caller is the same, whatever it is.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tests/support/rigs/database.h"
+
+namespace hostler::testing_support {
+namespace {
+
+TEST(Authentication, SaysAtOneLookWhatManySay) {
+  TestDatabase database;
+  postgres::DbSession session = database.as_superuser();
+  std::ifstream calls("tests/sql/accounts/authentication.sql");
+  session.run_text({std::istreambuf_iterator<char>(calls), {}});
+  auto count = [&session](const std::string& condition) {
+    postgres::Result found = session.run_text(
+        fmt::format("SELECT count(*) AS n FROM outcomes a JOIN outcomes b USING (n) WHERE a.way = "
+                    "'authenticate' AND b.way = 'authenticate_fully' AND ({})",
+                    condition));
+    return found[0].integer("n");
+  };
+  EXPECT_GT(count("a.passes"), 200);
+  EXPECT_EQ(count("a.told <> b.told OR a.passes <> b.passes"), 0);
+  for (const char* error :
+       {"auth.invalid_token session_ended", "auth.token_expired", "auth.invalid_api_key",
+        "auth.user_token_required", "orgs.not_found not_a_member",
+        "orgs.not_found key_of_another_org", "auth.email_unverified", "ip.blocked", "risk.rejected",
+        "auth.forbidden permission_missing", "auth.forbidden platform_admin_missing"}) {
+    EXPECT_GT(count(fmt::format("a.told LIKE '{}%'", error)), 0) << error;
+  }
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
