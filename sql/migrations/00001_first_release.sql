@@ -185,8 +185,9 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     admin_user_update, api_key_end, credit_charge, credit_release, daemon_start, email_change_begin,
     email_change_finish, email_first_proved, email_is_kept, email_is_taken, email_revert_queue, email_token_queue,
     email_verification_first, email_verification_send, email_verified, enter, ip_admits_named, last_admin_guard,
-    last_owner_guard, llm_default_clear, llm_provider_secret, login_exists, member_check, member_of_org, member_remove,
-    member_update, org_spare_owner, password_changed_mail, platform_fold, redemption_try, refused_caller, risk_check,
-    run_activate_next, run_finish, run_insert, run_shown_text, run_turn_commit, session_begin, sessions_end,
-    subscription_upkeep, thread_stop, usage_add, user_delete, user_hold_alone, user_set_status, user_stop_runs,
-    workspaces_hand_over;
+    last_owner_guard, llm_default_clear, llm_provider_secret, login_exists, member_check, member_of_org,
+    member_remove, member_update, org_spare_owner, page_of, password_changed_mail, platform_fold, redemption_try,
+    refused_caller, risk_check, run_activate_next, run_finish, run_insert, run_page, run_shown_text, run_turn_commit,
+    session_begin, sessions_end, subscription_upkeep, thread_run_page, thread_search, thread_stop, usage_add,
+    user_delete, user_hold_alone, user_set_status, user_stop_runs, workspaces_hand_over;
+DROP VIEW run_list_items;

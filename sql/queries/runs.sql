@@ -21,8 +21,14 @@ SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_control
 FROM unnest($1::uuid[]) AS run_id;
 
 -- name: run_show
+-- Looks for a run of the organization that the caller may read; only when there is none the rest is asked.
 -- $1 run_id uuid
-SELECT run_json(r) AS item FROM run_of_reader($1) AS r;
+SELECT coalesce(
+    (SELECT run_text(r) FROM runs r
+     WHERE r.id = $1 AND r.org_id = current_org()
+           AND may_read_run(r.created_by_user_id, (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id),
+                            current_user_id(), has_permission('org.runs.read_all'))),
+    run_text_of_reader($1)) AS item;
 
 -- name: run_admin_show
 -- Any organization's.
@@ -33,15 +39,13 @@ SELECT run_admin_json(r) AS item FROM run_of_reader($1) AS r;
 -- A page of the organization's runs.
 -- $1 status text or null, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM run_page($2::integer + 1, $3, $1)) AS found, page_of(found.ids, found.items, $2) AS page;
+FROM run_page($2::integer + 1, $3, $1) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: thread_run_page
 -- A page of a thread's runs.
 -- $1 thread_id uuid, $2 limit integer, $3 before uuid or null
 SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM thread_run_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+FROM thread_run_page($1, $2::integer + 1, $3) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: run_cancel
 -- $1 run_id uuid

@@ -102,15 +102,19 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog
     WHERE length(lexeme) > 1 OR typed !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2}'
 $$;
 
--- A page of a list, from rows read one further than page_limit: those that fit into 4 MiB of text, at least one, as
--- an array; and the id of the last of them when more exist.
-CREATE OR REPLACE FUNCTION page_of(ids uuid[], items json[], page_limit integer) RETURNS TABLE (body text, next uuid)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT coalesce('[' || string_agg(item, ',' ORDER BY n) || ']', '[]'),
-           CASE WHEN max(n) < cardinality(ids) THEN ids[max(n)] END
-    FROM (SELECT n, item::text AS item, sum(octet_length(item::text)) OVER (ORDER BY n) AS bytes
-          FROM unnest(items) WITH ORDINALITY AS read(item, n)) AS sized
-    WHERE n <= page_limit AND (n = 1 OR bytes <= 4194304)
+-- A page of a list, from the JSON of rows read one further than page_limit: those that fit into 4 MiB of text, at
+-- least one, as an array; and the id of the last of them when more exist. They are only measured one by one when all
+-- together are too long.
+CREATE OR REPLACE FUNCTION page_of(ids uuid[], items anyarray, page_limit integer) RETURNS TABLE (body text, next uuid)
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT '[' || coalesce(array_to_string(items[:fit.rows], ','), '') || ']',
+           CASE WHEN fit.rows < cardinality(ids) THEN ids[fit.rows] END
+    FROM (SELECT CASE WHEN octet_length(array_to_string(items, ',')) <= 4194304
+              THEN least(page_limit, cardinality(items))
+              ELSE (SELECT max(n)::integer
+                    FROM (SELECT n, sum(octet_length(item::text)) OVER (ORDER BY n) AS bytes
+                          FROM unnest(items) WITH ORDINALITY AS read(item, n)) AS sized
+                    WHERE n <= page_limit AND (n = 1 OR bytes <= 4194304)) END AS rows OFFSET 0) AS fit
 $$;
 
 CREATE EXTENSION IF NOT EXISTS btree_gin;

@@ -43,18 +43,32 @@ SELECT make_tenant_table('messages');
 GRANT SELECT, INSERT ON messages TO hostler_api;
 GRANT SELECT, INSERT, UPDATE ON messages TO hostler_runner;
 
+-- Glued, as run_text().
+CREATE OR REPLACE FUNCTION thread_text(t threads) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT concat('{"id":"', t.id, '","org_id":"', t.org_id, '","created_by_user_id":"', t.created_by_user_id,
+        '","title":', coalesce(to_json(t.title)::text, 'null'), ',"is_private":', t.is_private::text,
+        ',"active_run_id":', coalesce('"' || t.active_run_id || '"', 'null'), ',"created_at":"', rfc3339(t.created_at),
+        '","updated_at":"', rfc3339(t.updated_at), '"}')
+$$;
+
 CREATE OR REPLACE FUNCTION thread_json(t threads) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT json_build_object('id', t.id, 'org_id', t.org_id, 'created_by_user_id', t.created_by_user_id,
-        'title', t.title, 'is_private', t.is_private, 'active_run_id', t.active_run_id,
-        'created_at', rfc3339(t.created_at), 'updated_at', rfc3339(t.updated_at))
+    SELECT thread_text(t)::json
+$$;
+
+CREATE OR REPLACE FUNCTION message_text(m messages) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT concat('{"id":"', m.id, '","org_id":"', m.org_id, '","thread_id":"', m.thread_id,
+        '","run_id":', coalesce('"' || m.run_id || '"', 'null'),
+        ',"created_by_user_id":', coalesce('"' || m.created_by_user_id || '"', 'null'), ',"role":"', m.role,
+        '","content":', to_json(m.content), ',"incomplete":', m.incomplete::text,
+        ',"created_at":"', rfc3339(m.created_at), '"}')
 $$;
 
 CREATE OR REPLACE FUNCTION message_json(m messages) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT json_build_object('id', m.id, 'org_id', m.org_id, 'thread_id', m.thread_id, 'run_id', m.run_id,
-        'created_by_user_id', m.created_by_user_id, 'role', m.role, 'content', m.content,
-        'incomplete', m.incomplete, 'created_at', rfc3339(m.created_at))
+    SELECT message_text(m)::json
 $$;
 
 -- Ends with a 404. When a user (not a key, which has one organization) asks for what another organization of theirs
@@ -132,34 +146,50 @@ DECLARE
     ids uuid[];
     sizes integer[];
     fitting integer;
+    total bigint;
 BEGIN
-    PERFORM thread_of_caller(thread, false);
+    IF NOT EXISTS (SELECT FROM threads t WHERE t.id = thread AND t.deleted_at IS NULL
+                   AND t.created_by_user_id = current_user_id()) THEN
+        PERFORM thread_of_caller(thread, false);
+    END IF;
     IF after IS NOT NULL AND before IS NULL THEN
-        SELECT array_agg(m.id ORDER BY m.id), array_agg(m.bytes ORDER BY m.id) INTO ids, sizes FROM (
+        SELECT array_agg(m.id), array_agg(m.bytes), sum(m.bytes) INTO ids, sizes, total FROM (
             SELECT id, octet_length(content) AS bytes FROM messages
             WHERE thread_id = thread AND id > after AND hidden_by_run_id IS NULL
             ORDER BY id LIMIT page_limit + 1) AS m;
     ELSE
-        SELECT array_agg(m.id ORDER BY m.id DESC), array_agg(m.bytes ORDER BY m.id DESC) INTO ids, sizes FROM (
+        SELECT array_agg(m.id), array_agg(m.bytes), sum(m.bytes) INTO ids, sizes, total FROM (
             SELECT id, octet_length(content) AS bytes FROM messages
             WHERE thread_id = thread AND (before IS NULL OR id < before) AND (after IS NULL OR id > after)
                   AND hidden_by_run_id IS NULL
             ORDER BY id DESC LIMIT page_limit + 1) AS m;
     END IF;
-    SELECT max(n) INTO fitting
-    FROM (SELECT n, sum(bytes) OVER (ORDER BY n) AS total FROM unnest(sizes) WITH ORDINALITY AS s(bytes, n)) AS sized
-    WHERE n <= page_limit AND (n = 1 OR total <= 4194304);
-    SELECT coalesce('[' || string_agg(message_json(m)::text, ',' ORDER BY m.id) || ']', '[]') INTO body
+    fitting := least(page_limit, cardinality(ids));
+    IF total > 4194304 THEN
+        SELECT max(n) INTO fitting
+        FROM (SELECT n, sum(bytes) OVER (ORDER BY n) AS so_far
+              FROM unnest(sizes) WITH ORDINALITY AS s(bytes, n)) AS sized
+        WHERE n <= page_limit AND (n = 1 OR so_far <= 4194304);
+    END IF;
+    SELECT coalesce('[' || string_agg(message_text(m), ',' ORDER BY m.id) || ']', '[]') INTO body
     FROM messages m WHERE m.id = ANY (ids[1:fitting]);
     next := CASE WHEN cardinality(ids) > fitting THEN ids[fitting] END;
 END
 $$;
 
+-- The thread for its creator, when thread_show's look did not find it: it raises why.
+CREATE OR REPLACE FUNCTION thread_text_of_caller(thread uuid) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN thread_text(thread_of_caller(thread, false));
+END
+$$;
+
 -- The caller's threads whose title or messages hold every word, newest first. SECURITY DEFINER: text
 -- search cannot use an index under row-level security; the organization and user are the caller's.
-CREATE OR REPLACE FUNCTION thread_search(typed text, page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
+CREATE OR REPLACE FUNCTION thread_search(typed text, page_limit integer, before uuid) RETURNS TABLE (id uuid, item text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT t.id, thread_json(t)
+    SELECT t.id, thread_text(t)
     FROM threads t
     WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
           AND (before IS NULL OR t.id < before)

@@ -15,14 +15,14 @@ namespace hostler::style {
 namespace {
 
 struct Resource {
-  std::string_view maker;   // a function in sql/schema, or a view whose rows are the JSON
+  std::string_view maker;   // a function in sql/schema
   std::string_view schema;  // in the document
 };
 constexpr auto resources = std::to_array<Resource>({
-    {"thread_json", "Thread"},
-    {"message_json", "Message"},
-    {"run_json", "Run"},
-    {"run_list_items", "RunListItem"},
+    {"thread_text", "Thread"},
+    {"message_text", "Message"},
+    {"run_text", "Run"},
+    {"run_list_text", "RunListItem"},
     {"run_admin_json", "AdminRun"},
     {"llm_provider_json", "LlmProvider"},
     {"llm_model_json", "LlmModel"},
@@ -65,36 +65,30 @@ std::set<std::string> members_built_in(const std::string& sql) {
   return names;
 }
 
-// The columns of CREATE VIEW … AS SELECT … FROM: the last word of each.
-std::set<std::string> columns_in(const std::string& sql) {
-  static const std::regex last_word(R"((\w+)\s*(,|FROM ))");
-  std::string flat;
-  for (size_t at = sql.find("SELECT "); at < sql.size(); ++at) {
-    size_t end = std::min(skip_piece(sql, at), sql.size() - 1);
-    if (end == at) flat += sql[at];
-    at = end;
-  }
+// The names in text that is glued: concat('{"name":', value, …). One that an object of its own has
+// is made by json_build_object().
+std::set<std::string> members_glued_in(const std::string& sql) {
+  static const std::regex member(R"re("(\w+)":)re");
   std::set<std::string> names;
-  for (std::sregex_iterator at(flat.begin(), flat.end(), last_word), end; at != end; ++at) {
+  for (std::sregex_iterator at(sql.begin(), sql.end(), member), end; at != end; ++at) {
     names.insert(at->str(1));
   }
   return names;
 }
 
 std::set<std::string> members_in(const std::string& sql) {
-  return sql.starts_with("CREATE VIEW") ? columns_in(sql) : members_built_in(sql);
+  return sql.find("concat('{") != sql.npos ? members_glued_in(sql) : members_built_in(sql);
 }
 
-// The text of the newest definition of a function or view; empty when there is none.
+// The text of the newest definition of a function; empty when there is none.
 std::string definition_of(std::string_view maker) {
   std::string found;
   for (const SourceFile& file : source_tree()) {
     if (!file.path.starts_with("sql/schema/")) continue;
-    std::regex head("CREATE (OR REPLACE )?(FUNCTION|VIEW) " + std::string(maker) + R"([ (])");
+    std::regex head("CREATE OR REPLACE FUNCTION " + std::string(maker) + R"(\()");
     for (std::sregex_iterator at(file.text.begin(), file.text.end(), head), end; at != end; ++at) {
       size_t begin = static_cast<size_t>(at->position());
-      std::string_view last = at->str(2) == "VIEW" ? ";" : "\n$$;";
-      found = file.text.substr(begin, file.text.find(last, begin) - begin);
+      found = file.text.substr(begin, file.text.find("\n$$;", begin) - begin);
     }
   }
   return found;
@@ -138,11 +132,9 @@ TEST(Resources, AreReadFromSql) {
   std::set<std::string> names =
       members_in("SELECT json_build_object('id', r.id, 'at', f(r.a, 'x'), 'last', 'v, w')");
   EXPECT_EQ(names, (std::set<std::string>{"id", "at", "last"}));
-  std::set<std::string> columns = members_in(
-      "CREATE VIEW v AS\n    SELECT r.id, f(r.a, 'x') AS at,\n        CASE WHEN r.b THEN g(r.c) "
-      "END "
-      "AS last\n    FROM runs r");
-  EXPECT_EQ(columns, (std::set<std::string>{"id", "at", "last"}));
+  std::set<std::string> glued =
+      members_in("SELECT concat('{\"id\":\"', r.id, '\",\"at\":', f(r.a), ',\"last\":', r.b, '}')");
+  EXPECT_EQ(glued, (std::set<std::string>{"id", "at", "last"}));
 }
 
 // Names of events are spelled like codes.
