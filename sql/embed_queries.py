@@ -150,7 +150,8 @@ def topic_header(topic, statements):
     for statement in statements:
         lines.append(
             f"inline constexpr postgres::Statement {statement.name}"
-            f'{{"{topic}", "{statement.name}", R"sql({statement.text})sql", {len(statement.parameters)}}};'
+            f'{{"{topic}", "{statement.name}", '
+            f'R"sql({statement.text})sql", {len(statement.parameters)}}};'
         )
         lines.append(struct_of(statement))
     lines.append("}  // namespace hostler::query\n")

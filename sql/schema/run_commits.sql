@@ -178,8 +178,8 @@ BEGIN
         INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id)
         SELECT s.org_id, s.number, -s.credits, s.balance_after, 'consumption', 'run', s.run_id::text
         FROM step s WHERE s.credits > 0),
-    -- Once an organization: what it pays, what its runs hold, and how many there are. The only place where the counts go
-    -- down: a run that ends was an active or a queued one; one that was queued behind it is active in its stead.
+    -- Once an organization: what it pays, what its runs hold, and how many there are. The only place where the counts
+    -- go down: a run that ends was an active or a queued one; one that was queued behind it is active in its stead.
     paid AS (
         UPDATE credit_accounts a SET balance = a.balance - c.credits, held = a.held + c.held_change,
             entries = a.entries + c.entries, active_runs = a.active_runs - (c.ended - c.no_longer_queued),

@@ -54,7 +54,8 @@ TEST_F(EmbedQueries, MakesAConstantAndAStructOfEachStatement) {
   EXPECT_EQ(done.status, 0) << done.err;
   std::string header = made("queries/topic.h");
   for (const char* part :
-       {"inline constexpr Statement run_page{\"topic\", \"run_page\", R\"sql(SELECT $1, $2,\n"
+       {"inline constexpr postgres::Statement "
+        "run_page{\"topic\", \"run_page\", R\"sql(SELECT $1, $2,\n"
         "  $3 -- a remark\n  , $4, $1)sql\", 4};\n",
         "struct RunPage {\n"
         "  static constexpr const postgres::Statement* statement = &run_page;\n"

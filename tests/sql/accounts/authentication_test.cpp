@@ -1,5 +1,5 @@
-// authenticate() looks once and, when that finds nobody who may pass, asks authenticate_fully() why.
-// What both say of the same caller is the same, whatever it is.
+// authenticate() looks once and, when that finds nobody who may pass, asks authenticate_fully()
+// why. What both say of the same caller is the same, whatever it is.
 #include <gtest/gtest.h>
 
 #include <fstream>
