@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
@@ -18,7 +19,7 @@ namespace {
 // The table's rows by name.
 constexpr std::array<size_t, config::setting_count> by_name = [] {
   std::array<size_t, config::setting_count> indexes{};
-  for (size_t i = 0; i < config::setting_count; ++i) indexes[i] = i;
+  std::iota(indexes.begin(), indexes.end(), size_t{0});
   std::sort(indexes.begin(), indexes.end(), [](size_t a, size_t b) {
     return config::setting_rows[a].name < config::setting_rows[b].name;
   });
