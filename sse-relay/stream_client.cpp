@@ -119,6 +119,10 @@ Task<void> StreamClient::open() {
   if (outcome.error) throw *outcome.error;
   StreamOpening opening = read_opening(wanted, outcome.results);
 
+  if (wanted.is_head) {
+    answer_head(opening);
+    co_return;
+  }
   follows_ = wanted.follow;
   subscription()->saw(opening.last_seq);
   begin_stream(wanted.after);
@@ -144,22 +148,30 @@ void StreamClient::take_caller(const postgres::Row& row) {
 
 // Head and first events in one write.
 void StreamClient::send_head(const events::SharedBatch& events) {
-  Origins origins = services_.host.cors_origins();
-  std::string head = stream_head(arrival_->context, *origins, services_.host.retry_ms());
-  std::vector<loop::SharedBytes> buffers{std::make_shared<const std::string>(std::move(head))};
+  std::vector<loop::SharedBytes> buffers{std::make_shared<const std::string>(head_text(false))};
   if (!events->is_empty()) buffers.push_back(frames_of(events));
   send(buffers, now_ms());
 }
 
 // The run has ended and there is nothing behind the cursor: nothing will ever come.
 void StreamClient::answer_no_more() {
+  send(head_text(true), now_ms());
+  subscription()->finish(*this);
+}
+
+// To HEAD, as GET would be answered; no stream begins.
+void StreamClient::answer_head(const StreamOpening& opening) {
+  services_.subscriptions.leave(*this);
+  send(head_text(opening.is_ended && opening.last_seq <= arrival_->request.after), now_ms());
+  end();
+}
+
+std::string StreamClient::head_text(bool is_over) const {
   const AnswerContext& context = arrival_->context;
   Origins origins = services_.host.cors_origins();
   bool comes_again = arrival_->request.has_last_event_id;
-  send(comes_again ? no_more_answer(context, *origins)
-                   : stream_head(context, *origins, services_.host.retry_ms()),
-       now_ms());
-  subscription()->finish(*this);
+  if (is_over && comes_again) return no_more_answer(context, *origins);
+  return stream_head(context, *origins, services_.host.retry_ms());
 }
 
 // After the page was sent: what it means for the client, and how far the run is.
@@ -255,7 +267,9 @@ void StreamClient::audit_denied(const Error& error) {
   denial.code = error_row(error.code).name;
   // What is no id may be anything: it is not told.
   denial.target =
-      is_uuid(wanted.run_id) ? fmt::format("GET /v1/runs/{}/events", wanted.run_id) : route;
+      is_uuid(wanted.run_id)
+          ? fmt::format("{} /v1/runs/{}/events", wanted.is_head ? "HEAD" : "GET", wanted.run_id)
+          : route;
   denial.trace_id = context.trace_id;
   denial.client_ip = context.note.client_ip;
   denial.user_agent = wanted.user_agent;

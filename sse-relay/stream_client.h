@@ -32,6 +32,7 @@
 namespace hostler::relay {
 
 class StreamClient;
+struct StreamOpening;
 
 using Origins = std::shared_ptr<const std::vector<std::string>>;
 
@@ -127,6 +128,8 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void take_caller(const postgres::Row& row);
   void send_head(const events::SharedBatch& events);
   void answer_no_more();
+  void answer_head(const StreamOpening& opening);
+  std::string head_text(bool is_over) const;
   void finish_page(const EventPage& page);
   int64_t now_ms() const { return services_.loop.now_ms(); }
 

@@ -84,12 +84,14 @@ StreamRequest read_stream_request(const ScgiRequest& request) {
   bool is_known = target.segment_count == 4 && !target.is_too_deep && target.segments[0] == "v1" &&
                   target.segments[1] == "runs" && target.segments[3] == "events";
   if (!is_known) throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
-  if (request.method != "GET") {
+  bool is_head = request.method == "HEAD";
+  if (!is_head && request.method != "GET") {
     Error error(ErrorCode::http_method_not_allowed, "This path takes GET.");
     error.headers.emplace_back("Allow", "GET, HEAD, OPTIONS");
     throw error;
   }
   StreamRequest wanted;
+  wanted.is_head = is_head;
   wanted.credential = account::read_credential(request.authorization);
   wanted.run_id = target.segments[2];
   wanted.org_id = request.org_id;

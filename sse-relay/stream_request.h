@@ -34,6 +34,7 @@ struct StreamRequest {
   int64_t after = 0;               // the larger of both cursors
   bool has_last_event_id = false;  // EventSource asks again until it is told 204
   bool follow = true;              // false: what is there, then the end
+  bool is_head = false;            // the head that GET would have, and nothing more
   std::vector<FieldFault> faults;  // of cursors and query: told after the 404s
   std::string user_agent;
 };

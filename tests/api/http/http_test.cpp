@@ -84,6 +84,17 @@ TEST(Bodies, MayHaveOneMebibyte) {
       is_problem(user.client.post("/v1/threads", fits + " "), 413, "http.request_too_large"));
 }
 
+TEST(Bodies, ThatAreTooLargeAreToldBehindThePathAndTheMethod) {
+  TestUser user = register_user(stack());
+  std::string large((1 << 20) + 1, ' ');
+  EXPECT_TRUE(is_problem(user.client.post("/v1/runz", large), 404, "http.not_found"));
+  Answer method = user.client.send({"PUT", "/v1/threads", large, "application/json", {}});
+  EXPECT_TRUE(is_problem(method, 405, "http.method_not_allowed"));
+  EXPECT_EQ(method.header("allow"), "GET, HEAD, POST, OPTIONS");
+  EXPECT_TRUE(
+      is_problem(stack().client().post("/v1/threads", large), 413, "http.request_too_large"));
+}
+
 TEST(Bodies, HaveUnknownMembersIgnored) {
   TestUser user = register_user(stack());
   Answer made = user.client.post("/v1/threads", R"({"title":"x","id":"y","more":{}})");

@@ -96,13 +96,15 @@ TEST(AccessLog, TellsKeysUsersAndNobodyApart) {
 TEST(AccessLog, HasWhatNginxRefusedAndStreams) {
   TestUser user = register_user(stack());
   std::string path = new_path();
-  Answer large = user.client.post(path, std::string((1 << 20) + 1, ' '));
+  Answer large =
+      user.client.send({"PATCH", path, std::string((1 << 20) + 1, ' '), "application/json", {}});
   EXPECT_EQ(large.status, 413);
   std::string stream = "/v1/runs/" + new_name("x") + "/events";
   EXPECT_EQ(user.client.get(stream).status, 404);
   std::vector<Json> rows = rows_of(path);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].integer_or("status_code", 0), 413);
+  EXPECT_EQ(rows[0].text_or("method"), "PATCH");
   EXPECT_EQ(rows[0].text_or("trace_id"), large.header("x-trace-id"));
   rows = rows_of(stream);
   ASSERT_EQ(rows.size(), 1u);

@@ -122,8 +122,38 @@ TEST(RunEvents, AnswerHeadAsTheyWouldAnswerGet) {
   EXPECT_EQ(head.header("content-type"), "text/event-stream");
   EXPECT_EQ(head.body, "");
   EXPECT_EQ(stack().client().send({"HEAD", run.events, {}, {}, {}}).status, 401);
-  EXPECT_EQ(run.conversation.user.client.send({"HEAD", "/v1/runs/x/events", {}, {}, {}}).status,
-            404);
+  const Client& client = run.conversation.user.client;
+  EXPECT_EQ(client.send({"HEAD", "/v1/runs/x/events", {}, {}, {}}).status, 404);
+  for (const auto& [cursor, status] :
+       {std::pair{"0", 200}, std::pair{"9223372036854775807", 204}, std::pair{"x", 422}}) {
+    std::vector<http::HttpField> fields{{"Last-Event-ID", cursor}};
+    EXPECT_EQ(client.send({"HEAD", run.events, {}, {}, fields}).status, status) << cursor;
+    EXPECT_EQ(client.send({"GET", run.events, {}, {}, fields}).status, status) << cursor;
+  }
+  EXPECT_EQ(client.send({"HEAD", run.events + "?after_seq=x", {}, {}, {}}).status, 422);
+  EXPECT_EQ(client.del("/v1/threads/" + run.conversation.thread_id).status, 204);
+  EXPECT_EQ(client.send({"HEAD", run.events, {}, {}, {}}).status, 404);
+}
+
+TEST(RunEvents, AnswerHeadOfARunThatWasPruned) {
+  EndedRun run;
+  stack().sql().run_text("DELETE FROM run_events WHERE run_id = '" + run.id + "'");
+  EXPECT_EQ(run.conversation.user.client.send({"HEAD", run.events, {}, {}, {}}).status, 410);
+}
+
+TEST(RunEvents, AreThereUnderAPathInPercentEscapes) {
+  EndedRun run;
+  auto events_in = [](const std::string& body) { return body.substr(body.find("id: 1")); };
+  std::string plain = events_in(run.ask("").body);
+  for (const char* path :
+       {"/v1/runs/{}/%65vents", "/v1/run%73/{}/events", "/v%31/runs/{}/events"}) {
+    Answer answer = run.conversation.user.client.get(fmt::format(fmt::runtime(path), run.id));
+    ASSERT_EQ(answer.status, 200) << path;
+    EXPECT_EQ(events_in(answer.body), plain) << path;
+    Answer missing = run.conversation.user.client.get(fmt::format(fmt::runtime(path), "x"));
+    EXPECT_TRUE(is_problem(missing, 404, "runs.not_found")) << path;
+    EXPECT_EQ(stack().client().get(fmt::format(fmt::runtime(path), run.id)).status, 401) << path;
+  }
 }
 
 }  // namespace

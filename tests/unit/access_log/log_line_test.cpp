@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "lib/crypto.h"
 #include "runner/access_log/log_folder.h"
 #include "runner/access_log/log_line.h"
@@ -58,6 +60,21 @@ TEST(LogLine, SurvivesTheBytesOfClients) {
   std::string long_path(10'000, 'x');
   EXPECT_LT(row_of(R"({"end":"1","took":"0","status":"200","uri":"/)" + long_path + "\"}").size(),
             3000u);
+}
+
+TEST(LogLine, HidesTheTokenOfAnInvitation) {
+  for (const char* uri :
+       {"/v1/org-invitations/inv_secret/accept", "/v1/org-invitations/inv_secret/accept?x=1",
+        "/v1/org-invitation%73/inv_secret/accept", "/%761/org-invitations/inv_secret",
+        "/v1/org-invitations/inv_secret/accept?%", "/v1/org-invitations/inv_secret/%zz",
+        "/v1/org-invitations/inv_secret%zz"}) {
+    std::string row = row_of(
+        fmt::format(R"({{"end":"1","took":"0","status":"200","method":"POST","uri":"{}"}})", uri));
+    EXPECT_THAT(row, HasSubstr(R"("path":"/v1/org-invitations/{token}/accept")")) << uri;
+    EXPECT_THAT(row, testing::Not(HasSubstr("secret"))) << uri;
+  }
+  EXPECT_THAT(row_of(R"({"end":"1","took":"0","status":"404","uri":"/v1/org-invitations"})"),
+              HasSubstr(R"("path":"/v1/org-invitations")"));
 }
 
 TEST(LogLine, IsRefusedWhenItIsNone) {
