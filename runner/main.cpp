@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -83,6 +84,30 @@ StreamSide stream_side_of(relay::StreamServer& relay) {
   return side;
 }
 
+// The streams' side on its thread, which ends however the daemon does.
+class StreamThread {
+ public:
+  explicit StreamThread(relay::StreamServer& relay)
+      : relay_(relay), thread_([&relay] { relay.run(); }) {}
+  StreamThread(const StreamThread&) = delete;
+  StreamThread& operator=(const StreamThread&) = delete;
+  ~StreamThread() {
+    relay_.stop();
+    thread_.join();
+  }
+
+ private:
+  relay::StreamServer& relay_;
+  std::thread thread_;
+};
+
+// Whether a file that a setting names can be read; tells when not.
+bool is_readable(std::string_view setting, const std::string& path) {
+  if (path.empty() || access(path.c_str(), R_OK) == 0) return true;
+  log_error("file_unreadable", {{"setting", std::string(setting)}, {"path", path}});
+  return false;
+}
+
 void set_limits_and_signals() {
   raise_descriptor_limit();
   // Look-ups of names that tenants chose share libuv's threads with the reading of pages; its own
@@ -111,12 +136,14 @@ int run_daemon(const config::Settings& start) {
     return config::exit_bad_configuration;
   }
   config::SecretBox& secrets = std::get<config::SecretBox>(box);
+  if (!is_readable("outbound.ca_file", start.text("outbound.ca_file")))
+    return config::exit_bad_configuration;
   client::RiskyNetworks risky_networks = client::load_risky_networks(start);
   events::EventBus bus;
   relay::StreamServer relay(relay::stream_options(start), bus);
-  std::thread streams([&relay] { relay.run(); });
 
   {
+    StreamThread streams(relay);
     loop::Loop loop;
     DaemonOptions options;
     options.identity = {host_name(), instance, instance_lock.id()};
@@ -144,8 +171,6 @@ int run_daemon(const config::Settings& start) {
     daemon.start();
     loop.run();
   }
-  relay.stop();
-  streams.join();
   log_info("daemon_stopped");
   return 0;
 }

@@ -27,7 +27,11 @@ struct ProgramStart {
   bool has(std::string_view flag) const;
 };
 
-// Also sets the log's program name and level. Status 64: bad command line; 78: bad settings.
+// No crash leaves the process's memory on a disk: keys and conversations are in it. Nor may other
+// programs of its user look into it.
+void forbid_core_dumps();
+
+// Also forbids core dumps, and sets the log's program name and level. Status 64: bad command line; 78: bad settings.
 ProgramStart start_program(int argc, char* const* argv, std::string_view name,
                            std::string_view sentence, std::vector<ProgramFlag> flags = {});
 

@@ -195,11 +195,12 @@ void ApiStack::start_runner() {
   runner_ = std::make_unique<Child>(runner);
 }
 
-Child& ApiStack::start_other_runner() {
+Child& ApiStack::start_other_runner(const std::string& further_setting) {
   ChildPlan runner{{build_folder() + "/hostler-runner"},
                    environment(database_.runner_url()),
                    folder_.path + "/runner-other.log",
                    false};
+  if (!further_setting.empty()) runner.environment.push_back(further_setting);
   for (const char* socket : {"STREAM_SOCKET=/stream", "OUTBOUND_SOCKET=/outbound",
                              "METRICS_RUNNER_SOCKET=/metrics-runner"}) {
     std::string setting = socket;

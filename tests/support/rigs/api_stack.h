@@ -59,7 +59,7 @@ class ApiStack {
   void start_runner();
   // A second daemon beside the first, on sockets of its own: its streams are at
   // folder()/stream-other.sock. It ends with the stack.
-  Child& start_other_runner();
+  Child& start_other_runner(const std::string& further_setting = "");
 
  private:
   struct Folder {

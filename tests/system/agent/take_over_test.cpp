@@ -237,6 +237,15 @@ TEST_F(TakeOver, IsNotNeededForAStatementThatFailsForAWhile) {
   EXPECT_TRUE(stack_.runner().is_running());
 }
 
+TEST_F(TakeOver, IsNotForADaemonWhoseSettingsNameAFileThatCannotBeRead) {
+  Child& broken = stack_.start_other_runner("HOSTLER_OUTBOUND_CA_FILE=/nonexistent");
+  ASSERT_TRUE(eventually(10'000, [&broken] { return !broken.is_running(); }));
+  int status = broken.wait();
+  EXPECT_TRUE(WIFEXITED(status)) << "by a signal";
+  EXPECT_EQ(WEXITSTATUS(status), 78);
+  EXPECT_NE(runner_log("/runner-other.log").find("outbound.ca_file"), std::string::npos);
+}
+
 TEST_F(TakeOver, BeginsWithADaemonThatEndsWhenItCannotBegin) {
   stack_.sql().run_text(
       "ALTER FUNCTION daemon_start(text, text, text, uuid) RENAME TO daemon_start_away");
