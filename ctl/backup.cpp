@@ -1,15 +1,18 @@
 // Backup and restore; see ctl/backup.h.
 #include "ctl/backup.h"
 
+#include <libpq-fe.h>
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -30,12 +33,34 @@ constexpr const char* application = "hostlerctl backup";
 constexpr const char* counted[] = {"users",  "orgs", "messages", "runs", "credit_transactions",
                                    "secrets"};
 
+// The address for the arguments of a tool, which every user of the host may read: its password goes
+// by the environment.
+std::string address_without_password(const std::string& url) {
+  std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parts(
+      PQconninfoParse(url.c_str(), nullptr), &PQconninfoFree);
+  std::string address;
+  for (PQconninfoOption* part = parts.get(); part != nullptr && part->keyword != nullptr; ++part) {
+    if (part->val == nullptr) continue;
+    if (std::string_view(part->keyword) == "password") {
+      setenv("PGPASSWORD", part->val, 1);
+      continue;
+    }
+    std::string quoted;
+    for (char c : std::string_view(part->val)) {
+      if (c == '\'' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+    address += fmt::format("{}{}='{}'", address.empty() ? "" : " ", part->keyword, quoted);
+  }
+  return address;
+}
+
 int tool_failed(const char* tool, int status) {
   if (status == 127) {
     return fail(exit_unavailable,
                 fmt::format("{} is missing: apt install postgresql-client", tool));
   }
-  return fail(exit_software, fmt::format("{} failed; its words are above", tool));
+  return fail(exit_bad_input, fmt::format("{} failed; its words are above", tool));
 }
 
 std::string manifest(const postgres::Row& facts) {
@@ -75,10 +100,10 @@ int back_up(const CommandCall& call, const std::string& file) {
   postgres::Result facts = session.run(query::BackupFacts{});
   std::string snapshot(facts.front().text("snapshot"));
   std::string unfinished = file + ".part";
-  SubprocessRun run =
-      run_subprocess({"pg_dump", "--dbname=" + url, "--role=hostler_owner", "--format=custom",
-                      "--snapshot=" + snapshot, "--file=" + unfinished},
-                     false);
+  SubprocessRun run = run_subprocess(
+      {"pg_dump", "--dbname=" + address_without_password(url), "--role=hostler_owner",
+       "--format=custom", "--snapshot=" + snapshot, "--file=" + unfinished},
+      false);
   session.rollback();
   if (run.status != 0) {
     std::remove(unfinished.c_str());
@@ -86,7 +111,7 @@ int back_up(const CommandCall& call, const std::string& file) {
   }
   if (!write_whole(file + ".json", manifest(facts.front()) + "\n") ||
       std::rename(unfinished.c_str(), file.c_str()) != 0) {
-    return fail(exit_software, "cannot write " + file);
+    return fail(exit_cannot_create, "cannot write " + file);
   }
   std::string lines = fmt::format(
       "{} and {}.json: {} users, {} runs\n"
@@ -120,10 +145,10 @@ int restore(const CommandCall& call, const std::string& file) {
     }
   }
   // Comments on extensions belong to whoever made them.
-  SubprocessRun run =
-      run_subprocess({"pg_restore", "--dbname=" + url, "--role=hostler_owner", "--no-comments",
-                      "--exit-on-error", "--single-transaction", file},
-                     false);
+  SubprocessRun run = run_subprocess(
+      {"pg_restore", "--dbname=" + address_without_password(url), "--role=hostler_owner",
+       "--no-comments", "--exit-on-error", "--single-transaction", file},
+      false);
   if (run.status != 0) return tool_failed("pg_restore", run.status);
   OwnerSession owner = open_as_owner(url, "hostlerctl restore");
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
@@ -134,7 +159,7 @@ int restore(const CommandCall& call, const std::string& file) {
     int64_t found = facts.front().integer(name);
     int64_t expected = wanted.integer_or(name, -1);
     if (found != expected) {
-      return fail(exit_software,
+      return fail(exit_bad_input,
                   fmt::format("{}: the backup had {}, the database has {}", name, expected, found));
     }
   }

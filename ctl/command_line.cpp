@@ -3,13 +3,53 @@
 
 #include <unistd.h>
 
+#include <charconv>
+
+#include <fmt/format.h>
+
 #include "ctl/output.h"
 
 namespace hostler {
 
+namespace {
+
+void append_help(const CLI::App& app, const std::string& prefix, std::string& out) {
+  std::string words = prefix.empty() ? app.get_name() : prefix + " " + app.get_name();
+  auto commands =
+      app.get_subcommands([](const CLI::App* each) { return !each->get_name().empty(); });
+  bool is_root = prefix.empty();
+  if (is_root || commands.empty()) out += app.help(prefix) + "\n";
+  for (const CLI::App* each : commands) append_help(*each, words, out);
+}
+
+std::string whole_number_fault(const std::string& text, int64_t least, int64_t most) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, fault] = std::from_chars(text.data(), end, value);
+  size_t first = text.starts_with('-') ? 1 : 0;
+  bool has_zeros = text.size() > first + 1 && text[first] == '0';
+  if (stop != end || fault == std::errc::invalid_argument || has_zeros) {
+    return fmt::format("{} is no whole number written in digits alone", text);
+  }
+  if (fault != std::errc() || value < least || value > most) {
+    return fmt::format("{} is not within {} and {}", text, least, most);
+  }
+  return "";
+}
+
+}  // namespace
+
+CLI::Validator whole_number(int64_t least, int64_t most) {
+  auto check = [least, most](std::string& text) { return whole_number_fault(text, least, most); };
+  return CLI::Validator(check, "");
+}
+
 CommandLine::CommandLine() : app_("The operator's command line of Hostler.", "hostlerctl") {
   app_.set_version_flag("--version", "hostlerctl " HOSTLER_VERSION);
-  app_.set_help_all_flag("--help-all", "Print the help of all commands and exit");
+  app_.add_flag("--help-all", is_all_wanted_, "Print the help of all commands and exit");
+  app_.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("hostlerctl: {}\nRun with --help for more information.\n", error.what());
+  });
   app_.require_subcommand(0, 1);  // none: the help; an unknown one is then told by its name
   app_.fallthrough();             // --config and -o may stand after the command too
   app_.add_option("--config", config_, "the file of settings")
@@ -42,13 +82,24 @@ void CommandLine::needs_no_settings(const CLI::App& command) {
   commands_.at(&command).needs_settings = false;
 }
 
+std::string CommandLine::help_of_all() const {
+  std::string out;
+  append_help(app_, "", out);
+  return out;
+}
+
 int CommandLine::run(int argc, char** argv) {
   app_.parse(argc, argv);
+  if (is_all_wanted_) {
+    print_out(help_of_all());
+    return exit_ok;
+  }
   const CLI::App* said = &app_;
   while (!said->get_subcommands().empty()) said = said->get_subcommands().front();
   auto found = commands_.find(said);
   if (found == commands_.end()) {
-    print_out(said->help());
+    bool is_root = said == &app_;
+    print_out(said->help(is_root ? "" : app_.get_name()));
     return exit_usage;
   }
   config::LoadedSettings loaded;

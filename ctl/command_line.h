@@ -2,6 +2,7 @@
 // theirs, main.cpp runs the one that was said. Owner of CLI11. Knows no command itself.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -11,6 +12,10 @@
 #include "lib/config/settings_load.h"
 
 namespace hostler {
+
+// For options that are whole numbers: digits alone, so that neither 0100 nor 0x10 means something
+// that nobody typed, within both bounds.
+CLI::Validator whole_number(int64_t least, int64_t most);
 
 // What every command is called with.
 struct CommandCall {
@@ -41,6 +46,8 @@ class CommandLine {
 
   const CLI::App& root() const { return app_; }
   CLI::App& root() { return app_; }
+  // The help of every command that does something, with its options.
+  std::string help_of_all() const;
   // Does what the words say. Throws CLI::ParseError for words that it does not know.
   int run(int argc, char** argv);
 
@@ -52,6 +59,7 @@ class CommandLine {
   CLI::App app_;
   std::string config_;
   std::string output_ = "text";
+  bool is_all_wanted_ = false;
   std::map<const CLI::App*, Command> commands_;
 };
 

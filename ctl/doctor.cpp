@@ -64,7 +64,7 @@ std::optional<config::SecretBox> look_at_key_file(const config::Settings& settin
 void look_at_gateway(const config::Settings& in_force, postgres::DbSession& session,
                      DoctorReport& report) {
   postgres::Result shut = session.run(query::DoctorOrgsShut{});
-  std::vector<std::string> doubts = gateway_doubts(in_force, shut.front().integer("orgs"));
+  std::vector<std::string> doubts = gateway_doubts(in_force, shut.front());
   for (std::string& doubt : doubts) report.warn("gateway", std::move(doubt));
   if (doubts.empty()) report.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
 }

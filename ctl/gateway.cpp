@@ -130,7 +130,8 @@ void add_gateway_commands(CommandLine& line) {
   line.command(gateway, "reset", "forget what administrators stored", reset_gateway);
 }
 
-std::vector<std::string> gateway_doubts(const config::Settings& in_force, int64_t orgs_shut) {
+std::vector<std::string> gateway_doubts(const config::Settings& in_force,
+                                        const postgres::Row& orgs_shut) {
   std::vector<std::string> doubts;
   double threshold = in_force.number("gateway.risk_reject_threshold");
   client::RiskFacts anonymous{"Mozilla/5.0", false, false};
@@ -144,9 +145,12 @@ std::vector<std::string> gateway_doubts(const config::Settings& in_force, int64_
   if (reads_headers && in_force.strings("gateway.trusted_cidrs").empty()) {
     doubts.emplace_back("trusted_cidrs is empty: every client has the proxy's address");
   }
-  if (orgs_shut > 0) {
-    doubts.push_back(
-        fmt::format("{} organizations block every address: hostlerctl ip-rules", orgs_shut));
+  int64_t count = orgs_shut.integer("orgs");
+  if (count > 0) {
+    doubts.push_back(fmt::format(
+        "{} with rules that block all of IPv4, all of IPv6 or all that they allow "
+        "({}{}): hostlerctl ip-rules list ORG",
+        count_text(count, "organization"), orgs_shut.text("slugs"), count > 5 ? ", …" : ""));
   }
   return doubts;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ctl/command_line.h"
+#include "lib/postgres/database.h"
 
 namespace hostler {
 
@@ -13,8 +14,9 @@ namespace hostler {
 // count again, within a second everywhere.
 void add_gateway_commands(CommandLine& line);
 
-// What keeps everybody outside, or makes one client of all: for the doctor. orgs_shut: how many
-// organizations block every address.
-std::vector<std::string> gateway_doubts(const config::Settings& in_force, int64_t orgs_shut);
+// What keeps everybody outside, or makes one client of all: for the doctor. orgs_shut:
+// the answer of doctor_orgs_shut.
+std::vector<std::string> gateway_doubts(const config::Settings& in_force,
+                                        const postgres::Row& orgs_shut);
 
 }  // namespace hostler

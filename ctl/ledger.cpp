@@ -61,11 +61,12 @@ int verify_ledger(const CommandCall& call) {
   json.member("accounts", accounts).end_object();
   return answer(
       call.as_json, json.take(),
-      fmt::format("the ledger is right: {} transactions of {} accounts\n", transactions, accounts));
+      fmt::format("the ledger is right: {} of {}\n", count_text(transactions, "transaction"),
+                  count_text(accounts, "account")));
 }
 
 struct CreditAdjustment {
-  std::string org_id;
+  std::string org;     // id, slug, or a login for somebody's personal organization
   int64_t amount = 0;  // positive adds
   std::optional<std::string> note;
 };
@@ -77,8 +78,8 @@ int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) 
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   owner.session->begin();
   owner.session->run(query::OperatorSetContext{});
-  postgres::Result adjusted = owner.session->run(query::CreditAdjust{
-      .org_id = adjustment.org_id, .amount = adjustment.amount, .note = adjustment.note});
+  postgres::Result adjusted = owner.session->run(query::OperatorCreditAdjust{
+      .org_name = adjustment.org, .amount = adjustment.amount, .note = adjustment.note});
   std::string account(adjusted.text());
   owner.session->commit();
   std::optional<Json> shown = parse_json_or_nothing(account);
@@ -96,8 +97,11 @@ void add_ledger_commands(CommandLine& line) {
   CLI::App& adjust = line.command(
       credits, "adjust", "add or take credits of an organization",
       [adjustment](const CommandCall& call) { return adjust_credits(call, *adjustment); });
-  adjust.add_option("--org", adjustment->org_id, "the organization's id")->required();
-  adjust.add_option("--amount", adjustment->amount, "negative takes")->required();
+  adjust.add_option("--org", adjustment->org, "id or slug, or a login for somebody's own")
+      ->required();
+  adjust.add_option("--amount", adjustment->amount, "negative takes")
+      ->check(whole_number(-INT64_MAX, INT64_MAX))
+      ->required();
   adjust.add_option("--note", adjustment->note, "why, for the ledger");
 }
 

@@ -26,6 +26,7 @@
 #include "ctl/users.h"
 #include "lib/error.h"
 #include "lib/json.h"
+#include "lib/program/program_start.h"
 #include "schema_version.h"
 
 namespace hostler {
@@ -44,10 +45,13 @@ int status_of(ErrorCode code) {
   }
 }
 
+// What happened, what is wrong with which word, and how to mend it.
 std::string words_of(const Error& error) {
-  std::string words(error.detail.empty() ? error_row(error.code).title : error.detail);
-  if (error.code == ErrorCode::overload_busy) words = "something holds a lock; try again";
+  if (error.code == ErrorCode::overload_busy) return "something holds a lock; try again";
+  std::string words(error_row(error.code).title);
   if (error.code == ErrorCode::internal_error) words = "a statement failed";
+  if (!error.detail.empty()) words += ": " + error.detail;
+  for (const FieldFault& fault : error.faults) words += "\n" + fault.field + ": " + fault.message;
   return error.cause.empty() ? words : words + ": " + error.cause;
 }
 
@@ -87,6 +91,7 @@ void add_commands(CommandLine& line) {
 
 int main(int argc, char** argv) {
   using namespace hostler;
+  program::forbid_core_dumps();
   CommandLine line;
   try {
     add_commands(line);

@@ -47,9 +47,9 @@ std::string lines_of(const postgres::Result& rows) {
   std::string lines;
   for (int i = 0; i < rows.size(); ++i) {
     const postgres::Row row = rows[i];
-    lines += fmt::format("{}  {:9} {}  {}  {}, {} attempts", row.text("id"), row.text("status"),
+    lines += fmt::format("{}  {:9} {}  {}  {}, {}", row.text("id"), row.text("status"),
                          row.text("what"), row.text("destination"), row.text("created_at"),
-                         row.integer("attempts"));
+                         count_text(row.integer("attempts"), "attempt"));
     if (!row.is_null("next_attempt_at")) {
       lines += fmt::format(", next {}", row.text("next_attempt_at"));
     }
@@ -111,7 +111,7 @@ void add_list_command(CommandLine& line, CLI::App& topic) {
   list.add_option("--kind", filter->kind, "only mails, or only webhooks")
       ->check(CLI::IsMember({"mail", "webhook"}));
   list.add_option("--limit", filter->limit, "at most so many")
-      ->check(CLI::Range(1, 10'000))
+      ->check(whole_number(1, 10'000))
       ->capture_default_str();
 }
 

@@ -2,7 +2,9 @@
 // sysexits.h that scripts can tell apart. Used by every command of ctl/.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -14,7 +16,8 @@ constexpr int exit_usage = 64;        // the command line, or what was typed
 constexpr int exit_bad_input = 65;    // what is there cannot be worked with
 constexpr int exit_unavailable = 69;  // Postgres is out of reach
 constexpr int exit_software = 70;     // a statement failed, or we did
-constexpr int exit_try_again = 75;    // something else was in the way
+constexpr int exit_cannot_create = 73;
+constexpr int exit_try_again = 75;  // something else was in the way
 constexpr int exit_no_permission = 77;
 
 inline void print_out(std::string_view text) { fmt::print("{}", text); }
@@ -22,6 +25,10 @@ inline void print_out(std::string_view text) { fmt::print("{}", text); }
 inline int answer(bool as_json, std::string_view json, std::string_view text) {
   fmt::print("{}{}", as_json ? json : text, as_json ? "\n" : "");
   return exit_ok;
+}
+// "1 turn", "2 turns".
+inline std::string count_text(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 inline void tell(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 inline int fail(int status, std::string_view text) {

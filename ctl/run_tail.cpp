@@ -119,10 +119,11 @@ class Tail {
   void say_end(const postgres::Row& run) const {
     if (call_.as_json) return;
     std::string_view error = run.text("error_code");
-    tell(fmt::format("{} turns, {} tool calls, {} + {} tokens, {} credits{}{}",
-                     run.integer("turns"), run.integer("tool_calls"),
+    tell(fmt::format("{}, {}, {} + {} tokens, {}{}{}", count_text(run.integer("turns"), "turn"),
+                     count_text(run.integer("tool_calls"), "tool call"),
                      run.integer("total_input_tokens"), run.integer("total_output_tokens"),
-                     run.integer("credits_used"), error.empty() ? "" : "; ", error));
+                     count_text(run.integer("credits_used"), "credit"), error.empty() ? "" : "; ",
+                     error));
   }
 
   void print_event(const postgres::Row& event) {
@@ -160,7 +161,7 @@ void add_run_commands(CommandLine& line) {
                    [options](const CommandCall& call) { return tail_run(call, *options); });
   tail.add_option("RUN_ID", options->run_id, "as POST …/runs answered it")->required();
   tail.add_option("--after-seq", options->after_seq, "only events behind this one")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, INT64_MAX));
   tail.add_flag("--no-follow", options->no_follow, "only what is stored already");
 }
 

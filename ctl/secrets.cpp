@@ -167,7 +167,7 @@ void add_secret_commands(CommandLine& line) {
                 "though the programs have a copy without the key, and must be restarted at once")
       ->excludes(prepare);
   command.add_option("--batch", rotation->batch, "so many in one transaction")
-      ->check(CLI::Range(1, 10'000))
+      ->check(whole_number(1, 10'000))
       ->capture_default_str();
 }
 

@@ -35,9 +35,9 @@ void write_org(const postgres::Row& org, JsonWriter& json) {
 }
 
 std::string org_line(const postgres::Row& org) {
-  return fmt::format("{}  {}  {}  {}  {} credits  {} members\n", org.text("id"), org.text("type"),
-                     org.text("slug"), org.text("name"), org.integer("balance"),
-                     org.integer("member_count"));
+  return fmt::format("{}  {}  {}  {}  {}  {}\n", org.text("id"), org.text("type"), org.text("slug"),
+                     org.text("name"), count_text(org.integer("balance"), "credit"),
+                     count_text(org.integer("member_count"), "member"));
 }
 
 struct KeyToRevoke {
@@ -125,7 +125,7 @@ void add_tenant_commands(CommandLine& line) {
   CLI::App& list = line.command(org, "list", "all, newest first",
                                 [max](const CommandCall& call) { return list_orgs(call, *max); });
   list.add_option("--limit", *max, "at most so many")
-      ->check(CLI::Range(1, 100'000))
+      ->check(whole_number(1, 100'000))
       ->capture_default_str();
   auto shown = std::make_shared<std::string>();
   CLI::App& show =

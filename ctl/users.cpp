@@ -137,13 +137,15 @@ void add_session_commands(CommandLine& line) {
   auto login = std::make_shared<std::string>();
   CLI::App& revoke = line.command(topic, "revoke", "end one session, or all of a user",
                                   [session_id, login](const CommandCall& call) {
+                                    if (session_id->empty() && login->empty()) {
+                                      return fail(exit_usage, "say SESSION_ID or --user LOGIN");
+                                    }
                                     return session_id->empty() ? revoke_sessions(call, *login)
                                                                : revoke_session(call, *session_id);
                                   });
-  CLI::Option_group* which = revoke.add_option_group("which");
-  which->add_option("SESSION_ID", *session_id, "as user show prints it");
-  which->add_option("--user", *login, "login, username or mail address: all of theirs");
-  which->require_option(1);
+  CLI::Option* id = revoke.add_option("SESSION_ID", *session_id, "as user show prints it");
+  revoke.add_option("--user", *login, "login, username or mail address: all of theirs")
+      ->excludes(id);
 }
 
 }  // namespace

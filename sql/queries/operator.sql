@@ -170,14 +170,19 @@ FROM ip_rules r WHERE r.org_id = org_of_operator($1) ORDER BY r.id;
 -- $1 org_name text, $2 rule_id uuid or null (all of them when null)
 SELECT ip_rules_remove($1, $2) AS removed;
 
+-- name: operator_credit_adjust
+-- $1 org_name text (id, slug, or somebody's login), $2 amount bigint, $3 note text or null
+SELECT credit_adjust(org_of_operator($1), $2, $3) AS item;
+
 -- name: doctor_orgs_shut
--- Organizations that block all of IPv4 or of IPv6, or every network that they allow.
-SELECT count(*) AS orgs FROM (
+-- Organizations that block all of IPv4 or of IPv6, or every network that they allow: how many, and some of their slugs.
+SELECT count(*) AS orgs, array_to_string((array_agg(o.slug ORDER BY o.slug))[:5], ', ') AS slugs FROM (
     SELECT org_id FROM ip_rules WHERE type = 'blocklist' AND cidr IN ('0.0.0.0/0', '::/0')
     UNION
     SELECT a.org_id FROM ip_rules a WHERE a.type = 'allowlist' GROUP BY a.org_id
     HAVING bool_and(EXISTS (SELECT FROM ip_rules b
-                            WHERE b.org_id = a.org_id AND b.type = 'blocklist' AND b.cidr >>= a.cidr))) AS shut;
+                            WHERE b.org_id = a.org_id AND b.type = 'blocklist' AND b.cidr >>= a.cidr))) AS shut
+JOIN orgs o ON o.id = shut.org_id;
 
 -- name: operator_gateway_reset
 -- Forgets what administrators stored about the gateway.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 
@@ -52,6 +53,18 @@ TEST_F(BackupTest, OfARunningInstallationFillsAnEmptyDatabase) {
   EXPECT_EQ(ctl(name, {"migrate", "--status"}).status, 0);
   EXPECT_EQ(ctl(name, {"restore", file}).status, 65) << "only an empty database is filled";
   EXPECT_EQ(ctl(name, {"restore", folder_ / "nothing"}).status, 65);
+}
+
+TEST_F(BackupTest, ShowsNobodyThePasswordAmongTheArgumentsOfItsTool) {
+  std::ofstream(folder_ / "pg_dump") << "#!/bin/sh\necho \"$@ PGPASSWORD=$PGPASSWORD\"; exit 1\n";
+  std::filesystem::permissions(folder_ / "pg_dump", std::filesystem::perms::owner_all);
+  ProgramRun backup = run_program({build_folder() + "/hostlerctl", "backup", folder_ / "dump"},
+                                  {"HOSTLER_DATABASE_URL=" + url_of("hostler") + "&password=hush",
+                                   "PATH=" + folder_.string() + ":/usr/bin:/bin"});
+  EXPECT_EQ(backup.status, 65);
+  EXPECT_NE(backup.out.find("dbname='hostler'"), std::string::npos) << backup.out << backup.err;
+  EXPECT_NE(backup.out.find("PGPASSWORD=hush"), std::string::npos) << backup.out;
+  EXPECT_EQ(backup.out.find("password='"), std::string::npos) << backup.out;
 }
 
 TEST_F(BackupTest, TheDoctorFindsTheDatabaseWellAndAnotherMissing) {

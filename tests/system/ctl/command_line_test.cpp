@@ -122,6 +122,22 @@ TEST(Hostlerctl, SaysWhereEachSettingComesFrom) {
   std::filesystem::remove(file);
 }
 
+TEST(Hostlerctl, HasTheOptionsOfEveryCommandInTheHelpOfAll) {
+  ProgramRun help = run_ctl({"--help-all"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* words :
+       {"Usage: hostlerctl run tail", "--after-seq", "Usage: hostlerctl credits adjust", "--amount",
+        "--password-stdin", "Usage: hostlerctl session revoke [OPTIONS] [SESSION_ID]"}) {
+    EXPECT_THAT(help.out, HasSubstr(words));
+  }
+  EXPECT_THAT(run_ctl({"ledger"}).out, HasSubstr("Usage: hostlerctl ledger"));
+  EXPECT_THAT(run_ctl({"nonsense"}).err, testing::StartsWith("hostlerctl: "));
+  EXPECT_EQ(run_ctl({"session", "revoke"}).status, 64);
+  ProgramRun range = run_ctl({"run", "tail", "x", "--after-seq", "-1"});
+  EXPECT_EQ(range.status, 64);
+  EXPECT_LT(range.err.size(), 200u) << range.err;
+}
+
 TEST(Hostlerctl, PrintsItsVersionsAsJson) {
   EXPECT_THAT(run_ctl({"version", "-o", "json"}).out,
               testing::ContainsRegex(R"(^\{"version":"[0-9.]+","schema_version":"[0-9]{5}"\})"));

@@ -1,0 +1,63 @@
+// hostlerctl credits adjust: which organization, and how much exactly.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/rigs/database.h"
+#include "tests/support/rigs/run_program.h"
+
+namespace hostler {
+namespace {
+
+using testing::HasSubstr;
+using namespace testing_support;
+
+class CreditsCommand : public testing::Test {
+ protected:
+  CreditsCommand() {
+    database_.as_superuser().run_text(
+        "WITH made AS (INSERT INTO orgs (slug, name, type) VALUES ('works', 'x', 'workspace') "
+        "RETURNING id) INSERT INTO credit_accounts (org_id, balance) SELECT id, 0 FROM made");
+  }
+  ProgramRun adjust(const std::string& org, const std::string& amount) {
+    return run_ctl({"credits", "adjust", "--org", org, "--amount", amount},
+                   {"HOSTLER_DATABASE_URL=" + database_.superuser_url()});
+  }
+  std::string balance() {
+    return std::string(
+        database_.as_superuser()
+            .run_text("SELECT balance FROM credit_accounts a JOIN orgs o ON o.id = a.org_id "
+                      "WHERE slug = 'works'")
+            .text());
+  }
+
+  TestDatabase database_;
+};
+
+TEST_F(CreditsCommand, TakesTheSlugOfAnOrganization) {
+  ProgramRun done = adjust("works", "5");
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(done.out, "the balance is 5\n");
+  ProgramRun unknown = adjust("nobody", "5");
+  EXPECT_EQ(unknown.status, 65) << unknown.err;
+  EXPECT_EQ(balance(), "5");
+}
+
+TEST_F(CreditsCommand, TakesNoAmountThatMeansAnotherNumber) {
+  for (const char* amount : {"0100", "0x10", "99999999999999999999", "-99999999999999999999", "+5",
+                             "1e3", "5.0", " 5", "", "-", "0", "1_000"}) {
+    ProgramRun refused = adjust("works", amount);
+    EXPECT_EQ(refused.status, 64) << amount << refused.out << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("hostlerctl: ")) << amount;
+  }
+  EXPECT_EQ(balance(), "0");
+}
+
+TEST_F(CreditsCommand, TellsWhatIsWrongAndHowMuchThereIs) {
+  ProgramRun refused = adjust("works", "-7");
+  EXPECT_EQ(refused.status, 65);
+  EXPECT_THAT(refused.err, HasSubstr("credits"));
+  EXPECT_THAT(refused.err, HasSubstr("The balance is 0."));
+}
+
+}  // namespace
+}  // namespace hostler
