@@ -156,7 +156,8 @@ Error Error::validation(std::vector<FieldFault> faults) {
   std::string detail;
   for (const FieldFault& fault : faults) {
     if (!detail.empty()) detail += "; ";
-    detail += fault.field + ": " + fault.message;
+    if (!fault.field.empty()) detail += fault.field + ": ";
+    detail += fault.message;
   }
   Error error(validation_error, std::move(detail));
   error.faults = std::move(faults);

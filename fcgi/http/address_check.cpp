@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "lib/net/address_guard.h"
@@ -25,7 +26,24 @@ bool are_all_denied(const std::vector<net::IpAddress>& addresses, bool is_port_d
 
 }  // namespace
 
-Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url, PortsDenied ports) {
+bool has_sound_form(std::string_view written, const http::HttpUrl& url) {
+  auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (!std::all_of(written.begin(), written.end(), is_ascii)) return false;
+  if (net::IpAddress::parse(url.host)) return true;
+  constexpr size_t name_bytes_max = 253;
+  constexpr size_t label_bytes_max = 63;
+  std::string_view rest = url.host;
+  if (rest.ends_with('.')) rest.remove_suffix(1);
+  if (rest.size() > name_bytes_max || net::ends_in_number(rest)) return false;
+  for (;;) {
+    size_t end = std::min(rest.find('.'), rest.size());
+    if (end == 0 || end > label_bytes_max) return false;
+    if (end == rest.size()) return true;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url) {
   std::vector<net::IpAddress> addresses;
   std::optional<net::IpAddress> literal = net::IpAddress::parse(url.host);
   if (literal) {
@@ -33,8 +51,9 @@ Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url, PortsDenied
   } else {
     addresses = co_await net::look_up_name(call.loop, url.host, lookup_limit_ms);
   }
-  bool is_port_denied = ports == PortsDenied::of_services && net::is_service_port(url.port);
-  co_return !addresses.empty() && are_all_denied(addresses, is_port_denied, call.input.settings);
+  bool is_port_denied = net::is_service_port(url.port);
+  if (addresses.empty()) co_return is_port_denied;
+  co_return are_all_denied(addresses, is_port_denied, call.input.settings);
 }
 
 }  // namespace hostler

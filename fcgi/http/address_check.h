@@ -2,7 +2,7 @@
 // is written; what is dialled later is looked up and checked again, whatever was found here.
 #pragma once
 
-#include <cstdint>
+#include <string_view>
 
 #include "fcgi/http/handler.h"
 #include "lib/http/client_url.h"
@@ -10,14 +10,14 @@
 
 namespace hostler {
 
-enum class PortsDenied : uint8_t {
-  none,
-  of_services,  // is_service_port(), except at addresses that the operator allows
-};
+// Whether a URL can be asked for as it is written: every character of it stands in a request line,
+// and its host is an address or may be a name.
+bool has_sound_form(std::string_view written, const http::HttpUrl& url);
 
 // True when the host is an address that tenants must not call, or a name all of whose addresses are
-// such. A name that does not resolve is not denied. Its caller is known and may write the URL:
-// nobody else makes us ask for names.
-Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url, PortsDenied ports);
+// such, or the port is one of services (is_service_port()); what outbound.allow_cidrs names is not
+// denied. A name that does not resolve is denied for its port alone. Its caller is known and may
+// write the URL: nobody else makes us ask for names.
+Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url);
 
 }  // namespace hostler

@@ -2,6 +2,7 @@
 #include "fcgi/http/input.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -83,11 +84,17 @@ struct IntegerReader {
   Bounds bounds;
   std::optional<int64_t> operator()(const Json& json, const std::string& field,
                                     Faults& faults) const {
-    if (json.as_integer() == nullptr) {
-      wrong_kind(Json::Kind::integer, field, faults);
-      return std::nullopt;
+    if (const int64_t* value = json.as_integer()) {
+      return input_value::integer(*value, bounds, field, faults);
     }
-    return input_value::integer(*json.as_integer(), bounds, field, faults);
+    // A whole number that 64 bits do not hold is one all the same.
+    std::optional<double> number = json.as_number();
+    if (number && std::abs(*number) >= 0x1p63) {
+      faults.add(field, "out_of_range", input_value::range_text(bounds.min, bounds.max));
+    } else {
+      wrong_kind(Json::Kind::integer, field, faults);
+    }
+    return std::nullopt;
   }
 };
 

@@ -38,13 +38,6 @@ bool has_control(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; });
 }
 
-std::string range_text(int64_t min, int64_t max) {
-  if (min == INT64_MIN && max == INT64_MAX) return "must fit into 64 bits";
-  if (max == INT64_MAX) return fmt::format("must be at least {}", min);
-  if (min == INT64_MIN) return fmt::format("must be at most {}", max);
-  return fmt::format("must be {} to {}", min, max);
-}
-
 }  // namespace
 
 size_t character_count(std::string_view utf8) {
@@ -64,12 +57,12 @@ std::optional<std::string> text(std::string_view value, const TextBounds& bounds
                         : fmt::format("must have at least {} characters", bounds.min));
     return std::nullopt;
   }
-  if (count > bounds.max) {
-    faults.add(field, "too_long", fmt::format("must have at most {} characters", bounds.max));
-    return std::nullopt;
-  }
   if (value.size() > bounds.bytes_most) {
     faults.add(field, "too_long", fmt::format("must have at most {} bytes", bounds.bytes_most));
+    return std::nullopt;
+  }
+  if (count > bounds.max) {
+    faults.add(field, "too_long", fmt::format("must have at most {} characters", bounds.max));
     return std::nullopt;
   }
   if (!bounds.takes_control && has_control(value)) {
@@ -77,6 +70,13 @@ std::optional<std::string> text(std::string_view value, const TextBounds& bounds
     return std::nullopt;
   }
   return std::string(value);
+}
+
+std::string range_text(int64_t min, int64_t max) {
+  if (min == INT64_MIN && max == INT64_MAX) return "must fit into 64 bits";
+  if (max == INT64_MAX) return fmt::format("must be at least {}", min);
+  if (min == INT64_MIN) return fmt::format("must be at most {}", max);
+  return fmt::format("must be {} to {}", min, max);
 }
 
 std::optional<int64_t> integer(int64_t value, Bounds bounds, const std::string& field,

@@ -14,6 +14,8 @@ size_t character_count(std::string_view utf8);
 
 std::optional<std::string> text(std::string_view value, const TextBounds& bounds,
                                 const std::string& field, Faults& faults);
+// What a number outside of bounds is told.
+std::string range_text(int64_t min, int64_t max);
 std::optional<int64_t> integer(int64_t value, Bounds bounds, const std::string& field,
                                Faults& faults);
 std::optional<double> number(double value, NumberBounds bounds, const std::string& field,

@@ -21,7 +21,8 @@ Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
                                                std::optional<std::string> written) {
   if (!written) co_return std::nullopt;
   std::optional<http::HttpUrl> url = http::parse_http_url(*written);
-  if (!url || url->has_user_info || url->has_query || url->has_fragment) {
+  bool is_sound = url && has_sound_form(*written, *url);
+  if (!is_sound || url->has_user_info || url->has_query || url->has_fragment) {
     fields.fault("base_url", "bad_format",
                  "must be an http or https URL without user info, query and fragment");
     co_return std::nullopt;
@@ -32,9 +33,10 @@ Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
     fields.fault("base_url", "denied", "must be https in an organization");
     co_return std::nullopt;
   }
-  bool is_denied = co_await is_denied_to_tenants(call, std::move(*url), PortsDenied::none);
+  bool is_denied = co_await is_denied_to_tenants(call, std::move(*url));
   if (is_denied) {
-    fields.fault("base_url", "denied", "must lead to a public address");
+    fields.fault("base_url", "denied",
+                 "must lead to a public address, on a port that no other service has");
     co_return std::nullopt;
   }
   co_return normalized;

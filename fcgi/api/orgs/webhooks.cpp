@@ -44,15 +44,19 @@ std::vector<std::string> read_events(Fields& fields, std::vector<std::string> gi
 // The form alone; whether the address may be called is checked when nothing else is wrong.
 std::optional<http::HttpUrl> read_url(Fields& fields, const std::string& written) {
   std::optional<http::HttpUrl> url = http::parse_http_url(written);
-  if (url && url->scheme == "https" && !url->has_user_info) return url;
-  fields.fault("url", "bad_format", "must be an https URL without user info");
+  bool is_sound = url && has_sound_form(written, *url);
+  if (is_sound && url->scheme == "https" && !url->has_user_info) return url;
+  fields.fault("url", "bad_format",
+               "must be an https URL in ASCII (percent-encoded) without user info");
   return std::nullopt;
 }
 
 // A name that does not resolve is checked when it is dialled, as all are.
 Task<void> check_address(const Call& call, http::HttpUrl url) {
-  bool is_denied = co_await is_denied_to_tenants(call, std::move(url), PortsDenied::of_services);
-  if (is_denied) throw Error(ErrorCode::webhooks_url_denied, "url must lead to a public address.");
+  bool is_denied = co_await is_denied_to_tenants(call, std::move(url));
+  if (is_denied)
+    throw Error(ErrorCode::webhooks_url_denied,
+                "url must lead to a public address, on a port that no other service has.");
 }
 
 struct SigningSecret {

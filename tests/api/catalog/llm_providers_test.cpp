@@ -98,9 +98,11 @@ TEST(CreateLlmProvider, InAnOrganizationTakesOnlyPublicHttpsAddresses) {
         Case{"https://[::1]/v1", "denied"}, Case{"https://10.1.2.3", "denied"},
         Case{"https://169.254.169.254/", "denied"}, Case{"https://100.64.0.1/", "denied"},
         Case{"https://2130706433/", "denied"}, Case{"https://[::ffff:127.0.0.1]/", "denied"},
-        Case{"https://localhost/v1", "denied"}, Case{"ftp://8.8.8.8/", "bad_format"},
-        Case{"https://me:pw@8.8.8.8/", "bad_format"}, Case{"https://8.8.8.8/?a=b", "bad_format"},
-        Case{"https://8.8.8.8/#a", "bad_format"}, Case{"//8.8.8.8/", "bad_format"}}) {
+        Case{"https://localhost/v1", "denied"}, Case{"https://8.8.8.8:6379/v1", "denied"},
+        Case{"https://8.8.8.8:25", "denied"}, Case{"https://a..b/", "bad_format"},
+        Case{"ftp://8.8.8.8/", "bad_format"}, Case{"https://me:pw@8.8.8.8/", "bad_format"},
+        Case{"https://8.8.8.8/?a=b", "bad_format"}, Case{"https://8.8.8.8/#a", "bad_format"},
+        Case{"//8.8.8.8/", "bad_format"}}) {
     Answer answer =
         user.client.post("/v1/llm-providers?scope=org",
                          provider_json("x", fmt::format(R"("base_url":"{}")", bad.url)));

@@ -86,13 +86,26 @@ TEST(Webhooks, TellEveryFaultOfWhatIsWanted) {
   EXPECT_TRUE(has_fault(too_long, "url", "too_long"));
 }
 
+TEST(Webhooks, HaveAnAddressThatCanBeAskedForAsItIsWritten) {
+  TestUser user = register_user(stack());
+  std::string long_label = "https://" + std::string(64, 'a') + ".com/";
+  for (const std::string& url : {std::string("https://.com/"), std::string("https://a..b/"),
+                                 std::string("https://127.0.0.1./"), std::string("https://a.1/"),
+                                 long_label, std::string("https://93.184.216.34/\u00fc"),
+                                 std::string("https://93.184.216.34/?\u00fc=1")}) {
+    Answer made =
+        user.client.post(base, fmt::format(R"({{"url":"{}","events":["run.failed"]}})", url));
+    EXPECT_TRUE(has_fault(made, "url", "bad_format")) << url;
+  }
+}
+
 TEST(Webhooks, AreNotSentIntoInternalNetworks) {
   TestUser user = register_user(stack());
   std::string id = made_by(user);
   for (const char* url :
        {"https://127.0.0.1/", "https://[::1]/", "https://10.1.2.3/", "https://169.254.169.254/",
         "https://localhost/", "https://2130706433/", "https://0x7f.1/", "https://[::ffff:7f00:1]/",
-        "https://93.184.216.34:25/"}) {
+        "https://93.184.216.34:25/", "https://93.184.216.34:6379/", "https://nobody.invalid:22/"}) {
     Answer made =
         user.client.post(base, fmt::format(R"({{"url":"{}","events":["run.failed"]}})", url));
     EXPECT_TRUE(is_problem(made, 422, "webhooks.url_denied")) << url;

@@ -165,11 +165,11 @@ TEST(Fields, RefuseControlCharactersUnlessTheyAreText) {
 TEST(Fields, ReadIntegersOnlyWhenTheyWereWrittenAsSuch) {
   auto read = [](Fields& fields) { fields.required_integer("n", {1, 10}); };
   EXPECT_TRUE(of_body(R"({"n": 10})", read).ok());
-  for (const char* body : {R"({"n": 1.0})", R"({"n": 1e0})", R"({"n": "1"})", R"({"n": true})",
-                           R"({"n": 9223372036854775808})"}) {
+  for (const char* body : {R"({"n": 1.0})", R"({"n": 1e0})", R"({"n": "1"})", R"({"n": true})"}) {
     EXPECT_THAT(of_body(body, read).faults(), ElementsAre("n wrong_type")) << body;
   }
-  for (const char* body : {R"({"n": 0})", R"({"n": 11})", R"({"n": -9223372036854775808})"}) {
+  for (const char* body : {R"({"n": 0})", R"({"n": 11})", R"({"n": -9223372036854775808})",
+                           R"({"n": 9223372036854775808})", R"({"n": -1e30})"}) {
     EXPECT_THAT(of_body(body, read).faults(), ElementsAre("n out_of_range")) << body;
   }
 }
@@ -210,7 +210,8 @@ TEST(Fields, OfAPatchMustHoldOneThatIsKnown) {
   for (const char* body : {"{}", R"({"unknown": 1})"}) {
     Outcome outcome = patch(body);
     EXPECT_EQ(outcome.code(), "validation.error") << body;
-    EXPECT_THAT(outcome.error->detail, HasSubstr("title, enabled")) << body;
+    EXPECT_THAT(outcome.error->detail, testing::StartsWith("send at least one of title, enabled"))
+        << body;
   }
 }
 
