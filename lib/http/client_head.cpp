@@ -14,6 +14,11 @@ namespace {
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t value = 0;
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // More than 64 bits hold is more than any bound.
+  if (fault == std::errc::result_out_of_range && !text.starts_with('-')) {
+    value = INT64_MAX;
+    fault = std::errc();
+  }
   if (fault != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
   return value;
 }

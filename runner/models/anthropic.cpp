@@ -230,6 +230,10 @@ void AnthropicReader::take_stop_reason(const Json& holder) {
 void AnthropicReader::take_usage(const Json& holder, bool is_final) {
   const Json* tokens = holder.find("usage");
   if (tokens == nullptr || !tokens->is_object()) return;
+  if (!are_counts(*tokens, {"input_tokens", "output_tokens", "cache_read_input_tokens",
+                            "cache_creation_input_tokens"})) {
+    return;
+  }
   ModelUsage counted = usage();
   if (tokens->find("input_tokens") != nullptr) {
     counted.cache_read_tokens = tokens_in(*tokens, "cache_read_input_tokens");

@@ -89,7 +89,8 @@ class ModelObserver {
 
 // Of text, thinking and arguments of one turn together.
 constexpr size_t turn_bytes_max = size_t{4} << 20;
-constexpr size_t turn_tool_calls_max = 128;
+// As many as limit.tool_calls may allow a run.
+constexpr size_t turn_tool_calls_max = 10'000;
 
 constexpr int64_t tokens_of_bytes(size_t bytes) { return static_cast<int64_t>((bytes + 3) / 4); }
 int64_t estimate_input_tokens(const ModelRequest& request);

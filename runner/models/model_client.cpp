@@ -97,6 +97,10 @@ TryEnd end_by_fault(const TurnFault& fault, std::string_view api_key) {
       end.code = "run.answer_too_long";
       end.message = "The model's answer is over 4 MiB.";
       break;
+    case TurnFault::Kind::too_many_calls:
+      end.code = "run.turn_limit";
+      end.message = "The run asked for more tool calls than it may.";
+      break;
     case TurnFault::Kind::bad_response:
       end.code = "model.bad_response";
       end.message = "The model provider's answer could not be read: " + fault.message + ".";
@@ -124,7 +128,10 @@ class BodyReader {
   void feed(std::string_view bytes) {
     size_t first = bytes.find_first_not_of(" \t\r\n");
     if (form_ == Form::unknown && first == std::string_view::npos) return;
-    if (form_ == Form::unknown) form_ = bytes[first] == '{' ? Form::document : Form::stream;
+    if (form_ == Form::unknown) {
+      bool is_json = bytes[first] == '{' || bytes[first] == '[';
+      form_ = is_json ? Form::document : Form::stream;
+    }
     if (form_ == Form::document) {
       if (document_.size() + bytes.size() <= document_bytes_max) document_ += bytes;
       return;
@@ -145,16 +152,22 @@ class BodyReader {
     return lines_.is_too_long() || reader_.fault() || reader_.saw_last_event();
   }
   bool is_too_long() const { return lines_.is_too_long(); }
+  // There was something, and no line of it is an event.
+  bool is_no_stream() const { return form_ == Form::stream && !has_events_; }
 
  private:
   enum class Form { unknown, stream, document };
   void read_lines() {
-    while (std::optional<std::string_view> line = lines_.next()) reader_.read_event(*line);
+    while (std::optional<std::string_view> line = lines_.next()) {
+      has_events_ = true;
+      reader_.read_event(*line);
+    }
   }
   TurnReader& reader_;
   SseReader lines_;
   std::string document_;
   Form form_ = Form::unknown;
+  bool has_events_ = false;
 };
 
 // The head's status was not 2xx: what the provider says about it.
@@ -183,12 +196,17 @@ Task<TryEnd> read_refusal(loop::Loop& loop, http::HttpExchange& exchange,
 }
 
 // What a body that ended, or broke, means.
-TryEnd outcome_of_try(const http::HttpExchange& exchange, const BodyReader& body,
-                      const TurnReader& reader, std::string_view api_key) {
+TryEnd outcome_of_try(const http::HttpExchange& exchange, const http::HttpHead& head,
+                      const BodyReader& body, const TurnReader& reader, std::string_view api_key) {
   if (reader.fault()) return end_by_fault(*reader.fault(), api_key);
   if (body.is_too_long()) return end_by_http_failure(http::HttpFailureKind::too_large);
   if (reader.is_complete()) return TryEnd();
   if (exchange.failure()) return end_by_http_failure(exchange.failure()->kind);
+  // A stream may end with nothing but its server's comments.
+  bool is_stream = head.header("content-type").starts_with("text/event-stream");
+  if (body.is_no_stream() && !is_stream) {
+    return end_by_fault({TurnFault::Kind::bad_response, 0, "it sent no answer"}, api_key);
+  }
   return end_too_early();
 }
 
@@ -232,7 +250,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
     Task<std::optional<std::string>> rest = exchange.next_piece();
     co_await loop::with_timeout(loop, std::move(rest), body_end_wait_ms);
   }
-  co_return outcome_of_try(exchange, body, *reader, request.endpoint.api_key);
+  co_return outcome_of_try(exchange, *head, body, *reader, request.endpoint.api_key);
 }
 
 int64_t jittered(int64_t delay_ms) {
@@ -250,7 +268,8 @@ Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequ
     turn = ModelTurn();
     TryEnd end = co_await try_turn(http, loop, request, turn, shown);
     if (end.code.empty()) co_return;
-    bool is_unreadable = end.code == "model.bad_response" || end.code == "run.answer_too_long";
+    bool is_unreadable = end.code == "model.bad_response" || end.code == "run.answer_too_long" ||
+                         end.code == "run.turn_limit";
     if (shown.is_any() && !is_unreadable) {
       end.code = "model.stream_broken";
       end.message = "The model's answer broke off: " + end.message;

@@ -173,6 +173,7 @@ void OpenAiReader::take_tool_call(const Json& piece) {
 void OpenAiReader::take_usage(const Json& event) {
   const Json* tokens = event.find("usage");
   if (tokens == nullptr || !tokens->is_object()) return;
+  if (!are_counts(*tokens, {"prompt_tokens", "completion_tokens"})) return;
   ModelUsage usage;
   usage.input_tokens = tokens->integer_or("prompt_tokens", 0);
   usage.output_tokens = tokens->integer_or("completion_tokens", 0);

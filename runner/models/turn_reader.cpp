@@ -2,6 +2,8 @@
 #include "runner/models/turn_reader.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_set>
 
 #include "lib/crypto.h"
 #include "runner/models/anthropic.h"
@@ -49,14 +51,14 @@ void TurnReader::read_document(std::string_view text) {
 }
 
 void TurnReader::end() {
+  std::unordered_set<std::string> ids;
   for (ToolCall& call : turn_.tool_calls) {
     if (call.name.empty() && !fault_) {
       fail(TurnFault::Kind::bad_response, 0, "it called a tool without naming it");
     }
     // Results are told apart by the id: a server that sends none, or one twice, gets one of ours.
-    bool is_taken = std::any_of(turn_.tool_calls.data(), &call,
-                                [&call](const ToolCall& other) { return other.id == call.id; });
-    if (call.id.empty() || is_taken) call.id = "call_" + to_hex(random_bytes(12));
+    bool is_new = ids.insert(call.id).second;
+    if (call.id.empty() || !is_new) call.id = "call_" + to_hex(random_bytes(12));
     if (call.arguments.empty()) call.arguments = "{}";
   }
   if (!is_complete()) return;
@@ -95,24 +97,28 @@ void TurnReader::add_text(TextChannel channel, std::string_view piece) {
 }
 
 ToolCall* TurnReader::call_numbered(int64_t number) {
-  // The newest first: a server may give a number twice.
-  for (size_t i = call_numbers_.size(); i-- > 0;) {
-    if (call_numbers_[i] == number) return &turn_.tool_calls[i];
-  }
-  return nullptr;
+  auto found = call_numbers_.find(number);
+  return found == call_numbers_.end() ? nullptr : &turn_.tool_calls[found->second];
 }
 
 ToolCall* TurnReader::open_call(int64_t number) {
   if (turn_.tool_calls.size() >= turn_tool_calls_max) {
-    fail(TurnFault::Kind::bad_response, 0, "it called too many tools in one turn");
+    fail(TurnFault::Kind::too_many_calls, 0, "it called too many tools in one turn");
     return nullptr;
   }
-  call_numbers_.push_back(number);
+  call_numbers_[number] = turn_.tool_calls.size();
   return &turn_.tool_calls.emplace_back();
 }
 
 void TurnReader::add_arguments(ToolCall& call, std::string_view piece) {
   if (!fault_ && count_bytes(piece.size())) call.arguments += piece;
+}
+
+bool TurnReader::are_counts(const Json& usage, std::initializer_list<std::string_view> names) {
+  return std::all_of(names.begin(), names.end(), [&usage](std::string_view name) {
+    const Json* count = usage.find(name);
+    return count == nullptr || count->is_null() || count->as_integer() != nullptr;
+  });
 }
 
 int64_t TurnReader::tokens_in(const Json& usage, std::string_view name, int64_t fallback) {

@@ -3,10 +3,12 @@
 // fault, never in unbounded memory.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/json.h"
@@ -20,6 +22,7 @@ struct TurnFault {
     provider_error,  // the provider says that it failed
     bad_response,    // what came is not the wire form
     too_long,        // over turn_bytes_max
+    too_many_calls,  // over turn_tool_calls_max
   };
   Kind kind;
   int status = 0;  // of a provider_error
@@ -54,6 +57,8 @@ class TurnReader {
   ToolCall* call_numbered(int64_t number);
   ToolCall* open_call(int64_t number);
   void add_arguments(ToolCall& call, std::string_view piece);
+  // Whether what is there under these names can be counted with; else what is estimated stays.
+  static bool are_counts(const Json& usage, std::initializer_list<std::string_view> names);
   // A count of the provider's, in bounds in which counts can be added; the fallback when absent.
   static int64_t tokens_in(const Json& usage, std::string_view name, int64_t fallback = 0);
   // What the provider counted, brought into sane bounds: it becomes money. All zero says nothing.
@@ -69,7 +74,7 @@ class TurnReader {
   bool count_bytes(size_t count);
   ModelTurn& turn_;
   ModelObserver& observer_;
-  std::vector<int64_t> call_numbers_;  // beside turn_.tool_calls
+  std::unordered_map<int64_t, size_t> call_numbers_;  // the newest call of a number
   size_t bytes_ = 0;
   bool saw_last_event_ = false;
   std::optional<TurnFault> fault_;

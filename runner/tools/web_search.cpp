@@ -25,24 +25,28 @@ SearchQuery read_query(const Json& arguments, std::string& fault) {
   return query;
 }
 
-std::string results_json(const std::vector<SearchResult>& results) {
+std::string results_json(const std::vector<SearchResult>& results, bool is_truncated) {
   JsonWriter json;
   json.begin_object().key("results").begin_array();
   for (const SearchResult& result : results) {
     json.begin_object().member("title", result.title).member("url", result.url);
     json.member("content", result.content).end_object();
   }
-  return json.end_array().end_object().take();
+  json.end_array();
+  if (is_truncated) json.member("truncated", true);
+  return json.end_object().take();
 }
 
 ToolOutcome outcome_of(const http::HttpAnswer& answer, int64_t results_max) {
   std::optional<std::vector<SearchResult>> results =
       read_search_answer(answer.body, answer.truncated, results_max);
-  if (!results) {
+  // Of a cut answer none may be left, though there were some.
+  bool is_cut_away = answer.truncated && results && results->empty();
+  if (!results || is_cut_away) {
     return tool_failed("tool.search_failed", "The search service gave no answer that can be read.");
   }
   ToolOutcome outcome;
-  outcome.result = results_json(*results);
+  outcome.result = results_json(*results, answer.truncated);
   return outcome;
 }
 

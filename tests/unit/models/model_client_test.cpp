@@ -250,7 +250,8 @@ TEST_F(ModelClientTest, CallsAnAnswerThatCannotBeReadBad) {
   for (const std::string& answer :
        {stream_of("data: nonsense\n\n"), stream_of("data: " + std::string(1'100'000, 'x')),
         refusal("200", "{\"half\":"), refusal("200", "{}"),
-        refusal("200", "<html>", "Content-Type: text/html\r\n"),
+        refusal("200", "<html>", "Content-Type: text/html\r\n"), refusal("200", "[1]"),
+        refusal("200", "good morning", "Content-Type: text/plain\r\n"),
         std::string("SSH-2.0-OpenSSH_9.2\r\n\r\n")}) {
     EXPECT_EQ(stream_answers({answer}), "model.bad_response") << answer.substr(0, 100);
     EXPECT_EQ(tries_, 1) << answer.substr(0, 100);

@@ -109,6 +109,16 @@ TEST(OpenAiReader, BoundsTheCountsThatBecomeMoney) {
   EXPECT_EQ(turn.turn.usage.cache_read_tokens, 0);
 }
 
+TEST(OpenAiReader, KeepsItsEstimateWhereNoNumberWasCounted) {
+  for (const char* usage : {R"({"prompt_tokens":1e308,"completion_tokens":5})",
+                            R"({"prompt_tokens":5,"completion_tokens":"7"})"}) {
+    ReadTurn turn = read({text_chunk(std::string(400, 'x')), stop_chunk,
+                          R"({"choices":[],"usage":)" + std::string(usage) + "}"});
+    EXPECT_FALSE(turn.turn.usage.measured) << usage;
+    EXPECT_EQ(turn.turn.usage.output_tokens, 100) << usage;
+  }
+}
+
 TEST(OpenAiReader, ReadsThinkingUnderAllItsNames) {
   for (const char* member : {"reasoning_content", "reasoning"}) {
     ReadTurn turn = read({std::string(R"({"choices":[{"index":0,"delta":{")") + member +
@@ -297,11 +307,13 @@ TEST(OpenAiReader, BoundsTextArgumentsAndCalls) {
   EXPECT_EQ(text.turn.text.size(), turn_bytes_max);
 
   ReadTurn calls(ProviderKind::openai);
-  for (int i = 0; i < 200; ++i) {
-    calls.reader->read_event(call_chunk(R"({"index":)" + std::to_string(i * 1'000'000'007LL) +
+  for (size_t i = 0; i < turn_tool_calls_max + 7; ++i) {
+    calls.reader->read_event(call_chunk(R"({"index":)" +
+                                        std::to_string(static_cast<int64_t>(i) * 1'000'000'007LL) +
                                         R"(,"id":"a","function":{"name":"f"}})"));
   }
   ASSERT_TRUE(calls.reader->fault());
+  EXPECT_EQ(calls.reader->fault()->kind, TurnFault::Kind::too_many_calls);
   EXPECT_EQ(calls.turn.tool_calls.size(), turn_tool_calls_max);
 }
 

@@ -240,7 +240,13 @@ TEST_F(WebSearch, ReadsWhatCameOfAnAnswerOverFiveMebibytes) {
       R"({"results":[{"url":"a","content":"b"},{"url":"c","content":")" + content + "\"}]}"));
   EXPECT_EQ(outcome.result, R"({"results":[{"title":"","url":"a","content":"b"},)"
                             R"({"title":"","url":"c","content":")" +
-                                content.substr(0, 4000) + "\"}]}");
+                                content.substr(0, 4000) + "\"}],\"truncated\":true}");
+}
+
+TEST_F(WebSearch, CallsACutAnswerWithoutAResultNoAnswer) {
+  ToolOutcome outcome =
+      search_at(json_answer(R"({"results":[{"content":")" + std::string(6 << 20, 'x') + "\"}]}"));
+  EXPECT_EQ(outcome.error_code, "tool.search_failed");
 }
 
 TEST_F(WebSearch, GivesUpAfterItsTime) {
