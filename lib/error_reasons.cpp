@@ -20,25 +20,31 @@ constexpr std::string_view elsewhere =
     "Another organization of yours has it: send X-Org-Id: {org_id}.";
 constexpr std::string_view verify_first =
     "Verify your address first: POST /v1/auth/email/verify/send.";
+// A confirmation that decides nothing. Its reasons differ in their beginnings alone.
+#define HOW_TO_DECIDE \
+  R"(answer approve, deny, or {{"decision": "approve" or "deny", "arguments": {{…}}, "reason": "…"}})"
+constexpr ErrorReason::Further bad_content{.field = "content", .fault = "bad_format"};
 constexpr ErrorReason::Further later{.retry_after = "{retry_after_s}"};
 
 // In the order of ErrorCode.
 // clang-format off
 constexpr auto table = std::to_array<ErrorReason>({
     {rate_limit_exceeded, "not_yet", "", later},
+    {validation_error, "arguments_malformed", R"("arguments" must be an object; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "balance_out_of_bounds", "would pass the bounds of a balance", {.field = "amount", .fault = "out_of_range"}},
     {validation_error, "below_use_count", "must not be below the {use_count} uses there were", {.field = "max_uses", .fault = "out_of_range"}},
     {validation_error, "confirms_other_tools", "confirm_tools must be among tools", {.field = "confirm_tools", .fault = "unknown"}},
-    {validation_error, "content_decides_nothing",
-     R"({fault}; answer approve, deny, or {{"decision": "approve" or "deny", "arguments": {{…}}, "reason": "…"}})",
-     {.field = "content", .fault = "bad_format"}},
+    {validation_error, "content_decides_nothing", "this is neither approve nor deny; " HOW_TO_DECIDE, bad_content},
+    {validation_error, "content_is_no_json", "at byte {offset} of the JSON {found}; " HOW_TO_DECIDE, bad_content},
     {validation_error, "content_too_long", "must have at most {bytes_max} bytes", {.field = "content", .fault = "too_long"}},
+    {validation_error, "decision_malformed", R"("decision" must be "approve" or "deny"; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "name_not_comparable", "must have other characters than these", {.field = "{field}", .fault = "bad_format"}},
     {validation_error, "org_unknown", "there is no such organization", {.field = "org_id", .fault = "unknown"}},
     {validation_error, "period_too_long", "must be at most 366 days before end, both counted", {.field = "start", .fault = "out_of_range"}},
     {validation_error, "plan_unknown", "there is no such plan", {.field = "plan_id", .fault = "unknown"}},
     {validation_error, "provider_needs_api_key", "{provider_name} needs an api_key", {.field = "api_key", .fault = "required"}},
     {validation_error, "provider_needs_base_url", "{provider_name} needs a base_url", {.field = "base_url", .fault = "required"}},
+    {validation_error, "reason_malformed", R"("reason" must be a text; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "start_after_end", "must not be after end", {.field = "start", .fault = "out_of_range"}},
     {validation_error, "too_many_endpoints", "An organization has at most {endpoints_max} endpoints.", {.field = "url", .fault = "too_many"}},
     {idempotency_key_reused, "another_body", "This Idempotency-Key belongs to another body; take a new one."},
@@ -122,6 +128,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {webhooks_not_found, "in_another_org", elsewhere},
 });
 // clang-format on
+#undef HOW_TO_DECIDE
 
 // A pattern piece by piece: what stands in it, and the names of facts.
 template <class OnText, class OnFact>

@@ -53,8 +53,8 @@ SELECT run_cancel($1);
 
 -- name: run_input
 -- $1 run_id uuid, $2 content text, $3 limit_input_bytes bigint, $4 decision text or null, $5 arguments json or null,
--- $6 reason text or null, $7 fault text
-SELECT run_input($1, $2, $3, $4, $5, $6, $7);
+-- $6 reason text or null, $7 fault text or null, $8 json_offset bigint or null, $9 json_found text or null
+SELECT run_input($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: run_guard
 -- Raises what keeps the caller from answering for the run.

@@ -110,10 +110,11 @@ $$;
 
 -- POST /v1/runs/{run_id}/input: by the creator, while the run waits; of any number of answers one wins.
 -- bytes_setting: limit.input_bytes of the settings. decision, arguments and reason: what the API read, should a
--- confirmation be asked for; without a decision, fault says why the content is none. A question takes any content.
+-- confirmation be asked for; without a decision, fault says why the content is none: neither, decision, arguments or
+-- reason (not of their form), or json, with the byte where it ends to be JSON and what the API found there. A question
+-- takes any content.
 CREATE OR REPLACE FUNCTION run_input(run uuid, content text, bytes_setting bigint, decision text, arguments json,
-    reason text,
-                          fault text) RETURNS void
+    reason text, fault text, json_offset bigint, json_found text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs := run_of_creator(run);
@@ -129,7 +130,14 @@ BEGIN
     END IF;
     decides := r.input_request ->> 'kind' = 'tool_confirmation';
     IF decides AND decision IS NULL THEN
-        PERFORM fail('validation.error', 'content_decides_nothing', jsonb_build_object('fault', fault));
+        CASE fault
+            WHEN 'neither' THEN PERFORM fail('validation.error', 'content_decides_nothing');
+            WHEN 'decision' THEN PERFORM fail('validation.error', 'decision_malformed');
+            WHEN 'arguments' THEN PERFORM fail('validation.error', 'arguments_malformed');
+            WHEN 'reason' THEN PERFORM fail('validation.error', 'reason_malformed');
+            WHEN 'json' THEN PERFORM fail('validation.error', 'content_is_no_json',
+                                          jsonb_build_object('offset', json_offset, 'found', json_found));
+        END CASE;
     END IF;
     INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content, decision, arguments, reason)
     SELECT run, (r.input_request ->> 'request_id')::uuid, r.org_id, (r.input_request ->> 'turn')::integer,

@@ -41,8 +41,9 @@ TEST(ErrorReasons, WriteBracesOfTheirOwn) {
   EXPECT_EQ(error_of_reason("subscriptions.active_exists one_is_active", "{}").detail,
             "Cancel it first: DELETE /v1/subscriptions/{id}.");
   EXPECT_EQ(
-      error_of_reason("validation.error content_decides_nothing", R"({"fault": "no"})").detail,
-      R"(no; answer approve, deny, or {"decision": "approve" or "deny", "arguments": {…}, )"
+      error_of_reason("validation.error content_is_no_json", R"({"offset": 7, "found": "x"})")
+          .detail,
+      R"(at byte 7 of the JSON x; answer approve, deny, or {"decision": "approve" or "deny", "arguments": {…}, )"
       R"("reason": "…"})");
 }
 
@@ -94,8 +95,8 @@ TEST(ErrorReasons, TellWhichFactsTheyNeed) {
       EXPECT_THAT(facts_of(reason), ElementsAre("persona_key", "version"));
     } else if (reason.name == "permission_missing") {
       EXPECT_THAT(facts_of(reason), ElementsAre("permission"));
-    } else if (reason.name == "content_decides_nothing") {
-      EXPECT_THAT(facts_of(reason), ElementsAre("fault"));
+    } else if (reason.name == "content_is_no_json") {
+      EXPECT_THAT(facts_of(reason), ElementsAre("found", "offset"));
     }
   }
 }

@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <variant>
 
-#include <fmt/format.h>
-
-#include "lib/json.h"
-
 namespace hostler {
 namespace {
 
 // A fault may quote a member's name, which is as long as the client likes.
-constexpr size_t fault_bytes_max = 200;
+constexpr size_t fault_bytes_max = 160;
 
 std::string_view without_blanks(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n";
@@ -32,7 +28,7 @@ bool is_decision(std::string_view text) { return text == "approve" || text == "d
 
 Confirmation none(std::string_view fault) {
   Confirmation confirmation;
-  confirmation.fault = utf8_prefix(fault, fault_bytes_max);
+  confirmation.fault = fault;
   return confirmation;
 }
 
@@ -41,11 +37,10 @@ Confirmation read_object(const Json& object) {
   const Json* arguments = object.find("arguments");
   const Json* reason = object.find("reason");
   if (decision == nullptr || !decision->is_text() || !is_decision(*decision->as_text())) {
-    return none("\"decision\" must be \"approve\" or \"deny\"");
+    return none("decision");
   }
-  if (arguments != nullptr && !arguments->is_object())
-    return none("\"arguments\" must be an object");
-  if (reason != nullptr && !reason->is_text()) return none("\"reason\" must be a text");
+  if (arguments != nullptr && !arguments->is_object()) return none("arguments");
+  if (reason != nullptr && !reason->is_text()) return none("reason");
   Confirmation confirmation;
   confirmation.decision = *decision->as_text();
   if (arguments != nullptr && *confirmation.decision == "approve") {
@@ -65,10 +60,13 @@ Confirmation read_confirmation(std::string_view content) {
     confirmation.decision = std::string(word);
     return confirmation;
   }
-  if (!text.starts_with('{')) return none("this is neither approve nor deny");
+  if (!text.starts_with('{')) return none("neither");
   std::variant<Json, JsonFault> parsed = parse_json(content);
   if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
-    return none(fmt::format("at byte {} of the JSON {}", fault->offset, fault->message));
+    Confirmation confirmation = none("json");
+    confirmation.json_fault =
+        JsonFault{fault->offset, std::string(utf8_prefix(fault->message, fault_bytes_max))};
+    return confirmation;
   }
   return read_object(std::get<Json>(parsed));
 }

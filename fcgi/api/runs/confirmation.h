@@ -8,13 +8,17 @@
 #include <string>
 #include <string_view>
 
+#include "lib/json.h"
+
 namespace hostler {
 
 struct Confirmation {
   std::optional<std::string> decision;   // approve or deny; nothing: the content is neither
   std::optional<std::string> arguments;  // of an approval: a JSON object, instead of the model's
   std::optional<std::string> reason;
-  std::string fault;  // without a decision: why, for the client
+  // Without a decision, why: neither, decision, arguments, reason or json, as run_input() has it.
+  std::optional<std::string> fault;
+  std::optional<JsonFault> json_fault;  // of json
 };
 
 // approve or deny in any case, with blanks around; or {"decision": "approve" or "deny",

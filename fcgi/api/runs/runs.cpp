@@ -112,6 +112,12 @@ OneStatement answer_run(const Input& input) {
   fields.check();
   std::string run_id(input.path_value("run_id"));
   Confirmation confirmation = read_confirmation(content);
+  std::optional<int64_t> json_offset;
+  std::optional<std::string> json_found;
+  if (confirmation.json_fault) {
+    json_offset = static_cast<int64_t>(confirmation.json_fault->offset);
+    json_found = confirmation.json_fault->message;
+  }
   return OneStatement::ok(
              query::RunInput{.run_id = run_id,
                              .content = content,
@@ -119,7 +125,9 @@ OneStatement answer_run(const Input& input) {
                              .decision = confirmation.decision,
                              .arguments = confirmation.arguments,
                              .reason = confirmation.reason,
-                             .fault = confirmation.fault})
+                             .fault = confirmation.fault,
+                             .json_offset = json_offset,
+                             .json_found = json_found})
       .notify(query::RunNotify{})
       .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
 }

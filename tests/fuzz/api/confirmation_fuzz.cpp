@@ -9,8 +9,10 @@ namespace hostler::fuzz {
 
 void confirmation(std::string_view input) {
   Confirmation read = read_confirmation(input);
-  require(read.decision.has_value() == read.fault.empty(), "a fault says why there is no decision");
-  require(is_utf8(read.fault), "and can be shown");
+  require(read.decision.has_value() != read.fault.has_value(),
+          "a fault says why there is no decision");
+  require(read.json_fault.has_value() == (read.fault == "json"), "with what is wrong with JSON");
+  require(!read.json_fault || is_utf8(read.json_fault->message), "which can be shown");
   if (!read.decision) {
     require(!read.arguments && !read.reason, "without a decision nothing else is read");
     return;

@@ -297,7 +297,7 @@ TEST_F(RunStatesTest, OfManyParallelAnswersExactlyOneWins) {
   for (int i = 0; i < 10; ++i) {
     workers.emplace_back([&] {
       postgres::BoundStatement input =
-          input_of(run_id, "blue", std::nullopt, std::nullopt, std::nullopt, "no decision");
+          input_of(run_id, "blue", std::nullopt, std::nullopt, std::nullopt, "neither");
       ErrorCode code = code_of([&] { fixture_.as_owner(input); });
       if (code == ErrorCode::count_) ++won;
       if (code == ErrorCode::runs_not_waiting) ++late;
@@ -322,14 +322,14 @@ TEST_F(RunStatesTest, OnlyAConfirmationTakesAndKeepsADecision) {
       "id)";
   std::string asks = waiting_run("tool_confirmation");
   postgres::BoundStatement none =
-      input_of(asks, "approve?", std::nullopt, std::nullopt, std::nullopt, "a word too much");
+      input_of(asks, "approve?", std::nullopt, std::nullopt, std::nullopt, "neither");
   EXPECT_EQ(code_of([&] { fixture_.as_owner(none); }), ErrorCode::validation_error);
   EXPECT_EQ(run_column("status", asks), "waiting_for_input");
-  fixture_.as_owner(input_of(asks, "…", "approve", R"({"q":  1.50})", "why", ""));
+  fixture_.as_owner(input_of(asks, "…", "approve", R"({"q":  1.50})", "why", std::nullopt));
   EXPECT_EQ(run_column(kept, asks), R"(… approve {"q":  1.50} why)") << "byte for byte";
 
   std::string question = waiting_run("question");
-  fixture_.as_owner(input_of(question, "deny", "deny", std::nullopt, "why", ""));
+  fixture_.as_owner(input_of(question, "deny", "deny", std::nullopt, "why", std::nullopt));
   EXPECT_EQ(run_column(kept, question), "deny");
 }
 

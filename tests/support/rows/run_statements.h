@@ -82,14 +82,16 @@ inline postgres::BoundStatement input_of(const std::string& run_id, const std::s
                                          const std::optional<std::string>& decision,
                                          const std::optional<std::string>& arguments,
                                          const std::optional<std::string>& reason,
-                                         const std::string& fault) {
+                                         const std::optional<std::string>& fault) {
   return query::RunInput{.run_id = run_id,
                          .content = content,
                          .limit_input_bytes = 100,
                          .decision = decision,
                          .arguments = arguments,
                          .reason = reason,
-                         .fault = fault};
+                         .fault = fault,
+                         .json_offset = std::nullopt,
+                         .json_found = std::nullopt};
 }
 
 }  // namespace hostler::testing_support

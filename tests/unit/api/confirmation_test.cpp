@@ -14,7 +14,7 @@ using testing::HasSubstr;
 // "approve", "deny" or "none"; with what else was read.
 std::string read(std::string_view content) {
   Confirmation confirmation = read_confirmation(content);
-  EXPECT_EQ(confirmation.decision.has_value(), confirmation.fault.empty()) << content;
+  EXPECT_NE(confirmation.decision.has_value(), confirmation.fault.has_value()) << content;
   if (!confirmation.decision) {
     EXPECT_FALSE(confirmation.arguments || confirmation.reason) << content;
     return "none";
@@ -122,16 +122,23 @@ TEST(Confirmation, IsReadWholeOrNotAtAll) {
 
 TEST(Confirmation, SaysWhyItIsNone) {
   auto fault = [](std::string_view content) { return read_confirmation(content).fault; };
-  EXPECT_THAT(fault(R"({"decision":"deny","decision":"deny"})"),
-              HasSubstr("the member \"decision\" is given twice"));
-  EXPECT_THAT(fault(R"({"decision":"deny","x":1e999})"), HasSubstr("too big"));
-  EXPECT_THAT(fault(R"({"decision":"approve","arguments":[]})"),
-              HasSubstr("\"arguments\" must be"));
-  EXPECT_THAT(fault("maybe"), HasSubstr("neither approve nor deny"));
+  auto json_fault = [](std::string_view content) {
+    Confirmation confirmation = read_confirmation(content);
+    EXPECT_EQ(confirmation.fault, "json") << content;
+    return confirmation.json_fault.value();
+  };
+  EXPECT_EQ(fault("maybe"), "neither");
+  EXPECT_EQ(fault(R"({"decision":"perhaps"})"), "decision");
+  EXPECT_EQ(fault(R"({"decision":"approve","arguments":[]})"), "arguments");
+  EXPECT_EQ(fault(R"({"decision":"deny","reason":7})"), "reason");
+  JsonFault twice = json_fault(R"({"decision":"deny","decision":"deny"})");
+  EXPECT_EQ(twice.message, "the member \"decision\" is given twice");
+  EXPECT_EQ(twice.offset, 36u);
+  EXPECT_THAT(json_fault(R"({"decision":"deny","x":1e999})").message, HasSubstr("too big"));
   std::string name(30'000, 'n');
   std::string doubled = fmt::format(R"({{"{0}":1,"{0}":1}})", name);
-  EXPECT_LE(fault(doubled).size(), 200u);
-  EXPECT_FALSE(fault(doubled).empty());
+  EXPECT_LE(json_fault(doubled).message.size(), 160u);
+  EXPECT_FALSE(json_fault(doubled).message.empty());
 }
 
 }  // namespace
