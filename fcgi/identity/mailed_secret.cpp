@@ -1,8 +1,6 @@
 // See fcgi/identity/mailed_secret.h.
 #include "fcgi/identity/mailed_secret.h"
 
-#include <cstdint>
-
 #include "fcgi/identity/sealed_secret.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
@@ -16,26 +14,13 @@ std::string mailed_secret(const config::SecretBox& secret_box, std::string_view 
   return seal_secret(secret_box, "", "mail", plain.take()).json;
 }
 
-namespace {
-
-std::string new_token(const config::SecretBox& secret_box, int64_t seconds) {
+std::string new_mailed_token(const config::SecretBox& secret_box) {
   Token token = make_token("");
   JsonWriter mail;
   mail.begin_object().member("token_hash", to_hex(token.hash));
-  mail.member("seconds", seconds);
   mail.member_raw("secret", mailed_secret(secret_box, "token", token.text));
   mail.end_object();
   return mail.take();
-}
-
-}  // namespace
-
-std::string new_email_token(const Input& input) {
-  return new_token(input.secret_box, input.settings.integer("auth.email_token_seconds"));
-}
-
-std::string new_revert_token(const Input& input) {
-  return new_token(input.secret_box, input.settings.integer("auth.email_revert_seconds"));
 }
 
 }  // namespace hostler

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "fcgi/http/handler.h"
 #include "lib/config/secret_box.h"
 
 namespace hostler {
@@ -14,10 +13,8 @@ namespace hostler {
 std::string mailed_secret(const config::SecretBox& secret_box, std::string_view name,
                           std::string_view value);
 
-// A new token for an address, as the SQL functions about addresses take it: {token_hash, seconds,
-// secret}.
-std::string new_email_token(const Input& input);
-// The same for the link that takes a changed address back.
-std::string new_revert_token(const Input& input);
+// A new token for an address, or for the link that takes a changed one back, as the SQL functions
+// about addresses take it: {token_hash, secret}.
+std::string new_mailed_token(const config::SecretBox& secret_box);
 
 }  // namespace hostler

@@ -1,17 +1,20 @@
 -- Mailed tokens and codes: addresses are verified and changed, sessions begin without a password.
 
 -- name: email_verification_send
--- $1 mail jsonb, $2 limit_verification_mails_per_minute integer, $3 limit_verification_mails_per_hour integer
-SELECT email_verification_send($1, $2, $3);
+-- $1 mail jsonb, $2 limit_verification_mails_per_minute integer, $3 limit_verification_mails_per_hour integer,
+-- $4 auth_email_token_seconds integer
+SELECT email_verification_send($1, $2, $3, $4);
 
 -- name: email_change_begin
 -- $1 email text, $2 own_hash text or null (a session that may do without), $3 mail jsonb,
--- $4 limit_verification_mails_per_hour integer, $5 auth_forgot_password_seconds integer
-SELECT email_change_begin($1, $2, $3, $4, $5);
+-- $4 limit_verification_mails_per_hour integer, $5 auth_forgot_password_seconds integer,
+-- $6 auth_email_token_seconds integer
+SELECT email_change_begin($1, $2, $3, $4, $5, $6);
 
 -- name: email_confirm
--- $1 given_hash bytea, $2 mail jsonb (the way back, for a change), $3 auth_email_token_seconds integer
-SELECT email_confirm($1, $2, $3);
+-- $1 given_hash bytea, $2 mail jsonb (the way back, for a change), $3 auth_email_token_seconds integer,
+-- $4 auth_email_revert_seconds integer
+SELECT email_confirm($1, $2, $3, $4);
 
 -- name: email_revert
 -- $1 given_hash bytea

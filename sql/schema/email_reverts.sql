@@ -59,10 +59,10 @@ END
 $$;
 
 -- Mails the way back to the address that was the user's until now.
-CREATE OR REPLACE FUNCTION email_revert_queue(old_state users, asked_at timestamptz, mail jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION email_revert_queue(old_state users, asked_at timestamptz, mail jsonb,
+    auth_email_revert_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    seconds integer := (mail ->> 'seconds')::integer;
     over_at timestamptz := clock_timestamp() - interval '1 hour';
 BEGIN
     -- Each new one takes away some that are over: the table grows no longer than links live.
@@ -70,10 +70,11 @@ BEGIN
         SELECT hash FROM email_reverts WHERE expires_at < over_at ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
     INSERT INTO email_reverts (hash, user_id, email, asked_at, expires_at)
     VALUES (decode(mail ->> 'token_hash', 'hex'), old_state.id, old_state.email, email_revert_queue.asked_at,
-            clock_timestamp() + make_interval(secs => seconds));
+            clock_timestamp() + make_interval(secs => auth_email_revert_seconds));
     PERFORM mail_queue('email_changed', old_state.email, old_state.locale,
-                       jsonb_build_object('username', old_state.username, 'days', ceil(seconds / 86400.0)),
-                           mail -> 'secret');
+                       jsonb_build_object('username', old_state.username,
+                                          'days', ceil(auth_email_revert_seconds / 86400.0)),
+                       mail -> 'secret');
 END
 $$;
 

@@ -1,7 +1,7 @@
 -- Mail addresses are verified, and changed, by a token that was mailed to them.
 --
--- `mail` is what the program says of a mail with a token: {token_hash (hex), seconds (it is valid), secret (what the
--- mail alone may say, sealed)}.
+-- `mail` is what the program says of a mail with a token: {token_hash (hex), secret (what the mail alone may say,
+-- sealed)}.
 
 CREATE TABLE email_tokens (
     hash bytea PRIMARY KEY CHECK (length(hash) = 32),
@@ -14,34 +14,36 @@ CREATE INDEX email_tokens_user ON email_tokens (user_id);
 CREATE INDEX email_tokens_expiry ON email_tokens (expires_at);
 
 -- Queues the mail with a token for this address of the user.
-CREATE OR REPLACE FUNCTION email_token_queue(user_row users, address text, is_change boolean, mail jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION email_token_queue(user_row users, address text, is_change boolean, mail jsonb,
+    auth_email_token_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    seconds integer := (mail ->> 'seconds')::integer;
 BEGIN
     INSERT INTO email_tokens (hash, user_id, email, is_change, expires_at)
     VALUES (decode(mail ->> 'token_hash', 'hex'), user_row.id, address, email_token_queue.is_change,
-            clock_timestamp() + make_interval(secs => seconds));
+            clock_timestamp() + make_interval(secs => auth_email_token_seconds));
     PERFORM mail_queue(CASE WHEN is_change THEN 'change_email' ELSE 'verify_email' END, address, user_row.locale,
-                       jsonb_build_object('username', user_row.username, 'minutes', ceil(seconds / 60.0)),
-                           mail -> 'secret');
+                       jsonb_build_object('username', user_row.username,
+                                          'minutes', ceil(auth_email_token_seconds / 60.0)),
+                       mail -> 'secret');
 END
 $$;
 
 -- The mail of a registration counts for the limits of the next ones.
-CREATE OR REPLACE FUNCTION email_verification_first(of_user uuid, mail jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION email_verification_first(of_user uuid, mail jsonb, auth_email_token_seconds integer)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     new_user users;
 BEGIN
     SELECT * INTO STRICT new_user FROM users WHERE id = of_user;
     INSERT INTO attempts (kind, subject) VALUES ('email.minute', of_user::text), ('email.hour', of_user::text);
-    PERFORM email_token_queue(new_user, new_user.email, false, mail);
+    PERFORM email_token_queue(new_user, new_user.email, false, mail, auth_email_token_seconds);
 END
 $$;
 
 -- POST /v1/auth/email/verify/send. Nothing happens when the address is verified already.
-CREATE OR REPLACE FUNCTION email_verification_send(mail jsonb, max_per_minute integer, max_per_hour integer)
+CREATE OR REPLACE FUNCTION email_verification_send(mail jsonb, max_per_minute integer, max_per_hour integer,
+    auth_email_token_seconds integer)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -53,7 +55,7 @@ BEGIN
     END IF;
     PERFORM attempt_or_fail('email.minute', me.id::text, max_per_minute, interval '1 minute', 'email.rate_limited');
     PERFORM attempt_or_fail('email.hour', me.id::text, max_per_hour, interval '1 hour', 'email.rate_limited');
-    PERFORM email_token_queue(me, me.email, false, mail);
+    PERFORM email_token_queue(me, me.email, false, mail, auth_email_token_seconds);
 END
 $$;
 
@@ -65,7 +67,7 @@ $$;
 
 -- POST /v1/me/email. The newest address that was asked for is the one; nothing happens when it is verified already.
 CREATE OR REPLACE FUNCTION email_change_begin(address text, checked_hash text, mail jsonb, max_per_hour integer,
-    auth_forgot_password_seconds integer)
+    auth_forgot_password_seconds integer, auth_email_token_seconds integer)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -78,7 +80,7 @@ BEGIN
     END IF;
     PERFORM attempt_or_fail('email.change', me.id::text, max_per_hour, interval '1 hour', 'email.rate_limited');
     DELETE FROM email_tokens t WHERE t.user_id = me.id AND t.is_change;
-    PERFORM email_token_queue(me, address, true, mail);
+    PERFORM email_token_queue(me, address, true, mail, auth_email_token_seconds);
 END
 $$;
 
@@ -97,7 +99,7 @@ $$;
 
 -- A confirmed change: the tokens and codes that went to the old address are void. The audit log names no address.
 CREATE OR REPLACE FUNCTION email_change_finish(old_state users, address text, asked_at timestamptz,
-                                               mail jsonb) RETURNS void
+    mail jsonb, auth_email_revert_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     IF email_is_taken(address, old_state.id) THEN
@@ -111,7 +113,7 @@ BEGIN
     DELETE FROM email_tokens WHERE user_id = old_state.id;
     DELETE FROM login_codes WHERE user_id = old_state.id;
     IF old_state.email_verified_at IS NOT NULL AND name_key(old_state.email) <> name_key(address) THEN
-        PERFORM email_revert_queue(old_state, asked_at, mail);
+        PERFORM email_revert_queue(old_state, asked_at, mail, auth_email_revert_seconds);
     END IF;
     PERFORM audit('auth.email_changed', 'user', old_state.id::text, old_state.personal_org_id,
                   jsonb_build_object('email_verified', old_state.email_verified_at IS NOT NULL),
@@ -120,7 +122,8 @@ END
 $$;
 
 -- POST /v1/auth/email/verify/confirm, by whoever has the token. It serves once.
-CREATE OR REPLACE FUNCTION email_confirm(given_hash bytea, mail jsonb, token_seconds integer) RETURNS void
+CREATE OR REPLACE FUNCTION email_confirm(given_hash bytea, mail jsonb, auth_email_token_seconds integer,
+    auth_email_revert_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     token email_tokens;
@@ -134,8 +137,8 @@ BEGIN
     IF token.hash IS NULL OR (NOT token.is_change AND user_row.email <> token.email) THEN
         PERFORM fail('email.token_invalid', 'verification_link_dead');
     ELSIF token.is_change THEN
-        PERFORM email_change_finish(user_row, token.email, token.expires_at - make_interval(secs => token_seconds),
-                                    mail);
+        PERFORM email_change_finish(user_row, token.email,
+            token.expires_at - make_interval(secs => auth_email_token_seconds), mail, auth_email_revert_seconds);
     ELSE
         PERFORM email_verified(user_row);
     END IF;

@@ -142,7 +142,7 @@ BEGIN
     PERFORM audit('auth.register', 'user', new_user_id::text, new_org_id, NULL,
                   jsonb_build_object('referred', given_code IS NOT NULL AND code_held), 'ok', new_user_id);
     IF mail IS NOT NULL THEN
-        PERFORM email_verification_first(new_user_id, mail);
+        PERFORM email_verification_first(new_user_id, mail, (settings ->> 'auth.email_token_seconds')::integer);
     END IF;
     IF access_hash IS NOT NULL THEN
         PERFORM session_begin(new_user_id, 'register', access_hash, refresh_hash,

@@ -37,7 +37,7 @@ class Anchors : public ::testing::Test {
   // The JSON of a mail with this token, as the programs make it.
   static std::string mail(const std::string& token) {
     return fmt::format(
-        "jsonb_build_object('token_hash', encode(sha256('{}'), 'hex'), 'seconds', 3600, 'secret', "
+        "jsonb_build_object('token_hash', encode(sha256('{}'), 'hex'), 'secret', "
         "jsonb_build_object('id', uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', 'sealed', "
         "'eA=='))",
         token);
@@ -59,12 +59,13 @@ class Anchors : public ::testing::Test {
     return ErrorCode::count_;
   }
   void change_to(const std::string& address, const std::string& way_back) {
-    value(fmt::format("SELECT email_token_queue(u, '{}', true, {}) FROM users u WHERE id = '{}'",
-                      address, mail(way_back + " asked"), user_));
+    value(fmt::format(
+        "SELECT email_token_queue(u, '{}', true, {}, 3600) FROM users u WHERE id = '{}'", address,
+        mail(way_back + " asked"), user_));
     value(confirmation(way_back));
   }
   static std::string confirmation(const std::string& way_back) {
-    return fmt::format("SELECT email_confirm(sha256('{0} asked'), {1}, 3600)", way_back,
+    return fmt::format("SELECT email_confirm(sha256('{0} asked'), {1}, 3600, 604800)", way_back,
                        mail(way_back));
   }
   void take_back(const std::string& way_back) {
@@ -110,7 +111,8 @@ TEST_F(Anchors, LetNoPasswordOrAddressBeSetBehindTheEndOfASessionByCode) {
   change_to("thief@example.net", "back");
   const std::string attempts[] = {
       "SELECT own_password_set(NULL, 'theirs', 600)",
-      fmt::format("SELECT email_change_begin('next@example.net', NULL, {}, 5, 600)", mail("next"))};
+      fmt::format("SELECT email_change_begin('next@example.net', NULL, {}, 5, 600, 3600)",
+                  mail("next"))};
   postgres::DbSession late[] = {database_.as_superuser(), database_.as_superuser()};
   for (postgres::DbSession& session : late) begin_in_session(session);
   take_back("back");
@@ -124,10 +126,10 @@ TEST_F(Anchors, LetNoPasswordOrAddressBeSetBehindTheEndOfASessionByCode) {
 
 // The change frees the address in the same moment as it keeps it.
 TEST_F(Anchors, KeepTheOldAddressFromARegistrationDuringTheChange) {
-  value(
-      fmt::format("SELECT email_token_queue(u, 'new@example.net', true, {}) FROM users u WHERE "
-                  "id = '{}'",
-                  mail("back asked"), user_));
+  value(fmt::format(
+      "SELECT email_token_queue(u, 'new@example.net', true, {}, 3600) FROM users u WHERE "
+      "id = '{}'",
+      mail("back asked"), user_));
   postgres::DbSession change = database_.as_superuser();
   change.begin();
   change.run_text(confirmation("back"));

@@ -105,8 +105,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"invite_code", "'USER9'"},
       {"checked_hash", "'x'"},
       {"own_hash", "'x'"},
-      {"mail", "jsonb_build_object('token_hash', repeat('a0', 32), 'seconds', 60, 'secret', " +
-                   secret + ")"},
+      {"mail", "jsonb_build_object('token_hash', repeat('a0', 32), 'secret', " + secret + ")"},
       {"limit_verification_mails_per_hour", "100"},
       {"subject_id", user},
       {"session_id", ask("quote_literal(id) FROM sessions WHERE user_id = " + user + " LIMIT 1")},

@@ -162,7 +162,7 @@ Task<Response> register_account(OpenCall& call) {
                           .access_hash = tokens.access.hash,
                           .refresh_hash = tokens.refresh.hash,
                           .settings = account_settings(settings),
-                          .mail = new_email_token(call.input)};
+                          .mail = new_mailed_token(call.input.secret_box)};
   postgres::BoundStatement notification = query::OutboxNotify{};
   postgres::Result made =
       co_await call.database.query_and_notify(std::move(registration), std::move(notification));

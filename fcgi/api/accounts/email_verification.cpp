@@ -32,18 +32,22 @@ OneStatement send_email_verification(const Input& input) {
   int64_t per_minute = settings.integer("limit.verification_mails_per_minute");
   int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
   return OneStatement::no_content(
-             query::EmailVerificationSend{.mail = new_email_token(input),
-                                          .limit_verification_mails_per_minute = per_minute,
-                                          .limit_verification_mails_per_hour = per_hour})
+             query::EmailVerificationSend{
+                 .mail = new_mailed_token(input.secret_box),
+                 .limit_verification_mails_per_minute = per_minute,
+                 .limit_verification_mails_per_hour = per_hour,
+                 .auth_email_token_seconds = settings.integer("auth.email_token_seconds")})
       .notify(query::OutboxNotify{});
 }
 
 OneStatement confirm_email(const Input& input) {
   std::string token_hash = read_token_hash(input);
-  int64_t seconds = input.settings.integer("auth.email_token_seconds");
+  int64_t token_seconds = input.settings.integer("auth.email_token_seconds");
+  int64_t revert_seconds = input.settings.integer("auth.email_revert_seconds");
   return OneStatement::ok(query::EmailConfirm{.given_hash = std::move(token_hash),
-                                              .mail = new_revert_token(input),
-                                              .auth_email_token_seconds = seconds})
+                                              .mail = new_mailed_token(input.secret_box),
+                                              .auth_email_token_seconds = token_seconds,
+                                              .auth_email_revert_seconds = revert_seconds})
       .notify(query::OutboxNotify{});
 }
 
@@ -75,9 +79,10 @@ Task<Response> change_email(Call& call) {
   postgres::BoundStatement change = query::EmailChangeBegin{
       .email = std::move(email),
       .own_hash = checked_hash,
-      .mail = new_email_token(call.input),
+      .mail = new_mailed_token(call.input.secret_box),
       .limit_verification_mails_per_hour = per_hour,
-      .auth_forgot_password_seconds = settings.integer("auth.forgot_password_seconds")};
+      .auth_forgot_password_seconds = settings.integer("auth.forgot_password_seconds"),
+      .auth_email_token_seconds = settings.integer("auth.email_token_seconds")};
   postgres::BoundStatement notification = query::OutboxNotify{};
   co_await call.database.query_and_notify(std::move(change), std::move(notification));
   co_return Response::no_content();
