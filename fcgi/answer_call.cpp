@@ -73,10 +73,7 @@ Reading read(const Input& input) {
 // ---------------------------------------------------------------- who calls
 
 void add_guard(const Routed& routed, postgres::Batch& batch) {
-  if (routed.route.guard.statement == nullptr) return;
-  postgres::Params params;
-  for (const auto& [name, value] : routed.path_values) params.text(value);
-  batch.add({routed.route.guard.statement, std::move(params)});
+  if (routed.route.guard != nullptr) batch.add(routed.route.guard(routed.path_values));
 }
 
 // What the organization may by its entitlements. When this fails, the next one asks.

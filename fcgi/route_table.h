@@ -7,18 +7,8 @@
 #include <cstdint>
 
 #include "fcgi/api/handlers.h"
+#include "fcgi/guards.h"
 #include "fcgi/http/route.h"
-#include "queries/admin_referrals.h"
-#include "queries/admin_users.h"
-#include "queries/credits.h"
-#include "queries/feature_flags.h"
-#include "queries/llm_catalog.h"
-#include "queries/orgs.h"
-#include "queries/personas.h"
-#include "queries/runs.h"
-#include "queries/threads.h"
-#include "queries/tool_providers.h"
-#include "queries/webhooks.h"
 
 namespace hostler::route_table {
 
@@ -116,7 +106,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/orgs/{org_id}/members",      there(user),
             dedicated, none, by_org, list_members},
     {patch, "/v1/orgs/{org_id}/members/{user_id}", there(may("org.members.manage")),
-            dedicated, mib, by_org, update_member, &query::member_guard},
+            dedicated, mib, by_org, update_member, guard_member},
     {del,   "/v1/orgs/{org_id}/members/{user_id}", may_end_caller(there(user)),
             dedicated, none, by_org, remove_member},
     {get,   "/v1/orgs/{org_id}/invitations",  there(may("org.members.manage")),
@@ -165,17 +155,17 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/threads/{thread_id}",        may_or_key("data.threads.read"),
             pipelined, none, by_org, show_thread},
     {patch, "/v1/threads/{thread_id}",        may_or_key("data.threads.write"),
-            dedicated, mib, by_org, update_thread, &query::thread_guard},
+            dedicated, mib, by_org, update_thread, guard_thread},
     {del,   "/v1/threads/{thread_id}",        may_or_key("data.threads.write"),
             dedicated, none, by_org, delete_thread},
     {get,   "/v1/threads/{thread_id}/messages",  may_or_key("data.threads.read"),
-            dedicated, none, by_org, list_messages, &query::thread_guard},
+            dedicated, none, by_org, list_messages, guard_thread},
     {post,  "/v1/threads/{thread_id}/messages",  may_or_key("data.threads.write"),
-            idempotent, mib, by_org, create_message, &query::thread_guard},
+            idempotent, mib, by_org, create_message, guard_thread},
     {get,   "/v1/threads/{thread_id}/runs",   may_or_key("data.runs.read"),
-            pipelined, none, by_org, list_thread_runs, &query::thread_guard},
+            pipelined, none, by_org, list_thread_runs, guard_thread},
     {post,  "/v1/threads/{thread_id}/runs",   may_or_key("data.runs.write"),
-            idempotent, mib, by_org, create_run, &query::thread_guard},
+            idempotent, mib, by_org, create_run, guard_thread},
     {post,  "/v1/threads/{thread_id}:retry",  may_or_key("data.runs.write"),
             idempotent, none, by_org, retry_run},
 
@@ -186,7 +176,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/runs/{run_id}:cancel",       may_or_key("data.runs.write"),
             dedicated, none, by_org, cancel_run},
     {post,  "/v1/runs/{run_id}/input",        may_or_key("data.runs.write"),
-            dedicated, mib, by_org, answer_run, &query::run_guard},
+            dedicated, mib, by_org, answer_run, guard_run},
     {get,   "/v1/runs/{run_id}/events",       may_or_key("data.runs.read"),
             pipelined, none, uncounted, served_by_relay},
 
@@ -195,15 +185,15 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/llm-providers",              scoped("data.llm_providers.manage"),
             idempotent, mib, by_org, create_llm_provider},
     {patch, "/v1/llm-providers/{provider_id}", scoped("data.llm_providers.manage"),
-            dedicated, mib, by_org, update_llm_provider, &query::llm_provider_guard},
+            dedicated, mib, by_org, update_llm_provider, guard_llm_provider},
     {del,   "/v1/llm-providers/{provider_id}", scoped("data.llm_providers.manage"),
             dedicated, none, by_org, delete_llm_provider},
     {get,   "/v1/llm-providers/{provider_id}/models", scoped("data.llm_providers.manage"),
             dedicated, none, by_org, list_llm_models},
     {post,  "/v1/llm-providers/{provider_id}/models", scoped("data.llm_providers.manage"),
-            idempotent, mib, by_org, create_llm_model, &query::llm_provider_guard},
+            idempotent, mib, by_org, create_llm_model, guard_llm_provider},
     {patch, "/v1/llm-providers/{provider_id}/models/{model_id}", scoped("data.llm_providers.manage"),
-            dedicated, mib, by_org, update_llm_model, &query::llm_model_guard},
+            dedicated, mib, by_org, update_llm_model, guard_llm_model},
     {del,   "/v1/llm-providers/{provider_id}/models/{model_id}", scoped("data.llm_providers.manage"),
             dedicated, none, by_org, delete_llm_model},
     {get,   "/v1/models",                     user_or_key,
@@ -214,7 +204,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/personas",                   scoped("data.personas.manage"),
             idempotent, mib, by_org, create_persona},
     {patch, "/v1/personas/{persona_id}",      scoped("data.personas.manage"),
-            dedicated, mib, by_org, update_persona, &query::persona_guard},
+            dedicated, mib, by_org, update_persona, guard_persona},
     {del,   "/v1/personas/{persona_id}",      scoped("data.personas.manage"),
             dedicated, none, by_org, delete_persona},
 
@@ -225,7 +215,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {put,   "/v1/tool-providers/{group}/{provider}/deactivate", scoped("data.secrets"),
             dedicated, none, by_org, deactivate_tool_provider},
     {put,   "/v1/tool-providers/{group}/{provider}/credential", scoped("data.secrets"),
-            dedicated, mib, by_org, set_tool_credential, &query::tool_provider_check},
+            dedicated, mib, by_org, set_tool_credential, guard_tool_provider},
     {del,   "/v1/tool-providers/{group}/{provider}/credential", scoped("data.secrets"),
             dedicated, none, by_org, delete_tool_credential},
 
@@ -236,13 +226,13 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/webhook-endpoints/{endpoint_id}", may("data.webhooks.manage"),
             pipelined, none, by_org, show_webhook},
     {patch, "/v1/webhook-endpoints/{endpoint_id}", may("data.webhooks.manage"),
-            dedicated, mib, by_org, update_webhook, &query::webhook_guard},
+            dedicated, mib, by_org, update_webhook, guard_webhook},
     {del,   "/v1/webhook-endpoints/{endpoint_id}", may("data.webhooks.manage"),
             dedicated, none, by_org, delete_webhook},
     {post,  "/v1/webhook-endpoints/{endpoint_id}/rotate-secret", may("data.webhooks.manage"),
             dedicated, none, by_org, rotate_webhook_secret},
     {get,   "/v1/webhook-endpoints/{endpoint_id}/deliveries", may("data.webhooks.manage"),
-            dedicated, none, by_org, list_deliveries, &query::webhook_guard},
+            dedicated, none, by_org, list_deliveries, guard_webhook},
     {post,  "/v1/webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}:redeliver", may("data.webhooks.manage"),
             dedicated, none, by_org, redeliver_webhook},
     {post,  "/v1/webhook-endpoints/{endpoint_id}:test", may("data.webhooks.manage"),
@@ -255,13 +245,13 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/feature-flags/{key}",        admin,
             dedicated, none, by_org, show_feature_flag},
     {patch, "/v1/feature-flags/{key}",        admin,
-            dedicated, mib, by_org, update_feature_flag, &query::feature_flag_guard},
+            dedicated, mib, by_org, update_feature_flag, guard_feature_flag},
     {del,   "/v1/feature-flags/{key}",        admin,
             dedicated, none, by_org, delete_feature_flag},
     {get,   "/v1/feature-flags/{key}/org-overrides", admin,
             dedicated, none, by_org, list_flag_overrides},
     {post,  "/v1/feature-flags/{key}/org-overrides", admin,
-            idempotent, mib, by_org, set_flag_override, &query::feature_flag_guard},
+            idempotent, mib, by_org, set_flag_override, guard_feature_flag},
     {del,   "/v1/feature-flags/{key}/org-overrides/{org_id}", admin,
             dedicated, none, by_org, delete_flag_override},
     {get,   "/v1/feature-flags/{key}/evaluate", admin,
@@ -314,7 +304,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/admin/users/{user_id}",      admin,
             dedicated, none, by_org, show_user},
     {patch, "/v1/admin/users/{user_id}",      admin,
-            dedicated, mib, by_org, update_user, &query::admin_user_guard},
+            dedicated, mib, by_org, update_user, guard_user},
     {del,   "/v1/admin/users/{user_id}",      admin,
             dedicated, none, by_org, delete_user},
     {get,   "/v1/admin/invite-codes",         admin,
@@ -322,7 +312,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/admin/invite-codes/{invite_code_id}", admin,
             pipelined, none, by_org, show_invite_code},
     {patch, "/v1/admin/invite-codes/{invite_code_id}", admin,
-            dedicated, mib, by_org, update_invite_code, &query::admin_invite_code_show},
+            dedicated, mib, by_org, update_invite_code, guard_invite_code},
     {get,   "/v1/admin/referrals",            admin,
             dedicated, none, by_org, list_referrals},
     {get,   "/v1/admin/referrals/tree",       admin,
@@ -348,7 +338,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/admin/redemption-codes",     admin,
             dedicated, none, by_org, list_redemption_codes},
     {patch, "/v1/admin/redemption-codes/{redemption_code_id}", admin,
-            dedicated, mib, by_org, update_redemption_code, &query::redemption_code_guard},
+            dedicated, mib, by_org, update_redemption_code, guard_redemption_code},
     {get,   "/v1/admin/settings",             admin,
             pipelined, none, by_org, list_settings},
     {put,   "/v1/admin/settings/{key}",       admin,

@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "queries/access.h"
-
 namespace hostler {
 namespace {
 
@@ -40,7 +38,7 @@ WorkerParts::WorkerParts(loop::Loop& worker_loop, postgres::DatabaseOptions opti
       limiter(shared.rates),
       passwords(loop, shared.passwords, slot_number),
       background(loop, database, metrics),
-      denials(loop, database, query::audit_denials, [this](int64_t count) {
+      denials(loop, database, [this](int64_t count) {
         background.count_dropped(count, BackgroundQueue::Kind::denial);
       }) {
   settings.listen();

@@ -13,7 +13,6 @@
 #include "lib/net/tcp_listener.h"
 #include "lib/net/unix_listener.h"
 #include "lib/program/service_notify.h"
-#include "queries/access.h"
 
 namespace hostler::relay {
 namespace {
@@ -56,8 +55,7 @@ StreamServer::StreamServer(StreamOptions options, events::EventBus& bus)
       subscriptions_(loop_, bus, [this] { poller_.read_soon(); }),
       semaphore_(loop_, questions_max),
       wheel_(options_.tick_ms, loop_.now_ms()),
-      denials_(loop_, db_, query::audit_denials,
-               [this](int64_t count) { counts_.denials_dropped += count; }),
+      denials_(loop_, db_, [this](int64_t count) { counts_.denials_dropped += count; }),
       services_{options_, loop_, db_, subscriptions_, semaphore_, wheel_, denials_, *this},
       updates_(loop_, [this] { take_updates(); }),
       stop_(loop_, [this] { drain(); }),

@@ -68,16 +68,9 @@ constexpr Access finds_caller(Access access) {
   return access;
 }
 
-// The statement of a guard, or none. Its count stands beside it because g++ 12 with sanitizers
-// takes no comparison of an address with null for a constant.
-struct Guard {
-  constexpr Guard() = default;
-  constexpr Guard(std::nullptr_t) {}  // NOLINT: in the table
-  constexpr Guard(const postgres::Statement* sent)
-      : statement(sent), params(sent->params) {}  // NOLINT
-  const postgres::Statement* statement = nullptr;
-  int params = -1;
-};
+struct PathValues;
+// A guard's statement, with the values of the path.
+using Guard = postgres::BoundStatement (*)(const PathValues& path);
 
 struct Route {
   Method method;
@@ -89,7 +82,7 @@ struct Route {
   Handler handler;
   // Tells the 404 or 403 of the path's ids by an error, and answers nothing. Sent behind the
   // authenticating statement when path and caller are well but the body is not, since 404 comes
-  // before 415 and 422. Its parameters are the path's values, in order.
+  // before 415 and 422.
   Guard guard = nullptr;
   // For the one answer whose errors are not problem documents (/readyz).
   Response (*render_error)(const Error&) = nullptr;

@@ -18,9 +18,7 @@ Batch& Batch::add(BoundStatement statement) {
   items_.push_back(std::move(statement));
   return *this;
 }
-Batch& Batch::add(const Statement& statement, Params params) {
-  return add({&statement, std::move(params)});
-}
+Batch& Batch::add(const Statement& statement) { return add(BoundStatement{&statement, {}}); }
 
 Batch& Batch::add(Batch others) {
   for (Item& item : others.items_) items_.push_back(std::move(item));
@@ -249,8 +247,8 @@ Task<Result> Database::pipelined(BoundStatement statement) {
   Results results = co_await pipelined(std::move(batch));
   co_return std::move(results.at(0));
 }
-Task<Result> Database::pipelined(const Statement& statement, Params params) {
-  return pipelined(BoundStatement{&statement, std::move(params)});
+Task<Result> Database::pipelined(const Statement& statement) {
+  return pipelined(BoundStatement{&statement, {}});
 }
 
 Task<Result> Database::dedicated(BoundStatement statement) {
@@ -258,8 +256,8 @@ Task<Result> Database::dedicated(BoundStatement statement) {
   Results results = co_await dedicated(std::move(batch));
   co_return std::move(results.at(0));
 }
-Task<Result> Database::dedicated(const Statement& statement, Params params) {
-  return dedicated(BoundStatement{&statement, std::move(params)});
+Task<Result> Database::dedicated(const Statement& statement) {
+  return dedicated(BoundStatement{&statement, {}});
 }
 
 Task<Transaction> Database::begin() {
@@ -322,8 +320,8 @@ Task<Result> Transaction::run(BoundStatement statement) {
   Results results = co_await run(std::move(batch));
   co_return std::move(results.at(0));
 }
-Task<Result> Transaction::run(const Statement& statement, Params params) {
-  return run(BoundStatement{&statement, std::move(params)});
+Task<Result> Transaction::run(const Statement& statement) {
+  return run(BoundStatement{&statement, {}});
 }
 
 Task<void> Transaction::commit() {

@@ -33,27 +33,10 @@ struct Statement {
   int params;  // how many $n it has
 };
 
-// The parameters of one statement, in order. Text unless said otherwise; the server converts.
-// Made by the structs of sql/queries (lib/postgres/param.h).
+// The parameters of one statement, in order. Made by the structs of sql/queries alone, whose members
+// are their names (lib/postgres/param.h).
 class Params {
  public:
-  Params& text(std::string_view value);
-  Params& text_or_null(const std::optional<std::string>& value);
-  Params& integer(int64_t value);
-  Params& integer_or_null(std::optional<int64_t> value);
-  Params& number(double value);
-  Params& boolean(bool value);
-  Params& boolean_or_null(std::optional<bool> value);
-  Params& bytes(std::string_view value);  // bytea
-  Params& null();
-  // Arrays travel in binary form. uuids are given as their text.
-  Params& uuids(const std::vector<std::string>& values);
-  Params& uuids(const std::vector<UuidBytes>& values);
-  Params& texts(const std::vector<std::string>& values);
-  Params& jsons(const std::vector<std::string>& values);
-  Params& jsonbs(const std::vector<std::string>& values);
-  Params& integers(const std::vector<int64_t>& values);
-
   struct Value {
     std::string bytes;
     bool is_null = false;
@@ -141,7 +124,7 @@ class Answer {
 class Batch {
  public:
   Batch& add(BoundStatement statement);
-  Batch& add(const Statement& statement, Params params = {});
+  Batch& add(const Statement& statement);  // without parameters
   Batch& add(Batch others);
   Answer last_answer() const { return Answer(items_.size() - 1); }  // of what was added last
   bool empty() const { return items_.empty(); }
@@ -180,7 +163,7 @@ class Transaction {
   ~Transaction();
   Task<Results> run(Batch batch);
   Task<Result> run(BoundStatement statement);
-  Task<Result> run(const Statement& statement, Params params = {});
+  Task<Result> run(const Statement& statement);
   Task<void> commit();
   // Waits until its locks are gone, which the destructor does not. Never throws.
   Task<void> roll_back();
@@ -219,8 +202,8 @@ class Database {
   Task<Results> own_then(Batch batch, Batch afterwards);
   Task<Result> pipelined(BoundStatement statement);
   Task<Result> dedicated(BoundStatement statement);
-  Task<Result> pipelined(const Statement& statement, Params params = {});
-  Task<Result> dedicated(const Statement& statement, Params params = {});
+  Task<Result> pipelined(const Statement& statement);
+  Task<Result> dedicated(const Statement& statement);
   // As dedicated() and pipelined(), but the error is part of the answer.
   Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {});
   Task<BatchOutcome> attempt_pipelined(Batch batch);

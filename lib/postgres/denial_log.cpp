@@ -11,6 +11,7 @@
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/log.h"
+#include "queries/access.h"
 
 namespace hostler::postgres {
 namespace {
@@ -35,11 +36,10 @@ void member_or_null(JsonWriter& json, std::string_view name, std::string_view va
 
 }  // namespace
 
-DenialLog::DenialLog(loop::Loop& loop, Database& database, const Statement& write,
-                     std::function<void(int64_t)> on_dropped, DenialLogOptions options)
+DenialLog::DenialLog(loop::Loop& loop, Database& database, std::function<void(int64_t)> on_dropped,
+                     DenialLogOptions options)
     : loop_(loop),
       database_(database),
-      statement_(write),
       on_dropped_(std::move(on_dropped)),
       options_(options),
       writer_id_(to_hex(random_bytes(16))),
@@ -158,7 +158,8 @@ Task<void> DenialLog::write(std::vector<Sent> batch) {
   int64_t since_ms = batch.empty() ? loop_.now_ms() : batch.front().kind.since_ms;
   while (true) {
     Batch statements;
-    statements.add(statement_, params_of(batch, told));
+    statements.add(query::AuditDenials{
+        .writer_id = writer_id_, .batch = number_, .denials = json_of(batch), .dropped = told});
     BatchOutcome outcome = co_await database_.attempt(std::move(statements));
     if (!outcome.error) {
       finish(batch, told);
@@ -193,7 +194,7 @@ void DenialLog::give_back(std::vector<Sent> batch) {
   }
 }
 
-Params DenialLog::params_of(const std::vector<Sent>& batch, int64_t told) const {
+std::string DenialLog::json_of(const std::vector<Sent>& batch) const {
   JsonWriter json;
   json.begin_array();
   for (const Sent& sent : batch) {
@@ -210,9 +211,7 @@ Params DenialLog::params_of(const std::vector<Sent>& batch, int64_t told) const 
     json.end_object();
   }
   json.end_array();
-  Params params;
-  params.text(writer_id_).integer(number_).text(json.take()).integer(told);
-  return params;
+  return json.take();
 }
 
 void DenialLog::finish(const std::vector<Sent>& batch, int64_t told) {

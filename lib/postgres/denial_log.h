@@ -39,10 +39,10 @@ struct DenialLogOptions {
 
 class DenialLog {
  public:
-  // write: query::audit_denials. database outlives this. on_dropped hears of denials that are given
-  // up; how many they were stands in the audit log when Postgres is back.
-  DenialLog(loop::Loop& loop, Database& database, const Statement& write,
-            std::function<void(int64_t)> on_dropped, DenialLogOptions options = {});
+  // database outlives this. on_dropped hears of denials that are given up; how many they were
+  // stands in the audit log when Postgres is back.
+  DenialLog(loop::Loop& loop, Database& database, std::function<void(int64_t)> on_dropped,
+            DenialLogOptions options = {});
   ~DenialLog();
   DenialLog(const DenialLog&) = delete;
   DenialLog& operator=(const DenialLog&) = delete;
@@ -71,13 +71,12 @@ class DenialLog {
   std::vector<Sent> take_due();
   void give_back(std::vector<Sent> batch);
   void finish(const std::vector<Sent>& batch, int64_t told);
-  Params params_of(const std::vector<Sent>& batch, int64_t told) const;
+  std::string json_of(const std::vector<Sent>& batch) const;
   bool make_room();
   void drop(int64_t count);
 
   loop::Loop& loop_;
   Database& database_;
-  const Statement& statement_;
   std::function<void(int64_t)> on_dropped_;
   std::function<void()> on_written_;
   DenialLogOptions options_;

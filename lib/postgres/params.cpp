@@ -1,8 +1,6 @@
 // The parameters of statements, arrays in Postgres's binary form; see lib/postgres/param.h.
 #include <cassert>
 
-#include <fmt/format.h>
-
 #include "lib/ids.h"
 #include "lib/postgres/param.h"
 
@@ -25,7 +23,6 @@ constexpr int64_t oid_int8 = 20;
 constexpr int64_t oid_text = 25;
 constexpr int64_t oid_json = 114;
 constexpr int64_t oid_uuid = 2950;
-constexpr int64_t oid_jsonb = 3802;
 
 // The binary form of a one-dimensional array: dimensions, null flag, element type, length, lower
 // bound, then each element with its length.
@@ -106,32 +103,5 @@ Params& Params::add(Value value) {
   return *this;
 }
 void Params::reserve(size_t count) { values_.reserve(count); }
-Params& Params::text(std::string_view value) { return add(param::Text(value)); }
-Params& Params::text_or_null(const std::optional<std::string>& value) {
-  return value ? text(*value) : null();
-}
-Params& Params::integer(int64_t value) { return add(param::Integer(value)); }
-Params& Params::integer_or_null(std::optional<int64_t> value) {
-  return value ? integer(*value) : null();
-}
-Params& Params::number(double value) { return text(fmt::format("{}", value)); }
-Params& Params::boolean(bool value) { return add(param::Boolean(value)); }
-Params& Params::boolean_or_null(std::optional<bool> value) {
-  return value ? boolean(*value) : null();
-}
-Params& Params::bytes(std::string_view value) { return add(param::Bytes(value)); }
-Params& Params::null() { return add({{}, true, false}); }
-Params& Params::uuids(const std::vector<std::string>& values) { return add(param::Uuids(values)); }
-Params& Params::uuids(const std::vector<UuidBytes>& values) { return add(param::Uuids(values)); }
-Params& Params::texts(const std::vector<std::string>& values) { return add(param::Texts(values)); }
-Params& Params::jsons(const std::vector<std::string>& values) { return add(param::Jsons(values)); }
-Params& Params::jsonbs(const std::vector<std::string>& values) {
-  std::string out = array_head(oid_jsonb, values.size());
-  for (const std::string& value : values) append_element(out, "\x01" + value);
-  return add({std::move(out), false, true});
-}
-Params& Params::integers(const std::vector<int64_t>& values) {
-  return add(param::Integers(values));
-}
 
 }  // namespace hostler::postgres

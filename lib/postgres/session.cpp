@@ -137,35 +137,31 @@ Result DbSession::checked(pg_result* raw, std::string_view text) {
   throw Error(code, {}, words_of(raw, text));
 }
 
-pg_result* DbSession::answer_to(const Statement& statement, const Params& params) {
-  assert(static_cast<int>(params.values().size()) == statement.params);
+pg_result* DbSession::answer_to(const BoundStatement& statement) {
+  const std::vector<Params::Value>& given = statement.params.values();
+  assert(static_cast<int>(given.size()) == statement.statement->params);
   std::vector<const char*> values;
   std::vector<int> lengths;
   std::vector<int> formats;
-  for (const Params::Value& value : params.values()) {
+  for (const Params::Value& value : given) {
     values.push_back(value.is_null ? nullptr : value.bytes.c_str());
     lengths.push_back(static_cast<int>(value.bytes.size()));
     formats.push_back(value.is_binary ? 1 : 0);
   }
-  return PQexecParams(connection_.get(), statement.text, statement.params, nullptr, values.data(),
-                      lengths.data(), formats.data(), 0);
+  return PQexecParams(connection_.get(), statement.statement->text, statement.statement->params,
+                      nullptr, values.data(), lengths.data(), formats.data(), 0);
 }
 
 Result DbSession::run(const BoundStatement& statement) {
-  return run(*statement.statement, statement.params);
+  return checked(answer_to(statement), statement.statement->text);
 }
 
-Result DbSession::run(const Statement& statement, const Params& params) {
-  return checked(answer_to(statement, params), statement.text);
-}
+Result DbSession::run(const Statement& statement) { return run(BoundStatement{&statement, {}}); }
 
 std::optional<Result> DbSession::run_unless_lost(const BoundStatement& statement) {
-  return run_unless_lost(*statement.statement, statement.params);
-}
-
-std::optional<Result> DbSession::run_unless_lost(const Statement& statement, const Params& params) {
-  pg_result* result = answer_to(statement, params);
-  if (PQstatus(connection_.get()) == CONNECTION_OK) return checked(result, statement.text);
+  pg_result* result = answer_to(statement);
+  if (PQstatus(connection_.get()) == CONNECTION_OK)
+    return checked(result, statement.statement->text);
   PQclear(result);
   return std::nullopt;
 }

@@ -36,10 +36,9 @@ class DbSession {
   // time, database_unavailable when the connection is lost, else internal_error; cause has the
   // server's words.
   Result run(const BoundStatement& statement);
-  Result run(const Statement& statement, const Params& params = {});
+  Result run(const Statement& statement);  // without parameters
   // As run, but nothing when the connection is lost; this session is of no use then.
   std::optional<Result> run_unless_lost(const BoundStatement& statement);
-  std::optional<Result> run_unless_lost(const Statement& statement, const Params& params = {});
   // As run, for text that is no statement of sql/queries: a statement that was itself an answer,
   // or several at once (a migration). In a transaction only when one is open.
   Result run_text(const std::string& text);
@@ -52,7 +51,7 @@ class DbSession {
   void on_notice(std::function<void(std::string_view)> action);
 
  private:
-  pg_result* answer_to(const Statement& statement, const Params& params);
+  pg_result* answer_to(const BoundStatement& statement);
   Result checked(pg_result* result, std::string_view text);
   struct Close {
     void operator()(pg_conn* connection) const;

@@ -48,12 +48,12 @@ class Partitions : public testing::Test {
   }
 
   // With its own patience: a session of the tests has any.
-  static bool gives_up_soon(postgres::DbSession& runner, const postgres::Statement& statement,
-                            const postgres::Params& params) {
+  static bool gives_up_soon(postgres::DbSession& runner,
+                            const postgres::BoundStatement& statement) {
     runner.run_text("SET lock_timeout = '10s'");
     int64_t begin_ms = monotonic_ms();
     try {
-      runner.run(statement, params);
+      runner.run(statement);
     } catch (const Error&) {
       return monotonic_ms() - begin_ms < 1900;
     }
@@ -197,7 +197,7 @@ TEST_F(Partitions, AreGivenUpSoonWhileTheTableIsHeld) {
   psql.begin();
   psql.run_text("LOCK TABLE run_events IN SHARE UPDATE EXCLUSIVE MODE");
   postgres::DbSession runner = database_.as_runner();
-  EXPECT_TRUE(gives_up_soon(runner, query::event_partitions, {}));
+  EXPECT_TRUE(gives_up_soon(runner, {&query::event_partitions, {}}));
   psql.commit();
   runner.run(query::event_partitions);
   EXPECT_TRUE(is_there(month(3)));
@@ -209,18 +209,18 @@ TEST_F(Partitions, AreNotDroppedWhileSomebodyReadsAndNobodyWaitsForThat) {
       "SELECT range_partition_make('audit_logs', 'audit_logs_2001_01', '2001-01-01Z', "
       "'2001-02-01Z'), range_partition_make('access_log', 'access_log_2001_01_01', "
       "'2001-01-01Z', '2001-01-02Z')");
-  const std::vector<std::pair<std::string, const postgres::Statement*>> tables{
-      {"run_events", &query::run_events_prune},
-      {"audit_logs", &query::audit_prune},
-      {"access_log", &query::access_log_prune}};
+  const std::vector<std::pair<std::string, postgres::BoundStatement>> tables{
+      {"run_events", query::RunEventsPrune{.run_events_retention_days = 90}},
+      {"audit_logs", query::AuditPrune{.audit_retention_days = 90}},
+      {"access_log", query::AccessLogPrune{.access_log_retention_days = 90}}};
   for (const auto& [table, prune] : tables) {
     postgres::DbSession reader = database_.as_superuser();
     reader.begin();
     reader.run_text("SELECT count(*) FROM " + table);
     postgres::DbSession runner = database_.as_runner();
-    EXPECT_TRUE(gives_up_soon(runner, *prune, postgres::Params().integer(90))) << table;
+    EXPECT_TRUE(gives_up_soon(runner, prune)) << table;
     reader.commit();
-    EXPECT_TRUE(runner.run(*prune, postgres::Params().integer(90))[0].boolean("more")) << table;
+    EXPECT_TRUE(runner.run(prune)[0].boolean("more")) << table;
     EXPECT_EQ(
         sql("SELECT count(*) FROM range_partitions('" + table + "') WHERE ends < '2002-01-01Z'"),
         "0");

@@ -8,10 +8,13 @@
 #include <cstdlib>
 
 #include "lib/loop/task_set.h"
+#include "lib/postgres/param.h"
 #include "tests/support/run_task.h"
 
 namespace hostler {
 namespace {
+
+namespace param = postgres::param;
 
 using testing_support::run_task;
 
@@ -35,7 +38,7 @@ constexpr postgres::Statement tenant{
 constexpr postgres::Statement arrays{
     "test", "arrays",
     "SELECT $1::uuid[]::text AS u, $2::text[]::text AS t, $3::bigint[]::text AS b, "
-    "$4::jsonb[]::text AS j, encode($5::bytea, 'hex') AS raw",
+    "$4::json[]::text AS j, encode($5::bytea, 'hex') AS raw",
     5};
 constexpr postgres::Statement raised{
     "test", "raised",
@@ -43,6 +46,43 @@ constexpr postgres::Statement raised{
     "MESSAGE = 'runs.thread_busy run_is_active', HINT = '{\"active_run_id\": \"x\"}', "
     "DETAIL = 'api_key 01a1fa43-8dcd-7506-ab81-ef7a33b2be1a -'; END $$",
     0};
+
+// As sql/embed_queries.py makes them.
+struct Echo {
+  param::Text text;
+  operator postgres::BoundStatement() && { return postgres::bound(echo, {&text}); }
+};
+struct Divide {
+  param::Integer divisor;
+  operator postgres::BoundStatement() && { return postgres::bound(divide, {&divisor}); }
+};
+struct KillBackend {
+  param::Integer pid;
+  operator postgres::BoundStatement() && { return postgres::bound(kill_backend, {&pid}); }
+};
+struct Slow {
+  param::Text seconds;
+  operator postgres::BoundStatement() && { return postgres::bound(slow, {&seconds}); }
+};
+struct Notify {
+  param::Text channel;
+  param::Text payload;
+  operator postgres::BoundStatement() && { return postgres::bound(notify, {&channel, &payload}); }
+};
+struct SetTenant {
+  param::Text tenant;
+  operator postgres::BoundStatement() && { return postgres::bound(set_tenant, {&tenant}); }
+};
+struct Arrays {
+  param::Uuids uuids;
+  param::Texts texts;
+  param::Integers integers;
+  param::Jsons jsons;
+  param::Bytes raw;
+  operator postgres::BoundStatement() && {
+    return postgres::bound(arrays, {&uuids, &texts, &integers, &jsons, &raw});
+  }
+};
 
 class DbTest : public ::testing::Test {
  protected:
@@ -56,7 +96,7 @@ class DbTest : public ::testing::Test {
   }
 
   std::string ask(postgres::Database& db, std::string text) {
-    postgres::Result result = run_task(loop_, db.pipelined(echo, postgres::Params().text(text)));
+    postgres::Result result = run_task(loop_, db.pipelined(Echo{.text = text}));
     return std::string(result.front().text("said"));
   }
 
@@ -66,14 +106,14 @@ class DbTest : public ::testing::Test {
 TEST_F(DbTest, AnswersOnBothLanes) {
   postgres::Database db(loop_, options());
   EXPECT_EQ(ask(db, "hello"), "hello");
-  postgres::Result own = run_task(loop_, db.dedicated(echo, postgres::Params().text("own")));
+  postgres::Result own = run_task(loop_, db.dedicated(Echo{.text = "own"}));
   EXPECT_EQ(own.front().text("said"), "own");
 }
 
 TEST_F(DbTest, ABatchIsOneTransactionAndItsSettingsEndWithIt) {
   postgres::Database db(loop_, options());
   postgres::Batch batch;
-  batch.add(set_tenant, postgres::Params().text("blue")).add(tenant);
+  batch.add(SetTenant{.tenant = "blue"}).add(tenant);
   postgres::Results results = run_task(loop_, db.pipelined(std::move(batch)));
   EXPECT_EQ(results.at(1).front().text("tenant"), "blue");
   postgres::Result after = run_task(loop_, db.pipelined(tenant));
@@ -86,14 +126,15 @@ TEST_F(DbTest, AFaultEndsItsOwnBatchOnly) {
   int answered = 0;
   auto one = [](postgres::Database& database, int divisor, int& bad, int& good) -> Task<void> {
     postgres::Batch batch;
-    batch.add(divide, postgres::Params().integer(divisor));
+    batch.add(Divide{.divisor = divisor});
     postgres::BatchOutcome outcome = co_await database.attempt(std::move(batch));
     (outcome.error ? bad : good) += 1;
   };
   auto quick_one = [](postgres::Database& database, int divisor, int& bad,
                       int& good) -> Task<void> {
     try {
-      co_await database.pipelined(divide, postgres::Params().integer(divisor));
+      postgres::BoundStatement quotient = Divide{.divisor = divisor};
+      co_await database.pipelined(std::move(quotient));
       ++good;
     } catch (const Error& error) {
       EXPECT_EQ(error.code, ErrorCode::internal_error);
@@ -136,12 +177,13 @@ TEST_F(DbTest, APlanThatAMigrationMadeInvalidIsMadeAnewUnseen) {
 
 TEST_F(DbTest, ArraysAndBytesArriveAsTheyWereGiven) {
   postgres::Database db(loop_, options());
-  postgres::Params params;
-  params.uuids({"01a1fa31-df97-727a-9389-354c3c178af2"})
-      .texts({"a,b", "c\"d", "é"})
-      .integers({1, -2});
-  params.jsonbs({"{\"x\": [1]}"}).bytes(std::string("\0\xff", 2));
-  postgres::Result result = run_task(loop_, db.pipelined(arrays, params));
+  postgres::Result result = run_task(
+      loop_,
+      db.pipelined(Arrays{.uuids = std::vector<std::string>{"01a1fa31-df97-727a-9389-354c3c178af2"},
+                          .texts = std::vector<std::string>{"a,b", "c\"d", "é"},
+                          .integers = std::vector<int64_t>{1, -2},
+                          .jsons = std::vector<std::string>{"{\"x\": [1]}"},
+                          .raw = std::string("\0\xff", 2)}));
   postgres::Row row = result.front();
   EXPECT_EQ(row.text("u"), "{01a1fa31-df97-727a-9389-354c3c178af2}");
   EXPECT_EQ(row.text("t"), "{\"a,b\",\"c\\\"d\",é}");
@@ -180,7 +222,7 @@ TEST_F(DbTest, ASocketThatBreaksWhileItIsWrittenToIsNoticedAtOnce) {
     auto ask_much = [](postgres::Database& asked, const std::string& text,
                        std::vector<std::string>& ended) -> Task<void> {
       postgres::Batch batch;
-      batch.add(echo, postgres::Params().text(text));
+      batch.add(Echo{.text = text});
       postgres::BatchOutcome outcome = co_await asked.attempt(std::move(batch));
       ended.push_back(outcome.error ? outcome.error->cause : "");
     };
@@ -199,7 +241,7 @@ TEST_F(DbTest, ALostConnectionIsMadeAnew) {
   postgres::Database killer(loop_, options());
   postgres::Result before = run_task(loop_, db.pipelined(backend));
   int64_t pid = before.front().integer("pid");
-  run_task(loop_, killer.pipelined(kill_backend, postgres::Params().integer(pid)));
+  run_task(loop_, killer.pipelined(KillBackend{.pid = pid}));
   int64_t again = pid;
   for (int tried = 0; tried < 100 && again == pid; ++tried) {
     postgres::Batch batch;
@@ -230,7 +272,7 @@ TEST_F(DbTest, AnAnswerThatDoesNotComeIsAnErrorAndTheNextOneComes) {
   hasty.statement_timeout_ms = 60'000;
   postgres::Database db(loop_, hasty);
   try {
-    run_task(loop_, db.dedicated(slow, postgres::Params().number(30)));
+    run_task(loop_, db.dedicated(Slow{.seconds = "30"}));
     FAIL() << "no error came";
   } catch (const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::database_unavailable);
@@ -244,14 +286,15 @@ TEST_F(DbTest, AWaitThatIsCancelledLeavesTheConnectionUsable) {
   {
     loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) {});
     auto wait = [](postgres::Database& database) -> Task<void> {
-      co_await database.dedicated(slow, postgres::Params().number(0.05));
+      postgres::BoundStatement pause = Slow{.seconds = "0.05"};
+      co_await database.dedicated(std::move(pause));
     };
     tasks.add("one", wait(db));
     tasks.add("two", wait(db));
     loop_.run_once();
     tasks.erase("one");
   }
-  postgres::Result own = run_task(loop_, db.dedicated(echo, postgres::Params().text("free again")));
+  postgres::Result own = run_task(loop_, db.dedicated(Echo{.text = "free again"}));
   EXPECT_EQ(own.front().text("said"), "free again");
 }
 
@@ -259,7 +302,8 @@ TEST_F(DbTest, ATransactionThatIsNotCommittedIsRolledBack) {
   postgres::Database db(loop_, options());
   auto half = [](postgres::Database& database) -> Task<void> {
     postgres::Transaction transaction = co_await database.begin();
-    co_await transaction.run(set_tenant, postgres::Params().text("half"));
+    postgres::BoundStatement tenant_set = SetTenant{.tenant = "half"};
+    co_await transaction.run(std::move(tenant_set));
     postgres::Result inside = co_await transaction.run(tenant);
     EXPECT_EQ(inside.front().text("tenant"), "half");
   };
@@ -282,14 +326,13 @@ TEST_F(DbTest, NotificationsArriveAndListeningIsToldAfterEachConnection) {
       },
       [&] { ++listening; });
   while (listening == 0) run_task(loop_, loop::sleep_ms(loop_, 1));
-  run_task(loop_, other.pipelined(notify, postgres::Params().text("db_test_b").text("one")));
+  run_task(loop_, other.pipelined(Notify{.channel = "db_test_b", .payload = "one"}));
   while (heard.empty()) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_EQ(heard.at(0), "db_test_b:one");
   postgres::Result mine = run_task(loop_, db.pipelined(backend));
-  run_task(loop_,
-           other.pipelined(kill_backend, postgres::Params().integer(mine.front().integer("pid"))));
+  run_task(loop_, other.pipelined(KillBackend{.pid = mine.front().integer("pid")}));
   while (listening < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
-  run_task(loop_, other.pipelined(notify, postgres::Params().text("db_test_a").text("two")));
+  run_task(loop_, other.pipelined(Notify{.channel = "db_test_a", .payload = "two"}));
   while (heard.size() < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_EQ(heard.at(1), "db_test_a:two");
 }

@@ -117,6 +117,25 @@ TEST(Routes, AreAllFoundByTheirOwnPath) {
   }
 }
 
+TEST(Routes, HaveGuardsThatTakeAllValuesOfTheirPaths) {
+  int count = 0;
+  for (const Route& route : all_routes()) {
+    if (route.guard == nullptr) continue;
+    ++count;
+    PathValues path;
+    for (size_t at = route.path.find('{'); at != route.path.npos;
+         at = route.path.find('{', at + 1)) {
+      std::string_view name = route.path.substr(at + 1, route.path.find('}', at) - at - 1);
+      path.pairs[path.count++] = {name, name};
+    }
+    postgres::BoundStatement guard = route.guard(path);
+    ASSERT_EQ(guard.params.values().size(), path.count) << route.path;
+    for (size_t i = 0; i < path.count; ++i)
+      EXPECT_EQ(guard.params.values()[i].bytes, path.pairs[i].second) << route.path;
+  }
+  EXPECT_GT(count, 15);
+}
+
 TEST(Routes, NeedACallerUnlessTheDescriptionSaysOtherwise) {
   const std::set<std::string_view> open{"/healthz",
                                         "/readyz",

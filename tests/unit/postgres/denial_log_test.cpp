@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "queries/access.h"
 #include "tests/support/eventually.h"
 #include "tests/support/peers/faulty_proxy.h"
 #include "tests/support/rows/run_fixture.h"
@@ -37,7 +36,7 @@ class DenialLogTest : public ::testing::Test {
   void begin(postgres::DenialLogOptions how) {
     log_.reset();
     log_ = std::make_unique<postgres::DenialLog>(
-        loop_, db_, query::audit_denials, [this](int64_t count) { dropped_ += count; }, how);
+        loop_, db_, [this](int64_t count) { dropped_ += count; }, how);
   }
   postgres::Denial denial(const std::string& route = "GET /v1/x") const {
     postgres::Denial made;

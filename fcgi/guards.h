@@ -1,0 +1,70 @@
+// The guards of the route table: each binds the statement that tells the 404 or 403 of a path's ids
+// to the path's values, by name. Included by fcgi/route_table.h alone; never reads more than the
+// path.
+#pragma once
+
+#include "fcgi/http/route.h"
+#include "queries/admin_referrals.h"
+#include "queries/admin_users.h"
+#include "queries/credits.h"
+#include "queries/feature_flags.h"
+#include "queries/llm_catalog.h"
+#include "queries/orgs.h"
+#include "queries/personas.h"
+#include "queries/runs.h"
+#include "queries/threads.h"
+#include "queries/tool_providers.h"
+#include "queries/webhooks.h"
+
+namespace hostler::route_table {
+
+inline postgres::BoundStatement guard_member(const PathValues& path) {
+  return query::MemberGuard{.org_id = path.find("org_id"), .user_id = path.find("user_id")};
+}
+
+inline postgres::BoundStatement guard_thread(const PathValues& path) {
+  return query::ThreadGuard{.thread_id = path.find("thread_id")};
+}
+
+inline postgres::BoundStatement guard_run(const PathValues& path) {
+  return query::RunGuard{.run_id = path.find("run_id")};
+}
+
+inline postgres::BoundStatement guard_llm_provider(const PathValues& path) {
+  return query::LlmProviderGuard{.provider_id = path.find("provider_id")};
+}
+
+inline postgres::BoundStatement guard_llm_model(const PathValues& path) {
+  return query::LlmModelGuard{.provider_id = path.find("provider_id"),
+                              .model_id = path.find("model_id")};
+}
+
+inline postgres::BoundStatement guard_persona(const PathValues& path) {
+  return query::PersonaGuard{.persona_id = path.find("persona_id")};
+}
+
+inline postgres::BoundStatement guard_webhook(const PathValues& path) {
+  return query::WebhookGuard{.endpoint_id = path.find("endpoint_id")};
+}
+
+inline postgres::BoundStatement guard_feature_flag(const PathValues& path) {
+  return query::FeatureFlagGuard{.key = path.find("key")};
+}
+
+inline postgres::BoundStatement guard_user(const PathValues& path) {
+  return query::AdminUserGuard{.user_id = path.find("user_id")};
+}
+
+inline postgres::BoundStatement guard_tool_provider(const PathValues& path) {
+  return query::ToolProviderCheck{.group = path.find("group"), .provider = path.find("provider")};
+}
+
+inline postgres::BoundStatement guard_invite_code(const PathValues& path) {
+  return query::AdminInviteCodeShow{.invite_code_id = path.find("invite_code_id")};
+}
+
+inline postgres::BoundStatement guard_redemption_code(const PathValues& path) {
+  return query::RedemptionCodeGuard{.redemption_code_id = path.find("redemption_code_id")};
+}
+
+}  // namespace hostler::route_table
