@@ -216,7 +216,6 @@ void Fields::check_patch() {
   if (!found_any_) {
     fault("", "required", fmt::format("send at least one of {}", fmt::join(names_read_, ", ")));
   }
-  for (const std::string& name : nulls_) fault(name, "wrong_type", "must not be null");
   faults_->check();
 }
 
@@ -225,7 +224,7 @@ std::optional<T> Fields::optional_of(std::string_view name, Reader read) {
   const Json* json = find(name);
   if (json == nullptr) return std::nullopt;
   if (!json->is_null()) return read(*json, field_name(name), *faults_);
-  nulls_.emplace_back(name);
+  fault(name, "wrong_type", "must not be null");
   return std::nullopt;
 }
 
@@ -287,14 +286,17 @@ std::string Fields::required_choice(std::string_view name, Choices choices) {
 std::optional<std::string> Fields::optional_choice(std::string_view name, Choices choices) {
   return optional_of<std::string>(name, choice_reader(choices));
 }
+Nullable<std::string> Fields::nullable_choice(std::string_view name, Choices choices) {
+  return nullable_of<std::string>(name, choice_reader(choices));
+}
 
 std::string Fields::required_id(std::string_view name) {
   const Json* json = required(name);
   if (json == nullptr) return {};
   return FormReader{input_value::id}(*json, field_name(name), *faults_).value_or("");
 }
-std::optional<std::string> Fields::optional_id(std::string_view name) {
-  return optional_of<std::string>(name, FormReader{input_value::id});
+Nullable<std::string> Fields::nullable_id(std::string_view name) {
+  return nullable_of<std::string>(name, FormReader{input_value::id});
 }
 
 std::string Fields::required_time(std::string_view name) {
@@ -302,8 +304,8 @@ std::string Fields::required_time(std::string_view name) {
   if (json == nullptr) return {};
   return FormReader{input_value::time}(*json, field_name(name), *faults_).value_or("");
 }
-std::optional<std::string> Fields::optional_time(std::string_view name) {
-  return optional_of<std::string>(name, FormReader{input_value::time});
+Nullable<std::string> Fields::nullable_time(std::string_view name) {
+  return nullable_of<std::string>(name, FormReader{input_value::time});
 }
 
 std::vector<std::string> Fields::required_texts(std::string_view name, size_t count_max,
@@ -322,7 +324,7 @@ std::optional<std::vector<std::string>> Fields::optional_texts(std::string_view 
 std::vector<Fields> Fields::optional_objects(std::string_view name, size_t count_max) {
   std::vector<Fields> objects;
   const Json* json = find(name);
-  if (json == nullptr || json->is_null()) return objects;
+  if (json == nullptr) return objects;
   const Json::Array* items = json->as_array();
   if (items == nullptr) {
     wrong_kind(Json::Kind::array, field_name(name), *faults_);

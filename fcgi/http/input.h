@@ -7,8 +7,8 @@
 //   fields.check();
 //
 // After a fault the readers answer an empty value, and check() throws the 422. Lengths count
-// characters (code points). A member that is null counts as absent, except for the nullable
-// readers.
+// characters (code points). null is a fault but to the nullable readers, whose members the OpenAPI
+// document calls "or null".
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct NumberBounds {
   double max;
 };
 
-// A member of a PATCH: absent, null, or a value.
+// A member that may be null: absent, null, or a value.
 template <class T>
 struct Nullable {
   bool is_given = false;
@@ -90,14 +90,15 @@ class Fields {
 
   std::string required_choice(std::string_view name, Choices choices);
   std::optional<std::string> optional_choice(std::string_view name, Choices choices);
+  Nullable<std::string> nullable_choice(std::string_view name, Choices choices);
 
   // Ids: lower-case UUIDs.
   std::string required_id(std::string_view name);
-  std::optional<std::string> optional_id(std::string_view name);
+  Nullable<std::string> nullable_id(std::string_view name);
 
   // RFC 3339, any offset; the text as it came, for the database to read.
   std::string required_time(std::string_view name);
-  std::optional<std::string> optional_time(std::string_view name);
+  Nullable<std::string> nullable_time(std::string_view name);
 
   // Arrays of texts; the bounds are of each text. Duplicates stay.
   std::vector<std::string> required_texts(std::string_view name, size_t count_max,
@@ -116,8 +117,7 @@ class Fields {
 
   // Throws the 422 that lists all faults, when there are any.
   void check() { faults_->check(); }
-  // For PATCH. Also faults: not one of the members that were read was there; one was null and may
-  // not be cleared.
+  // For PATCH. Also a fault: not one of the members that were read was there.
   void check_patch();
 
  private:
@@ -134,7 +134,6 @@ class Fields {
   std::string path_;
   std::shared_ptr<Faults> faults_;
   std::vector<std::string> names_read_;
-  std::vector<std::string> nulls_;  // given as null to readers that do not take it
   bool found_any_ = false;
 };
 

@@ -32,7 +32,7 @@ std::vector<std::string> read_scopes(Fields& fields) {
 }
 
 std::optional<std::string> read_expiry(Fields& fields) {
-  std::optional<std::string> expires_at = fields.optional_time("expires_at");
+  std::optional<std::string> expires_at = fields.nullable_time("expires_at").value;
   if (!expires_at) return std::nullopt;
   std::optional<int64_t> moment_ms = parse_rfc3339(*expires_at);
   if (moment_ms && *moment_ms <= unix_now_ms()) {

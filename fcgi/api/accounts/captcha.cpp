@@ -63,7 +63,7 @@ bool captcha_is_on(const config::Settings& settings) {
 }
 
 std::optional<std::string> read_captcha_token(Fields& fields) {
-  return fields.optional_text("cf_turnstile_token", {.max = 2048});
+  return fields.nullable_text("cf_turnstile_token", {.max = 2048}).value;
 }
 
 Task<void> check_captcha(OpenCall& call, std::optional<std::string> token) {

@@ -39,7 +39,7 @@ OneStatement adjust_credits(const Input& input) {
   Fields fields = input.body();
   std::string org_id = fields.required_id("org_id");
   int64_t amount = read_amount(fields);
-  std::optional<std::string> note = fields.optional_text("note", note_text);
+  std::optional<std::string> note = fields.nullable_text("note", note_text).value;
   fields.check();
   return OneStatement::row(query::CreditAdjust{.org_id = org_id, .amount = amount, .note = note});
 }
@@ -47,14 +47,14 @@ OneStatement adjust_credits(const Input& input) {
 OneStatement bulk_adjust_credits(const Input& input) {
   Fields fields = input.body();
   int64_t amount = read_amount(fields);
-  std::optional<std::string> note = fields.optional_text("note", note_text);
+  std::optional<std::string> note = fields.nullable_text("note", note_text).value;
   fields.check();
   return OneStatement::row(query::CreditBulkAdjust{.amount = amount, .note = note});
 }
 
 OneStatement reset_all_credits(const Input& input) {
   Fields fields = input.optional_body();
-  std::optional<std::string> note = fields.optional_text("note", note_text);
+  std::optional<std::string> note = fields.nullable_text("note", note_text).value;
   fields.check();
   return OneStatement::row(query::CreditResetAll{.note = note});
 }

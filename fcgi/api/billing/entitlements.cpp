@@ -49,9 +49,9 @@ OneStatement set_entitlement_override(const Input& input) {
   wanted.begin_object().member("org_id", fields.required_id("org_id"));
   read_entitlement(fields, wanted);
   std::optional<std::string> reason =
-      fields.optional_text("reason", {.max = 1000, .takes_control = true});
+      fields.nullable_text("reason", {.max = 1000, .takes_control = true}).value;
   if (reason) wanted.member("reason", *reason);
-  std::optional<std::string> expires_at = fields.optional_time("expires_at");
+  std::optional<std::string> expires_at = fields.nullable_time("expires_at").value;
   if (expires_at) wanted.member("expires_at", *expires_at);
   wanted.end_object();
   fields.check();

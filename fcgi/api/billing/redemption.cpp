@@ -56,9 +56,9 @@ std::string read_batch(const Input& input) {
   wanted.member("type", type).member("value", value);
   wanted.member("value_type", read_value_type(fields, type, value));
   wanted.member("max_uses", fields.optional_integer("max_uses", {1, uses_max}).value_or(1));
-  std::optional<std::string> expires_at = fields.optional_time("expires_at");
+  std::optional<std::string> expires_at = fields.nullable_time("expires_at").value;
   if (expires_at) wanted.member("expires_at", *expires_at);
-  std::optional<std::string> batch_id = fields.optional_text("batch_id", {.max = 200});
+  std::optional<std::string> batch_id = fields.nullable_text("batch_id", {.max = 200}).value;
   if (batch_id) wanted.member("batch_id", *batch_id);
   wanted.end_object();
   fields.check();

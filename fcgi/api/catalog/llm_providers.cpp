@@ -34,8 +34,8 @@ Task<Response> create_llm_provider(Call& call) {
   Fields fields = call.input.body();
   std::string name = fields.required_text("name", name_bounds);
   std::string kind = fields.required_choice("provider_kind", {"openai", "anthropic"});
-  std::optional<std::string> api_key = fields.optional_text("api_key", key_bounds);
-  std::optional<std::string> written = fields.optional_text("base_url", url_bounds);
+  std::optional<std::string> api_key = fields.nullable_text("api_key", key_bounds).value;
+  std::optional<std::string> written = fields.nullable_text("base_url", url_bounds).value;
   std::optional<std::string> base_url = co_await read_base_url(call, fields, std::move(written));
   fields.check();
 

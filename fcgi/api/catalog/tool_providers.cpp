@@ -27,8 +27,10 @@ OneStatement deactivate_tool_provider(const Input& input) { return switch_provid
 
 Task<Response> set_tool_credential(Call& call) {
   Fields fields = call.input.body();
-  std::optional<std::string> api_key = fields.optional_text("api_key", {.min = 1, .max = 1000});
-  std::optional<std::string> written = fields.optional_text("base_url", {.min = 1, .max = 2048});
+  std::optional<std::string> api_key =
+      fields.nullable_text("api_key", {.min = 1, .max = 1000}).value;
+  std::optional<std::string> written =
+      fields.nullable_text("base_url", {.min = 1, .max = 2048}).value;
   std::optional<std::string> base_url = co_await read_base_url(call, fields, std::move(written));
   fields.check();
   // Nothing is written, and nothing is wrong (contract section 5): the guard knew the provider.

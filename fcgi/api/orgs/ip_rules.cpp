@@ -25,7 +25,7 @@ OneStatement create_ip_rule(const Input& input) {
   Fields fields = input.body();
   query::IpRuleCreate wanted{.type = fields.required_choice("type", {"allowlist", "blocklist"}),
                              .cidr = read_cidr(fields),
-                             .note = fields.optional_text("note", {.max = 1000}),
+                             .note = fields.nullable_text("note", {.max = 1000}).value,
                              .is_forced = fields.optional_boolean("force").value_or(false)};
   fields.check();
   return OneStatement::row(std::move(wanted), 201);

@@ -20,15 +20,15 @@ struct NewRun {
 NewRun read_new_run(const Input& input) {
   Fields fields = input.optional_body();
   NewRun wanted;
-  wanted.route_id = fields.optional_id("route_id");
+  wanted.route_id = fields.nullable_id("route_id").value;
   wanted.persona_id =
-      fields.optional_text("persona_id", {.max = persona_key_max + 1 + persona_version_max});
+      fields.nullable_text("persona_id", {.max = persona_key_max + 1 + persona_version_max}).value;
   if (wanted.persona_id == "") wanted.persona_id.reset();  // the default (contract section 4)
   if (wanted.persona_id && !is_persona_id(*wanted.persona_id)) {
     fields.fault("persona_id", "bad_format", "must be persona_key or persona_key@version");
   }
-  wanted.strategy = fields.optional_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
-                        .value_or("reject");
+  wanted.strategy = fields.nullable_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
+                        .value.value_or("reject");
   fields.check();
   return wanted;
 }

@@ -8,7 +8,7 @@ namespace hostler {
 
 OneStatement create_thread(const Input& input) {
   Fields fields = input.optional_body();
-  std::optional<std::string> title = fields.optional_text("title", {.max = 200});
+  std::optional<std::string> title = fields.nullable_text("title", {.max = 200}).value;
   bool is_private = fields.optional_boolean("is_private").value_or(false);
   fields.check();
   return OneStatement::row(query::ThreadCreate{.title = title, .is_private = is_private}, 201);

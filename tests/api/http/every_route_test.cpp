@@ -190,5 +190,49 @@ TEST(EveryRoute, RefusesMethodsThatItsPathDoesNotHave) {
   }
 }
 
+// The members of a route's JSON body, each with whether the document lets it be null.
+std::vector<std::pair<std::string, bool>> members_of_body(const DocumentedRoute& route) {
+  std::vector<std::pair<std::string, bool>> members;
+  const Json* body = route.operation->find("requestBody");
+  if (body == nullptr) return members;
+  const Json* json = resolved(*body).find("content")->find("application/json");
+  const Json* properties = resolved(*json->find("schema")).find("properties");
+  for (const Json::Member& member : *properties->as_object()) {
+    const Json& schema = resolved(member.second);
+    const Json* type = schema.find("type");
+    bool is_nullable = schema.find("oneOf") != nullptr || type == nullptr;
+    if (type != nullptr && type->is_array()) {
+      for (const Json& each : *type->as_array()) is_nullable |= *each.as_text() == "null";
+    }
+    members.emplace_back(member.first, is_nullable);
+  }
+  return members;
+}
+
+bool names_fault(const Answer& answer, const std::string& field) {
+  const Json* faults = answer.json().find("errors");
+  return answer.status == 422 && faults != nullptr &&
+         std::any_of(faults->as_array()->begin(), faults->as_array()->end(),
+                     [&](const Json& fault) { return fault.text_or("field") == field; });
+}
+
+// A member that need not be there is not a member that may be null. Where it may, nothing happens
+// here: members that the route needs are missing.
+TEST(EveryRoute, RefusesNullWhereTheDocumentDoes) {
+  TestUser admin = register_admin(stack());
+  for (const DocumentedRoute& route : routes()) {
+    if (route.has_ids || route.method == "GET") continue;
+    for (const auto& [name, is_nullable] : members_of_body(route)) {
+      const Json* body = resolved(*route.operation->find("requestBody")).find("content");
+      const Json& schema = resolved(*body->find("application/json")->find("schema"));
+      if (is_nullable && schema.find("required") == nullptr) continue;
+      Answer answer = admin.client.send(
+          {route.method, route.path, "{\"" + name + "\":null}", "application/json", {}});
+      EXPECT_EQ(names_fault(answer, name), !is_nullable)
+          << route.name() << " " << name << ": " << answer.body;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hostler::testing_support

@@ -35,8 +35,8 @@ void read_all(const Request& request) {
   static_cast<void>(fields.nullable_number("weight", {-1e300, 1e300}));
   static_cast<void>(fields.optional_boolean("flag"));
   std::optional<std::string> role = fields.optional_choice("role", {"owner", "member"});
-  std::optional<std::string> id = fields.optional_id("id");
-  std::optional<std::string> at = fields.optional_time("at");
+  std::optional<std::string> id = fields.nullable_id("id").value;
+  std::optional<std::string> at = fields.nullable_time("at").value;
   std::optional<std::vector<std::string>> tags = fields.optional_texts("tags", 3, name_bounds);
   std::vector<Fields> models = fields.optional_objects("models", 2);
   for (Fields& model : models) {

@@ -116,8 +116,8 @@ TEST(Fields, CollectEveryFault) {
         fields.optional_integer("limit");
         fields.required_boolean("on");
         fields.required_choice("kind", {"a", "b"});
-        fields.optional_id("id");
-        fields.optional_time("at");
+        fields.nullable_id("id");
+        fields.nullable_time("at");
       });
   EXPECT_EQ(outcome.code(), "validation.error");
   EXPECT_THAT(outcome.faults(), ElementsAre("name required", "title wrong_type", "limit wrong_type",
