@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/postgres/database.h"
 #include "runner/events/run_writer.h"
 #include "runner/models/model.h"
 
@@ -21,12 +22,20 @@ struct RunProgress {
   bool turn_is_open = false;
 };
 
+// A row of what run_claim answered: what a fresh run is made of, besides its claim.
+struct ClaimedRow {
+  postgres::Result rows;
+  int index = 0;
+};
+
 struct ActiveRun {
   explicit ActiveRun(std::shared_ptr<RunWriter> of_the_log)
       : writer(std::move(of_the_log)), claim(writer->claim()) {}
 
   const std::shared_ptr<RunWriter> writer;  // what the run tells the world goes through it
   const Claim& claim;
+  // Of a fresh run until it begins, so that nothing has to be read for it.
+  std::optional<ClaimedRow> claimed_row;
   RunProgress progress;
   std::optional<std::string> cancel_reason;  // a cancel was asked for; as run.cancelled tells it
 };

@@ -2,6 +2,7 @@
 #include "runner/agent/conversation.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "lib/json.h"
 
@@ -130,6 +131,24 @@ std::vector<ChatMessage> history_of(const postgres::Result& rows) {
     message.text = rows[i].text("content");
     messages.push_back(std::move(message));
   }
+  return messages;
+}
+
+std::optional<std::vector<ChatMessage>> history_of(std::string_view packed) {
+  std::vector<ChatMessage> messages;
+  while (!packed.empty()) {
+    ChatMessage& message = messages.emplace_back();
+    message.role = packed.front() == 'a' ? ChatRole::assistant : ChatRole::user;
+    size_t bytes = 0;
+    const char* end = packed.data() + packed.size();
+    auto [behind, fault] = std::from_chars(packed.data() + 1, end, bytes);
+    if (fault != std::errc() || behind == end || *behind != ':') return std::nullopt;
+    packed.remove_prefix(static_cast<size_t>(behind - packed.data()) + 1);
+    if (bytes > packed.size()) return std::nullopt;
+    message.text = packed.substr(0, bytes);
+    packed.remove_prefix(bytes);
+  }
+  std::reverse(messages.begin(), messages.end());
   return messages;
 }
 

@@ -100,6 +100,30 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
   }
 }
 
+RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Row& row) {
+  RunParts parts;
+  parts.request = request_of(services, run, row);
+  parts.system_prompt = row.text("system_prompt");
+  parts.tools = texts_of(row.text("tools"));
+  parts.confirm_tools = texts_of(row.text("confirm_tools"));
+  parts.limits = limits_of(row);
+  parts.credits_exhausted = row.boolean("credits_exhausted");
+  parts.history_bytes = history_bytes_max(run->claim.context_tokens);
+  return parts;
+}
+
+// Nothing when the claim did not answer all of it.
+std::optional<RunParts> claimed_parts(AgentServices& services, const RunPtr& run) {
+  std::optional<ClaimedRow> claimed = std::exchange(run->claimed_row, std::nullopt);
+  if (!claimed) return std::nullopt;
+  postgres::Row row = claimed->rows[claimed->index];
+  std::optional<std::vector<ChatMessage>> history = history_of(row.text("history"));
+  if (!history) return std::nullopt;
+  RunParts parts = parts_of(services, run, row);
+  parts.history = *std::move(history);
+  return parts;
+}
+
 }  // namespace
 
 Task<postgres::Results> read_with_retry(AgentServices& services, postgres::Batch batch) {
@@ -150,14 +174,16 @@ std::vector<ChatMessage> RunParts::messages() const {
 }
 
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
+  std::optional<RunParts> claimed = claimed_parts(services, run);
+  if (claimed) co_return *std::move(claimed);
   postgres::Batch load;
   std::shared_ptr<const config::Settings> settings = services.settings.current();
   load.add(query::RunLoad{.run_id = run->claim.id,
                           .limit_agent_turns = settings->integer("limit.agent_turns"),
                           .limit_tool_calls = settings->integer("limit.tool_calls"),
                           .limit_run_seconds = settings->integer("limit.run_seconds")});
-  int64_t history_bytes = history_bytes_max(run->claim.context_tokens);
-  load.add(query::RunHistory{.run_id = run->claim.id, .bytes_max = history_bytes});
+  load.add(query::RunHistory{.run_id = run->claim.id,
+                             .bytes_max = history_bytes_max(run->claim.context_tokens)});
   bool has_steps = run->claim.turns > 0;
   if (has_steps) {
     load.add(query::RunTurns{.run_id = run->claim.id});
@@ -165,16 +191,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
     load.add(query::RunInputs{.run_id = run->claim.id});
   }
   postgres::Results loaded = co_await read_with_retry(services, std::move(load));
-  postgres::Row row = loaded.at(0).front();
-
-  RunParts parts;
-  parts.request = request_of(services, run, row);
-  parts.system_prompt = row.text("system_prompt");
-  parts.tools = texts_of(row.text("tools"));
-  parts.confirm_tools = texts_of(row.text("confirm_tools"));
-  parts.limits = limits_of(row);
-  parts.credits_exhausted = row.boolean("credits_exhausted");
-  parts.history_bytes = history_bytes;
+  RunParts parts = parts_of(services, run, loaded.at(0).front());
   parts.history = history_of(loaded.at(1));
   if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
   co_return parts;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <map>
 
 #include "lib/log.h"
 #include "queries/daemon.h"
@@ -18,6 +19,9 @@ constexpr int64_t silence_max_ms = 25'000;
 constexpr int64_t others_notice_ms = 12'000;
 constexpr int claim_max = 64;  // runs in one statement
 constexpr int64_t poll_ms = 1000;
+// The longest message in a claim's answer, which may hold 32 of each of claim_max runs: 16 MiB. A
+// history with a longer one is read by itself.
+constexpr int64_t claimed_message_bytes = 8 * 1024;
 constexpr int free_renewals = 3;
 constexpr int64_t free_renewals_pause_ms = 30;
 
@@ -45,11 +49,6 @@ Claim claim_of(const postgres::Row& row) {
   claim.turns = row.integer("turns");
   claim.context_tokens = row.integer("context_tokens");
   return claim;
-}
-
-template <class Claim>
-postgres::BoundStatement claim_by(const std::string& daemon_id, int limit, int64_t lease_s) {
-  return Claim{.daemon_id = daemon_id, .limit = limit, .run_lease_seconds = lease_s};
 }
 
 }  // namespace
@@ -86,10 +85,10 @@ Task<void> RunQueue::claim_forever() {
     }
     claim_again_ = false;
     if (free_slots() > 0 && services_.loop.now_ms() >= poll_due_ms) {
-      bool is_full = co_await start_claimed(claim_by<query::RunTakeOver>);
+      bool is_full = co_await take_over();
       poll_due_ms = services_.loop.now_ms() + (is_full ? 0 : poll_ms);
     }
-    bool is_full = co_await start_claimed(claim_by<query::RunClaim>);
+    bool is_full = co_await claim_fresh();
     if (is_full) claim_again_ = true;
   }
 }
@@ -98,27 +97,74 @@ int RunQueue::free_slots() const {
   return std::min(claim_max, options_.slots - static_cast<int>(active_.size()));
 }
 
-// True: as many came as were asked for, so there may be more.
-Task<bool> RunQueue::start_claimed(MakeClaim make_claim) {
-  int free = free_slots();
-  if (free <= 0 || is_stopping_) co_return false;
-  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+// What was claimed; nothing when that is not known, or the daemon stops.
+Task<postgres::Result> RunQueue::claim_by(postgres::BoundStatement claim) {
   postgres::Batch batch;
-  batch.add(make_claim(daemon_id_, free, lease_s));
+  batch.add(std::move(claim));
   ++asking_;
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   --asking_;
   answered_.notify();
   log_refused("runs_not_claimed", outcome);
-  if (outcome.error || is_stopping_) co_return false;
-  const postgres::Result& claimed = outcome.results.at(0);
-  for (int i = 0; i < claimed.size(); ++i) start(claimed[i]);
+  if (outcome.error || is_stopping_) co_return postgres::Result();
+  co_return outcome.results.at(0);
+}
+
+// True: as many came as were asked for, so there may be more.
+Task<bool> RunQueue::take_over() {
+  int free = free_slots();
+  if (free <= 0 || is_stopping_) co_return false;
+  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
+  postgres::BoundStatement claim =
+      query::RunTakeOver{.daemon_id = daemon_id_, .limit = free, .run_lease_seconds = lease_s};
+  postgres::Result claimed = co_await claim_by(std::move(claim));
+  for (int i = 0; i < claimed.size(); ++i) begin(prepare(claimed[i]));
   co_return claimed.size() == free;
 }
 
-void RunQueue::start(const postgres::Row& row) {
+// Likewise, and when more waited than there was room for.
+Task<bool> RunQueue::claim_fresh() {
+  int free = free_slots();
+  if (free <= 0 || is_stopping_) co_return false;
+  postgres::BoundStatement claim = fair_claim(free);
+  postgres::Result claimed = co_await claim_by(std::move(claim));
+  std::map<int64_t, postgres::Row> in_order;
+  for (int i = 0; i < claimed.size(); ++i) {
+    postgres::Row row = claimed[i];
+    if (row.integer("served_nth") > 0) in_order.emplace(row.integer("served_nth"), row);
+    RunPtr run = prepare(row);
+    if (!row.is_null("history")) run->claimed_row = ClaimedRow{claimed, i};
+    begin(run);
+  }
+  for (const auto& [nth, row] : in_order) {
+    round_robin_.took(row.text("org_id"), row.text("created_by_user_id"));
+  }
+  if (in_order.empty()) round_robin_.nobody_waits();
+  co_return !in_order.empty() || claimed.size() == free;
+}
+
+postgres::BoundStatement RunQueue::fair_claim(int free) const {
+  std::shared_ptr<const config::Settings> settings = services_.settings.current();
+  RoundRobin::Served served = round_robin_.served();
+  return query::RunClaim{.daemon_id = daemon_id_,
+                         .limit = free,
+                         .run_lease_seconds = settings->integer("run.lease_seconds"),
+                         .message_bytes = claimed_message_bytes,
+                         .after_org_id = round_robin_.after_org_id(),
+                         .org_ids = served.org_ids,
+                         .user_ids = served.user_ids,
+                         .limit_agent_turns = settings->integer("limit.agent_turns"),
+                         .limit_tool_calls = settings->integer("limit.tool_calls"),
+                         .limit_run_seconds = settings->integer("limit.run_seconds")};
+}
+
+RunPtr RunQueue::prepare(const postgres::Row& row) {
   RunPtr run = std::make_shared<ActiveRun>(services_.events.open(claim_of(row)));
   if (row.boolean("is_cancelled")) run->cancel_reason = row.text("cancel_reason");
+  return run;
+}
+
+void RunQueue::begin(const RunPtr& run) {
   const std::string& run_id = run->claim.id;
   // A run that is claimed anew while its old coroutine still lives: the old one is lost. One that
   // ended in this turn of the loop still has its name.

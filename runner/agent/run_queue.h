@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "lib/loop/task_set.h"
+#include "runner/agent/round_robin.h"
 #include "runner/agent/supervise_run.h"
 
 namespace hostler::runner {
@@ -48,11 +49,12 @@ class RunQueue {
 
  private:
   int free_slots() const;
-  // query::RunClaim or query::RunTakeOver.
-  using MakeClaim = postgres::BoundStatement (*)(const std::string& daemon_id, int limit,
-                                                 int64_t lease_s);
-  Task<bool> start_claimed(MakeClaim make_claim);
-  void start(const postgres::Row& row);
+  Task<postgres::Result> claim_by(postgres::BoundStatement claim);
+  Task<bool> take_over();
+  Task<bool> claim_fresh();
+  postgres::BoundStatement fair_claim(int free) const;
+  RunPtr prepare(const postgres::Row& row);
+  void begin(const RunPtr& run);
   Task<void> supervise(RunPtr run);
   Task<void> cancel(RunPtr run);
   void conclude(const RunPtr& run, bool has_ended);
@@ -78,6 +80,7 @@ class RunQueue {
   bool claim_again_ = true;
   bool cancels_again_ = false;
   bool is_stopping_ = false;
+  RoundRobin round_robin_;
   int asking_ = 0;  // claims and renewals on their way
   loop::Signal answered_;
   int64_t heartbeat_at_ms_;  // the last that was written

@@ -60,7 +60,9 @@ UPDATE credit_accounts a SET active_runs = live.active, queued_runs = live.queue
 FROM (SELECT org_id, count(*) FILTER (WHERE NOT queued) AS active, count(*) FILTER (WHERE queued) AS queued
       FROM runs WHERE ended_at IS NULL GROUP BY org_id) AS live
 WHERE a.org_id = live.org_id;
-DROP INDEX runs_active_of_org;
+DROP INDEX runs_active_of_org, runs_claimable;
+CREATE INDEX runs_claimable ON runs (org_id, created_by_user_id, id)
+    WHERE status = 'running' AND NOT queued AND owner_id IS NULL;
 -- Replaced with the other functions, before this transaction ends.
 CREATE FUNCTION run_is_sound(status text, queued boolean, source text, credits_held bigint, is_owned boolean,
     is_leased boolean, asks_for_input boolean, has_ended boolean) RETURNS boolean

@@ -46,24 +46,70 @@ WHERE id <> $1 AND stopped_at IS NULL AND heartbeat_at > clock_timestamp() - int
 SELECT true AS is_there;
 
 -- name: run_claim
--- Takes runs that nobody owns, oldest first; need not be durable, a lost claim lapses.
--- $1 daemon_id uuid, $2 limit bigint, $3 run_lease_seconds integer
-UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
-    lease_until = clock_timestamp() + make_interval(secs => $3::integer),
-    started_at = coalesce(r.started_at, clock_timestamp()),
-    active_since = coalesce(r.active_since, clock_timestamp()), after_input = false
-FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous,
-     (SELECT id, after_input FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
-      ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) AS free
-WHERE r.id = free.id
-RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
-    r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
-    coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, free.after_input,
-    (SELECT m.context_tokens FROM llm_models m WHERE m.id = r.model_id) AS context_tokens;
+-- Takes runs that nobody owns, and answers all that a fresh one begins with; need not be durable, a lost claim lapses.
+-- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
+-- history: the thread's visible messages, newest first, each as its role's first letter, its bytes, a colon and its
+-- content; null when there are more than 32, or one is longer than message_bytes, or the run has turns: then
+-- run_history is asked. How many are wanted is hidden in a SELECT, so that one plan looks as good as a plan for each
+-- call: making that takes longer than the claim.
+-- $1 daemon_id uuid, $2 limit bigint, $3 run_lease_seconds integer, $4 message_bytes integer,
+-- $5 after_org_id uuid, $6 org_ids uuid[], $7 user_ids uuid[] (see runs_round_robin), $8 limit_agent_turns bigint,
+-- $9 limit_tool_calls bigint, $10 limit_run_seconds bigint
+WITH few AS MATERIALIZED (
+    SELECT r.id, r.after_input FROM runs r
+    WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
+    ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT (SELECT $2::bigint + 1) FOR UPDATE SKIP LOCKED),
+free AS MATERIALIZED (
+    SELECT few.id, few.after_input, 0::bigint AS served_nth FROM few WHERE (SELECT count(*) FROM few) <= $2
+    UNION ALL
+    SELECT fair.id, fair.after_input, fair.served_nth FROM runs_round_robin($2, $5, $6, $7) AS fair
+    WHERE (SELECT count(*) FROM few) > $2),
+claimed AS (
+    UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
+        lease_until = clock_timestamp() + make_interval(secs => $3::integer),
+        started_at = coalesce(r.started_at, clock_timestamp()),
+        active_since = coalesce(r.active_since, clock_timestamp()), after_input = false
+    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
+    WHERE r.id = ANY (ARRAY(SELECT free.id FROM free))
+    RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
+        r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs,
+        r.cancel_requested_at IS NOT NULL AS is_cancelled, coalesce(r.cancel_reason, 'requested') AS cancel_reason,
+        run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted)
+SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
+    c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.is_cancelled, c.cancel_reason, c.worked_ms,
+    free.after_input, free.served_nth, route.context_tokens, persona.system_prompt, persona.tools,
+    persona.confirm_tools, persona.temperature, persona.max_turns, c.credits_exhausted,
+    coalesce(granted.turns, $8) AS limit_turns,
+    coalesce(granted.tool_calls, $9) AS limit_tool_calls, coalesce(granted.seconds, $10) AS limit_seconds,
+    route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
+    route.key_version, route.wrapped_key, route.sealed, thread.history
+FROM claimed c
+JOIN free ON free.id = c.id
+LEFT JOIN LATERAL (
+    SELECT p.system_prompt, to_json(p.tools) AS tools, to_json(p.confirm_tools) AS confirm_tools, p.temperature,
+        p.max_turns
+    FROM personas p WHERE p.id = c.persona_row_id OFFSET 0) AS persona ON true
+LEFT JOIN LATERAL (
+    SELECT m.context_tokens, m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, s.id AS secret_id,
+        s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
+    FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
+    WHERE m.id = c.model_id OFFSET 0) AS route ON true
+LEFT JOIN LATERAL (
+    SELECT CASE WHEN count(*) <= 32 AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $4)
+        THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), '')
+            FILTER (WHERE octet_length(recent.content) <= $4) END AS history
+    FROM (SELECT m.role, m.content FROM messages m
+          WHERE m.thread_id = c.thread_id AND m.hidden_by_run_id IS NULL
+          ORDER BY m.id DESC LIMIT 33) AS recent) AS thread ON c.turns = 0
+CROSS JOIN LATERAL (
+    SELECT max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns') AS turns,
+        max(g.value::bigint) FILTER (WHERE g.key = 'limit.tool_calls') AS tool_calls,
+        max(g.value::bigint) FILTER (WHERE g.key = 'limit.run_seconds') AS seconds
+    FROM entitlements_granted(c.org_id) AS g WHERE g.value_type = 'integer') AS granted;
 
 -- name: run_take_over
 -- Takes runs whose owner's lease lapsed: every daemon asks each second, and reads what is owned (runs_owner); an index
--- on the leases would cost every renewal its HOT update. Columns as run_claim.
+-- on the leases would cost every renewal its HOT update. Columns as run_claim's until context_tokens.
 -- $1 daemon_id uuid, $2 limit bigint, $3 run_lease_seconds integer
 UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
     lease_until = clock_timestamp() + make_interval(secs => $3::integer), last_seq = run_last_seq_now(r.id),

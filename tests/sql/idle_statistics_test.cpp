@@ -71,17 +71,21 @@ long max_rows_removed(const std::string& plans) {
 
 TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
-  std::string plans = plans_of(fmt::format("PREPARE claim AS {}; EXECUTE claim('{}', 1, 10)",
-                                           query::run_claim.text, daemon_id));
-  EXPECT_NE(plans.find("runs_claimable"), plans.npos) << plans;
-  EXPECT_EQ(plans.find("Sort"), plans.npos) << plans;
+  for (int limit : {runs_made, 1}) {
+    std::string plans = plans_of(fmt::format(
+        "BEGIN; PREPARE claim AS {}; EXECUTE claim('{}', {}, 10, 8192, "
+        "'00000000-0000-0000-0000-000000000000', '{{}}', '{{}}', 25, 32, 1800); ROLLBACK",
+        query::run_claim.text, daemon_id, limit));
+    EXPECT_NE(plans.find("runs_claimable"), plans.npos) << plans;
+    EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
+    EXPECT_LE(max_rows_removed(plans), rows_removed_max) << plans;
+  }
 }
 
 TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   postgres::DbSession session = database_.as_runner();
-  postgres::Result claimed = session.run(
-      query::RunClaim{.daemon_id = daemon_id, .limit = runs_made, .run_lease_seconds = 10});
+  postgres::Result claimed = session.run(RunFixture::claim_of(daemon_id, runs_made));
   ASSERT_EQ(claimed.size(), runs_made);
   postgres::Row run = claimed[runs_made / 2];
   std::string plans = plans_of(
@@ -95,8 +99,7 @@ TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
 TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   postgres::DbSession session = database_.as_runner();
-  postgres::Result claimed = session.run(
-      query::RunClaim{.daemon_id = daemon_id, .limit = runs_made, .run_lease_seconds = 10});
+  postgres::Result claimed = session.run(RunFixture::claim_of(daemon_id, runs_made));
   ASSERT_EQ(claimed.size(), runs_made);
   postgres::Row run = claimed[runs_made / 2];
   std::string plans = plans_of(fmt::format(

@@ -129,6 +129,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
        R"('[{"id": "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a", "was": "eA==", "now": "eA=="}]')"},
       {"afters", "ARRAY[0]::bigint[]"},
       {"given_up", "ARRAY[]::uuid[]"},
+      {"run_claim.after_org_id", "'00000000-0000-0000-0000-000000000000'"},
+      {"run_claim.user_ids", "ARRAY[" + user + "]::uuid[]"},
       {"paid_ids", "ARRAY[" + run + "]::uuid[]"},
       {"ended_ids", "ARRAY[" + run + "]::uuid[]"},
       {"permission", "NULL"},

@@ -80,8 +80,7 @@ TEST_F(ClaimStress, GivesEachRunToOneDaemonOnce) {
   std::vector<std::string> daemons;
   for (int i = 0; i < claimers; ++i) daemons.push_back(fixture_.new_daemon(fmt::format("d{}", i)));
   Claims claims = claim_all(database_, [&](postgres::DbSession& session, size_t i, auto& given) {
-    postgres::Result claimed = session.run(query::RunClaim{
-        .daemon_id = daemons[i], .limit = claimed_at_once, .run_lease_seconds = 60});
+    postgres::Result claimed = session.run(RunFixture::claim_of(daemons[i], claimed_at_once));
     for (int row = 0; row < claimed.size(); ++row) {
       given.push_back(fmt::format("{} {}", claimed[row].text("id"), claimed[row].integer("epoch")));
     }

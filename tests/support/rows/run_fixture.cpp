@@ -94,10 +94,23 @@ std::string RunFixture::new_daemon(const std::string& place) const {
   return std::string(started.text());
 }
 
+postgres::BoundStatement RunFixture::claim_of(const std::string& daemon_id, int64_t limit,
+                                              int64_t lease_seconds) {
+  return query::RunClaim{.daemon_id = daemon_id,
+                         .limit = limit,
+                         .run_lease_seconds = lease_seconds,
+                         .message_bytes = 8192,
+                         .after_org_id = std::string("00000000-0000-0000-0000-000000000000"),
+                         .org_ids = std::vector<std::string>{},
+                         .user_ids = std::vector<std::string>{},
+                         .limit_agent_turns = 25,
+                         .limit_tool_calls = 32,
+                         .limit_run_seconds = 1800};
+}
+
 int64_t RunFixture::claim(const std::string& daemon_id, const std::string& run_id) const {
   postgres::DbSession session = database.as_runner();
-  postgres::Result claimed =
-      session.run(query::RunClaim{.daemon_id = daemon_id, .limit = 1000, .run_lease_seconds = 60});
+  postgres::Result claimed = session.run(claim_of(daemon_id, 1000));
   for (int i = 0; i < claimed.size(); ++i) {
     if (claimed[i].text("id") == run_id) return claimed[i].integer("epoch");
   }

@@ -207,5 +207,23 @@ TEST(Conversation, CutsAtTheBoundsOfCharacters) {
   }
 }
 
+TEST(PackedHistory, IsReadOldestFirstWhateverTheTextsHold) {
+  std::optional<std::vector<ChatMessage>> history = history_of("a6:u3:x\xc3\xa9u0:t4:1:2\n");
+  ASSERT_TRUE(history);
+  ASSERT_EQ(history->size(), 3U);
+  EXPECT_EQ(history->at(0).text, "1:2\n");
+  EXPECT_EQ(history->at(0).role, ChatRole::user);
+  EXPECT_EQ(history->at(1).text, "");
+  EXPECT_EQ(history->at(2).text, "u3:x\xc3\xa9");
+  EXPECT_EQ(history->at(2).role, ChatRole::assistant);
+  EXPECT_TRUE(history_of("")->empty());
+}
+
+TEST(PackedHistory, IsRefusedWhenItIsCut) {
+  for (const char* cut : {"a", "a5", "a5:", "a5:hell", "x:hello", "a-1:h", "a5:helloX"}) {
+    EXPECT_FALSE(history_of(std::string_view(cut))) << cut;
+  }
+}
+
 }  // namespace
 }  // namespace hostler::runner
