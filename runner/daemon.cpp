@@ -98,10 +98,7 @@ int Daemon::streams() const {
   return static_cast<int>(counts.streams);
 }
 
-void Daemon::start() {
-  listen();
-  tasks_.add_essential("begin", begin());
-}
+void Daemon::start() { tasks_.add_essential("begin", begin()); }
 
 Task<void> Daemon::begin() {
   co_await registration_.until_schema_fits();
@@ -110,6 +107,7 @@ Task<void> Daemon::begin() {
   id_ = std::move(id);
   begin_egress();
   make_parts();
+  listen();
   begin_tasks();
   log_info("daemon_ready", {{"daemon_id", id_}, {"instance", options_.identity.instance}});
   program::notify_service(fmt::format("READY=1\nSTATUS=up to {} runs at once, schema {}",
@@ -170,16 +168,26 @@ void Daemon::begin_egress() {
   tasks_.add_essential("outbound", egress_proxy_->open_when_free());
 }
 
+void Daemon::hear_of_control(std::string_view run_id) {
+  if (queue_) queue_->look_for_cancels();
+  if (outbox_) outbox_->look();
+  // A run that nobody owned was ended by the API: its subscribers read that from the table.
+  bus_.changed_elsewhere({std::string(run_id)});
+}
+
 void Daemon::listen() {
+  // What concerns this daemon alone: a run of its own, or that there is a new one.
+  std::string channel = "hostler_daemon_" + id_;  // as daemon_channel() names it
+  std::erase(channel, '-');
+  notifications_.on(std::move(channel), [this](std::string_view run_id) {
+    if (!run_id.empty()) return hear_of_control(run_id);
+    if (queue_) queue_->hear_of_run();
+  });
   notifications_.on("hostler_runs", [this](std::string_view) {
     if (queue_) queue_->look_for_runs();
   });
-  notifications_.on("hostler_control", [this](std::string_view run_id) {
-    if (queue_) queue_->look_for_cancels();
-    if (outbox_) outbox_->look();
-    // A run that nobody owned was ended by the API: its subscribers read that from the table.
-    bus_.changed_elsewhere({std::string(run_id)});
-  });
+  notifications_.on("hostler_control",
+                    [this](std::string_view run_id) { hear_of_control(run_id); });
   notifications_.on(config::StoredSettings::channel, [this](std::string_view) {
     if (outbox_) outbox_->look_at_settings();
     if (outbox_) outbox_->look();

@@ -62,6 +62,7 @@ class Daemon {
   void begin_access_log();
   void begin_egress();
   void listen();
+  void hear_of_control(std::string_view run_id);
   Task<void> leave(std::function<void()> done);
   Task<bool> hand_back();
   void on_listening();

@@ -68,6 +68,27 @@ void RunQueue::look_for_runs() {
   runs_notified_.notify();
 }
 
+void RunQueue::hear_of_run() {
+  if (free_slots() > 0) {
+    look_for_runs();
+  } else if (!is_stopping_ && !is_passing_on_) {
+    is_passing_on_ = true;
+    tasks_.add(pass_on());
+  }
+}
+
+// Others sweep every second what nobody was told of.
+Task<void> RunQueue::pass_on() {
+  postgres::Batch batch;
+  batch.add(query::DaemonPassOn{.daemon_id = daemon_id_});
+  ++asking_;
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
+  --asking_;
+  answered_.notify();
+  log_refused("run_not_passed_on", outcome);
+  is_passing_on_ = false;
+}
+
 void RunQueue::look_for_cancels() {
   cancels_again_ = true;
   cancels_notified_.notify();
@@ -212,21 +233,25 @@ void RunQueue::on_lost(const RunWriterPtr& writer) {
   look_for_runs();
 }
 
+// At once for the first time: new runs are told to those who said that they have room.
 Task<void> RunQueue::renew_forever() {
   while (!is_stopping_) {
+    co_await renew_once();
     int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
     int64_t wait_ms = std::clamp<int64_t>(lease_s * 1000 / 3, 200, heartbeat_most_ms);
-    co_await loop::sleep_ms(services_.loop, wait_ms);
     // Behind the good-bye a heartbeat would call the daemon alive again.
-    if (!is_stopping_) co_await renew_once();
+    co_await loop::sleep_ms(services_.loop, wait_ms);
   }
 }
 
 postgres::Batch RunQueue::renewal_of(postgres::BoundStatement renew) {
   postgres::Batch batch;
   batch.add(std::move(renew));
-  batch.add(query::DaemonHeartbeat{
-      .daemon_id = daemon_id_, .runs = std::ssize(active_), .streams = streams_()});
+  batch.add(
+      query::DaemonHeartbeat{.daemon_id = daemon_id_,
+                             .runs = std::ssize(active_),
+                             .streams = streams_(),
+                             .room = std::max<int64_t>(options_.slots - std::ssize(active_), 0)});
   batch.add(query::DaemonsAlive{.daemon_id = daemon_id_});
   return batch;
 }

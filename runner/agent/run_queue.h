@@ -32,6 +32,8 @@ class RunQueue {
 
   // From LISTEN: new runs, control requests; and after each (re)connection, everything.
   void look_for_runs();
+  // This daemon alone was told of a new run; passes it on when there is no room.
+  void hear_of_run();
   void look_for_cancels();
   void on_lost(const RunWriterPtr& writer);
 
@@ -57,6 +59,7 @@ class RunQueue {
   void begin(const RunPtr& run);
   Task<void> supervise(RunPtr run);
   Task<void> cancel(RunPtr run);
+  Task<void> pass_on();
   void conclude(const RunPtr& run, bool has_ended);
   postgres::Batch renewal_of(postgres::BoundStatement renew);
   Task<postgres::BatchOutcome> renew_leases(std::vector<std::string> given_up);
@@ -80,6 +83,7 @@ class RunQueue {
   bool claim_again_ = true;
   bool cancels_again_ = false;
   bool is_stopping_ = false;
+  bool is_passing_on_ = false;
   RoundRobin round_robin_;
   int asking_ = 0;  // claims and renewals on their way
   loop::Signal answered_;

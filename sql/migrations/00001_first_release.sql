@@ -52,7 +52,7 @@ FROM runs r
 WHERE r.id = i.run_id AND r.ended_at IS NULL AND NOT r.queued AND i.kind = 'tool_confirmation'
       AND lower(btrim(i.content, E' \t\r\n')) IN ('approve', 'deny');
 ALTER TABLE runs ADD COLUMN cancel_reason text;
-ALTER TABLE daemons ADD COLUMN lock_id uuid;
+ALTER TABLE daemons ADD COLUMN lock_id uuid, ADD COLUMN room integer NOT NULL DEFAULT 0;
 ALTER TABLE credit_accounts
     ADD COLUMN active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),
     ADD COLUMN queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0);

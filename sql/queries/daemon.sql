@@ -7,8 +7,9 @@ SELECT daemon_start($1, $2, $3, $4) AS id;
 
 -- name: daemon_heartbeat
 -- One that was marked as stopped and lives is known again; answers whether it was marked.
--- $1 daemon_id uuid, $2 runs integer, $3 streams integer
-UPDATE daemons AS d SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3, stopped_at = NULL
+-- room: for how many further runs.
+-- $1 daemon_id uuid, $2 runs integer, $3 streams integer, $4 room integer
+UPDATE daemons AS d SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3, room = $4, stopped_at = NULL
 FROM (SELECT id, stopped_at IS NOT NULL AS was_stopped FROM daemons WHERE id = $1 FOR UPDATE) AS before
 WHERE d.id = before.id
 RETURNING before.was_stopped;
@@ -40,6 +41,17 @@ UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 -- $1 daemon_id uuid
 SELECT count(*) AS others FROM daemons
 WHERE id <> $1 AND stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds';
+
+-- name: daemon_pass_on
+-- A daemon that was told of a new run and has no room says so, and tells another one that has. Every daemon that passes
+-- it on has no room any more for the next, so it comes to an end.
+-- $1 daemon_id uuid
+WITH full_now AS (UPDATE daemons SET room = 0 WHERE id = $1)
+SELECT set_config('synchronous_commit', 'off', true), pg_notify(daemon_channel(other.id), '')
+FROM (SELECT d.id FROM daemons d
+      WHERE d.id <> $1 AND d.room > 0 AND d.stopped_at IS NULL
+            AND d.heartbeat_at > clock_timestamp() - interval '10 seconds'
+      ORDER BY random() LIMIT 1) AS other;
 
 -- name: listening_check
 -- Whether the server at the other end of the connection that LISTENs still answers.

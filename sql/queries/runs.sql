@@ -10,14 +10,18 @@ SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7);
 SELECT run_retry($1, $2, $3, $4) AS item;
 
 -- name: run_notify
--- Tells the daemons to look for new runs, behind the durable transaction and not in it: a NOTIFY holds a
--- lock of the whole database until its commit is on disk.
-SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_runs', '');
+-- Tells one daemon to look for new runs: one that had room when it was heard of last, else any; all of them when none
+-- was heard of. Behind the durable transaction and not in it: a NOTIFY holds a lock of the whole database until its
+-- commit is on disk.
+SELECT set_config('synchronous_commit', 'off', true), pg_notify(coalesce((
+    SELECT daemon_channel(d.id) FROM daemons d
+    WHERE d.stopped_at IS NULL AND d.heartbeat_at > clock_timestamp() - interval '10 seconds'
+    ORDER BY d.room > 0 DESC, random() LIMIT 1), 'hostler_runs'), '');
 
 -- name: run_control_notify
--- Tells the daemons that something was asked of these runs, or that they ended.
+-- Tells the daemons that something was asked of these runs, or that they ended: of a run that one owns that one alone.
 -- $1 run_ids uuid[]
-SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_control', run_id::text)
+SELECT set_config('synchronous_commit', 'off', true), pg_notify(run_control_channel(run_id), run_id::text)
 FROM unnest($1::uuid[]) AS run_id;
 
 -- name: run_show

@@ -12,10 +12,18 @@ CREATE TABLE daemons (
     heartbeat_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     stopped_at timestamptz,
     -- Random, known to who has the lock file, and to nobody before this boot of the host.
-    lock_id uuid
+    lock_id uuid,
+    room integer NOT NULL DEFAULT 0  -- for further runs, when it was heard of last
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON daemons TO hostler_runner;
 GRANT SELECT ON daemons TO hostler_api;
+
+-- Where a daemon hears what concerns it alone: with the id of a run of its, that something was asked; empty, that
+-- there is a new run. Null for none.
+CREATE OR REPLACE FUNCTION daemon_channel(daemon uuid) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT 'hostler_daemon_' || replace(daemon::text, '-', '')
+$$;
 
 -- A daemon begins. Whoever had its lock before is dead, so what that one owned is free at once, without waiting for
 -- leases. Daemons of earlier versions name no lock: they are told apart by host and instance, and free nothing else.

@@ -52,6 +52,15 @@ BEGIN
 END
 $$;
 
+-- Where it is told that something was asked of a run: its owner hears of it on a channel of its own. A run that nobody
+-- owns was changed by the API, and its subscribers may be anywhere.
+CREATE OR REPLACE FUNCTION run_control_channel(run uuid) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN coalesce((SELECT daemon_channel(r.owner_id) FROM runs r WHERE r.id = run), 'hostler_control');
+END
+$$;
+
 -- POST /v1/runs/{run_id}:cancel: the creator, org.runs.read_all or a platform admin, in every state.
 CREATE OR REPLACE FUNCTION run_cancel(run uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

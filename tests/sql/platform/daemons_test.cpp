@@ -66,8 +66,8 @@ TEST_F(DaemonsTest, ThatLivesIsKnownAgainWhenItWasMarkedAsStopped) {
   std::string other = fixture_.new_daemon("b");
   postgres::DbSession session = database_.as_runner();
   auto was_stopped = [&] {
-    postgres::Result heartbeat =
-        session.run(query::DaemonHeartbeat{.daemon_id = daemon, .runs = 0, .streams = 0});
+    postgres::Result heartbeat = session.run(
+        query::DaemonHeartbeat{.daemon_id = daemon, .runs = 0, .streams = 0, .room = 1});
     return heartbeat.front().boolean("was_stopped");
   };
   auto others = [&] {

@@ -1,0 +1,109 @@
+// Who hears of what: a new run is told to one daemon that has room, what is asked of a run to its
+// owner, and a daemon that is full passes on what it was told.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/loop/loop.h"
+#include "lib/postgres/database.h"
+#include "queries/daemon.h"
+#include "queries/runs.h"
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler {
+namespace {
+
+using testing_support::RunFixture;
+using testing_support::TestDatabase;
+
+class DaemonChannels : public testing::Test {
+ protected:
+  DaemonChannels() {
+    auto on_notify = [this](std::string_view channel, std::string_view payload) {
+      if (payload == "mark") return loop_.stop();
+      heard_.push_back(std::string(channel) + " " + std::string(payload));
+    };
+    ears_.listen({channel_of(first_), channel_of(second_), "hostler_runs", "hostler_control"},
+                 on_notify, [this] { loop_.stop(); });
+    loop_.run();
+  }
+
+  static std::string channel_of(std::string daemon_id) {
+    std::erase(daemon_id, '-');
+    return "hostler_daemon_" + daemon_id;
+  }
+  static postgres::DatabaseOptions options(const TestDatabase& database) {
+    postgres::DatabaseOptions options;
+    options.conninfo = database.runner_url();
+    return options;
+  }
+
+  void set_room(const std::string& daemon_id, int room) {
+    fixture_.column("UPDATE daemons SET room = " + std::to_string(room) + " WHERE id = '" +
+                    daemon_id + "' RETURNING 1");
+  }
+
+  // What is heard because of the statement.
+  std::vector<std::string> heard_of(postgres::DbSession session,
+                                    const postgres::BoundStatement& statement) {
+    heard_.clear();
+    session.run(statement);
+    database_.as_superuser().run_text("NOTIFY hostler_runs, 'mark'");
+    loop_.run();
+    return heard_;
+  }
+  std::vector<std::string> heard_of_new_run() {
+    return heard_of(database_.as_api(), query::RunNotify{});
+  }
+
+  TestDatabase database_;
+  RunFixture fixture_{database_};
+  std::string first_ = fixture_.new_daemon("/run/1.sock");
+  std::string second_ = fixture_.new_daemon("/run/2.sock");
+  loop::Loop loop_;
+  postgres::Database ears_{loop_, options(database_)};
+  std::vector<std::string> heard_;
+};
+
+using Heard = std::vector<std::string>;
+
+TEST_F(DaemonChannels, ANewRunIsToldToOneDaemonThatHasRoom) {
+  set_room(first_, 0);
+  set_room(second_, 3);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(heard_of_new_run(), Heard{channel_of(second_) + " "});
+  set_room(first_, 1);
+  std::set<std::string> told;
+  for (int i = 0; i < 60; ++i) told.insert(heard_of_new_run().at(0));
+  EXPECT_EQ(told.size(), 2U) << "each is told now and then";
+}
+
+TEST_F(DaemonChannels, ANewRunIsToldToSomebodyWhoeverHasRoom) {
+  set_room(first_, 0);
+  set_room(second_, 0);
+  EXPECT_EQ(heard_of_new_run().size(), 1U);
+  fixture_.column("UPDATE daemons SET heartbeat_at = now() - interval '1 minute' RETURNING 1");
+  EXPECT_EQ(heard_of_new_run(), Heard{"hostler_runs "}) << "all, when none was heard of";
+}
+
+TEST_F(DaemonChannels, AFullDaemonPassesItOnOnce) {
+  set_room(first_, 1);
+  set_room(second_, 1);
+  EXPECT_EQ(heard_of(database_.as_runner(), query::DaemonPassOn{.daemon_id = first_}),
+            Heard{channel_of(second_) + " "});
+  EXPECT_EQ(heard_of(database_.as_runner(), query::DaemonPassOn{.daemon_id = second_}), Heard{});
+}
+
+TEST_F(DaemonChannels, WhatIsAskedOfARunIsToldToItsOwner) {
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::vector<std::string> run_ids{run_id};
+  EXPECT_EQ(heard_of(database_.as_api(), query::RunControlNotify{.run_ids = run_ids}),
+            Heard{"hostler_control " + run_id});
+  fixture_.claim(second_, run_id);
+  EXPECT_EQ(heard_of(database_.as_api(), query::RunControlNotify{.run_ids = run_ids}),
+            Heard{channel_of(second_) + " " + run_id});
+}
+
+}  // namespace
+}  // namespace hostler
