@@ -107,7 +107,8 @@ std::optional<std::string> id(std::string_view value, const std::string& field, 
 }
 
 std::optional<std::string> time(std::string_view value, const std::string& field, Faults& faults) {
-  if (parse_rfc3339(value)) return std::string(value);
+  // In UTC: Postgres takes no offset of 16 hours and more.
+  if (std::optional<int64_t> unix_ms = parse_rfc3339(value)) return rfc3339(*unix_ms);
   faults.add(field, "bad_format", "must be an RFC 3339 time like 2026-11-20T15:04:05Z");
   return std::nullopt;
 }

@@ -78,11 +78,6 @@ bool is_web_address(std::string_view text, bool is_origin) {
   return scheme != 0 && !host.empty() && is_plain && (is_whole || !is_origin);
 }
 
-// 0.0.0.0/0 and ::/0 in every way to write them.
-bool is_everybody(std::string_view network) {
-  return net::canonical_network(network).value_or("").ends_with("/0");
-}
-
 bool has_form(SettingForm form, const std::string& text) {
   switch (form) {
     case SettingForm::any:
@@ -94,7 +89,8 @@ bool has_form(SettingForm form, const std::string& text) {
     case SettingForm::network:
       return net::CidrList::parse({text}).has_value();
     case SettingForm::part_network:
-      return net::CidrList::parse({text}).has_value() && !is_everybody(text);
+      return net::CidrList::parse({text}).has_value() &&
+             !net::is_too_wide(net::canonical_network(text).value_or(""));
   }
   __builtin_unreachable();
 }

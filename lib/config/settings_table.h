@@ -18,7 +18,7 @@ enum class SettingForm {
   any,
   web_url,       // http:// or https:// with a host; empty is fine
   network,       // an address or a CIDR
-  part_network,  // as network, but not all there is (0.0.0.0/0, ::/0)
+  part_network,  // as network, but none wider than /8
   origin,        // scheme://host[:port], as browsers send it
 };
 

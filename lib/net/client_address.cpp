@@ -120,4 +120,9 @@ std::optional<std::string> canonical_network(std::string_view text) {
   return fmt::format("{}/{}", address.text(), bits);
 }
 
+bool is_too_wide(std::string_view canonical) {
+  size_t slash = canonical.rfind('/');
+  return slash + 2 == canonical.size() && canonical.back() < '8';
+}
+
 }  // namespace hostler::net

@@ -120,7 +120,11 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
   return all;
 }
 
-int64_t history_bytes_max(int64_t context_tokens) { return context_tokens / 4 * 3 * 3; }
+int64_t history_bytes_max(int64_t context_tokens) {
+  // Of any model (contract section 12): what is read is held, and sent again every turn.
+  constexpr int64_t bytes_most = 16 << 20;
+  return std::min(context_tokens / 4 * 3 * 3, bytes_most);
+}
 
 std::vector<ChatMessage> history_of(const postgres::Result& rows) {
   std::vector<ChatMessage> messages;

@@ -123,7 +123,10 @@ std::string shown_arguments(const ToolCall& call) {
   std::optional<Json> parsed = parse_json_or_nothing(call.arguments);
   if (parsed && parsed->is_object()) return parsed->dump();
   if (call.arguments.empty()) return "{}";
-  return json_quote(call.arguments);
+  // What the OpenAPI document calls an object is one.
+  JsonWriter json;
+  json.begin_object().member("not_an_object", call.arguments).end_object();
+  return json.take();
 }
 
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts) {

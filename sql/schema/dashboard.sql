@@ -124,13 +124,13 @@ $$;
 
 SELECT platform_recount();
 
--- GET /v1/admin/dashboard. Seen in 30 days: today or on one of the 30 days (UTC) before. A user's personal
+-- GET /v1/admin/dashboard. Seen in 30 days: today or on one of the 29 days (UTC) before. A user's personal
 -- organization has no other member, so only workspaces are looked at, one by one.
 CREATE OR REPLACE FUNCTION dashboard_json() RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     today date := utc_day(clock_timestamp());
-    first_day date := today - 30;
+    first_day date := today - 29;
     active_workspaces bigint;
 BEGIN
     PERFORM need_platform_admin();

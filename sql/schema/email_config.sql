@@ -38,8 +38,8 @@ BEGIN
 END
 $$;
 
--- PUT /v1/admin/email/config. secret: the new password, sealed, or null to keep the stored one. Mails that wait for
--- a later try, or for any settings at all, are due now.
+-- PUT /v1/admin/email/config. secret: the new password, sealed, or null to keep the stored one, unless wanted says
+-- drops_password. Mails that wait for a later try, or for any settings at all, are due now.
 CREATE OR REPLACE FUNCTION email_config_set(wanted jsonb, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -57,7 +57,8 @@ BEGIN
     DELETE FROM email_config;
     INSERT INTO email_config (sender, smtp_host, smtp_port, smtp_user, smtp_tls_mode, secret_id, updated_by_user_id)
     VALUES (wanted ->> 'from', wanted ->> 'smtp_host', (wanted ->> 'smtp_port')::integer, wanted ->> 'smtp_user',
-            wanted ->> 'smtp_tls_mode', coalesce((secret ->> 'id')::uuid, old_state.secret_id), current_user_id())
+            wanted ->> 'smtp_tls_mode', CASE WHEN NOT (wanted ->> 'drops_password')::boolean
+                THEN coalesce((secret ->> 'id')::uuid, old_state.secret_id) END, current_user_id())
     RETURNING * INTO new_state;
     IF old_state.secret_id IS DISTINCT FROM new_state.secret_id THEN
         DELETE FROM secrets WHERE id = old_state.secret_id;

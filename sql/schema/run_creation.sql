@@ -150,8 +150,8 @@ BEGIN
 END
 $$;
 
--- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a run without an answer came behind
--- it; a run with the last one's route and persona begins.
+-- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a message or a run that completed without text
+-- came behind it; a run with the last one's route and persona begins.
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint, limit_queued_runs bigint,
     credit_run_hold bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -177,7 +177,7 @@ BEGIN
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, 'retry', false,
                        limit_concurrent_runs, limit_queued_runs, credit_run_hold);
     UPDATE messages SET hidden_by_run_id = run
-    WHERE id = answer AND (run_id = last_run.id OR last_run.status = 'completed' OR id > (
+    WHERE id = answer AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (
         SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = thread_row.id AND m.role = 'user'
         AND m.hidden_by_run_id IS NULL));
     RETURN item;

@@ -38,7 +38,9 @@ NewAccount read_new_account(const Input& input) {
   account.password = fields.required_text("password", any_text);
   account.email = fields.required_text("email", any_text);
   account.locale = fields.optional_text("locale", any_text).value_or("en");
-  account.invite_code = fields.nullable_text("invite_code", {.max = 64, .trims = true}).value;
+  // One of any form: what it comes to is the registration mode's.
+  account.invite_code =
+      fields.nullable_text("invite_code", {.trims = true, .takes_control = true}).value;
   if (account.invite_code == "") account.invite_code.reset();
   account.captcha_token = read_captcha_token(fields);
   for (FieldFault& fault :

@@ -10,6 +10,8 @@ namespace {
 
 constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
 constexpr Bounds context_bounds{1024, 100'000'000};
+// Of an organization's own (contract section 12).
+constexpr Bounds own_context_bounds{1024, 2'000'000};
 constexpr NumberBounds price_bounds{0, 1'000'000};
 constexpr NumberBounds multiplier_bounds{0, 1000};
 constexpr int64_t context_tokens_default = 128'000;
@@ -18,10 +20,11 @@ constexpr std::array price_names{"input_usd_per_mtok", "output_usd_per_mtok",
                                  "cache_read_usd_per_mtok", "cache_write_usd_per_mtok"};
 
 // The members besides the name; a new model gets defaults for what is absent.
-void read_members(Fields& fields, bool is_new, JsonWriter& json) {
+void read_members(const Input& input, Fields& fields, bool is_new, JsonWriter& json) {
   std::optional<bool> is_default = fields.optional_boolean("is_default");
   if (is_default || is_new) json.member("is_default", is_default.value_or(false));
-  std::optional<int64_t> context = fields.optional_integer("context_tokens", context_bounds);
+  std::optional<int64_t> context = fields.optional_integer(
+      "context_tokens", input.is_org_scope() ? own_context_bounds : context_bounds);
   if (context || is_new) {
     json.member("context_tokens", context.value_or(context_tokens_default));
   }
@@ -47,7 +50,7 @@ OneStatement create_llm_model(const Input& input) {
   Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object().member("model", fields.required_text("model", name_bounds));
-  read_members(fields, true, wanted);
+  read_members(input, fields, true, wanted);
   wanted.end_object();
   fields.check();
   return OneStatement::row(query::LlmModelCreate{.provider_id = input.path_value("provider_id"),
@@ -61,7 +64,7 @@ OneStatement update_llm_model(const Input& input) {
   changes.begin_object();
   std::optional<std::string> name = fields.optional_text("model", name_bounds);
   if (name) changes.member("model", *name);
-  read_members(fields, false, changes);
+  read_members(input, fields, false, changes);
   changes.end_object();
   fields.check_patch();
   return OneStatement::row(query::LlmModelUpdate{.provider_id = input.path_value("provider_id"),

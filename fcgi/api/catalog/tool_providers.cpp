@@ -26,7 +26,7 @@ OneStatement activate_tool_provider(const Input& input) { return switch_provider
 OneStatement deactivate_tool_provider(const Input& input) { return switch_provider(input, false); }
 
 Task<Response> set_tool_credential(Call& call) {
-  Fields fields = call.input.body();
+  Fields fields = call.input.optional_body();
   std::optional<std::string> api_key =
       fields.nullable_text("api_key", {.min = 1, .max = 1000}).value;
   std::optional<std::string> written =

@@ -86,9 +86,9 @@ OneStatement set_email_config(const Input& input) {
   JsonWriter wanted;
   wanted.begin_object().member("from", from).member("smtp_host", host);
   wanted.member("smtp_port", port).member("smtp_user", user);
-  wanted.member("smtp_tls_mode", tls).end_object();
+  wanted.member("smtp_tls_mode", tls).member("drops_password", password == "").end_object();
   std::optional<std::string> secret;
-  if (password)
+  if (password && !password->empty())
     secret = seal_secret(input.secret_box, "", mail::mail_password_kind, *password).json;
   return OneStatement::no_content(query::EmailConfigSet{.wanted = wanted.take(), .secret = secret});
 }

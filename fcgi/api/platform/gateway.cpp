@@ -37,8 +37,8 @@ void read_trusted(Fields& fields, JsonWriter& wanted) {
     std::optional<std::string> cidr = net::canonical_network(text);
     if (!cidr) {
       fields.fault("trusted_cidrs", "bad_format", json_quote(text) + " is no address and no CIDR");
-    } else if (cidr->ends_with("/0")) {
-      fields.fault("trusted_cidrs", "out_of_range", "must not hold everybody");
+    } else if (net::is_too_wide(*cidr)) {
+      fields.fault("trusted_cidrs", "out_of_range", "must not hold networks wider than /8");
     } else if (std::find(cidrs.begin(), cidrs.end(), *cidr) == cidrs.end()) {
       cidrs.push_back(std::move(*cidr));
     }

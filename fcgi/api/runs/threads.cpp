@@ -21,7 +21,7 @@ OneStatement list_threads(const Input& input) {
 
 OneStatement search_threads(const Input& input) {
   QueryFields fields = input.query();
-  std::string wanted = fields.required_text("q", {.min = 1, .max = 200});
+  std::string wanted = fields.required_text("q", {.min = 1, .max = 500});
   Page page = Input::page_of(fields);
   fields.check();
   return OneStatement::page(

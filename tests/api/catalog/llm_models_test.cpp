@@ -78,6 +78,9 @@ TEST(CreateLlmModel, ListsEveryFaultOfTheInput) {
   EXPECT_TRUE(has_fault(answer, "output_usd_per_mtok", "wrong_type"));
   EXPECT_TRUE(has_fault(answer, "multiplier", "out_of_range"));
   EXPECT_EQ(fault_count(answer), 6u);
+  EXPECT_TRUE(has_fault(add_model(provider, R"({"model":"x","context_tokens":2000001})"),
+                        "context_tokens", "out_of_range"));
+  EXPECT_EQ(add_model(provider, R"({"model":"x","context_tokens":2000000})").status, 201);
 }
 
 TEST(CreateLlmModel, RefusesANameTwiceAtAProvider) {

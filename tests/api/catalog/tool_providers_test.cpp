@@ -89,6 +89,7 @@ TEST(ToolProviders, WantWhatTheyRequireAndTakeNothingForNothing) {
                                         R"({"base_url":"https://93.184.216.34"})"),
                         "api_key", "required"));
   EXPECT_EQ(user.client.put(beta, "{}").status, 204);
+  EXPECT_EQ(user.client.send({"PUT", beta, "", "", {}}).status, 204) << "no body at all";
   for (const char* url : {"ftp://x", "https://u:p@x.org", "https://x.org/?q", "https://x.org#f",
                           "http://93.184.216.34", "https://127.0.0.1", "https://[::1]/"}) {
     Answer answer = user.client.put(beta, fmt::format(R"({{"base_url":"{}"}})", url));

@@ -72,7 +72,8 @@ TEST_F(GatewayConfig, IsShownAndChangedMemberByMember) {
 
 TEST_F(GatewayConfig, RefusesWhatItCannotMean) {
   EXPECT_TRUE(has_fault(put(R"({"ip_mode":"magic"})"), "ip_mode", "unknown"));
-  for (const char* everybody : {"0.0.0.0/0", "::/0", "1.2.3.4/0", "::ffff:0:0/96"}) {
+  for (const char* everybody :
+       {"0.0.0.0/0", "::/0", "1.2.3.4/0", "::ffff:0:0/96", "0.0.0.0/1", "128.0.0.0/7", "::/1"}) {
     Answer answer = put(fmt::format(R"({{"trusted_cidrs":["{}"]}})", everybody));
     EXPECT_TRUE(has_fault(answer, "trusted_cidrs", "out_of_range")) << everybody;
   }

@@ -38,6 +38,17 @@ TEST(RetryRun, TakesTheAnswerAwayAndRunsAgainWithTheSameRouteAndPersona) {
   EXPECT_EQ(contents_of(conversation), "hello better ");
 }
 
+TEST(RetryRun, HidesNothingBehindARunThatCompletedWithoutText) {
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  end_run(stack(), start_run(client, conversation.thread_id), "completed", "answer");
+  end_run(stack(), start_run(client, conversation.thread_id), "completed", "");
+  std::string again = client.post(retry_path(conversation)).member("run_id");
+  EXPECT_EQ(contents_of(conversation), "hello answer ");
+  end_run(stack(), again, "completed", "better");
+  EXPECT_EQ(contents_of(conversation), "hello answer better ");
+}
+
 TEST(RetryRun, BringsTheOldAnswerBackWhenTheNewRunFailsOrIsCancelled) {
   TestConversation conversation = make_conversation(stack());
   std::string first = start_run(conversation.user.client, conversation.thread_id);

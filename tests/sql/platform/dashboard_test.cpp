@@ -132,6 +132,7 @@ TEST_F(DashboardTest, CountsWhoWasSeenOnTheDaysThatCount) {
     return number("active_users_30d");
   };
   int64_t without = seen("31 days");
+  EXPECT_EQ(seen("30 days"), without) << "today is one of the thirty";
   EXPECT_EQ(seen("29 days"), without + 1);
   EXPECT_EQ(seen("1 minute"), without + 1);
   EXPECT_EQ(seen("0 minutes"), without + 1);

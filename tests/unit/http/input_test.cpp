@@ -229,6 +229,14 @@ TEST(Fields, NameTheFaultyItemOfAnArray) {
       UnorderedElementsAre("events wrong_type", "models.0.name required", "models.1 wrong_type"));
 }
 
+TEST(Fields, ReadTimesAsUtc) {
+  of_body(R"({"at": "2027-01-01T00:00:00+16:00", "to": "2026-11-20T15:04:05.25Z"})",
+          [](Fields& fields) {
+            EXPECT_EQ(fields.required_time("at"), "2026-12-31T08:00:00.000Z");
+            EXPECT_EQ(fields.required_time("to"), "2026-11-20T15:04:05.250Z");
+          });
+}
+
 TEST(Fields, TakeTimesWithAnyOffsetAndNoOtherForm) {
   auto read = [](Fields& fields) { fields.required_time("at"); };
   EXPECT_TRUE(of_body(R"({"at": "2026-11-20T15:04:05+02:00"})", read).ok());
