@@ -1,11 +1,21 @@
 -- What the relay asks. As hostler_runner; opening is behind access.authenticate in the same batch.
 
 -- name: stream_open
--- The run, for whoever may read it; its thread must still be there.
+-- The run, for whoever may read it; its thread must still be there. Looks for a run of the organization that the
+-- caller may read; only when there is none the rest is asked, which raises why.
 -- $1 run_id uuid
-SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended, run_last_seq(r) AS last_seq
-FROM run_of_reader($1) AS r
-WHERE EXISTS (SELECT 1 FROM threads t WHERE t.id = r.thread_id AND t.deleted_at IS NULL);
+SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended,
+    CASE WHEN r.owner_id IS NULL THEN r.last_seq
+         ELSE coalesce((SELECT e.seq FROM run_events e WHERE e.run_id = $1 ORDER BY e.seq DESC LIMIT 1), 0)
+    END AS last_seq
+FROM runs r
+WHERE r.id = coalesce(
+    (SELECT f.id FROM runs f JOIN threads t ON t.id = f.thread_id
+     WHERE f.id = $1 AND f.org_id = current_org() AND t.deleted_at IS NULL
+           AND may_read_run(f.created_by_user_id, t.is_private, current_user_id(),
+                            has_permission('org.runs.read_all'))),
+    (SELECT s.id FROM run_of_reader($1) AS s
+     WHERE EXISTS (SELECT FROM threads t WHERE t.id = s.thread_id AND t.deleted_at IS NULL)));
 
 -- name: event_pages
 -- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "queries/daemon.h"
+#include "queries/stream.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler {
@@ -109,6 +110,20 @@ TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   EXPECT_NE(plans.find("Insert on run_events"), plans.npos) << plans;
   EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
   EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
+}
+
+TEST_F(IdleStatistics, LetAStreamOpenWithoutAFunctionOfTheRun) {
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::string plans = plans_of(fmt::format(
+      "SET hostler.org_id = '{}'; SET hostler.user_id = '{}'; SET hostler.permissions = '{{}}'; "
+      "SET plan_cache_mode = force_generic_plan; SET ROLE hostler_runner; PREPARE open AS {}; "
+      "EXECUTE open('{}')",
+      fixture_.org_id, fixture_.owner_id, query::stream_open.text, run_id));
+  EXPECT_NE(plans.find("Index Scan using runs_pkey on runs r "), plans.npos) << plans;
+  EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
+  // What says why a run may not be read is asked only then.
+  EXPECT_EQ(plans.find("SELECT * FROM runs WHERE id = run"), plans.npos) << plans;
+  EXPECT_EQ(plans.find("Removed by Filter"), plans.npos) << plans;
 }
 
 // With one plan for all callers, which a page's values are no part of.
