@@ -1,8 +1,8 @@
 -- Why: what was installed before the first release becomes the first release: answers to confirmations are stored as
 -- decisions, organizations' own models stand apart in the platform's sums, the audit log is parted by month and names
 -- nobody by a hash that a list of names reverses, an address has one open invitation of an organization, and versions
--- are counted anew; accounts count the runs that have not ended.
--- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, credit_accounts, audit_logs,
+-- are counted anew; accounts count the runs that have not ended; a message's key begins with its thread.
+-- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, credit_accounts, messages, audit_logs,
 -- org_invitations, outbox and users, exclusively: stop the programs before it.
 
 DELETE FROM schema_migrations;
@@ -72,6 +72,11 @@ ALTER TABLE runs DROP CONSTRAINT runs_check, DROP CONSTRAINT runs_check1, DROP C
     DROP CONSTRAINT runs_source_check, DROP CONSTRAINT runs_status_check,
     ADD CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         lease_until IS NOT NULL, input_request IS NOT NULL, ended_at IS NOT NULL));
+
+-- ---------------------------------------------------------------- messages
+
+ALTER TABLE messages DROP CONSTRAINT messages_pkey, ADD PRIMARY KEY (thread_id, id);
+DROP INDEX messages_thread;
 
 -- ---------------------------------------------------------------- sums
 

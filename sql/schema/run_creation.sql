@@ -177,7 +177,8 @@ BEGIN
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, 'retry', false,
                        limit_concurrent_runs, limit_queued_runs, credit_run_hold);
     UPDATE messages SET hidden_by_run_id = run
-    WHERE id = answer AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (
+    WHERE thread_id = thread_row.id AND id = answer
+          AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (
         SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = thread_row.id AND m.role = 'user'
         AND m.hidden_by_run_id IS NULL));
     RETURN item;

@@ -23,7 +23,7 @@ GRANT SELECT, UPDATE ON threads TO hostler_runner;
 -- hidden_by_run_id: a run that was started by :retry took this message's place; the message comes
 -- back when that run fails.
 CREATE TABLE messages (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid NOT NULL DEFAULT uuidv7(),
     org_id uuid NOT NULL,
     thread_id uuid NOT NULL,
     run_id uuid,
@@ -34,9 +34,9 @@ CREATE TABLE messages (
     hidden_by_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search tsvector GENERATED ALWAYS AS (search_vector(content)) STORED,
+    PRIMARY KEY (thread_id, id),
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 );
-CREATE INDEX messages_thread ON messages (thread_id, id);
 CREATE INDEX messages_hidden ON messages (hidden_by_run_id) WHERE hidden_by_run_id IS NOT NULL;
 CREATE INDEX messages_search ON messages USING gin (org_id, search);
 SELECT make_tenant_table('messages');
@@ -172,7 +172,7 @@ BEGIN
         WHERE n <= page_limit AND (n = 1 OR so_far <= 4194304);
     END IF;
     SELECT coalesce('[' || string_agg(message_text(m), ',' ORDER BY m.id) || ']', '[]') INTO body
-    FROM messages m WHERE m.id = ANY (ids[1:fitting]);
+    FROM messages m WHERE m.thread_id = thread AND m.id = ANY (ids[1:fitting]);
     next := CASE WHEN cardinality(ids) > fitting THEN ids[fitting] END;
 END
 $$;
