@@ -147,12 +147,12 @@ BEGIN
         SELECT s.org_id, s.run_id, turn_numbers[s.nth], s.user_id, s.model, tokens_in[s.nth], tokens_out[s.nth],
             tokens_cache_read[s.nth], tokens_cache_write[s.nth], s.cost, s.credits, are_measured[s.nth], moment
         FROM step s WHERE s.is_new),
-    -- A turn that was broken off is paid for, but is no step to go on from.
+    -- A turn that was broken off, or with which the run ends, is paid for, but is no step to go on from.
     turned AS (
         INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq)
         SELECT s.run_id, s.org_id, turn_numbers[s.nth], turn_texts[s.nth], turn_calls[s.nth],
             final_seqs[s.nth]
-        FROM step s WHERE s.is_new AND are_finished[s.nth]),
+        FROM step s WHERE s.is_new AND are_finished[s.nth] AND NOT s.is_ended),
     -- The sums of usage: the account of an organization orders its writers, and each daemon has rows of its own.
     summed AS (
         INSERT INTO usage_of_org AS o (org_id, day, model, input_tokens, output_tokens, cost_nano_usd, record_count)

@@ -185,7 +185,8 @@ $$;
 CREATE TRIGGER runs_transition BEFORE UPDATE OF status ON runs
     FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION runs_refuse_transition();
 
--- A finished model turn. A run that is taken over goes on behind its last one.
+-- A finished model turn that the run goes on from, be it on another daemon after a take-over. The last one is told by
+-- the run's end and its answer.
 CREATE TABLE run_turns (
     run_id uuid NOT NULL,
     org_id uuid NOT NULL,

@@ -120,6 +120,24 @@ TEST_F(EventLogTest, CommitsATurnWithTheCallsItTellsOf) {
   EXPECT_EQ(writer_of_event("tool.call"), turns);
 }
 
+TEST_F(EventLogTest, KeepsNoTurnForARunThatEndsWithIt) {
+  Outcome outcome;
+  outcome.status = "completed";
+  outcome.answer = "hello";
+  commit([&] {
+    run_->commit_turn(turn());
+    run_->end("run.completed", "{}", outcome);
+  });
+  std::string id = run_->claim().id;
+  auto count = [&](const std::string& table) {
+    return fixture_.column(fmt::format("SELECT count(*) FROM {} WHERE run_id = '{}'", table, id));
+  };
+  EXPECT_EQ(count("run_turns"), "0");
+  EXPECT_EQ(count("usage_records"), "1");
+  EXPECT_EQ(count("messages"), "1");
+  EXPECT_EQ(fixture_.column(fmt::format("SELECT turns FROM runs WHERE id = '{}'", id)), "1");
+}
+
 TEST_F(EventLogTest, CommitsAToolsResultWithItsEvent) {
   commit([&] { run_->commit_turn(turn()); });
   commit([&] {
