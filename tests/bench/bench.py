@@ -10,23 +10,28 @@ import subprocess
 import sys
 import time
 
-from dispatch import dispatch, latency, whole_runs
+from active import active
+from dispatch import dispatch, latency
 from events import durable
 from figures import Figures
 from growth import Growth
 from logins import login_stress
 from meter import Foreign, Meter
 from peers import Peers
-from rest import rest
+from where import profile
+from rest import rest, scale
 from starts import starts
 from streams import build_client, fan_out, idle_streams, live_runs
 from rig import ROUNDS, SECONDS, Rig, read_env
+from whole_runs import build_clients, whole_runs
 
 ONLY = os.environ.get("BENCH_ONLY", "").split()
 growth = Growth()
 PARTS = (
+    ("scale", "The scale", scale),
     ("empty", "The nearly empty system", growth.empty),
     ("rest", "Requests", rest),
+    ("active", "A run posted among many", active),
     ("login_stress", "Guessed passwords", login_stress),
     ("latency", "From the answer to the first event", latency),
     ("dispatch", "Dispatch", dispatch),
@@ -36,6 +41,7 @@ PARTS = (
     ("idle_streams", "Idle streams", idle_streams),
     ("live_runs", "A thousand live runs at 50 tokens a second", live_runs),
     ("starts", "Start", starts),
+    ("profile", "Where the time goes", profile),
     ("full", "Growth", growth.full),
 )
 
@@ -65,10 +71,11 @@ def main():
     peers = Peers(rig, meter, figures)
     begin = time.monotonic()
     build_client(rig)
+    build_clients(rig)
     try:
         peers.start()
         for name, title, part in PARTS:
-            if not ONLY or name in ONLY:
+            if not ONLY or name in ONLY or name == "scale":
                 figures.begin_part(title)
                 foreign = Foreign(meter)
                 measure(part, rig, peers, meter, figures)

@@ -39,6 +39,7 @@ SELECT org_id, thread_id, created_by_user_id, source, trace_id, persona_id, pers
     clock_timestamp() + interval '1 hour'
 FROM runs WHERE id = '{like}' RETURNING id;
 """
+APART = 250  # pairs of words
 DAEMON = "00000000-0000-7000-8000-00000000da00"
 
 
@@ -86,12 +87,17 @@ def durable(rig, peers, meter, figures):
         appended.append(100 * rig.pgbench(script, 1, "hostler_runner",
                                             begin=round_number * 1_000_000_000))
     rig.sql(f"DELETE FROM run_events WHERE run_id = '{run}'; DELETE FROM runs WHERE id = '{run}'")
-    rates, tokens, costs = [], [], []
+    # Reasoning and text in turn, which cannot be joined.
+    apart = rig.accounts(1, count, "[delay 0] " + "[think one] [say two] " * APART)[0]
+    rates, tokens, costs, apart_rates, apart_costs = [], [], [], [], []
     for _ in range(ROUNDS):
         events, said, cost = spoken(rig, meter, account, words)
         rates.append(events)
         tokens.append(said)
         costs.append(cost)
+        events, _, cost = spoken(rig, meter, apart, 2 * APART)
+        apart_rates.append(events)
+        apart_costs.append(cost)
     figures.add("binary COPY, 100 rows a transaction", copies, "events/s", note="one connection")
     figures.add("the daemon's statement, 100 events a call", appended, "events/s",
                 at_least=100_000, note="one connection, pgbench")
@@ -101,3 +107,7 @@ def durable(rig, peers, meter, figures):
                 note="model, daemon and Postgres on the same cores; waiting words are joined")
     figures.add("words in them", tokens, "words/s")
     figures.cpu("an event", costs, ("daemon", "Postgres", "model"), unit="µs an event")
+    figures.add(f"the same, {2 * APART} words each that cannot be joined", apart_rates, "events/s",
+                at_least=50_000, note="reasoning and text in turn")
+    figures.cpu("an event that is not joined", apart_costs, ("daemon", "Postgres", "model"),
+                unit="µs an event")

@@ -10,7 +10,11 @@ import statistics
 import subprocess
 import textwrap
 
+from peers import Peers
 from plot import bars
+
+
+BARE_ANSWER_US = 59  # of the machine that the goals were set on
 
 
 class Bound:
@@ -54,6 +58,7 @@ class Figures:
         self.charts = {}
         self.skipped = []
         self.failed = []
+        self.scale = None  # what the bare libfcgi answer costs here, against BARE_ANSWER_US
 
     def begin_part(self, title):
         self.parts.append([title, [], None])
@@ -63,15 +68,23 @@ class Figures:
         self.parts[-1][2] = foreign
         print(f"  (others used {foreign:.0%} of the machine)", flush=True)
 
-    def add(self, work, rounds, unit, at_least=None, at_most=None, note=""):
-        """rounds: a number, or one of each round. Answers the median."""
+    def set_scale(self, costs):
+        """costs: CPU microseconds of the bare libfcgi answer, one of each round."""
+        self.scale = statistics.median(costs) / BARE_ANSWER_US
+
+    def add(self, work, rounds, unit, at_least=None, at_most=None, note="", is_cpu=False):
+        """rounds: a number, or one of each round. Answers the median. Of CPU, what it would be on
+        the machine of the goals is told beside it and judged."""
         rounds = list(rounds) if isinstance(rounds, (list, tuple)) else [rounds]
         value = statistics.median(rounds)
+        is_scaled = is_cpu and self.scale is not None
+        scaled = value / self.scale if is_scaled else value
         bound = Bound(at_least, at_most) if at_least is not None or at_most is not None else None
-        verdict = "" if bound is None else "met" if bound.holds(value) else "MISSED"
-        goal = str(bound) if bound else ""
-        self.parts[-1][1].append((work, plain(value), unit, spread_of(rounds), goal, verdict, note))
-        print(f"  {work:<52} {plain(value):>9} {unit:<14} {spread_of(rounds):>5} {goal:>9} "
+        verdict = "" if bound is None else "met" if bound.holds(scaled) else "MISSED"
+        row = (work, f"{plain(value)} {unit}", spread_of(rounds),
+               plain(scaled) if is_scaled else "", str(bound) if bound else "", verdict, note)
+        self.parts[-1][1].append(row)
+        print(f"  {work:<52} {plain(value):>9} {unit:<14} {row[2]:>5} {row[3]:>7} {row[4]:>9} "
               f"{verdict:<6} {note}", flush=True)
         return value
 
@@ -81,7 +94,7 @@ class Figures:
         each = {group: statistics.median([costs.get(group, 0) for costs in rounds])
                 for group in groups}
         note = ", ".join(f"{group} {plain(cost)}" for group, cost in each.items())
-        self.add(work + ", CPU", sums, unit, at_most=at_most, note=note)
+        self.add(work + ", CPU", sums, unit, at_most=at_most, note=note, is_cpu=True)
         return each
 
     def chart(self, name, title, unit, rows):
@@ -105,7 +118,8 @@ class Figures:
         missed = self.missed()
         print(f"\n{len(known) - len(missed)} of {len(known)} goals met, in {seconds:.0f} s.")
         for row in missed:
-            print(f"  missed: {row[0]}: {row[1]} {row[2]}, goal {row[4]}")
+            scaled = f", scaled {row[3]}" if row[3] else ""
+            print(f"  missed: {row[0]}: {row[1]}{scaled}, goal {row[4]}")
         for what, why in self.skipped:
             print(f"  skipped: {what}: {why}")
         for what, why in self.failed:
@@ -121,14 +135,15 @@ class Figures:
             file.write(self.document(settings))
 
     def document(self, settings):
-        lines = [HEAD.format(machine=machine(), settings=settings)]
+        scale = f"{self.scale:.2f}" if self.scale is not None else "not measured"
+        lines = [HEAD.format(machine=machine(), settings=settings, bare=BARE_ANSWER_US,
+                             scale=scale)]
         for title, rows, foreign in self.parts:
             lines += [f"\n## {title}\n"]
             if foreign is not None:
                 lines += [f"Others used {foreign:.0%} of the machine meanwhile.\n"]
-            lines += ["| Work | Figure | Spread | Goal | | |", "|---|---|---|---|---|---|"]
-            lines += [f"| {work} | {value} {unit} | {spread} | {goal} | {verdict} | {note} |"
-                      for work, value, unit, spread, goal, verdict, note in rows]
+            lines += ["| Work | Figure | Spread | Scaled | Goal | | |", "|" + 7 * "---|"]
+            lines += [f"| {' | '.join(row)} |" for row in rows]
         lines += ["\n## Plots\n"]
         lines += [f"![{title}](performance/{name}.svg)\n"
                   for name, (title, _, _) in self.charts.items()]
@@ -146,6 +161,15 @@ Postgres, peers and the fake model. So hold the ratios, and the CPU a unit of wo
 requests a second belong to this machine. A peer runs behind an nginx of the same kind (TLS, the
 same certificate) with the same client, in turn with Hostler in every round. A figure is the median
 of its rounds, the spread half the distance of the best from the worst.
+
+Goals of CPU are microseconds on a machine where the bare libfcgi answer costs {bare:g} µs. Here it
+costs {scale} of that: CPU divided by it stands under Scaled, and is what a goal is held against.
+
+Where the time goes: one client asks at a time (eight, of whole runs), and pg_stat_statements tells
+what each statement took, those inside functions too, which are part of the statement that calls
+them. What Postgres spent besides is the rest: commits, the protocol, its own processes. All of it
+is made again by `BENCH_GROWTH=full BENCH_INSTALL=1 make bench`, the pictures alone by
+`BENCH_ONLY=profile BENCH_OUT=… tests/bench/run`.
 
 {machine}
 
@@ -175,7 +199,7 @@ def machine():
         "Postgres " + first_line("/usr/lib/postgresql/15/bin/postgres", "--version").split()[2],
         first_line("nginx", "-v").replace("nginx version: nginx/", "nginx "),
         "g++ " + first_line("g++", "-dumpfullversion")]
-    for name, command in (("Node ", ("node", "--version")), ("PHP ", ("php-fpm8.2", "-v"))):
+    for name, command in (("Node ", (Peers.node(), "--version")), ("PHP ", ("php-fpm8.2", "-v"))):
         if found := re.search(r"\d+\.\d+\.\d+", first_line(*command)):
             versions.append(name + found[0])
     return (f"Machine: {model[1] if model else platform.machine()}, {os.cpu_count()} cores, "

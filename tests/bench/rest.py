@@ -9,16 +9,23 @@ from rig import ROUNDS, SECONDS
 
 OURS = ("pool", "nginx", "Postgres")
 RUN = {"multitask_strategy": "enqueue"}
+# CPU of a request, of it Postgres, and how many times the rate of fastify with the same answer.
+GOALS = {"GET run": (105, 40, 4), "GET 50 runs": (350, 180, 3), "POST message": (240, 120, 2.5),
+         "POST run": (480, 330, 3)}
+
+
+def authentication(rig, account):
+    """The API's statement that every request begins with, as pgbench says it."""
+    context = json.dumps({"trace_id": "0" * 32, "client_ip": "127.0.0.1", "user_agent": "wrk"})
+    digest = hashlib.sha256(account.token.encode()).hexdigest()
+    return one_line(filled(rig.statements["authenticate"],
+                           [f"'\\x{digest}'", "false", "NULL", "'data.runs.read'", "true",
+                            f"'{context}'"]))
 
 
 def pipelined(rig, account, statement, values):
     """The API's batch as pgbench says it: who calls and what is asked, in one pipeline."""
-    context = json.dumps({"trace_id": "0" * 32, "client_ip": "127.0.0.1", "user_agent": "wrk"})
-    digest = hashlib.sha256(account.token.encode()).hexdigest()
-    authenticate = filled(rig.statements["authenticate"],
-                          [f"'\\x{digest}'", "false", "NULL", "'data.runs.read'", "true",
-                           f"'{context}'"])
-    return ("\\startpipeline\n" + one_line(authenticate) + ";\n"
+    return ("\\startpipeline\n" + authentication(rig, account) + ";\n"
             + one_line(filled(rig.statements[statement], values)) + ";\n\\endpipeline\n")
 
 
@@ -106,6 +113,22 @@ def check_same_answer(rig, peers, reader, run):
                 raise SystemExit(f"{name} answers {path} otherwise than Hostler")
 
 
+def scale(rig, peers, meter, figures):
+    """What the bare answer costs: what goals of CPU are held against in every part."""
+    if not peers.has("hello"):
+        return figures.skip("the scale", "the bare libfcgi answer was not to be had")
+    account = rig.accounts(1, 1)[0]
+    work = Work("libfcgi hello", ("hello", "peer nginx"),
+                lambda: rig.wrk("/", account, None, 32, peers.port("hello")))
+    work.run()
+    for _ in range(ROUNDS):
+        work.measure(meter)
+    figures.cpu("the bare libfcgi answer", work.costs, work.groups)
+    figures.set_scale([cost["hello"] + cost["peer nginx"] for cost in work.costs])
+    figures.add("of the machine that the goals were set on", figures.scale, "times")
+    return None
+
+
 def rest(rig, peers, meter, figures):
     reader, run, targets = prepare(rig)
     check_same_answer(rig, peers, reader, run)
@@ -130,15 +153,19 @@ def tell(figures, works, bare):
     figures.add("pgbench, the same two statements in a pipeline, 4 clients", bare, "a second")
     for work in works.values():
         figures.add(work.name, work.rates, "a second")
+    if bare_answer := works.get(("GET run", "hello")):
+        figures.set_scale([cost["hello"] + cost["peer nginx"] for cost in bare_answer.costs])
     for (asked, server), work in works.items():
         if server == "Hostler":
-            figures.cpu(work.name, work.costs, work.groups, 90 if asked == "GET run" else None)
+            figures.cpu(work.name, work.costs, work.groups, GOALS[asked][0])
+            figures.add(f"{work.name}, of it Postgres", [cost["Postgres"] for cost in work.costs],
+                        "µs a request", at_most=GOALS[asked][1], is_cpu=True)
         elif asked == "GET run":
             figures.cpu(work.name, work.costs, work.groups)
     own = {asked: work for (asked, server), work in works.items() if server == "Hostler"}
     figures.add("GET run / pgbench", ratios(own["GET run"].rates, bare), "times", at_least=0.40)
     for (asked, server), work in works.items():
-        goal = {"fastify": 2.5 if asked == "GET run" else 1.5, "php": 3}.get(server)
+        goal = {"fastify": GOALS[asked][2], "php": 3.5}.get(server)
         if server != "Hostler":
             figures.add(f"{asked} / {work.name.rpartition(', ')[2] if goal else 'libfcgi hello'}",
                         ratios(own[asked].rates, work.rates), "times", at_least=goal)

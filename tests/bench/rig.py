@@ -123,7 +123,8 @@ class Rig:
 
     def wrk(self, path, account, script=None, connections=32, port=None):
         """(requests, a second, p99 in ms), never with an answer that is no success."""
-        command = ["wrk", "-t2", f"-c{connections}", f"-d{max(1, round(SECONDS))}s", "--latency",
+        command = ["wrk", f"-t{min(2, connections)}", f"-c{connections}",
+                   f"-d{max(1, round(SECONDS))}s", "--latency",
                    "-H", "Authorization: Bearer " + account.token,
                    f"https://127.0.0.1:{port or self.port}{path}"]
         if script:
