@@ -20,8 +20,8 @@ int64_t history_bytes_max(int64_t context_tokens);
 // Oldest first. rows: newest first, as query::run_history answers them.
 std::vector<ChatMessage> history_of(const postgres::Result& rows);
 
-// The same of what query::run_claim answers: each message is the first letter of its role, its bytes,
-// a colon and its content. Nothing when it is not of that form.
+// The same of what query::run_claim answers: of each message the first letter of its role, its
+// bytes, a colon and its content. Nothing when it is not of that form.
 std::optional<std::vector<ChatMessage>> history_of(std::string_view packed);
 
 // One turn of a run with the results of its calls, each call's beside it.

@@ -1,4 +1,4 @@
-// Whose turn it is when more runs wait than the daemon has places for: what its next claim tells
+// Whose turn it is when more runs wait than the daemon has slots for: what its next claim tells
 // Postgres, so that claim by claim every organization gets its turn, and each of its creators. A
 // hint of the run queue's, kept in memory: a daemon that starts begins with the first.
 #pragma once

@@ -92,19 +92,19 @@ SELECT make_tenant_table('runs');
 GRANT SELECT ON runs TO hostler_api;
 GRANT SELECT, UPDATE ON runs TO hostler_runner;
 
--- Which of the runs that wait are taken when there are fewer places: in turns over the organizations that wait, within
+-- Which of the runs that wait are taken when there are fewer slots: in turns over the organizations that wait, within
 -- them over creators, and of each the oldest first. The organizations behind after_org_id come first, then from the
 -- beginning; within one the creators behind who was served last there (user_ids, beside org_ids). So each gets its
 -- turn, claim by claim, though a claim reads few runs, however many wait: it walks the index from one organization and
 -- creator to the next. Locks what it answers, and skips what others lock: when they hold all of it, it takes what
 -- comes. At most 32 at once; served_nth: in this order.
-CREATE OR REPLACE FUNCTION runs_round_robin(places bigint, after_org_id uuid, org_ids uuid[], user_ids uuid[])
+CREATE OR REPLACE FUNCTION runs_round_robin(slots bigint, after_org_id uuid, org_ids uuid[], user_ids uuid[])
 RETURNS TABLE (id uuid, after_input boolean, served_nth bigint)
 LANGUAGE plpgsql ROWS 32 SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     the_end constant uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-    places_now constant bigint := least(places, 32);
+    slots_now constant bigint := least(slots, 32);
     of_org bigint;
     orgs uuid[];
 BEGIN
@@ -122,12 +122,12 @@ BEGIN
                    AND r.org_id <= after_org_id
              ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT 1)
             LIMIT 1) AS next
-        WHERE o.nth < places_now)
+        WHERE o.nth < slots_now)
     SELECT array_agg(o.org_id ORDER BY o.nth) INTO orgs FROM org o WHERE o.nth > 0;
     IF orgs IS NULL THEN
         RETURN;
     END IF;
-    of_org := ceil(places_now::numeric / cardinality(orgs));
+    of_org := ceil(slots_now::numeric / cardinality(orgs));
     RETURN QUERY WITH RECURSIVE creator AS (
         SELECT o.org_id, o.nth, behind.user_id AS start, behind.user_id, 0 AS nth_of_org, false AS is_wrapped
         FROM unnest(orgs) WITH ORDINALITY AS o (org_id, nth)
@@ -162,11 +162,11 @@ BEGIN
                           AND r.org_id = c.org_id AND r.created_by_user_id = c.user_id
                     ORDER BY r.org_id, r.created_by_user_id, r.id
                     LIMIT ceil(of_org::numeric / c.creators) FOR UPDATE SKIP LOCKED) AS r) AS w) AS f
-    ORDER BY served_nth LIMIT places_now;
+    ORDER BY served_nth LIMIT slots_now;
     IF NOT FOUND THEN
         RETURN QUERY SELECT r.id, r.after_input, 1::bigint FROM runs r
         WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
-        ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT places_now FOR UPDATE SKIP LOCKED;
+        ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT slots_now FOR UPDATE SKIP LOCKED;
     END IF;
 END
 $$;

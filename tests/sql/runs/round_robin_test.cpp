@@ -1,4 +1,4 @@
-// When more runs wait than a daemon has places for, organizations take turns, and in them those who
+// When more runs wait than a daemon has slots for, organizations take turns, and in them those who
 // created the runs; a claim reads few of them, however many wait.
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ class RoundRobinTest : public testing::Test {
             .limit_run_seconds = 1800};
   }
 
-  // Who got a place, in the order of the turns: "organization creator".
+  // Who got a slot, in the order of the turns: "organization creator".
   std::vector<std::string> claim(int limit) {
     postgres::DbSession session = database_.as_runner();
     postgres::Result claimed = session.run(claim_of(limit));
@@ -85,10 +85,10 @@ TEST_F(RoundRobinTest, ACrowdOfOneOrganizationHoldsUpNobodyElse) {
   who.push_back(claim(1).at(0));
   std::set<std::string> both(who.begin(), who.end());
   EXPECT_TRUE(both.contains(second_.org_id + " " + second_.owner_id));
-  EXPECT_EQ(claim(20).size(), 20U) << "the rest of the places is the crowd's";
+  EXPECT_EQ(claim(20).size(), 20U) << "the rest of the slots is the crowd's";
 }
 
-TEST_F(RoundRobinTest, OrganizationsTakeTurnsWhenThereAreMoreOfThemThanPlaces) {
+TEST_F(RoundRobinTest, OrganizationsTakeTurnsWhenThereAreMoreOfThemThanSlots) {
   for (const RunFixture* of : {&first_, &second_, &third_}) make_waiting(*of, of->owner_id, 4);
   std::map<std::string, int> taken;
   for (int i = 0; i < 9; ++i) ++taken[claim(1).at(0)];
@@ -115,7 +115,8 @@ TEST_F(RoundRobinTest, TheOldestOfACreatorComesFirst) {
 }
 
 TEST_F(RoundRobinTest, WhatAnotherDaemonIsTakingIsLeftToIt) {
-  make_waiting(first_, first_.owner_id, 3);
+  // The other one takes two, and holds three more until it commits at most.
+  make_waiting(first_, first_.owner_id, 5);
   make_waiting(second_, second_.owner_id, 1);
   postgres::DbSession other = database_.as_runner();
   other.begin();
@@ -129,7 +130,8 @@ long rows_read(const std::string& plans) {
   static const std::regex scan(R"(runs_claimable on runs [^\n]*\(actual rows=(\d+) loops=(\d+)\))");
   long rows = 0;
   for (std::sregex_iterator at(plans.begin(), plans.end(), scan), end; at != end; ++at) {
-    rows += std::stol(at->str(1)) * std::stol(at->str(2));
+    rows +=
+        std::strtol(at->str(1).c_str(), nullptr, 10) * std::strtol(at->str(2).c_str(), nullptr, 10);
   }
   return rows;
 }
