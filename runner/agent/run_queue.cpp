@@ -5,9 +5,11 @@
 #include <cassert>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "lib/log.h"
 #include "queries/daemon.h"
+#include "runner/agent/claim_row.h"
 
 namespace hostler::runner {
 namespace {
@@ -31,26 +33,6 @@ void log_refused(const char* event, const postgres::BatchOutcome& outcome) {
   log_error(event, {{"cause", outcome.error->cause}});
 }
 
-Claim claim_of(const postgres::Row& row) {
-  Claim claim;
-  claim.id = row.text("id");
-  claim.org_id = row.text("org_id");
-  claim.thread_id = row.text("thread_id");
-  claim.persona_id = row.text("persona_id");
-  claim.model = row.text("model");
-  claim.source = row.text("source");
-  claim.trace_id = row.text("trace_id");
-  claim.epoch = row.integer("epoch");
-  claim.crash_count = static_cast<int>(row.integer("crash_count"));
-  claim.take_overs = static_cast<int>(row.integer("take_overs"));
-  claim.worked_ms = row.integer("worked_ms");
-  claim.after_input = row.boolean("after_input");
-  claim.last_seq = row.integer("last_seq");
-  claim.turns = row.integer("turns");
-  claim.context_tokens = row.integer("context_tokens");
-  return claim;
-}
-
 }  // namespace
 
 RunQueue::RunQueue(AgentServices& services, loop::TaskSet& tasks, std::string daemon_id,
@@ -64,6 +46,11 @@ RunQueue::RunQueue(AgentServices& services, loop::TaskSet& tasks, std::string da
       known_from_ms_(heartbeat_at_ms_ + others_notice_ms) {}
 
 void RunQueue::look_for_runs() {
+  runs_wait_ = true;
+  look_whether_runs_wait();
+}
+
+void RunQueue::look_whether_runs_wait() {
   claim_again_ = true;
   runs_notified_.notify();
 }
@@ -109,8 +96,10 @@ Task<void> RunQueue::claim_forever() {
       bool is_full = co_await take_over();
       poll_due_ms = services_.loop.now_ms() + (is_full ? 0 : poll_ms);
     }
+    bool may_wait = co_await may_runs_wait();
+    if (!may_wait) continue;
     bool is_full = co_await claim_fresh();
-    if (is_full) claim_again_ = true;
+    if (is_full) claim_again_ = runs_wait_ = true;
   }
 }
 
@@ -118,10 +107,10 @@ int RunQueue::free_slots() const {
   return std::min(claim_max, options_.slots - static_cast<int>(active_.size()));
 }
 
-// What was claimed; nothing when that is not known, or the daemon stops.
-Task<postgres::Result> RunQueue::claim_by(postgres::BoundStatement claim) {
+// What the queue answered; nothing when that is not known, or the daemon stops.
+Task<postgres::Result> RunQueue::ask(postgres::BoundStatement statement) {
   postgres::Batch batch;
-  batch.add(std::move(claim));
+  batch.add(std::move(statement));
   ++asking_;
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   --asking_;
@@ -131,6 +120,15 @@ Task<postgres::Result> RunQueue::claim_by(postgres::BoundStatement claim) {
   co_return outcome.results.at(0);
 }
 
+// A claim that finds nothing costs several times as much as the look whether it would.
+Task<bool> RunQueue::may_runs_wait() {
+  if (std::exchange(runs_wait_, false)) co_return true;
+  if (free_slots() <= 0 || is_stopping_) co_return false;
+  postgres::BoundStatement look = query::RunsWait{};
+  postgres::Result answer = co_await ask(std::move(look));
+  co_return !answer.empty() && answer.front().boolean("runs_wait");
+}
+
 // True: as many came as were asked for, so there may be more.
 Task<bool> RunQueue::take_over() {
   int free = free_slots();
@@ -138,7 +136,7 @@ Task<bool> RunQueue::take_over() {
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
   postgres::BoundStatement claim =
       query::RunTakeOver{.daemon_id = daemon_id_, .limit = free, .run_lease_seconds = lease_s};
-  postgres::Result claimed = co_await claim_by(std::move(claim));
+  postgres::Result claimed = co_await ask(std::move(claim));
   for (int i = 0; i < claimed.size(); ++i) begin(prepare(claimed[i]));
   co_return claimed.size() == free;
 }
@@ -148,7 +146,7 @@ Task<bool> RunQueue::claim_fresh() {
   int free = free_slots();
   if (free <= 0 || is_stopping_) co_return false;
   postgres::BoundStatement claim = fair_claim(free);
-  postgres::Result claimed = co_await claim_by(std::move(claim));
+  postgres::Result claimed = co_await ask(std::move(claim));
   std::map<int64_t, postgres::Row> in_order;
   for (int i = 0; i < claimed.size(); ++i) {
     postgres::Row row = claimed[i];
@@ -213,10 +211,11 @@ void RunQueue::conclude(const RunPtr& run, bool has_ended) {
     services_.events.lose(run->writer);
     return;
   }
+  if (free_slots() <= 0) runs_wait_ = true;  // for this slot, as like as not
   auto found = active_.find(run->claim.id);
   if (found != active_.end() && found->second == run) active_.erase(found);
   options_.on_ended();
-  look_for_runs();
+  look_whether_runs_wait();
 }
 
 void RunQueue::on_lost(const RunWriterPtr& writer) {

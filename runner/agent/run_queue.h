@@ -51,7 +51,9 @@ class RunQueue {
 
  private:
   int free_slots() const;
-  Task<postgres::Result> claim_by(postgres::BoundStatement claim);
+  void look_whether_runs_wait();
+  Task<postgres::Result> ask(postgres::BoundStatement statement);
+  Task<bool> may_runs_wait();
   Task<bool> take_over();
   Task<bool> claim_fresh();
   postgres::BoundStatement fair_claim(int free) const;
@@ -81,6 +83,7 @@ class RunQueue {
   loop::Signal runs_notified_;
   loop::Signal cancels_notified_;
   bool claim_again_ = true;
+  bool runs_wait_ = true;  // as far as is known: a claim is worth it
   bool cancels_again_ = false;
   bool is_stopping_ = false;
   bool is_passing_on_ = false;

@@ -119,6 +119,12 @@ CROSS JOIN LATERAL (
         max(g.value::bigint) FILTER (WHERE g.key = 'limit.run_seconds') AS seconds
     FROM entitlements_granted(c.org_id) AS g WHERE g.value_type = 'integer') AS granted;
 
+-- name: runs_wait
+-- Whether a claim would find something; costs a quarter of one that finds nothing.
+SELECT count(*) > 0 AS runs_wait FROM (
+    SELECT r.id FROM runs r WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
+    ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT 1) AS first;
+
 -- name: run_take_over
 -- Takes runs whose owner's lease lapsed: every daemon asks each second, and reads what is owned (runs_owner); an index
 -- on the leases would cost every renewal its HOT update. Columns as run_claim's until context_tokens.

@@ -83,6 +83,12 @@ TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
   }
 }
 
+TEST_F(IdleStatistics, LetTheLookWhetherRunsWaitReadOne) {
+  std::string plans = plans_of(query::runs_wait.text);
+  EXPECT_NE(plans.find("Scan using runs_claimable"), plans.npos) << plans;
+  EXPECT_EQ(max_rows_removed(plans), 0) << plans;
+}
+
 TEST_F(IdleStatistics, LetAnEndingReadOneRunOfThoseThatTheDaemonOwns) {
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   postgres::DbSession session = database_.as_runner();

@@ -1,0 +1,11 @@
+// Reads a row that run_claim or run_take_over answered. Called by the run queue.
+#pragma once
+
+#include "lib/postgres/database.h"
+#include "runner/agent/claim.h"
+
+namespace hostler::runner {
+
+Claim claim_of(const postgres::Row& row);
+
+}  // namespace hostler::runner
