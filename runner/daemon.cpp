@@ -127,7 +127,8 @@ void Daemon::make_parts() {
   RunQueueOptions queue_options{options_.slots, [this] { outbox_->look(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
-  maintenance_ = std::make_unique<Maintenance>(loop_, db_, settings, metrics_);
+  auto count_failure = [this](size_t job) { metrics_.count_maintenance_failure(job); };
+  maintenance_ = std::make_unique<Maintenance>(loop_, db_, settings, count_failure);
 }
 
 void Daemon::begin_tasks() {

@@ -19,9 +19,9 @@
 #include "runner/egress/egress_proxy.h"
 #include "runner/events/event_log.h"
 #include "runner/maintenance/maintenance.h"
+#include "runner/metrics/runner_metrics.h"
 #include "runner/notifications.h"
 #include "runner/registration.h"
-#include "runner/runner_metrics.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {

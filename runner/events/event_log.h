@@ -17,7 +17,7 @@
 #include "lib/postgres/database.h"
 #include "runner/events/log_lane.h"
 #include "runner/events/run_writer.h"
-#include "runner/runner_metrics.h"
+#include "runner/metrics/runner_metrics.h"
 
 namespace hostler::runner {
 

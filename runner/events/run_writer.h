@@ -13,8 +13,8 @@
 #include "lib/loop/task.h"
 #include "lib/loop/wait.h"
 #include "lib/postgres/database.h"
-#include "runner/agent/claim.h"
-#include "runner/events/run_steps.h"
+#include "runner/steps/claim.h"
+#include "runner/steps/run_steps.h"
 
 namespace hostler::runner {
 

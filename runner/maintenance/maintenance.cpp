@@ -51,7 +51,7 @@ Task<void> Maintenance::run(size_t job) {
 void Maintenance::note_failure(size_t job, const std::string& cause) {
   log_warning("maintenance_failed",
               {{"job", maintenance_jobs()[job].statement->name}, {"cause", cause}});
-  metrics_.count_maintenance_failure(job);
+  on_failure_(job);
 }
 
 }  // namespace hostler::runner

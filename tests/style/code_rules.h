@@ -32,12 +32,13 @@ inline std::vector<Include> includes_of(const SourceFile& file) {
   return includes;
 }
 
-// The room a path belongs to: lib/http, fcgi/api, runner/main.cpp, or its first folder.
+// The room a path belongs to: lib/http, runner/agent, runner/main.cpp, or its first folder.
 inline std::string room_of(const std::string& path) {
   if (path == "runner/main.cpp") return path;
   size_t first = path.find('/');
   size_t second = path.find('/', first + 1);
-  bool has_rooms = path.starts_with("lib/") || path.starts_with("fcgi/");
+  bool has_rooms =
+      path.starts_with("lib/") || path.starts_with("fcgi/") || path.starts_with("runner/");
   return path.substr(0, has_rooms && second != path.npos ? second : first);
 }
 
@@ -48,7 +49,7 @@ struct Arrow {
 
 // clang-format off
 // Every room may include itself. No two reach each other: the rooms of a program are read from the bottom up.
-inline const std::array<Arrow, 21> arrows = {{
+inline const std::array<Arrow, 31> arrows = {{
     {"lib", {}},
     {"lib/events", {}},
     {"lib/account", {"lib"}},
@@ -67,8 +68,19 @@ inline const std::array<Arrow, 21> arrows = {{
     {"fcgi/api", {"fcgi/http", "fcgi/identity", "lib/*"}},
     {"fcgi", {"fcgi/api", "fcgi/http", "fcgi/identity", "fcgi/password", "fcgi/pool", "lib/*"}},
     {"ctl", {"lib/*"}},
-    {"runner", {"lib/*"}},
-    {"runner/main.cpp", {"lib/*", "runner", "sse-relay"}},
+    {"runner/access_log", {"lib/*"}},
+    {"runner/delivery", {"lib/*"}},
+    {"runner/egress", {"lib/*"}},
+    {"runner/maintenance", {"lib/*"}},
+    {"runner/models", {"lib/*"}},
+    {"runner/steps", {"lib/*", "runner/models"}},
+    {"runner/tools", {"lib/*", "runner/models"}},
+    {"runner/metrics", {"lib/*", "runner/egress", "runner/maintenance", "runner/steps"}},
+    {"runner/events", {"lib/*", "runner/metrics", "runner/models", "runner/steps"}},
+    {"runner/agent", {"lib/*", "runner/events", "runner/models", "runner/steps", "runner/tools"}},
+    {"runner", {"lib/*", "runner/access_log", "runner/agent", "runner/delivery", "runner/egress", "runner/events",
+                "runner/maintenance", "runner/metrics", "runner/models", "runner/steps", "runner/tools"}},
+    {"runner/main.cpp", {"lib/*", "runner", "runner/access_log", "sse-relay"}},
     {"sse-relay", {"lib/*"}},
 }};
 // clang-format on

@@ -50,6 +50,8 @@ std::vector<Sample> samples() {
        "#include \"lib/postgres/database.h\"\n"},
       {"wrong_arrow", "runner/a.cpp", "#include \"sse-relay/stream_server.h\"\n",
        "#include \"queries/runs.h\"\n"},
+      {"wrong_arrow", "runner/events/a.h", "#include \"runner/agent/run_queue.h\"\n",
+       "#include \"runner/steps/claim.h\"\n"},
       {"wrong_arrow", "lib/a.cpp", "#include \"fcgi/http/request.h\"\n",
        "#include \"lib/error.h\"\n"},
       {"wrong_arrow", "lib/net/a.cpp", "#include \"lib/http/client.h\"\n",

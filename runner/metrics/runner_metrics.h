@@ -10,7 +10,7 @@
 #include "lib/metrics.h"
 #include "lib/postgres/database.h"
 #include "runner/egress/tunnel.h"
-#include "runner/events/run_steps.h"
+#include "runner/steps/run_steps.h"
 
 namespace hostler::runner {
 

@@ -1,5 +1,5 @@
-// The daemon's table of metrics; see runner/runner_metrics.h.
-#include "runner/runner_metrics.h"
+// The daemon's table of metrics; see runner/metrics/runner_metrics.h.
+#include "runner/metrics/runner_metrics.h"
 
 #include <algorithm>
 #include <array>
