@@ -140,10 +140,14 @@ Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, 
   postgres::Batch batch;
   batch.add(authentication(request, asks_of(route))).add(statement.take_query());
   parts.metrics.count(metric_batches, route.sending.is_pipelined ? 0 : 1);
+  // Creators of an organization wait for each other at its account.
+  postgres::Rivals rivals = statement.shares_commit() ? parts.limiter.org_of(request) : 0;
   Task<postgres::BatchOutcome> sent =
       route.sending.is_pipelined
           ? parts.database.attempt_pipelined(std::move(batch))
-          : parts.database.attempt(std::move(batch), statement.take_notifications());
+          : parts.database.attempt(
+                std::move(batch), statement.take_notifications(),
+                rivals != 0 ? postgres::Durability::shared : durability_of(route), rivals);
   postgres::BatchOutcome outcome = co_await sent;
   identified(parts, request, input.settings, outcome, trail);
   std::optional<postgres::BoundStatement> notification =
@@ -212,6 +216,11 @@ Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, con
   co_return response;
 }
 
+bool shares_commit(const Reading& reading) {
+  const OneStatement* statement = std::get_if<OneStatement>(&reading);
+  return statement != nullptr && statement->shares_commit();
+}
+
 // All of the call in one transaction.
 Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, const Input& input,
                                  std::string_view key, Reading reading, Trail& trail) {
@@ -219,12 +228,19 @@ Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, co
   postgres::Batch batch;
   batch.add(authentication(request, Asks::writing)).add(idempotency_begin(call));
   parts.metrics.count(metric_batches, 1);
-  postgres::Transaction transaction = co_await parts.database.begin();
+  bool is_shared = shares_commit(reading);
+  postgres::Rivals rivals = is_shared ? parts.limiter.org_of(request) : 0;
+  postgres::Transaction transaction = co_await parts.database.begin(
+      rivals != 0 ? postgres::Durability::shared : postgres::Durability::own, rivals);
   postgres::Results results = co_await transaction.run(std::move(batch));
   account::Caller caller = identified(parts, request, input.settings, results.front(), trail);
   postgres::Row begun = results.back().front();
   std::optional<Response> first = stored_answer(parts.secret_box, caller, begun);
-  if (first) co_return std::move(*first);
+  if (first) {
+    // The first call's commit may still be on its way to the disk, by another worker.
+    if (is_shared) co_await transaction.commit_what_was_read();
+    co_return std::move(*first);
+  }
   TransactionDatabase database(parts.database, parts.background, transaction, request, caller);
   OpenedCall opened{std::move(call), std::string(begun.text("new_secret_id")), database, caller};
   Task<Response> answering =

@@ -79,6 +79,11 @@ OneStatement OneStatement::notify_of(Notice notice) && {
   return std::move(*this);
 }
 
+OneStatement OneStatement::share_commit() && {
+  shares_commit_ = true;
+  return std::move(*this);
+}
+
 std::optional<postgres::BoundStatement> OneStatement::notification_of(
     const postgres::Result& result) const {
   if (!notice_) return std::nullopt;

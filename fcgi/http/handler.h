@@ -86,7 +86,12 @@ class OneStatement {
   // The same when what the statement told names something to notify about.
   OneStatement notify_of(Notice notice) &&;
 
+  // Its commit may share its way to the disk with others. Only where the statement writes no event,
+  // mail or webhook message: those leave by other programs, which do not wait for this answer.
+  OneStatement share_commit() &&;
+
   const postgres::BoundStatement& query() const { return query_; }
+  bool shares_commit() const { return shares_commit_; }
   postgres::BoundStatement take_query() { return std::move(query_); }
   postgres::Batch take_notifications() { return std::move(notifications_); }
   std::optional<postgres::BoundStatement> notification_of(const postgres::Result& result) const;
@@ -97,6 +102,7 @@ class OneStatement {
   Render render_;
   postgres::Batch notifications_;
   Notice notice_;
+  bool shares_commit_ = false;
 };
 
 // What steps work with, whoever calls.

@@ -95,6 +95,11 @@ constexpr bool is_open(const Route& route) { return route.access.who == Access::
 // What the call changes must not outlive the end of its caller (sql: authenticate()).
 constexpr bool writes(const Route& route) { return route.method != Method::get && !is_open(route); }
 
+// Of the route's batches, unless a handler's statement shares its commit.
+constexpr postgres::Durability durability_of(const Route& route) {
+  return route.method == Method::get ? postgres::Durability::none : postgres::Durability::own;
+}
+
 std::span<const Route> all_routes();
 
 constexpr size_t path_values_max = 4;

@@ -123,6 +123,10 @@ void RateLimiter::remember(uint64_t token, std::string_view org_id) const {
   table_.remember_token(token, spread_id(org_id));
 }
 
+uint64_t RateLimiter::org_of(const Admitted& request) const {
+  return table_.org_of_token(token_id(request));
+}
+
 void RateLimiter::forget(const Admitted& request) const {
   if (request.credential.kind != account::Credential::Kind::none)
     table_.forget_token(token_id(request));

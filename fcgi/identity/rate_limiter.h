@@ -39,6 +39,8 @@ class RateLimiter {
   // what is known of it later.
   uint64_t token_id(const Admitted& request) const;
   void remember(uint64_t token, std::string_view org_id) const;
+  // Whose token it was when it was last seen, as one number for an organization; 0: not known.
+  uint64_t org_of(const Admitted& request) const;
   // It counts for nobody (any more).
   void forget(const Admitted& request) const;
   // The database refused the token: the request was an anonymous one, and counts for its address.

@@ -16,6 +16,7 @@
 
 #include "lib/log.h"
 #include "lib/postgres/errors.h"
+#include "queries/commits.h"
 
 namespace hostler::postgres {
 namespace {
@@ -116,6 +117,9 @@ void PgConnection::poll_connect() {
     retry_delay_ms_ = 0;
     down_since_ms_ = -1;
     prepared_.clear();
+    server_.clear();
+    server_is_asked_ = false;
+    commits_wait_ = true;
     last_failure_.clear();
     last_answer_ms_ = loop_.now_ms();
     bool is_watched = watch_socket(
@@ -225,14 +229,39 @@ std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
   return call;
 }
 
-std::shared_ptr<BatchCall> PgConnection::send_plain(const char* text) {
+std::shared_ptr<BatchCall> PgConnection::send_plain(std::initializer_list<const char*> texts) {
   assert(ready());
-  PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 0);
+  for (const char* text : texts) {
+    PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 0);
+  }
   PQpipelineSync(connection_);
   std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
   push(call);
   flush();
   return call;
+}
+
+void PgConnection::set_commits_wait(bool wait) {
+  if (wait == commits_wait_) return;
+  commits_wait_ = wait;
+  std::shared_ptr<BatchCall> call =
+      send_plain(wait ? "RESET synchronous_commit" : "SET synchronous_commit = off");
+  // A batch behind it would be answered although it is not on the disk.
+  call->on_done = [this](const BatchCall& done) {
+    if (done.error) close("synchronous_commit: " + done.error->cause);
+  };
+}
+
+const std::string& PgConnection::server() {
+  if (ready() && !std::exchange(server_is_asked_, true)) {
+    Batch batch;
+    batch.add(query::ServerStart{});
+    std::shared_ptr<BatchCall> call = send(batch);
+    call->on_done = [this](const BatchCall& done) {
+      if (!done.error) server_ = done.results.at(0).text();
+    };
+  }
+  return server_;
 }
 
 void PgConnection::flush() {

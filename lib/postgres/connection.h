@@ -7,10 +7,12 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "lib/loop/loop.h"
@@ -38,6 +40,22 @@ struct BatchCall {
   int64_t deadline_ms = 0;
 };
 
+// Waits for a call that was sent. Destroyed early, it only forgets: the connection still takes the
+// answer off the wire.
+class CallAwaiter {
+ public:
+  explicit CallAwaiter(std::shared_ptr<BatchCall> call) : call_(std::move(call)) {}
+  ~CallAwaiter() { call_->caller = nullptr; }
+  CallAwaiter(const CallAwaiter&) = delete;
+  CallAwaiter& operator=(const CallAwaiter&) = delete;
+  bool await_ready() const noexcept { return call_->done; }
+  void await_suspend(std::coroutine_handle<> caller) { call_->caller = caller; }
+  void await_resume() const noexcept {}
+
+ private:
+  std::shared_ptr<BatchCall> call_;
+};
+
 class PgConnection {
  public:
   PgConnection(loop::Loop& loop, const DatabaseOptions& options);
@@ -47,8 +65,15 @@ class PgConnection {
 
   // Sends at once; the connection must be ready. The call is done later, also on failure.
   std::shared_ptr<BatchCall> send(const Batch& batch);
-  // BEGIN, COMMIT, ROLLBACK, LISTEN: fixed text of our own, not worth preparing.
-  std::shared_ptr<BatchCall> send_plain(const char* text);
+  // BEGIN, COMMIT, ROLLBACK, LISTEN: fixed text of our own, not worth preparing. What stands behind
+  // a text that fails is not done.
+  std::shared_ptr<BatchCall> send_plain(std::initializer_list<const char*> texts);
+  std::shared_ptr<BatchCall> send_plain(const char* text) { return send_plain({text}); }
+  // Whether commits wait for the disk, from what is sent next on: as the server is set up, or not.
+  void set_commits_wait(bool wait);
+  // Which start of which server this session belongs to. Asked at the first call; empty until the
+  // answer is here.
+  const std::string& server();
 
   bool ready() const { return phase_ == Phase::ready; }
   // How long connecting has failed; 0 while it is ready or was never tried.
@@ -100,6 +125,9 @@ class PgConnection {
   std::deque<std::shared_ptr<BatchCall>> pending_;
   std::unordered_set<std::string> prepared_;
   std::string last_failure_;
+  std::string server_;
+  bool server_is_asked_ = false;
+  bool commits_wait_ = true;
   loop::Signal changed_;
   bool reading_ = false;
 };

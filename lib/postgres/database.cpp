@@ -4,8 +4,10 @@
 #include <cassert>
 
 #include "lib/loop/wait.h"
+#include "lib/postgres/commit_flusher.h"
 #include "lib/postgres/connection.h"
 #include "lib/postgres/errors.h"
+#include "queries/commits.h"
 
 namespace hostler::postgres {
 namespace {
@@ -30,7 +32,8 @@ struct Database::State {
       : loop(loop_),
         options(std::move(options_)),
         pipelined_options(pipelined_of(options)),
-        pipelined(loop_, pipelined_options) {}
+        pipelined(loop_, pipelined_options),
+        flusher(loop_, options) {}
 
   static DatabaseOptions pipelined_of(DatabaseOptions all) {
     if (all.pipelined_timeout_ms == 0) return all;
@@ -47,6 +50,9 @@ struct Database::State {
   std::vector<PgConnection*> free;
   loop::Signal freed;
   int64_t waiting = 0;  // for one of own
+  CommitFlusher flusher;
+  // Batches and transactions whose commits may be shared, by their rivals.
+  std::unordered_map<Rivals, int64_t> sharing;
   std::vector<std::string> channels;
   std::function<void()> on_listening;
 
@@ -88,6 +94,18 @@ struct Database::State {
     int64_t& count;
   };
 
+  std::unique_ptr<int64_t, Transaction::CountDown> share(Durability durability, Rivals rivals) {
+    int64_t* count = durability == Durability::shared ? &++sharing[rivals] : nullptr;
+    return {count, Transaction::CountDown{&sharing, rivals}};
+  }
+
+  // The flusher's session that a commit on this connection may rely on. Nothing: it waits for the
+  // disk by itself, as one without rivals does.
+  std::optional<int64_t> flush_session(PgConnection& connection, const int64_t* rivals) {
+    bool is_alone = rivals == nullptr || *rivals < 2;
+    return is_alone ? std::nullopt : flusher.session_for(connection);
+  }
+
   Task<Wait<PgConnection*>> acquire(int64_t deadline_ms) {
     while (free.empty() && own.size() >= static_cast<size_t>(options.dedicated_connections_max)) {
       int64_t rest_ms = deadline_ms - loop.now_ms();
@@ -111,22 +129,6 @@ struct Database::State {
 };
 
 namespace {
-
-// Waits for a call that was sent. Destroyed early, it only forgets: the connection still takes the
-// answer off the wire.
-class CallAwaiter {
- public:
-  explicit CallAwaiter(std::shared_ptr<BatchCall> call) : call_(std::move(call)) {}
-  ~CallAwaiter() { call_->caller = nullptr; }
-  CallAwaiter(const CallAwaiter&) = delete;
-  CallAwaiter& operator=(const CallAwaiter&) = delete;
-  bool await_ready() const noexcept { return call_->done; }
-  void await_suspend(std::coroutine_handle<> caller) { call_->caller = caller; }
-  void await_resume() const noexcept {}
-
- private:
-  std::shared_ptr<BatchCall> call_;
-};
 
 Task<Results> answer_of(std::shared_ptr<BatchCall> call) {
   CallAwaiter awaiter(call);
@@ -188,6 +190,7 @@ int64_t Database::dedicated_max() const { return state_->options.dedicated_conne
 int64_t Database::sessions_begun() const {
   int64_t count = state_->pipelined.session_number();
   for (const std::unique_ptr<PgConnection>& own : state_->own) count += own->session_number();
+  count += state_->flusher.sessions_begun();
   return count;
 }
 
@@ -212,8 +215,10 @@ Task<Results> Database::pipelined(Batch batch) {
   co_return std::move(outcome.results);
 }
 
-Task<BatchOutcome> Database::attempt(Batch batch, Batch afterwards) {
+Task<BatchOutcome> Database::attempt(Batch batch, Batch afterwards, Durability durability,
+                                     Rivals rivals) {
   int64_t deadline_ms = state_->new_deadline_ms();
+  std::unique_ptr<int64_t, Transaction::CountDown> sharing = state_->share(durability, rivals);
   State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
   if (!got) co_return BatchOutcome{{}, state_->unavailable(nullptr), Refusal::none};
   std::unique_ptr<PgConnection, Transaction::Release> held(*got, {this});
@@ -221,12 +226,20 @@ Task<BatchOutcome> Database::attempt(Batch batch, Batch afterwards) {
     bool is_ready = held->ready();
     if (!is_ready) is_ready = co_await state_->until_ready(*held, deadline_ms);
     if (!is_ready) co_return BatchOutcome{{}, state_->unavailable(held.get()), Refusal::none};
+    std::optional<int64_t> flush_session = state_->flush_session(*held, sharing.get());
+    if (durability != Durability::none) held->set_commits_wait(!flush_session);
+    int64_t flush_deadline_ms = state_->new_deadline_ms();
     std::shared_ptr<BatchCall> call = held->send(batch);
     if (!afterwards.empty()) held->send(afterwards);
     CallAwaiter awaiter(call);
     co_await awaiter;
     bool is_final = !call->error || !call->may_try_again || tried == tries_max;
-    if (is_final) co_return outcome_of(*call);
+    if (!is_final) continue;
+    if (call->error || !flush_session) co_return outcome_of(*call);
+    held.reset();
+    bool is_flushed = co_await state_->flusher.flushed(*flush_session, flush_deadline_ms);
+    if (!is_flushed) call->error = state_->flusher.unavailable();
+    co_return outcome_of(*call);
   }
 }
 
@@ -260,14 +273,17 @@ Task<Result> Database::dedicated(const Statement& statement) {
   return dedicated(BoundStatement{&statement, {}});
 }
 
-Task<Transaction> Database::begin() {
+Task<Transaction> Database::begin(Durability durability, Rivals rivals) {
   int64_t deadline_ms = state_->new_deadline_ms();
+  std::unique_ptr<int64_t, Transaction::CountDown> sharing = state_->share(durability, rivals);
   State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
   if (!got) throw state_->unavailable(nullptr);
   Transaction transaction(this, *got);
+  transaction.sharing_ = std::move(sharing);
   bool is_ready = (*got)->ready();
   if (!is_ready) is_ready = co_await state_->until_ready(**got, deadline_ms);
   if (!is_ready) throw state_->unavailable(*got);
+  (*got)->set_commits_wait(true);
   std::shared_ptr<BatchCall> call = (*got)->send_plain("BEGIN");
   co_await answer_of(call);
   transaction.open_ = true;
@@ -328,7 +344,23 @@ Task<void> Transaction::commit() {
   if (!open_) co_return;
   check_session();
   open_ = false;
-  std::shared_ptr<BatchCall> call = connection_->send_plain("COMMIT");
+  Database::State& state = *connection_.get_deleter().database->state_;
+  std::optional<int64_t> flush_session = state.flush_session(*connection_, sharing_.get());
+  int64_t flush_deadline_ms = state.new_deadline_ms();
+  std::shared_ptr<BatchCall> call =
+      flush_session ? connection_->send_plain({"SET LOCAL synchronous_commit = off", "COMMIT"})
+                    : connection_->send_plain("COMMIT");
+  co_await answer_of(call);
+  if (!flush_session) co_return;
+  connection_.reset();
+  bool is_flushed = co_await state.flusher.flushed(*flush_session, flush_deadline_ms);
+  if (!is_flushed) throw state.flusher.unavailable();
+}
+
+Task<void> Transaction::commit_what_was_read() {
+  check_session();
+  open_ = false;
+  std::shared_ptr<BatchCall> call = connection_->send_plain({query::flush_log.text, "COMMIT"});
   co_await answer_of(call);
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -136,6 +137,17 @@ class Batch {
   std::vector<BoundStatement> items_;
 };
 
+// Who wait for each other's locks, by any number: a flush costs more than a commit that waits for
+// the disk by itself, and pays where locks go earlier.
+using Rivals = uint64_t;
+
+// How the commit of a batch or transaction reaches the disk before its answer is given.
+enum class Durability : uint8_t {
+  own,     // the commit waits for the disk, with its locks held
+  shared,  // beside its rivals it does not: one flush behind them covers all (commit_flusher.h)
+  none,    // it writes nothing
+};
+
 struct DatabaseOptions {
   std::string conninfo;
   std::string application_name;
@@ -164,7 +176,11 @@ class Transaction {
   Task<Results> run(Batch batch);
   Task<Result> run(BoundStatement statement);
   Task<Result> run(const Statement& statement);
+  // database_unavailable: it may be committed or not.
   Task<void> commit();
+  // Instead of commit(), of one that only read what others may have committed with a shared flush:
+  // then that is on the disk too.
+  Task<void> commit_what_was_read();
   // Waits until its locks are gone, which the destructor does not. Never throws.
   Task<void> roll_back();
   // Steps of this transaction for somebody who takes them for one of their own: their commit()
@@ -178,7 +194,15 @@ class Transaction {
     Database* database;  // null: a part, which releases nothing
     void operator()(PgConnection* connection) const;
   };
+  struct CountDown {
+    std::unordered_map<Rivals, int64_t>* counts;
+    Rivals rivals;
+    void operator()(int64_t* count) const {
+      if (--*count == 0) counts->erase(rivals);
+    }
+  };
   std::unique_ptr<PgConnection, Release> connection_;
+  std::unique_ptr<int64_t, CountDown> sharing_;  // null: its commit waits for the disk
   void check_session() const;
   bool open_ = false;  // to be rolled back at the end; never in a part
   int64_t session_number_ = 0;
@@ -205,9 +229,10 @@ class Database {
   Task<Result> pipelined(const Statement& statement);
   Task<Result> dedicated(const Statement& statement);
   // As dedicated() and pipelined(), but the error is part of the answer.
-  Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {});
+  Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {},
+                             Durability durability = Durability::own, Rivals rivals = 0);
   Task<BatchOutcome> attempt_pipelined(Batch batch);
-  Task<Transaction> begin();
+  Task<Transaction> begin(Durability durability = Durability::own, Rivals rivals = 0);
 
   // The pipelined connection LISTENs. on_listening is called after each (re)connection, once the
   // LISTEN is in force: what was notified before must be looked up. Call before the first batch.

@@ -191,6 +191,10 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
     load.add(query::RunInputs{.run_id = run->claim.id});
   }
   postgres::Results loaded = co_await read_with_retry(services, std::move(load));
+  if (loaded.at(0).empty()) {
+    // Postgres crashed before the commit that made it was on the disk: nobody was told of it.
+    throw Error(ErrorCode::runs_not_found, {}, "the run is gone");
+  }
   RunParts parts = parts_of(services, run, loaded.at(0).front());
   parts.history = history_of(loaded.at(1));
   if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));

@@ -120,7 +120,8 @@ inline Findings banner(const SourceFile& file) {
 // libpq's owner may steer transactions and listen; these have no parameters and read no table.
 inline bool is_transaction_control(const std::string& path, const std::string& text) {
   if (!path.starts_with("lib/postgres/")) return false;
-  return text == "BEGIN" || text == "COMMIT" || text == "ROLLBACK" || text == "LISTEN";
+  return text == "BEGIN" || text == "COMMIT" || text == "ROLLBACK" || text == "LISTEN" ||
+         text == "SET synchronous_commit = off" || text == "SET LOCAL synchronous_commit = off";
 }
 
 inline Findings sql_in_string(const SourceFile& file) {

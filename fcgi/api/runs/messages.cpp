@@ -16,7 +16,8 @@ OneStatement create_message(const Input& input) {
   fields.check();
   return OneStatement::row(query::MessageCreate{.thread_id = input.path_value("thread_id"),
                                                 .content = std::move(content)},
-                           201);
+                           201)
+      .share_commit();
 }
 
 OneStatement list_messages(const Input& input) {

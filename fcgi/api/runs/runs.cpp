@@ -43,18 +43,21 @@ std::optional<postgres::BoundStatement> runs_that_stopped(const postgres::Result
 
 OneStatement create_run(const Input& input) {
   NewRun wanted = read_new_run(input);
-  return OneStatement::row(
-             query::RunCreate{
-                 .thread_id = input.path_value("thread_id"),
-                 .route_id = wanted.route_id,
-                 .persona_id = wanted.persona_id,
-                 .strategy = wanted.strategy,
-                 .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
-                 .limit_queued_runs = input.settings.integer("limit.queued_runs"),
-                 .credit_run_hold = input.settings.integer("credit.run_hold")},
-             201)
-      .notify(query::RunNotify{})
-      .notify_of(runs_that_stopped);
+  OneStatement statement =
+      OneStatement::row(
+          query::RunCreate{.thread_id = input.path_value("thread_id"),
+                           .route_id = wanted.route_id,
+                           .persona_id = wanted.persona_id,
+                           .strategy = wanted.strategy,
+                           .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
+                           .limit_queued_runs = input.settings.integer("limit.queued_runs"),
+                           .credit_run_hold = input.settings.integer("credit.run_hold")},
+          201)
+          .notify(query::RunNotify{})
+          .notify_of(runs_that_stopped);
+  // Interrupting writes the last events of the runs that it ends.
+  if (wanted.strategy == "interrupt") return statement;
+  return std::move(statement).share_commit();
 }
 
 OneStatement retry_run(const Input& input) {
@@ -65,7 +68,8 @@ OneStatement retry_run(const Input& input) {
                  .limit_queued_runs = input.settings.integer("limit.queued_runs"),
                  .credit_run_hold = input.settings.integer("credit.run_hold")},
              201)
-      .notify(query::RunNotify{});
+      .notify(query::RunNotify{})
+      .share_commit();
 }
 
 OneStatement list_thread_runs(const Input& input) {

@@ -11,7 +11,8 @@ OneStatement create_thread(const Input& input) {
   std::optional<std::string> title = fields.nullable_text("title", {.max = 200}).value;
   bool is_private = fields.optional_boolean("is_private").value_or(false);
   fields.check();
-  return OneStatement::row(query::ThreadCreate{.title = title, .is_private = is_private}, 201);
+  return OneStatement::row(query::ThreadCreate{.title = title, .is_private = is_private}, 201)
+      .share_commit();
 }
 
 OneStatement list_threads(const Input& input) {
