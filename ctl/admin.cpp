@@ -35,7 +35,7 @@ class EchoOff {
   ~EchoOff() {
     if (!is_terminal_) return;
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
-    tell("");
+    print_err("");
   }
   EchoOff(const EchoOff&) = delete;
   EchoOff& operator=(const EchoOff&) = delete;
@@ -121,13 +121,13 @@ int create_user(const config::Settings& settings, const NewUser& user) {
   postgres::Result stored = owner.session->run(query::SettingsAll{});
   config::Settings in_force = config::settings_with_stored(settings, stored, nullptr);
   owner.session->begin();
-  postgres::Result made = owner.session->run(
+  postgres::Result created = owner.session->run(
       query::AdminRegister{.login = login,
                            .email = user.email,
                            .password_hash = *hashed,
                            .credit_initial_grant = in_force.integer("credit.initial_grant"),
                            .invite_default_max_uses = in_force.integer("invite.default_max_uses")});
-  std::string user_id(made.text());
+  std::string user_id(created.text());
   if (user.is_admin) owner.session->run(query::AdminPromote{.login = login});
   owner.session->commit();
   return print_user(user_id, login, user.is_admin ? administrator : "a user", user.as_json);

@@ -94,12 +94,12 @@ int CommandLine::run(int argc, char** argv) {
     print_out(help_of_all());
     return exit_ok;
   }
-  const CLI::App* said = &app_;
-  while (!said->get_subcommands().empty()) said = said->get_subcommands().front();
-  auto found = commands_.find(said);
+  const CLI::App* chosen = &app_;
+  while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+  auto found = commands_.find(chosen);
   if (found == commands_.end()) {
-    bool is_root = said == &app_;
-    print_out(said->help(is_root ? "" : app_.get_name()));
+    bool is_root = chosen == &app_;
+    print_out(chosen->help(is_root ? "" : app_.get_name()));
     return exit_usage;
   }
   config::LoadedSettings loaded;

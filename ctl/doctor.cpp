@@ -151,7 +151,7 @@ void print_findings(const std::vector<Finding>& findings, bool as_json) {
   if (!as_json) {
     for (const Finding& finding : findings) {
       print_out(fmt::format("{:<8} {:<20} {}\n", verdict_name(finding.verdict), finding.what,
-                            finding.says));
+                            finding.message));
     }
     return;
   }
@@ -159,7 +159,7 @@ void print_findings(const std::vector<Finding>& findings, bool as_json) {
   json.begin_array();
   for (const Finding& finding : findings) {
     json.begin_object().member("verdict", verdict_name(finding.verdict));
-    json.member("what", finding.what).member("says", finding.says).end_object();
+    json.member("what", finding.what).member("message", finding.message).end_object();
   }
   print_out(json.end_array().take() + "\n");
 }

@@ -70,9 +70,9 @@ void look_at_certificate(const std::string& path, DoctorReport& report) {
 }
 
 void look_at_nginx_limits(std::string_view text, DoctorReport& report) {
-  std::vector<std::string> said = directives(text, "worker_connections");
-  int64_t connections =
-      said.empty() ? nginx_connections_default : number_of(said.front(), nginx_connections_default);
+  std::vector<std::string> found = directives(text, "worker_connections");
+  int64_t connections = found.empty() ? nginx_connections_default
+                                      : number_of(found.front(), nginx_connections_default);
   std::vector<std::string> files = directives(text, "worker_rlimit_nofile");
   if (connections < nginx_connections_min) {
     report.warn("nginx", fmt::format("worker_connections {}: each stream takes two; 16384 is well",

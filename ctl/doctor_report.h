@@ -16,19 +16,19 @@ enum class Verdict { ok, warning, failure };
 struct Finding {
   Verdict verdict;
   std::string what;
-  std::string says;
+  std::string message;
 };
 
 class DoctorReport {
  public:
-  void well(std::string what, std::string says) { add(Verdict::ok, what, says); }
-  void warn(std::string what, std::string says) { add(Verdict::warning, what, says); }
-  void fault(std::string what, std::string says) { add(Verdict::failure, what, says); }
+  void well(std::string what, std::string message) { add(Verdict::ok, what, message); }
+  void warn(std::string what, std::string message) { add(Verdict::warning, what, message); }
+  void fault(std::string what, std::string message) { add(Verdict::failure, what, message); }
   const std::vector<Finding>& findings() const { return findings_; }
 
  private:
-  void add(Verdict verdict, std::string& what, std::string& says) {
-    findings_.push_back({verdict, std::move(what), std::move(says)});
+  void add(Verdict verdict, std::string& what, std::string& message) {
+    findings_.push_back({verdict, std::move(what), std::move(message)});
   }
   std::vector<Finding> findings_;
 };

@@ -48,7 +48,7 @@ struct Plan {
 
 void wait_for_turn(postgres::DbSession& session) {
   if (session.run(query::MigrateTryLock{}).front().boolean("is_mine")) return;
-  tell("Waiting for another hostlerctl migrate of this database to end.");
+  print_err("Waiting for another hostlerctl migrate of this database to end.");
   session.run(query::MigrateLock{});
 }
 
@@ -84,19 +84,20 @@ std::optional<std::string> mismatch(const Schema& schema, const Found& found) {
   }
   for (const Migration& migration : schema.migrations) {
     if (found.applied.empty() || migration.version < found.applied.front().version) continue;
-    auto was = std::find_if(found.applied.begin(), found.applied.end(),
-                            [&](const Applied& row) { return row.version == migration.version; });
-    if (was == found.applied.end()) {
+    auto previous =
+        std::find_if(found.applied.begin(), found.applied.end(),
+                     [&](const Applied& row) { return row.version == migration.version; });
+    if (previous == found.applied.end()) {
       if (migration.version > found.version()) continue;
       return fmt::format("migration {} is to be applied before {}, which the database has already",
                          migration.version, found.version());
     }
-    if (was->checksum != migration.checksum) {
+    if (previous->checksum != migration.checksum) {
       return fmt::format(
           "migration {} ({}) was applied with another text on {}; an applied migration must never "
           "change: restore "
           "its text and put the change into a new one",
-          was->version, migration.name, was->applied_at);
+          previous->version, migration.name, previous->applied_at);
     }
   }
   return std::nullopt;

@@ -30,7 +30,7 @@ inline int answer(bool as_json, std::string_view json, std::string_view text) {
 inline std::string count_text(int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
-inline void tell(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+inline void print_err(std::string_view text) { fmt::print(stderr, "{}\n", text); }
 inline int fail(int status, std::string_view text) {
   fmt::print(stderr, "hostlerctl: {}\n", text);
   return status;

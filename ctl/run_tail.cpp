@@ -48,7 +48,7 @@ class Tail {
     while (true) {
       Round round = take_round();
       if (round == Round::over) return exit_ok;
-      if (round == Round::lost) {
+      if (round == Round::disconnected) {
         if (std::optional<int> refused = reconnect()) return *refused;
         continue;
       }
@@ -58,7 +58,7 @@ class Tail {
   }
 
  private:
-  enum class Round { some, none, over, lost };
+  enum class Round { some, none, over, disconnected };
 
   const std::string& url() const { return call_.settings().text("database.url"); }
 
@@ -69,10 +69,10 @@ class Tail {
   }
 
   std::optional<int> reconnect() {
-    tell("hostlerctl: the connection to the database is lost; waiting for it");
+    print_err("hostlerctl: the connection to the database is lost; waiting for it");
     owner_.session.reset();
     while (postgres::why_no_connection(url())) pause_for(pause_max_ms);
-    tell("hostlerctl: connected again");
+    print_err("hostlerctl: connected again");
     return connect();
   }
 
@@ -80,19 +80,19 @@ class Tail {
   Round take_round() {
     postgres::DbSession& session = *owner_.session;
     std::optional<postgres::Result> run =
-        session.run_unless_lost(query::OperatorRun{.run_id = options_.run_id});
-    if (!run) return Round::lost;
+        session.run_if_connected(query::OperatorRun{.run_id = options_.run_id});
+    if (!run) return Round::disconnected;
     if (run->empty()) throw Error(ErrorCode::runs_not_found);
     postgres::Row row = run->front();
-    say_status(row);
-    std::optional<postgres::Result> page = session.run_unless_lost(page_after());
-    if (!page) return Round::lost;
+    print_status(row);
+    std::optional<postgres::Result> page = session.run_if_connected(page_after());
+    if (!page) return Round::disconnected;
     for (int i = 0; i < page->size(); ++i) print_event((*page)[i]);
     std::fflush(stdout);
     if (!page->empty()) return Round::some;
     if (options_.no_follow) return Round::over;
     if (!row.boolean("is_ended")) return Round::none;
-    say_end(row);
+    print_end(row);
     return Round::over;
   }
 
@@ -104,26 +104,26 @@ class Tail {
   }
 
   // What a client is not told: on the error output, for people.
-  void say_status(const postgres::Row& run) {
+  void print_status(const postgres::Row& run) {
     std::string status(run.boolean("queued") ? "queued" : run.text("status"));
     if (call_.as_json || status == status_) return;
     if (status_.empty()) {
-      tell(fmt::format("run {} of organization {}, thread {}, {} on {}, trace {}", run.text("id"),
-                       run.text("org_id"), run.text("thread_id"), run.text("persona_id"),
-                       run.text("model"), run.text("trace_id")));
+      print_err(fmt::format("run {} of organization {}, thread {}, {} on {}, trace {}",
+                            run.text("id"), run.text("org_id"), run.text("thread_id"),
+                            run.text("persona_id"), run.text("model"), run.text("trace_id")));
     }
-    tell("status: " + status);
+    print_err("status: " + status);
     status_ = status;
   }
 
-  void say_end(const postgres::Row& run) const {
+  void print_end(const postgres::Row& run) const {
     if (call_.as_json) return;
     std::string_view error = run.text("error_code");
-    tell(fmt::format("{}, {}, {} + {} tokens, {}{}{}", count_text(run.integer("turns"), "turn"),
-                     count_text(run.integer("tool_calls"), "tool call"),
-                     run.integer("total_input_tokens"), run.integer("total_output_tokens"),
-                     count_text(run.integer("credits_used"), "credit"), error.empty() ? "" : "; ",
-                     error));
+    print_err(fmt::format(
+        "{}, {}, {} + {} tokens, {}{}{}", count_text(run.integer("turns"), "turn"),
+        count_text(run.integer("tool_calls"), "tool call"), run.integer("total_input_tokens"),
+        run.integer("total_output_tokens"), count_text(run.integer("credits_used"), "credit"),
+        error.empty() ? "" : "; ", error));
   }
 
   void print_event(const postgres::Row& event) {

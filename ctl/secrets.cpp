@@ -69,17 +69,17 @@ bool rewrap_batch(postgres::DbSession& session, const config::SecretBox& box, in
   for (int i = 0; i < found.size(); ++i) {
     const postgres::Row row = found[i];
     after = row.text("id");
-    config::SealedSecret was{row.integer("key_version"), row.bytes("wrapped_key"), {}};
+    config::SealedSecret old_secret{row.integer("key_version"), row.bytes("wrapped_key"), {}};
     config::SecretIdentity identity{after, std::string(row.text("org_id")),
                                     std::string(row.text("kind"))};
-    std::optional<config::SealedSecret> now = box.rewrap(identity, was);
-    if (!now) {
+    std::optional<config::SealedSecret> new_secret = box.rewrap(identity, old_secret);
+    if (!new_secret) {
       if (++rotated.unreadable == 1) rotated.first_unreadable = after;
       continue;
     }
     ++sent;
-    json.begin_object().member("id", after).member("was", to_base64(was.wrapped_key));
-    json.member("now", to_base64(now->wrapped_key)).end_object();
+    json.begin_object().member("id", after).member("old_key", to_base64(old_secret.wrapped_key));
+    json.member("new_key", to_base64(new_secret->wrapped_key)).end_object();
   }
   json.end_array();
   if (sent == 0) return true;

@@ -28,11 +28,11 @@ constexpr size_t key_bytes = 32;
 // A package makes users and folders itself; `make install` leaves them to this.
 int set_up_users(const SetupOptions& options) {
   if (getpwnam("hostler_api") != nullptr && getpwnam("hostler_runner") != nullptr) {
-    tell_step("users", "hostler_api and hostler_runner are there");
+    report_step("users", "hostler_api and hostler_runner are there");
     return exit_ok;
   }
-  tell_made(options, "users",
-            "hostler_api and hostler_runner, with their folders in /run and /var/log");
+  report_change(options, "users",
+                "hostler_api and hostler_runner, with their folders in /run and /var/log");
   if (options.dry_run) return exit_ok;
   bool is_done = ran_well({"systemd-sysusers", "hostler.conf"}) &&
                  ran_well({"systemd-tmpfiles", "--create", "hostler.conf"});
@@ -41,11 +41,11 @@ int set_up_users(const SetupOptions& options) {
 
 int set_up_key(const SetupOptions& options) {
   if (file_exists(key_file)) {
-    tell_step("key file", fmt::format("{} is there", key_file));
+    report_step("key file", fmt::format("{} is there", key_file));
     return exit_ok;
   }
-  tell_made(options, "key file",
-            fmt::format("{}; keep a copy apart from the database's backups", key_file));
+  report_change(options, "key file",
+                fmt::format("{}; keep a copy apart from the database's backups", key_file));
   if (options.dry_run) return exit_ok;
   return write_new_file(key_file, random_bytes(key_bytes), S_IRUSR | S_IWUSR) ? exit_ok
                                                                               : exit_no_permission;
@@ -86,8 +86,8 @@ int set_up_database_here(const SetupOptions& options) {
 }
 
 int set_up_database(const SetupOptions& options) {
-  tell_step("database", options.superuser_url.empty() ? "in the Postgres of this host"
-                                                      : "in the Postgres of --superuser-url");
+  report_step("database", options.superuser_url.empty() ? "in the Postgres of this host"
+                                                        : "in the Postgres of --superuser-url");
   if (options.superuser_url.empty()) return set_up_database_here(options);
   return setup_database({.superuser_url = options.superuser_url,
                          .database = options.database,
@@ -98,10 +98,10 @@ int set_up_database(const SetupOptions& options) {
 
 int enable_target(const SetupOptions& options) {
   if (!options.enables) {
-    tell_step("services", "left as they are; systemctl enable --now hostler.target starts them");
+    report_step("services", "left as they are; systemctl enable --now hostler.target starts them");
     return exit_ok;
   }
-  tell_made(options, "services", "hostler.target enabled and started");
+  report_change(options, "services", "hostler.target enabled and started");
   if (options.dry_run) return exit_ok;
   if (!has_systemd()) return fail(exit_unavailable, "--enable needs a host that systemd runs");
   // The target wants all the others; they may have failed before the database was there.
@@ -112,7 +112,7 @@ int enable_target(const SetupOptions& options) {
 
 int set_up_nginx(const SetupOptions& options) {
   if (options.without_nginx) {
-    tell_step("nginx", "left alone, as asked");
+    report_step("nginx", "left alone, as asked");
     return exit_ok;
   }
   int status = options.confines_nginx ? confine_nginx(options) : exit_ok;
@@ -121,13 +121,13 @@ int set_up_nginx(const SetupOptions& options) {
 
 }  // namespace
 
-void tell_step(std::string_view step, std::string_view what) {
+void report_step(std::string_view step, std::string_view what) {
   print_out(fmt::format("{:<12} {}\n", step, what));
   std::fflush(stdout);  // what a child says comes after it
 }
 
-void tell_made(const SetupOptions& options, std::string_view step, std::string_view what) {
-  tell_step(step, fmt::format("{}: {}", options.dry_run ? "to do" : "doing", what));
+void report_change(const SetupOptions& options, std::string_view step, std::string_view what) {
+  report_step(step, fmt::format("{}: {}", options.dry_run ? "to do" : "doing", what));
 }
 
 bool file_exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
@@ -183,8 +183,8 @@ int set_up(const SetupOptions& options) {
   if (status == exit_ok) status = enable_target(options);
   if (status == exit_ok) status = set_up_nginx(options);
   if (status == exit_ok && !options.dry_run) {
-    tell_step("next",
-              "hostlerctl doctor; then hostlerctl admin create makes the first administrator");
+    report_step("next",
+                "hostlerctl doctor; then hostlerctl admin create makes the first administrator");
   }
   return status;
 }

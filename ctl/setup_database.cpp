@@ -18,7 +18,7 @@ namespace {
 // What a setup did, or would do.
 struct Account {
   std::string lines;
-  bool made_database = false;
+  bool created_database = false;
 };
 
 void make_operator(postgres::DbSession& cluster, const std::string& role, Account& account) {
@@ -33,7 +33,7 @@ int make_ready(postgres::DbSession& cluster, const SetupDatabase& options, Accou
   cluster.run(query::SetupRoles{});
   if (!options.operator_role.empty()) make_operator(cluster, options.operator_role, account);
   postgres::Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
-  account.made_database = found.empty();
+  account.created_database = found.empty();
   if (found.empty()) {
     postgres::Result text = cluster.run(query::CreateDatabaseText{.name = options.database});
     cluster.run_text(std::string(text.text()));
@@ -50,8 +50,7 @@ int make_ready(postgres::DbSession& cluster, const SetupDatabase& options, Accou
 }
 
 // Returns whether there is a database that migrate could look at.
-bool tell_what_is_missing(postgres::DbSession& cluster, const SetupDatabase& options,
-                          Account& account) {
+bool report_missing(postgres::DbSession& cluster, const SetupDatabase& options, Account& account) {
   postgres::Result roles = cluster.run(query::SetupMissingRoles{});
   for (int i = 0; i < roles.size(); ++i) {
     account.lines += fmt::format("role {} would be made\n", roles[i].text("name"));
@@ -71,13 +70,13 @@ int setup_database(const SetupDatabase& options) {
       [&account](std::string_view notice) { account.lines += fmt::format("{}\n", notice); });
   bool can_migrate = true;
   if (options.dry_run) {
-    can_migrate = tell_what_is_missing(cluster, options, account);
+    can_migrate = report_missing(cluster, options, account);
   } else if (int status = make_ready(cluster, options, account); status != exit_ok) {
     return status;
   }
   JsonWriter json;
   json.begin_object().member("database", options.database);
-  json.member("made", account.made_database).end_object();
+  json.member("made", account.created_database).end_object();
   answer(options.as_json, json.take(), account.lines);
   if (!can_migrate || !options.applies_migrations) return exit_ok;
   std::fflush(stdout);

@@ -51,18 +51,18 @@ int set_up_network(const SetupOptions& options) {
   }
   bool is_there = file_exists(drop_in);
   if (!pool_needs_network(loaded.settings)) {
-    tell_step("network", is_there ? fmt::format("the pool needs none, and has one by {}", drop_in)
-                                  : "the pool needs none, and has none");
+    report_step("network", is_there ? fmt::format("the pool needs none, and has one by {}", drop_in)
+                                    : "the pool needs none, and has none");
     return exit_ok;
   }
   if (is_there || !has_systemd()) {
-    tell_step("network", is_there ? fmt::format("the pool has one by {}", drop_in)
-                                  : "without systemd: as it is");
+    report_step("network", is_there ? fmt::format("the pool has one by {}", drop_in)
+                                    : "without systemd: as it is");
     return exit_ok;
   }
-  tell_made(options, "network",
-            fmt::format("database.url or api.listen_tcp needs one: copy {} to {}", with_network,
-                        drop_in));
+  report_change(options, "network",
+                fmt::format("database.url or api.listen_tcp needs one: copy {} to {}", with_network,
+                            drop_in));
   if (options.dry_run) return exit_ok;
   int status = copy_drop_in(with_network, drop_in_folder, drop_in);
   if (status != exit_ok) return status;

@@ -31,8 +31,9 @@ constexpr const char* certificate_advice =
     "/etc/letsencrypt/live/NAME/privkey.pem. For a trial: --self-signed NAME";
 
 int make_certificate(const SetupOptions& options) {
-  tell_made(options, "certificate",
-            fmt::format("a self-signed one for {} in {}", options.self_signed, certificate_folder));
+  report_change(
+      options, "certificate",
+      fmt::format("a self-signed one for {} in {}", options.self_signed, certificate_folder));
   if (options.dry_run) return exit_ok;
   mkdir(certificate_folder, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH);
   mode_t before = umask(S_IRWXG | S_IRWXO);
@@ -52,29 +53,29 @@ int link_certificate(const SetupOptions& options, const std::string& path,
   if (!file_exists(target)) return fail(exit_bad_input, target + " is not there");
   std::string now = link_target(path);
   if (now == target) {
-    tell_step("certificate", fmt::format("{} leads to {}", path, target));
+    report_step("certificate", fmt::format("{} leads to {}", path, target));
     return exit_ok;
   }
   if (now.empty() && file_exists(path)) {
     return fail(exit_bad_input, path + " is a file of its own: remove it, or leave the option out");
   }
-  tell_made(options, "certificate", fmt::format("link {} to {}", path, target));
+  report_change(options, "certificate", fmt::format("link {} to {}", path, target));
   if (options.dry_run) return exit_ok;
   mkdir(certificate_folder, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH);
   unlink(path.c_str());
   return make_link(path, target) ? exit_ok : exit_no_permission;
 }
 
-int tell_reload(const SetupOptions& options) {
+int report_reload(const SetupOptions& options) {
   if (!has_systemd()) {
-    tell_made(options, "nginx", "reload");
+    report_change(options, "nginx", "reload");
     return options.dry_run || ran_well({"nginx", "-s", "reload"}) ? exit_ok : exit_software;
   }
   if (run_subprocess({"systemctl", "is-active", "--quiet", "nginx"}, true).status != 0) {
-    tell_step("nginx", "does not run; systemctl start nginx starts it");
+    report_step("nginx", "does not run; systemctl start nginx starts it");
     return exit_ok;
   }
-  tell_made(options, "nginx", "reload");
+  report_change(options, "nginx", "reload");
   return options.dry_run || ran_well({"systemctl", "reload", "nginx"}) ? exit_ok : exit_software;
 }
 
@@ -88,7 +89,7 @@ int set_up_certificate(const SetupOptions& options) {
                : status;
   }
   if (file_exists(certificate_file) && file_exists(certificate_key_file)) {
-    tell_step("certificate", fmt::format("{} is there", certificate_file));
+    report_step("certificate", fmt::format("{} is there", certificate_file));
     return exit_ok;
   }
   if (!options.self_signed.empty()) return make_certificate(options);
@@ -103,14 +104,14 @@ int set_up_site(const SetupOptions& options) {
   }
   bool is_linked = file_exists(site_link);
   if (is_linked) {
-    tell_step("site", fmt::format("{} is there", site_link));
+    report_step("site", fmt::format("{} is there", site_link));
   } else {
-    tell_made(options, "site", fmt::format("link {} to {}", site_link, site_target));
+    report_change(options, "site", fmt::format("link {} to {}", site_link, site_target));
     if (!options.dry_run && !make_link(site_link, site_target)) return exit_no_permission;
   }
   if (options.dry_run) {
-    tell_step("site", "to do: nginx -t");
-    return tell_reload(options);
+    report_step("site", "to do: nginx -t");
+    return report_reload(options);
   }
   if (run_subprocess({"nginx", "-t", "-q"}, false).status != 0) {
     if (!is_linked) unlink(site_link);
@@ -118,17 +119,17 @@ int set_up_site(const SetupOptions& options) {
                 is_linked ? "nginx -t refuses the configuration; nothing was reloaded"
                           : "nginx -t refuses the configuration; the link is taken back");
   }
-  tell_step("site", "nginx -t is content");
-  return tell_reload(options);
+  report_step("site", "nginx -t is content");
+  return report_reload(options);
 }
 
 int confine_nginx(const SetupOptions& options) {
   if (file_exists(drop_in)) {
-    tell_step("confinement", fmt::format("{} is there", drop_in));
+    report_step("confinement", fmt::format("{} is there", drop_in));
     return exit_ok;
   }
-  tell_made(options, "confinement",
-            fmt::format("copy {} to {}, restart nginx", confinement, drop_in));
+  report_change(options, "confinement",
+                fmt::format("copy {} to {}, restart nginx", confinement, drop_in));
   if (options.dry_run) return exit_ok;
   if (!has_systemd()) return fail(exit_unavailable, "--confine-nginx needs systemd");
   int status = copy_drop_in(confinement, drop_in_folder, drop_in);

@@ -12,9 +12,9 @@
 namespace hostler {
 
 // Lines such as "nginx        would be reloaded": the step, and what it comes to.
-void tell_step(std::string_view step, std::string_view what);
+void report_step(std::string_view step, std::string_view what);
 // The same for what is made now, or would be.
-void tell_made(const SetupOptions& options, std::string_view step, std::string_view what);
+void report_change(const SetupOptions& options, std::string_view step, std::string_view what);
 
 bool file_exists(const std::string& path);
 // Both return whether it worked and have told why not. The file must not exist yet.

@@ -34,7 +34,7 @@ InForce settings_in_force(const CommandCall& call) {
   if (!why_not) owner = open_migrated(url, "hostlerctl config");
   if (!why_not && !owner.session) why_not = owner.refusal;
   if (why_not) {
-    tell("hostlerctl: what administrators stored is missing here: " + *why_not);
+    print_err("hostlerctl: what administrators stored is missing here: " + *why_not);
     return in_force;
   }
   postgres::Result stored = owner.session->run(query::SettingsAll{});
@@ -78,21 +78,21 @@ int print_config(const CommandCall& call, const ConfigOptions& options) {
     if (options.changed_only && source == config::SettingSource::fallback) continue;
     std::string value =
         is_stored ? R"("****")" : config::shown_setting(row, in_force.settings.value(i));
-    bool is_said =
+    bool has_origin =
         source == config::SettingSource::file || source == config::SettingSource::environment;
-    std::string place(is_said ? std::string_view(call.loaded.origins[i]) : source_name(source));
+    std::string origin(has_origin ? std::string_view(call.loaded.origins[i]) : source_name(source));
     json.begin_object().member("key", row.name).member_raw("value", value);
-    json.member("source", source_name(source)).member("place", place);
+    json.member("source", source_name(source)).member("origin", origin);
     json.member("secret", row.is_secret).member("live", row.kind == config::SettingKind::live);
     json.end_object();
     // A masked value must not become the value of a file that somebody makes of this.
-    lines += fmt::format("{}{} = {}  # {}\n", row.is_secret ? "#" : "", row.name, value, place);
+    lines += fmt::format("{}{} = {}  # {}\n", row.is_secret ? "#" : "", row.name, value, origin);
   }
   json.end_array();
   return answer(call.as_json, json.take(), lines);
 }
 
-int say_checked(const CommandCall& call) { return answer(call.as_json, R"({"ok":true})", ""); }
+int report_checked(const CommandCall& call) { return answer(call.as_json, R"({"ok":true})", ""); }
 
 }  // namespace
 
@@ -107,7 +107,7 @@ void add_config_commands(CommandLine& line) {
       .add_flag("--example", options->as_example,
                 "print the file of files and environment, with a comment a setting")
       ->excludes(changed);
-  line.command("check-config", "say what is wrong with the settings, or nothing", say_checked);
+  line.command("check-config", "say what is wrong with the settings, or nothing", report_checked);
 }
 
 }  // namespace hostler

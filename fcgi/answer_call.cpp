@@ -50,7 +50,7 @@ std::optional<InputFault> path_fault(const Input& input) {
   if (fault) return InputFault{std::move(*fault), false, false};
   try {
     // A scope that is neither is nobody's; the handlers only see the two.
-    if (input.routed.route.access.who == Access::Who::scope) input.is_org_scope();
+    if (input.routed.route.access.audience == Access::Audience::scope) input.is_org_scope();
     idempotency_key(input.routed);
   } catch (const Error& error) {
     return InputFault{error, false, true};

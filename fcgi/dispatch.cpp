@@ -26,7 +26,7 @@ Error settings_unread() {
 
 void check_body_size(const Routed& routed) {
   int64_t limit = routed.route.body_bytes_max;
-  if (routed.request.content_length > (limit == 0 ? body_bytes_most : limit)) {
+  if (routed.request.content_length > (limit == 0 ? body_bytes_limit : limit)) {
     throw Error(ErrorCode::http_request_too_large);
   }
   if (routed.request.body_is_short) {
@@ -71,11 +71,11 @@ std::string_view redacted_path(const Routed& routed) {
 }
 
 // For the audit log: as whom, if only to be rejected, somebody asked for what.
-postgres::Denial denial_of(const Admitted& request, const Identity& who, const Error& fault) {
+postgres::Denial denial_of(const Admitted& request, const Identity& refused, const Error& fault) {
   const Routed& routed = request.routed;
   postgres::Denial denial;
-  denial.org_id = who.org_id;
-  denial.user_id = who.user_id;
+  denial.org_id = refused.org_id;
+  denial.user_id = refused.user_id;
   bool is_key = request.credential.kind == account::Credential::Kind::api_key;
   if (is_key) denial.api_key_hash = request.credential.hash;
   denial.route = fmt::format("{} {}", method_name(routed.route.method), routed.route.path);
@@ -87,8 +87,8 @@ postgres::Denial denial_of(const Admitted& request, const Identity& who, const E
   return denial;
 }
 
-Error settled(WorkerParts& parts, const Admitted& request, const config::Settings& settings,
-              Error fault, Trail& trail) {
+Error error_to_answer(WorkerParts& parts, const Admitted& request, const config::Settings& settings,
+                      Error fault, Trail& trail) {
   if (request.credential.kind == account::Credential::Kind::none) return fault;
   if (fault.refused) trail.identity = *fault.refused;
   std::optional<Error> limited = count_failure(parts, request, settings, fault, trail);
@@ -144,7 +144,7 @@ Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, const Cli
                                                    : answer_caller(parts, request, input, trail);
   Outcome outcome = co_await caught(std::move(answering));
   if (Error* fault = std::get_if<Error>(&outcome)) {
-    throw settled(parts, request, *settings, std::move(*fault), trail);
+    throw error_to_answer(parts, request, *settings, std::move(*fault), trail);
   }
   co_return std::get<Response>(std::move(outcome));
 }

@@ -14,18 +14,20 @@ namespace hostler::route_table {
 
 using enum Method;
 
-constexpr Access open{Access::Who::open, false, nullptr};
-constexpr Access admin{Access::Who::platform_admin, false, nullptr};
-constexpr Access user{Access::Who::user, false, nullptr};
-constexpr Access user_or_key{Access::Who::user, true, nullptr};
+constexpr Access open{Access::Audience::open, false, nullptr};
+constexpr Access admin{Access::Audience::platform_admin, false, nullptr};
+constexpr Access user{Access::Audience::user, false, nullptr};
+constexpr Access user_or_key{Access::Audience::user, true, nullptr};
 constexpr Access may(const char* permission) {
-  return {Access::Who::permission, false, permission};
+  return {Access::Audience::permission, false, permission};
 }
 constexpr Access may_or_key(const char* permission) {
-  return {Access::Who::permission, true, permission};
+  return {Access::Audience::permission, true, permission};
 }
 // ?scope=platform, the default, is for platform admins; ?scope=org needs the permission.
-constexpr Access scoped(const char* permission) { return {Access::Who::scope, false, permission}; }
+constexpr Access scoped(const char* permission) {
+  return {Access::Audience::scope, false, permission};
+}
 // In the organization that the path names.
 constexpr Access there(Access access) {
   access.acts_in_path_org = true;
@@ -33,7 +35,7 @@ constexpr Access there(Access access) {
 }
 
 constexpr int64_t none = 0;
-constexpr int64_t mib = body_bytes_most;
+constexpr int64_t mib = body_bytes_limit;
 
 constexpr Rate uncounted = Rate::none;
 constexpr Rate by_address = Rate::anonymous;

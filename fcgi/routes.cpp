@@ -13,9 +13,9 @@ namespace {
 using namespace route_table;
 
 constexpr auto patterns = [] {
-  std::array<PathPattern, routes.size()> made{};
-  for (size_t i = 0; i < routes.size(); ++i) made[i] = path_pattern(routes[i].path);
-  return made;
+  std::array<PathPattern, routes.size()> parsed{};
+  for (size_t i = 0; i < routes.size(); ++i) parsed[i] = path_pattern(routes[i].path);
+  return parsed;
 }();
 
 constexpr ErrorCode code_of(std::string_view path, std::string_view name) {
@@ -75,8 +75,8 @@ constexpr bool rows_are_whole() {
       bool is_id = name.ends_with("_id");
       if (is_id && code_of(route.path, name) == ErrorCode::count_) return false;
     }
-    bool names_permission =
-        route.access.who == Access::Who::permission || route.access.who == Access::Who::scope;
+    bool names_permission = route.access.audience == Access::Audience::permission ||
+                            route.access.audience == Access::Audience::scope;
     if (names_permission != (route.access.permission != nullptr)) return false;
     bool is_in_an_org = route.path.starts_with("/v1/orgs/{org_id}");
     if (is_in_an_org != route.access.acts_in_path_org) return false;
@@ -86,25 +86,25 @@ constexpr bool rows_are_whole() {
 static_assert(rows_are_whole(), "path, body, permission and ids of each row fit together");
 
 std::string_view access_name(const Access& access) {
-  switch (access.who) {
-    case Access::Who::open:
+  switch (access.audience) {
+    case Access::Audience::open:
       return "open";
-    case Access::Who::user:
+    case Access::Audience::user:
       return "user";
-    case Access::Who::permission:
+    case Access::Audience::permission:
       return access.permission;
-    case Access::Who::platform_admin:
+    case Access::Audience::platform_admin:
       return "platform_admin";
-    case Access::Who::scope:
+    case Access::Audience::scope:
       return "scope";
   }
   return "";
 }
 
-std::string methods_of(size_t place) {
+std::string methods_of(size_t index) {
   std::string allow;
   for (size_t i = 0; i < routes.size(); ++i) {
-    if (routes[i].path != routes[place].path) continue;
+    if (routes[i].path != routes[index].path) continue;
     allow += method_name(routes[i].method);
     allow += ", ";
     if (routes[i].method == get) allow += "HEAD, ";
@@ -171,7 +171,7 @@ std::string print_routes() {
   for (const Route& route : routes) {
     std::string_view keys = route.access.takes_key ? "key" : "-";
     std::string access(access_name(route.access));
-    if (route.access.who == Access::Who::scope)
+    if (route.access.audience == Access::Audience::scope)
       access += std::string(":") + route.access.permission;
     std::string_view sending = route.sending.is_pipelined            ? "pipelined"
                                : route.sending.takes_idempotency_key ? "idempotent"

@@ -40,7 +40,7 @@ constexpr int64_t heartbeat_every_ms = 250;
 // Shorter than the 25 s within which every program ends after SIGTERM.
 constexpr int64_t drain_limit_ms = 20'000;
 constexpr timeval peer_limit{.tv_sec = 2, .tv_usec = 0};
-constexpr int64_t refusal_told_every_us = 1'000'000;
+constexpr int64_t refusal_logged_every_us = 1'000'000;
 // What is read of a body that nobody wants, so that nginx takes the answer.
 constexpr int64_t discard_bytes_max = 8 << 20;
 
@@ -86,7 +86,7 @@ class Worker {
   bool is_full() const { return free_.empty() && slots_.size() >= in_flight_max; }
   size_t in_flight() const { return slots_.size() - free_.size(); }
 
-  WorkerContext place_;
+  WorkerContext context_;
   WorkerSlot& worker_slot_;
   loop::Loop loop_;
   WorkerParts parts_;
@@ -96,7 +96,7 @@ class Worker {
   int64_t heartbeat_due_us_ = 0;
   int64_t sessions_counted_ = 0;
   net::CidrList peers_;  // of the port
-  int64_t refusal_told_us_ = 0;
+  int64_t refusal_logged_us_ = 0;
   Listener socket_;
   std::optional<Listener> port_;
   loop::FdWatch drain_pipe_;
@@ -116,7 +116,7 @@ postgres::DatabaseOptions database_options(const config::Settings& settings, int
 Worker::Worker(const config::Settings& settings, const config::SecretBox& secret_box,
                const client::RiskyNetworks& risky_networks, SharedPool& shared,
                const WorkerContext& context)
-    : place_(context),
+    : context_(context),
       worker_slot_(shared.worker_slots[context.slot_number]),
       parts_(loop_, database_options(settings, context.slot_number), settings, secret_box, shared,
              context.slot_number, risky_networks),
@@ -130,7 +130,7 @@ Worker::Worker(const config::Settings& settings, const config::SecretBox& secret
     port_.emplace(loop_, context.tcp_fd, [this](bool, bool) { accept_some(*port_); });
   }
   // The master replaces a worker that leaves.
-  parts_.passwords.hasher().on_lost = [this] { drain(); };
+  parts_.passwords.hasher().on_exit = [this] { drain(); };
   watch_listeners(true);
   drain_pipe_.watch(true, false);
   const MetricsWriter& metrics = parts_.metrics;
@@ -178,7 +178,7 @@ bool Worker::accept_one(Listener& listener) {
   if (free_.empty()) {
     slots_.push_back(std::make_unique<Slot>());
     free_.push_back(slots_.back().get());
-    FCGX_InitRequest(&free_.back()->fcgx, place_.listen_fd, 0);
+    FCGX_InitRequest(&free_.back()->fcgx, context_.listen_fd, 0);
   }
   Slot& slot = *free_.back();
   int failed = take_connection(listener, slot.fcgx);
@@ -230,8 +230,8 @@ int Worker::take_peer(const Listener& listener, FCGX_Request& fcgx) {
 void Worker::refuse_peer(const std::optional<net::IpAddress>& peer) {
   parts_.metrics.count(metric_peers_refused, 0);
   int64_t now_us = monotonic_us();
-  if (now_us - refusal_told_us_ < refusal_told_every_us) return;
-  refusal_told_us_ = now_us;
+  if (now_us - refusal_logged_us_ < refusal_logged_every_us) return;
+  refusal_logged_us_ = now_us;
   log_warning("peer_refused",
               {{"peer", peer ? peer->text() : "gone"}, {"why", "api.tcp_peers does not name it"}});
 }
@@ -244,7 +244,7 @@ void Worker::pause_accepting() {
 
 // Reads the input to its end, whatever becomes of it.
 void read_body(FCGX_Stream* in, Request& request) {
-  if (request.content_length > 0 && request.content_length <= body_bytes_most) {
+  if (request.content_length > 0 && request.content_length <= body_bytes_limit) {
     request.body.resize(static_cast<size_t>(request.content_length));
     int count = FCGX_GetStr(request.body.data(), static_cast<int>(request.body.size()), in);
     request.body.resize(static_cast<size_t>(count < 0 ? 0 : count));

@@ -73,11 +73,11 @@ std::string Daemon::metrics_text() {
   if (queue_) {
     counts.runs = static_cast<int64_t>(queue_->active());
     counts.runs_claimed = queue_->claimed();
-    counts.runs_lost = queue_->lost();
+    counts.runs_fenced = queue_->fenced();
     counts.events = events_->events_written();
     counts.flushes = events_->flushes();
     counts.flushes_refused = events_->flushes_refused();
-    counts.runs_held_up = events_->runs_held_up();
+    counts.runs_blocked = events_->runs_blocked();
     counts.deliveries = outbox_->under_way();
     counts.delivered = outbox_->delivered();
     counts.deliveries_failed = outbox_->failed();
@@ -115,10 +115,10 @@ Task<void> Daemon::begin() {
 }
 
 void Daemon::make_parts() {
-  auto on_lost = [this](const RunWriterPtr& writer) {
-    if (queue_) queue_->on_lost(writer);
+  auto on_fenced = [this](const RunWriterPtr& writer) {
+    if (queue_) queue_->on_fenced(writer);
   };
-  events_ = std::make_unique<EventLog>(loop_, events_db_, bus_, metrics_, id_, on_lost);
+  events_ = std::make_unique<EventLog>(loop_, events_db_, bus_, metrics_, id_, on_fenced);
   const config::LiveSettings& settings = settings_.live();
   tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings);
   agent_services_ = std::make_unique<AgentServices>(
@@ -138,10 +138,10 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("leases", queue_->renew_forever());
   tasks_.add_forever("cancels", queue_->watch_cancels_forever());
   // While notifications do not arrive the stream server looks for itself.
-  auto told = [this](bool is_listening) {
+  auto on_checked = [this](bool is_listening) {
     bus_.set_listening(is_listening && queue_->is_known_to_others());
   };
-  tasks_.add_forever("listening", notifications_.check_forever(told));
+  tasks_.add_forever("listening", notifications_.check_forever(on_checked));
   maintenance_->begin(tasks_);
   tasks_.add_forever("metrics", metrics_.ask_forever(loop_, db_));
   begin_access_log();

@@ -43,14 +43,14 @@ void Notifications::listen(std::function<void()> on_listening) {
 }
 
 // A connection that only LISTENs may be dead for hours before anybody knows.
-Task<void> Notifications::check_forever(std::function<void(bool is_listening)> told) {
+Task<void> Notifications::check_forever(std::function<void(bool is_listening)> on_checked) {
   for (;;) {
-    told(db_.connected());
+    on_checked(db_.connected());
     if (db_.connected()) {
       postgres::Batch question;
       question.add(query::ListeningCheck{});
       postgres::BatchOutcome outcome = co_await db_.attempt_pipelined(std::move(question));
-      if (outcome.error) told(false);
+      if (outcome.error) on_checked(false);
     }
     co_await loop::sleep_ms(loop_, check_ms);
   }

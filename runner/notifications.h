@@ -25,7 +25,7 @@ class Notifications {
   // on_listening is called after each new connection: what was notified before must be looked up.
   void listen(std::function<void()> on_listening);
   // Runs for ever; told is called with whether notifications arrive.
-  Task<void> check_forever(std::function<void(bool is_listening)> told);
+  Task<void> check_forever(std::function<void(bool is_listening)> on_checked);
 
  private:
   loop::Loop& loop_;

@@ -26,18 +26,18 @@ std::string misfit(const postgres::BatchOutcome& version) {
 }  // namespace
 
 Task<void> Registration::until_schema_fits() {
-  std::string told;
+  std::string logged;
   for (;;) {
     postgres::Batch question;
     question.add(query::SchemaVersion{.version = schema_version_expected});
     postgres::BatchOutcome version = co_await db_.attempt_pipelined(std::move(question));
     std::string why = misfit(version);
     if (why.empty()) co_return;
-    if (why != told) {
+    if (why != logged) {
       log_warning("daemon_waits", {{"why", why}});
       program::notify_service("STATUS=waiting: " + why);
     }
-    told = why;
+    logged = why;
     co_await loop::sleep_ms(loop_, retry_ms);
   }
 }
@@ -60,7 +60,7 @@ Task<bool> Registration::leave(std::string daemon_id) {
   postgres::Batch batch;
   batch.add(query::DaemonStop{.daemon_id = daemon_id});
   postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-  if (outcome.refusal == postgres::Refusal::held_up) {
+  if (outcome.refusal == postgres::Refusal::blocked) {
     postgres::Batch rest;
     rest.add(query::DaemonStopFree{.daemon_id = daemon_id});
     outcome = co_await db_.attempt(std::move(rest));

@@ -117,7 +117,7 @@ void Poller::read_soon() {
 }
 
 void Poller::tick() {
-  look_at_silent_runs();
+  poll_idle_runs();
   if (subscriptions_.is_read_due()) read_soon();
   int64_t now_ms = loop_.now_ms();
   if (now_ms - rechecked_ms_ >= options_.recheck_every_ms && !tasks_.contains("recheck")) {
@@ -127,11 +127,11 @@ void Poller::tick() {
 }
 
 // A notification may be lost, and whoever should have sent it may be dead.
-void Poller::look_at_silent_runs() {
-  int64_t silent_ms = bus_.is_listening() ? options_.look_anyway_ms : options_.look_alone_ms;
-  if (loop_.now_ms() - looked_ms_ < silent_ms / 4) return;
+void Poller::poll_idle_runs() {
+  int64_t idle_ms = bus_.is_listening() ? options_.look_anyway_ms : options_.look_alone_ms;
+  if (loop_.now_ms() - looked_ms_ < idle_ms / 4) return;
   looked_ms_ = loop_.now_ms();
-  subscriptions_.hint_silent(silent_ms);
+  subscriptions_.wake_idle(idle_ms);
 }
 
 // Reads and delivers while runs are due, then waits for the signal. While Postgres is away they

@@ -38,7 +38,7 @@ class Poller {
  private:
   Task<void> read_due_forever();
   Task<void> recheck();
-  void look_at_silent_runs();
+  void poll_idle_runs();
 
   const StreamOptions& options_;
   loop::Loop& loop_;

@@ -36,7 +36,7 @@ class Semaphore {
       if (next != nullptr) {
         next->previous = previous;
         previous->next = next;
-      } else if (is_held_) {
+      } else if (has_permit_) {
         semaphore_.leave();
       }
     }
@@ -46,7 +46,7 @@ class Semaphore {
     bool await_ready() {
       if (semaphore_.is_full()) return false;
       --semaphore_.free_;
-      is_held_ = true;
+      has_permit_ = true;
       return true;
     }
     void await_suspend(std::coroutine_handle<> waiting) {
@@ -61,7 +61,7 @@ class Semaphore {
    private:
     friend class Semaphore;
     Semaphore& semaphore_;
-    bool is_held_ = false;
+    bool has_permit_ = false;
   };
 
  private:
@@ -80,7 +80,7 @@ class Semaphore {
       first->previous->next = first->next;
       first->next->previous = first->previous;
       first->next = first->previous = nullptr;
-      first->is_held_ = true;
+      first->has_permit_ = true;
       --free_;
       first->caller.resume();
     }

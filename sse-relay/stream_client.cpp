@@ -194,10 +194,10 @@ Task<void> StreamClient::catch_up() {
     if (pending_bytes() > 0) co_return;
     if (!is_page_due_) {
       Subscription::Served served = followed.serve(*this, now_ms());
-      if (phase() == Phase::live && followed.has_unheard_hint()) {
-        services_.subscriptions.hint(followed);
+      if (phase() == Phase::live && followed.has_pending_wake()) {
+        services_.subscriptions.wake(followed);
       }
-      if (served == Subscription::Served::settled) co_return;
+      if (served == Subscription::Served::done) co_return;
     }
     Semaphore::Permit permit(services_.semaphore);
     co_await permit;

@@ -20,7 +20,7 @@ namespace {
 // Batches for single clients that are on their way to Postgres at once.
 constexpr size_t questions_max = 256;
 // Connections above the open streams: requests that arrive, answers that leave.
-constexpr size_t guests_max = 1024;
+constexpr size_t over_limit_max = 1024;
 // How soon to come back: never all at once.
 constexpr int64_t retry_min_ms = 1000;
 constexpr int64_t retry_spread_ms = 2000;
@@ -37,13 +37,13 @@ bool are_descriptors_scarce() {
 }
 
 postgres::DatabaseOptions database_options(const StreamOptions& options) {
-  postgres::DatabaseOptions made;
-  made.conninfo = options.conninfo;
-  made.application_name = "hostler-runner streams";
-  made.dedicated_connections_max =
+  postgres::DatabaseOptions for_streams;
+  for_streams.conninfo = options.conninfo;
+  for_streams.application_name = "hostler-runner streams";
+  for_streams.dedicated_connections_max =
       2;  // one for each task of the poller; denials take one when they come
-  made.plans_once = true;
-  return made;
+  for_streams.plans_once = true;
+  return for_streams;
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ bool StreamServer::admits_peer(int fd) {
 
 void StreamServer::accept(std::unique_ptr<loop::Stream> stream) {
   // nginx tells its client 502; nothing of ours could be heard before the request was.
-  if (clients_.size() >= static_cast<size_t>(options_.clients_max) + guests_max) return;
+  if (clients_.size() >= static_cast<size_t>(options_.clients_max) + over_limit_max) return;
   if (!ticks_.pending()) {
     wheel_.advance(loop_.now_ms(), [](TimerWheel::Entry&) {});  // it stood still, and is empty
     ticks_.restart(options_.tick_ms);
@@ -201,25 +201,25 @@ int64_t StreamServer::retry_ms() {
 }
 
 Origins StreamServer::cors_origins() const {
-  std::lock_guard<std::mutex> held(settings_lock_);
+  std::lock_guard<std::mutex> lock(settings_lock_);
   return origins_;
 }
 
 void StreamServer::allow_origins(std::vector<std::string> origins) {
   Origins fresh = std::make_shared<const std::vector<std::string>>(std::move(origins));
-  std::lock_guard<std::mutex> held(settings_lock_);
+  std::lock_guard<std::mutex> lock(settings_lock_);
   origins_ = std::move(fresh);
 }
 
 std::shared_ptr<const client::Gateway> StreamServer::gateway() const {
-  std::lock_guard<std::mutex> held(settings_lock_);
+  std::lock_guard<std::mutex> lock(settings_lock_);
   return gateway_;
 }
 
 void StreamServer::use_gateway(client::Gateway gateway) {
   std::shared_ptr<const client::Gateway> fresh =
       std::make_shared<const client::Gateway>(std::move(gateway));
-  std::lock_guard<std::mutex> held(settings_lock_);
+  std::lock_guard<std::mutex> lock(settings_lock_);
   gateway_ = std::move(fresh);
 }
 

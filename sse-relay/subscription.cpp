@@ -139,10 +139,10 @@ std::vector<events::SharedBatch> Subscription::take_gathered() {
   return out;
 }
 
-bool Subscription::hint(int64_t now_ms) {
+bool Subscription::wake(int64_t now_ms) {
   updates_ms_ = now_ms;
-  has_unheard_hint_ = !has_live();
-  return !has_unheard_hint_ && set_read_due();
+  has_pending_wake_ = !has_live();
+  return !has_pending_wake_ && set_read_due();
 }
 
 bool Subscription::set_read_due() { return !std::exchange(is_read_due_, true); }
@@ -177,13 +177,13 @@ Subscription::Served Subscription::serve(Subscriber& subscriber, int64_t now_ms)
     // Ending the last one that is behind forgets what is kept.
     std::deque<events::SharedBatch> batches = recent_;
     for (const events::SharedBatch& batch : batches) {
-      if (give(subscriber, batch, now_ms) == Given::nothing) return Served::settled;
-      if (subscriber.phase_ == Phase::ending) return Served::settled;
+      if (give(subscriber, batch, now_ms) == Given::nothing) return Served::done;
+      if (subscriber.phase_ == Phase::ending) return Served::done;
     }
     if (subscriber.cursor_ < newest_seq_) return Served::needs_table;
   }
   set_live(subscriber);
-  return Served::settled;
+  return Served::done;
 }
 
 }  // namespace hostler::relay

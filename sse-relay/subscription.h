@@ -52,10 +52,10 @@ class Subscription {
 
   // There may be something new in the table. True: it has to be read, and was not due before.
   // While nobody is live there is nobody to read it for: whoever gets live next looks for it.
-  bool hint(int64_t now_ms);
-  bool has_unheard_hint() const { return has_unheard_hint_; }
-  bool has_been_silent(int64_t silent_ms, int64_t now_ms) const {
-    return now_ms - updates_ms_ >= silent_ms;
+  bool wake(int64_t now_ms);
+  bool has_pending_wake() const { return has_pending_wake_; }
+  bool has_been_idle(int64_t idle_ms, int64_t now_ms) const {
+    return now_ms - updates_ms_ >= idle_ms;
   }
   // True: it was not due before.
   bool set_read_due();
@@ -64,7 +64,7 @@ class Subscription {
 
   // Gives a subscriber that is behind what is kept here. needs_table: something in between is not.
   // Otherwise it is live now, or ending, or goes on when it has drained.
-  enum class Served { settled, needs_table };
+  enum class Served { done, needs_table };
   Served serve(Subscriber& subscriber, int64_t now_ms);
 
   // What was sent is the last of it for this subscriber.
@@ -95,7 +95,7 @@ class Subscription {
   size_t recent_bytes_ = 0;
   int64_t updates_ms_;        // when something was last heard of the run, or looked for
   bool is_read_due_ = false;  // among the runs whose new events are to be read
-  bool has_unheard_hint_ = false;
+  bool has_pending_wake_ = false;
 };
 
 }  // namespace hostler::relay

@@ -41,16 +41,16 @@ void Subscriptions::publish(events::EventBus::Updates updates) {
   for (Subscription* subscription : touched) flush(*subscription);
   for (const std::string& run_id : updates.changed) {
     auto found = subscriptions_.find(run_id);
-    if (found != subscriptions_.end()) hint(*found->second);
+    if (found != subscriptions_.end()) wake(*found->second);
   }
   if (!updates.must_resync) return;
-  for (auto& [run_id, subscription] : subscriptions_) hint(*subscription);
+  for (auto& [run_id, subscription] : subscriptions_) wake(*subscription);
 }
 
 void Subscriptions::flush(Subscription& subscription) {
   for (const events::SharedBatch& batch : subscription.take_gathered()) {
     bool is_whole = subscription.deliver(batch, Subscription::Source::bus, loop_.now_ms());
-    if (!is_whole) hint(subscription);
+    if (!is_whole) wake(subscription);
   }
 }
 
@@ -60,16 +60,16 @@ void Subscriptions::publish_read(const events::SharedBatch& batch) {
   found->second->deliver(batch, Subscription::Source::table, loop_.now_ms());
 }
 
-void Subscriptions::hint(Subscription& subscription) {
-  if (!subscription.hint(loop_.now_ms())) return;
+void Subscriptions::wake(Subscription& subscription) {
+  if (!subscription.wake(loop_.now_ms())) return;
   read_due_.push_back(subscription.run_id());
   on_read_due_();
 }
 
-void Subscriptions::hint_silent(int64_t silent_ms) {
+void Subscriptions::wake_idle(int64_t idle_ms) {
   int64_t now_ms = loop_.now_ms();
   for (auto& [run_id, subscription] : subscriptions_) {
-    if (subscription->has_been_silent(silent_ms, now_ms)) hint(*subscription);
+    if (subscription->has_been_idle(idle_ms, now_ms)) wake(*subscription);
   }
 }
 

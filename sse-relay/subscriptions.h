@@ -30,8 +30,8 @@ class Subscriptions {
   // Delivers what was read from the table, when somebody still follows the run.
   void publish_read(const events::SharedBatch& batch);
   // There may be something new in the table.
-  void hint(Subscription& subscription);
-  void hint_silent(int64_t silent_ms);  // each run of which nothing was heard for so long
+  void wake(Subscription& subscription);
+  void wake_idle(int64_t idle_ms);  // each run of which nothing was heard for so long
 
   // The runs with live subscribers whose new events are to be read: at most that many.
   std::vector<Subscription*> take_read_due(size_t max);

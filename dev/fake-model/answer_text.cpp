@@ -31,10 +31,10 @@ std::string quoted(std::string_view text, size_t bytes_max) {
 std::string friendly_answer(const ChatRequest& request) {
   constexpr std::array<std::string_view, 4> openings = {"Good question.", "Happy to help.",
                                                         "Thank you for asking.", "Let us see."};
-  std::string said = quoted(request.last_user_text, quote_bytes_max);
-  if (said.empty()) return "Hello! You have not said anything yet: ask me something.";
-  std::string answer(openings[hash_of(said) % openings.size()]);
-  answer += " You wrote: \"" + said + "\". I am the fake model: I know nothing, but I stream ";
+  std::string quote = quoted(request.last_user_text, quote_bytes_max);
+  if (quote.empty()) return "Hello! You have not said anything yet: ask me something.";
+  std::string answer(openings[hash_of(quote) % openings.size()]);
+  answer += " You wrote: \"" + quote + "\". I am the fake model: I know nothing, but I stream ";
   answer += "my answer word by word as a real one would, and I follow commands in brackets. ";
   answer += "Try [words 50], or [tool web_search {\"query\": \"streaming\"}].";
   return answer;

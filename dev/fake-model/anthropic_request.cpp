@@ -52,20 +52,20 @@ Fault read_tool_use(const Json& block, const std::string& where, Reading& readin
 Fault read_assistant_blocks(const Json::Array& blocks, const std::string& where, Reading& reading) {
   for (size_t i = 0; i < blocks.size(); ++i) {
     const Json& block = blocks[i];
-    std::string place = where + ".content." + std::to_string(i);
+    std::string path = where + ".content." + std::to_string(i);
     std::string_view type = block.text_or("type");
     if (type == "text") {
-      if (Fault fault = check_text(block, place)) return fault;
+      if (Fault fault = check_text(block, path)) return fault;
     } else if (type == "tool_use") {
       bool thought = blocks[0].text_or("type").ends_with("thinking");
       if (!thought && reading.unthinking_message.empty()) reading.unthinking_message = where;
-      if (Fault fault = read_tool_use(block, place, reading)) return fault;
+      if (Fault fault = read_tool_use(block, path, reading)) return fault;
     } else if (type == "thinking") {
       if (block.text_or("signature").empty()) {
-        return refused(place + ".signature: Field required");
+        return refused(path + ".signature: Field required");
       }
     } else if (type != "redacted_thinking") {
-      return refused(place + ".type: unknown or not allowed here: '" + std::string(type) + "'");
+      return refused(path + ".type: unknown or not allowed here: '" + std::string(type) + "'");
     }
   }
   return std::nullopt;
@@ -91,18 +91,18 @@ Fault read_user_blocks(const Json::Array& blocks, const std::string& where, Read
   bool has_other = false;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const Json& block = blocks[i];
-    std::string place = where + ".content." + std::to_string(i);
+    std::string path = where + ".content." + std::to_string(i);
     std::string_view type = block.text_or("type");
     if (type == "tool_result") {
-      if (has_other) return refused(place + ": `tool_result` blocks must come first");
-      if (Fault fault = read_tool_result(block, place, reading)) return fault;
+      if (has_other) return refused(path + ": `tool_result` blocks must come first");
+      if (Fault fault = read_tool_result(block, path, reading)) return fault;
       continue;
     }
     has_other = true;
     if (type == "text") {
-      if (Fault fault = check_text(block, place)) return fault;
+      if (Fault fault = check_text(block, path)) return fault;
     } else if (type != "image" && type != "document") {
-      return refused(place + ".type: unknown or not allowed here: '" + std::string(type) + "'");
+      return refused(path + ".type: unknown or not allowed here: '" + std::string(type) + "'");
     }
   }
   return std::nullopt;

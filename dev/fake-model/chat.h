@@ -85,6 +85,6 @@ std::unique_ptr<WireForm> make_openai_form();
 std::unique_ptr<WireForm> make_anthropic_form();
 
 // Deterministic: the same request has the same ids. `place` tells the ids of one answer apart.
-std::string fake_id(std::string_view prefix, uint64_t conversation, uint64_t place);
+std::string fake_id(std::string_view prefix, uint64_t conversation, uint64_t position);
 
 }  // namespace hostler::fake_model

@@ -94,11 +94,11 @@ uint64_t mixed(uint64_t number) {
 
 }  // namespace
 
-std::string fake_id(std::string_view prefix, uint64_t conversation, uint64_t place) {
+std::string fake_id(std::string_view prefix, uint64_t conversation, uint64_t position) {
   constexpr std::string_view letters =
       "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::array<char, 24> name;
-  uint64_t state = mixed(conversation ^ mixed(place));
+  uint64_t state = mixed(conversation ^ mixed(position));
   for (char& letter : name) {
     state = mixed(state);
     letter = letters[state % letters.size()];

@@ -22,8 +22,8 @@ bool is_secret(std::string_view name) {
 std::string_view kind_of(std::string_view path) {
   if (path.ends_with("/chat/completions")) return "chat";
   if (path.ends_with("/v1/messages")) return "messages";
-  for (std::string_view place : {"alpha", "beta", "gamma", "delta", "pages"}) {
-    if (path.substr(1).starts_with(place)) return place;
+  for (std::string_view service : {"alpha", "beta", "gamma", "delta", "pages"}) {
+    if (path.substr(1).starts_with(service)) return service;
   }
   return "other";
 }

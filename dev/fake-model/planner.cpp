@@ -39,7 +39,7 @@ std::variant<Turn, Refusal> Planner::plan(const ChatRequest& request) {
   std::string own_words = is_first ? friendly_answer(request) : answer_after_tools(request);
   if (number >= turns.size()) return Turn{say(std::move(own_words))};
   Turn turn = std::move(turns[number]);
-  if (!says_something(turn)) turn.push_back(say(std::move(own_words)));
+  if (!has_output(turn)) turn.push_back(say(std::move(own_words)));
   return with_failures(std::move(turn), request);
 }
 
@@ -48,8 +48,8 @@ std::variant<Turn, Refusal> Planner::with_failures(Turn turn, const ChatRequest&
   Turn left;
   for (size_t i = 0; i < turn.size(); ++i) {
     Step& step = turn[i];
-    uint64_t place = hash_of(std::to_string(request.conversation) + "/" + std::to_string(i));
-    if (step.times > 0 && !fails_still(step, place)) continue;
+    uint64_t step_key = hash_of(std::to_string(request.conversation) + "/" + std::to_string(i));
+    if (step.times > 0 && !fails_still(step, step_key)) continue;
     if (step.kind == StepKind::status) return failure(step.number, step.retry_after_s);
     bool is_last = step.times > 0;
     // An answer in one piece has no stream to put the error into.
@@ -57,16 +57,16 @@ std::variant<Turn, Refusal> Planner::with_failures(Turn turn, const ChatRequest&
     left.push_back(std::move(step));
     if (is_last) break;
   }
-  if (!says_something(left)) {
+  if (!has_output(left)) {
     left.push_back(say(request.turn == 0 ? friendly_answer(request) : answer_after_tools(request)));
   }
   return left;
 }
 
-bool Planner::fails_still(const Step& step, uint64_t place) {
-  auto [entry, is_new] = failures_.try_emplace(place, 0);
+bool Planner::fails_still(const Step& step, uint64_t step_key) {
+  auto [entry, is_new] = failures_.try_emplace(step_key, 0);
   if (is_new) {
-    oldest_first_.push_back(place);
+    oldest_first_.push_back(step_key);
     if (oldest_first_.size() > conversations_max) {
       failures_.erase(oldest_first_.front());
       oldest_first_.pop_front();

@@ -20,7 +20,7 @@ class Planner {
 
  private:
   std::variant<Turn, Refusal> with_failures(Turn turn, const ChatRequest& request);
-  bool fails_still(const Step& step, uint64_t place);
+  bool fails_still(const Step& step, uint64_t step_key);
 
   std::unordered_map<uint64_t, int64_t> failures_;  // by conversation and place in its script
   std::deque<uint64_t> oldest_first_;

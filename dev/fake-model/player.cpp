@@ -135,7 +135,7 @@ std::string Player::text_of(const Step& step) const {
 }
 
 // Counts a token of the answer; false when the request allows no more.
-bool Player::may_say_more() {
+bool Player::may_write_more() {
   if (request_.output_tokens_max > 0 && output_tokens_ >= request_.output_tokens_max) {
     reason_ = FinishReason::length;
     has_wished_reason_ = true;
@@ -161,7 +161,7 @@ int64_t Player::play_text(const Step& step) {
   if (step.kind == StepKind::echo_history) piece = utf8_prefix(rest, history_bytes_a_piece);
   if (step.kind == StepKind::long_line) piece = rest;
   if (step.kind == StepKind::stamps) piece = rest.substr(0, 1);
-  if (!may_say_more()) return 0;
+  if (!may_write_more()) return 0;
   open();
   if (step.kind == StepKind::stamps) {
     form_->text(scratch_, std::to_string(epoch_us()) + " ");
@@ -190,7 +190,7 @@ int64_t Player::play_tools(const Step& step) {
   std::string_view rest = std::string_view(call.arguments).substr(offset_);
   std::string_view piece = utf8_prefix(rest, argument_bytes_a_piece);
   if (!piece.empty()) {
-    if (!may_say_more()) return 0;
+    if (!may_write_more()) return 0;
     form_->tool_arguments(scratch_, piece);
     offset_ += piece.size();
   }

@@ -36,7 +36,7 @@ class Player final : public Work, private Wheel::Entry {
   void play_garbage(const Step& step);
   void next_step();
   std::string text_of(const Step& step) const;
-  bool may_say_more();
+  bool may_write_more();
   std::optional<Usage> usage() const;
 
   void open();

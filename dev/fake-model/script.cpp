@@ -280,7 +280,7 @@ std::vector<std::string_view> command_names() {
   return names;
 }
 
-bool says_something(const Turn& turn) {
+bool has_output(const Turn& turn) {
   return std::any_of(turn.begin(), turn.end(), [](const Step& step) {
     bool only_prepares =
         is_setting(step.kind) || step.kind == StepKind::pause || step.kind == StepKind::think;

@@ -65,7 +65,7 @@ struct ScriptFault {
 std::variant<std::vector<Turn>, ScriptFault> parse_script(std::string_view text);
 
 // False when the turn only sets things up: then the fake model speaks its own words at the end.
-bool says_something(const Turn& turn);
+bool has_output(const Turn& turn);
 
 std::vector<std::string_view> command_names();
 // For --help: every command with what it does.

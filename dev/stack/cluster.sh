@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
 # A Postgres 15 cluster of our own: nothing but a Unix socket, peer authentication, no password anywhere.
-# Sourced after places.sh by up and down, tests/run, tests/prism/run and tests/hosts/net.py: nothing else starts one.
+# Sourced after paths.sh by up and down, tests/run, tests/prism/run and tests/hosts/net.py: nothing else starts one.
 # run_as[] are the words before every command. Never touches a cluster of the system.
 
 postgres_bin=/usr/lib/postgresql/15/bin

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Starts and ends the stack's programs, each in a session of its own. Sourced after places.sh by up, down and demo.
+# Starts and ends the stack's programs, each in a session of its own. Sourced after paths.sh by up, down and demo.
 # A record (run/NAME.pid: pid and start time) says which one is ours: no other is ever signalled.
 
 # Reads /proc/PID/stat into stat_state, stat_session and stat_started (clock ticks since boot).

@@ -28,9 +28,9 @@ namespace hostler {
 struct TextBounds {
   size_t min = 0;
   size_t max = 100'000;
-  size_t bytes_most = body_text_bytes_max;  // also counted, in bytes of UTF-8: code too_long
-  bool trims = false;                       // white space at both ends goes first
-  bool takes_control = false;               // line feeds and the like; else a fault
+  size_t bytes_max = body_text_bytes_max;  // also counted, in bytes of UTF-8: code too_long
+  bool trims = false;                      // white space at both ends goes first
+  bool takes_control = false;              // line feeds and the like; else a fault
 
   static constexpr size_t body_text_bytes_max = 1 << 20;
 };

@@ -57,8 +57,8 @@ std::optional<std::string> text(std::string_view value, const TextBounds& bounds
                         : fmt::format("must have at least {} characters", bounds.min));
     return std::nullopt;
   }
-  if (value.size() > bounds.bytes_most) {
-    faults.add(field, "too_long", fmt::format("must have at most {} bytes", bounds.bytes_most));
+  if (value.size() > bounds.bytes_max) {
+    faults.add(field, "too_long", fmt::format("must have at most {} bytes", bounds.bytes_max));
     return std::nullopt;
   }
   if (count > bounds.max) {

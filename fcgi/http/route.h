@@ -39,8 +39,8 @@ enum class Rate : uint8_t {
 
 // Who may call. The texts are permissions of contract section 2.
 struct Access {
-  enum class Who : uint8_t { open, user, permission, platform_admin, scope };
-  Who who;
+  enum class Audience : uint8_t { open, user, permission, platform_admin, scope };
+  Audience audience;
   bool takes_key;          // an API key serves too (contract section 2, keys)
   const char* permission;  // permission: always; scope: for ?scope=org
   // The path's {org_id} is the organization acted in, whatever X-Org-Id says: the caller must be a
@@ -88,9 +88,11 @@ struct Route {
   Response (*render_error)(const Error&) = nullptr;
 };
 
-constexpr int64_t body_bytes_most = 1 << 20;
+constexpr int64_t body_bytes_limit = 1 << 20;
 
-constexpr bool is_open(const Route& route) { return route.access.who == Access::Who::open; }
+constexpr bool is_open(const Route& route) {
+  return route.access.audience == Access::Audience::open;
+}
 
 // What the call changes must not outlive the end of its caller (sql: authenticate()).
 constexpr bool writes(const Route& route) { return route.method != Method::get && !is_open(route); }

@@ -39,7 +39,7 @@ client::RequestContext context_of(const Admitted& request, Asks asks) {
   context.needs_proof = request.client.needs_proof && !access.before_proof;
   context.is_risky = request.client.is_risky;
   context.org_named = org_with_rules(routed);
-  if (access.who == Access::Who::scope) {
+  if (access.audience == Access::Audience::scope) {
     const std::string* scope = routed.target.query_value("scope");
     context.scope = scope == nullptr ? std::string_view("platform") : *scope;
   }
@@ -50,15 +50,15 @@ client::RequestContext context_of(const Admitted& request, Asks asks) {
 // neither, anybody may hear that from the handler.
 const char* required_permission(const Routed& routed) {
   const Access& access = routed.route.access;
-  switch (access.who) {
-    case Access::Who::open:
-    case Access::Who::user:
+  switch (access.audience) {
+    case Access::Audience::open:
+    case Access::Audience::user:
       return nullptr;
-    case Access::Who::permission:
+    case Access::Audience::permission:
       return access.permission;
-    case Access::Who::platform_admin:
+    case Access::Audience::platform_admin:
       return "platform_admin";
-    case Access::Who::scope:
+    case Access::Audience::scope:
       break;
   }
   const std::string* scope = routed.target.query_value("scope");

@@ -80,7 +80,7 @@ std::string work(const std::string& password, const std::string& stored) {
   }
 }
 
-Error lost() {
+Error exit_error() {
   return Error(ErrorCode::overload_busy, {}, "the process that hashes passwords is lost");
 }
 
@@ -127,13 +127,13 @@ Task<std::string> PasswordHasher::ask(std::string password, std::string stored) 
   question += password;
   question += stored;
   assert(question.size() <= question_bytes_max);
-  if (is_lost_) throw lost();
+  if (has_exited_) throw exit_error();
   // Who gave up waiting may have left questions in the socket, a few at most.
   ssize_t sent = send(socket_, question.data(), question.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   explicit_bzero(question.data(), question.size());
-  if (sent != static_cast<ssize_t>(question.size())) throw lost();
-  while (answered_ != head.number && !is_lost_) co_await heard_.wait();
-  if (is_lost_) throw lost();
+  if (sent != static_cast<ssize_t>(question.size())) throw exit_error();
+  while (answered_ != head.number && !has_exited_) co_await answered_signal_.wait();
+  if (has_exited_) throw exit_error();
   if (answer_.empty()) throw Error(ErrorCode::overload_busy, {}, "Argon2id: out of memory");
   co_return std::move(answer_);
 }
@@ -142,18 +142,18 @@ void PasswordHasher::read_answers() {
   std::array<char, answer_bytes_max> bytes;
   ssize_t count = recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count < static_cast<ssize_t>(sizeof answered_)) return lose();
+  if (count < static_cast<ssize_t>(sizeof answered_)) return handle_exit();
   std::memcpy(&answered_, bytes.data(), sizeof answered_);
   answer_.assign(bytes.data() + sizeof answered_, static_cast<size_t>(count) - sizeof answered_);
-  heard_.notify();
+  answered_signal_.notify();
 }
 
-void PasswordHasher::lose() {
-  is_lost_ = true;
+void PasswordHasher::handle_exit() {
+  has_exited_ = true;
   watch_->watch(false, false);
   log_error("password_hasher_lost", {{"hasher_pid", std::to_string(pid_)}});
-  heard_.notify();
-  if (on_lost) on_lost();
+  answered_signal_.notify();
+  if (on_exit) on_exit();
 }
 
 }  // namespace hostler

@@ -32,7 +32,7 @@ class PasswordHasher {
   Task<account::PasswordCheck> check(std::string password, std::string stored);
 
   // Called once, when the process ended by itself: there will be no other.
-  std::function<void()> on_lost;
+  std::function<void()> on_exit;
 
   pid_t pid() const { return pid_; }
 
@@ -40,16 +40,16 @@ class PasswordHasher {
   // stored: the hash to check against; empty: a new one is made.
   Task<std::string> ask(std::string password, std::string stored);
   void read_answers();
-  void lose();
+  void handle_exit();
 
   int socket_ = -1;
   pid_t pid_ = -1;
   std::optional<loop::FdWatch> watch_;
   uint32_t asked_ = 0;     // number of the newest question
   uint32_t answered_ = 0;  // and of the newest answer
-  bool is_lost_ = false;
+  bool has_exited_ = false;
   std::string answer_;
-  loop::Signal heard_;
+  loop::Signal answered_signal_;
 };
 
 }  // namespace hostler

@@ -71,8 +71,8 @@ PasswordLocks::~PasswordLocks() {
 
 bool PasswordLocks::take() {
   for (Lock& lock : locks_) {
-    if (lock.is_held || flock(lock.fd, LOCK_EX | LOCK_NB) != 0) continue;
-    lock.is_held = true;
+    if (lock.is_locked || flock(lock.fd, LOCK_EX | LOCK_NB) != 0) continue;
+    lock.is_locked = true;
     return true;
   }
   return false;
@@ -80,9 +80,9 @@ bool PasswordLocks::take() {
 
 void PasswordLocks::leave() {
   for (Lock& lock : locks_) {
-    if (!lock.is_held) continue;
+    if (!lock.is_locked) continue;
     flock(lock.fd, LOCK_UN);
-    lock.is_held = false;
+    lock.is_locked = false;
     return;
   }
 }

@@ -69,7 +69,7 @@ class PasswordLocks {
  private:
   struct Lock {
     int fd = -1;
-    bool is_held = false;
+    bool is_locked = false;
   };
   std::vector<Lock> locks_;
 };

@@ -217,7 +217,7 @@ void Master::check_generation() {
                                         shared_->worker_slots.count(), schema_version_expected));
   }
   for (Child& child : children_) {
-    if (child.slot_number < 0 && child.drain_fd >= 0) tell_to_finish(child);
+    if (child.slot_number < 0 && child.drain_fd >= 0) request_finish(child);
   }
 }
 
@@ -230,7 +230,7 @@ void Master::feed_watchdog() {
   program::notify_service("WATCHDOG=1");
 }
 
-void Master::tell_to_finish(Child& child) {
+void Master::request_finish(Child& child) {
   if (child.drain_fd < 0) return;
   close(child.drain_fd);
   child.drain_fd = -1;
@@ -257,7 +257,7 @@ void Master::reap() {
 
 void Master::forget(Child child, int status) {
   bool was_asked = child.drain_fd < 0;
-  tell_to_finish(child);
+  request_finish(child);
   if (was_asked || is_ending_) return;
   log_error("worker_died",
             {{"worker_pid", std::to_string(child.pid)}, {"how", how_it_ended(status)}});
@@ -279,7 +279,7 @@ void Master::begin_end() {
   // First the name, so that nobody new waits at a socket that closes; then the workers take the
   // rest.
   if (!listener_.path.empty()) unlink(listener_.path.c_str());
-  for (Child& child : children_) tell_to_finish(child);
+  for (Child& child : children_) request_finish(child);
   loop_.stop();
 }
 

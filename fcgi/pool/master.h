@@ -46,7 +46,7 @@ class Master {
   void kill_stuck();
   void check_generation();
   void feed_watchdog();
-  void tell_to_finish(Child& child);
+  void request_finish(Child& child);
   void begin_end();
   void begin_reload();
   void end_check(int status);

@@ -74,12 +74,12 @@ void RateTable::remember_token(uint64_t token, uint64_t org) const {
   // Without a free slot any other goes: its owner is found anew by the next answer.
   TokenSlot* chosen = set + spread_id(token) % ways;
   for (TokenSlot* slot = set; slot != set + ways; ++slot) {
-    uint64_t held = slot->token.load(std::memory_order_relaxed);
-    if (held == token) {
+    uint64_t stored = slot->token.load(std::memory_order_relaxed);
+    if (stored == token) {
       chosen = slot;
       break;
     }
-    if (held == 0) chosen = slot;
+    if (stored == 0) chosen = slot;
   }
   chosen->masked_org.store(org ^ spread_id(token), std::memory_order_relaxed);
   chosen->token.store(token, std::memory_order_release);
@@ -88,8 +88,8 @@ void RateTable::remember_token(uint64_t token, uint64_t org) const {
 void RateTable::forget_token(uint64_t token) const {
   TokenSlot* set = memory_->tokens + token % token_sets * ways;
   for (TokenSlot* slot = set; slot != set + ways; ++slot) {
-    uint64_t held = token;
-    slot->token.compare_exchange_strong(held, 0);
+    uint64_t stored = token;
+    slot->token.compare_exchange_strong(stored, 0);
   }
 }
 

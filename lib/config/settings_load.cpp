@@ -41,7 +41,7 @@ std::string position_of(const std::string& path, const toml::source_region& regi
   return fmt::format("{}:{}:{}", path, region.begin.line, region.begin.column);
 }
 
-std::string hint(std::string_view written) {
+std::string suggestion(std::string_view written) {
   std::optional<std::string_view> nearest = nearest_setting(written);
   return nearest ? fmt::format("; did you mean {}?", *nearest) : std::string();
 }
@@ -85,7 +85,7 @@ void read_table(const toml::table& table, const std::string& section, const std:
         read_table(*inner, name, path, loaded);
       } else if (inner == nullptr || !section.empty()) {
         loaded.faults.push_back(
-            fmt::format("{}: there is no setting {}{}", where, name, hint(name)));
+            fmt::format("{}: there is no setting {}{}", where, name, suggestion(name)));
       }
       continue;
     }

@@ -13,7 +13,7 @@ void EventBus::announce() {
 
 void EventBus::publish(std::vector<SharedBatch> batches) noexcept {
   std::vector<SharedBatch> dropped;  // freed after the lock
-  std::lock_guard<std::mutex> held(lock_);
+  std::lock_guard<std::mutex> lock(lock_);
   if (!notify_) return;
   for (SharedBatch& batch : batches) {
     if (!followed_.contains(batch->run_id())) continue;
@@ -29,7 +29,7 @@ void EventBus::publish(std::vector<SharedBatch> batches) noexcept {
 }
 
 void EventBus::changed_elsewhere(std::vector<std::string> run_ids) noexcept {
-  std::lock_guard<std::mutex> held(lock_);
+  std::lock_guard<std::mutex> lock(lock_);
   if (!notify_) return;
   for (std::string& run_id : run_ids) {
     if (followed_.contains(run_id)) updates_.changed.push_back(std::move(run_id));
@@ -42,7 +42,7 @@ void EventBus::changed_elsewhere(std::vector<std::string> run_ids) noexcept {
 }
 
 void EventBus::resync() noexcept {
-  std::lock_guard<std::mutex> held(lock_);
+  std::lock_guard<std::mutex> lock(lock_);
   if (!notify_) return;
   updates_.must_resync = true;
   announce();
@@ -54,12 +54,12 @@ void EventBus::set_listening(bool is_listening) noexcept {
 }
 
 bool EventBus::has_subscribers(const std::string& run_id) const {
-  std::lock_guard<std::mutex> held(lock_);
+  std::lock_guard<std::mutex> lock(lock_);
   return followed_.contains(run_id);
 }
 
 void EventBus::on_updates(std::function<void()> notify) {
-  std::lock_guard<std::mutex> held(lock_);
+  std::lock_guard<std::mutex> lock(lock_);
   notify_ = std::move(notify);
   if (notify_) return;
   updates_ = {};
@@ -69,17 +69,17 @@ void EventBus::on_updates(std::function<void()> notify) {
 }
 
 void EventBus::follow(const std::string& run_id) {
-  std::lock_guard<std::mutex> held(lock_);
+  std::lock_guard<std::mutex> lock(lock_);
   followed_.insert(run_id);
 }
 
 void EventBus::unfollow(const std::string& run_id) {
-  std::lock_guard<std::mutex> held(lock_);
+  std::lock_guard<std::mutex> lock(lock_);
   followed_.erase(run_id);
 }
 
 EventBus::Updates EventBus::take() {
-  std::lock_guard<std::mutex> held(lock_);
+  std::lock_guard<std::mutex> lock(lock_);
   is_announced_ = false;
   waiting_bytes_ = 0;
   return std::exchange(updates_, {});

@@ -22,8 +22,8 @@ class Utf8Letters {
 
  private:
   static locale_t utf8() {
-    static const locale_t made = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-    return made;  // null, where there is no such locale, changes nothing
+    static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return utf8;  // null, where there is no such locale, changes nothing
   }
   locale_t before_;
 };

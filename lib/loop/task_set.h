@@ -53,18 +53,18 @@ class TaskSet {
 
   // Starts the task at once. The name must be free.
   void add(const std::string& name, Task<void> task) {
-    begin(name, std::move(task), Need::nothing);
+    begin(name, std::move(task), Requirement::nothing);
   }
   // A task without a name of its own.
   void add(Task<void> task) { add("#" + std::to_string(last_number_ + 1), std::move(task)); }
 
   // An essential task: it may end, but not by an exception.
   void add_essential(const std::string& name, Task<void> task) {
-    begin(name, std::move(task), Need::success);
+    begin(name, std::move(task), Requirement::success);
   }
   // An essential task without an end of its own: it may not return either.
   void add_forever(const std::string& name, Task<void> task) {
-    begin(name, std::move(task), Need::life);
+    begin(name, std::move(task), Requirement::life);
   }
   // The program is being stopped: from now on essential tasks end like others.
   void may_end() { may_end_ = true; }
@@ -90,29 +90,30 @@ class TaskSet {
   bool empty() const { return tasks_.empty(); }
 
  private:
-  enum class Need { nothing, success, life };
+  enum class Requirement { nothing, success, life };
   struct Entry {
     uint64_t number = 0;  // a name may be used again before its last task is freed
     Task<void> task;
   };
 
-  void begin(const std::string& name, Task<void> task, Need need) {
-    auto [place, is_new] = tasks_.try_emplace(name);
+  void begin(const std::string& name, Task<void> task, Requirement requirement) {
+    auto [found, is_new] = tasks_.try_emplace(name);
     assert(is_new);
     static_cast<void>(is_new);
-    Entry& entry = place->second;
+    Entry& entry = found->second;
     entry.number = ++last_number_;
-    entry.task = supervise(std::move(task), name, entry.number, need);
+    entry.task = supervise(std::move(task), name, entry.number, requirement);
     entry.task.start(nullptr);
   }
 
-  Task<void> supervise(Task<void> task, std::string name, uint64_t number, Need need) {
+  Task<void> supervise(Task<void> task, std::string name, uint64_t number,
+                       Requirement requirement) {
     try {
       co_await task;
-      if (need == Need::life && !may_end_) end_for_task(name, "it returned");
+      if (requirement == Requirement::life && !may_end_) end_for_task(name, "it returned");
     } catch (...) {
       std::exception_ptr failure = std::current_exception();
-      if (need != Need::nothing && !may_end_) end_for_task(name, cause_of(failure));
+      if (requirement != Requirement::nothing && !may_end_) end_for_task(name, cause_of(failure));
       on_failure_(name, failure);
     }
     std::shared_ptr<TaskSet*> self = self_;

@@ -117,10 +117,10 @@ class SmtpExchange final : private http::LaneTransfer {
                       message_sent_ == envelope_.message.size();
     outcome_.is_refused = code != CURLE_OK && is_of_mail && replies_.refuses_for_good();
     // Of what the server did not say itself, curl knows more.
-    std::string said = code == CURLE_OPERATION_TIMEDOUT ? "" : replies_.refusal_words();
+    std::string refusal = code == CURLE_OPERATION_TIMEDOUT ? "" : replies_.refusal_words();
     std::string known = client_.fault_of_proxy(easy_, code);
     if (known.empty()) known = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
-    outcome_.words = said.empty() ? readable_smtp(known) : said;
+    outcome_.words = refusal.empty() ? readable_smtp(known) : refusal;
     drop();
   }
 

@@ -34,8 +34,8 @@ struct Statement {
   int params;  // how many $n it has
 };
 
-// The parameters of one statement, in order. Made by the structs of sql/queries alone, whose members
-// are their names (lib/postgres/param.h).
+// The parameters of one statement, in order. Made by the structs of sql/queries alone, whose
+// members are their names (lib/postgres/param.h).
 class Params {
  public:
   struct Value {
@@ -98,7 +98,7 @@ using Results = std::vector<Result>;
 // Why Postgres refused a batch that would have been right at another time. It is rolled back.
 enum class Refusal {
   none,
-  held_up,  // somebody else holds a row or table that it wants
+  blocked,  // somebody else holds a row or table that it wants
   too_slow  // a statement of it took longer than statement_timeout_ms
 };
 

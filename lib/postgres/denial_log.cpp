@@ -49,11 +49,11 @@ DenialLog::DenialLog(loop::Loop& loop, Database& database, std::function<void(in
 }
 
 DenialLog::~DenialLog() {
-  int64_t lost = in_flight_;
-  for (const auto& [key, kind] : kinds_) lost += kind.count;
-  if (lost > 0) on_dropped_(lost);
-  if (lost + dropped_ > 0)
-    log_warning("denials_lost", {{"count", std::to_string(lost + dropped_)}});
+  int64_t unwritten = in_flight_;
+  for (const auto& [key, kind] : kinds_) unwritten += kind.count;
+  if (unwritten > 0) on_dropped_(unwritten);
+  if (unwritten + dropped_ > 0)
+    log_warning("denials_lost", {{"count", std::to_string(unwritten + dropped_)}});
 }
 
 bool DenialLog::is_written() const {
@@ -154,15 +154,15 @@ Task<void> DenialLog::write_forever() {
 // Until it is written, or given up. A batch whose answer did not come goes again as it is: the
 // function knows its number.
 Task<void> DenialLog::write(std::vector<Sent> batch) {
-  int64_t told = dropped_;
+  int64_t dropped = dropped_;
   int64_t since_ms = batch.empty() ? loop_.now_ms() : batch.front().kind.since_ms;
   while (true) {
     Batch statements;
     statements.add(query::AuditDenials{
-        .writer_id = writer_id_, .batch = number_, .denials = json_of(batch), .dropped = told});
+        .writer_id = writer_id_, .batch = number_, .denials = json_of(batch), .dropped = dropped});
     BatchOutcome outcome = co_await database_.attempt(std::move(statements));
     if (!outcome.error) {
-      finish(batch, told);
+      finish(batch, dropped);
       co_return;
     }
     bool is_old = loop_.now_ms() - since_ms >= options_.kept_ms;
@@ -214,9 +214,9 @@ std::string DenialLog::json_of(const std::vector<Sent>& batch) const {
   return json.take();
 }
 
-void DenialLog::finish(const std::vector<Sent>& batch, int64_t told) {
+void DenialLog::finish(const std::vector<Sent>& batch, int64_t dropped) {
   ++number_;
-  dropped_ -= told;
+  dropped_ -= dropped;
   in_flight_ = 0;
   for (const Sent& sent : batch) {
     kinds_.at(sent.key).due_ms = loop_.now_ms() + options_.pause_ms;

@@ -70,7 +70,7 @@ class DenialLog {
   Task<void> write(std::vector<Sent> batch);
   std::vector<Sent> take_due();
   void give_back(std::vector<Sent> batch);
-  void finish(const std::vector<Sent>& batch, int64_t told);
+  void finish(const std::vector<Sent>& batch, int64_t dropped);
   std::string json_of(const std::vector<Sent>& batch) const;
   bool make_room();
   void drop(int64_t count);

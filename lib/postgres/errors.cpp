@@ -28,7 +28,7 @@ std::string_view result_field(const PGresult* result, int code) {
 }
 
 Refusal refusal_of(std::string_view state) {
-  if (state == "55P03" || state == "40P01") return Refusal::held_up;
+  if (state == "55P03" || state == "40P01") return Refusal::blocked;
   return state == "57014" ? Refusal::too_slow : Refusal::none;
 }
 

@@ -92,10 +92,10 @@ Booleans::Booleans(const std::vector<bool>& values)
 
 BoundStatement bound(const Statement& statement, std::initializer_list<Params::Value*> values) {
   assert(static_cast<size_t>(statement.params) == values.size());
-  BoundStatement made{&statement, {}};
-  made.params.reserve(values.size());
-  for (Params::Value* value : values) made.params.add(std::move(*value));
-  return made;
+  BoundStatement statement_bound{&statement, {}};
+  statement_bound.params.reserve(values.size());
+  for (Params::Value* value : values) statement_bound.params.add(std::move(*value));
+  return statement_bound;
 }
 
 Params& Params::add(Value value) {

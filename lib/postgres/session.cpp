@@ -158,7 +158,7 @@ Result DbSession::run(const BoundStatement& statement) {
 
 Result DbSession::run(const Statement& statement) { return run(BoundStatement{&statement, {}}); }
 
-std::optional<Result> DbSession::run_unless_lost(const BoundStatement& statement) {
+std::optional<Result> DbSession::run_if_connected(const BoundStatement& statement) {
   pg_result* result = answer_to(statement);
   if (PQstatus(connection_.get()) == CONNECTION_OK)
     return checked(result, statement.statement->text);

@@ -38,7 +38,7 @@ class DbSession {
   Result run(const BoundStatement& statement);
   Result run(const Statement& statement);  // without parameters
   // As run, but nothing when the connection is lost; this session is of no use then.
-  std::optional<Result> run_unless_lost(const BoundStatement& statement);
+  std::optional<Result> run_if_connected(const BoundStatement& statement);
   // As run, for text that is no statement of sql/queries: a statement that was itself an answer,
   // or several at once (a migration). In a transaction only when one is open.
   Result run_text(const std::string& text);

@@ -40,7 +40,7 @@ std::string help_text(std::string_view name, std::string_view sentence,
   return out;
 }
 
-void say(std::FILE* stream, std::string_view text) { fmt::print(stream, "{}", text); }
+void print_text(std::FILE* stream, std::string_view text) { fmt::print(stream, "{}", text); }
 
 // Nothing when the command line is bad; getopt has told why.
 struct CommandLine {
@@ -73,7 +73,7 @@ std::optional<CommandLine> read_command_line(int argc, char* const* argv,
     }
   }
   if (optind < argc) {
-    say(stderr, fmt::format("{}: it takes no \"{}\"; try --help\n", argv[0], argv[optind]));
+    print_text(stderr, fmt::format("{}: it takes no \"{}\"; try --help\n", argv[0], argv[optind]));
     return std::nullopt;
   }
   return line;
@@ -107,18 +107,19 @@ ProgramStart start_program(int argc, char* const* argv, std::string_view name,
   }
   start.flags = std::move(line->given);
   if (start.has("help") || start.has("version")) {
-    say(stdout, start.has("help") ? help_text(name, sentence, flags)
-                                  : fmt::format("{} {}\n", name, HOSTLER_VERSION));
+    print_text(stdout, start.has("help") ? help_text(name, sentence, flags)
+                                         : fmt::format("{} {}\n", name, HOSTLER_VERSION));
     start.exit_status = 0;
     return start;
   }
   config::LoadedSettings loaded = config::load_settings(line->config, environ);
-  for (const std::string& fault : loaded.faults) say(stderr, fmt::format("{}: {}\n", name, fault));
+  for (const std::string& fault : loaded.faults)
+    print_text(stderr, fmt::format("{}: {}\n", name, fault));
   start.settings = std::move(loaded.settings);
   if (!loaded.faults.empty()) {
     start.exit_status = config::exit_bad_configuration;
   } else if (start.has("print-config") || start.has("check-config")) {
-    if (start.has("print-config")) say(stdout, config::print_settings(start.settings));
+    if (start.has("print-config")) print_text(stdout, config::print_settings(start.settings));
     start.exit_status = 0;
   }
   log_as(std::string(name), log_level_named(start.settings.text("log.level")));

@@ -78,7 +78,7 @@ void LockFile::read_or_make_id() {
   id_ = std::move(id);
   struct stat found {};
   fstat(fd_, &found);
-  id_made_ns_ = found.st_mtim.tv_sec * 1'000'000'000 + found.st_mtim.tv_nsec;
+  id_created_ns_ = found.st_mtim.tv_sec * 1'000'000'000 + found.st_mtim.tv_nsec;
 }
 
 std::string boot_of_host() {

@@ -28,8 +28,8 @@ class LockFile {
   bool take();
 
   // Both with the lock held.
-  const std::string& id() const { return id_; }       // 32 hex digits
-  int64_t id_made_ns() const { return id_made_ns_; }  // wall clock of the file system
+  const std::string& id() const { return id_; }             // 32 hex digits
+  int64_t id_created_ns() const { return id_created_ns_; }  // wall clock of the file system
 
  private:
   std::string bond() const;
@@ -39,7 +39,7 @@ class LockFile {
   std::optional<std::string> boot_;
   int fd_ = -1;
   std::string id_;
-  int64_t id_made_ns_ = 0;
+  int64_t id_created_ns_ = 0;
 };
 
 // What the kernel calls this boot; empty where it is hidden.

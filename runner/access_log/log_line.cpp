@@ -28,8 +28,8 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 client::AccessNote note_of(const Json& line, const client::Gateway& gateway) {
-  std::optional<client::AccessNote> told = client::read_access_note(line.text_or("note"));
-  if (told) return *told;
+  std::optional<client::AccessNote> access_note = client::read_access_note(line.text_or("note"));
+  if (access_note) return *access_note;
   client::RequestOrigin origin;
   origin.address = {line.text_or("peer"), line.text_or("forwarded_for"),
                     line.text_or("connecting_ip")};

@@ -57,7 +57,7 @@ void cut_results(Exchange& exchange, Room& room) {
 
 // Without its results, but for a note in each one's place.
 size_t stub_bytes(const Exchange& exchange) {
-  size_t bytes = bytes_of(exchange.said);
+  size_t bytes = bytes_of(exchange.answer);
   for (const ChatMessage& result : exchange.results) {
     bytes += std::min(result.text.size(), left_out.size());
   }
@@ -76,7 +76,7 @@ size_t fit_exchanges(std::vector<Exchange>& exchanges, Room& room) {
   if (exchanges.empty()) return 0;
   size_t newest = exchanges.size() - 1;
   size_t first = newest;
-  room.take_at_most(bytes_of(exchanges[newest].said));
+  room.take_at_most(bytes_of(exchanges[newest].answer));
   Room for_stubs(static_cast<int64_t>(room.bytes() / 2));
   while (first > 0 && for_stubs.take(stub_bytes(exchanges[first - 1]))) {
     room.take(stub_bytes(exchanges[--first]));
@@ -93,7 +93,7 @@ size_t fit_exchanges(std::vector<Exchange>& exchanges, Room& room) {
 }  // namespace
 
 size_t Exchange::bytes() const {
-  size_t bytes = bytes_of(said);
+  size_t bytes = bytes_of(answer);
   for (const ChatMessage& result : results) bytes += bytes_of(result);
   return bytes;
 }
@@ -114,7 +114,7 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
   if (!system_prompt.empty()) all.push_back({ChatRole::system, system_prompt});
   all.insert(all.end(), history.begin() + static_cast<ptrdiff_t>(from), history.end());
   for (size_t i = first; i < exchanges.size(); ++i) {
-    all.push_back(std::move(exchanges[i].said));
+    all.push_back(std::move(exchanges[i].answer));
     for (ChatMessage& result : exchanges[i].results) all.push_back(std::move(result));
   }
   return all;

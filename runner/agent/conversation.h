@@ -26,7 +26,7 @@ std::optional<std::vector<ChatMessage>> history_of(std::string_view packed);
 
 // One turn of a run with the results of its calls, each call's beside it.
 struct Exchange {
-  ChatMessage said;
+  ChatMessage answer;
   std::vector<ChatMessage> results;
 
   size_t bytes() const;

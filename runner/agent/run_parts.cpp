@@ -45,13 +45,13 @@ ModelRequest request_of(AgentServices& services, const RunPtr& run, const postgr
 }
 
 RunLimits limits_of(const postgres::Row& row) {
-  constexpr int64_t seconds_most =
+  constexpr int64_t seconds_max =
       10LL * 366 * 86'400;  // as the setting; entitlements have no bound
   RunLimits limits;
   limits.turns = row.integer("limit_turns");
   if (!row.is_null("max_turns")) limits.turns = std::min(limits.turns, row.integer("max_turns"));
   limits.tool_calls = row.integer("limit_tool_calls");
-  limits.seconds = std::min(row.integer("limit_seconds"), seconds_most);
+  limits.seconds = std::min(row.integer("limit_seconds"), seconds_max);
   return limits;
 }
 
@@ -154,10 +154,10 @@ std::vector<ChatMessage> RunParts::messages() const {
   std::vector<Exchange> exchanges;
   for (const FinishedTurn& turn : turns) {
     Exchange exchange;
-    exchange.said.role = ChatRole::assistant;
-    exchange.said.text = turn.text;
+    exchange.answer.role = ChatRole::assistant;
+    exchange.answer.text = turn.text;
     for (const ToolCall& call : turn.calls) {
-      exchange.said.tool_calls.push_back(call);
+      exchange.answer.tool_calls.push_back(call);
       ChatMessage& answer = exchange.results.emplace_back();
       answer.role = ChatRole::tool;
       answer.tool_call_id = call.id;

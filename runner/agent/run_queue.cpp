@@ -193,7 +193,7 @@ void RunQueue::begin(const RunPtr& run) {
     active_.erase(found);
   }
   tasks_.erase(run_id);
-  given_up_.erase(run_id);
+  abandoned_.erase(run_id);
   active_.emplace(run_id, run);
   ++claimed_;
   tasks_.add(run_id, supervise(run));
@@ -205,10 +205,10 @@ Task<void> RunQueue::supervise(RunPtr run) {
 }
 
 // The run ended or was lost: a slot is free, and its thread may have a next run. One that broke is
-// given up: on_lost() hears of it, its lease lapses, and crash_count decides how often it may.
+// given up: on_fenced() hears of it, its lease lapses, and crash_count decides how often it may.
 void RunQueue::conclude(const RunPtr& run, bool has_ended) {
   if (!has_ended) {
-    services_.events.lose(run->writer);
+    services_.events.fence(run->writer);
     return;
   }
   if (free_slots() <= 0) runs_wait_ = true;  // for this slot, as like as not
@@ -218,16 +218,16 @@ void RunQueue::conclude(const RunPtr& run, bool has_ended) {
   look_whether_runs_wait();
 }
 
-void RunQueue::on_lost(const RunWriterPtr& writer) {
-  const Claim& lost = writer->claim();
-  auto found = active_.find(lost.id);
+void RunQueue::on_fenced(const RunWriterPtr& writer) {
+  const Claim& fenced = writer->claim();
+  auto found = active_.find(fenced.id);
   if (found != active_.end() && found->second->writer != writer) return;
   // Ours still when what it wrote was refused: nobody works at it, so its lease is to lapse.
-  given_up_.insert(lost.id);
+  abandoned_.insert(fenced.id);
   if (found == active_.end()) return;
-  ++lost_;
-  log_warning("run_lost", {{"run_id", lost.id}, {"trace_id", lost.trace_id}});
-  tasks_.erase(lost.id);
+  ++fenced_;
+  log_warning("run_fenced", {{"run_id", fenced.id}, {"trace_id", fenced.trace_id}});
+  tasks_.erase(fenced.id);
   active_.erase(found);
   look_for_runs();
 }
@@ -257,16 +257,16 @@ postgres::Batch RunQueue::renewal_of(postgres::BoundStatement renew) {
 
 // One row that somebody holds must not cost the other runs their leases. These are renewed several
 // times, so that those are met that were just being written to.
-Task<postgres::BatchOutcome> RunQueue::renew_leases(std::vector<std::string> given_up) {
+Task<postgres::BatchOutcome> RunQueue::renew_leases(std::vector<std::string> abandoned) {
   int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
-  postgres::Batch all = renewal_of(
-      query::RunRenew{.daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
+  postgres::Batch all = renewal_of(query::RunRenew{
+      .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .abandoned = abandoned});
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(all));
-  if (outcome.refusal != postgres::Refusal::held_up) co_return outcome;
+  if (outcome.refusal != postgres::Refusal::blocked) co_return outcome;
   for (int tried = 0; tried < free_renewals; ++tried) {
     if (tried > 0) co_await loop::sleep_ms(services_.loop, free_renewals_pause_ms);
     postgres::Batch free = renewal_of(query::RunRenewFree{
-        .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .given_up = given_up});
+        .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .abandoned = abandoned});
     outcome = co_await services_.db.attempt_pipelined(std::move(free));
     if (outcome.error) break;
   }
@@ -276,9 +276,9 @@ Task<postgres::BatchOutcome> RunQueue::renew_leases(std::vector<std::string> giv
 Task<void> RunQueue::renew_once() {
   // Only what was ours before the statement can be missing from its answer.
   std::unordered_map<std::string, RunPtr> before = active_;
-  std::vector<std::string> given_up(given_up_.begin(), given_up_.end());
+  std::vector<std::string> abandoned(abandoned_.begin(), abandoned_.end());
   ++asking_;
-  postgres::BatchOutcome outcome = co_await renew_leases(given_up);
+  postgres::BatchOutcome outcome = co_await renew_leases(abandoned);
   --asking_;
   answered_.notify();
   log_refused("leases_not_renewed", outcome);
@@ -291,37 +291,37 @@ Task<void> RunQueue::renew_once() {
   heartbeat_at_ms_ = now_ms;
   services_.events.set_others_alive(outcome.results.at(2).front().integer("others") > 0);
   std::unordered_map<std::string, int64_t> orphans =
-      take_renewed(outcome.results.at(0), std::move(before), given_up);
+      take_renewed(outcome.results.at(0), std::move(before), abandoned);
   co_await release_orphans(std::move(orphans));
 }
 
 // What is still ours, and what is not any more. Answers what is ours and nobody executes.
 std::unordered_map<std::string, int64_t> RunQueue::take_renewed(
     const postgres::Result& renewed, std::unordered_map<std::string, RunPtr> before,
-    const std::vector<std::string>& given_up) {
+    const std::vector<std::string>& abandoned) {
   std::unordered_set<std::string> owned;
   std::unordered_map<std::string, int64_t> orphans;
   for (int i = 0; i < renewed.size(); ++i) {
     std::string run_id(renewed[i].text("id"));
     int64_t epoch = renewed[i].integer("epoch");
-    if (!given_up.empty()) owned.insert(run_id);
+    if (!abandoned.empty()) owned.insert(run_id);
     auto found = before.find(run_id);
     bool is_ours = found != before.end() && found->second->claim.epoch == epoch;
-    bool is_known = is_ours || active_.contains(run_id) || given_up_.contains(run_id);
+    bool is_known = is_ours || active_.contains(run_id) || abandoned_.contains(run_id);
     if (!is_known) orphans.emplace(run_id, epoch);
     if (is_ours) before.erase(found);
   }
-  for (const std::string& run_id : given_up) {
-    if (!owned.contains(run_id)) given_up_.erase(run_id);
+  for (const std::string& run_id : abandoned) {
+    if (!owned.contains(run_id)) abandoned_.erase(run_id);
   }
   for (auto& [run_id, run] : before) {
     // A run whose outcome is being written is no loss.
     RunWriterPtr writer = run->writer;
-    if (writer->is_ending() || writer->is_lost()) continue;
+    if (writer->is_ending() || writer->is_fenced()) continue;
     auto found = active_.find(run_id);
     if (found == active_.end() || found->second != run) continue;
     writer->abandon();
-    on_lost(writer);
+    on_fenced(writer);
   }
   return orphans;
 }

@@ -35,7 +35,7 @@ class RunQueue {
   // This daemon alone was told of a new run; passes it on when there is no room.
   void hear_of_run();
   void look_for_cancels();
-  void on_lost(const RunWriterPtr& writer);
+  void on_fenced(const RunWriterPtr& writer);
 
   // Ends every coroutine, flushes what they had appended, waits for what is on its way.
   // The runs are handed back with the daemon's registration.
@@ -47,7 +47,7 @@ class RunQueue {
 
   size_t active() const { return active_.size(); }
   int64_t claimed() const { return claimed_; }
-  int64_t lost() const { return lost_; }
+  int64_t fenced() const { return fenced_; }
 
  private:
   int free_slots() const;
@@ -64,11 +64,11 @@ class RunQueue {
   Task<void> pass_on();
   void conclude(const RunPtr& run, bool has_ended);
   postgres::Batch renewal_of(postgres::BoundStatement renew);
-  Task<postgres::BatchOutcome> renew_leases(std::vector<std::string> given_up);
+  Task<postgres::BatchOutcome> renew_leases(std::vector<std::string> abandoned);
   Task<void> renew_once();
   std::unordered_map<std::string, int64_t> take_renewed(
       const postgres::Result& renewed, std::unordered_map<std::string, RunPtr> before,
-      const std::vector<std::string>& given_up);
+      const std::vector<std::string>& abandoned);
   Task<void> release_orphans(std::unordered_map<std::string, int64_t> orphans);
   Task<void> cancel_requested();
 
@@ -78,7 +78,7 @@ class RunQueue {
   RunQueueOptions options_;
   std::function<int()> streams_;
   std::unordered_map<std::string, RunPtr> active_;
-  std::unordered_set<std::string> given_up_;          // owned, until their leases lapse
+  std::unordered_set<std::string> abandoned_;         // owned, until their leases lapse
   std::unordered_map<std::string, int64_t> orphans_;  // epochs; as of the last renewal
   loop::Signal runs_notified_;
   loop::Signal cancels_notified_;
@@ -93,7 +93,7 @@ class RunQueue {
   int64_t heartbeat_at_ms_;  // the last that was written
   int64_t known_from_ms_;
   int64_t claimed_ = 0;
-  int64_t lost_ = 0;
+  int64_t fenced_ = 0;
 };
 
 }  // namespace hostler::runner

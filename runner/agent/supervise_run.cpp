@@ -61,7 +61,7 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
 
 // A run that ends before this daemon went on with it keeps what its subscribers were shown.
 Task<void> recall_text(AgentServices& services, RunPtr run) {
-  if (run->progress.knows_text || run->writer->is_lost()) co_return;
+  if (run->progress.knows_text || run->writer->is_fenced()) co_return;
   postgres::Batch batch;
   batch.add(query::RunStreamedText{.run_id = run->claim.id});
   postgres::Results shown = co_await read_with_retry(services, std::move(batch));
@@ -78,7 +78,7 @@ void log_broken(const RunPtr& run, const std::exception_ptr& failure) {
 
 Task<void> write_cancelled(AgentServices& services, RunPtr run) {
   co_await recall_text(services, run);
-  if (run->writer->is_lost() || run->writer->is_ending()) co_return;
+  if (run->writer->is_fenced() || run->writer->is_ending()) co_return;
   Outcome outcome = outcome_of(run, "cancelled");
   outcome.is_incomplete = true;
   close_broken_turn(services, run);
@@ -116,7 +116,7 @@ Task<void> carry_out(AgentServices& services, RunPtr run) {
     failure = co_await execute(services, run);
   }
   co_await recall_text(services, run);
-  if (run->writer->is_lost() || run->writer->is_ending()) co_return;
+  if (run->writer->is_fenced() || run->writer->is_ending()) co_return;
   if (failure) {
     end_failed(services, run, failure->code, failure->message);
   } else {

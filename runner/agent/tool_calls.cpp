@@ -76,14 +76,14 @@ Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   bool is_question = services.tools.is_question(call.name);
   postgres::Batch batch;
   batch.add(query::NewId{});
-  postgres::Results made = co_await read_with_retry(services, std::move(batch));
+  postgres::Results created = co_await read_with_retry(services, std::move(batch));
   std::string message = "Allow this call of " + call.name + "?";
   if (is_question) {
     std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
     message = arguments ? std::string(arguments->text_or("message")) : "";
   }
   JsonWriter data;
-  data.begin_object().member("request_id", made.at(0).text());
+  data.begin_object().member("request_id", created.at(0).text());
   data.member("kind", is_question ? "question" : "tool_confirmation").member("message", message);
   data.member("tool_call_id", call.id).member("tool_name", call.name);
   data.member_raw("arguments", shown_arguments(call));

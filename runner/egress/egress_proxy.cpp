@@ -52,8 +52,8 @@ bool EgressProxy::try_to_open() {
     std::string fault;
     found = OwnedFd(net::try_listen_unix(path_, 0660, fault));
     is_own_ = static_cast<bool>(found);
-    if (!found && fault != told_) log_warning("egress_shut", {{"cause", fault}});
-    told_ = fault;
+    if (!found && fault != logged_fault_) log_warning("egress_shut", {{"cause", fault}});
+    logged_fault_ = fault;
   }
   if (!found) return false;
   listening_ = std::move(found);

@@ -61,7 +61,7 @@ class EgressProxy {
   loop::Timer accept_timer_;
   std::vector<SocksTarget> destinations_;
   bool destinations_known_ = false;
-  std::string told_;  // why the listener is shut, as it was logged last
+  std::string logged_fault_;  // why the listener is shut, as it was logged last
   Tunnel::Owner owner_;
   std::vector<std::unique_ptr<Tunnel>> tunnels_;
 };

@@ -53,12 +53,12 @@ void Tunnel::read_request() {
   }
   SocksReader::State state = reader_.take({bytes.data(), static_cast<size_t>(count)});
   if (reader_.has_greeted() && !std::exchange(is_greeted_, true)) {
-    say(SocksReader::greeting_answer);
+    send_bytes(SocksReader::greeting_answer);
   }
   if (state == SocksReader::State::broken) {
     owner_.count(EgressResult::broken);
     log_warning("egress_broken", {{"cause", reader_.fault()}});
-    say(reader_.last_words());
+    send_bytes(reader_.last_words());
     end();
   } else if (state == SocksReader::State::whole) {
     phase_ = Phase::opening;
@@ -70,7 +70,7 @@ void Tunnel::read_request() {
 }
 
 // Some bytes into a socket that holds none: they are taken at once, or the client is gone.
-void Tunnel::say(std::string_view bytes) {
+void Tunnel::send_bytes(std::string_view bytes) {
   static_cast<void>(send(client_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }
 
@@ -85,7 +85,7 @@ Task<void> Tunnel::open() {
   } else {
     reply = refuse(target, admission == Admission::refused);
   }
-  say(socks_reply(reply));
+  send_bytes(socks_reply(reply));
   if (reply == SocksReply::succeeded) {
     begin_flow();
   } else {
@@ -135,7 +135,7 @@ void Tunnel::begin_flow() {
 
 void Tunnel::carry() {
   if (phase_ != Phase::open) return;
-  if (!pump(out_) || !pump(in_) || (out_.sink_told && in_.sink_told)) {
+  if (!pump(out_) || !pump(in_) || (out_.sink_shut && in_.sink_shut)) {
     end();
     return;
   }
@@ -149,7 +149,7 @@ bool Tunnel::pump(Flow& flow) {
   for (int round = 0; round < rounds_a_turn; ++round) {
     if (flow.is_empty()) {
       if (flow.source_ended) {
-        if (!std::exchange(flow.sink_told, true)) shutdown(flow.to, SHUT_WR);
+        if (!std::exchange(flow.sink_shut, true)) shutdown(flow.to, SHUT_WR);
         return true;
       }
       ssize_t count = recv(flow.from, flow.buffer.data(), flow.buffer.size(), 0);

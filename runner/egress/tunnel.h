@@ -55,7 +55,7 @@ class Tunnel {
     size_t end = 0;
     int64_t bytes = 0;
     bool source_ended = false;
-    bool sink_told = false;
+    bool sink_shut = false;
 
     bool is_empty() const { return begin == end; }
     bool wants_to_read() const { return is_empty() && !source_ended; }
@@ -66,7 +66,7 @@ class Tunnel {
   Task<SocksReply> reach(SocksTarget target);
   SocksReply refuse(const SocksTarget& target, bool is_known) const;
   void on_limit();
-  void say(std::string_view bytes);
+  void send_bytes(std::string_view bytes);
   void begin_flow();
   void carry();
   bool pump(Flow& flow);

@@ -10,7 +10,7 @@ namespace hostler::runner {
 namespace {
 
 // Of the fifteen seconds that the daemon has for its end.
-constexpr int64_t held_patience_ms = 5000;
+constexpr int64_t blocked_patience_ms = 5000;
 // NOTIFY takes less than 8000 bytes; 37 an id.
 constexpr size_t notified_runs_max = 200;
 constexpr int notify_tries_max = 20;
@@ -19,13 +19,13 @@ constexpr int notify_tries_max = 20;
 
 EventLog::EventLog(loop::Loop& loop, postgres::Database& db, events::EventBus& bus,
                    RunnerMetrics& metrics, std::string daemon_id,
-                   std::function<void(const RunWriterPtr&)> on_lost)
+                   std::function<void(const RunWriterPtr&)> on_fenced)
     : loop_(loop),
       db_(db),
       bus_(bus),
       metrics_(metrics),
       daemon_id_(std::move(daemon_id)),
-      on_lost_(std::move(on_lost)),
+      on_fenced_(std::move(on_fenced)),
       events_(LogLane::Kind::events, loop, db, daemon_id_, *this),
       steps_(LogLane::Kind::steps, loop, db, daemon_id_, *this) {}
 
@@ -41,7 +41,7 @@ void EventLog::enqueue(RunWriterPtr writer) {
 }
 
 bool EventLog::is_idle(const LogLane& lane) const {
-  return !lane.is_busy() && (lane.holds_nothing() || leaves_held_);
+  return !lane.is_busy() && (lane.holds_nothing() || leaves_blocked_);
 }
 
 void EventLog::came_to_rest() {
@@ -50,10 +50,10 @@ void EventLog::came_to_rest() {
 
 Task<void> EventLog::drained() {
   loop::Timer patience(loop_, [this] {
-    leaves_held_ = true;
+    leaves_blocked_ = true;
     idle_.notify();
   });
-  patience.restart(held_patience_ms);
+  patience.restart(blocked_patience_ms);
   while (!is_idle()) co_await idle_.wait();
 }
 
@@ -70,7 +70,7 @@ void EventLog::committed(InFlightBatch& batch, const postgres::Results& results)
     if (is_ours) {
       apply_results(entry, time == stored_at.end() ? std::string_view() : time->second, published);
     } else {
-      lose(entry.writer);
+      fence(entry.writer);
     }
   }
   if (!published.empty()) bus_.publish(std::move(published));
@@ -108,16 +108,16 @@ void EventLog::count(const RunSteps& steps) const {
 }
 
 void EventLog::refused(const RunWriterPtr& writer) {
-  lose(writer);
+  fence(writer);
   writer->land();
 }
 
-void EventLog::lose(const RunWriterPtr& writer) {
-  if (writer->is_lost()) return;
+void EventLog::fence(const RunWriterPtr& writer) {
+  if (writer->is_fenced()) return;
   writer->abandon();
   writer->drop();
   bus_.changed_elsewhere({writer->claim().id});
-  loop_.defer([this, writer] { on_lost_(writer); });
+  loop_.defer([this, writer] { on_fenced_(writer); });
 }
 
 Task<void> EventLog::announce(const InFlightBatch& batch) {
@@ -144,7 +144,7 @@ Task<void> EventLog::announce(const InFlightBatch& batch) {
   for (int tried = 0; tried < notify_tries_max; ++tried) {
     postgres::Batch again = notifications;
     postgres::BatchOutcome outcome = co_await db_.attempt(std::move(again));
-    if (outcome.refusal != postgres::Refusal::held_up) co_return;
+    if (outcome.refusal != postgres::Refusal::blocked) co_return;
   }
 }
 

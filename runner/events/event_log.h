@@ -27,15 +27,15 @@ class EventLog final : LaneOwner {
   // runs of a batch by no more.
   static constexpr int64_t lock_timeout_ms = 100;
 
-  // What is on disk is counted in metrics. on_lost hears of a run that this daemon turned out not
+  // What is on disk is counted in metrics. on_fenced hears of a run that this daemon turned out not
   // to own any more (from the loop, never from within a call of append).
   EventLog(loop::Loop& loop, postgres::Database& db, events::EventBus& bus, RunnerMetrics& metrics,
-           std::string daemon_id, std::function<void(const RunWriterPtr&)> on_lost);
+           std::string daemon_id, std::function<void(const RunWriterPtr&)> on_fenced);
 
   // The writer of a run that was claimed; the log outlives it.
   RunWriterPtr open(Claim claim);
-  // Nothing more is written for the run; on_lost hears of it.
-  void lose(const RunWriterPtr& writer);
+  // Nothing more is written for the run; on_fenced hears of it.
+  void fence(const RunWriterPtr& writer);
 
   // Returns when nothing waits to be written, or nothing but what others hold up: that is waited
   // for at most five seconds.
@@ -51,7 +51,7 @@ class EventLog final : LaneOwner {
   int64_t events_written() const { return events_written_; }
   int64_t flushes() const { return flushes_; }
   int64_t flushes_refused() const { return events_.batches_refused() + steps_.batches_refused(); }
-  int64_t runs_held_up() const { return events_.runs_held_up() + steps_.runs_held_up(); }
+  int64_t runs_blocked() const { return events_.runs_blocked() + steps_.runs_blocked(); }
 
   // The runs that such a notification names.
   static std::vector<std::string> announced_runs(std::string_view payload);
@@ -76,14 +76,14 @@ class EventLog final : LaneOwner {
   events::EventBus& bus_;
   RunnerMetrics& metrics_;
   std::string daemon_id_;
-  std::function<void(const RunWriterPtr&)> on_lost_;
+  std::function<void(const RunWriterPtr&)> on_fenced_;
   LogLane events_;
   LogLane steps_;
   loop::Signal idle_;
   int64_t events_written_ = 0;
   int64_t flushes_ = 0;
   bool others_alive_ = true;
-  bool leaves_held_ = false;  // at the end: what others hold up is not waited for
+  bool leaves_blocked_ = false;  // at the end: what others hold up is not waited for
 };
 
 }  // namespace hostler::runner

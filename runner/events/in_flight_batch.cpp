@@ -245,7 +245,7 @@ void InFlightBatch::add_events(const std::string& daemon_id, postgres::Batch& ba
                         : appending<query::EventAppend>(daemon_id, entries));
 }
 
-postgres::BoundStatement InFlightBatch::held_rows_question() const {
+postgres::BoundStatement InFlightBatch::locked_rows_query() const {
   std::vector<std::string> written;
   std::vector<std::string> paid;
   std::vector<std::string> ended;
@@ -255,7 +255,7 @@ postgres::BoundStatement InFlightBatch::held_rows_question() const {
     if (entry.steps.is_paid()) paid.push_back(run_id);
     if (entry.steps.ends_work()) ended.push_back(run_id);
   }
-  return query::RunsHeldUp{.run_ids = written, .paid_ids = paid, .ended_ids = ended};
+  return query::RunsBlocked{.run_ids = written, .paid_ids = paid, .ended_ids = ended};
 }
 
 std::unordered_set<std::string_view> InFlightBatch::solvent_runs(

@@ -30,7 +30,7 @@ class InFlightBatch {
 
   // The transaction; and who is asked about when somebody holds a row of it.
   postgres::Batch statements(const std::string& daemon_id);
-  postgres::BoundStatement held_rows_question() const;
+  postgres::BoundStatement locked_rows_query() const;
 
   // Those of the runs whose turn was paid for that have credits to go on; likewise.
   std::unordered_set<std::string_view> solvent_runs(const postgres::Results& results) const;

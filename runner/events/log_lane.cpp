@@ -56,7 +56,7 @@ Task<void> LogLane::write_forever() {
   for (;;) {
     while (queue_.empty() && !is_retry_due_) co_await wake_.wait();
     is_writing_ = true;
-    if (is_retry_due_) co_await retry_held();
+    if (is_retry_due_) co_await retry_blocked();
     InFlightBatch batch = take();
     if (!batch.empty()) co_await write(std::move(batch));
     is_writing_ = false;
@@ -103,7 +103,7 @@ Task<void> LogLane::write(InFlightBatch whole) {
     note_refused(batch, outcome);
     size_t entries = batch.entries.size();
     bool may_sift =
-        outcome.refusal == postgres::Refusal::held_up && !batch.is_sifted && entries > 1;
+        outcome.refusal == postgres::Refusal::blocked && !batch.is_sifted && entries > 1;
     if (may_sift) co_await sift(batch);
     if (batch.entries.size() < entries) {
       if (!batch.empty()) batches.push_front(std::move(batch));
@@ -134,52 +134,52 @@ void LogLane::note_refused(const InFlightBatch& batch, const postgres::BatchOutc
 Task<void> LogLane::sift(InFlightBatch& batch) {
   batch.is_sifted = true;
   postgres::Batch question;
-  question.add(batch.held_rows_question());
+  question.add(batch.locked_rows_query());
   postgres::BatchOutcome outcome = co_await db_.attempt(std::move(question));
   if (outcome.error) co_return;
   const postgres::Result& rows = outcome.results.at(0);
-  std::unordered_set<std::string_view> held;
-  for (int i = 0; i < rows.size(); ++i) held.insert(rows[i].text("id"));
-  for (LogEntry& entry : batch.take_out(held)) hold_back(std::move(entry));
+  std::unordered_set<std::string_view> blocked;
+  for (int i = 0; i < rows.size(); ++i) blocked.insert(rows[i].text("id"));
+  for (LogEntry& entry : batch.take_out(blocked)) hold_back(std::move(entry));
 }
 
 // Its run stays in flight: what is appended meanwhile waits behind it.
 void LogLane::hold_back(LogEntry entry) {
-  held_.push_back(std::move(entry));
+  blocked_.push_back(std::move(entry));
   if (!retry_.pending()) retry_.restart(pause_ms_);
 }
 
 // Writes those whose rows are free by now. While there are none, the runs of one organization after
 // the other wait for theirs: a row that many want is never free, but given to those who wait.
-Task<void> LogLane::retry_held() {
-  size_t held = held_.size();
-  InFlightBatch batch = take_held();
+Task<void> LogLane::retry_blocked() {
+  size_t blocked = blocked_.size();
+  InFlightBatch batch = take_blocked();
   co_await sift(batch);
-  if (batch.empty()) batch = take_longest_held();
+  if (batch.empty()) batch = take_longest_blocked();
   co_await write(std::move(batch));
-  bool is_going_on = held_.size() < held;
+  bool is_going_on = blocked_.size() < blocked;
   pause_ms_ = is_going_on ? pause_min_ms : std::min(2 * pause_ms_, pause_max_ms);
   is_retry_due_ = false;
   retry_.cancel();
-  if (!held_.empty()) retry_.restart(pause_ms_);
+  if (!blocked_.empty()) retry_.restart(pause_ms_);
 }
 
-InFlightBatch LogLane::take_held() {
+InFlightBatch LogLane::take_blocked() {
   InFlightBatch batch;
   batch.is_retry = true;
-  while (!held_.empty() && batch.has_room()) {
-    batch.add(std::move(held_.front()));
-    held_.pop_front();
+  while (!blocked_.empty() && batch.has_room()) {
+    batch.add(std::move(blocked_.front()));
+    blocked_.pop_front();
   }
   return batch;
 }
 
-InFlightBatch LogLane::take_longest_held() {
+InFlightBatch LogLane::take_longest_blocked() {
   InFlightBatch batch;
   batch.is_retry = true;
-  std::string org_id = held_.front().writer->claim().org_id;
+  std::string org_id = blocked_.front().writer->claim().org_id;
   std::deque<LogEntry> others;
-  for (LogEntry& entry : held_) {
+  for (LogEntry& entry : blocked_) {
     bool is_taken =
         entry.writer->claim().org_id == org_id && batch.entries.size() < InFlightBatch::steps_max;
     if (is_taken) {
@@ -188,7 +188,7 @@ InFlightBatch LogLane::take_longest_held() {
       others.push_back(std::move(entry));
     }
   }
-  held_ = std::move(others);
+  blocked_ = std::move(others);
   return batch;
 }
 

@@ -47,9 +47,9 @@ class LogLane {
 
   // Something that is appended now has to wait.
   bool is_busy() const { return is_writing_ || !queue_.empty(); }
-  bool holds_nothing() const { return held_.empty(); }
+  bool holds_nothing() const { return blocked_.empty(); }
   int64_t batches_refused() const { return batches_refused_; }
-  int64_t runs_held_up() const { return static_cast<int64_t>(held_.size()); }
+  int64_t runs_blocked() const { return static_cast<int64_t>(blocked_.size()); }
 
  private:
   void wake();
@@ -58,9 +58,9 @@ class LogLane {
   void note_refused(const InFlightBatch& batch, const postgres::BatchOutcome& outcome);
   Task<void> sift(InFlightBatch& batch);
   void hold_back(LogEntry entry);
-  Task<void> retry_held();
-  InFlightBatch take_held();
-  InFlightBatch take_longest_held();
+  Task<void> retry_blocked();
+  InFlightBatch take_blocked();
+  InFlightBatch take_longest_blocked();
 
   const Kind kind_;
   loop::Loop& loop_;
@@ -71,8 +71,8 @@ class LogLane {
   loop::Signal wake_;
   bool is_writing_ = false;
   bool is_wake_due_ = false;
-  std::deque<LogEntry> held_;  // somebody else held a row of theirs, the longest ago first
-  loop::Timer retry_;          // runs while there are any and no retry is due
+  std::deque<LogEntry> blocked_;  // somebody else held a row of theirs, the longest ago first
+  loop::Timer retry_;             // runs while there are any and no retry is due
   bool is_retry_due_ = false;
   int64_t pause_ms_;
   int64_t batches_refused_ = 0;

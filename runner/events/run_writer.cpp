@@ -36,13 +36,13 @@ void RunWriter::mark_dirty() {
 }
 
 void RunWriter::append(std::string_view type, std::string data_json) {
-  if (is_lost_) return;
+  if (is_fenced_) return;
   events_.push_back({++last_seq_, JsonEvent{std::string(type), std::move(data_json)}});
   mark_dirty();
 }
 
 void RunWriter::append_delta(std::string_view channel, std::string_view text) {
-  if (is_lost_ || text.empty()) return;
+  if (is_fenced_ || text.empty()) return;
   if (!events_.empty()) {
     TextDelta* last = std::get_if<TextDelta>(&events_.back().body);
     if (last != nullptr && last->channel == channel && last->text.size() < delta_bytes_max) {
@@ -55,14 +55,14 @@ void RunWriter::append_delta(std::string_view channel, std::string_view text) {
 }
 
 void RunWriter::commit_turn(TurnRecord turn) {
-  if (is_lost_) return;
+  if (is_fenced_) return;
   assert(!steps_.turn);  // the next turn waits for the commit of this one's calls
   steps_.turn = std::move(turn);
   mark_dirty();
 }
 
 void RunWriter::commit_tool(ToolRecord tool, std::string data_json) {
-  if (is_lost_) return;
+  if (is_fenced_) return;
   append("tool.result", std::move(data_json));
   tool.seq = last_seq_;
   steps_.tools.push_back(std::move(tool));
@@ -70,7 +70,7 @@ void RunWriter::commit_tool(ToolRecord tool, std::string data_json) {
 }
 
 void RunWriter::wait(std::string data_json, WaitRecord record) {
-  if (is_lost_) return;
+  if (is_fenced_) return;
   assert(!is_ending_);
   is_ending_ = true;
   append("run.waiting_for_input", std::move(data_json));
@@ -79,7 +79,7 @@ void RunWriter::wait(std::string data_json, WaitRecord record) {
 }
 
 void RunWriter::end(std::string_view type, std::string data_json, Outcome outcome) {
-  if (is_lost_) return;
+  if (is_fenced_) return;
   assert(!is_ending_);
   is_ending_ = true;
   append(type, std::move(data_json));
@@ -90,10 +90,10 @@ void RunWriter::end(std::string_view type, std::string data_json, Outcome outcom
 Task<bool> RunWriter::committed() {
   RunWriterPtr self = shared_from_this();
   int64_t wanted = writes_;
-  while (!is_lost_ && committed_writes_ < wanted) {
+  while (!is_fenced_ && committed_writes_ < wanted) {
     co_await written_.wait();
   }
-  co_return !is_lost_;
+  co_return !is_fenced_;
 }
 
 bool RunWriter::begins_with_delta() const {

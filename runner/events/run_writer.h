@@ -62,14 +62,14 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
 
   // Returns when everything appended so far is on disk; false when the run was lost.
   Task<bool> committed();
-  // Another daemon has the run: nothing further is appended. Where on_lost is to be called too, use
+  // Another daemon has the run: nothing further is appended. Where on_fenced is to be called too, use
   // EventLog::lose.
-  void abandon() { is_lost_ = true; }
+  void abandon() { is_fenced_ = true; }
 
   int64_t last_seq() const { return last_seq_; }            // given to the newest event
   int64_t committed_seq() const { return committed_seq_; }  // on disk
   bool is_on_disk() const { return committed_writes_ == writes_; }
-  bool is_lost() const { return is_lost_; }      // nothing is written any more
+  bool is_fenced() const { return is_fenced_; }  // nothing is written any more
   bool is_ending() const { return is_ending_; }  // its outcome, or its wait, was appended
   bool has_ended() const { return has_ended_; }  // that is on disk: the daemon does not own it
   // The last turn took what there was: no other may follow.
@@ -124,7 +124,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   RunSteps steps_;
   const LogLane* queued_in_ = nullptr;
   bool is_in_flight_ = false;  // a lane writes for it; what is appended waits until it is done
-  bool is_lost_ = false;
+  bool is_fenced_ = false;
   bool is_ending_ = false;
   bool has_ended_ = false;
   bool has_exhausted_credits_ = false;

@@ -25,11 +25,11 @@ struct RunnerCounts {
   int64_t peers_refused = 0;    // connections to stream.listen_tcp
   int64_t denials_dropped = 0;  // refused streams that the audit log does not name
   int64_t runs_claimed = 0;
-  int64_t runs_lost = 0;  // to another daemon
+  int64_t runs_fenced = 0;  // to another daemon
   int64_t events = 0;
   int64_t flushes = 0;
   int64_t flushes_refused = 0;    // for a lock or for their time
-  int64_t runs_held_up = 0;       // now
+  int64_t runs_blocked = 0;       // now
   int64_t deliveries = 0;         // of the outbox, under way now
   int64_t delivered = 0;          // webhooks and mails
   int64_t deliveries_failed = 0;  // attempts, not messages

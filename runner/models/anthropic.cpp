@@ -18,7 +18,7 @@ bool is_of_user(const ChatMessage& message) {
 }
 
 // The API refuses texts that are empty or hold nothing but spaces.
-bool says_nothing(const ChatMessage& message) {
+bool is_empty_message(const ChatMessage& message) {
   bool may_be_empty = message.role == ChatRole::tool || !message.tool_calls.empty();
   return is_blank(message.text) && !may_be_empty;
 }
@@ -62,7 +62,7 @@ void write_messages(JsonWriter& json, const std::vector<ChatMessage>& messages) 
   bool is_open = false;
   bool is_user = true;
   for (const ChatMessage& message : messages) {
-    if (message.role == ChatRole::system || says_nothing(message)) continue;
+    if (message.role == ChatRole::system || is_empty_message(message)) continue;
     if (!is_open) {
       begin_message(json, is_user);
       is_open = true;

@@ -71,24 +71,25 @@ std::optional<ToolOutcome> fault_of(const http::HttpAnswer& answer, const CallPo
   if (!answer.failure) {
     int status = answer.head.status;
     if (status >= 200 && status <= 299) return std::nullopt;
-    return tool_failed(code, fmt::format("{} answered with status {}.", policy.who, status));
+    return tool_failed(code, fmt::format("{} answered with status {}.", policy.service, status));
   }
   http::HttpFailureKind kind = answer.failure->kind;
   if (is_timeout(kind)) {
-    return tool_failed("tool.timeout", fmt::format("{} did not answer in time.", policy.who));
+    return tool_failed("tool.timeout", fmt::format("{} did not answer in time.", policy.service));
   }
   bool is_denied = kind == http::HttpFailureKind::denied_address ||
                    (kind == http::HttpFailureKind::bad_request && policy.url_from_model);
   if (is_denied) {
-    return tool_failed("tool.url_denied",
-                       policy.url_from_model
-                           ? "The address, or one that it redirects to, may not be opened."
-                           : fmt::format("{} has an address that may not be opened.", policy.who));
+    return tool_failed(
+        "tool.url_denied",
+        policy.url_from_model
+            ? "The address, or one that it redirects to, may not be opened."
+            : fmt::format("{} has an address that may not be opened.", policy.service));
   }
   if (kind == http::HttpFailureKind::too_many_redirects) {
-    return tool_failed(code, fmt::format("{} redirects too often.", policy.who));
+    return tool_failed(code, fmt::format("{} redirects too often.", policy.service));
   }
-  return tool_failed(code, fmt::format("{} could not be read.", policy.who));
+  return tool_failed(code, fmt::format("{} could not be read.", policy.service));
 }
 
 void log_tool_failure(const ToolContext& context, Backend backend, const ToolOutcome& outcome,

@@ -18,7 +18,7 @@ namespace hostler::runner {
 // How a tool speaks of whom it called.
 struct CallPolicy {
   std::string_view failed_code;  // tool.search_failed, tool.fetch_failed
-  std::string_view who;          // "The search service", "The page"
+  std::string_view service;      // "The search service", "The page"
   bool url_from_model = false;   // the model chose the address itself
 };
 

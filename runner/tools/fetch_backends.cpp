@@ -54,16 +54,16 @@ std::optional<FetchedPage> read_reader_answer(Backend backend, std::string_view 
                                               bool truncated, const std::string& url) {
   std::optional<Json> answer = read_backend_json(body, truncated);
   if (!answer || !answer->is_object()) return std::nullopt;
-  const Json* told = answer->find("data");
-  if (told == nullptr || !told->is_object()) return std::nullopt;
+  const Json* payload = answer->find("data");
+  if (payload == nullptr || !payload->is_object()) return std::nullopt;
   bool is_gamma = backend == Backend::gamma;
-  const Json* content = told->find(is_gamma ? "content" : "markdown");
+  const Json* content = payload->find(is_gamma ? "content" : "markdown");
   if (content == nullptr || !content->is_text()) return std::nullopt;
   FetchedPage page;
   page.content = *content->as_text();
   page.truncated = truncated;
   const Json none;
-  const Json* metadata = is_gamma ? told : told->find("metadata");
+  const Json* metadata = is_gamma ? payload : payload->find("metadata");
   if (metadata == nullptr) metadata = &none;
   page.title = metadata->text_or("title");
   cut_to_chars(page.title, title_chars_max);

@@ -212,8 +212,8 @@ void Reader::begin_element(std::string_view name, const xmlChar** pairs) {
   int depth = parser_->nameNr;
   if (depth > depth_max) truncated_ = true;
   // One that begins where another stood: that one has ended, unsaid.
-  for (int* place : {&skipped_depth_, &verbatim_depth_, &title_depth_}) {
-    if (*place == depth) *place = 0;
+  for (int* mark : {&skipped_depth_, &verbatim_depth_, &title_depth_}) {
+    if (*mark == depth) *mark = 0;
   }
   if (skipped_depth_ != 0 || truncated_) return;
   Flow flow = flow_of(name);

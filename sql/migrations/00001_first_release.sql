@@ -197,4 +197,6 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     refused_caller, risk_check, run_activate_next, run_finish, run_insert, run_page, run_shown_text, run_turn_commit,
     session_begin, sessions_end, subscription_upkeep, thread_run_page, thread_search, thread_stop, usage_add,
     user_delete, user_hold_alone, user_set_status, user_stop_runs, workspaces_hand_over;
+DROP FUNCTION IF EXISTS attempt_guard, attempt_or_fail, audit_gather, audit_login_failed, authenticate,
+    authenticate_fully, org_hold;
 DROP VIEW run_list_items;

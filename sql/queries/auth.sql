@@ -9,7 +9,7 @@ SELECT registration_begin($1, $2, $3, $4);
 -- An account with all that belongs to it, and its first session.
 -- $1 login text, $2 email text, $3 password_hash text, $4 locale text, $5 invite_code text or null,
 -- $6 access_hash bytea, $7 refresh_hash bytea, $8 settings jsonb (values by names of settings), $9 mail jsonb
-SELECT new_user_id, code_held, email_config_is_stored() AS mail_is_stored
+SELECT new_user_id, code_is_valid, email_config_is_stored() AS mail_is_stored
 FROM register_user($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: login_begin

@@ -20,7 +20,7 @@ RETURNING before.was_stopped;
 WITH freed AS (
     UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
         take_overs = r.take_overs + 1
-    FROM (SELECT id FROM runs WHERE owner_id = $1 ORDER BY id FOR UPDATE) AS held WHERE r.id = held.id),
+    FROM (SELECT id FROM runs WHERE owner_id = $1 ORDER BY id FOR UPDATE) AS locked WHERE r.id = locked.id),
 released AS (UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = $1)
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
@@ -30,10 +30,10 @@ UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 WITH freed AS (
     UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
         take_overs = r.take_overs + 1
-    FROM (SELECT id FROM runs WHERE owner_id = $1 ORDER BY id FOR UPDATE SKIP LOCKED) AS held WHERE r.id = held.id),
+    FROM (SELECT id FROM runs WHERE owner_id = $1 ORDER BY id FOR UPDATE SKIP LOCKED) AS locked WHERE r.id = locked.id),
 released AS (
     UPDATE outbox o SET owner_id = NULL, lease_until = NULL
-    FROM (SELECT id FROM outbox WHERE owner_id = $1 FOR UPDATE SKIP LOCKED) AS held WHERE o.id = held.id)
+    FROM (SELECT id FROM outbox WHERE owner_id = $1 FOR UPDATE SKIP LOCKED) AS locked WHERE o.id = locked.id)
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
 -- name: daemons_alive
@@ -143,7 +143,7 @@ RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, 
 -- name: run_renew
 -- Renews every lease of the daemon but those of runs that it gave up, which lapse; what it does not answer is lost.
 -- Waits for no row longer than leases can bear.
--- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 given_up uuid[]
+-- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 abandoned uuid[]
 UPDATE runs SET lease_until = CASE WHEN id = ANY ($3::uuid[]) THEN lease_until
                               ELSE clock_timestamp() + make_interval(secs => $2::integer) END
 FROM (SELECT set_config('lock_timeout', '200ms', true)) AS patience
@@ -153,7 +153,7 @@ RETURNING id, epoch;
 -- name: run_renew_free
 -- When somebody holds a run's row: renews the leases of all others. Columns as run_renew; it answers all that the
 -- daemon owns. Not the rule, since a run that is being written to is skipped too.
--- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 given_up uuid[]
+-- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 abandoned uuid[]
 WITH free AS (SELECT id FROM runs WHERE owner_id = $1 FOR NO KEY UPDATE SKIP LOCKED),
 renewed AS (
     UPDATE runs r SET lease_until = clock_timestamp() + make_interval(secs => $2::integer)
@@ -168,8 +168,8 @@ UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_n
     crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
 FROM (SELECT runs.id FROM unnest($2::uuid[], $3::bigint[]) AS orphan(run_id, run_epoch)
       JOIN runs ON runs.id = orphan.run_id AND runs.owner_id = $1 AND runs.epoch = orphan.run_epoch
-      ORDER BY runs.id FOR UPDATE OF runs) AS held
-WHERE r.id = held.id;
+      ORDER BY runs.id FOR UPDATE OF runs) AS locked
+WHERE r.id = locked.id;
 
 -- name: run_cancel_requests
 -- $1 daemon_id uuid
@@ -216,16 +216,16 @@ SELECT turn, text, tool_calls, last_seq FROM run_turns WHERE run_id = $1 ORDER B
 -- $4 positions bigint[] (of each event: the position of its run in run_ids, from 1), $5 seqs bigint[], $6 types text[],
 -- $7 data json[]
 WITH moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
-held AS (
+locked AS (
     SELECT owned.id, w.position FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS w(run_id, epoch, position)
     CROSS JOIN LATERAL (SELECT r.id FROM runs r
         WHERE r.id = w.run_id AND r.epoch = w.epoch AND r.owner_id = $1 FOR SHARE OF r) AS owned),
 inserted AS (
     INSERT INTO run_events (run_id, seq, type, data, created_at)
-    SELECT held.id, e.seq, e.type, e.data, moment.at
+    SELECT locked.id, e.seq, e.type, e.data, moment.at
     FROM unnest($4::bigint[], $5::bigint[], $6::text[], $7::json[]) AS e(position, seq, type, data)
-    JOIN held ON held.position = e.position CROSS JOIN moment)
-SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
+    JOIN locked ON locked.position = e.position CROSS JOIN moment)
+SELECT locked.id, rfc3339(moment.at) AS created_at FROM locked CROSS JOIN moment;
 
 -- name: event_append_again
 -- A batch whose answer was lost is sent again: what is there already is the same. Apart from event_append, because
@@ -233,22 +233,22 @@ SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
 -- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 positions bigint[], $5 seqs bigint[], $6 types text[],
 -- $7 data json[]
 WITH moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
-held AS (
+locked AS (
     SELECT owned.id, w.position FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS w(run_id, epoch, position)
     CROSS JOIN LATERAL (SELECT r.id FROM runs r
         WHERE r.id = w.run_id AND r.epoch = w.epoch AND r.owner_id = $1 FOR SHARE OF r) AS owned),
 inserted AS (
     INSERT INTO run_events (run_id, seq, type, data, created_at)
-    SELECT held.id, e.seq, e.type, e.data, moment.at
+    SELECT locked.id, e.seq, e.type, e.data, moment.at
     FROM unnest($4::bigint[], $5::bigint[], $6::text[], $7::json[]) AS e(position, seq, type, data)
-    JOIN held ON held.position = e.position CROSS JOIN moment
+    JOIN locked ON locked.position = e.position CROSS JOIN moment
     ON CONFLICT (run_id, seq) DO NOTHING)
-SELECT held.id, rfc3339(moment.at) AS created_at FROM held CROSS JOIN moment;
+SELECT locked.id, rfc3339(moment.at) AS created_at FROM locked CROSS JOIN moment;
 
--- name: runs_held_up
+-- name: runs_blocked
 -- Which of these runs would wait for a row that somebody else holds; it waits for none itself.
 -- $1 run_ids uuid[], $2 paid_ids uuid[] (turns, outcomes), $3 ended_ids uuid[]
-SELECT id FROM runs_held_up($1, $2, $3);
+SELECT id FROM runs_blocked($1, $2, $3);
 
 -- name: thread_lock
 -- Before the runs of these threads end in this transaction.
@@ -288,12 +288,12 @@ SELECT turn, tool_call_id, content, decision, arguments, reason FROM run_inputs 
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 turn integer, $5 tool_call_id text, $6 tool_name text,
 -- $7 result json or null, $8 error_code text or null, $9 error_message text or null, $10 duration_ms bigint,
 -- $11 last_seq bigint
-SELECT run_tool_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS held;
+SELECT run_tool_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS locked;
 
 -- name: run_wait
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 last_seq bigint, $5 request jsonb,
 -- $6 run_input_seconds bigint
-SELECT run_wait($1, $2, $3, $4, $5, $6) AS held;
+SELECT run_wait($1, $2, $3, $4, $5, $6) AS locked;
 
 -- name: event_notify
 -- Tells the other daemons which runs have new events.

@@ -366,9 +366,9 @@ WHERE key_version < $1 AND id > $2 ORDER BY id LIMIT $3;
 -- Puts secrets under the newest key; one that is gone or another by now stays away.
 -- $1 key_version integer, $2 wrapped jsonb ([{id, was, now}], the wrapped keys in base64)
 WITH done AS (
-    UPDATE secrets s SET key_version = $1, wrapped_key = decode(w.now, 'base64')
-    FROM jsonb_to_recordset($2::jsonb) AS w(id uuid, was text, now text)
-    WHERE s.id = w.id AND s.wrapped_key = decode(w.was, 'base64')
+    UPDATE secrets s SET key_version = $1, wrapped_key = decode(w.new_key, 'base64')
+    FROM jsonb_to_recordset($2::jsonb) AS w(id uuid, old_key text, new_key text)
+    WHERE s.id = w.id AND s.wrapped_key = decode(w.old_key, 'base64')
     RETURNING s.id)
 SELECT count(*) AS rewrapped FROM done;
 -- name: operator_run

@@ -61,12 +61,12 @@ chosen AS (
     LEFT JOIN busy_orgs b ON b.org_id = d.org_id
     WHERE d.nth_of_org + coalesce(b.under_way, 0) <= $5::bigint
     ORDER BY d.nth, d.next_attempt_at LIMIT $2),
-held AS (SELECT id FROM outbox WHERE id IN (SELECT id FROM chosen) FOR UPDATE SKIP LOCKED),
+locked AS (SELECT id FROM outbox WHERE id IN (SELECT id FROM chosen) FOR UPDATE SKIP LOCKED),
 claimed AS (
     UPDATE outbox o SET owner_id = $1, epoch = nextval('outbox_epochs'),
         lease_until = clock_timestamp() + make_interval(secs => $3::integer)
-    FROM held
-    WHERE o.id = held.id AND o.status = 'pending' AND (o.owner_id IS NULL OR o.lease_until < clock_timestamp())
+    FROM locked
+    WHERE o.id = locked.id AND o.status = 'pending' AND (o.owner_id IS NULL OR o.lease_until < clock_timestamp())
     RETURNING o.id, o.org_id, o.epoch, o.endpoint_id, o.event_type, o.body, o.trace_id)
 SELECT c.id, c.org_id, c.epoch, c.endpoint_id, c.event_type, c.body, c.trace_id, w.url,
     extract(epoch FROM clock_timestamp())::bigint AS now_seconds,
@@ -80,12 +80,12 @@ LEFT JOIN secrets p ON p.id = w.previous_secret_id AND w.previous_until > clock_
 
 -- name: outbox_delivered
 -- $1 daemon_id uuid, $2 message_id uuid, $3 epoch bigint, $4 status_code integer or null
-SELECT outbox_delivered($1, $2, $3, $4) AS held;
+SELECT outbox_delivered($1, $2, $3, $4) AS locked;
 
 -- name: outbox_failed
 -- $1 daemon_id uuid, $2 message_id uuid, $3 epoch bigint, $4 status_code integer or null, $5 error text,
 -- $6 retry_after_ms bigint or null, $7 is_final boolean, $8 is_gone boolean
-SELECT outbox_failed($1, $2, $3, $4, $5, $6, $7, $8) AS held;
+SELECT outbox_failed($1, $2, $3, $4, $5, $6, $7, $8) AS locked;
 
 -- name: email_config_load
 -- What administrators stored, for the daemon; no row when nothing is.

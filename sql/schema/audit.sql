@@ -179,21 +179,21 @@ CREATE TABLE audit_writers (
 
 -- Adds a row to the one of its denial_key in its minute, or is that row. Whoever writes the same at once comes one
 -- after the other.
-CREATE OR REPLACE FUNCTION audit_gather(told audit_logs) RETURNS void
+CREATE OR REPLACE FUNCTION audit_gather(entry audit_logs) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    minute timestamptz := date_trunc('minute', told.created_at);
+    minute timestamptz := date_trunc('minute', entry.created_at);
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('audit ' || told.denial_key, 0));
-    UPDATE audit_logs a SET count = a.count + told.count
-    WHERE a.denial_key = told.denial_key AND a.id >= uuidv7_floor(minute)
+    PERFORM pg_advisory_xact_lock(hashtextextended('audit ' || entry.denial_key, 0));
+    UPDATE audit_logs a SET count = a.count + entry.count
+    WHERE a.denial_key = entry.denial_key AND a.id >= uuidv7_floor(minute)
           AND a.id < uuidv7_floor(minute + interval '1 minute');
     IF NOT FOUND THEN
         INSERT INTO audit_logs (id, org_id, actor_user_id, actor_api_key_id, action, target_type, target_id, trace_id,
                                 client_ip, user_agent, after_state, result, created_at, count, denial_key)
-        SELECT told.id, told.org_id, told.actor_user_id, told.actor_api_key_id, told.action, told.target_type,
-               told.target_id, told.trace_id, told.client_ip, told.user_agent, told.after_state, told.result,
-               told.created_at, told.count, told.denial_key;
+        SELECT entry.id, entry.org_id, entry.actor_user_id, entry.actor_api_key_id, entry.action, entry.target_type,
+               entry.target_id, entry.trace_id, entry.client_ip, entry.user_agent, entry.after_state, entry.result,
+               entry.created_at, entry.count, entry.denial_key;
     END IF;
 END
 $$;
@@ -220,7 +220,7 @@ $$;
 CREATE OR REPLACE FUNCTION audit_denials(writer uuid, batch bigint, denials jsonb, dropped bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    told audit_logs;
+    entry audit_logs;
 BEGIN
     IF batch = 1 THEN
         DELETE FROM audit_writers WHERE id IN (
@@ -233,28 +233,28 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    FOR told IN SELECT r.* FROM audit_denial_rows(denials) AS r ORDER BY r.denial_key, r.id LOOP
-        PERFORM audit_gather(told);
+    FOR entry IN SELECT r.* FROM audit_denial_rows(denials) AS r ORDER BY r.denial_key, r.id LOOP
+        PERFORM audit_gather(entry);
     END LOOP;
     IF dropped > 0 THEN
-        told := NULL;
-        told.created_at := clock_timestamp();
-        told.id := uuidv7_at((extract(epoch FROM told.created_at) * 1000000)::bigint);
-        told.action := 'access.denials_dropped';
-        told.result := 'failed';
-        told.count := dropped;
-        told.denial_key := '00000000-0000-0000-0000-000000000000';
-        PERFORM audit_gather(told);
+        entry := NULL;
+        entry.created_at := clock_timestamp();
+        entry.id := uuidv7_at((extract(epoch FROM entry.created_at) * 1000000)::bigint);
+        entry.action := 'access.denials_dropped';
+        entry.result := 'failed';
+        entry.count := dropped;
+        entry.denial_key := '00000000-0000-0000-0000-000000000000';
+        PERFORM audit_gather(entry);
     END IF;
 END
 $$;
 
 -- A login that failed: of a known user by the id, of nobody by the keyed hash that the request brings (login_hmac).
 -- way: how somebody tried to log in, null for a password.
-CREATE OR REPLACE FUNCTION audit_login_failed(candidate uuid, way text DEFAULT NULL) RETURNS void
+CREATE OR REPLACE FUNCTION audit_login_failed(candidate uuid, login_method text DEFAULT NULL) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT audit('auth.login', 'user', candidate::text, NULL, NULL,
-        nullif(jsonb_strip_nulls(jsonb_build_object('by', way, 'login_hmac',
+        nullif(jsonb_strip_nulls(jsonb_build_object('by', login_method, 'login_hmac',
             CASE WHEN candidate IS NULL THEN current_request() ->> 'login_hmac' END)), '{}'), 'failed', NULL)
 $$;
 

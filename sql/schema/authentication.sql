@@ -65,7 +65,8 @@ $$;
 
 -- Who calls, told from one look-up after the other: what authenticate() falls back on when its one statement finds no
 -- caller who may pass, or when more must be asked than that. Raises the first fault of those there are.
-CREATE OR REPLACE FUNCTION authenticate_fully(token_hash bytea, is_key boolean, org uuid, need text, takes_key boolean,
+CREATE OR REPLACE FUNCTION authenticate_fully(token_hash bytea, is_key boolean, org uuid, permission text,
+    takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -139,13 +140,13 @@ BEGIN
             PERFORM fail('risk.rejected', refused => refused_caller(is_key, org_id, user_id));
         END IF;
     END IF;
-    IF need = 'platform_admin' THEN
+    IF permission = 'platform_admin' THEN
         IF NOT platform_admin THEN
-            PERFORM fail('auth.forbidden', 'platform_admin_missing', jsonb_build_object('permission', need),
+            PERFORM fail('auth.forbidden', 'platform_admin_missing', jsonb_build_object('permission', permission),
                          refused => refused_caller(is_key, org_id, user_id));
         END IF;
-    ELSIF need IS NOT NULL AND NOT need = ANY (permissions) THEN
-        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', need),
+    ELSIF permission IS NOT NULL AND NOT permission = ANY (permissions) THEN
+        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', permission),
                      refused => refused_caller(is_key, org_id, user_id));
     END IF;
     PERFORM set_caller(org_id, user_id, permissions, platform_admin,
@@ -154,24 +155,25 @@ END
 $$;
 
 -- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
--- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own). need: a
--- permission, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id, client_ip,
--- user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof}: org_named is an organization in path or
+-- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own).
+-- permission: the one needed, 'platform_admin', or null. takes_key: whether the route admits keys.
+-- context: {trace_id, client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof}:
+-- org_named is an organization in path or
 -- query, is_risky asks to refuse all but platform admins, is_replay not to check address and risk (the audit of a
 -- refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to refuse whose
 -- address is not verified. Raises the 401, 403 or 404 when the caller may not pass.
-CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, need text, takes_key boolean,
+CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    told text;
+    ids text;
 BEGIN
     IF context ?| '{writes,is_risky,org_named}' THEN
         IF context ?| '{ends,is_risky,org_named}' THEN
             SELECT f.user_id, f.org_id, f.role, f.platform_admin, f.session_id, f.api_key_id, f.permissions
             INTO user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
-            FROM authenticate_fully(token_hash, is_key, org, need, takes_key, context) AS f;
+            FROM authenticate_fully(token_hash, is_key, org, permission, takes_key, context) AS f;
             RETURN;
         END IF;
         -- A statement of its own: those behind it see what was committed while it waited.
@@ -187,7 +189,7 @@ BEGIN
         SELECT k.user_id, k.org_id, m.role, false, k.id, CASE WHEN cardinality(k.scopes) > 0
             THEN ARRAY(SELECT p FROM unnest(role_permissions(m.role)) AS p WHERE p = ANY (k.scopes))
             ELSE role_permissions(m.role) END, '"session_id": null, "api_key_id": "' || k.id || '"}'
-        INTO user_id, org_id, role, platform_admin, api_key_id, permissions, told
+        INTO user_id, org_id, role, platform_admin, api_key_id, permissions, ids
         FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
         JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
         WHERE k.hash = token_hash AND k.revoked_at IS NULL
@@ -198,7 +200,7 @@ BEGIN
     ELSE
         SELECT u.id, m.org_id, m.role, u.platform_admin, t.session_id, role_permissions(m.role),
                '"api_key_id": null, "session_id": "' || t.session_id || '"}'
-        INTO user_id, org_id, role, platform_admin, session_id, permissions, told
+        INTO user_id, org_id, role, platform_admin, session_id, permissions, ids
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
         JOIN org_members m ON m.org_id = coalesce(org, u.personal_org_id) AND m.user_id = u.id
         JOIN orgs o ON o.id = m.org_id
@@ -206,20 +208,21 @@ BEGIN
               AND u.status = 'active' AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
               AND (o.ip_rule_count = 0 OR ip_admits(o.id, (context ->> 'client_ip')::inet));
     END IF;
-    IF told IS NULL
-       OR NOT (need IS NULL OR need = ANY (permissions) OR (need = 'platform_admin' AND platform_admin)) THEN
+    IF ids IS NULL
+       OR NOT (permission IS NULL OR permission = ANY (permissions)
+               OR (permission = 'platform_admin' AND platform_admin)) THEN
         SELECT f.user_id, f.org_id, f.role, f.platform_admin, f.session_id, f.api_key_id, f.permissions
         INTO user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
-        FROM authenticate_fully(token_hash, is_key, org, need, takes_key, context) AS f;
+        FROM authenticate_fully(token_hash, is_key, org, permission, takes_key, context) AS f;
         RETURN;
     END IF;
     -- An expression and not a statement, whose start costs more than this. The caller's members are put behind those
     -- of the context as text: whatever they are called there, the last ones count.
-    told := set_config('hostler.org_id', org_id::text, true) || set_config('hostler.user_id', user_id::text, true)
+    ids := set_config('hostler.org_id', org_id::text, true) || set_config('hostler.user_id', user_id::text, true)
         || set_config('hostler.permissions', CASE WHEN platform_admin THEN permissions || 'platform_admin'::text
                ELSE permissions END::text, true)
         || set_config('hostler.request', CASE WHEN context = '{}' THEN '{' ELSE left(context::text, -1) || ', ' END
-               || told, true);
+               || ids, true);
 END
 $$;
 

@@ -38,8 +38,8 @@ BEGIN
     -- What the predecessor sent last may still be on its way to the disk: the lock waits for it.
     UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
         crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
-    FROM (SELECT id FROM runs WHERE owner_id = ANY (dead) ORDER BY id FOR UPDATE) AS held
-    WHERE r.id = held.id;
+    FROM (SELECT id FROM runs WHERE owner_id = ANY (dead) ORDER BY id FOR UPDATE) AS locked
+    WHERE r.id = locked.id;
     UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = ANY (dead);
     UPDATE daemons AS d SET stopped_at = clock_timestamp() WHERE d.id = ANY (dead);
     INSERT INTO daemons (host, instance, version, lock_id)

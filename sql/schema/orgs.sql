@@ -22,8 +22,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
 $$;
 
 -- Locks the organization until the end of the transaction, then asks anew what the caller may: the role may have
--- changed while the lock was waited for. need: a permission, or null. Answers the caller's role.
-CREATE OR REPLACE FUNCTION org_hold(need text) RETURNS text
+-- changed while the lock was waited for. permission: or null. Answers the caller's role.
+CREATE OR REPLACE FUNCTION org_hold(permission text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own_role text;
@@ -32,8 +32,8 @@ BEGIN
     SELECT role INTO own_role FROM org_members WHERE org_id = current_org() AND user_id = current_user_id();
     IF own_role IS NULL THEN
         PERFORM fail('orgs.not_found', 'not_a_member');
-    ELSIF need IS NOT NULL AND NOT need = ANY (role_permissions(own_role)) THEN
-        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', need));
+    ELSIF permission IS NOT NULL AND NOT permission = ANY (role_permissions(own_role)) THEN
+        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', permission));
     END IF;
     RETURN own_role;
 END
@@ -180,17 +180,17 @@ $$;
 CREATE OR REPLACE FUNCTION member_remove(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    need text := CASE WHEN of_user <> current_user_id() THEN 'org.members.manage' END;
+    permission text := CASE WHEN of_user <> current_user_id() THEN 'org.members.manage' END;
     own_role text;
     old_state org_members;
     dead_keys bigint;
 BEGIN
     -- Users are held before organizations, but nobody whom the caller could not remove anyway.
-    IF need IS NULL OR has_permission(need) THEN
+    IF permission IS NULL OR has_permission(permission) THEN
         PERFORM member_check(of_user);
         PERFORM user_hold_alone(of_user);
     END IF;
-    own_role := org_hold(need);
+    own_role := org_hold(permission);
     old_state := member_of_org(of_user, own_role);
     IF old_state.role = 'owner' THEN
         PERFORM org_spare_owner(old_state.org_id, of_user);

@@ -91,12 +91,12 @@ $$;
 CREATE OR REPLACE FUNCTION outbox_forget_secret(message uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    said uuid;
+    sealed_id uuid;
 BEGIN
-    SELECT secret_id INTO said FROM outbox WHERE id = message AND kind = 'mail' AND secret_id IS NOT NULL;
-    IF said IS NOT NULL THEN
+    SELECT secret_id INTO sealed_id FROM outbox WHERE id = message AND kind = 'mail' AND secret_id IS NOT NULL;
+    IF sealed_id IS NOT NULL THEN
         UPDATE outbox SET secret_id = NULL WHERE id = message;
-        DELETE FROM secrets WHERE id = said;
+        DELETE FROM secrets WHERE id = sealed_id;
     END IF;
 END
 $$;

@@ -174,9 +174,9 @@ BEGIN
     END IF;
     SELECT count(*), jsonb_agg(jsonb_build_object(
         'name', CASE WHEN length(k.name) > 60 THEN left(k.name, 59) || '…' ELSE k.name END, 'prefix', k.key_prefix)
-        ORDER BY k.id DESC) FILTER (WHERE k.place <= 20)
+        ORDER BY k.id DESC) FILTER (WHERE k.ordinal <= 20)
     INTO living, named
-    FROM (SELECT a.id, a.name, a.key_prefix, row_number() OVER (ORDER BY a.id DESC) AS place
+    FROM (SELECT a.id, a.name, a.key_prefix, row_number() OVER (ORDER BY a.id DESC) AS ordinal
           FROM api_keys a JOIN org_members m ON m.org_id = a.org_id AND m.user_id = a.user_id
           WHERE a.user_id = user_row.id AND a.revoked_at IS NULL
                 AND (a.expires_at IS NULL OR a.expires_at > clock_timestamp())) AS k;

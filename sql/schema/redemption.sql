@@ -45,7 +45,7 @@ LANGUAGE sql VOLATILE AS $$
                       || CASE WHEN i IN (3, 9, 13) THEN '-' ELSE '' END, '' ORDER BY i)
     -- Bytes 6 and 8 of a UUID are not all random.
     FROM (SELECT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) AS bytes) AS drawn,
-         unnest(ARRAY[0, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17]) WITH ORDINALITY AS place(i, n)
+         unnest(ARRAY[0, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17]) WITH ORDINALITY AS digit(i, n)
 $$;
 
 -- POST /v1/admin/redemption-codes/batch. wanted: {count, type, value, value_type, max_uses, expires_at, batch_id},

@@ -117,8 +117,8 @@ BEGIN
         inviters := inviters || level_inviters;
         depths := depths || array_fill(depth, ARRAY[cardinality(level)]);
     END LOOP;
-    RETURN (SELECT json_agg(referral_node_json(u, n.inviter, n.depth) ORDER BY n.depth, u.created_at, n.place)
-            FROM unnest(nodes, inviters, depths) WITH ORDINALITY AS n(user_id, inviter, depth, place)
+    RETURN (SELECT json_agg(referral_node_json(u, n.inviter, n.depth) ORDER BY n.depth, u.created_at, n.ordinal)
+            FROM unnest(nodes, inviters, depths) WITH ORDINALITY AS n(user_id, inviter, depth, ordinal)
             JOIN users u ON u.id = n.user_id);
 END
 $$;

@@ -99,19 +99,19 @@ END
 $$;
 
 -- POST /v1/auth/register, and hostlerctl (without hashes: no session; mode open; without mail: none is sent). All
--- that an account is made of, in one transaction. code_held: false when an invitation code was given and does not
+-- that an account is made of, in one transaction. code_is_valid: false when an invitation code was given and does not
 -- hold. The count by network comes before everything that another registration may hold, and only an account that is
 -- made counts: whoever mistypes is not locked out, and what is refused mails nobody.
 CREATE OR REPLACE FUNCTION register_user(new_login text, new_email text, new_password_hash text, new_locale text,
     given_code text, access_hash bytea, refresh_hash bytea, settings jsonb, mail jsonb DEFAULT NULL,
-    OUT new_user_id uuid, OUT new_org_id uuid, OUT code_held boolean)
+    OUT new_user_id uuid, OUT new_org_id uuid, OUT code_is_valid boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    most integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
+    quota integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
     initial_grant bigint := (settings ->> 'credit.initial_grant')::bigint;
 BEGIN
-    IF most > 0 THEN
-        PERFORM attempt_or_fail('auth.register', network_of(request_ip())::text, most, interval '1 hour',
+    IF quota > 0 THEN
+        PERFORM attempt_or_fail('auth.register', network_of(request_ip())::text, quota, interval '1 hour',
                                 'auth.rate_limited');
     END IF;
     PERFORM registration_check(new_login, new_email, given_code, settings);
@@ -135,12 +135,12 @@ BEGIN
         PERFORM credit_post(new_org_id, initial_grant, 'initial_grant', 'user', new_user_id::text);
     END IF;
     PERFORM invite_code_make(new_user_id, (settings ->> 'invite.default_max_uses')::integer);
-    code_held := given_code IS NULL OR invite_code_use(given_code, new_user_id, new_org_id, settings);
-    IF settings ->> 'auth.registration_mode' = 'invite_only' AND NOT code_held THEN
+    code_is_valid := given_code IS NULL OR invite_code_use(given_code, new_user_id, new_org_id, settings);
+    IF settings ->> 'auth.registration_mode' = 'invite_only' AND NOT code_is_valid THEN
         PERFORM fail('auth.invite_code_invalid', 'code_does_not_hold');
     END IF;
     PERFORM audit('auth.register', 'user', new_user_id::text, new_org_id, NULL,
-                  jsonb_build_object('referred', given_code IS NOT NULL AND code_held), 'ok', new_user_id);
+                  jsonb_build_object('referred', given_code IS NOT NULL AND code_is_valid), 'ok', new_user_id);
     IF mail IS NOT NULL THEN
         PERFORM email_verification_first(new_user_id, mail, (settings ->> 'auth.email_token_seconds')::integer);
     END IF;
@@ -276,14 +276,14 @@ CREATE OR REPLACE FUNCTION registration_begin(new_login text, new_email text, gi
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    most integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
+    quota integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
     oldest timestamptz;
 BEGIN
-    IF most > 0 THEN
+    IF quota > 0 THEN
         SELECT a.at INTO oldest FROM attempts a
         WHERE a.kind = 'auth.register' AND a.subject = network_of(request_ip())::text
               AND a.at > clock_timestamp() - interval '1 hour'
-        ORDER BY a.at DESC OFFSET most - 1 LIMIT 1;
+        ORDER BY a.at DESC OFFSET quota - 1 LIMIT 1;
         IF oldest IS NOT NULL THEN
             PERFORM fail_for_now('auth.rate_limited', oldest + interval '1 hour');
         END IF;

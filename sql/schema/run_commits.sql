@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION turns_charge(which bigint[], run_ids uuid[], turn_num
     tokens_out bigint[], tokens_cache_read bigint[], tokens_cache_write bigint[], credits_per_usd bigint[],
     run_holds bigint[], statuses text[])
 RETURNS TABLE (nth bigint, run_id uuid, org_id uuid, thread_id uuid, user_id uuid, model text, shown_model text,
-    is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, next_run_id uuid, is_told boolean,
+    is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, next_run_id uuid, is_notified boolean,
     cost bigint, credits bigint, number bigint, balance_after bigint, hold bigint, held_change bigint,
     may_go_on boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
@@ -27,7 +27,7 @@ DECLARE
     held bigint;
 BEGIN
     FOR nth, run_id, org_id, thread_id, user_id, model, shown_model, is_new, is_ended, is_taken_back, was_queued,
-        next_run_id, is_told, cost, credits, is_free, used_before, held_before, may_go_on, account_balance,
+        next_run_id, is_notified, cost, credits, is_free, used_before, held_before, may_go_on, account_balance,
         account_held, account_entries IN
         SELECT p.nth, r.id, r.org_id, r.thread_id, r.created_by_user_id, r.model,
             -- A model is of its provider's organization.
@@ -111,7 +111,7 @@ DECLARE
     go_on boolean[];
     next_ids uuid[];
     taken_back uuid[];
-    told uuid[];
+    notified uuid[];
 BEGIN
     -- Told by status: of runs whose ended_at is null there are indexes that may look as small as the key's.
     IF '' = ANY (statuses) THEN
@@ -137,7 +137,7 @@ BEGIN
     moment := clock_timestamp();
     WITH step AS MATERIALIZED (
         SELECT c.nth, c.run_id, c.org_id, c.thread_id, c.user_id, c.model, c.shown_model, c.is_new, c.is_ended,
-            c.is_taken_back, c.was_queued, c.next_run_id, c.is_told, c.cost, c.credits, c.number, c.balance_after,
+            c.is_taken_back, c.was_queued, c.next_run_id, c.is_notified, c.cost, c.credits, c.number, c.balance_after,
             c.hold, c.held_change, c.may_go_on
         FROM turns_charge(which, run_ids, turn_numbers, tokens_in, tokens_out, tokens_cache_read, tokens_cache_write,
                           credits_per_usd, run_holds, statuses) AS c),
@@ -222,8 +222,8 @@ BEGIN
     SELECT array_agg(s.run_id), array_agg(s.may_go_on),
         array_agg(s.next_run_id) FILTER (WHERE s.next_run_id IS NOT NULL),
         array_agg(s.run_id) FILTER (WHERE s.is_taken_back),
-        array_agg(s.run_id) FILTER (WHERE s.is_told)
-    INTO held_ids, go_on, next_ids, taken_back, told
+        array_agg(s.run_id) FILTER (WHERE s.is_notified)
+    INTO held_ids, go_on, next_ids, taken_back, notified
     FROM step s;
     IF next_ids IS NOT NULL THEN
         UPDATE runs r SET queued = false WHERE r.id = ANY (next_ids);
@@ -232,9 +232,9 @@ BEGIN
         UPDATE messages m SET hidden_by_run_id = NULL
         WHERE m.hidden_by_run_id = ANY (taken_back) AND m.run_id <> m.hidden_by_run_id;
     END IF;
-    IF told IS NOT NULL THEN
+    IF notified IS NOT NULL THEN
         PERFORM webhook_queue(r, 'run.' || r.status, r.ended_at) FROM runs r
-        WHERE r.id = ANY (told) ORDER BY r.id;
+        WHERE r.id = ANY (notified) ORDER BY r.id;
     END IF;
     RETURN QUERY SELECT h.id, h.may_go_on FROM unnest(held_ids, go_on) AS h (id, may_go_on);
 END

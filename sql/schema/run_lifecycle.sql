@@ -121,7 +121,7 @@ $$;
 -- Which of these runs would have to wait for a row now. All of them write events; those of paid (turns, outcomes) want
 -- their organization's account too, those of ended their thread and what webhook messages hang from. Waits for
 -- nothing; what it found free is locked until its transaction ends, which need not be durable.
-CREATE OR REPLACE FUNCTION runs_held_up(written uuid[], paid uuid[], ended uuid[]) RETURNS TABLE (id uuid)
+CREATE OR REPLACE FUNCTION runs_blocked(written uuid[], paid uuid[], ended uuid[]) RETURNS TABLE (id uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     free_runs uuid[];
@@ -148,6 +148,6 @@ BEGIN
                  WHERE e.org_id = r.org_id AND e.enabled AND e.id <> ALL (free_endpoints))));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_end, run_streamed_text, run_cancel_locked, runs_held_up
+REVOKE EXECUTE ON FUNCTION run_end, run_streamed_text, run_cancel_locked, runs_blocked
     FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION thread_stop, thread_runs_lock FROM hostler_api, hostler_runner;

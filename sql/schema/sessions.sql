@@ -64,14 +64,15 @@ $$;
 
 -- Counts one attempt; raises `code` when the subject had `most` of them within the time, exactly, however many
 -- come at once.
-CREATE OR REPLACE FUNCTION attempt_or_fail(what text, whose text, most integer, period interval, code text) RETURNS void
+CREATE OR REPLACE FUNCTION attempt_or_fail(what text, whose text, quota integer, period interval, code text)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     oldest timestamptz;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(what || ' ' || whose, 0));
     DELETE FROM attempts WHERE kind = what AND subject = whose AND at <= clock_timestamp() - period;
-    SELECT at INTO oldest FROM attempts WHERE kind = what AND subject = whose ORDER BY at DESC OFFSET most - 1 LIMIT 1;
+    SELECT at INTO oldest FROM attempts WHERE kind = what AND subject = whose ORDER BY at DESC OFFSET quota - 1 LIMIT 1;
     IF oldest IS NOT NULL THEN
         PERFORM fail_for_now(code, oldest + period);
     END IF;
@@ -280,39 +281,39 @@ DECLARE
     ended timestamptz := clock_timestamp() - interval '1 day';
     ended_sessions uuid[];
     taken bigint;
-    most bigint := 0;
+    highest bigint := 0;
 BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('auth prune', 0)) THEN
         RETURN 0;
     END IF;
     DELETE FROM attempts WHERE ctid IN (SELECT ctid FROM attempts WHERE at < ended ORDER BY at LIMIT at_most);
     GET DIAGNOSTICS taken = ROW_COUNT;
-    most := greatest(most, taken);
+    highest := greatest(highest, taken);
     DELETE FROM login_failures WHERE ctid IN
         (SELECT ctid FROM login_failures WHERE at < ended ORDER BY at LIMIT at_most);
     GET DIAGNOSTICS taken = ROW_COUNT;
-    most := greatest(most, taken);
+    highest := greatest(highest, taken);
     DELETE FROM email_tokens WHERE hash IN
         (SELECT hash FROM email_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
     GET DIAGNOSTICS taken = ROW_COUNT;
-    most := greatest(most, taken);
+    highest := greatest(highest, taken);
     DELETE FROM login_codes WHERE email_key IN
         (SELECT email_key FROM login_codes WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
     GET DIAGNOSTICS taken = ROW_COUNT;
-    most := greatest(most, taken);
+    highest := greatest(highest, taken);
     DELETE FROM access_tokens WHERE hash IN
         (SELECT hash FROM access_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
     GET DIAGNOSTICS taken = ROW_COUNT;
-    most := greatest(most, taken);
+    highest := greatest(highest, taken);
     WITH gone AS (
         DELETE FROM refresh_tokens WHERE hash IN
             (SELECT hash FROM refresh_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most)
         RETURNING session_id)
     SELECT array_agg(DISTINCT session_id), count(*) INTO ended_sessions, taken FROM gone;
-    most := greatest(most, taken);
+    highest := greatest(highest, taken);
     DELETE FROM sessions s WHERE s.id = ANY (ended_sessions)
         AND NOT EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.session_id = s.id);
-    RETURN most;
+    RETURN highest;
 END
 $$;
 
@@ -324,13 +325,14 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- Raises `code` when the subject had `most` attempts of a kind within the time; counts nothing.
-CREATE OR REPLACE FUNCTION attempt_guard(what text, whose text, most integer, period interval, code text) RETURNS void
+CREATE OR REPLACE FUNCTION attempt_guard(what text, whose text, quota integer, period interval, code text)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     oldest timestamptz;
 BEGIN
     SELECT at INTO oldest FROM attempts WHERE kind = what AND subject = whose AND at > clock_timestamp() - period
-    ORDER BY at DESC OFFSET most - 1 LIMIT 1;
+    ORDER BY at DESC OFFSET quota - 1 LIMIT 1;
     IF oldest IS NOT NULL THEN
         PERFORM fail_for_now(code, oldest + period);
     END IF;

@@ -61,20 +61,20 @@ CREATE OR REPLACE FUNCTION tool_provider_hold(wanted_group text, wanted_provider
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     scope_id uuid := scope_org('data.secrets');
-    held tool_providers;
+    provider_row tool_providers;
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM tool_provider_kinds() k
                    WHERE k.group_name = wanted_group AND k.provider_name = wanted_provider) THEN
         PERFORM fail('tool_providers.not_found', 'group_or_provider_unknown');
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('tool group ' || wanted_group || coalesce(scope_id::text, ''), 0));
-    SELECT * INTO held FROM tool_providers
+    SELECT * INTO provider_row FROM tool_providers
     WHERE provider_name = wanted_provider AND (org_id = scope_id OR (scope_id IS NULL AND org_id IS NULL));
-    IF held.id IS NULL THEN
+    IF provider_row.id IS NULL THEN
         INSERT INTO tool_providers (org_id, group_name, provider_name) VALUES (scope_id, wanted_group, wanted_provider)
-        RETURNING * INTO held;
+        RETURNING * INTO provider_row;
     END IF;
-    RETURN held;
+    RETURN provider_row;
 END
 $$;
 

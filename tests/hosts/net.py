@@ -114,7 +114,7 @@ class Postgres:
 
     def cluster(self, *words):
         """A command of dev/stack/cluster.sh, on this host."""
-        script = (f". {STACK}/places.sh; . {STACK}/cluster.sh; log_dir=$1 stack_user=$2; "
+        script = (f". {STACK}/paths.sh; . {STACK}/cluster.sh; log_dir=$1 stack_user=$2; "
                   'mapfile -t run_as <<<"$3"; "${@:4}"')
         sh("bash", "-euo", "pipefail", "-c", script, "cluster", self.host.folder, USER,
            "\n".join(self.host.words()), *words)

@@ -58,18 +58,18 @@ class Anchors : public ::testing::Test {
     }
     return ErrorCode::count_;
   }
-  void change_to(const std::string& address, const std::string& way_back) {
+  void change_to(const std::string& address, const std::string& revert_token) {
     value(fmt::format(
         "SELECT email_token_queue(u, '{}', true, {}, 3600) FROM users u WHERE id = '{}'", address,
-        mail(way_back + " asked"), user_));
-    value(confirmation(way_back));
+        mail(revert_token + " asked"), user_));
+    value(confirmation(revert_token));
   }
-  static std::string confirmation(const std::string& way_back) {
-    return fmt::format("SELECT email_confirm(sha256('{0} asked'), {1}, 3600, 604800)", way_back,
-                       mail(way_back));
+  static std::string confirmation(const std::string& revert_token) {
+    return fmt::format("SELECT email_confirm(sha256('{0} asked'), {1}, 3600, 604800)", revert_token,
+                       mail(revert_token));
   }
-  void take_back(const std::string& way_back) {
-    value(fmt::format("SELECT email_revert(sha256('{}'))", way_back));
+  void take_back(const std::string& revert_token) {
+    value(fmt::format("SELECT email_revert(sha256('{}'))", revert_token));
   }
 
   TestDatabase database_;

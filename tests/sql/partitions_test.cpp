@@ -125,7 +125,7 @@ TEST_F(Partitions, AreAsIfTheyHadBeenMadeAsSuch) {
   database_.as_runner().run(query::EventPartitions{});
   sql("SET ROLE hostler_owner; CREATE TABLE run_events_2001_01 PARTITION OF run_events FOR VALUES "
       "FROM (uuidv7_floor('2001-01-01Z')) TO (uuidv7_floor('2001-02-01Z')); RESET ROLE");
-  auto told = [&](const std::string& table) {
+  auto reported = [&](const std::string& table) {
     return sql(fmt::format(
         "SELECT concat_ws('; ', c.relowner::regrole, c.relacl, c.relrowsecurity, "
         "(SELECT string_agg(concat_ws(' ', attname, atttypid::regtype, attnotnull, attislocal, "
@@ -137,8 +137,8 @@ TEST_F(Partitions, AreAsIfTheyHadBeenMadeAsSuch) {
         "c.oid)) FROM pg_class c WHERE oid = '{}'::regclass",
         table));
   };
-  EXPECT_EQ(told(month(3)), told("run_events_2001_01"));
-  EXPECT_NE(told(month(3)).find("run_id uuid"), std::string::npos);
+  EXPECT_EQ(reported(month(3)), reported("run_events_2001_01"));
+  EXPECT_NE(reported(month(3)).find("run_id uuid"), std::string::npos);
 }
 
 TEST_F(Partitions, AreMadeOnceByManyDaemonsAtOnce) {

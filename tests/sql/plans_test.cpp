@@ -51,7 +51,7 @@ constexpr const char* contexts[] = {
     R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})",
 };
 
-struct Told {
+struct Reported {
   std::string plans;
   std::string error;  // that ended it early; what ran until then is checked all the same
 };
@@ -95,9 +95,9 @@ class Plans : public testing::Test {
   }
 
   // One execution, taken back afterwards.
-  static Told execute(const StatementUse& use, const std::string& role,
-                      const std::string& context) {
-    Told told;
+  static Reported execute(const StatementUse& use, const std::string& role,
+                          const std::string& context) {
+    Reported reported;
     postgres::DbSession session = database_->as_superuser();
     session.run_text(
         "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET client_min_messages = "
@@ -109,13 +109,14 @@ class Plans : public testing::Test {
     session.begin();
     session.run_text(fmt::format("SELECT set_request_context('{}', '{}', '{}')", values_.org_id,
                                  values_.user_id, context));
-    session.on_notice([&told](std::string_view notice) { told.plans.append(notice) += '\n'; });
+    session.on_notice(
+        [&reported](std::string_view notice) { reported.plans.append(notice) += '\n'; });
     try {
       session.run_text(fmt::format("EXECUTE s_{}{}", use.statement->name, arguments));
     } catch (const Error& error) {
-      told.error = std::string(error_row(error.code).name) + " " + error.cause;
+      reported.error = std::string(error_row(error.code).name) + " " + error.cause;
     }
-    return told;
+    return reported;
   }
 
   static inline TestDatabase* database_ = nullptr;
@@ -160,11 +161,12 @@ TEST_F(Plans, ReadNoWholeTableThatGrows) {
     std::string error;
     bool gets_through = false;
     for (const char* context : contexts) {
-      Told told = execute(use, role, context);
-      gets_through = gets_through || told.error.empty() || refused.contains(use.statement->name);
-      if (!told.error.empty()) error += "; " + told.error;
+      Reported reported = execute(use, role, context);
+      gets_through =
+          gets_through || reported.error.empty() || refused.contains(use.statement->name);
+      if (!reported.error.empty()) error += "; " + reported.error;
       if (reads_much.contains(use.statement->name)) continue;
-      for (const auto& [fault, plan] : faults_in(told.plans, empty_partitions_)) {
+      for (const auto& [fault, plan] : faults_in(reported.plans, empty_partitions_)) {
         ADD_FAILURE() << place_of(use) << " " << fault << plan;
       }
     }

@@ -91,9 +91,9 @@ TEST(Statements, HaveParametersOfTheTypesThatTheirCommentsSay) {
   postgres::DbSession session = database.as_superuser();
   for (const StatementUse& use : statement_list()) {
     if (!is_preparable(*use.statement)) continue;
-    std::vector<std::string> said;
-    for (const StatementParameter& parameter : use.parameters) said.push_back(parameter.type);
-    EXPECT_EQ(said, types_in(session, *use.statement))
+    std::vector<std::string> stated;
+    for (const StatementParameter& parameter : use.parameters) stated.push_back(parameter.type);
+    EXPECT_EQ(stated, types_in(session, *use.statement))
         << "sql/queries/" << use.statement->topic << ".sql: " << use.statement->name;
   }
   postgres::Statement of_number{"test", "of_number", "SELECT entitlement_integer($1, 'a.b', $2)",

@@ -86,14 +86,15 @@ TEST(ManualPages, AreWellFormed) {
   }
   const std::string lint = "mandoc -T lint -W warning ";
   for (const char* page : {"hostler.7", "hostler-api.8", "hostler-runner.8"}) {
-    ProgramRun said = run_program({"/bin/sh", "-c", lint + "docs/man/" + page});
-    EXPECT_EQ(said.out + said.err, "");
+    ProgramRun stated = run_program({"/bin/sh", "-c", lint + "docs/man/" + page});
+    EXPECT_EQ(stated.out + stated.err, "");
   }
   for (const char* made :
        {"hostlerctl.1.sh \"$BUILD/hostlerctl\"", "hostler.toml.5.sh \"$BUILD/hostler-api\""}) {
-    ProgramRun said = run_program({"/bin/sh", "-c", std::string("docs/man/") + made + " | " + lint},
-                                  {"BUILD=" + build_folder()});
-    EXPECT_EQ(said.out + said.err, "") << made;
+    ProgramRun stated =
+        run_program({"/bin/sh", "-c", std::string("docs/man/") + made + " | " + lint},
+                    {"BUILD=" + build_folder()});
+    EXPECT_EQ(stated.out + stated.err, "") << made;
   }
 }
 

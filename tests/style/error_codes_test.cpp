@@ -105,8 +105,8 @@ TEST(ErrorCodes, ThatTheProductAnswersStandInTheDocument) {
   const std::set<std::string> of_hostlerctl = {"users.not_found"};  // admin promote
   std::string silent;
   for (const auto& [code, path] : answered) {
-    bool is_told = documented.contains(code) || of_hostlerctl.contains(code);
-    if (!is_told) silent += "  " + code + " (" + path + ")\n";
+    bool is_reported = documented.contains(code) || of_hostlerctl.contains(code);
+    if (!is_reported) silent += "  " + code + " (" + path + ")\n";
   }
   EXPECT_EQ(silent, "") << "name these in docs/openapi.yaml (x-codes)";
 }

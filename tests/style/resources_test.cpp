@@ -151,7 +151,7 @@ std::set<std::string> event_types(const Json& document) {
 TEST(Failures, OfRunsAndToolsStandInTheDocument) {
   Json document = openapi_document();
   const Json& schemas = member_or_null(member_or_null(document, "components"), "schemas");
-  std::string told(member_or_null(schemas, "RunError").text_or("description"));
+  std::string reported(member_or_null(schemas, "RunError").text_or("description"));
   std::set<std::string> events = event_types(document);
   ASSERT_FALSE(events.empty());
   static const std::regex code(R"((run|model|tool|credits)\.[a-z_]+)");
@@ -161,7 +161,7 @@ TEST(Failures, OfRunsAndToolsStandInTheDocument) {
     for (const Piece& piece : take_apart(file.text).strings) {
       bool is_code = std::regex_match(piece.text, code) && !events.contains(piece.text) &&
                      config::find_setting(piece.text) == config::setting_count;
-      if (is_code && told.find("`" + piece.text + "`") == told.npos)
+      if (is_code && reported.find("`" + piece.text + "`") == reported.npos)
         silent += "  " + piece.text + " (" + file.path + ")\n";
     }
   }

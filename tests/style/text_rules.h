@@ -110,9 +110,9 @@ inline Findings banner(const SourceFile& file) {
   if (!is_cpp(file.path)) return {};
   Findings findings;
   for (const Piece& comment : take_apart(file.text).comments) {
-    bool says_nothing = comment.text.size() >= 10 &&
-                        std::none_of(comment.text.begin(), comment.text.end(), is_word_char);
-    if (says_nothing) findings.push_back({file.path, comment.line, "a line of ornaments"});
+    bool is_empty_message = comment.text.size() >= 10 &&
+                            std::none_of(comment.text.begin(), comment.text.end(), is_word_char);
+    if (is_empty_message) findings.push_back({file.path, comment.line, "a line of ornaments"});
   }
   return findings;
 }

@@ -59,8 +59,8 @@ OneStatement create_api_key(const Input& input) {
   if (expires_at) wanted.member("expires_at", *expires_at);
   wanted.end_object();
   return {query::ApiKeyCreate{.wanted = wanted.take(), .key_hash = key.hash},
-          [text = std::move(key.text)](const postgres::Result& made) {
-            return Response::json_row_with(201, made, "key", text);
+          [text = std::move(key.text)](const postgres::Result& created) {
+            return Response::json_row_with(201, created, "key", text);
           }};
 }
 

@@ -59,11 +59,11 @@ bool mail_is_configured(const config::Settings& settings) {
 }
 
 // What did not go as asked; empty: nothing.
-std::string registration_warning(const postgres::Row& made, const config::Settings& settings) {
+std::string registration_warning(const postgres::Row& created, const config::Settings& settings) {
   std::string warning;
-  if (!made.boolean("code_held"))
+  if (!created.boolean("code_is_valid"))
     warning = "The invitation code does not hold; you are registered without it.";
-  if (!made.boolean("mail_is_stored") && !mail_is_configured(settings)) {
+  if (!created.boolean("mail_is_stored") && !mail_is_configured(settings)) {
     if (!warning.empty()) warning += ' ';
     warning += "No mail can be sent yet, so your address is not verified.";
   }
@@ -166,9 +166,9 @@ Task<Response> register_account(OpenCall& call) {
                           .settings = account_settings(settings),
                           .mail = new_mailed_token(call.input.secret_box)};
   postgres::BoundStatement notification = query::OutboxNotify{};
-  postgres::Result made =
+  postgres::Result created =
       co_await call.database.query_and_notify(std::move(registration), std::move(notification));
-  postgres::Row row = made.front();
+  postgres::Row row = created.front();
   std::string warning = registration_warning(row, settings);
   Response response = session_response(tokens, settings);
   response.status = 201;

@@ -47,8 +47,8 @@ Task<Response> create_llm_provider(Call& call) {
   wanted.end_object();
   postgres::BoundStatement adding =
       query::LlmProviderCreate{.wanted = wanted.take(), .secret = key.secret};
-  postgres::Result made = co_await call.database.query(std::move(adding));
-  co_return Response::json_row(201, std::move(made));
+  postgres::Result created = co_await call.database.query(std::move(adding));
+  co_return Response::json_row(201, std::move(created));
 }
 
 Task<Response> update_llm_provider(Call& call) {

@@ -36,8 +36,8 @@ OneStatement create_invitation(const Input& input) {
       .limit_invitations_per_recipient_day =
           settings.integer("limit.invitations_per_recipient_day")};
   return OneStatement(std::move(wanted),
-                      [text = token.text](const postgres::Result& made) {
-                        return Response::json_row_with(201, made, "token", text);
+                      [text = token.text](const postgres::Result& created) {
+                        return Response::json_row_with(201, created, "token", text);
                       })
       .notify(query::OutboxNotify{});
 }

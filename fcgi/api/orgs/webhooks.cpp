@@ -89,8 +89,8 @@ Task<Response> create_webhook(Call& call) {
   SigningSecret secret = make_secret(call);
   postgres::BoundStatement adding =
       query::WebhookCreate{.url = written, .events = events, .secret = secret.json};
-  postgres::Result made = co_await call.database.query(std::move(adding));
-  co_return Response::json_row_with(201, made, "signing_secret", secret.text);
+  postgres::Result created = co_await call.database.query(std::move(adding));
+  co_return Response::json_row_with(201, created, "signing_secret", secret.text);
 }
 
 OneStatement list_webhooks(const Input& input) {

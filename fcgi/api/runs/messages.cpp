@@ -6,7 +6,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds content_bounds{.min = 1, .bytes_most = 64 << 10, .takes_control = true};
+constexpr TextBounds content_bounds{.min = 1, .bytes_max = 64 << 10, .takes_control = true};
 
 }  // namespace
 

@@ -109,7 +109,7 @@ OneStatement cancel_run(const Input& input) {
 OneStatement answer_run(const Input& input) {
   Fields fields = input.body();
   std::string content =
-      fields.required_text("content", {.bytes_most = 32 << 10, .takes_control = true});
+      fields.required_text("content", {.bytes_max = 32 << 10, .takes_control = true});
   if (content.find_first_not_of(" \t\r\n") == std::string::npos) {
     fields.fault("content", "required", "must not be blank");
   }

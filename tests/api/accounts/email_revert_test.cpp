@@ -51,7 +51,7 @@ void change_to(const TestUser& user, const std::string& email) {
   ASSERT_EQ(confirmed.status, 200) << confirmed.body;
 }
 
-std::string way_back_to(const std::string& email) {
+std::string revert_token_to(const std::string& email) {
   return mailed(stack(), email, "email_changed", "token");
 }
 
@@ -100,7 +100,7 @@ TEST_F(EmailRevert, TakesTheAccountBackFromWhoeverChangedIt) {
   ask_for(thief, next);
   stack().client().post("/v1/auth/email/otp/send", fmt::format(R"({{"email":"{}"}})", theirs));
 
-  Answer back = revert(" " + way_back_to(user.email) + "\n");
+  Answer back = revert(" " + revert_token_to(user.email) + "\n");
   ASSERT_EQ(back.status, 200) << back.body;
   EXPECT_EQ(back.body, R"({"ok":true})");
   EXPECT_EQ(address_of(user), user.email + " true");
@@ -144,7 +144,7 @@ TEST_F(EmailRevert, TakesATokenOnceHoweverManyFollowIt) {
   change_to(user, new_email());
   std::vector<Call> calls(4, {"POST",
                               "/v1/auth/email/revert",
-                              token_json(way_back_to(user.email)),
+                              token_json(revert_token_to(user.email)),
                               "application/json",
                               {}});
   int taken = 0;
@@ -167,16 +167,16 @@ TEST_F(EmailRevert, RefusesTokensThatAreWrongOldOrOfAnotherKind) {
   EXPECT_TRUE(is_problem(revert(mailed(stack(), second, "change_email", "token")), 422,
                          "email.token_invalid"));
   ASSERT_EQ(confirm(mailed(stack(), second, "change_email", "token")).status, 200);
-  std::string way_back = way_back_to(user.email);
-  EXPECT_TRUE(is_problem(confirm(way_back), 422, "email.token_invalid"));
+  std::string revert_token = revert_token_to(user.email);
+  EXPECT_TRUE(is_problem(confirm(revert_token), 422, "email.token_invalid"));
   EXPECT_EQ(sql_value(stack(), fmt::format("SELECT round(extract(epoch FROM expires_at - now()) / "
                                            "3600) FROM email_reverts WHERE hash = sha256('{}')",
-                                           way_back)),
+                                           revert_token)),
             "168");
   stack().sql().run_text(fmt::format(
       "UPDATE email_reverts SET expires_at = now() - interval '1 second' WHERE user_id = '{}'",
       user.id));
-  EXPECT_TRUE(is_problem(revert(way_back), 422, "email.token_invalid"));
+  EXPECT_TRUE(is_problem(revert(revert_token), 422, "email.token_invalid"));
   EXPECT_EQ(address_of(user), second + " true");
 }
 
@@ -185,9 +185,9 @@ TEST_F(EmailRevert, LeadsFromTheLastOfManyChangesToTheFirstAddress) {
   std::string second = new_email(), third = new_email();
   change_to(user, second);
   change_to(user, third);
-  ASSERT_EQ(revert(way_back_to(user.email)).status, 200);
+  ASSERT_EQ(revert(revert_token_to(user.email)).status, 200);
   EXPECT_EQ(address_of(user), user.email + " true");
-  EXPECT_TRUE(is_problem(revert(way_back_to(second)), 422, "email.token_invalid"))
+  EXPECT_TRUE(is_problem(revert(revert_token_to(second)), 422, "email.token_invalid"))
       << "what is later undoes nothing";
   EXPECT_EQ(address_of(user), user.email + " true");
 }
@@ -197,9 +197,9 @@ TEST_F(EmailRevert, LeadsFurtherBackAfterALaterChangeWasTakenBack) {
   std::string second = new_email(), third = new_email();
   change_to(user, second);
   change_to(user, third);
-  ASSERT_EQ(revert(way_back_to(second)).status, 200);
+  ASSERT_EQ(revert(revert_token_to(second)).status, 200);
   EXPECT_EQ(address_of(user), second + " true");
-  ASSERT_EQ(revert(way_back_to(user.email)).status, 200);
+  ASSERT_EQ(revert(revert_token_to(user.email)).status, 200);
   EXPECT_EQ(address_of(user), user.email + " true");
 }
 
@@ -235,12 +235,12 @@ TEST_F(EmailRevert, EndsWithTheAccountAndByAnAdministratorsWord) {
                        fmt::format(R"({{"email":"{}","email_verified":true}})", new_email()))
                 .status,
             200);
-  EXPECT_TRUE(is_problem(revert(way_back_to(moved.email)), 422, "email.token_invalid"));
+  EXPECT_TRUE(is_problem(revert(revert_token_to(moved.email)), 422, "email.token_invalid"));
   EXPECT_EQ(register_as(moved.email).status, 201);
   TestUser gone = verified_user();
   change_to(gone, new_email());
   ASSERT_EQ(admin.client.del("/v1/admin/users/" + gone.id).status, 204);
-  EXPECT_TRUE(is_problem(revert(way_back_to(gone.email)), 422, "email.token_invalid"));
+  EXPECT_TRUE(is_problem(revert(revert_token_to(gone.email)), 422, "email.token_invalid"));
   EXPECT_EQ(register_as(gone.email).status, 201);
   EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM email_reverts WHERE user_id IN "
                                             "('{}', '{}')",
@@ -252,7 +252,7 @@ TEST_F(EmailRevert, LeavesASuspendedUserSuspended) {
   TestUser user = verified_user();
   change_to(user, new_email());
   stack().sql().run_text(fmt::format("SELECT user_set_status('{}', 'suspended')", user.id));
-  EXPECT_EQ(revert(way_back_to(user.email)).status, 200);
+  EXPECT_EQ(revert(revert_token_to(user.email)).status, 200);
   EXPECT_EQ(address_of(user), user.email + " true");
   EXPECT_EQ(sql_value(stack(), fmt::format("SELECT status FROM users WHERE id = '{}'", user.id)),
             "suspended");

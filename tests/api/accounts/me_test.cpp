@@ -113,8 +113,8 @@ TEST(Me, GivesAnOldUsernameBackButKeepsTheLogin) {
   TestUser user = register_user(stack());
   TestUser other = register_user(stack());
   std::string nick = new_name("nick");
-  auto rename = [](const TestUser& who, const std::string& name) {
-    return who.client.patch("/v1/me", fmt::format(R"({{"username":"{}"}})", name)).status;
+  auto rename = [](const TestUser& actor, const std::string& name) {
+    return actor.client.patch("/v1/me", fmt::format(R"({{"username":"{}"}})", name)).status;
   };
   EXPECT_EQ(rename(user, nick), 200);
   EXPECT_EQ(rename(user, "NICK" + nick.substr(4)), 200);

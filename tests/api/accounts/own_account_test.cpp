@@ -81,13 +81,13 @@ TEST_F(OwnAccount, TellsAVerifiedAddressOfANewPasswordWithTheKeysThatLiveOn) {
   stack().sql().run_text(
       fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}'", user.id));
   ASSERT_EQ(change(user, "the second password", "the third password").status, 204);
-  auto told = [&] {
+  auto reported = [&] {
     return sql_value(stack(), fmt::format("SELECT fields - 'username' FROM outbox WHERE recipient "
                                           "= '{}' AND template = 'password_changed' ORDER BY id "
                                           "DESC LIMIT 1",
                                           user.email));
   };
-  EXPECT_EQ(told(), "{}");
+  EXPECT_EQ(reported(), "{}");
   std::string work = make_workspace(stack(), user);
   auto add_key = [&](const std::string& org_id, const std::string& name, const char* over) {
     stack().sql().run_text(fmt::format(
@@ -102,13 +102,14 @@ TEST_F(OwnAccount, TellsAVerifiedAddressOfANewPasswordWithTheKeysThatLiveOn) {
   add_key(user.org_id, "build", "NULL, now() + interval '1 day'");
   add_key(work, "deploy" + std::string(60, 'y'), "NULL, NULL");
   ASSERT_EQ(change(user, "the third password", "the fourth password").status, 204);
-  EXPECT_EQ(told(), fmt::format(R"({{"keys": [{{"name": "deploy{}…", "prefix": "hst_depl"}}, )"
-                                R"({{"name": "build", "prefix": "hst_buil"}}], "key_count": 2}})",
-                                std::string(53, 'y')));
+  EXPECT_EQ(reported(),
+            fmt::format(R"({{"keys": [{{"name": "deploy{}…", "prefix": "hst_depl"}}, )"
+                        R"({{"name": "build", "prefix": "hst_buil"}}], "key_count": 2}})",
+                        std::string(53, 'y')));
   for (int i = 0; i < 21; ++i) add_key(user.org_id, "many", "NULL, NULL");
   ASSERT_EQ(change(user, "the fourth password", "the fifth password").status, 204);
-  EXPECT_EQ(told().find("deploy"), std::string::npos);
-  EXPECT_NE(told().find(R"("more": 3, "key_count": 23)"), std::string::npos) << told();
+  EXPECT_EQ(reported().find("deploy"), std::string::npos);
+  EXPECT_NE(reported().find(R"("more": 3, "key_count": 23)"), std::string::npos) << reported();
 }
 
 TEST_F(OwnAccount, RefusesAWrongCurrentPasswordAndCountsIt) {

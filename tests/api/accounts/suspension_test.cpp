@@ -27,8 +27,8 @@ TEST(Suspension, EndsTokensKeysAndStreamsEverywhere) {
   Client second = log_in(runner_stack(), user);
   std::string key = make_api_key(runner_stack(), user, user.org_id);
   Client by_key = runner_stack().client().with_token(key);
-  std::string run_id = start_said(user.client, "[ask What colour?] [say ok]");
-  std::string others_run = start_said(other.client, "[ask What colour?] [say ok]");
+  std::string run_id = start_output(user.client, "[ask What colour?] [say ok]");
+  std::string others_run = start_output(other.client, "[ask What colour?] [say ok]");
   ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
   ASSERT_EQ(wait_for_status(other.client, others_run, "waiting_for_input"), "waiting_for_input");
   std::vector<StreamClient> streams;

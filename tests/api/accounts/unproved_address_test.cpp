@@ -93,10 +93,10 @@ TEST_F(UnprovedAddress, IsProvedAndThenEverythingIsServed) {
 TEST_F(UnprovedAddress, MayLogOutAndIsDeniedInTheAuditLog) {
   TestUser user = register_user(stack());
   EXPECT_EQ(user.client.post("/v1/threads").status, 403);
-  std::string told = "SELECT count(*) FROM audit_logs WHERE actor_user_id = '" + user.id +
-                     "' AND result = 'denied' AND after_state ->> 'code' = "
-                     "'auth.email_unverified'";
-  EXPECT_TRUE(eventually(10'000, [&] { return sql_number(stack(), told) > 0; }));
+  std::string reported = "SELECT count(*) FROM audit_logs WHERE actor_user_id = '" + user.id +
+                         "' AND result = 'denied' AND after_state ->> 'code' = "
+                         "'auth.email_unverified'";
+  EXPECT_TRUE(eventually(10'000, [&] { return sql_number(stack(), reported) > 0; }));
   EXPECT_EQ(user.client.post("/v1/auth/logout").status, 200);
 }
 

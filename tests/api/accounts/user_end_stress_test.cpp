@@ -71,7 +71,7 @@ struct Stress {
   }
   // In the workspace; all others act in the personal organization.
   bool acts_in_workspace(std::string_view name) const {
-    return route(name).is_in_path_org() || route(name).is_told_orgs();
+    return route(name).is_in_path_org() || route(name).is_reported_orgs();
   }
 };
 
@@ -107,7 +107,7 @@ void burst(Stress& stress, Keeper& keeper, End end, const std::vector<const Writ
   std::string names;
   for (const WritingCall* one : wanted) {
     bool by_key = stress.route(one->route).keys == "key" && stress.random() % 2 == 0;
-    calls.push_back(fixture.call(*one, by_key, stress.route(one->route).is_told_orgs()));
+    calls.push_back(fixture.call(*one, by_key, stress.route(one->route).is_reported_orgs()));
     names += fmt::format("  {}\n", one->route);
   }
   size_t place = stress.random() % (calls.size() / 2 + 1) + calls.size() / 4;
@@ -151,8 +151,8 @@ TEST_F(UserEndStress, CallsRoutesThatWrite) {
     // One needs a proved address, one an address that is none: worlds take turns.
     for (int i = 0; i < 2 && (i == 0 || status >= 300); ++i) {
       UserEndFixture fixture(stack(), keeper);
-      bool is_told = stress.route(one.route).is_told_orgs();
-      status = stack().line().send_all({fixture.call(one, false, is_told)}).front().status;
+      bool is_reported = stress.route(one.route).is_reported_orgs();
+      status = stack().line().send_all({fixture.call(one, false, is_reported)}).front().status;
     }
     // Neither ends well here; both are told in the audit log.
     bool is_known = one.route == "DELETE /v1/me" || one.route == "POST /v1/admin/email/test";

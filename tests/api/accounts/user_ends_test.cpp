@@ -20,7 +20,7 @@ constexpr const char* long_answer = "[words 40] [stall]";
 constexpr const char* question = "[ask What colour?] [say ok]";
 
 // Reads past the rights of callers, who may have none any more.
-std::string told_reason(const std::string& run_id) {
+std::string reported_reason(const std::string& run_id) {
   std::string reason;
   EXPECT_TRUE(eventually(15'000, [&] {
     reason = sql_value(
@@ -35,7 +35,7 @@ std::string told_reason(const std::string& run_id) {
 
 // Begins to stream, so that a daemon owns it until it is told to stop.
 std::string start_streaming(const Client& client) {
-  std::string run_id = start_said(client, long_answer);
+  std::string run_id = start_output(client, long_answer);
   std::string streamed = fmt::format(
       "SELECT count(*) FROM run_events WHERE run_id = '{}' AND type = 'message.delta'", run_id);
   EXPECT_TRUE(eventually(15'000, [&] { return sql_number(runner_stack(), streamed) > 0; }));
@@ -43,7 +43,7 @@ std::string start_streaming(const Client& client) {
 }
 
 std::string start_asking(const Client& client) {
-  std::string run_id = start_said(client, question);
+  std::string run_id = start_output(client, question);
   EXPECT_EQ(wait_for_status(client, run_id, "waiting_for_input"), "waiting_for_input");
   return run_id;
 }
@@ -59,8 +59,8 @@ TEST(UserEnds, CancelTheRunsOfWhoIsSuspendedOrDeleted) {
         is_deleted ? admin.client.del(path) : admin.client.patch(path, R"({"status":"suspended"})");
     ASSERT_LT(ended.status, 300) << ended.body;
     const char* reason = is_deleted ? "user_deleted" : "user_suspended";
-    EXPECT_EQ(told_reason(streaming), reason);
-    EXPECT_EQ(told_reason(asking), reason);
+    EXPECT_EQ(reported_reason(streaming), reason);
+    EXPECT_EQ(reported_reason(asking), reason);
   }
 }
 
@@ -74,8 +74,8 @@ TEST(UserEnds, CancelTheRunsOfAMemberInThatOrganizationAlone) {
   std::string own = start_asking(user.client);
   std::string path = fmt::format("/v1/orgs/{}/members/{}", org_id, user.id);
   ASSERT_EQ(owner.client.del(path).status, 204);
-  EXPECT_EQ(told_reason(streaming), "member_removed");
-  EXPECT_EQ(told_reason(asking), "member_removed");
+  EXPECT_EQ(reported_reason(streaming), "member_removed");
+  EXPECT_EQ(reported_reason(asking), "member_removed");
   EXPECT_EQ(user.client.get("/v1/runs/" + own).member("status"), "waiting_for_input");
 }
 
@@ -85,11 +85,11 @@ TEST(UserEnds, AreNotTheOnlyReasonsThatADaemonTells) {
   std::string thread_id = user.client.get("/v1/runs/" + interrupted).member("thread_id");
   ASSERT_EQ(user.client.post(runs_of(thread_id), R"({"multitask_strategy":"interrupt"})").status,
             201);
-  EXPECT_EQ(told_reason(interrupted), "interrupted");
+  EXPECT_EQ(reported_reason(interrupted), "interrupted");
   std::string deleted = start_streaming(user.client);
   thread_id = user.client.get("/v1/runs/" + deleted).member("thread_id");
   ASSERT_EQ(user.client.del("/v1/threads/" + thread_id).status, 204);
-  EXPECT_EQ(told_reason(deleted), "thread_deleted");
+  EXPECT_EQ(reported_reason(deleted), "thread_deleted");
 }
 
 Call deletion_of_me(const TestUser& user) {

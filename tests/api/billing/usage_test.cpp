@@ -48,7 +48,7 @@ void set_balance(const TestUser& user, int64_t balance) {
 TEST(Charges, TakeWhatATurnCostAndReleaseTheRest) {
   TestUser user = register_user(stack());
   RunStory story =
-      run_said(user.client, "[usage in=7 out=3] [say hi]", by_route(priced_model("seven")));
+      run_story(user.client, "[usage in=7 out=3] [say hi]", by_route(priced_model("seven")));
   EXPECT_EQ(story.status, "completed");
   Answer run = user.client.get("/v1/runs/" + story.run_id);
   EXPECT_EQ(run.member("credits_used"), "7");
@@ -67,8 +67,8 @@ TEST(Charges, TakeWhatATurnCostAndReleaseTheRest) {
 TEST(Charges, RoundUpEachTurnWithTheMultiplier) {
   TestUser user = register_user(stack());
   std::string model = priced_model("half", R"(,"multiplier":0.25)");
-  RunStory story = run_said(user.client, "[usage in=5 out=1] [tool web_search] [repeat 2] [say x]",
-                            by_route(model));
+  RunStory story = run_story(user.client, "[usage in=5 out=1] [tool web_search] [repeat 2] [say x]",
+                             by_route(model));
   EXPECT_EQ(story.status, "completed");
   // Two turns of 5 tokens at a quarter are 2 credits each; the third has counted usage.
   EXPECT_EQ(sql_value(stack(), fmt::format("SELECT string_agg(credits::text, ',' ORDER BY turn) "
@@ -85,8 +85,8 @@ TEST(Charges, GoBeyondTheHoldAndEndTheRunWhenNothingIsLeft) {
   TestUser user = register_user(stack());
   set_balance(user, 25);
   RunStory story =
-      run_said(user.client, "[usage in=12 out=1] [tool web_search] [repeat 6] [say never]",
-               by_route(priced_model("hungry")));
+      run_story(user.client, "[usage in=12 out=1] [tool web_search] [repeat 6] [say never]",
+                by_route(priced_model("hungry")));
   EXPECT_EQ(story.status, "failed");
   EXPECT_EQ(story.only("run.failed").text_or("code"), "credits.exhausted");
   EXPECT_EQ(story.all("tool.result").size(), 2u) << "no tool is called for a turn that cannot come";
@@ -103,15 +103,16 @@ TEST(Charges, LetTheLastTurnCompleteThatTookAllThereWas) {
   TestUser user = register_user(stack());
   set_balance(user, 10);
   RunStory story =
-      run_said(user.client, "[usage in=10 out=1] [say done]", by_route(priced_model("all")));
+      run_story(user.client, "[usage in=10 out=1] [say done]", by_route(priced_model("all")));
   EXPECT_EQ(story.status, "completed");
   EXPECT_EQ(credit(user.client, "balance"), "0");
 }
 
 TEST(Charges, OfACancelledRunAreWhatItUsedByEstimate) {
   TestUser user = register_user(stack());
-  std::string run_id = start_said(user.client, "[delay 20] [words 2000]",
-                                  by_route(priced_model("slow", R"(,"output_usd_per_mtok":1000)")));
+  std::string run_id =
+      start_output(user.client, "[delay 20] [words 2000]",
+                   by_route(priced_model("slow", R"(,"output_usd_per_mtok":1000)")));
   ASSERT_TRUE(eventually(15'000, [&] { return events_of(user.client, run_id).size() >= 3; }));
   EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
   EXPECT_EQ(wait_for_status(user.client, run_id, "cancelled"), "cancelled");
@@ -190,7 +191,7 @@ TEST(RunLimits, OfTurnsToolCallsAndTimeComeFromEntitlements) {
         Limit{"limit.run_seconds", "1", "[delay 100] [words 100]", "run.timeout"}}) {
     TestUser user = register_user(stack());
     grant(user, limit.key, limit.value);
-    RunStory story = run_said(user.client, limit.message);
+    RunStory story = run_story(user.client, limit.message);
     EXPECT_EQ(story.only("run.failed").text_or("code"), limit.code) << limit.key;
     EXPECT_EQ(user.client.get("/v1/runs/" + story.run_id).member("status"), "failed");
   }
@@ -199,7 +200,7 @@ TEST(RunLimits, OfTurnsToolCallsAndTimeComeFromEntitlements) {
 TEST(RunLimits, OfAnAnswersBytesComeFromEntitlements) {
   TestUser user = register_user(stack());
   grant(user, "limit.input_bytes", "4");
-  std::string run_id = start_said(user.client, "[ask What colour?]");
+  std::string run_id = start_output(user.client, "[ask What colour?]");
   ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
   std::string path = "/v1/runs/" + run_id + "/input";
   Answer refused = user.client.post(path, R"({"content":"gr\u00fcn"})");
@@ -213,9 +214,9 @@ TEST(Usage, AgreesWithTheRecordsByMonthDayAndModel) {
   TestUser user = register_user(stack());
   std::string cheap = priced_model("cheap");
   std::string dear = priced_model("dear", R"(,"output_usd_per_mtok":2000)");
-  run_said(user.client, "[usage in=5 out=2] [say a]", by_route(cheap));
-  run_said(user.client, "[usage in=6 out=3] [say b]", by_route(cheap));
-  run_said(user.client, "[usage in=7 out=4] [say c]", by_route(dear));
+  run_story(user.client, "[usage in=5 out=2] [say a]", by_route(cheap));
+  run_story(user.client, "[usage in=6 out=3] [say b]", by_route(cheap));
+  run_story(user.client, "[usage in=7 out=4] [say c]", by_route(dear));
   Answer month = user.client.get("/v1/me/usage");
   ASSERT_EQ(month.status, 200) << month.body;
   EXPECT_EQ(month.member("total_input_tokens"), "18");
@@ -251,7 +252,7 @@ TEST(Usage, AgreesWithTheRecordsByMonthDayAndModel) {
 
 TEST(Usage, OfThePlatformIsTheSumOfAllOrganizations) {
   TestUser admin = register_admin(stack());
-  run_said(admin.client, "[usage in=5 out=2] [say a]");
+  run_story(admin.client, "[usage in=5 out=2] [say a]");
   Answer month = admin.client.get("/v1/admin/usage/summary");
   ASSERT_EQ(month.status, 200) << month.body;
   // Other tests of this stack come before or after, not between.

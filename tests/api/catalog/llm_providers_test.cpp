@@ -127,8 +127,8 @@ TEST(CreateLlmProvider, OfThePlatformTakesAnyHttpAddress) {
 TEST(CreateLlmProvider, RefusesANameTwiceInAScope) {
   TestUser user = register_user(stack());
   TestUser other = register_user(stack());
-  for (const TestUser* who : {&user, &other}) {
-    EXPECT_EQ(who->client.post("/v1/llm-providers?scope=org", provider_json("Main")).status, 201);
+  for (const TestUser* actor : {&user, &other}) {
+    EXPECT_EQ(actor->client.post("/v1/llm-providers?scope=org", provider_json("Main")).status, 201);
   }
   EXPECT_TRUE(is_problem(user.client.post("/v1/llm-providers?scope=org", provider_json("Main")),
                          409, "llm_providers.exists"));

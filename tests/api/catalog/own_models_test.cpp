@@ -68,9 +68,9 @@ TEST(OwnModels, AreOneRowOfThePlatformAndApartFromItsModelsOfTheSameName) {
   TestUser tenant = register_user(stack());
   TestUser other = register_user(stack());
   for (const char* name : {"fake-model", "something else"}) {
-    EXPECT_EQ(run_said(tenant.client, huge, own_route(tenant, name)).status, "completed");
+    EXPECT_EQ(run_story(tenant.client, huge, own_route(tenant, name)).status, "completed");
   }
-  EXPECT_EQ(run_said(other.client, "[usage in=2000 out=5] [say y]").status, "completed");
+  EXPECT_EQ(run_story(other.client, "[usage in=2000 out=5] [say y]").status, "completed");
 
   Answer platform = admin.client.get("/v1/admin/usage/by-model");
   EXPECT_EQ(row_of(platform, "own models").integer_or("record_count", 0), 2);
@@ -94,16 +94,16 @@ TEST(OwnModels, FillNoSumThatOthersNeed) {
   TestUser tenant = register_user(stack());
   TestUser other = register_user(stack());
   std::string route = own_route(tenant, "fake-model");
-  run_said(tenant.client, huge, route);
-  run_said(other.client, "[usage in=2000 out=5] [say y]");
+  run_story(tenant.client, huge, route);
+  run_story(other.client, "[usage in=2000 out=5] [say y]");
   sql_value(stack(), "SELECT platform_roll_up()");
   for (const char* table : {"usage_of_platform", "usage_of_org", "platform_days"}) {
     stack().sql().run_text(
         fmt::format("UPDATE {0} SET input_tokens = {1}, output_tokens = {1}, cost_nano_usd = {1}",
                     table, largest));
   }
-  EXPECT_EQ(run_said(tenant.client, huge, route).status, "completed");
-  EXPECT_EQ(run_said(other.client, "[usage in=2000 out=5] [say y]").status, "completed");
+  EXPECT_EQ(run_story(tenant.client, huge, route).status, "completed");
+  EXPECT_EQ(run_story(other.client, "[usage in=2000 out=5] [say y]").status, "completed");
   sql_value(stack(), "SELECT platform_roll_up()");
   EXPECT_EQ(sql_number(stack(), "SELECT count(*) FROM platform_deltas WHERE cost_nano_usd > 0"), 0);
 

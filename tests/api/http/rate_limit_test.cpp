@@ -23,7 +23,7 @@ ApiStack& stack() {
   return stack;
 }
 
-struct Told {
+struct Reported {
   std::string policy;
   int64_t limit = -1;
   int64_t left = -1;
@@ -31,7 +31,7 @@ struct Told {
 };
 
 // What an answer says; limit -1: nothing.
-Told told_by(const Answer& answer) {
+Reported reported_by(const Answer& answer) {
   std::string policy = answer.header("ratelimit-policy"), level = answer.header("ratelimit");
   std::smatch first, second;
   static const std::regex policy_form(R"re("(\w+)";q=(\d+);w=60)re");
@@ -58,27 +58,28 @@ void set_setting(const TestUser& admin, const std::string& key, int64_t value) {
 
 TEST(RateLimit, IsToldOnEveryCountedAnswer) {
   TestUser user = register_user(stack());
-  Told first = told_by(user.client.get("/v1/me"));
+  Reported first = reported_by(user.client.get("/v1/me"));
   EXPECT_EQ(first.policy, "org");
   EXPECT_EQ(first.limit, org_limit);
   EXPECT_EQ(first.left, 2 * org_limit - 1);
   EXPECT_EQ(first.full_in_s, 2);
-  Told missing = told_by(user.client.get("/v1/threads/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"));
+  Reported missing =
+      reported_by(user.client.get("/v1/threads/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"));
   EXPECT_EQ(missing.left, 2 * org_limit - 2);
-  Told faulty = told_by(user.client.post("/v1/threads", "{"));
+  Reported faulty = reported_by(user.client.post("/v1/threads", "{"));
   EXPECT_EQ(faulty.left, 2 * org_limit - 3);
-  Told forbidden = told_by(user.client.get("/v1/admin/settings"));
+  Reported forbidden = reported_by(user.client.get("/v1/admin/settings"));
   EXPECT_EQ(forbidden.left, 2 * org_limit - 4);
-  Told anonymous = told_by(stack().client().get("/v1/me"));
+  Reported anonymous = reported_by(stack().client().get("/v1/me"));
   EXPECT_EQ(anonymous.policy, "address");
-  EXPECT_EQ(told_by(stack().client().get("/v1/auth/registration-mode")).policy, "address");
+  EXPECT_EQ(reported_by(stack().client().get("/v1/auth/registration-mode")).policy, "address");
 }
 
 TEST(RateLimit, CountsNeitherProbesNorWhatIsNoCall) {
   for (const char* path : {"/healthz", "/readyz", "/v1/nothing"}) {
-    EXPECT_EQ(told_by(stack().client().get(path)).limit, -1) << path;
+    EXPECT_EQ(reported_by(stack().client().get(path)).limit, -1) << path;
   }
-  EXPECT_EQ(told_by(stack().client().send({"OPTIONS", "/v1/me", {}, {}, {}})).limit, -1);
+  EXPECT_EQ(reported_by(stack().client().send({"OPTIONS", "/v1/me", {}, {}, {}})).limit, -1);
 }
 
 TEST(RateLimit, AdmitsTwiceTheLimitAtOnceAndDoesNothingOfTheRest) {
@@ -95,7 +96,7 @@ TEST(RateLimit, AdmitsTwiceTheLimitAtOnceAndDoesNothingOfTheRest) {
     ++refused;
     EXPECT_TRUE(is_problem(answer, 429, "rate_limit.exceeded"));
     EXPECT_GE(answer.header_number("retry-after"), 1);
-    EXPECT_EQ(told_by(answer).left, 0);
+    EXPECT_EQ(reported_by(answer).left, 0);
   }
   // Half a request comes back each second.
   EXPECT_GE(made, 2 * org_limit - 1);
@@ -112,10 +113,10 @@ TEST(RateLimit, IsTheOrganizationsWhoeverActsInIt) {
   std::string work = make_workspace(stack(), owner);
   add_member(stack(), work, member, "member");
   Client key = stack().client().with_token(make_api_key(stack(), owner, work));
-  EXPECT_EQ(told_by(owner.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 1);
-  EXPECT_EQ(told_by(member.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 2);
-  EXPECT_EQ(told_by(key.get("/v1/me")).left, 2 * org_limit - 3);
-  EXPECT_EQ(told_by(owner.client.get("/v1/me")).left, 2 * org_limit - 1) << "the personal one";
+  EXPECT_EQ(reported_by(owner.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 1);
+  EXPECT_EQ(reported_by(member.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 2);
+  EXPECT_EQ(reported_by(key.get("/v1/me")).left, 2 * org_limit - 3);
+  EXPECT_EQ(reported_by(owner.client.get("/v1/me")).left, 2 * org_limit - 1) << "the personal one";
 }
 
 TEST(RateLimit, OfOneOrganizationIsNoBusinessOfAnother) {
@@ -158,13 +159,13 @@ TEST(RateLimit, FollowsAnEntitlement) {
                   "('{}', 'limit.requests_per_minute', '6000', 'integer', '{}')",
                   user.org_id, user.id));
   auto is_limit = [&user](int64_t limit) {
-    return told_by(user.client.get("/v1/me")).limit == limit;
+    return reported_by(user.client.get("/v1/me")).limit == limit;
   };
   EXPECT_TRUE(eventually(follows_ms_max, [&] { return is_limit(6000); }));
   // It is the limit that counts, not only the one that is told: more is left than there ever was.
   EXPECT_TRUE(eventually(follows_ms_max, [&] {
     Answer answer = user.client.get("/v1/me");
-    return answer.status == 200 && told_by(answer).left > 2 * org_limit;
+    return answer.status == 200 && reported_by(answer).left > 2 * org_limit;
   }));
   stack().sql().run_text(
       fmt::format("DELETE FROM entitlement_overrides WHERE org_id = '{}'", user.org_id));
@@ -180,8 +181,8 @@ TEST(RateLimit, FollowsItsSettingOnEveryWorkerWithinASecond) {
   TestUser user = register_user(stack());
   user.client.get("/v1/me");
   set_setting(admin, "limit.requests_per_minute", 40);
-  auto is_told = [&user] { return told_by(user.client.get("/v1/me")).limit == 40; };
-  EXPECT_TRUE(eventually(1000, is_told, 20));
+  auto is_reported = [&user] { return reported_by(user.client.get("/v1/me")).limit == 40; };
+  EXPECT_TRUE(eventually(1000, is_reported, 20));
   admin.client.del("/v1/admin/settings/limit.requests_per_minute");
 }
 
@@ -192,8 +193,8 @@ TEST(AnonymousRateLimit, IsTheAddressesAndToldBeforeATokenIsAskedFor) {
   set_setting(admin, "limit.anonymous_requests_per_minute", 10);
   // So many with the new limit one after the other come from both workers.
   for (int in_row = 0; in_row < 20;) {
-    Told told = told_by(own.client().get("/v1/auth/registration-mode"));
-    in_row = told.limit == 10 ? in_row + 1 : 0;
+    Reported reported = reported_by(own.client().get("/v1/auth/registration-mode"));
+    in_row = reported.limit == 10 ? in_row + 1 : 0;
   }
   std::vector<Call> calls(40, Call{"GET", "/v1/me", {}, {}, {}});
   int refused = 0;
@@ -204,7 +205,7 @@ TEST(AnonymousRateLimit, IsTheAddressesAndToldBeforeATokenIsAskedFor) {
   EXPECT_GE(refused, 15);
   Answer limited = own.client().get("/v1/auth/captcha-config");
   EXPECT_TRUE(is_problem(limited, 429, "rate_limit.exceeded"));
-  EXPECT_EQ(told_by(limited).policy, "address");
+  EXPECT_EQ(reported_by(limited).policy, "address");
   EXPECT_GE(limited.header_number("retry-after"), 1);
   EXPECT_EQ(own.client().get("/healthz").status, 200);
   EXPECT_EQ(admin.client.get("/v1/me").status, 200);
@@ -222,8 +223,8 @@ TEST(AnonymousRateLimit, CountsTokensThatAreNone) {
     const char* prefix = i % 2 == 0 ? "hat_" : "hst_";
     std::string guess = fmt::format("{}{:A>43}", prefix, i);
     Answer answer = own.client().with_token(guess).get("/v1/me");
-    EXPECT_EQ(told_by(answer).policy, "address") << i << " " << answer.status;
-    EXPECT_EQ(told_by(answer).limit, 10);
+    EXPECT_EQ(reported_by(answer).policy, "address") << i << " " << answer.status;
+    EXPECT_EQ(reported_by(answer).limit, 10);
     denied += answer.status == 401 ? 1 : 0;
     refused += is_problem(answer, 429, "rate_limit.exceeded") ? 1 : 0;
   }
@@ -235,7 +236,7 @@ TEST(AnonymousRateLimit, CountsTokensThatAreNone) {
   for (const TestUser* good : {&user, &silent}) {
     Answer answer = good->client.get("/v1/me");
     EXPECT_EQ(answer.status, 200);
-    EXPECT_EQ(told_by(answer).policy, "org");
+    EXPECT_EQ(reported_by(answer).policy, "org");
   }
 }
 

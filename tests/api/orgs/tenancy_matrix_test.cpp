@@ -19,24 +19,24 @@ namespace {
 enum class Outcome { unauthorized, forbidden, missing, passes };
 
 // What the table does not say, each with its reason.
-const std::map<std::pair<std::string, Who>, Outcome> exceptions = {
+const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     // Only its creator, here the member, reads and writes a thread, and answers for a run.
-    {{"GET /v1/threads/{thread_id}", Who::admin}, Outcome::forbidden},
-    {{"PATCH /v1/threads/{thread_id}", Who::admin}, Outcome::forbidden},
-    {{"GET /v1/threads/{thread_id}/messages", Who::admin}, Outcome::forbidden},
-    {{"POST /v1/threads/{thread_id}/messages", Who::admin}, Outcome::forbidden},
-    {{"GET /v1/threads/{thread_id}/runs", Who::admin}, Outcome::forbidden},
-    {{"POST /v1/threads/{thread_id}/runs", Who::admin}, Outcome::forbidden},
-    {{"POST /v1/runs/{run_id}/input", Who::admin}, Outcome::forbidden},
-    {{"POST /v1/runs/{run_id}/input", Who::platform}, Outcome::forbidden},
+    {{"GET /v1/threads/{thread_id}", Actor::admin}, Outcome::forbidden},
+    {{"PATCH /v1/threads/{thread_id}", Actor::admin}, Outcome::forbidden},
+    {{"GET /v1/threads/{thread_id}/messages", Actor::admin}, Outcome::forbidden},
+    {{"POST /v1/threads/{thread_id}/messages", Actor::admin}, Outcome::forbidden},
+    {{"GET /v1/threads/{thread_id}/runs", Actor::admin}, Outcome::forbidden},
+    {{"POST /v1/threads/{thread_id}/runs", Actor::admin}, Outcome::forbidden},
+    {{"POST /v1/runs/{run_id}/input", Actor::admin}, Outcome::forbidden},
+    {{"POST /v1/runs/{run_id}/input", Actor::platform}, Outcome::forbidden},
     // Platform administrators see every run and subscription, and cancel runs.
-    {{"GET /v1/runs/{run_id}", Who::platform}, Outcome::passes},
-    {{"POST /v1/runs/{run_id}:cancel", Who::platform}, Outcome::passes},
-    {{"GET /v1/subscriptions/{subscription_id}", Who::platform}, Outcome::passes},
+    {{"GET /v1/runs/{run_id}", Actor::platform}, Outcome::passes},
+    {{"POST /v1/runs/{run_id}:cancel", Actor::platform}, Outcome::passes},
+    {{"GET /v1/subscriptions/{subscription_id}", Actor::platform}, Outcome::passes},
     // audit_org() and member_remove() check by the role.
-    {{"GET /v1/audit-logs", Who::member}, Outcome::forbidden},
-    {{"GET /v1/audit-logs", Who::member_elsewhere}, Outcome::forbidden},
-    {{"DELETE /v1/orgs/{org_id}/members/{user_id}", Who::member}, Outcome::forbidden},
+    {{"GET /v1/audit-logs", Actor::member}, Outcome::forbidden},
+    {{"GET /v1/audit-logs", Actor::member_elsewhere}, Outcome::forbidden},
+    {{"DELETE /v1/orgs/{org_id}/members/{user_id}", Actor::member}, Outcome::forbidden},
 };
 
 // They end the caller's own session, or serve once in a while.
@@ -54,35 +54,35 @@ bool role_has(const std::string& role, const std::string& permission) {
   return all.find(permission + " ") != all.npos;
 }
 
-Outcome expected(const PrintedRoute& route, Who who, bool in_org_scope) {
-  if (who == Who::nobody || who == Who::suspended) return Outcome::unauthorized;
-  auto exception = exceptions.find({route.name(), who});
+Outcome expected(const PrintedRoute& route, Actor actor, bool in_org_scope) {
+  if (actor == Actor::nobody || actor == Actor::suspended) return Outcome::unauthorized;
+  auto exception = exceptions.find({route.name(), actor});
   if (exception != exceptions.end()) return exception->second;
-  if (who == Who::removed) return Outcome::missing;  // X-Org-Id names no organization of theirs
-  if (who == Who::foreign_key && route.keys != "key") return Outcome::forbidden;
-  if (route.is_in_path_org() && !is_inside(who)) return Outcome::missing;
+  if (actor == Actor::removed) return Outcome::missing;  // X-Org-Id names no organization of theirs
+  if (actor == Actor::foreign_key && route.keys != "key") return Outcome::forbidden;
+  if (route.is_in_path_org() && !is_inside(actor)) return Outcome::missing;
   bool is_for_platform = route.access == "platform_admin" || (route.has_scope() && !in_org_scope);
-  if (is_for_platform) return who == Who::platform ? Outcome::passes : Outcome::forbidden;
+  if (is_for_platform) return actor == Actor::platform ? Outcome::passes : Outcome::forbidden;
   bool needs_permission = route.permission().find('.') != std::string::npos;
-  if (needs_permission && !role_has(role_of(who), route.permission())) return Outcome::forbidden;
-  return is_inside(who) || route.tenants_names().empty() ? Outcome::passes : Outcome::missing;
+  if (needs_permission && !role_has(role_of(actor), route.permission())) return Outcome::forbidden;
+  return is_inside(actor) || route.tenants_names().empty() ? Outcome::passes : Outcome::missing;
 }
 
 struct Question {
   const PrintedRoute* route;
-  Who who;
+  Actor actor;
   bool in_org_scope;
   bool is_real;  // its ids
   std::string words() const {
     return fmt::format("{} ({}{}) by {}", route->name(), is_real ? "real" : "nobody's ids",
-                       in_org_scope ? ", scope org" : "", name_of(who));
+                       in_org_scope ? ", scope org" : "", name_of(actor));
   }
 };
 
 // A body that is none: what passes ends at 400, and changes nothing.
 Call call_of(const TenancyFixture& fixture, const Question& question) {
   const PrintedRoute& route = *question.route;
-  std::string path = fixture.path_of(route, question.is_real, question.who);
+  std::string path = fixture.path_of(route, question.is_real, question.actor);
   if (question.in_org_scope) path += "?scope=org";
   if (!route.takes_body()) return {route.method, path, "", "", {}};
   return {route.method, path, "{", "application/json", {}};
@@ -118,13 +118,13 @@ bool asks_with_real_ids(const PrintedRoute& route, Outcome outcome) {
 
 std::vector<Question> questions_of(const PrintedRoute& route) {
   std::vector<Question> questions;
-  for (Who who : everybody) {
+  for (Actor actor : everybody) {
     for (bool in_org_scope : {false, true}) {
       if (in_org_scope && !route.has_scope()) continue;
-      Outcome outcome = expected(route, who, in_org_scope);
+      Outcome outcome = expected(route, actor, in_org_scope);
       if (outcome == Outcome::passes && only_refusals.contains(route.name())) continue;
-      if (who == Who::removed && !route.is_told_orgs()) continue;
-      questions.push_back({&route, who, in_org_scope, asks_with_real_ids(route, outcome)});
+      if (actor == Actor::removed && !route.is_reported_orgs()) continue;
+      questions.push_back({&route, actor, in_org_scope, asks_with_real_ids(route, outcome)});
     }
   }
   return questions;
@@ -140,11 +140,11 @@ std::string face_of(const Answer& answer) {
 }
 
 void check(const TenancyFixture& fixture, const Question& question) {
-  Outcome outcome = expected(*question.route, question.who, question.in_org_scope);
-  Answer answer = fixture.clients.at(question.who).send(call_of(fixture, question));
+  Outcome outcome = expected(*question.route, question.actor, question.in_org_scope);
+  Answer answer = fixture.clients.at(question.actor).send(call_of(fixture, question));
   EXPECT_TRUE(is_as(answer, outcome, question))
       << question.words() << ": " << answer.status << " " << answer.body;
-  bool may_know = is_inside(question.who) || question.who == Who::platform;
+  bool may_know = is_inside(question.actor) || question.actor == Actor::platform;
   // The audit log tells strangers which paths they asked for themselves.
   static const std::regex denied_target(R"("target_id" : "[A-Z]+ /[^"]*")");
   std::string body = std::regex_replace(answer.body, denied_target, "");
@@ -159,7 +159,7 @@ TEST(Tenancy, EveryRouteAnswersEverybodyAsItsAccessSays) {
   std::vector<Question> of_strangers, of_insiders;
   for (const PrintedRoute& route : routes) {
     for (const Question& question : questions_of(route)) {
-      (is_inside(question.who) ? of_insiders : of_strangers).push_back(question);
+      (is_inside(question.actor) ? of_insiders : of_strangers).push_back(question);
     }
   }
   std::string before = fixture.contents();
@@ -174,9 +174,10 @@ TEST(Tenancy, IdsOfOthersLookLikeIdsThatNobodyHas) {
   std::vector<PrintedRoute> routes = guarded_routes();
   for (const PrintedRoute& route : routes) {
     if (route.tenants_names().empty()) continue;
-    for (Who who : {Who::owner_elsewhere, Who::member_elsewhere, Who::removed, Who::foreign_key}) {
-      const Client& client = fixture.clients.at(who);
-      Question question{&route, who, route.has_scope(), true};
+    for (Actor actor :
+         {Actor::owner_elsewhere, Actor::member_elsewhere, Actor::removed, Actor::foreign_key}) {
+      const Client& client = fixture.clients.at(actor);
+      Question question{&route, actor, route.has_scope(), true};
       std::string real = face_of(client.send(call_of(fixture, question)));
       question.is_real = false;
       EXPECT_EQ(real, face_of(client.send(call_of(fixture, question)))) << question.words();
@@ -192,10 +193,10 @@ TEST(Tenancy, OpenRoutesTellEverybodyTheSame) {
   EXPECT_GT(routes.size(), 10u);
   for (const PrintedRoute& route : routes) {
     std::string of_nobody;
-    for (Who who : everybody) {
-      Question question{&route, who, false, false};
-      std::string face = face_of(fixture.clients.at(who).send(call_of(fixture, question)));
-      if (who == Who::nobody) of_nobody = face;
+    for (Actor actor : everybody) {
+      Question question{&route, actor, false, false};
+      std::string face = face_of(fixture.clients.at(actor).send(call_of(fixture, question)));
+      if (actor == Actor::nobody) of_nobody = face;
       EXPECT_EQ(face, of_nobody) << question.words();
     }
   }
@@ -209,16 +210,16 @@ TEST(Tenancy, StreamsOpenForWhoMayReadTheRun) {
   end_run(stack, run_id, "completed", "Hi");
   std::string path = "/v1/runs/" + run_id + "/events";
   const std::string nobodys = "/v1/runs/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a/events";
-  for (Who who : everybody) {
-    const Client& client = fixture.clients.at(who);
+  for (Actor actor : everybody) {
+    const Client& client = fixture.clients.at(actor);
     Answer answer = client.get(path);
-    bool is_dead = who == Who::nobody || who == Who::suspended;
-    bool may_read = is_inside(who) || who == Who::platform;
-    EXPECT_EQ(answer.status, is_dead ? 401 : may_read ? 200 : 404) << name_of(who);
+    bool is_dead = actor == Actor::nobody || actor == Actor::suspended;
+    bool may_read = is_inside(actor) || actor == Actor::platform;
+    EXPECT_EQ(answer.status, is_dead ? 401 : may_read ? 200 : 404) << name_of(actor);
     bool is_alike = may_read || face_of(answer) == face_of(client.get(nobodys));
-    EXPECT_TRUE(is_alike) << name_of(who);
+    EXPECT_TRUE(is_alike) << name_of(actor);
   }
-  Answer key = fixture.clients.at(Who::foreign_key).with_org(fixture.org_id).get(path);
+  Answer key = fixture.clients.at(Actor::foreign_key).with_org(fixture.org_id).get(path);
   EXPECT_TRUE(is_problem(key, 404, "orgs.not_found"));
 }
 

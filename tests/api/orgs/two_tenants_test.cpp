@@ -120,17 +120,17 @@ class Mixture {
     return call;
   }
 
-  void check(const Call& call, const Answer& answer, size_t who, Mixed& mixed) {
+  void check(const Call& call, const Answer& answer, size_t actor, Mixed& mixed) {
     ++mixed.answered;
     mixed.aborted += answer.status >= 400 && answer.status < 500 ? 1 : 0;
     mixed.unavailable += answer.status == 503 ? 1 : 0;
-    const Tenant& other = tenants_[1 - who];
+    const Tenant& other = tenants_[1 - actor];
     const TestUser& user = other.conversation.user;
     for (const std::string& secret : {other.mark, other.org(), user.id, user.login, user.email}) {
       // What was asked for may be named in the refusal.
-      bool is_told = answer.body.find(secret) != std::string::npos &&
-                     call.path.find(secret) == std::string::npos;
-      if (is_told) mixed.leaks.push_back(call.method + " " + call.path + ": " + answer.body);
+      bool is_reported = answer.body.find(secret) != std::string::npos &&
+                         call.path.find(secret) == std::string::npos;
+      if (is_reported) mixed.leaks.push_back(call.method + " " + call.path + ": " + answer.body);
     }
     bool is_others = call.path.find(other.thread_id) != std::string::npos ||
                      call.path.find(other.run_id) != std::string::npos;

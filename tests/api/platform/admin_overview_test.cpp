@@ -76,7 +76,7 @@ TEST(Nodes, ARunningDaemonIsListedWithItsRuns) {
   ApiStack& running = runner_stack();
   TestUser admin = register_admin(running);
   TestUser user = register_user(running);
-  std::string run_id = start_said(user.client, "[say a] [pause 60000]");
+  std::string run_id = start_output(user.client, "[say a] [pause 60000]");
   Json list;
   ASSERT_TRUE(eventually(20'000,
                          [&] {

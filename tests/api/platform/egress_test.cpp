@@ -115,7 +115,7 @@ class Egress : public testing::Test {
     return count;
   }
   // What hostlerctl doctor says of the socket, after its verdict.
-  static std::string doctor_says() {
+  static std::string doctor_output() {
     std::string text = run_program({build_folder() + "/hostlerctl", "doctor"},
                                    {"HOSTLER_DATABASE_URL=" + stack_->database().superuser_url(),
                                     "HOSTLER_OUTBOUND_SOCKET=" + socket_path()})
@@ -212,9 +212,9 @@ TEST_F(Egress, IsMissedWhileNoDaemonIsThereAndBackWithIt) {
   auto server = start_mail_server("tls");
   use_mail(server->port(), "tls");
   ASSERT_EQ(test_mail().status, 204);
-  EXPECT_TRUE(doctor_says().starts_with("ok ")) << doctor_says();
+  EXPECT_TRUE(doctor_output().starts_with("ok ")) << doctor_output();
   stack_->kill_runner();
-  EXPECT_THAT(doctor_says(), testing::ContainsRegex("failure +outbound socket .*refused"));
+  EXPECT_THAT(doctor_output(), testing::ContainsRegex("failure +outbound socket .*refused"));
   Answer mail = test_mail();
   EXPECT_TRUE(is_problem(mail, 502, "email.delivery_failed"));
   EXPECT_NE(mail.member("detail").find("no hostler-runner takes calls"), std::string::npos);
@@ -226,7 +226,7 @@ TEST_F(Egress, IsMissedWhileNoDaemonIsThereAndBackWithIt) {
   {
     // As the service manager holds it while no daemon runs.
     int held = net::listen_unix(socket_path(), 0660);
-    EXPECT_THAT(doctor_says(), testing::ContainsRegex("failure +outbound socket .*not answer"));
+    EXPECT_THAT(doctor_output(), testing::ContainsRegex("failure +outbound socket .*not answer"));
     close(held);
     unlink(socket_path().c_str());
   }

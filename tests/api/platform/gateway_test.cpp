@@ -159,11 +159,11 @@ TEST_F(GatewayConfig, ChecksALoginAfterThePassword) {
   TestUser user = register_user(stack());
   Client session = log_in(stack(), user);
   EXPECT_EQ(put(R"({"risk_reject_threshold":0.4})").status, 200);
-  auto log_in_as_bot = [&](const TestUser& who, const std::string& password) {
+  auto log_in_as_bot = [&](const TestUser& actor, const std::string& password) {
     return stack().client().send(
         {"POST",
          "/v1/auth/login",
-         fmt::format(R"({{"login":"{}","password":"{}"}})", who.login, password),
+         fmt::format(R"({{"login":"{}","password":"{}"}})", actor.login, password),
          "application/json",
          {{"User-Agent", "Googlebot/2.1"}}});
   };

@@ -45,10 +45,10 @@ class ApiFuzz : public testing::Test {
   void renew() {
     fixture_.emplace(stack_);
     callers_ = {fixture_->platform.client,
-                fixture_->clients.at(Who::admin),
+                fixture_->clients.at(Actor::admin),
                 fixture_->owner.client.with_org(fixture_->org_id),
-                fixture_->clients.at(Who::member),
-                fixture_->clients.at(Who::foreign_key),
+                fixture_->clients.at(Actor::member),
+                fixture_->clients.at(Actor::foreign_key),
                 stack_.client()};
     maker_.emplace(seed_++, fixture_->values);
   }
@@ -69,9 +69,9 @@ class ApiFuzz : public testing::Test {
   void try_route(const Operation& operation, int64_t cases) {
     for (int64_t i = 0; i < cases; ++i) {
       Call call = maker_->make(operation);
-      size_t who = turn_++ % callers_.size();
-      SCOPED_TRACE(fmt::format("caller {} {}", who, call.body.substr(0, 2000)));
-      Answer answer = callers_[who].send(call);
+      size_t actor = turn_++ % callers_.size();
+      SCOPED_TRACE(fmt::format("caller {} {}", actor, call.body.substr(0, 2000)));
+      Answer answer = callers_[actor].send(call);
       ++statuses_[answer.status];
       bool is_ours = answer.status >= 500 && !is_honest_5xx(answer);
       EXPECT_FALSE(is_ours) << call.method << " " << call.path << " " << answer.status << " "
@@ -104,16 +104,16 @@ TEST_F(ApiFuzz, AnswersAsDocumentedAndNeverWithAFaultOfOurs) {
     if (changes_the_service(operation)) try_route(operation, cases);
   }
   int all = 0;
-  std::string said;
+  std::string stated;
   for (const auto& [status, count] : statuses_) {
-    said += fmt::format(" {}: {}", status, count);
+    stated += fmt::format(" {}: {}", status, count);
     all += count;
   }
   std::string never_good;
   for (const Operation& operation : operations) {
     if (!good_.contains(operation.name())) never_good += " " + operation.name() + ",";
   }
-  fmt::print("{} requests to {} routes:{}; never 2xx:{}\n", all, operations.size(), said,
+  fmt::print("{} requests to {} routes:{}; never 2xx:{}\n", all, operations.size(), stated,
              never_good.empty() ? " none" : never_good);
   EXPECT_GE(all, std::ssize(operations) * cases);
   // Requests that only ever fail would try little.

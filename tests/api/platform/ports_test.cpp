@@ -133,7 +133,7 @@ TEST_F(Ports, EndAConnectionWithItsAnswerThoughThePeerWouldKeepIt) {
 
 TEST_F(Ports, CarryAStreamToAPeer) {
   TestUser user = register_user(*stack_);
-  std::string run_id = start_said(user.client, "say hello");
+  std::string run_id = start_output(user.client, "say hello");
   std::string stream = ask_stream(peer, run_id, user.client.token);
   EXPECT_TRUE(has(stream, "text/event-stream")) << stream;
   EXPECT_TRUE(has(stream, "id: 1\n"));
@@ -184,7 +184,7 @@ TEST_F(Ports, AreThereAgainBehindANewDaemon) {
   stack_->kill_runner();
   stack_->start_runner();
   TestUser user = register_user(*stack_);
-  std::string run_id = start_said(user.client, "say hello");
+  std::string run_id = start_output(user.client, "say hello");
   EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
   EXPECT_TRUE(has(ask_stream(peer, run_id, user.client.token), "run.completed"));
 }

@@ -57,12 +57,12 @@ TEST(SecretRotation, IsNotNoticedByRequestsAndRuns) {
     call.headers.push_back({"Idempotency-Key", fmt::format("key {}", rounds)});
     Answer first = user.client.send(call);
     EXPECT_EQ(user.client.send(call).body, first.body) << "a kept answer opens";
-    EXPECT_EQ(run_said(user.client, "[say hello]").status, "completed");
+    EXPECT_EQ(run_story(user.client, "[say hello]").status, "completed");
   }
   rotator.join();
   EXPECT_GE(new_keys, rotations / 2);
   EXPECT_EQ(sql_number(stack, "SELECT max(key_version) FROM secrets"), 1 + new_keys);
-  EXPECT_EQ(run_said(user.client, "[say hello]").status, "completed");
+  EXPECT_EQ(run_story(user.client, "[say hello]").status, "completed");
 }
 
 }  // namespace

@@ -99,11 +99,11 @@ TEST_P(ModelHistory, StaysInsideTheModelsBudget) {
   expect_completed(run_id);
   RunStory story = story_of(user_.client, run_id);
   EXPECT_EQ(story.all("tool.result").size(), 10u);
-  std::string told;
-  for (const Json& delta : story.all("message.delta")) told += delta.text_or("content");
-  EXPECT_NE(told.find("(cut: it is longer"), std::string::npos) << told.substr(0, 2000);
-  EXPECT_NE(told.find("left out"), std::string::npos);
-  EXPECT_LT(told.size(), 12'000u) << "4,500 bytes, and what JSON adds";
+  std::string reported;
+  for (const Json& delta : story.all("message.delta")) reported += delta.text_or("content");
+  EXPECT_NE(reported.find("(cut: it is longer"), std::string::npos) << reported.substr(0, 2000);
+  EXPECT_NE(reported.find("left out"), std::string::npos);
+  EXPECT_LT(reported.size(), 12'000u) << "4,500 bytes, and what JSON adds";
 }
 
 TEST_P(ModelHistory, IsTakenWithCallsThatWereNone) {

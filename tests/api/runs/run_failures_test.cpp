@@ -74,7 +74,7 @@ TEST(RunFailures, AreNamedByTheirCauseAndTriedAgainWhereThatMayHelp) {
 
 TEST(RunRetries, AreToldBeforeTheyHappen) {
   TestUser user = register_user(stack());
-  RunStory twice = run_said(user.client, "[status 503 times=2][think hm][say well]");
+  RunStory twice = run_story(user.client, "[status 503 times=2][think hm][say well]");
   EXPECT_EQ(twice.status, "completed");
   std::vector<Json> retries = twice.all("run.retrying");
   ASSERT_EQ(retries.size(), 2u);
@@ -86,8 +86,8 @@ TEST(RunRetries, AreToldBeforeTheyHappen) {
     EXPECT_EQ(retries[i].text_or("reason"), "http_503");
   }
   EXPECT_EQ(twice.all("message.delta")[0].text_or("channel"), "thinking");
-  RunStory told = run_said(user.client, "[status 429 retry_after=3 times=1][say well]");
-  EXPECT_GE(told.only("run.retrying").integer_or("delay_ms", 0), 3000);
+  RunStory reported = run_story(user.client, "[status 429 retry_after=3 times=1][say well]");
+  EXPECT_GE(reported.only("run.retrying").integer_or("delay_ms", 0), 3000);
 }
 
 TEST(RunTime, IsBoundedByTheOrganizationsLimit) {
@@ -99,7 +99,7 @@ TEST(RunTime, IsBoundedByTheOrganizationsLimit) {
           R"({{"org_id":"{}","key":"limit.run_seconds","value":"2","value_type":"integer"}})",
           user.org_id));
   ASSERT_EQ(limited.status, 201) << limited.body;
-  RunStory story = run_said(user.client, "[delay 50][words 400]");
+  RunStory story = run_story(user.client, "[delay 50][words 400]");
   EXPECT_EQ(story.status, "failed");
   EXPECT_EQ(story.only("run.failed").text_or("code"), "run.timeout");
   EXPECT_GT(story.all("message.delta").size(), 5u);

@@ -15,7 +15,7 @@ std::string events_of(const TestUser& user, const std::string& run_id, const std
 
 TEST(RunInput, AnAnswerLetsTheRunGoOn) {
   TestUser user = register_user(runner_stack());
-  std::string run_id = start_said(user.client, "[ask What colour?]");
+  std::string run_id = start_output(user.client, "[ask What colour?]");
   ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
   std::string path = "/v1/runs/" + run_id + "/input";
   EXPECT_TRUE(has_fault(user.client.post(path, R"({"content":"  \n"})"), "content", "required"));
@@ -38,7 +38,7 @@ TEST(RunInput, AnAnswerLetsTheRunGoOn) {
 
 TEST(RunInput, AWaitingRunIsCancelledAtOnce) {
   TestUser user = register_user(runner_stack());
-  std::string run_id = start_said(user.client, "[ask Sure?]");
+  std::string run_id = start_output(user.client, "[ask Sure?]");
   ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
   EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
   EXPECT_EQ(user.client.get("/v1/runs/" + run_id).member("status"), "cancelled");
@@ -46,7 +46,7 @@ TEST(RunInput, AWaitingRunIsCancelledAtOnce) {
 
 TEST(RunEvents, RefuseBadCursorsForeignRunsAndStrangers) {
   TestUser user = register_user(runner_stack());
-  std::string run_id = start_said(user.client, "[words 3]");
+  std::string run_id = start_output(user.client, "[words 3]");
   ASSERT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
   std::string path = "/v1/runs/" + run_id + "/events";
   for (const char* query : {"?after_seq=-1", "?after_seq=1.5", "?after_seq=", "?after_seq=x",

@@ -81,8 +81,8 @@ TEST(Runs, OfTheOrganizationAreSeenByItsAdministratorsButPrivateOnes) {
   TestUser in_work = boss;
   in_work.client = boss.client.with_org(work);
   make_model(in_work);
-  auto new_run = [&](const TestUser& who, std::string_view body) {
-    Client client = who.client.with_org(work);
+  auto new_run = [&](const TestUser& actor, std::string_view body) {
+    Client client = actor.client.with_org(work);
     std::string thread = make_thread(client, body);
     post_message(client, thread);
     return start_run(client, thread);

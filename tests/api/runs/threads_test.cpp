@@ -177,24 +177,24 @@ TEST(DeleteThread, CancelsItsRunsButKeepsThemInTheList) {
 TEST(SearchThreads, FindsTitlesAndMessagesByBeginningsOfWordsInAnyCase) {
   TestUser user = register_user(stack());
   std::string titled = make_thread(user.client, R"({"title":"Weekend in Graz"})");
-  std::string said = make_thread(user.client);
-  post_message(user.client, said, "The clock tower of GRAZ, please");
+  std::string stated = make_thread(user.client);
+  post_message(user.client, stated, "The clock tower of GRAZ, please");
   std::string chinese = make_thread(user.client);
   post_message(user.client, chinese, "我想去北京旅游");
   make_thread(user.client, R"({"title":"Something else"})");
   auto found = [&](const std::string& q) {
     return ids_in(user.client.get("/v1/threads/search?q=" + q));
   };
-  EXPECT_EQ(found("graz"), (Ids{said, titled}));
-  EXPECT_EQ(found("gra"), (Ids{said, titled}));
-  EXPECT_EQ(found("tower%20clock"), Ids{said});
+  EXPECT_EQ(found("graz"), (Ids{stated, titled}));
+  EXPECT_EQ(found("gra"), (Ids{stated, titled}));
+  EXPECT_EQ(found("tower%20clock"), Ids{stated});
   EXPECT_EQ(found("graz%20else"), Ids{});
   EXPECT_EQ(found("%E5%8C%97%E4%BA%AC"), Ids{chinese});
   EXPECT_EQ(found("%E4%BA%AC%E6%97%85"), Ids{chinese});
   EXPECT_EQ(found("!!!"), Ids{});
   EXPECT_EQ(found("'%20%7C%20:*%20%26%20%5C"), Ids{});
   Answer page = user.client.get("/v1/threads/search?q=graz&limit=1");
-  EXPECT_EQ(ids_in(page), Ids{said});
+  EXPECT_EQ(ids_in(page), Ids{stated});
   EXPECT_EQ(ids_in(user.client.get(page.next_path())), Ids{titled});
 }
 

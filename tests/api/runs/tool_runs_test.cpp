@@ -42,7 +42,7 @@ Asked ask_to_search(
   Asked asked{register_user(tool_stack()), ""};
   std::string persona = make_persona(asked.user, "web_search ask_user", "web_search");
   asked.run_id =
-      start_said(asked.user.client, message, fmt::format(R"({{"persona_id":"{}"}})", persona));
+      start_output(asked.user.client, message, fmt::format(R"({{"persona_id":"{}"}})", persona));
   EXPECT_EQ(wait_for_status(asked.user.client, asked.run_id, "waiting_for_input"),
             "waiting_for_input");
   return asked;
@@ -50,7 +50,7 @@ Asked ask_to_search(
 
 Asked ask_a_question(const std::string& message = "[ask What colour?] [say ok]") {
   Asked asked{register_user(tool_stack()), ""};
-  asked.run_id = start_said(asked.user.client, message);
+  asked.run_id = start_output(asked.user.client, message);
   EXPECT_EQ(wait_for_status(asked.user.client, asked.run_id, "waiting_for_input"),
             "waiting_for_input");
   return asked;
@@ -238,7 +238,7 @@ TEST(ToolQuestions, AreTheCreatorsAloneToAnswer) {
   add_member(tool_stack(), work, member, "member");
   add_member(tool_stack(), work, second, "admin");
   // The workspace has no credits; free models need none.
-  std::string run_id = start_said(member.client.with_org(work), "[ask Who?]");
+  std::string run_id = start_output(member.client.with_org(work), "[ask Who?]");
   ASSERT_EQ(wait_for_status(member.client.with_org(work), run_id, "waiting_for_input"),
             "waiting_for_input");
   std::string path = "/v1/runs/" + run_id + "/input";

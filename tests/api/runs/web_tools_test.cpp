@@ -16,8 +16,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-RunStory said(const std::string& message) {
-  return run_said(register_user(tool_stack()).client, message);
+RunStory stated(const std::string& message) {
+  return run_story(register_user(tool_stack()).client, message);
 }
 
 class WebTools : public ::testing::Test {
@@ -28,7 +28,7 @@ class WebTools : public ::testing::Test {
 TEST_F(WebTools, SearchThroughAlphaAndBeta) {
   for (const char* provider : {"web_search.alpha", "web_search.beta"}) {
     use_tool_provider(provider);
-    RunStory story = said(search_call("red pandas") + " [say found]");
+    RunStory story = stated(search_call("red pandas") + " [say found]");
     EXPECT_EQ(story.status, "completed") << provider;
     std::string result = story.result();
     EXPECT_NE(result.find("Result 3 for red pandas"), std::string::npos) << result.substr(0, 300);
@@ -44,7 +44,7 @@ TEST_F(WebTools, SearchThroughAlphaAndBeta) {
 TEST_F(WebTools, FetchThroughGammaAndDelta) {
   for (const char* provider : {"web_fetch.gamma", "web_fetch.delta"}) {
     use_tool_provider(provider);
-    RunStory story = said(fetch_call("https://93.184.216.34/a/page?x=1") + " [say read]");
+    RunStory story = stated(fetch_call("https://93.184.216.34/a/page?x=1") + " [say read]");
     EXPECT_EQ(story.status, "completed") << provider;
     std::string result = story.result();
     EXPECT_NE(result.find("https://93.184.216.34/a/page?x=1"), std::string::npos) << result;
@@ -56,41 +56,41 @@ TEST_F(WebTools, FetchThroughGammaAndDelta) {
 TEST_F(WebTools, TellTheModelWhatFailed) {
   use_tool_provider("web_search.alpha");
   use_tool_provider("web_fetch.delta");
-  EXPECT_EQ(said(search_call("fail 503")).result(), "tool.search_failed");
-  EXPECT_EQ(said(search_call("bad json")).result(), "tool.search_failed");
-  EXPECT_EQ(said(fetch_call("https://93.184.216.34/fail-503")).result(), "tool.fetch_failed");
-  EXPECT_EQ(said(fetch_call("https://93.184.216.34/bad-json")).result(), "tool.fetch_failed");
-  RunStory none = said(search_call("no results"));
+  EXPECT_EQ(stated(search_call("fail 503")).result(), "tool.search_failed");
+  EXPECT_EQ(stated(search_call("bad json")).result(), "tool.search_failed");
+  EXPECT_EQ(stated(fetch_call("https://93.184.216.34/fail-503")).result(), "tool.fetch_failed");
+  EXPECT_EQ(stated(fetch_call("https://93.184.216.34/bad-json")).result(), "tool.fetch_failed");
+  RunStory none = stated(search_call("no results"));
   EXPECT_EQ(none.outcomes(), Texts{"ok"});
   use_tool_provider("web_search.alpha", "bad-key-0123456789");
-  EXPECT_EQ(said(search_call("anything")).result(), "tool.search_failed");
+  EXPECT_EQ(stated(search_call("anything")).result(), "tool.search_failed");
 }
 
 TEST_F(WebTools, AreNotConfiguredUntilSomebodyDoes) {
-  RunStory story = said(search_call("x") + fetch_call("https://93.184.216.34/") + " [say done]");
+  RunStory story = stated(search_call("x") + fetch_call("https://93.184.216.34/") + " [say done]");
   EXPECT_EQ(story.status, "completed") << "the model is told; the run goes on";
   EXPECT_EQ(story.outcomes(), (Texts{"tool.not_configured", "tool.not_configured"}));
   use_tool_provider("web_search.alpha");
   EXPECT_EQ(tool_admin().client.del(provider_path("web_search.alpha", "credential")).status, 204);
-  EXPECT_EQ(said(search_call("x")).result(), "tool.not_configured")
+  EXPECT_EQ(stated(search_call("x")).result(), "tool.not_configured")
       << "active without a key: nothing else takes its place";
 }
 
 TEST_F(WebTools, AnOrganizationsOwnProviderStandsAboveThePlatforms) {
   use_tool_provider("web_search.alpha");
   TestUser user = register_user(tool_stack());
-  EXPECT_EQ(run_said(user.client, search_call("x")).outcomes(), Texts{"ok"});
+  EXPECT_EQ(run_story(user.client, search_call("x")).outcomes(), Texts{"ok"});
   EXPECT_EQ(user.client.put(provider_path("web_search.beta", "activate") + "?scope=org", "").status,
             204);
-  EXPECT_EQ(run_said(user.client, search_call("x")).result(), "tool.not_configured");
-  EXPECT_EQ(said(search_call("x")).outcomes(), Texts{"ok"}) << "others have the platform's";
+  EXPECT_EQ(run_story(user.client, search_call("x")).result(), "tool.not_configured");
+  EXPECT_EQ(stated(search_call("x")).outcomes(), Texts{"ok"}) << "others have the platform's";
 }
 
 TEST_F(WebTools, RefuseArgumentsThatAreNone) {
   use_tool_provider("web_search.alpha");
-  RunStory story = said(R"([bad-tool-json web_search] [tool web_search {"max_results":3}] )"
-                        R"([tool web_search {"query":7}])"
-                        R"( [tool web_fetch {"url":""}] [tool no_such_tool {}] [say done])");
+  RunStory story = stated(R"([bad-tool-json web_search] [tool web_search {"max_results":3}] )"
+                          R"([tool web_search {"query":7}])"
+                          R"( [tool web_fetch {"url":""}] [tool no_such_tool {}] [say done])");
   EXPECT_EQ(story.status, "completed");
   EXPECT_EQ(story.outcomes(), (Texts{"tool.args_invalid", "tool.args_invalid", "tool.args_invalid",
                                      "tool.args_invalid", "tool.unknown"}));
@@ -103,7 +103,7 @@ TEST_F(WebTools, OfATurnRunSideBySide) {
     calls +=
         fmt::format(R"({}web_search {{"query":"slow 1500 {}"}})", calls.empty() ? "" : " | ", name);
   }
-  RunStory story = said("[tools " + calls + "]");
+  RunStory story = stated("[tools " + calls + "]");
   ASSERT_EQ(story.outcomes(), (Texts{"ok", "ok", "ok"}));
   int64_t first_ms = INT64_MAX;
   int64_t last_ms = 0;
@@ -124,10 +124,10 @@ TEST_F(WebTools, EndTheRunBeforeTheTurnThatWouldPassTheLimit) {
   std::string thirty = R"(web_search {"query":"x"})";
   for (int i = 1; i < 30; ++i) thirty += call;
   std::string two = R"([tools web_search {"query":"x"} | web_search {"query":"y"}])";
-  RunStory fits = said("[tools " + thirty + "] " + two + " [say done]");
+  RunStory fits = stated("[tools " + thirty + "] " + two + " [say done]");
   EXPECT_EQ(fits.status, "completed");
   EXPECT_EQ(fits.all("tool.result").size(), 32u);
-  RunStory passes = said("[tools " + thirty + call + "] " + two + " [say done]");
+  RunStory passes = stated("[tools " + thirty + call + "] " + two + " [say done]");
   EXPECT_EQ(passes.status, "failed");
   EXPECT_EQ(passes.only("run.failed").text_or("code"), "run.turn_limit");
   EXPECT_EQ(passes.all("tool.result").size(), 31u) << "of the last turn none was made";
@@ -153,11 +153,11 @@ TEST_F(WebTools, LeaveAddressesOfTheInsideUntouched) {
     for (const std::string& url : urls) {
       calls += fmt::format(R"({}web_fetch {{"url":"{}"}})", calls.empty() ? "" : " | ", url);
     }
-    RunStory story = said("[tools " + calls + "]");
+    RunStory story = stated("[tools " + calls + "]");
     Texts codes = story.outcomes();
     EXPECT_EQ(codes.size(), urls.size());
-    for (const Json& told : story.all("tool.result")) {
-      EXPECT_EQ(told.find("error")->text_or("code"), "tool.url_denied") << told.dump();
+    for (const Json& reported : story.all("tool.result")) {
+      EXPECT_EQ(reported.find("error")->text_or("code"), "tool.url_denied") << reported.dump();
     }
   };
   EXPECT_EQ(tool_admin()
@@ -166,7 +166,7 @@ TEST_F(WebTools, LeaveAddressesOfTheInsideUntouched) {
             200);
   // The daemon hears of a setting within a second: until then nothing is configured.
   EXPECT_TRUE(eventually(
-      10'000, [&] { return said(fetch_call(urls[0])).result() != "tool.not_configured"; }));
+      10'000, [&] { return stated(fetch_call(urls[0])).result() != "tool.not_configured"; }));
   refused();
   EXPECT_EQ(tool_admin().client.del("/v1/admin/settings/web_fetch.provider").status, 204);
   use_tool_provider("web_fetch.gamma");

@@ -41,8 +41,9 @@ inline std::vector<std::string> stream_lines(std::string_view bytes, size_t piec
   return lines;
 }
 
-inline void check_turn(const TurnReader& reader, const ModelTurn& turn, const Listener& heard) {
-  require(turn.text == heard.text && turn.thinking == heard.thinking, "all that is kept was shown");
+inline void check_turn(const TurnReader& reader, const ModelTurn& turn, const Listener& received) {
+  require(turn.text == received.text && turn.thinking == received.thinking,
+          "all that is kept was shown");
   require(is_utf8(turn.text) && is_utf8(turn.thinking), "texts are UTF-8");
   require(turn.text.size() + turn.thinking.size() <= turn_bytes_max, "a turn keeps its bound");
   require(turn.tool_calls.size() <= turn_tool_calls_max, "calls keep their bound");
@@ -67,11 +68,11 @@ inline void read_stream(ProviderKind kind, std::string_view input) {
   std::vector<std::string> lines = stream_lines(input, piece_bytes);
   require(lines == stream_lines(input, std::max<size_t>(input.size(), 1)), "pieces change nothing");
   ModelTurn turn;
-  Listener heard;
-  std::unique_ptr<TurnReader> reader = make_turn_reader(kind, turn, heard);
+  Listener received;
+  std::unique_ptr<TurnReader> reader = make_turn_reader(kind, turn, received);
   for (const std::string& line : lines) reader->read_event(line);
   reader->end();
-  check_turn(*reader, turn, heard);
+  check_turn(*reader, turn, received);
 
   ModelTurn whole;
   Listener heard_whole;

@@ -37,28 +37,28 @@ FROM (SELECT sha256(convert_to(kind || login, 'UTF8')) AS hash, kind = 'k' AS is
          (SELECT json_build_object('client_ip', '192.0.2.1', 'org_named', personal_org_id)::text
           FROM users WHERE login = 'ruled'),
          '{"session_id": "x", "api_key_id": "y", "permissions": ["org.manage"], "platform_admin": true}']) AS context;
-CREATE TABLE outcomes (way text, n bigint, passes boolean, told text);
+CREATE TABLE outcomes (way text, n bigint, passes boolean, reported text);
 
 DO $$
 DECLARE
     way text;
     c calls;
-    told text;
+    reported text;
     hint text;
     detail text;
 BEGIN
     FOREACH way IN ARRAY ARRAY['authenticate', 'authenticate_fully'] LOOP
         FOR c IN SELECT calls.* FROM calls LOOP
             BEGIN
-                EXECUTE format('SELECT a::text FROM %s($1, $2, $3, $4, $5, $6) AS a', way) INTO told
+                EXECUTE format('SELECT a::text FROM %s($1, $2, $3, $4, $5, $6) AS a', way) INTO reported
                 USING c.hash, c.is_key, c.org, c.need, c.takes_key, c.context;
-                told := concat_ws(' ', told, current_org(), current_user_id(), current_permissions(),
+                reported := concat_ws(' ', reported, current_org(), current_user_id(), current_permissions(),
                     current_request(), (SELECT string_agg(l.mode || l.objid, ' ') FROM pg_locks l
                                         WHERE l.locktype = 'advisory' AND l.pid = pg_backend_pid()));
-                RAISE EXCEPTION USING ERRCODE = 'UT000', MESSAGE = told;
+                RAISE EXCEPTION USING ERRCODE = 'UT000', MESSAGE = reported;
             EXCEPTION WHEN OTHERS THEN
-                GET STACKED DIAGNOSTICS told = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT, detail = PG_EXCEPTION_DETAIL;
-                INSERT INTO outcomes VALUES (way, c.n, sqlstate = 'UT000', concat_ws(' ', told, hint, detail));
+                GET STACKED DIAGNOSTICS reported = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT, detail = PG_EXCEPTION_DETAIL;
+                INSERT INTO outcomes VALUES (way, c.n, sqlstate = 'UT000', concat_ws(' ', reported, hint, detail));
             END;
         END LOOP;
     END LOOP;

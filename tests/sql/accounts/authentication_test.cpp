@@ -26,13 +26,13 @@ TEST(Authentication, SaysAtOneLookWhatManySay) {
     return found[0].integer("n");
   };
   EXPECT_GT(count("a.passes"), 200);
-  EXPECT_EQ(count("a.told <> b.told OR a.passes <> b.passes"), 0);
+  EXPECT_EQ(count("a.reported <> b.reported OR a.passes <> b.passes"), 0);
   for (const char* error :
        {"auth.invalid_token session_ended", "auth.token_expired", "auth.invalid_api_key",
         "auth.user_token_required", "orgs.not_found not_a_member",
         "orgs.not_found key_of_another_org", "auth.email_unverified", "ip.blocked", "risk.rejected",
         "auth.forbidden permission_missing", "auth.forbidden platform_admin_missing"}) {
-    EXPECT_GT(count(fmt::format("a.told LIKE '{}%'", error)), 0) << error;
+    EXPECT_GT(count(fmt::format("a.reported LIKE '{}%'", error)), 0) << error;
   }
 }
 

@@ -46,11 +46,11 @@ class LedgerStress : public testing::Test {
  protected:
   LedgerStress() {
     for (int i = 0; i < orgs; ++i) {
-      worlds_.push_back(std::make_unique<RunFixture>(database_));
-      set_balance(superuser_, worlds_[at(i)]->org_id, 200);
+      fixtures_.push_back(std::make_unique<RunFixture>(database_));
+      set_balance(superuser_, fixtures_[at(i)]->org_id, 200);
       model_[i].post(1'000'000);
       model_[i].post(200 - 1'000'000);
-      for (int j = 0; j < threads_each; ++j) threads_[i].push_back(worlds_[at(i)]->new_thread());
+      for (int j = 0; j < threads_each; ++j) threads_[i].push_back(fixtures_[at(i)]->new_thread());
     }
     plan_id_ = superuser_
                    .run_text(
@@ -59,7 +59,7 @@ class LedgerStress : public testing::Test {
                        "value_type) SELECT id, 'credits.monthly_grant', '7', 'integer' FROM "
                        "p RETURNING plan_id")
                    .text();
-    daemon_id_ = worlds_[0]->new_daemon("storm");
+    daemon_id_ = fixtures_[0]->new_daemon("storm");
   }
 
   static size_t at(int i) { return static_cast<size_t>(i); }
@@ -100,8 +100,8 @@ class LedgerStress : public testing::Test {
   // it is answered. The code it was refused with, or count_; the client may go away before the end.
   ErrorCode act(int org, bool is_admin, const postgres::BoundStatement& statement,
                 std::string* answer = nullptr) {
-    is_lost_ = pick(0, 19) == 0;
-    const RunFixture& fixture = *worlds_[at(org)];
+    is_fenced_ = pick(0, 19) == 0;
+    const RunFixture& fixture = *fixtures_[at(org)];
     std::string call = sha256(fmt::format("call {}", ++calls_));
     try {
       api_.commit([&](bool is_repeat) {
@@ -111,13 +111,13 @@ class LedgerStress : public testing::Test {
             .context = is_admin ? R"({"platform_admin": true})" : R"({"trace_id": "x"})"});
         std::optional<std::string> kept = begin_idempotent(call);
         EXPECT_EQ(kept.has_value(), is_repeat);
-        std::string said = kept.value_or("");
+        std::string stated = kept.value_or("");
         if (!kept) {
-          said = api_.session().run(statement).text();
-          keep_answer(call, said);
+          stated = api_.session().run(statement).text();
+          keep_answer(call, stated);
         }
-        if (answer != nullptr) *answer = said;
-        return !is_lost_;
+        if (answer != nullptr) *answer = stated;
+        return !is_fenced_;
       });
     } catch (const Error& error) {
       return error.code;
@@ -133,9 +133,9 @@ class LedgerStress : public testing::Test {
     ErrorCode code =
         act(org, true,
             query::CreditAdjust{
-                .org_id = worlds_[at(org)]->org_id, .amount = amount, .note = std::nullopt});
+                .org_id = fixtures_[at(org)]->org_id, .amount = amount, .note = std::nullopt});
     ASSERT_EQ(code, fits ? ErrorCode::count_ : ErrorCode::credits_insufficient);
-    if (fits && !is_lost_) model_[org].post(amount);
+    if (fits && !is_fenced_) model_[org].post(amount);
   }
 
   void change_all() {
@@ -144,7 +144,7 @@ class LedgerStress : public testing::Test {
     postgres::BoundStatement change = query::CreditResetAll{.note = std::nullopt};
     if (!is_reset) change = query::CreditBulkAdjust{.amount = amount, .note = std::nullopt};
     ASSERT_EQ(act(0, true, change), ErrorCode::count_);
-    if (is_lost_) return;
+    if (is_fenced_) return;
     for (auto& [number, org] : model_) {
       is_reset ? org.reset() : org.post_bulk(amount);
     }
@@ -160,7 +160,7 @@ class LedgerStress : public testing::Test {
                     value);
     ASSERT_EQ(act(org, true, query::RedemptionCodeBatch{.wanted = wanted}, &made),
               ErrorCode::count_);
-    if (is_lost_) return;
+    if (is_fenced_) return;
     std::optional<Json> codes = parse_json_or_nothing(made);
     std::string code((*codes->as_array())[0].text_or("code"));
     bool is_redeemed = false;
@@ -168,7 +168,7 @@ class LedgerStress : public testing::Test {
       ErrorCode refusal = act(org, false, query::RedemptionRedeem{.code = code});
       ASSERT_EQ(refusal,
                 is_redeemed ? ErrorCode::redemption_codes_already_redeemed : ErrorCode::count_);
-      if (!is_redeemed && !is_lost_) {
+      if (!is_redeemed && !is_fenced_) {
         model_[org].post(value);
         is_redeemed = true;
       }
@@ -180,12 +180,12 @@ class LedgerStress : public testing::Test {
     int org = pick_org();
     int64_t months = pick(1, 4);
     postgres::BoundStatement subscribe =
-        query::SubscriptionCreate{.org_id = worlds_[at(org)]->org_id,
+        query::SubscriptionCreate{.org_id = fixtures_[at(org)]->org_id,
                                   .plan_id = plan_id_,
                                   .period_start = "2024-01-31T00:00:00Z",
                                   .period_end = fmt::format("2024-0{}-15T00:00:00Z", months + 1)};
     ASSERT_EQ(act(org, true, subscribe), ErrorCode::count_);
-    if (is_lost_) return;
+    if (is_fenced_) return;
     for (int64_t i = 0; i < months; ++i) model_[org].post(7);
   }
 
@@ -222,7 +222,7 @@ class LedgerStress : public testing::Test {
     std::string made;
     postgres::BoundStatement create = RunFixture::run_of(threads_[org][at(thread)], strategy);
     ASSERT_EQ(act(org, false, create, &made), expected) << strategy;
-    if (expected != ErrorCode::count_ || is_lost_) return;
+    if (expected != ErrorCode::count_ || is_fenced_) return;
     std::string id(parse_json_or_nothing(made)->text_or("run_id"));
     std::vector<std::string> others;
     for (auto& [other, run] : runs_) {
@@ -250,7 +250,7 @@ class LedgerStress : public testing::Test {
     ModelRun* run = pick_run([](const ModelRun&) { return true; });
     if (run == nullptr) return;
     ASSERT_EQ(act(run->org, false, query::RunCancel{.run_id = run->id}), ErrorCode::count_);
-    if (!is_lost_) cancelled(run->id);
+    if (!is_fenced_) cancelled(run->id);
   }
 
   void claim() {
@@ -304,7 +304,7 @@ class LedgerStress : public testing::Test {
 
   void check_accounts() {
     for (int i = 0; i < orgs; ++i) {
-      ASSERT_EQ(account_of(*worlds_[at(i)]),
+      ASSERT_EQ(account_of(*fixtures_[at(i)]),
                 fmt::format("{} {}", model_[i].balance, model_[i].held));
     }
   }
@@ -326,10 +326,10 @@ class LedgerStress : public testing::Test {
   std::mt19937_64 random_{static_cast<uint64_t>(seed_)};
   TestDatabase database_;
   postgres::DbSession superuser_ = database_.as_superuser();
-  FaultyProxy line_{database_.socket()};
-  RetryingClient api_{line_, database_.api_url(), [this] { return next_fate(); }};
-  RetryingClient runner_{line_, database_.runner_url(), [this] { return next_fate(); }};
-  std::vector<std::unique_ptr<RunFixture>> worlds_;
+  FaultyProxy proxy_{database_.socket()};
+  RetryingClient api_{proxy_, database_.api_url(), [this] { return next_fate(); }};
+  RetryingClient runner_{proxy_, database_.runner_url(), [this] { return next_fate(); }};
+  std::vector<std::unique_ptr<RunFixture>> fixtures_;
   std::map<int, std::vector<std::string>> threads_;
   std::map<int, ModelOrg> model_;
   std::map<std::string, ModelRun> runs_;
@@ -337,7 +337,7 @@ class LedgerStress : public testing::Test {
   std::string daemon_id_;
   std::string next_secret_id_;
   int64_t calls_ = 0;
-  bool is_lost_ = false;
+  bool is_fenced_ = false;
 };
 
 TEST_F(LedgerStress, LeavesEveryAccountAsTheModelSays) {
@@ -356,15 +356,15 @@ TEST_F(LedgerStress, LeavesEveryAccountAsTheModelSays) {
   fmt::print("{} connections were cut before a commit, {} behind one\n", before, behind);
   EXPECT_GT(before, 0);
   EXPECT_GT(behind, 0);
-  EXPECT_EQ(line_.faults(), before + behind);
+  EXPECT_EQ(proxy_.faults(), before + behind);
   EXPECT_EQ(ledger_fault(superuser_), "");
   for (int i = 0; i < orgs; ++i) {
     std::string ledger;
     for (int64_t amount : model_[i].ledger) ledger += fmt::format("{},", amount);
-    EXPECT_EQ(worlds_[at(i)]->column(fmt::format(
+    EXPECT_EQ(fixtures_[at(i)]->column(fmt::format(
                   "SELECT string_agg(amount || ',', '' ORDER BY number) FROM credit_transactions "
                   "WHERE org_id = '{}'",
-                  worlds_[at(i)]->org_id)),
+                  fixtures_[at(i)]->org_id)),
               ledger);
   }
 }

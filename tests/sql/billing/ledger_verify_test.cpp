@@ -97,8 +97,8 @@ TEST_F(LedgerVerify, ReadsManyRowsPageByPage) {
     }
   }
   postgres::Result plan = superuser.run_text("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + text);
-  Json told = parse_json_or_nothing(plan.text()).value_or(Json());
-  const Json& top = *told.as_array()->at(0).find("Plan");
+  Json reported = parse_json_or_nothing(plan.text()).value_or(Json());
+  const Json& top = *reported.as_array()->at(0).find("Plan");
   EXPECT_EQ(top.integer_or("Temp Written Blocks", -1), 0);
   int64_t pages = top.integer_or("Shared Hit Blocks", -1) + top.integer_or("Shared Read Blocks", 0);
   EXPECT_GT(pages, 0);
@@ -123,7 +123,7 @@ TEST_F(LedgerVerify, SeesEveryKindOfFault) {
   charged_run();
   struct Spoilt {
     const char* text;
-    const char* told;
+    const char* reported;
     const char* mend;
   };
   const Spoilt all[] = {
@@ -149,7 +149,7 @@ TEST_F(LedgerVerify, SeesEveryKindOfFault) {
     spoil(spoilt.text);
     ProgramRun run = verify();
     EXPECT_EQ(run.status, 65) << spoilt.text;
-    EXPECT_THAT(run.err, HasSubstr(spoilt.told)) << spoilt.text;
+    EXPECT_THAT(run.err, HasSubstr(spoilt.reported)) << spoilt.text;
     spoil(spoilt.mend);
   }
 }

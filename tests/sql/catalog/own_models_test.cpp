@@ -58,7 +58,7 @@ class OwnModelsTest : public ::testing::Test {
   }
   std::string column(const std::string& text) const { return tenant_.column(text); }
   // What an administrator, or the tenant, is told.
-  Json told(const std::string& maker) const {
+  Json reported(const std::string& maker) const {
     postgres::DbSession session = database_.as_api();
     session.begin();
     session.run_text(fmt::format("SELECT set_request_context('{}', '{}', '{}')", tenant_.org_id,
@@ -114,13 +114,13 @@ TEST_F(OwnModelsTest, AndOthersGoOnWhateverASumHolds) {
     }
   }
   EXPECT_EQ(column("SELECT count(*) FROM platform_deltas"), "0");
-  EXPECT_EQ(told("dashboard_json()").integer_or("total_input_tokens", 0), INT64_MAX);
+  EXPECT_EQ(reported("dashboard_json()").integer_or("total_input_tokens", 0), INT64_MAX);
   for (const char* org : {"NULL", "current_org()"}) {
-    Json month = told(fmt::format("usage_summary({}, NULL, NULL)", org));
+    Json month = reported(fmt::format("usage_summary({}, NULL, NULL)", org));
     EXPECT_EQ(month.integer_or("total_output_tokens", 0), INT64_MAX) << month.dump();
     EXPECT_EQ(month.integer_or("record_count", 0), org[0] == 'N' ? 2 * number : number);
-    EXPECT_TRUE(told(fmt::format("usage_daily({}, NULL, NULL)", org)).is_array());
-    EXPECT_TRUE(told(fmt::format("usage_by_model({}, NULL, NULL)", org)).is_array());
+    EXPECT_TRUE(reported(fmt::format("usage_daily({}, NULL, NULL)", org)).is_array());
+    EXPECT_TRUE(reported(fmt::format("usage_by_model({}, NULL, NULL)", org)).is_array());
   }
   EXPECT_EQ(column(fmt::format("SELECT run_json(r) ->> 'total_input_tokens' FROM runs r "
                                "WHERE id = '{}'",

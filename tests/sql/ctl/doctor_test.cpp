@@ -22,17 +22,17 @@ using namespace testing_support;
 
 class Doctor : public testing::Test {
  protected:
-  std::string told(std::vector<std::string> environment) {
+  std::string reported(std::vector<std::string> environment) {
     environment.push_back("HOSTLER_DATABASE_URL=" + database_.superuser_url());
     return run_ctl({"doctor"}, environment).out;
   }
-  std::string told_of_mail(int port, const std::string& tls, std::vector<std::string> more = {}) {
+  std::string mail_reported(int port, const std::string& tls, std::vector<std::string> more = {}) {
     more.insert(
         more.end(),
         {"HOSTLER_MAIL_SMTP_HOST=127.0.0.1", "HOSTLER_MAIL_FROM=hostler@example.org",
          fmt::format("HOSTLER_MAIL_SMTP_PORT={}", port), "HOSTLER_MAIL_SMTP_TLS_MODE=" + tls,
          "HOSTLER_OUTBOUND_CA_FILE=" + OutsidePeer::ca_file()});
-    return told(more);
+    return reported(more);
   }
 
   TestDatabase database_;
@@ -40,39 +40,39 @@ class Doctor : public testing::Test {
 
 TEST_F(Doctor, TriesTheMailServerWithoutSendingAMail) {
   auto server = start_mail_server("starttls");
-  EXPECT_THAT(told_of_mail(server->port(), "starttls"),
+  EXPECT_THAT(mail_reported(server->port(), "starttls"),
               ContainsRegex("ok +mail +127.0.0.1:[0-9]+ takes the connection\n"));
   EXPECT_TRUE(server->records().empty());
   auto plain = start_mail_server("plain");
-  EXPECT_THAT(told_of_mail(plain->port(), "starttls"), ContainsRegex("failure +mail +127.0.0.1:"));
-  EXPECT_THAT(told_of_mail(free_port(), "none"), ContainsRegex("failure +mail +127.0.0.1:"));
+  EXPECT_THAT(mail_reported(plain->port(), "starttls"), ContainsRegex("failure +mail +127.0.0.1:"));
+  EXPECT_THAT(mail_reported(free_port(), "none"), ContainsRegex("failure +mail +127.0.0.1:"));
 }
 
 TEST_F(Doctor, TriesTheLoginToo) {
   auto server = start_mail_server("auth");
-  EXPECT_THAT(told_of_mail(server->port(), "starttls",
-                           {"HOSTLER_MAIL_SMTP_USER=user", "HOSTLER_MAIL_SMTP_PASS=secret"}),
+  EXPECT_THAT(mail_reported(server->port(), "starttls",
+                            {"HOSTLER_MAIL_SMTP_USER=user", "HOSTLER_MAIL_SMTP_PASS=secret"}),
               HasSubstr("takes the connection and the login"));
-  std::string refused = told_of_mail(
+  std::string refused = mail_reported(
       server->port(), "starttls", {"HOSTLER_MAIL_SMTP_USER=user", "HOSTLER_MAIL_SMTP_PASS=hush"});
   EXPECT_THAT(refused, ContainsRegex("failure +mail +127.0.0.1:[0-9]+: 535"));
   EXPECT_THAT(refused, Not(HasSubstr("hush")));
 }
 
 TEST_F(Doctor, WarnsOfAPortThatEverybodyMayReach) {
-  EXPECT_THAT(told({"HOSTLER_API_LISTEN_TCP=0.0.0.0:9000", "HOSTLER_API_TCP_PEERS=10.0.0.1"}),
+  EXPECT_THAT(reported({"HOSTLER_API_LISTEN_TCP=0.0.0.0:9000", "HOSTLER_API_TCP_PEERS=10.0.0.1"}),
               ContainsRegex("warning +api.listen_tcp +0.0.0.0:9000 may be reached"));
-  EXPECT_THAT(told({"HOSTLER_API_LISTEN_TCP=10.0.0.5:9000", "HOSTLER_API_TCP_PEERS=10.0.0.1"}),
+  EXPECT_THAT(reported({"HOSTLER_API_LISTEN_TCP=10.0.0.5:9000", "HOSTLER_API_TCP_PEERS=10.0.0.1"}),
               ContainsRegex("ok +api.listen_tcp +10.0.0.5:9000"));
 }
 
 TEST_F(Doctor, WarnsOfMailThatNobodyTakes) {
-  EXPECT_THAT(told({}), ContainsRegex("warning +mail +not configured"));
+  EXPECT_THAT(reported({}), ContainsRegex("warning +mail +not configured"));
   database_.as_superuser().run_text(
       "SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}', NULL)");
   database_.as_superuser().run_text(
       "UPDATE outbox SET next_attempt_at = clock_timestamp() - interval '1 hour'");
-  EXPECT_THAT(told({}), ContainsRegex("warning +outbox +something waits for 3[0-9]+ s"));
+  EXPECT_THAT(reported({}), ContainsRegex("warning +outbox +something waits for 3[0-9]+ s"));
 }
 
 // What nginx -T prints decides, not the files that were meant: a fake on the PATH prints it.
@@ -84,13 +84,13 @@ TEST_F(Doctor, ReadsNginxAsItRuns) {
                                      "upstream hostler_api { }\n  fastcgi_keep_conn off;\n"
                                      "  ssl_certificate \"/nowhere/cert.pem\";\nT\n";
   std::filesystem::permissions(folder / "nginx", std::filesystem::perms::owner_all);
-  std::string said = run_program({"/usr/bin/env", "PATH=" + folder.string() + ":/usr/bin:/bin",
-                                  build_folder() + "/hostlerctl", "doctor"},
-                                 {"HOSTLER_DATABASE_URL=" + database_.superuser_url()})
-                         .out;
-  EXPECT_THAT(said, ContainsRegex("warning +nginx +worker_connections 768"));
-  EXPECT_THAT(said, ContainsRegex("warning +nginx +fastcgi_keep_conn off"));
-  EXPECT_THAT(said, ContainsRegex("failure +certificate +/nowhere/cert.pem cannot be read"));
+  std::string stated = run_program({"/usr/bin/env", "PATH=" + folder.string() + ":/usr/bin:/bin",
+                                    build_folder() + "/hostlerctl", "doctor"},
+                                   {"HOSTLER_DATABASE_URL=" + database_.superuser_url()})
+                           .out;
+  EXPECT_THAT(stated, ContainsRegex("warning +nginx +worker_connections 768"));
+  EXPECT_THAT(stated, ContainsRegex("warning +nginx +fastcgi_keep_conn off"));
+  EXPECT_THAT(stated, ContainsRegex("failure +certificate +/nowhere/cert.pem cannot be read"));
   std::filesystem::remove_all(folder);
 }
 

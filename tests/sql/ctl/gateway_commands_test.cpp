@@ -85,10 +85,11 @@ TEST_F(GatewayCommands, AreRecommendedByTheDoctorWhenEverybodyIsShutOut) {
       "('gateway.risk_reject_threshold', '0.2') RETURNING 1");
   ask("INSERT INTO ip_rules (org_id, type, cidr) VALUES ('" + id +
       "', 'blocklist', '::/0') RETURNING 1");
-  std::string told = run({"doctor"}).out;
-  EXPECT_THAT(told, HasSubstr("risk_reject_threshold 0.2 refuses every request without a token"));
-  EXPECT_THAT(told, HasSubstr("trusted_cidrs is empty"));
-  EXPECT_THAT(told, HasSubstr("1 organization with rules that block all of IPv4, all of IPv6"));
+  std::string reported = run({"doctor"}).out;
+  EXPECT_THAT(reported,
+              HasSubstr("risk_reject_threshold 0.2 refuses every request without a token"));
+  EXPECT_THAT(reported, HasSubstr("trusted_cidrs is empty"));
+  EXPECT_THAT(reported, HasSubstr("1 organization with rules that block all of IPv4, all of IPv6"));
   std::string allows = make_org("allows");
   ask("INSERT INTO ip_rules (org_id, type, cidr) SELECT '" + allows +
       "'::uuid, type, cidr::cidr FROM (VALUES ('allowlist', '10.0.0.0/9'), ('allowlist', "

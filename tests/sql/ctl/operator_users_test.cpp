@@ -62,9 +62,9 @@ TEST_F(OperatorUsers, AreShownWithOrganizationsAndSessions) {
   EXPECT_THAT(shown.out, HasSubstr("ada's workspace (owner)\n"));
   EXPECT_THAT(shown.out, HasSubstr(" from 10.0.0.1\n"));
   EXPECT_THAT(shown.out, Not(HasSubstr("argon2")));
-  ProgramRun told = run({"user", "show", "ada", "-o", "json"});
-  std::optional<Json> json = parse_json_or_nothing(told.out);
-  ASSERT_TRUE(json) << told.out;
+  ProgramRun reported = run({"user", "show", "ada", "-o", "json"});
+  std::optional<Json> json = parse_json_or_nothing(reported.out);
+  ASSERT_TRUE(json) << reported.out;
   EXPECT_EQ(json->text_or("login"), "ada");
   EXPECT_TRUE(json->find("last_login_at")->is_null());
   EXPECT_EQ(json->find("orgs")->as_array()->size(), 1u);

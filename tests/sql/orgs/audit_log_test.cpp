@@ -36,7 +36,7 @@ class AuditLog : public testing::Test {
     session.run(query::AuditDenials{
         .writer_id = writer, .batch = batch, .denials = denials, .dropped = dropped});
   }
-  std::string told(const std::string& columns) const {
+  std::string reported(const std::string& columns) const {
     return fixture_.column(
         "SELECT coalesce(string_agg(concat_ws(' ', " + columns +
         "), ', ' ORDER BY id), '') FROM audit_logs WHERE action LIKE 'access.%'");
@@ -49,7 +49,7 @@ class AuditLog : public testing::Test {
 TEST_F(AuditLog, CountsABatchThatComesAgainOnce) {
   tell(one_writer, 1, denial(R"({"count": 3, "age_ms": 0})"));
   tell(one_writer, 1, denial(R"({"count": 3, "age_ms": 0})"));
-  EXPECT_EQ(told("count, result, target_id, after_state"),
+  EXPECT_EQ(reported("count, result, target_id, after_state"),
             R"(3 denied GET /v1/x/1 {"code": "auth.forbidden", "route": "GET /v1/x/{id}"})");
   tell(one_writer, 2, denial(R"({"count": 4, "target": "GET /v1/x/2"})"));
   // A minute may begin between the two: then they are two rows.
@@ -99,7 +99,7 @@ TEST_F(AuditLog, CountsExactlyWhenManyWriteTheSameAtOnce) {
 
 TEST_F(AuditLog, TellsHowManyWereDroppedInOneRow) {
   tell(one_writer, 1, "[]", 7);
-  EXPECT_EQ(told("action, count, result, org_id"), "access.denials_dropped 7 failed");
+  EXPECT_EQ(reported("action, count, result, org_id"), "access.denials_dropped 7 failed");
 }
 
 TEST_F(AuditLog, NamesTheKeyOfACaller) {
@@ -109,7 +109,7 @@ TEST_F(AuditLog, NamesTheKeyOfACaller) {
       fixture_.org_id, fixture_.owner_id));
   std::string hash = fixture_.column("SELECT encode(sha256('key'), 'hex')");
   tell(one_writer, 1, denial(fmt::format(R"({{"api_key_hash": "{}"}})", hash)));
-  EXPECT_EQ(told("actor_api_key_id"), key_id);
+  EXPECT_EQ(reported("actor_api_key_id"), key_id);
 }
 
 TEST_F(AuditLog, CutsTargetsThatAreLong) {

@@ -67,16 +67,16 @@ class DaemonChannels : public testing::Test {
   std::vector<std::string> heard_;
 };
 
-using Heard = std::vector<std::string>;
+using Received = std::vector<std::string>;
 
 TEST_F(DaemonChannels, ANewRunIsToldToOneDaemonThatHasRoom) {
   set_room(first_, 0);
   set_room(second_, 3);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(heard_of_new_run(), Heard{channel_of(second_) + " "});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(heard_of_new_run(), Received{channel_of(second_) + " "});
   set_room(first_, 1);
-  std::set<std::string> told;
-  for (int i = 0; i < 60; ++i) told.insert(heard_of_new_run().at(0));
-  EXPECT_EQ(told.size(), 2U) << "each is told now and then";
+  std::set<std::string> reported;
+  for (int i = 0; i < 60; ++i) reported.insert(heard_of_new_run().at(0));
+  EXPECT_EQ(reported.size(), 2U) << "each is told now and then";
 }
 
 TEST_F(DaemonChannels, ANewRunIsToldToSomebodyWhoeverHasRoom) {
@@ -84,25 +84,25 @@ TEST_F(DaemonChannels, ANewRunIsToldToSomebodyWhoeverHasRoom) {
   set_room(second_, 0);
   EXPECT_EQ(heard_of_new_run().size(), 1U);
   fixture_.column("UPDATE daemons SET heartbeat_at = now() - interval '1 minute' RETURNING 1");
-  EXPECT_EQ(heard_of_new_run(), Heard{"hostler_runs "}) << "all, when none was heard of";
+  EXPECT_EQ(heard_of_new_run(), Received{"hostler_runs "}) << "all, when none was heard of";
 }
 
 TEST_F(DaemonChannels, AFullDaemonPassesItOnOnce) {
   set_room(first_, 1);
   set_room(second_, 1);
   EXPECT_EQ(heard_of(database_.as_runner(), query::DaemonPassOn{.daemon_id = first_}),
-            Heard{channel_of(second_) + " "});
-  EXPECT_EQ(heard_of(database_.as_runner(), query::DaemonPassOn{.daemon_id = second_}), Heard{});
+            Received{channel_of(second_) + " "});
+  EXPECT_EQ(heard_of(database_.as_runner(), query::DaemonPassOn{.daemon_id = second_}), Received{});
 }
 
 TEST_F(DaemonChannels, WhatIsAskedOfARunIsToldToItsOwner) {
   std::string run_id = fixture_.new_run(fixture_.new_thread());
   std::vector<std::string> run_ids{run_id};
   EXPECT_EQ(heard_of(database_.as_api(), query::RunControlNotify{.run_ids = run_ids}),
-            Heard{"hostler_control " + run_id});
+            Received{"hostler_control " + run_id});
   fixture_.claim(second_, run_id);
   EXPECT_EQ(heard_of(database_.as_api(), query::RunControlNotify{.run_ids = run_ids}),
-            Heard{channel_of(second_) + " " + run_id});
+            Received{channel_of(second_) + " " + run_id});
 }
 
 }  // namespace

@@ -54,8 +54,8 @@ class DashboardTest : public ::testing::Test {
     session.run_text("SELECT dashboard_json()");  // the catalogue is read by then
     postgres::Result plan =
         session.run_text("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT dashboard_json()");
-    Json told = parse_json_or_nothing(plan.text()).value_or(Json());
-    const Json& top = *told.as_array()->at(0).find("Plan");
+    Json reported = parse_json_or_nothing(plan.text()).value_or(Json());
+    const Json& top = *reported.as_array()->at(0).find("Plan");
     return top.integer_or("Shared Hit Blocks", 1'000'000) +
            top.integer_or("Shared Read Blocks", 1'000'000);
   }

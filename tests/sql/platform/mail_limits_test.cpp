@@ -161,11 +161,11 @@ TEST_F(MailLimits, FindACodeWithoutReadingWhatElseWaits) {
   session.run_text(fmt::format("PREPARE claim AS {}", query::outbox_claim_mails.text));
   postgres::Result plan = session.run_text(
       fmt::format("EXPLAIN (ANALYZE) EXECUTE claim('{}', 8, 60, 6)", fixture_.owner_id));
-  std::string told;
-  for (int i = 0; i < plan.size(); ++i) told.append(plan[i].text("\"QUERY PLAN\"")) += '\n';
-  EXPECT_NE(told.find("outbox_codes_due"), told.npos) << told;
-  EXPECT_NE(told.find("outbox_mails_due"), told.npos) << told;
-  EXPECT_EQ(told.find("Seq Scan on outbox"), told.npos) << told;
+  std::string reported;
+  for (int i = 0; i < plan.size(); ++i) reported.append(plan[i].text("\"QUERY PLAN\"")) += '\n';
+  EXPECT_NE(reported.find("outbox_codes_due"), reported.npos) << reported;
+  EXPECT_NE(reported.find("outbox_mails_due"), reported.npos) << reported;
+  EXPECT_EQ(reported.find("Seq Scan on outbox"), reported.npos) << reported;
 }
 
 TEST_F(MailLimits, KnowWhichMailIsOver) {

@@ -173,10 +173,10 @@ TEST_F(SecretRotation, GoesOnWhereItWasKilled) {
   int64_t done = under(2);
   ProgramRun run = rotate();
   EXPECT_EQ(run.status, 0) << run.err;
-  std::optional<Json> told = parse_json_or_nothing(run.out);
-  ASSERT_TRUE(told) << run.out;
-  EXPECT_EQ(told->integer_or("rewrapped", -1), secrets - done);
-  EXPECT_EQ(told->integer_or("key_version", -1), 2) << "no further key was made";
+  std::optional<Json> reported = parse_json_or_nothing(run.out);
+  ASSERT_TRUE(reported) << run.out;
+  EXPECT_EQ(reported->integer_or("rewrapped", -1), secrets - done);
+  EXPECT_EQ(reported->integer_or("key_version", -1), 2) << "no further key was made";
   EXPECT_EQ(under(2), secrets);
   EXPECT_EQ(load().versions(), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(opened_by(load()), secrets);

@@ -130,8 +130,8 @@ TEST_F(DbTest, AFaultEndsItsOwnBatchOnly) {
     postgres::BatchOutcome outcome = co_await database.attempt(std::move(batch));
     (outcome.error ? bad : good) += 1;
   };
-  auto quick_one = [](postgres::Database& database, int divisor, int& bad,
-                      int& good) -> Task<void> {
+  auto pipelined_one = [](postgres::Database& database, int divisor, int& bad,
+                          int& good) -> Task<void> {
     try {
       postgres::BoundStatement quotient = Divide{.divisor = divisor};
       co_await database.pipelined(std::move(quotient));
@@ -143,7 +143,7 @@ TEST_F(DbTest, AFaultEndsItsOwnBatchOnly) {
   };
   {
     loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { ADD_FAILURE(); });
-    for (int i = 0; i < 40; ++i) tasks.add(quick_one(db, i % 2, failed, answered));
+    for (int i = 0; i < 40; ++i) tasks.add(pipelined_one(db, i % 2, failed, answered));
     for (int i = 0; i < 10; ++i) tasks.add(one(db, i % 2, failed, answered));
     while (failed + answered < 50) run_task(loop_, loop::sleep_ms(loop_, 1));
   }
@@ -318,23 +318,23 @@ TEST_F(DbTest, NotificationsArriveAndListeningIsToldAfterEachConnection) {
   postgres::Database db(loop_, options());
   postgres::Database other(loop_, options());
   int listening = 0;
-  std::vector<std::string> heard;
+  std::vector<std::string> received;
   db.listen(
       {"db_test_a", "db_test_b"},
       [&](std::string_view channel, std::string_view payload) {
-        heard.push_back(std::string(channel) + ":" + std::string(payload));
+        received.push_back(std::string(channel) + ":" + std::string(payload));
       },
       [&] { ++listening; });
   while (listening == 0) run_task(loop_, loop::sleep_ms(loop_, 1));
   run_task(loop_, other.pipelined(Notify{.channel = "db_test_b", .payload = "one"}));
-  while (heard.empty()) run_task(loop_, loop::sleep_ms(loop_, 1));
-  EXPECT_EQ(heard.at(0), "db_test_b:one");
+  while (received.empty()) run_task(loop_, loop::sleep_ms(loop_, 1));
+  EXPECT_EQ(received.at(0), "db_test_b:one");
   postgres::Result mine = run_task(loop_, db.pipelined(backend));
   run_task(loop_, other.pipelined(KillBackend{.pid = mine.front().integer("pid")}));
   while (listening < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
   run_task(loop_, other.pipelined(Notify{.channel = "db_test_a", .payload = "two"}));
-  while (heard.size() < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
-  EXPECT_EQ(heard.at(1), "db_test_a:two");
+  while (received.size() < 2) run_task(loop_, loop::sleep_ms(loop_, 1));
+  EXPECT_EQ(received.at(1), "db_test_a:two");
 }
 
 TEST_F(DbTest, IsNotDeafToAChannelForLong) {

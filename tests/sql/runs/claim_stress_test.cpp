@@ -35,11 +35,11 @@ std::string faults(const Claims& claims, size_t expected) {
     count += one.size();
     for (const std::string& claim : one) given.insert(claim.substr(0, claim.find(' ')));
   }
-  std::string said;
+  std::string stated;
   if (given.size() < expected)
-    said += fmt::format("{} were never given; ", expected - given.size());
-  if (count > given.size()) said += fmt::format("{} were given again; ", count - given.size());
-  return said;
+    stated += fmt::format("{} were never given; ", expected - given.size());
+  if (count > given.size()) stated += fmt::format("{} were given again; ", count - given.size());
+  return stated;
 }
 
 template <class Claim>

@@ -62,12 +62,12 @@ class RoundRobinTest : public testing::Test {
                        std::pair{std::string(claimed[i].text("org_id")),
                                  std::string(claimed[i].text("created_by_user_id"))});
     }
-    std::vector<std::string> who;
+    std::vector<std::string> actor;
     for (const auto& [nth, taker] : in_order) {
       round_robin_.took(taker.first, taker.second);
-      who.push_back(taker.first + " " + taker.second);
+      actor.push_back(taker.first + " " + taker.second);
     }
-    return who;
+    return actor;
   }
 
   TestDatabase database_;
@@ -81,9 +81,9 @@ class RoundRobinTest : public testing::Test {
 TEST_F(RoundRobinTest, ACrowdOfOneOrganizationHoldsUpNobodyElse) {
   make_waiting(first_, first_.owner_id, crowd);
   make_waiting(second_, second_.owner_id, 1);
-  std::vector<std::string> who = claim(1);
-  who.push_back(claim(1).at(0));
-  std::set<std::string> both(who.begin(), who.end());
+  std::vector<std::string> actor = claim(1);
+  actor.push_back(claim(1).at(0));
+  std::set<std::string> both(actor.begin(), actor.end());
   EXPECT_TRUE(both.contains(second_.org_id + " " + second_.owner_id));
   EXPECT_EQ(claim(20).size(), 20U) << "the rest of the slots is the crowd's";
 }
@@ -93,7 +93,7 @@ TEST_F(RoundRobinTest, OrganizationsTakeTurnsWhenThereAreMoreOfThemThanSlots) {
   std::map<std::string, int> taken;
   for (int i = 0; i < 9; ++i) ++taken[claim(1).at(0)];
   EXPECT_EQ(taken.size(), 3U);
-  for (const auto& [who, count] : taken) EXPECT_EQ(count, 3) << who;
+  for (const auto& [actor, count] : taken) EXPECT_EQ(count, 3) << actor;
 }
 
 TEST_F(RoundRobinTest, CreatorsOfAnOrganizationTakeTurns) {

@@ -17,7 +17,7 @@ http::HttpClientOptions trusting(const std::string& ca_file) {
 RawClient::RawClient(std::string base_url, const std::string& ca_file)
     : base_url_(std::move(base_url)), http_(loop_, trusting(ca_file)) {}
 
-Heard RawClient::ask(const Call& call, const std::string& token) {
+Received RawClient::ask(const Call& call, const std::string& token) {
   http::HttpRequest request;
   request.method = call.method;
   request.url = base_url_ + call.path;
@@ -29,29 +29,29 @@ Heard RawClient::ask(const Call& call, const std::string& token) {
   request.total_timeout_ms = answer_limit_ms;
   request.connect_timeout_ms = answer_limit_ms;
   request.response_bytes_max = size_t{64} << 20;
-  Heard heard;
+  Received received;
   is_running_ = false;
-  Task<void> hearing = hear(std::move(request), heard);
+  Task<void> hearing = hear(std::move(request), received);
   if (!hearing.start(nullptr)) {
     is_running_ = true;
     loop_.run();
   }
-  return heard;
+  return received;
 }
 
-Task<void> RawClient::hear(http::HttpRequest request, Heard& heard) {
+Task<void> RawClient::hear(http::HttpRequest request, Received& received) {
   http::HttpExchange exchange(http_, std::move(request));
   const http::HttpHead* head = co_await exchange.head();
   if (head != nullptr) {
-    heard.answer.status = head->status;
-    heard.answer.headers = head->headers;
+    received.answer.status = head->status;
+    received.answer.headers = head->headers;
     for (;;) {
       std::optional<std::string> piece = co_await exchange.next_piece();
       if (!piece) break;
-      heard.answer.body += *piece;
+      received.answer.body += *piece;
     }
   }
-  if (exchange.failure()) heard.failure = exchange.failure()->message;
+  if (exchange.failure()) received.failure = exchange.failure()->message;
   if (is_running_) loop_.stop();
 }
 

@@ -10,7 +10,7 @@
 
 namespace hostler::testing_support {
 
-struct Heard {
+struct Received {
   Answer answer;        // of a broken one: status, head and body as far as they came
   std::string failure;  // what broke; empty: the answer is whole
   bool is_whole() const { return failure.empty(); }
@@ -21,10 +21,10 @@ class RawClient {
   RawClient(std::string base_url, const std::string& ca_file);
 
   // token: as Authorization; empty: none. At most 60 s.
-  Heard ask(const Call& call, const std::string& token);
+  Received ask(const Call& call, const std::string& token);
 
  private:
-  Task<void> hear(http::HttpRequest request, Heard& heard);
+  Task<void> hear(http::HttpRequest request, Received& received);
   std::string base_url_;
   loop::Loop loop_;
   http::HttpClient http_;

@@ -7,7 +7,7 @@ namespace hostler::testing_support {
 
 RetryingClient::RetryingClient(FaultyProxy& line, const std::string& url,
                                std::function<Fate()> next_fate)
-    : line_(line),
+    : proxy_(line),
       url_(postgres::conninfo_with(url, {{"host", line.folder()}})),
       next_fate_(std::move(next_fate)) {
   connect();
@@ -23,18 +23,18 @@ bool RetryingClient::commit(const std::function<bool(bool is_repeat)>& work) {
   Fate fate = next_fate_();
   while (true) {
     if (fate == Fate::cut_before) {
-      line_.arm({FaultKind::cut, LineEnd::client, commit_request()});
+      proxy_.arm({FaultKind::cut, LineEnd::client, commit_request()});
     } else if (fate == Fate::cut_after) {
-      line_.arm({FaultKind::cut, LineEnd::server, committed_answer()});
+      proxy_.arm({FaultKind::cut, LineEnd::server, committed_answer()});
     }
     try {
       session_->begin();
       bool is_kept = work(is_committed);
-      if (!is_kept) line_.disarm();
+      if (!is_kept) proxy_.disarm();
       is_kept ? session_->commit() : session_->rollback();
       return is_kept;
     } catch (const Error& error) {
-      line_.disarm();
+      proxy_.disarm();
       if (error.code == ErrorCode::database_unavailable) {
         ++(fate == Fate::cut_after ? cuts_after_ : cuts_before_);
         is_committed = is_committed || fate == Fate::cut_after;

@@ -29,7 +29,7 @@ class RetryingClient {
  private:
   void connect();
 
-  FaultyProxy& line_;
+  FaultyProxy& proxy_;
   std::string url_;
   std::function<Fate()> next_fate_;
   std::optional<postgres::DbSession> session_;

@@ -19,13 +19,14 @@ class TurnListener : public ModelObserver {
     std::string reason;
   };
   void on_text(TextChannel channel, std::string_view piece) override {
-    heard += channel == TextChannel::thinking ? "(" + std::string(piece) + ")" : std::string(piece);
-    heard += '|';
+    received +=
+        channel == TextChannel::thinking ? "(" + std::string(piece) + ")" : std::string(piece);
+    received += '|';
   }
   void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) override {
     retries.push_back({attempt, delay_ms, std::string(reason)});
   }
-  std::string heard;  // pieces, each followed by |, thinking in brackets
+  std::string received;  // pieces, each followed by |, thinking in brackets
   std::vector<Retry> retries;
 };
 

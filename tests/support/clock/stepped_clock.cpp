@@ -37,20 +37,20 @@ timespec real_time(clockid_t id) {
 
 extern "C" {
 
-int clock_gettime(clockid_t id, timespec* told) noexcept {
-  *told = real_time(id);
+int clock_gettime(clockid_t id, timespec* reported) noexcept {
+  *reported = real_time(id);
   return 0;
 }
 
-int gettimeofday(timeval* told, void*) noexcept {
+int gettimeofday(timeval* reported, void*) noexcept {
   timespec now = real_time(CLOCK_REALTIME);
-  *told = {now.tv_sec, now.tv_nsec / 1000};
+  *reported = {now.tv_sec, now.tv_nsec / 1000};
   return 0;
 }
 
-time_t time(time_t* told) noexcept {
+time_t time(time_t* reported) noexcept {
   time_t now = real_time(CLOCK_REALTIME).tv_sec;
-  if (told != nullptr) *told = now;
+  if (reported != nullptr) *reported = now;
   return now;
 }
 }

@@ -55,10 +55,10 @@ OutsidePeer::OutsidePeer(const std::string& script, std::vector<std::string> arg
   plan.log_path = record_ + ".log";
   plan.reads_stdout = true;
   child_ = std::make_unique<Child>(plan);
-  constexpr std::string_view said = "listening on ";
+  constexpr std::string_view stated = "listening on ";
   std::string line = child_->read_line();
-  if (line.starts_with(said)) {
-    std::from_chars(line.data() + said.size(), line.data() + line.size(), port_);
+  if (line.starts_with(stated)) {
+    std::from_chars(line.data() + stated.size(), line.data() + line.size(), port_);
   }
   if (port_ == 0) throw std::runtime_error(script + ": " + line + read_text_file(plan.log_path));
 }

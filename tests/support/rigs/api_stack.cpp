@@ -161,7 +161,7 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
 void ApiStack::write_nginx() {
   auto way = [this](const char* socket) {
     std::string path = folder_.path + socket;
-    return options_.nginx_way ? options_.nginx_way(path) : path;
+    return options_.nginx_proxy ? options_.nginx_proxy(path) : path;
   };
   must_end_well(
       run_program({"dev/stack/nginx", "write", folder_.path, "WORKERS=1", "FILES_MAX=4096",
@@ -180,10 +180,10 @@ void ApiStack::start_model() {
   ChildPlan model{
       {programs + "/fake-model", "--word-delay-ms", "0"}, {}, folder_.path + "/model.log", true};
   model_ = std::make_unique<Child>(model);
-  constexpr std::string_view said = "listening on ";
+  constexpr std::string_view stated = "listening on ";
   std::string line = model_->read_line();
-  if (!line.starts_with(said)) throw std::runtime_error("fake-model says: " + line);
-  model_url_ = line.substr(said.size());
+  if (!line.starts_with(stated)) throw std::runtime_error("fake-model says: " + line);
+  model_url_ = line.substr(stated.size());
 }
 
 void ApiStack::start_runner() {

@@ -30,7 +30,7 @@ struct ApiStackOptions {
   std::string api_database_host = {};
   // Where nginx finds who listens on a socket: handed the socket's path, answers the path that
   // leads there, such as that of a proxy. Empty: directly.
-  std::function<std::string(const std::string&)> nginx_way = {};
+  std::function<std::string(const std::string&)> nginx_proxy = {};
 };
 
 class ApiStack {

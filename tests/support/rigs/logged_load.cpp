@@ -10,12 +10,12 @@ namespace hostler::testing_support {
 
 std::string comes_to(postgres::DbSession& session, const std::string& question,
                      const std::string& wanted) {
-  std::string said;
+  std::string stated;
   EXPECT_TRUE(eventually(60'000, [&] {
-    said = session.run_text(question).text();
-    return said == wanted;
+    stated = session.run_text(question).text();
+    return stated == wanted;
   }));
-  return said;
+  return stated;
 }
 
 LoggedLoad::LoggedLoad(const PrivateStack& stack)

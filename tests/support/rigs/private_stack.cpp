@@ -170,8 +170,8 @@ PrivateStack::User PrivateStack::new_user(const std::string& message) {
   EXPECT_EQ(registered.status, 201) << registered.body;
   client.token = registered.member("access_token");
   std::string thread_id = client.post("/v1/threads").member("id");
-  std::string said = JsonWriter().begin_object().member("content", message).end_object().take();
-  EXPECT_EQ(client.post("/v1/threads/" + thread_id + "/messages", said).status, 201);
+  std::string stated = JsonWriter().begin_object().member("content", message).end_object().take();
+  EXPECT_EQ(client.post("/v1/threads/" + thread_id + "/messages", stated).status, 201);
   return {client, thread_id};
 }
 

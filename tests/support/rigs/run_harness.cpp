@@ -12,7 +12,7 @@
 namespace hostler::testing_support {
 namespace {
 
-const Json& told_by(const Json& event) {
+const Json& reported_by(const Json& event) {
   static const Json none;
   const Json* found = event.find("data");
   return found == nullptr ? none : *found;
@@ -44,7 +44,8 @@ ApiStack& runner_stack() {
   return stack;
 }
 
-std::string start_said(const Client& client, std::string_view message, std::string_view run_body) {
+std::string start_output(const Client& client, std::string_view message,
+                         std::string_view run_body) {
   std::string thread_id = make_thread(client);
   post_message(client, thread_id, message);
   return start_run(client, thread_id, std::string(run_body));
@@ -74,7 +75,7 @@ std::vector<Json> events_of(const Client& client, const std::string& run_id) {
 std::vector<Json> RunStory::all(std::string_view type) const {
   std::vector<Json> found;
   for (const Json& event : events) {
-    if (event.text_or("type") == type) found.push_back(told_by(event));
+    if (event.text_or("type") == type) found.push_back(reported_by(event));
   }
   return found;
 }
@@ -87,18 +88,18 @@ Json RunStory::only(std::string_view type) const {
 
 std::vector<std::string> RunStory::outcomes() const {
   std::vector<std::string> outcomes;
-  for (const Json& told : all("tool.result")) {
-    const Json* error = told.find("error");
+  for (const Json& reported : all("tool.result")) {
+    const Json* error = reported.find("error");
     outcomes.emplace_back(error == nullptr ? "ok" : error->text_or("code"));
   }
   return outcomes;
 }
 
 std::string RunStory::result() const {
-  Json told = only("tool.result");
-  const Json* error = told.find("error");
+  Json reported = only("tool.result");
+  const Json* error = reported.find("error");
   if (error != nullptr) return std::string(error->text_or("code"));
-  const Json* result = told.find("result");
+  const Json* result = reported.find("result");
   return result == nullptr ? "" : result->dump();
 }
 
@@ -116,8 +117,8 @@ RunStory story_of(const Client& client, const std::string& run_id) {
   return story;
 }
 
-RunStory run_said(const Client& client, std::string_view message, std::string_view run_body) {
-  std::string run_id = start_said(client, message, run_body);
+RunStory run_story(const Client& client, std::string_view message, std::string_view run_body) {
+  std::string run_id = start_output(client, message, run_body);
   wait_for_status(client, run_id, "completed");
   return story_of(client, run_id);
 }

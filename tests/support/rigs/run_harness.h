@@ -20,8 +20,8 @@ void add_fake_model(ApiStack& stack, std::string_view price = "", const std::str
 ApiStack& runner_stack();
 
 // A new thread with this message, and a run of it; its id.
-std::string start_said(const Client& client, std::string_view message,
-                       std::string_view run_body = "{}");
+std::string start_output(const Client& client, std::string_view message,
+                         std::string_view run_body = "{}");
 // Asks until the run is in this state or has ended, 15 s at most; the state it is in then.
 std::string wait_for_status(const Client& client, const std::string& run_id,
                             std::string_view status);
@@ -46,7 +46,8 @@ struct RunStory {
 };
 RunStory story_of(const Client& client, const std::string& run_id);
 // Says it, waits for the end, and tells.
-RunStory run_said(const Client& client, std::string_view message, std::string_view run_body = "{}");
+RunStory run_story(const Client& client, std::string_view message,
+                   std::string_view run_body = "{}");
 
 // A persona of the user's organization with these tools, those of the second list to be confirmed;
 // its persona_id.

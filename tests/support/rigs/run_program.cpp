@@ -73,7 +73,7 @@ pid_t spawn(std::vector<std::string> command, std::vector<std::string> environme
 // Moves bytes until both outputs end or the time is over.
 void converse(std::array<Pipe, 3>& pipes, std::string_view input, ProgramRun& run) {
   auto deadline = std::chrono::steady_clock::now() + time_max;
-  std::array<std::string*, 3> said{nullptr, &run.out, &run.err};
+  std::array<std::string*, 3> stated{nullptr, &run.out, &run.err};
   while (pipes[1].ends[0] >= 0 || pipes[2].ends[0] >= 0) {
     if (input.empty()) pipes[0].close_end(1);
     std::array<pollfd, 3> watched{{{pipes[0].ends[1], POLLOUT, 0},
@@ -90,7 +90,7 @@ void converse(std::array<Pipe, 3>& pipes, std::string_view input, ProgramRun& ru
       if (watched.at(i).revents == 0) continue;
       std::array<char, 4096> piece;
       ssize_t count = read(pipes.at(i).ends[0], piece.data(), piece.size());
-      if (count > 0) said.at(i)->append(piece.data(), static_cast<size_t>(count));
+      if (count > 0) stated.at(i)->append(piece.data(), static_cast<size_t>(count));
       if (count <= 0) pipes.at(i).close_end(0);
     }
   }

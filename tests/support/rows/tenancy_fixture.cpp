@@ -40,7 +40,7 @@ std::set<std::string> PrintedRoute::tenants_names() const {
   return names;
 }
 
-bool PrintedRoute::is_told_orgs() const {
+bool PrintedRoute::is_reported_orgs() const {
   static const Json document = parse_json_or_nothing(openapi_json).value_or(Json());
   std::string lower = method;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -92,7 +92,7 @@ std::vector<PrintedRoute> open_routes() {
   return routes;
 }
 
-const char* name_of(Who who) {
+const char* name_of(Actor actor) {
   constexpr std::array names = {"nobody",
                                 "the owner of another",
                                 "a member of another",
@@ -102,14 +102,14 @@ const char* name_of(Who who) {
                                 "a member",
                                 "an admin",
                                 "a platform administrator"};
-  return names.at(static_cast<size_t>(who));
+  return names.at(static_cast<size_t>(actor));
 }
 
-bool is_inside(Who who) { return who == Who::member || who == Who::admin; }
+bool is_inside(Actor actor) { return actor == Actor::member || actor == Actor::admin; }
 
-std::string role_of(Who who) {
-  if (who == Who::member || who == Who::member_elsewhere) return "member";
-  return who == Who::admin ? "admin" : "owner";
+std::string role_of(Actor actor) {
+  if (actor == Actor::member || actor == Actor::member_elsewhere) return "member";
+  return actor == Actor::admin ? "admin" : "owner";
 }
 
 TenancyFixture::TenancyFixture(ApiStack& stack_)
@@ -139,16 +139,16 @@ void TenancyFixture::make_callers() {
   add_member(stack, foreign_org_id, foreign_member, "member");
   std::string of_removed = "/v1/orgs/" + org_id + "/members/" + removed.id;
   EXPECT_EQ(owner.client.del(of_removed).status, 204);
-  clients = {{Who::nobody, stack.client()},
-             {Who::owner_elsewhere, foreign_owner.client.with_org(foreign_org_id)},
-             {Who::member_elsewhere, foreign_member.client.with_org(foreign_org_id)},
-             {Who::removed, removed.client.with_org(org_id)},
-             {Who::suspended, suspended.client.with_org(org_id)},
-             {Who::foreign_key,
+  clients = {{Actor::nobody, stack.client()},
+             {Actor::owner_elsewhere, foreign_owner.client.with_org(foreign_org_id)},
+             {Actor::member_elsewhere, foreign_member.client.with_org(foreign_org_id)},
+             {Actor::removed, removed.client.with_org(org_id)},
+             {Actor::suspended, suspended.client.with_org(org_id)},
+             {Actor::foreign_key,
               stack.client().with_token(make_api_key(stack, foreign_owner, foreign_org_id))},
-             {Who::member, member.client.with_org(org_id)},
-             {Who::admin, admin.client.with_org(org_id)},
-             {Who::platform, platform.client}};
+             {Actor::member, member.client.with_org(org_id)},
+             {Actor::admin, admin.client.with_org(org_id)},
+             {Actor::platform, platform.client}};
 }
 
 std::string TenancyFixture::made(const Client& client, const std::string& path,
@@ -161,7 +161,7 @@ std::string TenancyFixture::made(const Client& client, const std::string& path,
 // Thread, run and key are the member's.
 void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   Client of_owner = owner.client.with_org(org_id);
-  Client of_member = clients.at(Who::member);
+  Client of_member = clients.at(Actor::member);
   values = {{"org_id", org_id},
             {"user_id", admin.id},
             {"key", "x.y"},
@@ -202,14 +202,14 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   }
 }
 
-std::string TenancyFixture::path_of(const PrintedRoute& route, bool is_real, Who who) const {
+std::string TenancyFixture::path_of(const PrintedRoute& route, bool is_real, Actor actor) const {
   std::string path = route.path;
   for (const std::string& name : route.path_names()) {
     auto found = values.find(name);
     bool is_of_platform = route.access == "platform_admin" && found == values.end();
     EXPECT_TRUE(found != values.end() || is_of_platform)
         << route.name() << ": make one in tests/support/rows/tenancy_fixture.cpp";
-    bool is_own_org = name == "org_id" && route.is_in_path_org() && is_inside(who);
+    bool is_own_org = name == "org_id" && route.is_in_path_org() && is_inside(actor);
     bool takes_value = found != values.end() && (is_real || is_own_org || !name.ends_with("_id"));
     std::string value = takes_value ? found->second : nobodys_id;
     size_t open = path.find('{');

@@ -25,7 +25,7 @@ struct PrintedRoute {
   std::string permission() const { return access.substr(access.find(':') + 1); }
   std::vector<std::string> path_names() const;
   // Its document says what an X-Org-Id of somebody else gives.
-  bool is_told_orgs() const;
+  bool is_reported_orgs() const;
   // Those of its names whose things belong to one organization.
   std::set<std::string> tenants_names() const;
 };
@@ -35,7 +35,7 @@ std::vector<PrintedRoute> guarded_routes();
 // Those that nobody is needed for.
 std::vector<PrintedRoute> open_routes();
 
-enum class Who {
+enum class Actor {
   nobody,
   owner_elsewhere,
   member_elsewhere,
@@ -46,28 +46,29 @@ enum class Who {
   admin,
   platform
 };
-inline constexpr std::array everybody = {Who::nobody,  Who::owner_elsewhere, Who::member_elsewhere,
-                                         Who::removed, Who::suspended,       Who::foreign_key,
-                                         Who::member,  Who::admin,           Who::platform};
-const char* name_of(Who who);
+inline constexpr std::array everybody = {
+    Actor::nobody,  Actor::owner_elsewhere, Actor::member_elsewhere,
+    Actor::removed, Actor::suspended,       Actor::foreign_key,
+    Actor::member,  Actor::admin,           Actor::platform};
+const char* name_of(Actor actor);
 // Of the organization that is asked about.
-bool is_inside(Who who);
+bool is_inside(Actor actor);
 // In the organization they act in; a key and a platform administrator act as owners of their own.
-std::string role_of(Who who);
+std::string role_of(Actor actor);
 
 struct TenancyFixture {
   explicit TenancyFixture(ApiStack& stack_);
 
   // Real: with what the organization has; else with ids that nobody has. The organization that the
   // path names is the real one for those inside.
-  std::string path_of(const PrintedRoute& route, bool is_real, Who who) const;
+  std::string path_of(const PrintedRoute& route, bool is_real, Actor actor) const;
   // All that the organization's rows say, but its audit log.
   std::string contents() const;
 
   ApiStack& stack;
   TestUser owner, admin, member, removed, suspended, foreign_owner, foreign_member, platform;
   std::string org_id, foreign_org_id;
-  std::map<Who, Client> clients;
+  std::map<Actor, Client> clients;
   std::map<std::string, std::string> values;  // by name in paths
 
  private:

@@ -111,7 +111,7 @@ Keeper::Keeper(ApiStack& stack) : admin(register_admin(stack)) {
 }
 
 UserEndFixture::UserEndFixture(ApiStack& stack, Keeper& keeper)
-    : stack_(stack), keeper_(keeper), number_(++keeper.worlds), client_(stack.client()) {
+    : stack_(stack), keeper_(keeper), number_(++keeper.fixtures), client_(stack.client()) {
   make_user();
   make_things();
   make_runs();

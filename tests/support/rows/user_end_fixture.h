@@ -28,7 +28,7 @@ struct Keeper {
   std::string org_id;         // a workspace that invites
   std::string password;       // of every user of a fixture
   std::string password_hash;  // of it
-  int worlds = 0;
+  int fixtures = 0;
 };
 
 class UserEndFixture {

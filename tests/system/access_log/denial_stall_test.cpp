@@ -30,14 +30,14 @@ class DenialStall : public testing::Test {
     }
     return denied;
   }
-  int64_t told(const char* what) {
+  int64_t reported(const char* what) {
     return sql_number(stack_, fmt::format("SELECT coalesce({}, 0)::bigint FROM audit_logs WHERE "
                                           "action = 'access.denied' AND actor_user_id = '{}'",
                                           what, user_.id));
   }
-  void expect_told(int64_t denied) {
-    EXPECT_TRUE(eventually(patience_ms, [&] { return told("sum(count)") >= denied; }));
-    EXPECT_EQ(told("sum(count)"), denied);
+  void expect_reported(int64_t denied) {
+    EXPECT_TRUE(eventually(patience_ms, [&] { return reported("sum(count)") >= denied; }));
+    EXPECT_EQ(reported("sum(count)"), denied);
     EXPECT_EQ(sql_number(stack_,
                          "SELECT count(*) FROM audit_logs WHERE action = "
                          "'access.denials_dropped'"),
@@ -45,8 +45,8 @@ class DenialStall : public testing::Test {
   }
   static int stall_ms() { return static_cast<int>(parameter("DENIAL_STALL_SECONDS", 5) * 1000); }
 
-  FaultyProxy line_{TestDatabase::socket()};
-  ApiStack stack_{{.settings = {}, .api_database_host = line_.folder()}};
+  FaultyProxy proxy_{TestDatabase::socket()};
+  ApiStack stack_{{.settings = {}, .api_database_host = proxy_.folder()}};
   TestUser user_ = register_user(stack_);
 };
 
@@ -57,29 +57,29 @@ TEST_F(DenialStall, OfTheAuditLogLosesNoneAndMakesARowOrTwo) {
   EXPECT_EQ(denied, calls_at_once) << "nobody waits for the audit log";
   let_pass(stall_ms());
   other.run_text("COMMIT");
-  expect_told(denied);
-  EXPECT_LE(told("count(*)"), 2);
+  expect_reported(denied);
+  EXPECT_LE(reported("count(*)"), 2);
 }
 
 TEST_F(DenialStall, OfPostgresLosesNoneThatWasAnswered) {
   int64_t denied = deny(100);
-  line_.refuse(true);
-  line_.cut_all();
+  proxy_.refuse(true);
+  proxy_.cut_all();
   denied += deny(50);
   let_pass(stall_ms());
-  line_.refuse(false);
+  proxy_.refuse(false);
   EXPECT_TRUE(eventually(patience_ms, [&] { return user_.client.get("/v1/me").status == 200; }));
   denied += deny(100);
-  expect_told(denied);
+  expect_reported(denied);
   // Three bursts, the last of them in another minute perhaps.
-  EXPECT_LE(told("count(*)"), 3);
+  EXPECT_LE(reported("count(*)"), 3);
 }
 
 TEST_F(DenialStall, IsNoneWhenThePoolIsStoppedBehindTheAnswers) {
   int64_t denied = deny(200);
   stack_.api().send_signal(SIGTERM);
   stack_.api().wait();
-  EXPECT_EQ(told("sum(count)"), denied);
+  EXPECT_EQ(reported("sum(count)"), denied);
 }
 
 TEST_F(DenialStall, IsNoneWhenThePoolIsReloaded) {
@@ -88,7 +88,7 @@ TEST_F(DenialStall, IsNoneWhenThePoolIsReloaded) {
     denied += deny(200);
     stack_.api().send_signal(SIGHUP);
   }
-  expect_told(denied);
+  expect_reported(denied);
 }
 
 }  // namespace

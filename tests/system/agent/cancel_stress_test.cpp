@@ -32,7 +32,7 @@ class CancelStress : public testing::Test {
   void round(std::minstd_rand& random) {
     std::vector<std::string> run_ids;
     for (size_t i = 0; i < at_once; ++i) {
-      run_ids.push_back(start_said(user_.client, "[delay 15] [words 20]"));
+      run_ids.push_back(start_output(user_.client, "[delay 15] [words 20]"));
     }
     for (size_t i = 0; i < at_once; ++i) {
       at_some_moment(random, 60);

@@ -48,7 +48,7 @@ class HeldRowStress : public testing::Test {
     }
   }
   std::string a_run_that_is_claimed() {
-    std::string run_id = start_said(victim_.client, "[delay 20] [words 50]");
+    std::string run_id = start_output(victim_.client, "[delay 20] [words 50]");
     std::string claimed =
         "SELECT count(*) FROM runs WHERE owner_id IS NOT NULL AND id = '" + run_id + "'";
     EXPECT_TRUE(eventually(10'000, [&] { return sql_number(stack_, claimed) > 0; }));
@@ -86,7 +86,7 @@ TEST_F(HeldRowStress, OfOneOrganizationDelaysNobodyElse) {
   // Begun before and still at work afterwards: it needs its lease all the time.
   int64_t rows = parameter("HELD_ROWS", 3);
   int64_t held_ms = parameter("HELD_ROW_MS", 3000);
-  std::string long_run = start_said(
+  std::string long_run = start_output(
       users_.front().client, fmt::format("[delay 100] [words {}]", rows * (held_ms + 1000) / 100));
   for (int number = 0; number < rows; ++number) {
     SCOPED_TRACE(number);
@@ -124,10 +124,10 @@ TEST_F(HeldRowStress, KeepsNoDaemonFromItsEnd) {
                   session.run_text("SELECT pg_backend_pid()").text());
   ASSERT_TRUE(eventually(10'000, [&] { return sql_number(stack_, waiting) > 0; }))
       << "the daemon does not want the row";
-  int64_t told_ms = monotonic_ms();
+  int64_t reported_ms = monotonic_ms();
   stack_.runner().send_signal(SIGTERM);
   EXPECT_EQ(stack_.runner().wait(), 0);
-  EXPECT_LT(monotonic_ms() - told_ms, drain_ms_max);
+  EXPECT_LT(monotonic_ms() - reported_ms, drain_ms_max);
   std::string handed_back =
       "SELECT count(*) FROM runs WHERE owner_id IS NULL AND crash_count = 0 "
       "AND take_overs = 1 AND id = '" +

@@ -73,9 +73,9 @@ class Stress {
     }
     script += "[delay 15] [words 6] [echo-history]";
     std::string thread_id = user.client.post("/v1/threads").member("id");
-    Answer said = user.client.post("/v1/threads/" + thread_id + "/messages",
-                                   fmt::format(R"({{"content":{}}})", json_quote(script)));
-    EXPECT_EQ(said.status, 201) << said.body;
+    Answer stated = user.client.post("/v1/threads/" + thread_id + "/messages",
+                                     fmt::format(R"({{"content":{}}})", json_quote(script)));
+    EXPECT_EQ(stated.status, 201) << stated.body;
     Answer made = user.client.post("/v1/threads/" + thread_id + "/runs");
     EXPECT_EQ(made.status, 201) << made.body;
     run.run_id = made.member("run_id");
@@ -98,42 +98,43 @@ class Stress {
   // event tells was the last that was asked for: nobody asked behind it.
   std::string call_faults() {
     std::map<std::string, int> asked = search_.asked();
-    std::string said;
-    postgres::Result told = stack_.sql().run_text(
+    std::string stated;
+    postgres::Result reported = stack_.sql().run_text(
         "SELECT coalesce(data #>> '{result,results,0,title}', data::text) AS title FROM run_events "
         "WHERE type = 'tool.result'");
     std::set<std::string> titles;
-    for (int i = 0; i < told.size(); ++i) titles.emplace(told[i].text("title"));
+    for (int i = 0; i < reported.size(); ++i) titles.emplace(reported[i].text("title"));
     for (const StressRun& run : runs_) {
       for (const std::string& query : run.queries) {
         for (int n = 1; n <= asked[query]; ++n) {
-          bool is_told = titles.erase(CountingSearch::title(query, n)) > 0;
-          if (is_told && n < asked[query]) said += "asked again: " + query + "\n";
+          bool is_reported = titles.erase(CountingSearch::title(query, n)) > 0;
+          if (is_reported && n < asked[query]) stated += "asked again: " + query + "\n";
         }
       }
-      said += history_faults(run);
+      stated += history_faults(run);
     }
-    for (const std::string& title : titles) said += "nobody answered: " + title + "\n";
-    return said;
+    for (const std::string& title : titles) stated += "nobody answered: " + title + "\n";
+    return stated;
   }
 
   // A completed run's model heard the answer of each call once.
   std::string history_faults(const StressRun& run) {
     if (status_of(run) != "completed") return "";
-    std::string heard = sql_value(stack_, fmt::format("SELECT content FROM messages WHERE role = "
-                                                      "'assistant' AND run_id = '{}'",
-                                                      run.run_id));
-    std::string said;
+    std::string received =
+        sql_value(stack_, fmt::format("SELECT content FROM messages WHERE role = "
+                                      "'assistant' AND run_id = '{}'",
+                                      run.run_id));
+    std::string stated;
     for (const std::string& query : run.queries) {
       int count = 0;
       std::string beginning = query + " #";
-      for (size_t at = heard.find(beginning); at != std::string::npos;
-           at = heard.find(beginning, at + 1)) {
+      for (size_t at = received.find(beginning); at != std::string::npos;
+           at = received.find(beginning, at + 1)) {
         ++count;
       }
-      if (count != 1) said += fmt::format("heard {} times: {}\n", count, query);
+      if (count != 1) stated += fmt::format("heard {} times: {}\n", count, query);
     }
-    return said;
+    return stated;
   }
 
   std::string status_of(const StressRun& run) {
@@ -161,7 +162,7 @@ class Stress {
     EXPECT_GT(paid, 0) << "runs were not paid for";
   }
 
-  size_t messages_told() const {
+  size_t messages_reported() const {
     std::set<std::string> ids;
     for (const Json& record : receiver_->records()) {
       ids.emplace(record.find("headers")->text_or("webhook-id"));
@@ -221,7 +222,7 @@ TEST(KillStress, LosesNothingAndDuplicatesNothing) {
     stress.kill();
   }
   stress.wait_for_end();
-  EXPECT_EQ(stress.messages_told(), 2 * stress.runs().size()) << "what arrived";
+  EXPECT_EQ(stress.messages_reported(), 2 * stress.runs().size()) << "what arrived";
   EXPECT_EQ(run_faults(stress.stack()), "");
   EXPECT_EQ(stress.call_faults(), "");
   EXPECT_EQ(stress.failed_wrongly(), 0);

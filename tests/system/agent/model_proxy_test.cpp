@@ -134,8 +134,8 @@ TEST_F(ModelProxy, ThatBreaksOnceCostsATryOrTheRunAsItWasShown) {
         admin.client.post("/v1/llm-providers/" + provider.member("id") + "/models?scope=platform",
                           R"({"model":"m"})");
     ASSERT_EQ(model.status, 201) << model.body;
-    run_ids.push_back(start_said(user_.client, script,
-                                 fmt::format(R"({{"route_id":"{}"}})", model.member("id"))));
+    run_ids.push_back(start_output(user_.client, script,
+                                   fmt::format(R"({{"route_id":"{}"}})", model.member("id"))));
   }
   ASSERT_TRUE(all_runs_end(stack_, 2 * run_ms_max)) << "runs are stuck";
   for (size_t i = 0; i < broken.size(); ++i) {
@@ -168,7 +168,7 @@ TEST_F(ModelProxy, ThatBreaksAgainAndAgainLeavesNoRunOpen) {
     fault.delay_ms = fault.kind == trickle ? 1 : 200;
     line.arm(fault);
     if (random() % 10 == 0) line.cut_all();
-    for (int j = 0; j < 2; ++j) start_said(user_.client, turns);
+    for (int j = 0; j < 2; ++j) start_output(user_.client, turns);
     at_some_moment(random, 100);
   }
   line.disarm();
@@ -178,7 +178,7 @@ TEST_F(ModelProxy, ThatBreaksAgainAndAgainLeavesNoRunOpen) {
   EXPECT_EQ(ended_wrongly(), "");
   EXPECT_EQ(run_faults(stack_), "");
   EXPECT_EQ(money_faults(stack_), "");
-  EXPECT_EQ(run_said(user_.client, "[say well]").status, "completed") << "the line is whole again";
+  EXPECT_EQ(run_story(user_.client, "[say well]").status, "completed") << "the line is whole again";
 
   // The check can fail.
   stack_.sql().run_text("ALTER TABLE runs DISABLE TRIGGER runs_transition");

@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t patience_ms = 60'000;
 constexpr const char* adjust_path = "/v1/admin/credits/adjust";
 
-std::string ledger_says(ApiStack& stack) {
+std::string ledger_output(ApiStack& stack) {
   ProgramRun verified =
       run_ctl({"ledger", "verify"}, {"HOSTLER_DATABASE_URL=" + stack.database().superuser_url()});
   return verified.status == 0 ? "" : verified.out + verified.err;
@@ -45,7 +45,7 @@ TEST(ProxyStress, OfTheDaemonLeavesEveryRunWhole) {
   int64_t faults = parameter("PROXY_STRESS_FAULTS", 25);
   int64_t runs = 0;
   for (int64_t i = 0; i < faults; ++i) {
-    for (int j = 0; j < 4; ++j, ++runs) start_said(user.client, "[delay 10] [words 30]");
+    for (int j = 0; j < 4; ++j, ++runs) start_output(user.client, "[delay 10] [words 30]");
     constexpr FaultKind kinds[] = {FaultKind::cut, FaultKind::reset, FaultKind::half_open,
                                    FaultKind::swallow, FaultKind::delay};
     ProxyFault fault;
@@ -63,7 +63,7 @@ TEST(ProxyStress, OfTheDaemonLeavesEveryRunWhole) {
   EXPECT_GE(line.faults(), faults / 5) << "the faults met nobody";
   EXPECT_TRUE(all_runs_end(stack, patience_ms)) << "runs are stuck";
   EXPECT_EQ(run_faults(stack), "");
-  EXPECT_EQ(ledger_says(stack), "");
+  EXPECT_EQ(ledger_output(stack), "");
   EXPECT_EQ(sql_number(stack, "SELECT count(*) FROM runs WHERE status = 'completed'"), runs);
   EXPECT_EQ(sql_number(stack, "SELECT sum(held)::bigint FROM credit_accounts"), 0);
 }
@@ -71,8 +71,8 @@ TEST(ProxyStress, OfTheDaemonLeavesEveryRunWhole) {
 class CommitStress : public testing::Test {
  protected:
   CommitStress()
-      : line_(TestDatabase::socket()),
-        stack_(behind(line_)),
+      : proxy_(TestDatabase::socket()),
+        stack_(behind(proxy_)),
         admin_(register_admin(stack_)),
         user_(register_user(stack_)) {}
 
@@ -85,7 +85,7 @@ class CommitStress : public testing::Test {
   // Adds one credit; its commit is not answered. Asks again, as a client does, until it is told.
   void add_one(const std::function<std::string()>& key, bool is_swallowed) {
     FaultKind kind = is_swallowed ? FaultKind::swallow : FaultKind::cut;
-    line_.arm({kind, LineEnd::server, committed_answer()});
+    proxy_.arm({kind, LineEnd::server, committed_answer()});
     EXPECT_TRUE(eventually(patience_ms, [&] {
       Call call{"POST", adjust_path, {}, "application/json", {{"Idempotency-Key", key()}}};
       call.body = fmt::format(R"({{"org_id":"{}","amount":1,"note":"storm"}})", user_.org_id);
@@ -98,7 +98,7 @@ class CommitStress : public testing::Test {
                       "SELECT balance FROM credit_accounts WHERE org_id = '" + user_.org_id + "'");
   }
 
-  FaultyProxy line_;
+  FaultyProxy proxy_;
   ApiStack stack_;
   TestUser admin_;
   TestUser user_;
@@ -110,9 +110,9 @@ TEST_F(CommitStress, OfCallsWithAKeyMakesEachHappenOnce) {
   for (int64_t i = 0; i < calls; ++i) {
     add_one([i] { return fmt::format("storm-{}", i); }, i % 20 == 19);
   }
-  EXPECT_GE(line_.faults(), calls) << "not every commit went unanswered";
+  EXPECT_GE(proxy_.faults(), calls) << "not every commit went unanswered";
   EXPECT_EQ(balance(), before + calls);
-  EXPECT_EQ(ledger_says(stack_), "");
+  EXPECT_EQ(ledger_output(stack_), "");
 }
 
 // A client that takes a new key for each try makes its calls twice: the count above would see it.

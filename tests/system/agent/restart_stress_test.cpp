@@ -61,14 +61,16 @@ class RestartStress : public testing::Test {
     threads_.emplace_back([this] {
       RawClient caller(stack_.line().base_url(), ApiStack::certificate());
       std::string body = R"({"content":"[delay 20] [words 60] [tool no_such_tool {}] [words 40]"})";
-      auto ask = [&](const std::string& method, const std::string& path, const std::string& said) {
-        Heard heard = caller.ask({method, path, said, "application/json", {}}, user_.client.token);
+      auto ask = [&](const std::string& method, const std::string& path,
+                     const std::string& stated) {
+        Received received =
+            caller.ask({method, path, stated, "application/json", {}}, user_.client.token);
         ++asked_;
-        bool is_well = heard.is_whole() && heard.answer.status < 300;
+        bool is_well = received.is_whole() && received.answer.status < 300;
         if (!is_well)
-          fail(fmt::format("{} {}: {} {}", method, path, heard.answer.status,
-                           heard.failure + heard.answer.body));
-        return is_well ? parse_json_or_nothing(heard.answer.body) : std::nullopt;
+          fail(fmt::format("{} {}: {} {}", method, path, received.answer.status,
+                           received.failure + received.answer.body));
+        return is_well ? parse_json_or_nothing(received.answer.body) : std::nullopt;
       };
       while (!ends_) {
         std::optional<Json> thread = ask("POST", "/v1/threads", "{}");
@@ -95,8 +97,8 @@ class RestartStress : public testing::Test {
       auto is_whole = [&] {
         Call call{"GET", "/v1/runs/" + run_id + "/events", {}, {}, {}};
         call.headers = {{"Last-Event-ID", std::to_string(whole.last_seq())}};
-        Heard heard = caller.ask(call, user_.client.token);
-        if (heard.answer.status == 200) whole.add({heard.answer.body});
+        Received received = caller.ask(call, user_.client.token);
+        if (received.answer.status == 200) whole.add({received.answer.body});
         return gap_in(whole).empty();  // else there is no relay at this moment
       };
       if (!run_id.empty() && !eventually(patience_ms, is_whole)) {
@@ -108,13 +110,14 @@ class RestartStress : public testing::Test {
 
   std::string made(RawClient& caller, const std::string& path, const std::string& body,
                    std::string_view member) {
-    Heard heard = caller.ask({"POST", path, body, "application/json", {}}, user_.client.token);
+    Received received =
+        caller.ask({"POST", path, body, "application/json", {}}, user_.client.token);
     ++asked_;
-    std::optional<Json> answer = parse_json_or_nothing(heard.answer.body);
-    if (heard.is_whole() && heard.answer.status == 201 && answer) {
+    std::optional<Json> answer = parse_json_or_nothing(received.answer.body);
+    if (received.is_whole() && received.answer.status == 201 && answer) {
       return std::string(answer->text_or(member));
     }
-    fail(fmt::format("POST {}: {} {}", path, heard.answer.status, heard.failure));
+    fail(fmt::format("POST {}: {} {}", path, received.answer.status, received.failure));
     return "";
   }
 
@@ -173,7 +176,7 @@ TEST_F(RestartStress, OfTheDaemonCostsNoRequestNoEventAndNoRun) {
              handed, followed_.load());
 
   // A daemon that hands nothing back is seen.
-  start_said(user_.client, "[delay 20] [words 200]");
+  start_output(user_.client, "[delay 20] [words 200]");
   ASSERT_TRUE(has_work(1));
   stack_.kill_runner();
   stack_.start_runner();

@@ -47,7 +47,7 @@ class RunFaults : public ::testing::Test {
   // A run that no daemon was told of; owned: its owner, lease and epoch.
   std::string run_in_silence(const std::string& message,
                              const std::string& owned = "NULL, NULL, 0") {
-    std::string model_run = run_said(user_.client, "[say hi]").run_id;
+    std::string model_run = run_story(user_.client, "[say hi]").run_id;
     std::string thread_id = make_thread(user_.client);
     post_message(user_.client, thread_id, message);
     std::string run_id = sql_value(
@@ -73,7 +73,7 @@ class RunFaults : public ::testing::Test {
 };
 
 TEST_F(RunFaults, ThreeTakeOversWithoutAStepFailTheRun) {
-  std::string run_id = start_said(user_.client, "[words 5] [stall]");
+  std::string run_id = start_output(user_.client, "[words 5] [stall]");
   for (int crashes = 0; crashes < 3; ++crashes) {
     ASSERT_TRUE(is_begun(run_id, crashes)) << "crash " << crashes;
     stack_.kill_runner();
@@ -82,20 +82,20 @@ TEST_F(RunFaults, ThreeTakeOversWithoutAStepFailTheRun) {
   ASSERT_GE(wait_for_end(run_id), 0);
   EXPECT_EQ(column("status || ' ' || error_code", run_id), "failed run.crashed");
   EXPECT_EQ(types_of(run_id), "run.started run.resumed run.resumed run.failed");
-  EXPECT_EQ(run_said(user_.client, "[say well]").status, "completed") << "others go on";
+  EXPECT_EQ(run_story(user_.client, "[say well]").status, "completed") << "others go on";
 }
 
 TEST_F(RunFaults, AStepBetweenTakeOversForgivesThem) {
-  std::string run_id =
-      start_said(user_.client,
-                 "[tool no_such_tool {}] [pause 2500] [say one] [tool no_such_tool {}] [say two]");
+  std::string run_id = start_output(
+      user_.client,
+      "[tool no_such_tool {}] [pause 2500] [say one] [tool no_such_tool {}] [say two]");
   stack_.sql().run_text(fmt::format("UPDATE runs SET crash_count = 2 WHERE id = '{}'", run_id));
   ASSERT_GE(wait_for_end(run_id), 0);
   EXPECT_EQ(column("status || ' ' || crash_count", run_id), "completed 0");
 }
 
 TEST_F(RunFaults, ADaemonThatRestartsOnItsHostGoesOnWithinTwoSeconds) {
-  std::string run_id = start_said(user_.client, "[delay 100] [words 60]");
+  std::string run_id = start_output(user_.client, "[delay 100] [words 60]");
   ASSERT_TRUE(is_begun(run_id));
   stack_.kill_runner();
   int64_t begin_ms = monotonic_ms();
@@ -107,7 +107,7 @@ TEST_F(RunFaults, ADaemonThatRestartsOnItsHostGoesOnWithinTwoSeconds) {
 }
 
 TEST_F(RunFaults, TheRunsOfAHostThatIsGoneGoOnWithinTwentySeconds) {
-  std::string run_id = start_said(user_.client, "[delay 100] [words 40]");
+  std::string run_id = start_output(user_.client, "[delay 100] [words 40]");
   ASSERT_TRUE(is_begun(run_id));
   stack_.kill_runner();
   int64_t begin_ms = monotonic_ms();
@@ -136,14 +136,14 @@ TEST_F(RunFaults, CutConnectionsCostNoRun) {
   std::vector<std::string> runs;
   for (int round = 0; round < 40; ++round) {
     TestUser user = register_user(stack_);
-    for (int i = 0; i < 5; ++i) runs.push_back(start_said(user.client, "[words 10]"));
+    for (int i = 0; i < 5; ++i) runs.push_back(start_output(user.client, "[words 10]"));
     cut_daemons_connections();
   }
   for (const std::string& run_id : runs) {
     ASSERT_GE(wait_for_end(run_id, 40'000), 0) << column("row_to_json(runs)", run_id);
     EXPECT_EQ(column("status", run_id), "completed");
   }
-  EXPECT_EQ(run_said(user_.client, "[say well]").status, "completed");
+  EXPECT_EQ(run_story(user_.client, "[say well]").status, "completed");
 }
 
 TEST_F(RunFaults, ARunThatIsClaimedUnknownToItsDaemonIsFoundAgain) {
@@ -191,7 +191,7 @@ TEST_F(RunFaults, AListeningConnectionThatFallsSilentCostsAPoll) {
     SilentConnection silent(stack_, listening, "%");
     if (!silent.is_silent()) GTEST_SKIP() << "Postgres belongs to somebody else";
     int64_t begin_ms = monotonic_ms();
-    std::string run_id = start_said(user_.client, "[say heard] [stall]");
+    std::string run_id = start_output(user_.client, "[say heard] [stall]");
     ASSERT_GE(wait_for(run_id, "owner_id IS NOT NULL", "t"), 0);
     EXPECT_LE(monotonic_ms() - begin_ms, poll_ms_max) << "claimed late";
     // By now it is replaced: a new one hears.
@@ -215,12 +215,12 @@ TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysSubscribersByAPoll) {
   StreamClient subscriber(stack_.folder() + "/stream.sock",
                           {run_id, user_.client.token, "", "", {}});
   int64_t seq = 0;
-  auto write_event = [&](bool is_told) {
+  auto write_event = [&](bool is_reported) {
     stack_.sql().run_text(fmt::format(
         "INSERT INTO run_events (run_id, seq, type, data) VALUES ('{}', {}, 'message.delta', "
         "'{{\"content\":\"x\"}}')",
         run_id, ++seq));
-    if (is_told) stack_.sql().run_text(fmt::format("NOTIFY hostler_events, '{}'", run_id));
+    if (is_reported) stack_.sql().run_text(fmt::format("NOTIFY hostler_events, '{}'", run_id));
     int64_t begin_ms = monotonic_ms();
     EXPECT_TRUE(subscriber.read_until(fmt::format("id: {}\n", seq))) << subscriber.received();
     return monotonic_ms() - begin_ms;
@@ -238,7 +238,7 @@ TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysSubscribersByAPoll) {
 TEST_F(RunFaults, AClaimingConnectionThatFallsSilentIsReplaced) {
   SilentConnection silent(stack_, "hostler-runner", "SELECT count(*) > 0 AS runs_wait%");
   if (!silent.is_silent()) GTEST_SKIP() << "Postgres belongs to somebody else";
-  std::string run_id = start_said(user_.client, "[say heard]");
+  std::string run_id = start_output(user_.client, "[say heard]");
   int64_t took_ms = wait_for_end(run_id);
   EXPECT_GE(took_ms, 0);
   EXPECT_LE(took_ms, 5'000);

@@ -82,13 +82,13 @@ TEST(Searx, AnswersTheSearchesOfARun) {
 
   TestUser user = register_user(stack);
   RunStory story =
-      run_said(user.client, R"([tool web_search {"query":"panda","max_results":3}] [say found])");
+      run_story(user.client, R"([tool web_search {"query":"panda","max_results":3}] [say found])");
   EXPECT_EQ(story.status, "completed");
   std::string result = story.result();
   EXPECT_NE(result.find("https://example.org/3"), std::string::npos) << result;
   EXPECT_NE(result.find("What is known: 世界 1"), std::string::npos) << result;
   EXPECT_EQ(result.find("Red panda 4"), std::string::npos) << "as many as were asked for";
-  RunStory none = run_said(user.client, R"([tool web_search {"query":"unheard of"}] [say none])");
+  RunStory none = run_story(user.client, R"([tool web_search {"query":"unheard of"}] [say none])");
   EXPECT_EQ(none.outcomes(), std::vector<std::string>{"ok"});
 }
 

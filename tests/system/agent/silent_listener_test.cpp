@@ -25,7 +25,7 @@ constexpr int64_t patience_ms = 30'000;
 
 class ListenHole : public testing::Test {
  protected:
-  ListenHole() : line_(TestDatabase::socket()), stack_(behind(line_)) { add_fake_model(stack_); }
+  ListenHole() : proxy_(TestDatabase::socket()), stack_(behind(proxy_)) { add_fake_model(stack_); }
 
   static ApiStackOptions behind(const FaultyProxy& line) {
     ApiStackOptions options;
@@ -45,7 +45,7 @@ class ListenHole : public testing::Test {
     return double(sql_number(stack_, fmt::format(fmt::runtime(microseconds), run_id))) / 1e6;
   }
 
-  FaultyProxy line_;
+  FaultyProxy proxy_;
   ApiStack stack_;
 };
 
@@ -56,37 +56,37 @@ double median(std::vector<double> values) {
 
 TEST_F(ListenHole, DelaysARunByAPollAtMost) {
   TestUser user = register_user(stack_);
-  std::vector<double> heard;
-  for (int i = 0; i < 9; ++i) heard.push_back(wait_of(start_said(user.client, "[words 1]")));
+  std::vector<double> received;
+  for (int i = 0; i < 9; ++i) received.push_back(wait_of(start_output(user.client, "[words 1]")));
   // The same without the notification that the API sends after the commit.
   RunFixture fixture(stack_.database());
   std::vector<double> unheard;
   for (int i = 0; i < 9; ++i) unheard.push_back(wait_of(fixture.new_run(fixture.new_thread())));
   EXPECT_LE(*std::max_element(unheard.begin(), unheard.end()), poll_s_max);
   // Else the poll would hide that nobody hears anything.
-  EXPECT_LT(median(heard), 0.1);
-  EXPECT_GT(median(unheard), median(heard));
+  EXPECT_LT(median(received), 0.1);
+  EXPECT_GT(median(unheard), median(received));
 }
 
 TEST_F(ListenHole, IsFoundOutAndMended) {
   TestUser user = register_user(stack_);
   for (int hole = 0; hole < parameter("LISTEN_HOLES", 3); ++hole) {
     SCOPED_TRACE(hole);
-    int before = line_.faults();
-    int connections = line_.connections();
+    int before = proxy_.faults();
+    int connections = proxy_.connections();
     // What is asked of the connection that listens several times a second.
-    line_.arm({FaultKind::half_open, LineEnd::client, "listening_check"});
-    ASSERT_TRUE(line_.wait_for(before + 1)) << "no connection fell silent";
-    std::string run_id = start_said(user.client, "[words 1]");
+    proxy_.arm({FaultKind::half_open, LineEnd::client, "listening_check"});
+    ASSERT_TRUE(proxy_.wait_for(before + 1)) << "no connection fell silent";
+    std::string run_id = start_output(user.client, "[words 1]");
     EXPECT_LE(wait_of(run_id), poll_s_max);
     // A poll may have come before the silence was found out.
-    EXPECT_TRUE(eventually(patience_ms, [&] { return line_.connections() > connections; }))
+    EXPECT_TRUE(eventually(patience_ms, [&] { return proxy_.connections() > connections; }))
         << "nobody connected anew";
     EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
     // It hears again: no poll is that quick for three in a row.
-    std::vector<double> heard;
-    for (int i = 0; i < 5; ++i) heard.push_back(wait_of(start_said(user.client, "[words 1]")));
-    EXPECT_LT(median(heard), 0.1);
+    std::vector<double> received;
+    for (int i = 0; i < 5; ++i) received.push_back(wait_of(start_output(user.client, "[words 1]")));
+    EXPECT_LT(median(received), 0.1);
   }
 }
 

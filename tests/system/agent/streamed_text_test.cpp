@@ -133,7 +133,7 @@ class StreamedText : public ::testing::Test {
   void start_runs(Scripts& scripts) {
     for (int i = 0; i < users; ++i) {
       users_.push_back(register_user(stack_));
-      for (int j = 0; j < runs_each; ++j) start_said(users_.back().client, scripts.script());
+      for (int j = 0; j < runs_each; ++j) start_output(users_.back().client, scripts.script());
     }
   }
   int64_t open_runs() {

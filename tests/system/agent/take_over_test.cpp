@@ -60,9 +60,9 @@ class Load {
       int64_t wait_ms = begin_ms + number * 1000 / runs_a_second - monotonic_ms();
       if (wait_ms > 0) let_pass(static_cast<int>(wait_ms));
       const std::string& chat = chats_[static_cast<size_t>(number) % chats_.size()];
-      Heard heard = caller.ask({"POST", "/v1/threads/" + chat + "/runs", {}, {}, {}}, token);
+      Received received = caller.ask({"POST", "/v1/threads/" + chat + "/runs", {}, {}, {}}, token);
       // 409: its last run is not over yet.
-      ++(heard.answer.status == 201 ? made_ : refused_);
+      ++(received.answer.status == 201 ? made_ : refused_);
     }
   }
 
@@ -120,7 +120,7 @@ class TakeOver : public testing::Test {
     std::string all;
     EXPECT_TRUE(eventually(20'000, [&] {
       if (run_ids.size() < 80) {
-        run_ids.push_back(start_said(user_.client, script));
+        run_ids.push_back(start_output(user_.client, script));
         all += (all.empty() ? "" : " ") + run_ids.back();
       }
       return number(fmt::format(fmt::runtime(writes), all)) >= count;
@@ -214,7 +214,7 @@ TEST_F(TakeOver, GivesARunUpThatBreaks) {
       "UPDATE secrets SET sealed = set_byte(sealed, 0, get_byte(sealed, 0) # 1) WHERE id = (SELECT "
       "secret_id FROM llm_providers WHERE org_id IS NULL)");
   stack_.sql().run_text("ALTER FUNCTION run_streamed_text RENAME TO run_shown_text_away");
-  std::string run_id = start_said(user_.client, "[say hi]");
+  std::string run_id = start_output(user_.client, "[say hi]");
   ASSERT_GE(wait_for_run("take_overs > 0", run_id, 30'000), 0) << "it is kept for ever";
   EXPECT_EQ(column("status", run_id), "running");
   stack_.sql().run_text("ALTER FUNCTION run_shown_text_away RENAME TO run_streamed_text");
@@ -229,8 +229,10 @@ TEST_F(TakeOver, IsNotNeededForAStatementThatFailsForAWhile) {
   std::string first = value("SELECT id FROM daemons");
   std::string run_id = runs_until(first, 1, "[delay 100] [words 80]").front();
   stack_.sql().run_text("ALTER TABLE daemons RENAME TO daemons_away");
-  auto is_told = [this] { return runner_log().find("leases_not_renewed") != std::string::npos; };
-  EXPECT_TRUE(eventually(6'000, is_told));
+  auto is_reported = [this] {
+    return runner_log().find("leases_not_renewed") != std::string::npos;
+  };
+  EXPECT_TRUE(eventually(6'000, is_reported));
   stack_.sql().run_text("ALTER TABLE daemons_away RENAME TO daemons");
   ASSERT_GE(wait_for_run("ended_at IS NOT NULL", run_id), 0);
   EXPECT_EQ(column("status || ' ' || take_overs", run_id), "completed 0");

@@ -35,7 +35,7 @@ constexpr const char* script =
 
 class Zombie : public testing::Test {
  protected:
-  Zombie() : line_(TestDatabase::socket()), stack_(behind(line_)), user_(register_user(stack_)) {
+  Zombie() : proxy_(TestDatabase::socket()), stack_(behind(proxy_)), user_(register_user(stack_)) {
     add_fake_model(stack_, R"("output_usd_per_mtok":20)");
     std::string first = "SELECT coalesce(min(id::text), '') FROM daemons WHERE stopped_at IS NULL";
     EXPECT_TRUE(eventually(20'000, [&] {
@@ -70,7 +70,7 @@ class Zombie : public testing::Test {
         "WHERE e.run_id = runs.id AND e.type = 'message.delta')",
         zombie_id_);
     ASSERT_TRUE(eventually(20'000, [&] {
-      if (run_ids_.size() < 60) run_ids_.push_back(start_said(user_.client, script));
+      if (run_ids_.size() < 60) run_ids_.push_back(start_output(user_.client, script));
       return sql_number(stack_, writes) >= runs_of_the_zombie;
     })) << "the daemon claims no runs";
   }
@@ -83,15 +83,15 @@ class Zombie : public testing::Test {
 
   // Whether it wrote events of a run that it lost.
   bool wakes_and_writes() {
-    int before = line_.faults();
-    line_.arm({FaultKind::delay, LineEnd::client, "message.delta"});
+    int before = proxy_.faults();
+    proxy_.arm({FaultKind::delay, LineEnd::client, "message.delta"});
     stack_.runner().send_signal(SIGCONT);
-    bool wrote(eventually(3000, [&] { return line_.faults() > before; }));
-    line_.disarm();
+    bool wrote(eventually(3000, [&] { return proxy_.faults() > before; }));
+    proxy_.disarm();
     return wrote;
   }
 
-  FaultyProxy line_;
+  FaultyProxy proxy_;
   ApiStack stack_;
   TestUser user_;
   std::string zombie_id_;

@@ -113,7 +113,7 @@ TEST(Hostlerctl, SaysWhereEachSettingComesFrom) {
                                {"HOSTLER_DATABASE_URL=postgresql://localhost:1/nowhere"});
   EXPECT_THAT(changed.out, testing::StartsWith("[{\"key\":\"database.url\""));
   EXPECT_THAT(changed.out,
-              HasSubstr("{\"key\":\"api.workers\",\"value\":3,\"source\":\"file\",\"place\":\"" +
+              HasSubstr("{\"key\":\"api.workers\",\"value\":3,\"source\":\"file\",\"origin\":\"" +
                         file + ":2:1\",\"secret\":false,\"live\":false}"));
   EXPECT_THAT(changed.out, Not(HasSubstr("run.slots")));
   // What is printed is a file of settings itself.

@@ -116,16 +116,17 @@ TEST(Mail, TellsWhatBecameOfAnAccountsAddressAndPassword) {
   EXPECT_NE(address.find("To: <" + user.email + ">\r\n"), std::string::npos) << address;
   EXPECT_NE(address.find("Subject: The mail address of your account was changed\r\n"),
             std::string::npos);
-  std::string said = plain_part(address);
-  EXPECT_NE(said.find("valid for 7 days"), std::string::npos) << said;
-  EXPECT_EQ(said.find("ada@example.net"), std::string::npos) << "not everybody's business";
-  size_t line = said.find("to take your account back:");
-  ASSERT_NE(line, std::string::npos) << said;
-  std::string way_back = said.substr(said.find("\n\n", line) + 2, 43);
-  EXPECT_EQ(user.client.post("/v1/auth/email/revert", fmt::format(R"({{"token":"{}"}})", way_back))
-                .status,
-            200)
-      << said;
+  std::string stated = plain_part(address);
+  EXPECT_NE(stated.find("valid for 7 days"), std::string::npos) << stated;
+  EXPECT_EQ(stated.find("ada@example.net"), std::string::npos) << "not everybody's business";
+  size_t line = stated.find("to take your account back:");
+  ASSERT_NE(line, std::string::npos) << stated;
+  std::string revert_token = stated.substr(stated.find("\n\n", line) + 2, 43);
+  EXPECT_EQ(
+      user.client.post("/v1/auth/email/revert", fmt::format(R"({{"token":"{}"}})", revert_token))
+          .status,
+      200)
+      << stated;
 }
 
 TEST(Mail, WaitsUntilThereAreSettings) {

@@ -41,7 +41,7 @@ TEST(Webhook, TellsOnceThatARunWaitsForInput) {
   TestUser user = register_user(stack());
   std::string path = "/ok/" + user.login;
   Endpoint endpoint = add_endpoint(user, path, R"("run.waiting_for_input")");
-  std::string run_id = start_said(user.client, "[ask What colour?] [say ok]");
+  std::string run_id = start_output(user.client, "[ask What colour?] [say ok]");
   ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
   ASSERT_EQ(wait_for_messages(endpoint, 1, "delivered"), 1);
   ASSERT_EQ(received_at(path).size(), 1u);
@@ -77,7 +77,7 @@ TEST(Webhook, TellsNothingOfATransactionThatWasRolledBack) {
       "RETURN NEW; END $$; "
       "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON outbox DEFERRABLE INITIALLY DEFERRED "
       "FOR EACH ROW WHEN (NEW.event_type = 'run.completed') EXECUTE FUNCTION refuse_end()");
-  std::string run_id = start_said(user.client, "[say hello]");
+  std::string run_id = start_output(user.client, "[say hello]");
   EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
   EXPECT_GE(sql_number(stack(), "SELECT last_value FROM refusals"), 3) << "it was rolled back";
   stack().sql().run_text(
@@ -100,7 +100,7 @@ TEST(Webhook, ReachesAReceiverThatWasDownForHours) {
   Endpoint endpoint = add_endpoint_at(user, url);
   constexpr int tests = 5;
   for (int i = 0; i < tests; ++i) user.client.post(endpoint.at(":test"));
-  ASSERT_EQ(run_said(user.client, "hello").status, "completed");
+  ASSERT_EQ(run_story(user.client, "hello").status, "completed");
   // Six tries by the schedule are 7 h 35 min.
   for (int attempt = 1; attempt <= 6; ++attempt) {
     ASSERT_EQ(wait_for_messages(endpoint, tests + 1, "pending", attempt), tests + 1) << attempt;
@@ -180,7 +180,7 @@ TEST(Webhook, IsGenuineToThePublishedVerifier) {
   user.client.post(endpoint.at(":test"));
   ASSERT_EQ(wait_for_messages(endpoint, 1, "delivered"), 1);
   std::string second = user.client.post(endpoint.at("/rotate-secret")).member("signing_secret");
-  ASSERT_EQ(run_said(user.client, "Grüße, 世界").status, "completed");
+  ASSERT_EQ(run_story(user.client, "Grüße, 世界").status, "completed");
   ASSERT_EQ(wait_for_messages(endpoint, 2, "delivered"), 2);
   std::vector<Json> received = received_at(path);
   ASSERT_EQ(received.size(), 2u);

@@ -21,7 +21,7 @@ TEST(Webhook, CarriesTheRunsEndUnderASignatureThatOthersVerify) {
   TestUser user = register_user(stack());
   std::string path = "/ok/" + user.login;
   Endpoint endpoint = add_endpoint(user, path);
-  RunStory story = run_said(user.client, "hello");
+  RunStory story = run_story(user.client, "hello");
   ASSERT_EQ(story.status, "completed");
   Json delivery = wait_for_delivery(user, endpoint.id, "delivered");
   EXPECT_EQ(delivery.text_or("status"), "delivered") << delivery.dump();

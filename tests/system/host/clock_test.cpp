@@ -82,7 +82,7 @@ TEST_F(SteppedClock, ChangesNoLeaseNoWaitAndNoSession) {
   TestUser user = register_user(stack);
   std::vector<std::string> run_ids;
   for (int i = 0; i < 3; ++i) {
-    run_ids.push_back(start_said(user.client, "[delay 20] [words 80] [pause 1500] [words 20]"));
+    run_ids.push_back(start_output(user.client, "[delay 20] [words 80] [pause 1500] [words 20]"));
   }
   StreamClient subscriber(stack.folder() + "/stream.sock",
                           {run_ids[0], user.client.token, "", "", {}});
@@ -113,7 +113,7 @@ TEST_F(SteppedClock, ChangesNoLeaseNoWaitAndNoSession) {
 
   // It did jump: what the daemon logs now is of that day.
   step_.to(far_s);
-  EXPECT_EQ(run_said(user.client, "[status 400]").status, "failed");
+  EXPECT_EQ(run_story(user.client, "[status 400]").status, "failed");
   std::string day = rfc3339(unix_now_ms() + far_s * 1000).substr(0, 10);
   EXPECT_NE(read_text_file(stack.folder() + "/runner.log").find("\"time\":\"" + day),
             std::string::npos)

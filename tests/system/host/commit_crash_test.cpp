@@ -38,7 +38,7 @@ class CommitCrash : public testing::Test {
   }
 
   // Told to be there, by an answer: table and id.
-  struct Told {
+  struct Reported {
     std::mutex mutex;
     std::set<std::string> threads, messages, runs;
     size_t size() {
@@ -65,8 +65,8 @@ class CommitCrash : public testing::Test {
       std::string thread = told_.keep(told_.threads, client.post("/v1/threads"), "id");
       if (thread.empty()) continue;
       std::string path = "/v1/threads/" + thread;
-      Answer said = client.post(path + "/messages", R"({"content":"[words 3]"})");
-      if (told_.keep(told_.messages, said, "id").empty()) continue;
+      Answer stated = client.post(path + "/messages", R"({"content":"[words 3]"})");
+      if (told_.keep(told_.messages, stated, "id").empty()) continue;
       told_.keep(told_.runs, client.post(path + "/runs"), "run_id");
     }
   }
@@ -150,7 +150,7 @@ class CommitCrash : public testing::Test {
   static constexpr int writers = 12;
   PrivateStack& stack_ = PrivateStack::shared();
   std::vector<PrivateStack::User> users_;
-  Told told_;
+  Reported told_;
   std::map<std::string, int64_t> streamed_;  // the last event that somebody was shown, by run
   std::atomic<bool> stops_ = false;
 };
@@ -175,14 +175,14 @@ TEST_F(CommitCrash, InTheGapLosesOnlyWhatNobodyWasToldOf) {
   postgres::DbSession asking = session();
   auto threads = [&] { return count_threads(asking); };
   int64_t before = threads();
-  std::set<std::string> told;
+  std::set<std::string> reported;
   std::thread calls([&] {
     Line line(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
     Client client(line);
     client.token = users_[0].client.token;
     for (const Answer& answer : client.send_all(
              std::vector<Call>(24, Call{"POST", "/v1/threads", "{}", "application/json", {}}))) {
-      if (answer.status == 201) told.insert(answer.member("id"));
+      if (answer.status == 201) reported.insert(answer.member("id"));
     }
   });
   EXPECT_TRUE(eventually(2000, [&] { return threads() == before + 24; }));
@@ -191,7 +191,7 @@ TEST_F(CommitCrash, InTheGapLosesOnlyWhatNobodyWasToldOf) {
   kill(daemon, SIGCONT);
   EXPECT_TRUE(
       eventually(30'000, [&] { return !postgres::why_no_connection(stack_.env("DATABASE_URL")); }));
-  EXPECT_EQ(missing("threads", told), 0U);
+  EXPECT_EQ(missing("threads", reported), 0U);
   postgres::DbSession again = session();
   int64_t after = count_threads(again);
   EXPECT_LT(after, before + 24) << "nothing was lost: the gap was not met";

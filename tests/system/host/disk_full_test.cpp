@@ -70,7 +70,7 @@ class DiskFull : public testing::Test {
 TEST_F(DiskFull, OfPostgresIsA503AndRunsWait) {
   std::vector<std::string> run_ids;
   for (int i = 0; i < 6; ++i, ++acknowledged_) {
-    run_ids.push_back(start_said(
+    run_ids.push_back(start_output(
         user_.client, "[delay 20] [words 60] [tool no_such_tool {}] [delay 20] [words 20]"));
   }
   const char* begun = "SELECT count(DISTINCT run_id) FROM run_events WHERE type = 'message.delta'";
@@ -107,8 +107,8 @@ TEST_F(DiskFull, OfTheLogStopsNobody) {
   std::filesystem::create_symlink("/dev/full", log);
   stack_.kill_runner();
   stack_.start_runner();
-  EXPECT_EQ(run_said(user_.client, "[say well]").status, "completed");
-  EXPECT_EQ(run_said(user_.client, "[status 400]").status, "failed") << "which is logged";
+  EXPECT_EQ(run_story(user_.client, "[say well]").status, "completed");
+  EXPECT_EQ(run_story(user_.client, "[status 400]").status, "failed") << "which is logged";
   EXPECT_TRUE(stack_.runner().is_running());
   std::filesystem::remove(log);
 }
@@ -180,11 +180,13 @@ TEST(WholeDiskFull, CostsNothingThatWasAcknowledged) {
   auto make_thread = [&] {
     std::string body = fmt::format(R"({{"title":"{}"}})", std::string(100, 'x'));
     Call call{"POST", "/v1/threads", body, "application/json", {}};
-    Heard heard = caller.ask(call, user.client.token);
-    bool is_told = heard.is_whole() && (heard.answer.status == 201 || heard.answer.status == 503);
-    EXPECT_TRUE(is_told) << heard.answer.status << " " << heard.failure << heard.answer.body;
-    (heard.answer.status == 201 ? acknowledged : refused) += 1;
-    return heard.answer.status == 201;
+    Received received = caller.ask(call, user.client.token);
+    bool is_reported =
+        received.is_whole() && (received.answer.status == 201 || received.answer.status == 503);
+    EXPECT_TRUE(is_reported) << received.answer.status << " " << received.failure
+                             << received.answer.body;
+    (received.answer.status == 201 ? acknowledged : refused) += 1;
+    return received.answer.status == 201;
   };
   for (int64_t i = 0; i < parameter("DISKS_FULL", 1); ++i) {
     std::string run_id = stack->start_run(user);

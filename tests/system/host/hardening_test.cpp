@@ -23,7 +23,7 @@ std::string readelf(const std::vector<std::string>& options, const std::string& 
 }
 
 // What is missing in the words of readelf about headers, segments, dynamic entries and symbols.
-std::vector<std::string> soft_spots(const std::string& said, bool is_sanitized) {
+std::vector<std::string> soft_spots(const std::string& stated, bool is_sanitized) {
   struct Mark {
     const char* name;
     const char* form;  // as a regular expression
@@ -43,7 +43,7 @@ std::vector<std::string> soft_spots(const std::string& said, bool is_sanitized) 
   std::vector<std::string> missing;
   for (const Mark& mark : marks) {
     bool is_unasked = is_sanitized && std::string_view(mark.name) == "checked calls";
-    bool is_there = std::regex_search(said, std::regex(mark.form));
+    bool is_there = std::regex_search(stated, std::regex(mark.form));
     if (!is_unasked && is_there != mark.is_wanted) missing.emplace_back(mark.name);
   }
   return missing;
@@ -53,24 +53,25 @@ std::string words_about(const std::string& program) {
   return readelf({"-hldW", "--dyn-syms"}, build_folder() + "/" + program);
 }
 
-bool is_sanitized(const std::string& said) {
-  return said.find("__asan_init") != said.npos || said.find("__tsan_init") != said.npos;
+bool is_sanitized(const std::string& stated) {
+  return stated.find("__asan_init") != stated.npos || stated.find("__tsan_init") != stated.npos;
 }
 
 TEST(Hardening, IsInTheProgramsAsBuilt) {
   for (const char* program : {"hostler-api", "hostler-runner", "hostlerctl"}) {
-    std::string said = words_about(program);
-    EXPECT_EQ(fmt::format("{}", fmt::join(soft_spots(said, is_sanitized(said)), ", ")), "")
+    std::string stated = words_about(program);
+    EXPECT_EQ(fmt::format("{}", fmt::join(soft_spots(stated, is_sanitized(stated)), ", ")), "")
         << program;
   }
 }
 
 // Debian's start files carry no marks, so the linker drops them from the programs; ours have them.
 TEST(Hardening, MarksIndirectBranchesInAllOfOurObjects) {
-  std::string said = readelf({"-nW"}, build_folder() + "/libhostler.a");
+  std::string stated = readelf({"-nW"}, build_folder() + "/libhostler.a");
   auto count = [&](const char* words) {
     size_t found = 0;
-    for (size_t at = said.find(words); at != said.npos; at = said.find(words, at + 1)) ++found;
+    for (size_t at = stated.find(words); at != stated.npos; at = stated.find(words, at + 1))
+      ++found;
     return found;
   };
   EXPECT_GT(count("File: "), 20U);
@@ -78,14 +79,14 @@ TEST(Hardening, MarksIndirectBranchesInAllOfOurObjects) {
 }
 
 TEST(Hardening, IsMissedWhereItIsMissing) {
-  std::string said = words_about("hostlerctl");
-  ASSERT_TRUE(soft_spots(said, is_sanitized(said)).empty());
+  std::string stated = words_about("hostlerctl");
+  ASSERT_TRUE(soft_spots(stated, is_sanitized(stated)).empty());
   for (const char* words : {"GNU_RELRO", "BIND_NOW", "PIE", "__stack_chk_fail", "DYN"}) {
-    std::string spoilt = std::regex_replace(said, std::regex(words), "");
+    std::string spoilt = std::regex_replace(stated, std::regex(words), "");
     EXPECT_FALSE(soft_spots(spoilt, true).empty()) << words;
   }
-  EXPECT_FALSE(soft_spots(std::regex_replace(said, std::regex(" RW "), " RWE"), true).empty());
-  EXPECT_FALSE(soft_spots(said + "RUNPATH", true).empty());
+  EXPECT_FALSE(soft_spots(std::regex_replace(stated, std::regex(" RW "), " RWE"), true).empty());
+  EXPECT_FALSE(soft_spots(stated + "RUNPATH", true).empty());
 }
 
 }  // namespace

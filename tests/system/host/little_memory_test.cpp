@@ -63,11 +63,11 @@ TEST(LittleMemoryTest, OfAWorkerCostsNothingThatWasAcknowledged) {
     for (int i = 0; i < 20; ++i) {
       Call call{"POST", path, i % 2 == 0 ? too_long : body, "application/json", {}};
       int whole = i % 2 == 0 ? 422 : 201;
-      Heard heard = caller.ask(call, user.client.token);
-      const Answer& answer = heard.answer;
+      Received received = caller.ask(call, user.client.token);
+      const Answer& answer = received.answer;
       acknowledged += answer.status == 201 ? 1 : 0;
       refused += answer.status == whole ? 0 : 1;
-      EXPECT_TRUE(!heard.is_whole() || answer.status == whole || answer.status == 503 ||
+      EXPECT_TRUE(!received.is_whole() || answer.status == whole || answer.status == 503 ||
                   is_problem(answer, 502, "http.bad_gateway"))
           << answer.status << " " << answer.body;
     }
@@ -76,9 +76,9 @@ TEST(LittleMemoryTest, OfAWorkerCostsNothingThatWasAcknowledged) {
   EXPECT_TRUE(stack.api().is_running());
   int64_t begin_ms = monotonic_ms();
   for (int well = 0; well < 20;) {
-    Heard heard = caller.ask({"POST", path, body, "application/json", {}}, user.client.token);
-    well = heard.answer.status == 201 ? well + 1 : 0;
-    acknowledged += heard.answer.status == 201 ? 1 : 0;
+    Received received = caller.ask({"POST", path, body, "application/json", {}}, user.client.token);
+    well = received.answer.status == 201 ? well + 1 : 0;
+    acknowledged += received.answer.status == 201 ? 1 : 0;
     ASSERT_LE(monotonic_ms() - begin_ms, recovery_ms_max) << "no service again";
   }
   EXPECT_GE(sql_number(stack, "SELECT count(*) FROM messages"), acknowledged);
@@ -98,7 +98,7 @@ TEST(LittleMemoryTest, OfTheDaemonLosesNoRun) {
       size_t spare = static_cast<size_t>(round % 4) * (size_t{512} << 10);
       Scarce little(daemon, RLIMIT_DATA, writable_bytes(daemon) + spare);
       for (int i = 0; i < 4; ++i) {
-        start_said(user.client, "[delay 5] [words 20] [long-line 1000000] [words 20]");
+        start_output(user.client, "[delay 5] [words 20] [long-line 1000000] [words 20]");
       }
       ASSERT_TRUE(eventually(recovery_ms_max, [&] {
         return !stack.runner().is_running() || open_runs(stack) == 0;
@@ -112,7 +112,7 @@ TEST(LittleMemoryTest, OfTheDaemonLosesNoRun) {
   }
   EXPECT_GT(deaths, 0) << "there was memory enough";
   EXPECT_EQ(run_faults(stack), "");
-  EXPECT_EQ(run_said(user.client, "[say well]").status, "completed");
+  EXPECT_EQ(run_story(user.client, "[say well]").status, "completed");
   fmt::print("{} deaths\n", deaths);
 }
 

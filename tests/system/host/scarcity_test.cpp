@@ -69,7 +69,7 @@ TEST(FewDescriptorsTest, OfTheDaemonRefuseStreamsAndKeepRuns) {
   TestUser user = register_user(stack);
   std::string socket = stack.folder() + "/stream.sock";
   pid_t daemon = stack.runner().pid();
-  std::string followed = start_said(user.client, "[delay 50] [words 90]");
+  std::string followed = start_output(user.client, "[delay 50] [words 90]");
   StreamAsk asked{followed, user.client.token, "", "", {}};
   size_t wanted = static_cast<size_t>(parameter("SCARCE_STREAMS", 300));
   std::vector<std::string> run_ids;
@@ -91,7 +91,8 @@ TEST(FewDescriptorsTest, OfTheDaemonRefuseStreamsAndKeepRuns) {
     EXPECT_GT(refused, 0U);
     EXPECT_GT(served.size(), 128U);
     // Runs go on, and new ones begin, with streams at their most.
-    for (int i = 0; i < 8; ++i) run_ids.push_back(start_said(user.client, "[delay 10] [words 20]"));
+    for (int i = 0; i < 8; ++i)
+      run_ids.push_back(start_output(user.client, "[delay 10] [words 20]"));
     for (const std::string& run_id : run_ids) {
       EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
     }

@@ -49,13 +49,14 @@ Footprint footprint_of(pid_t pid) {
 }
 
 std::string growth(const Footprint& before, const Footprint& after) {
-  std::string said;
-  if (before.memory_kib == 0) said += "its memory could not be read; ";
-  if (after.memory_kib > before.memory_kib + growth_kib_max) said += "memory grows; ";
-  if (after.descriptors > before.descriptors + descriptors_max) said += "descriptors stay open; ";
-  return said.empty() ? ""
-                      : fmt::format("{}{} -> {} KiB, {} -> {} descriptors", said, before.memory_kib,
-                                    after.memory_kib, before.descriptors, after.descriptors);
+  std::string stated;
+  if (before.memory_kib == 0) stated += "its memory could not be read; ";
+  if (after.memory_kib > before.memory_kib + growth_kib_max) stated += "memory grows; ";
+  if (after.descriptors > before.descriptors + descriptors_max) stated += "descriptors stay open; ";
+  return stated.empty()
+             ? ""
+             : fmt::format("{}{} -> {} KiB, {} -> {} descriptors", stated, before.memory_kib,
+                           after.memory_kib, before.descriptors, after.descriptors);
 }
 
 pid_t only_worker_of(pid_t master) {
@@ -97,7 +98,7 @@ class SteadyState : public testing::Test {
   // A thread each, 20 at once, each to its end.
   int64_t execute(const TestUser& user, int64_t runs) {
     for (int64_t begun = 0; begun < runs; begun += runs_at_once) {
-      for (int i = 0; i < runs_at_once; ++i) start_said(user.client, "[words 12]");
+      for (int i = 0; i < runs_at_once; ++i) start_output(user.client, "[words 12]");
       EXPECT_TRUE(all_runs_end(stack_, patience_ms));
     }
     return sql_number(stack_, "SELECT count(*) FROM runs WHERE status = 'completed'");
@@ -146,11 +147,11 @@ TEST(Footprint, RisesWithMemoryAndDescriptors) {
   std::vector<int> descriptors;
   for (int i = 0; i < 2 * descriptors_max; ++i)
     descriptors.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  std::string said = growth(before, footprint_of(getpid()));
+  std::string stated = growth(before, footprint_of(getpid()));
   for (int fd : descriptors) close(fd);
   munmap(memory, bytes);
-  EXPECT_NE(said.find("memory grows"), std::string::npos) << said;
-  EXPECT_NE(said.find("descriptors stay open"), std::string::npos) << said;
+  EXPECT_NE(stated.find("memory grows"), std::string::npos) << stated;
+  EXPECT_NE(stated.find("descriptors stay open"), std::string::npos) << stated;
   EXPECT_EQ(growth(before, before), "");
 }
 

@@ -149,12 +149,12 @@ TEST_F(WholeStackTest, ADaemonThatIsToldToStopHandsItsRunsOver) {
   std::string run_id = stack_.start_run(user);
   EventStream begun = read_stream(stack_, run_id, user.client.token, 0, 10);
   auto streams_opened = [&] {
-    std::string told = run_program({"/usr/bin/curl", "-s", "--unix-socket",
-                                    stack_.env("METRICS_RUNNER"), "http://localhost/metrics"})
-                           .out;
+    std::string reported = run_program({"/usr/bin/curl", "-s", "--unix-socket",
+                                        stack_.env("METRICS_RUNNER"), "http://localhost/metrics"})
+                               .out;
     constexpr std::string_view name = "\nhostler_runner_streams_opened_total ";
-    size_t at = told.find(name);
-    return at == told.npos ? -1 : std::strtol(told.c_str() + at + name.size(), nullptr, 10);
+    size_t at = reported.find(name);
+    return at == reported.npos ? -1 : std::strtol(reported.c_str() + at + name.size(), nullptr, 10);
   };
   int64_t opened_before = streams_opened();
   ASSERT_GT(opened_before, 0);

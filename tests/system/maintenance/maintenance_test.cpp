@@ -74,7 +74,7 @@ TEST_F(MaintenanceTest, OfAMonthsFirstMinuteStandsInNobodysWay) {
   add_due(5000);
   int64_t before = partitions();
   drop_newest_partition();
-  std::string run_id = start_said(user_.client, "[delay 20] [words 200]");
+  std::string run_id = start_output(user_.client, "[delay 20] [words 200]");
   ASSERT_EQ(wait_for_status(user_.client, run_id, "running"), "running");
 
   stack_.start_other_runner();
@@ -124,14 +124,15 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
       << failures() << " are left: more than a page a minute must go";
   EXPECT_EQ(granted(), 198) << "one is held, one fails";
 
-  std::string told;
+  std::string reported;
   EXPECT_TRUE(becomes_true([&] {
-    told = metrics_of_other();
-    return told.find("\nhostler_partition_months_ahead{table=\"run_events\"} 3\n") != told.npos &&
-           told.find(
+    reported = metrics_of_other();
+    return reported.find("\nhostler_partition_months_ahead{table=\"run_events\"} 3\n") !=
+               reported.npos &&
+           reported.find(
                "\nhostler_runner_maintenance_failures_total{job=\"subscription_maintenance\"} ") !=
-               told.npos;
-  })) << told;
+               reported.npos;
+  })) << reported;
 }
 
 // What the partition's maker sees half a second behind its look is what nobody else had begun.
@@ -157,13 +158,15 @@ TEST_F(MaintenanceTest, TellsOfAMonthThatCannotBeMadeAndDoesAllElse) {
   psql.run_text("LOCK TABLE run_events IN SHARE UPDATE EXCLUSIVE MODE");
   stack_.start_other_runner();
   EXPECT_TRUE(becomes_true([&] { return failures() == 0; }));
-  std::string told;
+  std::string reported;
   EXPECT_TRUE(becomes_true([&] {
-    told = metrics_of_other();
-    return told.find("\nhostler_partition_months_ahead{table=\"run_events\"} 2\n") != told.npos &&
-           told.find("\nhostler_runner_maintenance_failures_total{job=\"event_partitions\"} 1\n") !=
-               told.npos;
-  })) << told;
+    reported = metrics_of_other();
+    return reported.find("\nhostler_partition_months_ahead{table=\"run_events\"} 2\n") !=
+               reported.npos &&
+           reported.find(
+               "\nhostler_runner_maintenance_failures_total{job=\"event_partitions\"} 1\n") !=
+               reported.npos;
+  })) << reported;
 }
 
 TEST_F(MaintenanceTest, MakesMonthsOfTheAuditLogAndDropsThoseBeyondRetention) {

@@ -43,7 +43,7 @@ class NginxProxy : public testing::Test {
   ApiStackOptions options() {
     ApiStackOptions options;
     options.has_runner = true;
-    options.nginx_way = [this](const std::string& socket) {
+    options.nginx_proxy = [this](const std::string& socket) {
       bool is_pool = socket.ends_with("/api.sock");
       std::unique_ptr<FaultyProxy>& line = is_pool ? pool_proxy_ : relay_proxy_;
       line = std::make_unique<FaultyProxy>(socket);
@@ -63,18 +63,19 @@ class NginxProxy : public testing::Test {
 
   // Whole, a problem document of nginx, a connection that breaks, or that the call before, which
   // broke as it was begun, still runs: anything else is a fault.
-  static std::string dishonesty(const Heard& heard) {
-    const Answer& answer = heard.answer;
-    bool is_honest = !heard.is_whole() || answer.status == 200 ||
+  static std::string dishonesty(const Received& received) {
+    const Answer& answer = received.answer;
+    bool is_honest = !received.is_whole() || answer.status == 200 ||
                      is_problem(answer, 502, "http.bad_gateway") ||
                      is_problem(answer, 504, "http.gateway_timeout") ||
                      is_problem(answer, 409, "idempotency.in_progress");
-    bool is_short = heard.is_whole() && answer.status == 200 && !parse_json_or_nothing(answer.body);
+    bool is_short =
+        received.is_whole() && answer.status == 200 && !parse_json_or_nothing(answer.body);
     if (is_honest && !is_short) return "";
     return fmt::format("{} {}", answer.status, answer.body);
   }
 
-  Heard adjust(const TestUser& admin, const TestUser& user, const std::string& key) {
+  Received adjust(const TestUser& admin, const TestUser& user, const std::string& key) {
     Call call{
         "POST", "/v1/admin/credits/adjust", {}, "application/json", {{"Idempotency-Key", key}}};
     call.body = fmt::format(R"({{"org_id":"{}","amount":1,"note":"storm"}})", user.org_id);
@@ -101,9 +102,9 @@ TEST_F(NginxProxy, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
   for (int64_t i = 0; i < calls; ++i) {
     pool_proxy_->arm(any_fault());
     ASSERT_TRUE(eventually(patience_ms, [&] {
-      Heard heard = adjust(admin, user, fmt::format("broken-{}", i));
-      EXPECT_EQ(dishonesty(heard), "");
-      bool is_answered = heard.is_whole() && heard.answer.status == 200;
+      Received received = adjust(admin, user, fmt::format("broken-{}", i));
+      EXPECT_EQ(dishonesty(received), "");
+      bool is_answered = received.is_whole() && received.answer.status == 200;
       if (!is_answered) ++unheard;
       return is_answered;
     })) << "the call is never answered";
@@ -116,8 +117,8 @@ TEST_F(NginxProxy, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
   for (int64_t i = 0; i < parameter("NGINX_PROXY_SILENCES", 0); ++i) {
     pool_proxy_->arm({FaultKind::half_open, LineEnd::server});
     int64_t begin_ms = monotonic_ms();
-    Heard heard = caller_.ask({"GET", "/v1/me", {}, {}, {}}, user.client.token);
-    EXPECT_TRUE(is_problem(heard.answer, 504, "http.gateway_timeout"));
+    Received received = caller_.ask({"GET", "/v1/me", {}, {}, {}}, user.client.token);
+    EXPECT_TRUE(is_problem(received.answer, 504, "http.gateway_timeout"));
     EXPECT_LE(monotonic_ms() - begin_ms, silence_ms_max);
     EXPECT_EQ(user.client.get("/v1/me").status, 200);
   }
@@ -135,9 +136,9 @@ TEST_F(NginxProxy, ToThePoolThatBreaksInABodyBreaksTheClientsConnectionToo) {
   for (size_t passing : {1U, 40U}) {
     pool_proxy_->arm({FaultKind::cut, LineEnd::server, "\r\n\r\n{", 4 + passing});
     int64_t begin_ms = monotonic_ms();
-    Heard heard = caller_.ask({"GET", "/v1/me", {}, {}, {}}, user.client.token);
-    EXPECT_EQ(heard.answer.status, 200);
-    EXPECT_FALSE(heard.is_whole()) << heard.answer.body;
+    Received received = caller_.ask({"GET", "/v1/me", {}, {}, {}}, user.client.token);
+    EXPECT_EQ(received.answer.status, 200);
+    EXPECT_FALSE(received.is_whole()) << received.answer.body;
     EXPECT_LT(monotonic_ms() - begin_ms, short_body_ms_max);
     EXPECT_EQ(user.client.get("/v1/me").status, 200);
   }
@@ -153,7 +154,7 @@ TEST_F(NginxProxy, ToTheRelayThatBreaksLeavesStreamsContiguous) {
   for (int64_t back = 0; back < returns || !run_id.empty(); ++back) {
     ASSERT_LT(back, 20 * returns + 100) << "the log never ends";
     if (run_id.empty()) {
-      run_id = start_said(user.client, "[delay 1] [words 400]");
+      run_id = start_output(user.client, "[delay 1] [words 400]");
       whole = EventStream();
     }
     if (back < returns) {
@@ -162,14 +163,14 @@ TEST_F(NginxProxy, ToTheRelayThatBreaksLeavesStreamsContiguous) {
     }
     Call call{"GET", "/v1/runs/" + run_id + "/events", {}, {}, {}};
     call.headers = {{"Last-Event-ID", std::to_string(whole.last_seq())}};
-    Heard heard = caller_.ask(call, user.client.token);
+    Received received = caller_.ask(call, user.client.token);
     relay_proxy_->disarm();
     bool is_problem_of_nginx =
-        heard.is_whole() && is_problem(heard.answer, 502, "http.bad_gateway");
-    EXPECT_TRUE(heard.answer.status == 200 || heard.answer.status == 0 || is_problem_of_nginx)
-        << heard.answer.status << " " << heard.answer.body;
-    if (heard.answer.status != 200) continue;
-    whole.add({heard.answer.body});
+        received.is_whole() && is_problem(received.answer, 502, "http.bad_gateway");
+    EXPECT_TRUE(received.answer.status == 200 || received.answer.status == 0 || is_problem_of_nginx)
+        << received.answer.status << " " << received.answer.body;
+    if (received.answer.status != 200) continue;
+    whole.add({received.answer.body});
     if (!whole.has_ended()) continue;
     EXPECT_TRUE(whole.types().ends_with("run.completed")) << whole.types();
     EventStream late{user.client.get("/v1/runs/" + run_id + "/events?follow=false").body};

@@ -109,7 +109,7 @@ struct Subscriber {
 };
 
 // The moment at which the stream's last words ask its client to come back, in ms; -1: they do not.
-int64_t told_retry_ms(const StreamClient& client) {
+int64_t reported_retry_ms(const StreamClient& client) {
   const std::string& text = client.received();
   size_t last = text.rfind("retry: ");
   if (last == std::string::npos || last == text.find("retry: ")) return -1;
@@ -121,7 +121,8 @@ TEST_F(StreamStress, ClientsCutAtOnceComeBackOneByOne) {
   constexpr int64_t retry_spread_ms = 2000;
   size_t clients = static_cast<size_t>(parameter("STREAM_CLIENTS", 100));
   std::vector<std::string> run_ids;
-  for (int i = 0; i < 4; ++i) run_ids.push_back(start_said(user_.client, "[delay 20] [words 250]"));
+  for (int i = 0; i < 4; ++i)
+    run_ids.push_back(start_output(user_.client, "[delay 20] [words 250]"));
   std::vector<Subscriber> subscribers(clients);
   std::vector<std::unique_ptr<StreamClient>> streams;
   for (size_t i = 0; i < clients; ++i) {
@@ -137,7 +138,7 @@ TEST_F(StreamStress, ClientsCutAtOnceComeBackOneByOne) {
   std::vector<int64_t> moments_ms;
   for (size_t i = 0; i < clients; ++i) {
     ASSERT_TRUE(streams[i]->read_to_end());
-    int64_t retry_ms = told_retry_ms(*streams[i]);
+    int64_t retry_ms = reported_retry_ms(*streams[i]);
     ASSERT_GE(retry_ms, retry_min_ms) << "cut without a word";
     subscribers[i].take(*streams[i]);
     due.emplace_back(retry_ms, i);
@@ -183,7 +184,7 @@ TEST_F(StreamStress, ClientsThatComeBackAnywhereReadTheContiguousLog) {
         EXPECT_EQ(subscriber.stream.frames(), whole_log(subscriber.run_id));
       }
       subscriber = Subscriber();
-      subscriber.run_id = start_said(user_.client, "[delay 2] [words 200]");
+      subscriber.run_id = start_output(user_.client, "[delay 2] [words 200]");
     }
     // Its line is cut inside whatever the relay says, or it is the client that goes.
     bool is_cut = random() % 2 == 0;

@@ -169,7 +169,7 @@ TEST_F(LogFolderTest, TellsFilesApartWhateverTheHostIsCalled) {
   LogFile file;
   file.path = "/var/log/hostler/access-a.json";
   file.inode = 7;
-  file.born_ns = std::max(here.id_made_ns(), elsewhere.id_made_ns()) + 1;
+  file.born_ns = std::max(here.id_created_ns(), elsewhere.id_created_ns()) + 1;
   std::string key = log_file_key(here, "host", file);
   EXPECT_EQ(log_file_key(here, "host", file), key);
   EXPECT_NE(log_file_key(elsewhere, "host", file), key) << "another folder";
@@ -177,7 +177,7 @@ TEST_F(LogFolderTest, TellsFilesApartWhateverTheHostIsCalled) {
   copied.born_ns += 1000;
   EXPECT_NE(log_file_key(here, "host", copied), key) << "another file, on a copy of the disk";
   LogFile older = file;
-  older.born_ns = here.id_made_ns() - 1;
+  older.born_ns = here.id_created_ns() - 1;
   EXPECT_EQ(log_file_key(here, "host", older), "host:/var/log/hostler/access-a.json#7");
 }
 

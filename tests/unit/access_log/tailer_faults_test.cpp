@@ -48,7 +48,7 @@ class AccessLogFaults : public testing::Test {
 
   postgres::DatabaseOptions through_the_line() {
     postgres::DatabaseOptions options;
-    options.conninfo = postgres::conninfo_with(database_.runner_url(), {{"host", line_.folder()}});
+    options.conninfo = postgres::conninfo_with(database_.runner_url(), {{"host", proxy_.folder()}});
     options.application_name = "access log";
     options.answer_timeout_ms = 1000;
     return options;
@@ -78,7 +78,7 @@ class AccessLogFaults : public testing::Test {
   }
 
   TestDatabase database_;
-  FaultyProxy line_{database_.socket()};
+  FaultyProxy proxy_{database_.socket()};
   loop::Loop loop_;
   postgres::Database db_{loop_, through_the_line()};
   std::string folder_;
@@ -95,15 +95,15 @@ TEST_F(AccessLogFaults, AroundACommitLoseAndDuplicateNothing) {
   // The answer to an append is one row; it is sent when the append is committed.
   std::string answered("C\0\0\0\rSELECT 1\0", 14);
   std::string asked = "access_log_append";
-  line_.arm({FaultKind::cut, LineEnd::server, answered});
-  line_.arm({FaultKind::cut, LineEnd::server, answered, 5});
-  line_.arm({FaultKind::half_open, LineEnd::server, answered});
-  line_.arm({FaultKind::reset, LineEnd::server, answered});
-  line_.arm({FaultKind::cut, LineEnd::client, asked});
-  line_.arm({FaultKind::swallow, LineEnd::client, asked, 3});
-  line_.arm({FaultKind::delay, LineEnd::server, answered, 0, 200});
+  proxy_.arm({FaultKind::cut, LineEnd::server, answered});
+  proxy_.arm({FaultKind::cut, LineEnd::server, answered, 5});
+  proxy_.arm({FaultKind::half_open, LineEnd::server, answered});
+  proxy_.arm({FaultKind::reset, LineEnd::server, answered});
+  proxy_.arm({FaultKind::cut, LineEnd::client, asked});
+  proxy_.arm({FaultKind::swallow, LineEnd::client, asked, 3});
+  proxy_.arm({FaultKind::delay, LineEnd::server, answered, 0, 200});
   tail_all();
-  EXPECT_EQ(line_.faults(), 7);
+  EXPECT_EQ(proxy_.faults(), 7);
   EXPECT_EQ(ask("SELECT count(*) || ' ' || count(DISTINCT path) FROM access_log"), "400 400");
 }
 

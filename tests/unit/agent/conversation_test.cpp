@@ -140,7 +140,7 @@ TEST(Conversation, IsRefusedWhenCallsAndResultsAreParted) {
   EXPECT_GT(parted, 1000);
 }
 
-ChatMessage said(std::string_view id, const std::string& text = "") {
+ChatMessage answer(std::string_view id, const std::string& text = "") {
   ChatMessage message;
   message.role = ChatRole::assistant;
   message.text = text;
@@ -156,14 +156,15 @@ ChatMessage result(std::string_view id, size_t bytes) {
 }
 std::vector<Exchange> three_exchanges(size_t bytes) {
   std::vector<Exchange> exchanges;
-  for (std::string_view id : {"a", "b", "c"}) exchanges.push_back({said(id), {result(id, bytes)}});
+  for (std::string_view id : {"a", "b", "c"})
+    exchanges.push_back({answer(id), {result(id, bytes)}});
   return exchanges;
 }
 
 TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
   std::vector<ChatMessage> history{{ChatRole::user, std::string(500, 'q')},
                                    {ChatRole::user, "and?"}};
-  auto told = [&](int64_t bytes_max) {
+  auto reported = [&](int64_t bytes_max) {
     std::string roles;
     for (const ChatMessage& message :
          fitted_messages("", history, three_exchanges(1000), bytes_max)) {
@@ -176,20 +177,20 @@ TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
     }
     return roles;
   };
-  EXPECT_EQ(told(10'000), "uucrcrcr");
-  EXPECT_EQ(told(3'300), "ucrcrcr");
-  EXPECT_EQ(told(2'500), "ucr-crcr");
-  EXPECT_EQ(told(1'500), "ucr-cr-cr");
-  EXPECT_EQ(told(1'050), "ucr-cr-cr~");
-  EXPECT_EQ(told(500), "ucr-cr-cr~");
-  EXPECT_EQ(told(200), "ucr-cr~");
-  EXPECT_EQ(told(0), "ucr~");
+  EXPECT_EQ(reported(10'000), "uucrcrcr");
+  EXPECT_EQ(reported(3'300), "ucrcrcr");
+  EXPECT_EQ(reported(2'500), "ucr-crcr");
+  EXPECT_EQ(reported(1'500), "ucr-cr-cr");
+  EXPECT_EQ(reported(1'050), "ucr-cr-cr~");
+  EXPECT_EQ(reported(500), "ucr-cr-cr~");
+  EXPECT_EQ(reported(200), "ucr-cr~");
+  EXPECT_EQ(reported(0), "ucr~");
 }
 
 TEST(Conversation, CutsTheLongestResultsOfTheNewestTurn) {
-  Exchange newest{said("a"), {result("a", 4000), result("b", 100), result("c", 3000)}};
-  newest.said.tool_calls.push_back({"b", "f", "{}"});
-  newest.said.tool_calls.push_back({"c", "f", "{}"});
+  Exchange newest{answer("a"), {result("a", 4000), result("b", 100), result("c", 3000)}};
+  newest.answer.tool_calls.push_back({"b", "f", "{}"});
+  newest.answer.tool_calls.push_back({"c", "f", "{}"});
   std::vector<ChatMessage> messages = fitted_messages("", {}, {newest}, 2000);
   ASSERT_EQ(messages.size(), 4u);
   EXPECT_EQ(messages[2].text.size(), 100u) << "the short one is whole";
@@ -199,7 +200,7 @@ TEST(Conversation, CutsTheLongestResultsOfTheNewestTurn) {
 }
 
 TEST(Conversation, CutsAtTheBoundsOfCharacters) {
-  Exchange newest{said("a"), {result("a", 0)}};
+  Exchange newest{answer("a"), {result("a", 0)}};
   for (int i = 0; i < 500; ++i) newest.results[0].text += "世";
   for (int64_t bytes_max = 60; bytes_max < 80; ++bytes_max) {
     std::vector<ChatMessage> messages = fitted_messages("", {}, {newest}, bytes_max);

@@ -32,7 +32,7 @@ class Queue {
         secrets_(std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)))),
         settings_(config::Settings()),
         events_(loop_, events_db_, bus_, metrics_, daemon_id,
-                [this](const RunWriterPtr& writer) { queue_.on_lost(writer); }),
+                [this](const RunWriterPtr& writer) { queue_.on_fenced(writer); }),
         tools_(loop_, db_, http_, secrets_, settings_),
         services_{loop_, db_, http_, events_, secrets_, settings_, tools_},
         queue_(services_, tasks_, daemon_id, {}, std::move(streams)),

@@ -19,10 +19,10 @@ std::string read(std::string_view content) {
     EXPECT_FALSE(confirmation.arguments || confirmation.reason) << content;
     return "none";
   }
-  std::string told = *confirmation.decision;
-  if (confirmation.arguments) told += " " + *confirmation.arguments;
-  if (confirmation.reason) told += " (" + *confirmation.reason + ")";
-  return told;
+  std::string reported = *confirmation.decision;
+  if (confirmation.arguments) reported += " " + *confirmation.arguments;
+  if (confirmation.reason) reported += " (" + *confirmation.reason + ")";
+  return reported;
 }
 
 std::string nested(int depth) {

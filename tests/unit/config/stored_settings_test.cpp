@@ -39,7 +39,7 @@ class SettingsKept : public ::testing::Test {
                     "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                     value));
   }
-  Task<bool> until_told(std::string value) {
+  Task<bool> until_reported(std::string value) {
     while (told_.empty() || told_.back() != value) {
       bool came = co_await heard_.wait_for(loop_, 5000);
       if (!came) co_return false;
@@ -74,7 +74,7 @@ TEST_F(SettingsKept, AreReadAgainWhenOneIsChanged) {
   EXPECT_TRUE(run_task(loop_, settings_.until_read(5000)));
   store("disabled");
   database_.as_superuser().run_text("NOTIFY hostler_settings");
-  EXPECT_TRUE(run_task(loop_, until_told("disabled")));
+  EXPECT_TRUE(run_task(loop_, until_reported("disabled")));
 }
 
 TEST_F(SettingsKept, AreReadAtOnceForWhoeverAsks) {

@@ -42,7 +42,7 @@ class HeldRow : public ::testing::Test {
  protected:
   HeldRow() {
     for (size_t i = 0; i < orgs; ++i) {
-      worlds_.push_back(std::make_unique<RunFixture>(database_, std::to_string(i)));
+      fixtures_.push_back(std::make_unique<RunFixture>(database_, std::to_string(i)));
     }
     daemon_id_ = fixture().new_daemon("here");
     open(2400);
@@ -68,7 +68,7 @@ class HeldRow : public ::testing::Test {
     tasks_->add("events", log_->write_events());
     tasks_->add("steps", log_->write_steps());
   }
-  RunFixture& fixture(size_t place = 0) { return *worlds_.at(place); }
+  RunFixture& fixture(size_t place = 0) { return *fixtures_.at(place); }
   RunWriterPtr owned_run(size_t place = 0) {
     Claim claim;
     claim.thread_id = fixture(place).new_thread();
@@ -130,10 +130,10 @@ class HeldRow : public ::testing::Test {
   Task<void> hold_while_others_work(postgres::DbSession& session) {
     co_await loop::sleep_ms(loop_, parameter("HELD_ROW_MS", 3000));
     // Whoever is just tried again is not counted; a try ends with the lock's timeout.
-    for (int i = 0; i < 100 && log_->runs_held_up() < std::ssize(held_); ++i) {
+    for (int i = 0; i < 100 && log_->runs_blocked() < std::ssize(held_); ++i) {
       co_await loop::sleep_ms(loop_, 10);
     }
-    EXPECT_EQ(log_->runs_held_up(), std::ssize(held_));
+    EXPECT_EQ(log_->runs_blocked(), std::ssize(held_));
     for (const RunWriterPtr& run : held_) EXPECT_FALSE(run->is_on_disk());
     is_held_ = false;
     session.commit();
@@ -162,7 +162,7 @@ class HeldRow : public ::testing::Test {
     EXPECT_LE(p99(step_waits_), wait_s_max);
     EXPECT_LE(p99(held_waits_), held_wait_s_max);
     EXPECT_GT(log_->flushes_refused(), 0);
-    EXPECT_EQ(log_->runs_held_up(), 0);
+    EXPECT_EQ(log_->runs_blocked(), 0);
     EXPECT_EQ(fixture().column("SELECT count(*) FROM runs WHERE status = 'completed'"),
               std::to_string(others.size() + (held_.front()->has_ended() ? held_.size() : 0)));
   }
@@ -183,7 +183,7 @@ class HeldRow : public ::testing::Test {
   }
 
   TestDatabase database_;
-  std::vector<std::unique_ptr<RunFixture>> worlds_;
+  std::vector<std::unique_ptr<RunFixture>> fixtures_;
   std::string daemon_id_;
   loop::Loop loop_;
   events::EventBus bus_;
@@ -250,7 +250,7 @@ TEST_F(HeldRow, OfAWebhookEndpointDelaysTheEndsOfItsOrganizationAlone) {
   EXPECT_EQ(types_of(held_.front()), "1 run.completed");
 }
 
-// What runs_held_up does not look at: the half of the flight that can commit does.
+// What runs_blocked does not look at: the half of the flight that can commit does.
 TEST_F(HeldRow, ThatNobodyFindsDelaysItsRunAlone) {
   held_ = {owned_run()};
   fixture().column("CREATE TABLE gates (id integer); INSERT INTO gates VALUES (1)");

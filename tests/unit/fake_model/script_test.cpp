@@ -142,9 +142,9 @@ TEST(ModelScript, RefusesWhatStandsBehindAFailureForGood) {
 }
 
 TEST(ModelScript, TellsWhetherATurnSaysSomething) {
-  EXPECT_FALSE(says_something(turns_of("[usage in=1][delay 5][think hm][pause 1]")[0]));
-  EXPECT_TRUE(says_something(turns_of("[delay 5][words 1]")[0]));
-  EXPECT_TRUE(says_something(turns_of("[silence]")[0]));
+  EXPECT_FALSE(has_output(turns_of("[usage in=1][delay 5][think hm][pause 1]")[0]));
+  EXPECT_TRUE(has_output(turns_of("[delay 5][words 1]")[0]));
+  EXPECT_TRUE(has_output(turns_of("[silence]")[0]));
 }
 
 TEST(ModelScript, ExplainsEveryCommandInItsHelp) {

@@ -134,7 +134,7 @@ TEST(Fields, CountCharactersAndNotBytes) {
 }
 
 TEST(Fields, CountBytesWhereTheContractSaysBytes) {
-  auto read = [](Fields& fields) { fields.required_text("t", {.bytes_most = 6}); };
+  auto read = [](Fields& fields) { fields.required_text("t", {.bytes_max = 6}); };
   EXPECT_TRUE(of_body(R"({"t": "日本"})", read).ok());
   EXPECT_THAT(of_body(R"({"t": "日本!"})", read).faults(), ElementsAre("t too_long"));
 }

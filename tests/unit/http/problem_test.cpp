@@ -58,10 +58,10 @@ TEST(Problem, NeverShowsWhomItRefuses) {
     error.code = static_cast<ErrorCode>(i);
     error.members.emplace_back("permission", "\"org.manage\"");
     error.retry_after_s = 1;
-    const std::string told_of_nobody = http::problem_text(error, trace_id());
+    const std::string nobody_reported = http::problem_text(error, trace_id());
     const http::HeaderList headers_of_nobody = http::problem_headers(error);
     error.refused = Identity{"api_key", org_id, user_id};
-    EXPECT_EQ(http::problem_text(error, trace_id()), told_of_nobody);
+    EXPECT_EQ(http::problem_text(error, trace_id()), nobody_reported);
     EXPECT_EQ(http::problem_headers(error), headers_of_nobody);
   }
 }

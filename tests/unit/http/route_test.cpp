@@ -151,11 +151,11 @@ TEST(Routes, NeedACallerUnlessTheDescriptionSaysOtherwise) {
                                         "/v1/auth/email/otp/send",
                                         "/v1/auth/email/otp/verify"};
   for (const Route& route : all_routes()) {
-    if (route.access.who == Access::Who::open) {
+    if (route.access.audience == Access::Audience::open) {
       EXPECT_TRUE(open.contains(route.path)) << route.path;
     }
     if (route.path.starts_with("/v1/admin/")) {
-      EXPECT_EQ(route.access.who, Access::Who::platform_admin) << route.path;
+      EXPECT_EQ(route.access.audience, Access::Audience::platform_admin) << route.path;
       EXPECT_FALSE(route.access.takes_key) << route.path;
     }
   }

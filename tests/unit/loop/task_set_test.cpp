@@ -43,33 +43,33 @@ TEST(TaskSet, GoesOnWithoutATaskThatBroke) {
 }
 
 TEST(TaskSet, EndsTheProcessWithAnEssentialTaskThatBroke) {
-  auto lose_one = [] {
+  auto drop_one = [] {
     Fixture fixture;
     loop::Signal signal;
     fixture.tasks.add_essential("leases", breaks(signal));
     signal.notify();
     fixture.turn();
   };
-  EXPECT_EXIT(lose_one(), testing::ExitedWithCode(loop::exit_task_ended),
+  EXPECT_EXIT(drop_one(), testing::ExitedWithCode(loop::exit_task_ended),
               "essential_task_ended.*leases.*it broke");
-  auto lose_one_at_once = [] {
+  auto drop_one_at_once = [] {
     Fixture fixture;
     fixture.tasks.add_essential("begin", breaks_at_once());
   };
-  EXPECT_EXIT(lose_one_at_once(), testing::ExitedWithCode(loop::exit_task_ended),
+  EXPECT_EXIT(drop_one_at_once(), testing::ExitedWithCode(loop::exit_task_ended),
               "it broke at once");
 }
 
 TEST(TaskSet, EndsTheProcessWithATaskThatWasToLiveForEver) {
-  auto lose_one = [](bool by_exception) {
+  auto drop_one = [](bool by_exception) {
     Fixture fixture;
     loop::Signal signal;
     fixture.tasks.add_forever("claims", by_exception ? breaks(signal) : ends_well(signal));
     signal.notify();
     fixture.turn();
   };
-  EXPECT_EXIT(lose_one(true), testing::ExitedWithCode(loop::exit_task_ended), "claims.*it broke");
-  EXPECT_EXIT(lose_one(false), testing::ExitedWithCode(loop::exit_task_ended),
+  EXPECT_EXIT(drop_one(true), testing::ExitedWithCode(loop::exit_task_ended), "claims.*it broke");
+  EXPECT_EXIT(drop_one(false), testing::ExitedWithCode(loop::exit_task_ended),
               "claims.*it returned");
 }
 

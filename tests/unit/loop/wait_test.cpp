@@ -13,9 +13,9 @@ namespace {
 
 using testing_support::run_task;
 
-Task<void> note(loop::Signal& signal, loop::Loop& loop, int64_t limit_ms, std::string& told) {
+Task<void> note(loop::Signal& signal, loop::Loop& loop, int64_t limit_ms, std::string& reported) {
   bool came = co_await signal.wait_for(loop, limit_ms);
-  told += came ? "came;" : "late;";
+  reported += came ? "came;" : "late;";
 }
 
 TEST(SignalWithALimit, TellsThatItCame) {
@@ -37,30 +37,30 @@ TEST(SignalWithALimit, TellsThatTheLimitPassed) {
 TEST(SignalWithALimit, WakesEachWaiterOnce) {
   loop::Loop loop;
   loop::Signal signal;
-  std::string told;
-  Task<void> patient = note(signal, loop, 10'000, told);
-  Task<void> hasty = note(signal, loop, 1, told);
+  std::string reported;
+  Task<void> patient = note(signal, loop, 10'000, reported);
+  Task<void> hasty = note(signal, loop, 1, reported);
   patient.start(nullptr);
   hasty.start(nullptr);
   EXPECT_FALSE(run_task(loop, signal.wait_for(loop, 20)));
-  EXPECT_EQ(told, "late;");
+  EXPECT_EQ(reported, "late;");
   signal.notify();
   signal.notify();
-  EXPECT_EQ(told, "late;came;");
+  EXPECT_EQ(reported, "late;came;");
 }
 
 TEST(SignalWithALimit, ForgetsAWaiterThatIsDestroyed) {
   loop::Loop loop;
   loop::Signal signal;
-  std::string told;
-  Task<void> waiter = note(signal, loop, 1, told);
+  std::string reported;
+  Task<void> waiter = note(signal, loop, 1, reported);
   waiter.start(nullptr);
   EXPECT_TRUE(signal.has_waiters());
   waiter.cancel();
   EXPECT_FALSE(signal.has_waiters());
   signal.notify();
   EXPECT_FALSE(run_task(loop, signal.wait_for(loop, 5)));
-  EXPECT_EQ(told, "");
+  EXPECT_EQ(reported, "");
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ TEST(AnthropicReader, ReadsTextThinkingToolsAndUsage) {
        delta(2, R"({"type":"input_json_delta","partial_json":"1}"})"),
        message_delta("tool_use", 42), stop, delta(1, R"({"type":"text_delta","text":"never"})")});
   ASSERT_TRUE(turn.is_good());
-  EXPECT_EQ(turn.listener.heard, "(hm)|He|y|");
+  EXPECT_EQ(turn.listener.received, "(hm)|He|y|");
   EXPECT_EQ(turn.turn.finish_reason, FinishReason::tool_calls);
   ASSERT_EQ(turn.turn.tool_calls.size(), 2u);
   EXPECT_EQ(turn.turn.tool_calls[0].id, "t1");

@@ -100,7 +100,7 @@ TEST_F(ModelClientTest, StreamsATurn) {
   EXPECT_EQ(
       stream_answers({stream_of(text_event("Hel") + text_event("lo") + stop_event + done_event)}),
       "ok");
-  EXPECT_EQ(listener_.heard, "Hel|lo|");
+  EXPECT_EQ(listener_.received, "Hel|lo|");
   EXPECT_EQ(turn_.text, "Hello");
   EXPECT_EQ(turn_.finish_reason, FinishReason::stop);
   EXPECT_EQ(turn_.usage.input_tokens, 3);  // of 12 bytes
@@ -243,7 +243,7 @@ TEST_F(ModelClientTest, AcceptsAWholeAnswerInsteadOfAStream) {
                                            R"("finish_reason":"stop"}]})")}),
             "ok");
   EXPECT_EQ(turn_.text, "whole");
-  EXPECT_EQ(listener_.heard, "whole|");
+  EXPECT_EQ(listener_.received, "whole|");
 }
 
 TEST_F(ModelClientTest, CallsAnAnswerThatCannotBeReadBad) {
@@ -302,7 +302,7 @@ TEST_F(ModelClientTest, DoesNotDialWhatATenantMustNotReach) {
 }
 
 Task<void> cancel_after_text(loop::Loop& loop, Task<void>& task, TurnListener& listener) {
-  while (listener.heard.empty()) {
+  while (listener.received.empty()) {
     co_await loop::sleep_ms(loop, 1);
   }
   task.cancel();

@@ -73,7 +73,7 @@ TEST(OpenAiReader, ReadsTextUsageAndTheEnd) {
             "[DONE]", text_chunk("never")});
   EXPECT_TRUE(read_turn.is_good());
   EXPECT_EQ(read_turn.turn.text, "Hello");
-  EXPECT_EQ(read_turn.listener.heard, "Hel|lo|");
+  EXPECT_EQ(read_turn.listener.received, "Hel|lo|");
   EXPECT_EQ(read_turn.turn.finish_reason, FinishReason::stop);
   EXPECT_TRUE(read_turn.turn.usage.measured);
   EXPECT_EQ(read_turn.turn.usage.input_tokens, 10);
@@ -124,7 +124,7 @@ TEST(OpenAiReader, ReadsThinkingUnderAllItsNames) {
     ReadTurn turn = read({std::string(R"({"choices":[{"index":0,"delta":{")") + member +
                               R"(":"hm","content":null}}]})",
                           text_chunk("yes"), stop_chunk});
-    EXPECT_EQ(turn.listener.heard, "(hm)|yes|") << member;
+    EXPECT_EQ(turn.listener.received, "(hm)|yes|") << member;
     EXPECT_EQ(turn.turn.thinking, "hm");
     EXPECT_EQ(turn.turn.text, "yes");
   }
@@ -132,7 +132,7 @@ TEST(OpenAiReader, ReadsThinkingUnderAllItsNames) {
       read({R"({"choices":[{"index":0,"delta":{"content":[{"type":"thinking",)"
             R"("thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"y"}]}}]})",
             stop_chunk});
-  EXPECT_EQ(parts.listener.heard, "(hm)|y|");
+  EXPECT_EQ(parts.listener.received, "(hm)|y|");
 }
 
 std::string call_chunk(std::string_view call) {
@@ -157,7 +157,7 @@ TEST(OpenAiReader, JoinsToolCallsThatComeInPiecesSideBySide) {
   EXPECT_EQ(turn.turn.tool_calls[1].name, "web_fetch");
   EXPECT_EQ(turn.turn.tool_calls[1].arguments, R"({"url":1})");
   EXPECT_EQ(turn.turn.finish_reason, FinishReason::tool_calls);
-  EXPECT_EQ(turn.listener.heard, "");
+  EXPECT_EQ(turn.listener.received, "");
 }
 
 TEST(OpenAiReader, TakesTheOddToolCallsOfCompatibleServers) {

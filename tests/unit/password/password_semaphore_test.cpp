@@ -117,7 +117,7 @@ TEST(PasswordSemaphore, TellsOfALostProcessAndHashesNoMore) {
   PasswordPermits permits(1);
   PasswordSemaphore semaphore(loop, permits, 0);
   int lost = 0;
-  semaphore.hasher().on_lost = [&lost] { ++lost; };
+  semaphore.hasher().on_exit = [&lost] { ++lost; };
   kill(semaphore.hasher().pid(), SIGKILL);
   for (int i = 0; i < 2; ++i) {
     try {
@@ -143,7 +143,7 @@ TEST(PasswordSemaphore, TellsWithoutMemoryNeitherThatItMatchesNorThatItDoesNot) 
   PasswordPermits permits(1);
   PasswordSemaphore semaphore(loop, permits, 0);
   int lost = 0;
-  semaphore.hasher().on_lost = [&lost] { ++lost; };
+  semaphore.hasher().on_exit = [&lost] { ++lost; };
   std::string stored = testing_support::run_task(loop, semaphore.hash("correct horse"));
   pid_t pid = semaphore.hasher().pid();
   {

@@ -23,11 +23,11 @@ constexpr postgres::DenialLogOptions quick{
 
 class DenialLogTest : public ::testing::Test {
  protected:
-  DenialLogTest() : line_(TestDatabase::socket()), db_(loop_, options()) { begin(quick); }
+  DenialLogTest() : proxy_(TestDatabase::socket()), db_(loop_, options()) { begin(quick); }
 
   postgres::DatabaseOptions options() const {
     postgres::DatabaseOptions made;
-    made.conninfo = postgres::conninfo_with(database_.api_url(), {{"host", line_.folder()}});
+    made.conninfo = postgres::conninfo_with(database_.api_url(), {{"host", proxy_.folder()}});
     made.answer_timeout_ms = 400;
     made.statement_timeout_ms = 300;
     made.lock_timeout_ms = 200;
@@ -64,9 +64,9 @@ class DenialLogTest : public ::testing::Test {
     log_->add(denial());
     bool goes_well = gets_written();
     for (int i = 1; i <= count; ++i) {
-      line_.arm({.kind = FaultKind::cut, .sender = LineEnd::server});
+      proxy_.arm({.kind = FaultKind::cut, .sender = LineEnd::server});
       for (int n = 0; n < 7; ++n) log_->add(denial());
-      goes_well = gets_written() && line_.faults() == i && goes_well;
+      goes_well = gets_written() && proxy_.faults() == i && goes_well;
     }
     return goes_well;
   }
@@ -74,7 +74,7 @@ class DenialLogTest : public ::testing::Test {
     return fixture_.column(
         "SELECT coalesce(sum(count), 0) FROM audit_logs WHERE action = 'access.denied'");
   }
-  std::string dropped_told() const {
+  std::string dropped_reported() const {
     return fixture_.column(
         "SELECT coalesce(string_agg(count::text, ' '), '') FROM audit_logs WHERE action = "
         "'access.denials_dropped'");
@@ -83,7 +83,7 @@ class DenialLogTest : public ::testing::Test {
   loop::Loop loop_;
   TestDatabase database_;
   RunFixture fixture_{database_};
-  FaultyProxy line_;
+  FaultyProxy proxy_;
   postgres::Database db_;
   int64_t dropped_ = 0;
   std::unique_ptr<postgres::DenialLog> log_;
@@ -96,9 +96,9 @@ TEST_F(DenialLogTest, WritesTheFirstAtOnceAndTheRestBehindAPause) {
   for (int i = 0; i < 9; ++i) log_->add(denial());
   EXPECT_FALSE(runs_until([this] { return log_->is_written(); }, 200)) << "they gather";
   EXPECT_EQ(total(), "1");
-  bool is_told = false;
-  log_->finish([&is_told] { is_told = true; });
-  EXPECT_TRUE(runs_until([&is_told] { return is_told; }));
+  bool is_reported = false;
+  log_->finish([&is_reported] { is_reported = true; });
+  EXPECT_TRUE(runs_until([&is_reported] { return is_reported; }));
   EXPECT_EQ(total(), "10");
 }
 
@@ -118,11 +118,11 @@ TEST_F(DenialLogTest, IsSeenToCountTwiceWhenPostgresKnowsNoNumbers) {
 }
 
 TEST_F(DenialLogTest, KeepsThemWhilePostgresIsAway) {
-  line_.refuse(true);
-  line_.cut_all();
+  proxy_.refuse(true);
+  proxy_.cut_all();
   for (int i = 0; i < 20; ++i) log_->add(denial(fmt::format("GET /v1/{}", i % 4)));
   EXPECT_FALSE(runs_until([this] { return log_->is_written(); }, 1500));
-  line_.refuse(false);
+  proxy_.refuse(false);
   EXPECT_TRUE(gets_written());
   EXPECT_EQ(total(), "20");
   EXPECT_EQ(dropped_, 0);
@@ -139,26 +139,26 @@ TEST_F(DenialLogTest, KeepsThemWhileTheTableIsLocked) {
 }
 
 TEST_F(DenialLogTest, CountsAndTellsWhatHasNoPlace) {
-  line_.refuse(true);
-  line_.cut_all();
+  proxy_.refuse(true);
+  proxy_.cut_all();
   for (int i = 0; i < 10; ++i) log_->add(denial(fmt::format("GET /v1/{}", i)));
   EXPECT_EQ(dropped_, 6);
-  line_.refuse(false);
+  proxy_.refuse(false);
   EXPECT_TRUE(gets_written());
   EXPECT_EQ(total(), "4");
-  EXPECT_EQ(dropped_told(), "6");
+  EXPECT_EQ(dropped_reported(), "6");
 }
 
 TEST_F(DenialLogTest, GivesUpWhatIsTooOldAndTellsOfIt) {
   begin({.pause_ms = 50, .retry_ms = 20, .kept_ms = 600});
-  line_.refuse(true);
-  line_.cut_all();
+  proxy_.refuse(true);
+  proxy_.cut_all();
   for (int i = 0; i < 10; ++i) log_->add(denial());
   EXPECT_TRUE(runs_until([this] { return dropped_ == 10; }));
-  line_.refuse(false);
+  proxy_.refuse(false);
   EXPECT_TRUE(gets_written());
   EXPECT_EQ(total(), "0");
-  EXPECT_EQ(dropped_told(), "10");
+  EXPECT_EQ(dropped_reported(), "10");
 }
 
 // Postgres refuses one of them: the others do not wait for it, and it goes in time.
@@ -173,7 +173,7 @@ TEST_F(DenialLogTest, LetsNoBadOneKeepTheOthersBack) {
   EXPECT_EQ(dropped_, 0);
   EXPECT_TRUE(gets_written());
   EXPECT_EQ(dropped_, 1);
-  EXPECT_EQ(dropped_told(), "1");
+  EXPECT_EQ(dropped_reported(), "1");
 }
 
 TEST_F(DenialLogTest, TellsWhatMayBeAnyBytesAsText) {

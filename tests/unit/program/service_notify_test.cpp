@@ -35,7 +35,7 @@ class ServiceNotifyTest : public testing::Test {
     }
   }
 
-  std::string heard() {
+  std::string received() {
     char text[256];
     ssize_t size = recv(manager_, text, sizeof text, 0);
     return size < 0 ? "" : std::string(text, static_cast<size_t>(size));
@@ -47,7 +47,7 @@ class ServiceNotifyTest : public testing::Test {
 
 TEST_F(ServiceNotifyTest, LinesReachTheManager) {
   program::notify_service("READY=1\nSTATUS=2 workers");
-  EXPECT_EQ(heard(), "READY=1\nSTATUS=2 workers");
+  EXPECT_EQ(received(), "READY=1\nSTATUS=2 workers");
 }
 
 TEST_F(ServiceNotifyTest, WithoutAManagerNothingHappens) {
@@ -55,7 +55,7 @@ TEST_F(ServiceNotifyTest, WithoutAManagerNothingHappens) {
   program::notify_service("READY=1");
   setenv("NOTIFY_SOCKET", "/nonexistent/socket", 1);
   program::notify_service("READY=1");
-  EXPECT_EQ(heard(), "");
+  EXPECT_EQ(received(), "");
 }
 
 TEST_F(ServiceNotifyTest, TheWatchdogIsFedTwiceInItsTime) {

@@ -153,10 +153,10 @@ std::string fault_of(Mutant mutant) {
   std::string run_id = harness.new_run();
   NaiveSubscriber subscriber(harness, run_id, mutant);
   int64_t last = 0;
-  auto commit = [&](bool is_told = true) {
+  auto commit = [&](bool is_reported = true) {
     ++last;
     events::SharedBatch batch = harness.write(run_id, last, last);
-    if (is_told) subscriber.bus.publish({batch});
+    if (is_reported) subscriber.bus.publish({batch});
   };
   for (int i = 0; i < 3; ++i) commit();
   subscriber.first_step();

@@ -50,7 +50,7 @@ class FaultyProxyTest : public testing::Test {
     std::string end;
   };
 
-  Client client(int wait_ms = 20'000) { return {line_, wait_ms}; }
+  Client client(int wait_ms = 20'000) { return {proxy_, wait_ms}; }
 
   static constexpr std::string_view request = "GET / HTTP/1.1\r\n\r\n";
   // What the server saw of the newest request.
@@ -69,27 +69,27 @@ class FaultyProxyTest : public testing::Test {
       if (seen_.empty() || !peer.send("abcdef") || !peer.send("ghi")) return;
     }
   }};
-  FaultyProxy line_{"127.0.0.1:" + server_.url("").substr(server_.url("").rfind(':') + 1)};
+  FaultyProxy proxy_{"127.0.0.1:" + server_.url("").substr(server_.url("").rfind(':') + 1)};
 };
 
 TEST_F(FaultyProxyTest, PassesEverythingWithoutAFault) {
   Client peer = client();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(peer.ask(request, 9), "abcdefghi");
-  EXPECT_EQ(line_.connections(), 1);
-  EXPECT_EQ(line_.faults(), 0);
+  EXPECT_EQ(proxy_.connections(), 1);
+  EXPECT_EQ(proxy_.faults(), 0);
 }
 
 TEST_F(FaultyProxyTest, CutsBehindWhatIsLetThroughAndOnlyOnce) {
-  line_.arm({FaultKind::cut, LineEnd::server, "cdefg", 2});
+  proxy_.arm({FaultKind::cut, LineEnd::server, "cdefg", 2});
   Client peer = client();
   EXPECT_EQ(peer.ask(request, 9), "abcd") << "the match was in two pieces";
   EXPECT_EQ(peer.end, "closed");
-  EXPECT_EQ(line_.faults(), 1);
+  EXPECT_EQ(proxy_.faults(), 1);
   EXPECT_EQ(client().ask(request, 9), "abcdefghi");
 }
 
 TEST_F(FaultyProxyTest, CutsBeforeTheServerHearsOfIt) {
-  line_.arm({FaultKind::cut, LineEnd::client, "\r\n\r\n"});
+  proxy_.arm({FaultKind::cut, LineEnd::client, "\r\n\r\n"});
   Client peer = client();
   EXPECT_EQ(peer.ask(request, 9), "");
   ASSERT_TRUE(server_.wait_for_ended(1));
@@ -97,24 +97,24 @@ TEST_F(FaultyProxyTest, CutsBeforeTheServerHearsOfIt) {
 }
 
 TEST_F(FaultyProxyTest, ResetsBothEnds) {
-  line_.arm({FaultKind::reset});
+  proxy_.arm({FaultKind::reset});
   Client peer = client();
   EXPECT_EQ(peer.ask(request, 9), "");
   EXPECT_EQ(peer.end, "reset");
 }
 
 TEST_F(FaultyProxyTest, KeepsAHalfOpenConnectionSilent) {
-  line_.arm({FaultKind::half_open, LineEnd::server, "e"});
+  proxy_.arm({FaultKind::half_open, LineEnd::server, "e"});
   Client peer = client(300);
   EXPECT_EQ(peer.ask(request, 9), "abcd");
   EXPECT_EQ(peer.end, "silent");
-  line_.cut_all();
+  proxy_.cut_all();
   peer.ask("", 1);
   EXPECT_NE(peer.end, "silent");
 }
 
 TEST_F(FaultyProxyTest, SwallowsWhatOneEndSays) {
-  line_.arm({FaultKind::swallow, LineEnd::server});
+  proxy_.arm({FaultKind::swallow, LineEnd::server});
   Client peer = client(300);
   EXPECT_EQ(peer.ask(request, 9), "");
   EXPECT_EQ(peer.end, "silent");
@@ -122,7 +122,7 @@ TEST_F(FaultyProxyTest, SwallowsWhatOneEndSays) {
 }
 
 TEST_F(FaultyProxyTest, DelaysAndGoesOn) {
-  line_.arm({FaultKind::delay, LineEnd::server, "d", 0, 200});
+  proxy_.arm({FaultKind::delay, LineEnd::server, "d", 0, 200});
   Client peer = client();
   int64_t begin_ms = monotonic_ms();
   EXPECT_EQ(peer.ask(request, 9), "abcdefghi");
@@ -130,9 +130,9 @@ TEST_F(FaultyProxyTest, DelaysAndGoesOn) {
 }
 
 TEST_F(FaultyProxyTest, RefusesNewConnections) {
-  line_.refuse(true);
+  proxy_.refuse(true);
   EXPECT_EQ(client().ask(request, 9), "");
-  line_.refuse(false);
+  proxy_.refuse(false);
   EXPECT_EQ(client().ask(request, 9), "abcdefghi");
 }
 

@@ -39,8 +39,8 @@ class BasicFetch : public testing::Test {
   }
   std::string content_of(const std::string& answer, std::string_view more = "") {
     ToolOutcome outcome = read(answer, more);
-    std::optional<Json> told = parse_json_or_nothing(outcome.result);
-    return told ? std::string(told->text_or("content")) : outcome.error_code;
+    std::optional<Json> reported = parse_json_or_nothing(outcome.result);
+    return reported ? std::string(reported->text_or("content")) : outcome.error_code;
   }
   ToolFixture fixture_;
 };
@@ -131,10 +131,10 @@ TEST_F(BasicFetch, CutsPagesOverFiveMebibytes) {
   std::string page = "<p>begin</p>";
   while (page.size() < size_t{6} << 20) page += "<!-- nothing to be seen here -->";
   ToolOutcome outcome = read(http_answer("200", "text/html", page + "<p>end</p>"));
-  std::optional<Json> told = parse_json_or_nothing(outcome.result);
-  ASSERT_TRUE(told);
-  EXPECT_EQ(told->text_or("content"), "begin");
-  EXPECT_TRUE(*told->find("truncated")->as_boolean());
+  std::optional<Json> reported = parse_json_or_nothing(outcome.result);
+  ASSERT_TRUE(reported);
+  EXPECT_EQ(reported->text_or("content"), "begin");
+  EXPECT_TRUE(*reported->find("truncated")->as_boolean());
   std::string text(size_t{6} << 20, 'x');
   EXPECT_EQ(content_of(http_answer("200", "text/plain", text), R"(,"max_chars":9999999)").size(),
             200'000u);

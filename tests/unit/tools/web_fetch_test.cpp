@@ -135,17 +135,17 @@ TEST_F(WebFetch, TellsWhereThePageWasAskedForWhenTheReaderDoesNot) {
 TEST_F(WebFetch, CutsAtACharacterToMaxChars) {
   KeepingPeer peer(json_answer(gamma_page));
   serve(peer, "web_fetch.gamma");
-  auto told = [&](const char* more) {
+  auto reported = [&](const char* more) {
     std::optional<Json> page = parse_json_or_nothing(fetch("https://93.184.215.14/", more).result);
     return std::string(page->text_or("content")) +
            (*page->find("truncated")->as_boolean() ? " cut" : "");
   };
-  EXPECT_EQ(told(R"(,"max_chars":7)"), "# Größe");
-  EXPECT_EQ(told(R"(,"max_chars":5)"), "# Grö cut");
-  EXPECT_EQ(told(R"(,"max_chars":1)"), "# cut");
-  EXPECT_EQ(told(R"(,"max_chars":0)"), "# cut");
-  EXPECT_EQ(told(R"(,"max_chars":-5)"), "# cut");
-  EXPECT_EQ(told(R"(,"max_chars":1000000000000)"), "# Größe");
+  EXPECT_EQ(reported(R"(,"max_chars":7)"), "# Größe");
+  EXPECT_EQ(reported(R"(,"max_chars":5)"), "# Grö cut");
+  EXPECT_EQ(reported(R"(,"max_chars":1)"), "# cut");
+  EXPECT_EQ(reported(R"(,"max_chars":0)"), "# cut");
+  EXPECT_EQ(reported(R"(,"max_chars":-5)"), "# cut");
+  EXPECT_EQ(reported(R"(,"max_chars":1000000000000)"), "# Größe");
 }
 
 TEST_F(WebFetch, ReadsWhatCameOfAPageOverFiveMebibytes) {

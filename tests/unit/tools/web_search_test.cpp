@@ -19,7 +19,7 @@ using testing_support::ToolFixture;
 constexpr const char* two_results =
     R"({"query":"q","results":[{"title":"A","url":"https://a.example/","content":"Größe","score":1},
     {"title":"B","url":"https://b.example/"}]})";
-constexpr const char* two_results_told =
+constexpr const char* two_results_reported =
     R"({"results":[{"title":"A","url":"https://a.example/","content":"Größe"},)"
     R"({"title":"B","url":"https://b.example/","content":""}]})";
 
@@ -35,9 +35,9 @@ class WebSearch : public testing::Test {
   ToolOutcome search(const std::string& arguments = R"({"query":"boats"})") {
     return fixture_.call("web_search", arguments);
   }
-  static std::string told_url(const std::string& result) {
-    std::optional<Json> told = parse_json_or_nothing(result);
-    return std::string((*told->find("results")->as_array()).at(0).text_or("url"));
+  static std::string reported_url(const std::string& result) {
+    std::optional<Json> reported = parse_json_or_nothing(result);
+    return std::string((*reported->find("results")->as_array()).at(0).text_or("url"));
   }
   // The outcome of a search whose back end answers so.
   ToolOutcome search_at(const std::string& answer) {
@@ -53,7 +53,7 @@ TEST_F(WebSearch, SpeaksTheFormOfAlpha) {
   KeepingPeer peer(json_answer(two_results));
   serve(peer);
   EXPECT_EQ(search(R"({"query":" boats & \"lanterns\" ","max_results":2})").result,
-            two_results_told);
+            two_results_reported);
   EXPECT_TRUE(peer.request().starts_with("POST /x/search HTTP/1.1\r\n")) << peer.request();
   EXPECT_TRUE(peer.was_sent("\r\nAuthorization: Bearer tvly-key\r\n"));
   EXPECT_TRUE(peer.was_sent("\r\nContent-Type: application/json\r\n"));
@@ -63,7 +63,7 @@ TEST_F(WebSearch, SpeaksTheFormOfAlpha) {
 TEST_F(WebSearch, SpeaksTheFormOfBeta) {
   KeepingPeer peer(json_answer(two_results));
   serve(peer, "web_search.beta");
-  EXPECT_EQ(search(R"({"query":"a&b=c 世#?"})").result, two_results_told);
+  EXPECT_EQ(search(R"({"query":"a&b=c 世#?"})").result, two_results_reported);
   EXPECT_TRUE(peer.request().starts_with(
       "GET /x/search?q=a%26b%3Dc%20%E4%B8%96%23%3F&format=json HTTP/1.1\r\n"))
       << peer.request();
@@ -126,7 +126,7 @@ TEST_F(WebSearch, AsksTheOrganizationsProviderBeforeThePlatformsAndTheSettings) 
   fixture_.set("outbound.allow_cidrs", std::vector<std::string>{"127.0.0.0/8"});
   auto asked = [&] {
     ToolOutcome outcome = search();
-    return outcome.result.empty() ? outcome.error_code : told_url(outcome.result);
+    return outcome.result.empty() ? outcome.error_code : reported_url(outcome.result);
   };
   fixture_.set("web_search.provider", std::string("beta"));
   fixture_.set("web_search.beta_base_url", legacy_peer.url("/"));
@@ -228,9 +228,9 @@ TEST_F(WebSearch, CutsLongTextsAtACharacter) {
   for (int i = 0; i < 5000; ++i) content += "世";
   std::string result =
       search_at(json_answer(R"({"results":[{"url":"u","content":")" + content + "\"}]}")).result;
-  std::optional<Json> told = parse_json_or_nothing(result);
-  ASSERT_TRUE(told);
-  EXPECT_EQ((*told->find("results")->as_array())[0].text_or("content"),
+  std::optional<Json> reported = parse_json_or_nothing(result);
+  ASSERT_TRUE(reported);
+  EXPECT_EQ((*reported->find("results")->as_array())[0].text_or("content"),
             content.substr(0, 4000 * 3));
 }
 
@@ -306,9 +306,9 @@ TEST_F(WebSearch, NeverNamesItsProvider) {
       if (*url != '\0')
         fixture_.run_sql(fmt::format("UPDATE tool_providers SET base_url = '{}'", url));
       ToolOutcome outcome = search();
-      std::string told = outcome.result + outcome.error_code + outcome.error_message;
+      std::string reported = outcome.result + outcome.error_code + outcome.error_message;
       for (const char* word : {"alpha", "beta", "Tavily", "SearX", "127.0.0.1", "tvly"}) {
-        EXPECT_EQ(told.find(word), std::string::npos) << told;
+        EXPECT_EQ(reported.find(word), std::string::npos) << reported;
       }
     }
   }
