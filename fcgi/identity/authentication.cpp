@@ -66,6 +66,12 @@ const char* required_permission(const Routed& routed) {
   return *scope == "org" ? access.permission : nullptr;
 }
 
+// Nothing but writes and needs_proof, which the token's row knows enough for.
+bool asks_nothing_else(const client::RequestContext& context) {
+  return !context.is_risky && !context.is_replay && context.ends.empty() &&
+         context.org_named.empty();
+}
+
 postgres::BoundStatement authentication_with(const Admitted& request, std::string_view org_id,
                                              const char* permission, bool takes_key,
                                              const client::RequestContext& context) {
@@ -75,8 +81,17 @@ postgres::BoundStatement authentication_with(const Admitted& request, std::strin
   if (is_uuid(org_id)) org = org_id;
   std::optional<std::string_view> needed = std::nullopt;
   if (permission != nullptr) needed = permission;
+  bool is_key = credential.kind == account::Credential::Kind::api_key;
+  if (!is_key && asks_nothing_else(context)) {
+    return query::AuthenticateByToken{.token_hash = credential.hash,
+                                      .org_id = org,
+                                      .permission = needed,
+                                      .writes = context.writes,
+                                      .needs_proof = context.needs_proof,
+                                      .context = client::request_context_json(context)};
+  }
   return query::Authenticate{.token_hash = credential.hash,
-                             .is_key = credential.kind == account::Credential::Kind::api_key,
+                             .is_key = is_key,
                              .org_id = org,
                              .permission = needed,
                              .takes_key = takes_key,

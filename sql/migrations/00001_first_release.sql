@@ -1,9 +1,11 @@
 -- Why: what was installed before the first release becomes the first release: answers to confirmations are stored as
 -- decisions, organizations' own models stand apart in the platform's sums, the audit log is parted by month and names
 -- nobody by a hash that a list of names reverses, an address has one open invitation of an organization, and versions
--- are counted anew; accounts count the runs that have not ended; a message's key begins with its thread.
+-- are counted anew; accounts count the runs that have not ended; a message's key begins with its thread, and access
+-- tokens keep what they grant.
 -- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, credit_accounts, messages, audit_logs,
--- org_invitations, outbox and users, exclusively: stop the programs before it.
+-- org_invitations, outbox, users, access_tokens, sessions, orgs and org_members, exclusively: stop the programs before
+-- it.
 
 DELETE FROM schema_migrations;
 CREATE TABLE schema_functions (
@@ -183,6 +185,27 @@ CREATE FUNCTION email_set() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NU
 CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION email_set();
 CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
     FOR EACH ROW WHEN (name_key(OLD.email) <> name_key(NEW.email)) EXECUTE FUNCTION email_set();
+
+-- ---------------------------------------------------------------- what tokens grant
+
+ALTER TABLE access_tokens ADD COLUMN user_id uuid, ADD COLUMN personal_org_id uuid, ADD COLUMN role text,
+    ADD COLUMN is_proved boolean,
+    ADD CONSTRAINT access_tokens_grant CHECK (num_nulls(user_id, personal_org_id, role, is_proved) IN (0, 4));
+ALTER TABLE access_tokens SET (fillfactor = 75);
+-- Replaced with the other functions, before this transaction ends.
+CREATE FUNCTION token_grants_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER token_grants_changed AFTER UPDATE OF revoked_at, user_id ON sessions FOR EACH ROW
+    WHEN ((OLD.revoked_at, OLD.user_id) IS DISTINCT FROM (NEW.revoked_at, NEW.user_id))
+    EXECUTE FUNCTION token_grants_changed();
+CREATE TRIGGER token_grants_changed AFTER UPDATE OF status, platform_admin, email_verified_at, personal_org_id ON users
+    FOR EACH ROW WHEN ((OLD.status, OLD.platform_admin, OLD.email_verified_at, OLD.personal_org_id)
+        IS DISTINCT FROM (NEW.status, NEW.platform_admin, NEW.email_verified_at, NEW.personal_org_id))
+    EXECUTE FUNCTION token_grants_changed();
+CREATE TRIGGER token_grants_changed AFTER UPDATE OR DELETE ON org_members FOR EACH ROW
+    EXECUTE FUNCTION token_grants_changed();
+CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs FOR EACH ROW
+    WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type) IS DISTINCT FROM (NEW.ip_rule_count, NEW.type))
+    EXECUTE FUNCTION token_grants_changed();
 
 -- ---------------------------------------------------------------- names
 

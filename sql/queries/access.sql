@@ -7,6 +7,15 @@
 SELECT user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
 FROM authenticate($1, $2, $3, $4, $5, $6);
 
+-- name: authenticate_by_token
+-- The same for an access token when the context asks nothing but what writes and needs_proof say.
+-- $1 token_hash bytea, $2 org_id uuid or null, $3 permission text or null, $4 writes boolean, $5 needs_proof boolean,
+-- $6 context text (JSON)
+SELECT split_part(told, ' ', 1) AS user_id, split_part(told, ' ', 2) AS org_id, split_part(told, ' ', 3) AS role,
+       split_part(told, ' ', 4) AS platform_admin, split_part(told, ' ', 5) AS session_id, NULL AS api_key_id,
+       split_part(told, ' ', 6) AS permissions
+FROM (SELECT authenticate_by_token($1, $2, $3, $4, $5, $6) AS told OFFSET 0) AS caller;
+
 -- name: set_request_context
 -- The context of an anonymous request, or of the second batch of a caller's.
 -- $1 org_id uuid or null, $2 user_id uuid or null, $3 context jsonb

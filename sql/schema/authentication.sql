@@ -30,7 +30,8 @@ CREATE OR REPLACE FUNCTION is_platform_admin() RETURNS boolean LANGUAGE sql STAB
     SELECT 'platform_admin' = ANY (current_permissions())
 $$;
 
--- The permissions of a role (contract section 2). platform_admin is a mark on the user instead.
+-- The permissions of a role (contract section 2). platform_admin is a mark on the user instead. Called with a constant
+-- it is one: authenticate_by_token() relies on that.
 CREATE OR REPLACE FUNCTION role_permissions(role text) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN role IN ('owner', 'admin', 'member') THEN
@@ -42,6 +43,21 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         ELSE ARRAY[]::text[] END
         || CASE WHEN role = 'owner' THEN ARRAY['org.manage'] ELSE ARRAY[]::text[] END
     ELSE ARRAY[]::text[] END
+$$;
+
+-- The same as the text of an array.
+CREATE OR REPLACE FUNCTION role_permissions_text(role text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    RETURN role_permissions(role)::text;
+END
+$$;
+
+-- Whether whoever looks risky is refused for it: everybody but platform administrators, who could not mend the settings
+-- that say so otherwise.
+CREATE OR REPLACE FUNCTION is_rejected(context jsonb, platform_admin boolean) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT context ? 'is_risky' AND NOT platform_admin
 $$;
 
 -- Whom authenticate() refuses, for the access log and the audit log (lib/identity.h).
@@ -136,7 +152,7 @@ BEGIN
                    (context ->> 'client_ip')::inet, user_id, platform_admin)) THEN
             PERFORM fail('ip.blocked', 'ip_rules_deny', refused => refused_caller(is_key, org_id, user_id));
         END IF;
-        IF context ? 'is_risky' AND NOT platform_admin THEN
+        IF is_rejected(context, platform_admin) THEN
             PERFORM fail('risk.rejected', refused => refused_caller(is_key, org_id, user_id));
         END IF;
     END IF;
@@ -223,6 +239,48 @@ BEGIN
                ELSE permissions END::text, true)
         || set_config('hostler.request', CASE WHEN context = '{}' THEN '{' ELSE left(context::text, -1) || ', ' END
                || ids, true);
+END
+$$;
+
+-- The same at a single look, for an access token and a context that asks nothing but writes and needs_proof (the two
+-- parameters tell what it says): the token's row keeps what the token grants in its user's personal organization
+-- (token_grants.sql). When it does not, or does not grant what is needed, authenticate() finds out. Answers user,
+-- organization, role, platform_admin, session and permissions as one text with blanks between: a function that answers
+-- columns costs the statement around it as much as its look-up. The context stays the text that came.
+CREATE OR REPLACE FUNCTION authenticate_by_token(token_hash bytea, org uuid, permission text, writes boolean,
+    needs_proof boolean, context text) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    caller text;
+BEGIN
+    IF writes THEN
+        -- A statement of its own: the one behind it sees what was committed while it waited.
+        PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(t.user_id, 0))
+        FROM access_tokens t WHERE t.hash = token_hash AND t.user_id IS NOT NULL;
+    END IF;
+    IF FOUND OR NOT writes THEN
+        -- Who passes becomes the transaction's caller, in the same statement. What a role may do is worked out when
+        -- this is planned.
+        SELECT set_config('hostler.user_id', t.user_id::text, true) || ' '
+            || set_config('hostler.org_id', t.personal_org_id::text, true) || ' '
+            || t.role || ' f ' || t.session_id || ' '
+            || set_config('hostler.permissions', CASE t.role WHEN 'owner' THEN role_permissions_text('owner')
+                   WHEN 'admin' THEN role_permissions_text('admin') ELSE role_permissions_text('member') END, true)
+            || left(set_config('hostler.request', CASE WHEN context = '{}' THEN '{' ELSE left(context, -1) || ', ' END
+                   || '"api_key_id": null, "session_id": "' || t.session_id || '"}', true), 0)
+        INTO caller
+        FROM access_tokens t
+        WHERE t.hash = token_hash AND t.expires_at > clock_timestamp() AND t.user_id IS NOT NULL
+              AND (org IS NULL OR org = t.personal_org_id) AND (t.is_proved OR NOT needs_proof)
+              AND (permission IS NULL OR CASE t.role WHEN 'owner' THEN permission = ANY (role_permissions('owner'))
+                       WHEN 'admin' THEN permission = ANY (role_permissions('admin'))
+                       ELSE permission = ANY (role_permissions('member')) END);
+    END IF;
+    IF caller IS NULL THEN
+        SELECT concat_ws(' ', a.user_id, a.org_id, a.role, a.platform_admin, a.session_id, a.permissions)
+        INTO caller FROM authenticate(token_hash, false, org, permission, true, context::jsonb) AS a;
+    END IF;
+    RETURN caller;
 END
 $$;
 

@@ -62,13 +62,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
           AND NOT ip_admits(o.id, address))
 $$;
 
--- Raises risk.rejected for whoever looks risky (context: is_risky) and is no platform admin. For what finds out only
--- by itself who calls: logging in, refreshing.
+-- Raises risk.rejected for whoever is_rejected(). For what finds out only by itself who calls: logging in, refreshing.
 CREATE OR REPLACE FUNCTION risk_check(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    IF current_request() ? 'is_risky'
-       AND NOT coalesce((SELECT u.platform_admin FROM users u WHERE u.id = of_user), false) THEN
+    IF is_rejected(current_request(),
+                   coalesce((SELECT u.platform_admin FROM users u WHERE u.id = of_user), false)) THEN
         PERFORM fail('risk.rejected');
     END IF;
 END

@@ -22,8 +22,14 @@ GRANT SELECT ON sessions TO hostler_runner;
 CREATE TABLE access_tokens (
     hash bytea PRIMARY KEY CHECK (length(hash) = 32),
     session_id uuid NOT NULL REFERENCES sessions ON DELETE CASCADE,
-    expires_at timestamptz NOT NULL
-);
+    expires_at timestamptz NOT NULL,
+    -- What it grants in the user's personal organization, or nulls while nobody knows: token_grants.sql.
+    user_id uuid,
+    personal_org_id uuid,
+    role text,
+    is_proved boolean,
+    CONSTRAINT access_tokens_grant CHECK (num_nulls(user_id, personal_org_id, role, is_proved) IN (0, 4))
+) WITH (fillfactor = 75);
 CREATE INDEX access_tokens_session ON access_tokens (session_id);
 CREATE INDEX access_tokens_expiry ON access_tokens (expires_at);
 GRANT SELECT ON access_tokens TO hostler_runner;
@@ -204,7 +210,7 @@ BEGIN
                       user_row.id);
         RETURN 'suspended';
     END IF;
-    IF current_request() ? 'is_risky' AND NOT user_row.platform_admin THEN
+    IF is_rejected(current_request(), user_row.platform_admin) THEN
         PERFORM audit('auth.login', 'user', user_row.id::text, user_row.personal_org_id, NULL, NULL, 'denied',
                       user_row.id);
         RETURN 'risky';
@@ -267,8 +273,11 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own uuid := (current_request() ->> 'session_id')::uuid;
 BEGIN
+    -- Whoever holds several sessions of a user holds them in the order of their ids.
     UPDATE sessions SET revoked_at = clock_timestamp()
-    WHERE user_id = current_user_id() AND revoked_at IS NULL AND (is_all OR id = own);
+    WHERE id IN (SELECT s.id FROM sessions s
+                 WHERE s.user_id = current_user_id() AND s.revoked_at IS NULL AND (is_all OR s.id = own)
+                 ORDER BY s.id FOR NO KEY UPDATE);
     PERFORM audit('auth.logout', 'session', own::text, current_org(), NULL, jsonb_build_object('all', is_all));
 END
 $$;
@@ -321,7 +330,9 @@ $$;
 CREATE OR REPLACE FUNCTION sessions_end(of_user uuid, except_id uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     UPDATE sessions SET revoked_at = clock_timestamp()
-    WHERE user_id = of_user AND revoked_at IS NULL AND id IS DISTINCT FROM except_id
+    WHERE id IN (SELECT s.id FROM sessions s
+                 WHERE s.user_id = of_user AND s.revoked_at IS NULL AND s.id IS DISTINCT FROM except_id
+                 ORDER BY s.id FOR NO KEY UPDATE)
 $$;
 
 -- Raises `code` when the subject had `most` attempts of a kind within the time; counts nothing.

@@ -18,8 +18,8 @@ def authentication(rig, account):
     """The API's statement that every request begins with, as pgbench says it."""
     context = json.dumps({"trace_id": "0" * 32, "client_ip": "127.0.0.1", "user_agent": "wrk"})
     digest = hashlib.sha256(account.token.encode()).hexdigest()
-    return one_line(filled(rig.statements["authenticate"],
-                           [f"'\\x{digest}'", "false", "NULL", "'data.runs.read'", "true",
+    return one_line(filled(rig.statements["authenticate_by_token"],
+                           [f"'\\x{digest}'", "NULL", "'data.runs.read'", "false", "false",
                             f"'{context}'"]))
 
 

@@ -52,6 +52,22 @@ TEST(SessionUse, IsWrittenOnceAMinute) {
   EXPECT_EQ(seen_ago("61 seconds"), "t");
 }
 
+// From then on requests look at the token's row alone, and hear the same.
+TEST(SessionUse, TellsTheTokenWhatItGrantsUntilItIsOver) {
+  TestUser user = register_user(stack());
+  std::string first = user.client.get("/v1/me").body;
+  EXPECT_TRUE(becomes_true(fmt::format(
+      "EXISTS (SELECT FROM access_tokens WHERE user_id = '{}' AND role = 'owner')", user.id)));
+  EXPECT_EQ(user.client.get("/v1/me").body, first);
+  EXPECT_EQ(user.client.get("/v1/admin/users").status, 403);
+  EXPECT_EQ(user.client.post("/v1/threads", R"({"title": "by its token"})").status, 201);
+  stack().sql().run_text(
+      fmt::format("UPDATE users SET platform_admin = true WHERE id = '{}'", user.id));
+  EXPECT_EQ(user.client.get("/v1/admin/users").status, 200);
+  EXPECT_EQ(user.client.post("/v1/auth/logout").status, 200);
+  EXPECT_EQ(user.client.get("/v1/me").status, 401);
+}
+
 TEST(SessionUse, OfARefusedTokenIsNotNoted) {
   TestUser user = register_user(stack());
   stack().sql().run_text(fmt::format(

@@ -20,7 +20,7 @@ async function asCaller(request, need, name, values) {
   const client = await pool.connect();
   try {
     await client.query('BEGIN');
-    await query(client, 'authenticate', [hash, false, null, need, true, context]);
+    await query(client, 'authenticate_by_token', [hash, null, need, false, false, context]);
     const rows = await query(client, name, values);
     await client.query('COMMIT');
     if (name === 'run_create') await query(client, 'run_notify', []);

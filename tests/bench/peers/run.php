@@ -7,7 +7,7 @@ if (!@pg_execute($db, 'begin', [])) {
     $statements = json_decode(file_get_contents(getenv('STATEMENTS')), true);
     pg_prepare($db, 'begin', 'BEGIN');
     pg_prepare($db, 'commit', 'COMMIT');
-    pg_prepare($db, 'authenticate', $statements['authenticate']);
+    pg_prepare($db, 'authenticate', $statements['authenticate_by_token']);
     pg_prepare($db, 'run_show', $statements['run_show']);
     pg_execute($db, 'begin', []);
 }
@@ -15,7 +15,7 @@ $token = substr($_SERVER['HTTP_AUTHORIZATION'], 7);
 $context = json_encode(['trace_id' => bin2hex(random_bytes(16)), 'client_ip' => '127.0.0.1', 'user_agent' => '']);
 $run = basename($_SERVER['REQUEST_URI']);
 $hash = '\x' . hash('sha256', $token);
-$who = pg_execute($db, 'authenticate', [$hash, 'f', null, 'data.runs.read', 't', $context]);
+$who = pg_execute($db, 'authenticate', [$hash, null, 'data.runs.read', 'f', 'f', $context]);
 $found = pg_execute($db, 'run_show', [$run]);
 if (!$who || !$found) {
     pg_query($db, 'ROLLBACK');
