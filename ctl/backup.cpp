@@ -1,7 +1,6 @@
 // Backup and restore; see ctl/backup.h.
 #include "ctl/backup.h"
 
-#include <libpq-fe.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -22,6 +21,7 @@
 #include "ctl/subprocess.h"
 #include "lib/error.h"
 #include "lib/json.h"
+#include "lib/postgres/session.h"
 #include "queries/operator.h"
 #include "schema_version.h"
 
@@ -36,23 +36,9 @@ constexpr const char* counted[] = {"users",  "orgs", "messages", "runs", "credit
 // The address for the arguments of a tool, which every user of the host may read: its password goes
 // by the environment.
 std::string address_without_password(const std::string& url) {
-  std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parts(
-      PQconninfoParse(url.c_str(), nullptr), &PQconninfoFree);
-  std::string address;
-  for (PQconninfoOption* part = parts.get(); part != nullptr && part->keyword != nullptr; ++part) {
-    if (part->val == nullptr) continue;
-    if (std::string_view(part->keyword) == "password") {
-      setenv("PGPASSWORD", part->val, 1);
-      continue;
-    }
-    std::string quoted;
-    for (char c : std::string_view(part->val)) {
-      if (c == '\'' || c == '\\') quoted += '\\';
-      quoted += c;
-    }
-    address += fmt::format("{}{}='{}'", address.empty() ? "" : " ", part->keyword, quoted);
-  }
-  return address;
+  postgres::ParsedAddress parsed = postgres::parse_address(url);
+  if (!parsed.password.empty()) setenv("PGPASSWORD", parsed.password.c_str(), 1);
+  return parsed.without_password;
 }
 
 int tool_failed(const char* tool, int status) {
@@ -114,10 +100,10 @@ int back_up(const CommandCall& call, const std::string& file) {
     return fail(exit_cannot_create, "cannot write " + file);
   }
   std::string lines = fmt::format(
-      "{} and {}.json: {} users, {} runs\n"
+      "{} and {}.json: {}, {}\n"
       "Not inside: {}. Keep a copy of it elsewhere; without it no stored secret opens.\n",
-      file, file, facts.front().integer("users"), facts.front().integer("runs"),
-      settings.text("secrets.key_file"));
+      file, file, count_text(facts.front().integer("users"), "user"),
+      count_text(facts.front().integer("runs"), "run"), settings.text("secrets.key_file"));
   return answer(call.as_json, manifest(facts.front()), lines);
 }
 
@@ -163,10 +149,10 @@ int restore(const CommandCall& call, const std::string& file) {
                   fmt::format("{}: the backup had {}, the database has {}", name, expected, found));
     }
   }
-  return answer(
-      call.as_json, manifest(facts.front()),
-      fmt::format("restored: schema {}, {} users, {} runs; hostlerctl migrate is next\n", version,
-                  facts.front().integer("users"), facts.front().integer("runs")));
+  return answer(call.as_json, manifest(facts.front()),
+                fmt::format("restored: schema {}, {}, {}; hostlerctl migrate is next\n", version,
+                            count_text(facts.front().integer("users"), "user"),
+                            count_text(facts.front().integer("runs"), "run")));
 }
 
 }  // namespace

@@ -230,8 +230,9 @@ Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, co
   parts.metrics.count(metric_batches, 1);
   bool is_shared = shares_commit(reading);
   postgres::Rivals rivals = is_shared ? parts.limiter.org_of(request) : 0;
-  postgres::Transaction transaction = co_await parts.database.begin(
-      rivals != 0 ? postgres::Durability::shared : postgres::Durability::own, rivals);
+  postgres::Durability durability =
+      rivals != 0 ? postgres::Durability::shared : postgres::Durability::own;
+  postgres::Transaction transaction = co_await parts.database.begin(durability, rivals);
   postgres::Results results = co_await transaction.run(std::move(batch));
   account::Caller caller = identified(parts, request, input.settings, results.front(), trail);
   postgres::Row begun = results.back().front();

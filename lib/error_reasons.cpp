@@ -21,8 +21,9 @@ constexpr std::string_view elsewhere =
 constexpr std::string_view verify_first =
     "Verify your address first: POST /v1/auth/email/verify/send.";
 // A confirmation that decides nothing. Its reasons differ in their beginnings alone.
-#define HOW_TO_DECIDE \
-  R"(answer approve, deny, or {{"decision": "approve" or "deny", "arguments": {{…}}, "reason": "…"}})"
+#define HOW_TO_DECIDE                                               \
+  R"(answer approve, deny, or {{"decision": "approve" or "deny", )" \
+  R"("arguments": {{…}}, "reason": "…"}})"
 constexpr ErrorReason::Further bad_content{.field = "content", .fault = "bad_format"};
 constexpr ErrorReason::Further later{.retry_after = "{retry_after_s}"};
 

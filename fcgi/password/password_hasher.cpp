@@ -142,13 +142,13 @@ void PasswordHasher::read_answers() {
   std::array<char, answer_bytes_max> bytes;
   ssize_t count = recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count < static_cast<ssize_t>(sizeof answered_)) return handle_exit();
+  if (count < static_cast<ssize_t>(sizeof answered_)) return note_exit();
   std::memcpy(&answered_, bytes.data(), sizeof answered_);
   answer_.assign(bytes.data() + sizeof answered_, static_cast<size_t>(count) - sizeof answered_);
   answered_signal_.notify();
 }
 
-void PasswordHasher::handle_exit() {
+void PasswordHasher::note_exit() {
   has_exited_ = true;
   watch_->watch(false, false);
   log_error("password_hasher_lost", {{"hasher_pid", std::to_string(pid_)}});

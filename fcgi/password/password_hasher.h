@@ -40,7 +40,7 @@ class PasswordHasher {
   // stored: the hash to check against; empty: a new one is made.
   Task<std::string> ask(std::string password, std::string stored);
   void read_answers();
-  void handle_exit();
+  void note_exit();
 
   int socket_ = -1;
   pid_t pid_ = -1;

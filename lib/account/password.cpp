@@ -87,9 +87,9 @@ std::optional<PasswordCheck> check_password(const std::string& password,
 
 const std::string& nobodys_password_hash() {
   static const std::string hash = [] {
-    std::optional<std::string> hash = hash_password(to_hex(random_bytes(32)));
-    if (!hash) throw Error(ErrorCode::overload_busy, {}, "Argon2id: out of memory");
-    return *hash;
+    std::optional<std::string> made = hash_password(to_hex(random_bytes(32)));
+    if (!made) throw Error(ErrorCode::overload_busy, {}, "Argon2id: out of memory");
+    return *made;
   }();
   return hash;
 }

@@ -45,8 +45,8 @@ std::optional<IpAddress> parse_hop(std::string_view text);
 // Nothing when it is malformed.
 std::optional<std::string> canonical_network(std::string_view text);
 
-// Whether a CIDR as canonical_network() answers it is wider than /8, as no network that somebody has
-// is: /0 is everybody, and so are two halves.
+// Whether a CIDR as canonical_network() answers it is wider than /8, as no network that somebody
+// has is: /0 is everybody, and so are two halves.
 bool is_too_wide(std::string_view canonical);
 
 }  // namespace hostler::net

@@ -9,6 +9,7 @@
 #include <array>
 #include <cassert>
 #include <charconv>
+#include <memory>
 #include <vector>
 
 #include <fmt/format.h>
@@ -56,6 +57,27 @@ std::string words_of(const PGresult* result, std::string_view text) {
 }
 
 }  // namespace
+
+ParsedAddress parse_address(const std::string& conninfo) {
+  std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parts(
+      PQconninfoParse(conninfo.c_str(), nullptr), &PQconninfoFree);
+  ParsedAddress parsed;
+  for (const PQconninfoOption* part = parts.get(); part != nullptr && part->keyword != nullptr;
+       ++part) {
+    if (part->val == nullptr) continue;
+    if (std::string_view(part->keyword) == "password") {
+      parsed.password = part->val;
+      continue;
+    }
+    std::string quoted;
+    for (char c : std::string_view(part->val)) {
+      if (c == '\'' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+    parsed.without_password += fmt::format("{}='{}' ", part->keyword, quoted);
+  }
+  return parsed;
+}
 
 std::string conninfo_with(const std::string& conninfo,
                           const std::vector<std::pair<std::string, std::string>>& changes) {

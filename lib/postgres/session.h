@@ -25,6 +25,13 @@ std::string conninfo_with(const std::string& conninfo,
 // Why a connection cannot be had, in the server's or libpq's words; nothing when it can.
 std::optional<std::string> why_no_connection(const std::string& conninfo);
 
+// An address of a database in its two parts.
+struct ParsedAddress {
+  std::string without_password;  // keywords and values; empty when the address cannot be read
+  std::string password;
+};
+ParsedAddress parse_address(const std::string& conninfo);
+
 class DbSession {
  public:
   // database: instead of the one that conninfo names, unless empty. Waits at most 10 s. Throws

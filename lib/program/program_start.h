@@ -31,7 +31,8 @@ struct ProgramStart {
 // programs of its user look into it.
 void forbid_core_dumps();
 
-// Also forbids core dumps, and sets the log's program name and level. Status 64: bad command line; 78: bad settings.
+// Also forbids core dumps, and sets the log's program name and level. Status 64: bad command line;
+// 78: bad settings.
 ProgramStart start_program(int argc, char* const* argv, std::string_view name,
                            std::string_view sentence, std::vector<ProgramFlag> flags = {});
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/postgres/database.h"
-#include "runner/agent/claim.h"
+#include "runner/steps/claim.h"
 
 namespace hostler::runner {
 

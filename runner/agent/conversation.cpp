@@ -121,9 +121,9 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
 }
 
 int64_t history_bytes_max(int64_t context_tokens) {
-  // Of any model (contract section 12): what is read is held, and sent again every turn.
-  constexpr int64_t bytes_most = 16 << 20;
-  return std::min(context_tokens / 4 * 3 * 3, bytes_most);
+  // Of any model (contract section 4): what is read is held, and sent again every turn.
+  constexpr int64_t bytes_max = 16 << 20;
+  return std::min(context_tokens / 4 * 3 * 3, bytes_max);
 }
 
 std::vector<ChatMessage> history_of(const postgres::Result& rows) {

@@ -62,8 +62,8 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
 
   // Returns when everything appended so far is on disk; false when the run was lost.
   Task<bool> committed();
-  // Another daemon has the run: nothing further is appended. Where on_fenced is to be called too, use
-  // EventLog::lose.
+  // Another daemon has the run: nothing further is appended. Where on_fenced is to be called too,
+  // use EventLog::fence.
   void abandon() { is_fenced_ = true; }
 
   int64_t last_seq() const { return last_seq_; }            // given to the newest event

@@ -11,10 +11,10 @@ FROM authenticate($1, $2, $3, $4, $5, $6);
 -- The same for an access token when the context asks nothing but what writes and needs_proof say.
 -- $1 token_hash bytea, $2 org_id uuid or null, $3 permission text or null, $4 writes boolean, $5 needs_proof boolean,
 -- $6 context text (JSON)
-SELECT split_part(told, ' ', 1) AS user_id, split_part(told, ' ', 2) AS org_id, split_part(told, ' ', 3) AS role,
-       split_part(told, ' ', 4) AS platform_admin, split_part(told, ' ', 5) AS session_id, NULL AS api_key_id,
-       split_part(told, ' ', 6) AS permissions
-FROM (SELECT authenticate_by_token($1, $2, $3, $4, $5, $6) AS told OFFSET 0) AS caller;
+SELECT split_part(fields, ' ', 1) AS user_id, split_part(fields, ' ', 2) AS org_id, split_part(fields, ' ', 3) AS role,
+       split_part(fields, ' ', 4) AS platform_admin, split_part(fields, ' ', 5) AS session_id, NULL AS api_key_id,
+       split_part(fields, ' ', 6) AS permissions
+FROM (SELECT authenticate_by_token($1, $2, $3, $4, $5, $6) AS fields OFFSET 0) AS caller;
 
 -- name: set_request_context
 -- The context of an anonymous request, or of the second batch of a caller's.

@@ -14,12 +14,13 @@
 CREATE OR REPLACE FUNCTION token_grants_forget(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
+    -- All of them, also those whose tokens keep nothing: who ends them later in this transaction would lock these
+    -- behind the others.
+    PERFORM FROM sessions s WHERE s.user_id = of_user AND s.revoked_at IS NULL ORDER BY s.id FOR NO KEY UPDATE;
     UPDATE access_tokens AS t SET user_id = NULL, personal_org_id = NULL, role = NULL, is_proved = NULL
-    FROM (SELECT a.hash FROM sessions s JOIN access_tokens a ON a.session_id = s.id
-          WHERE s.user_id = of_user AND a.user_id IS NOT NULL
-                AND a.expires_at > clock_timestamp() - interval '12 hours'
-          ORDER BY s.id, a.hash FOR NO KEY UPDATE OF s FOR NO KEY UPDATE OF a) AS held
-    WHERE t.hash = held.hash;
+    FROM sessions s
+    WHERE s.user_id = of_user AND s.revoked_at IS NULL AND t.session_id = s.id AND t.user_id IS NOT NULL
+          AND t.expires_at > clock_timestamp() - interval '12 hours';
 END
 $$;
 

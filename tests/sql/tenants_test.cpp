@@ -71,7 +71,7 @@ TEST_F(Tenants, OrganizationsAreListedAndShown) {
   std::string id = ask("SELECT id FROM orgs");
   ProgramRun list = run({"org", "list"});
   ASSERT_EQ(list.status, 0) << list.err;
-  EXPECT_EQ(list.out, id + "  workspace  ann-labs  Labs  7 credits  1 members\n");
+  EXPECT_EQ(list.out, id + "  workspace  ann-labs  Labs  7 credits  1 member\n");
   for (const std::string& name : {id, std::string("ann-labs")}) {
     ProgramRun shown = run({"org", "show", name});
     EXPECT_THAT(shown.out, HasSubstr("owner  ann  ann@example.org  active")) << shown.err;

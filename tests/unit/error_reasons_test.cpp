@@ -43,8 +43,8 @@ TEST(ErrorReasons, WriteBracesOfTheirOwn) {
   EXPECT_EQ(
       error_of_reason("validation.error content_is_no_json", R"({"offset": 7, "found": "x"})")
           .detail,
-      R"(at byte 7 of the JSON x; answer approve, deny, or {"decision": "approve" or "deny", "arguments": {…}, )"
-      R"("reason": "…"})");
+      R"(at byte 7 of the JSON x; answer approve, deny, or {"decision": "approve" or "deny", )"
+      R"("arguments": {…}, "reason": "…"})");
 }
 
 TEST(ErrorReasons, KnowASecondStatusAndWhenToTryAgain) {

@@ -97,7 +97,8 @@ std::string left_of(ApiStack& stack, const UserEndFixture& fixture, End end) {
                 "org_id <> (SELECT personal_org_id FROM users WHERE id = user_id)");
   left += count("email_tokens", "user_id", "true");
   left += count("invite_codes", "user_id", "is_active");
-  return left + count("access_tokens t JOIN sessions s ON s.id = t.session_id", "user_id", "true");
+  return left +
+         count("access_tokens t JOIN sessions s ON s.id = t.session_id", "s.user_id", "true");
 }
 
 // Some calls of one user and the user's end, all at once.

@@ -196,7 +196,9 @@ std::vector<std::pair<std::string, bool>> members_of_body(const DocumentedRoute&
   const Json* body = route.operation->find("requestBody");
   if (body == nullptr) return members;
   const Json* json = resolved(*body).find("content")->find("application/json");
-  const Json* properties = resolved(*json->find("schema")).find("properties");
+  const Json* properties =
+      json == nullptr ? nullptr : resolved(*json->find("schema")).find("properties");
+  if (properties == nullptr) return members;
   for (const Json::Member& member : *properties->as_object()) {
     const Json& schema = resolved(member.second);
     const Json* type = schema.find("type");
@@ -210,7 +212,8 @@ std::vector<std::pair<std::string, bool>> members_of_body(const DocumentedRoute&
 }
 
 bool names_fault(const Answer& answer, const std::string& field) {
-  const Json* faults = answer.json().find("errors");
+  Json problem = answer.json();
+  const Json* faults = problem.find("errors");
   return answer.status == 422 && faults != nullptr &&
          std::any_of(faults->as_array()->begin(), faults->as_array()->end(),
                      [&](const Json& fault) { return fault.text_or("field") == field; });

@@ -60,13 +60,13 @@ TEST(EmailConfig, ComesFromNowhereAndThenFromTheDatabase) {
   EXPECT_EQ(shown.member("smtp_port"), "26");
   EXPECT_EQ(shown.member("smtp_tls_mode"), "tls");
   EXPECT_EQ(sql_number(*stack, "SELECT count(*) FROM secrets WHERE kind = 'email_config'"), 1);
-  configure(admin, 26, "tls", R"(,"smtp_pass":"")");
-  EXPECT_EQ(admin.client.get("/v1/admin/email/config").member("smtp_pass_set"), "false");
-  EXPECT_EQ(sql_number(*stack, "SELECT count(*) FROM secrets WHERE kind = 'email_config'"), 0);
   EXPECT_EQ(sql_number(*stack,
                        "SELECT count(*) FROM audit_logs WHERE action = 'email.config_set' "
                        "AND after_state::text NOT LIKE '%sesame%'"),
             2);
+  configure(admin, 26, "tls", R"(,"smtp_pass":"")");
+  EXPECT_EQ(admin.client.get("/v1/admin/email/config").member("smtp_pass_set"), "false");
+  EXPECT_EQ(sql_number(*stack, "SELECT count(*) FROM secrets WHERE kind = 'email_config'"), 0);
 }
 
 TEST(EmailConfig, ComesFromTheEnvironmentUntilItIsStored) {

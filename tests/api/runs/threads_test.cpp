@@ -217,7 +217,7 @@ TEST(SearchThreads, AsksForSomethingToLookFor) {
   EXPECT_TRUE(has_fault(user.client.get("/v1/threads/search"), "q", "required"));
   EXPECT_TRUE(has_fault(user.client.get("/v1/threads/search?q="), "q", "required"));
   EXPECT_TRUE(
-      has_fault(user.client.get("/v1/threads/search?q=" + std::string(201, 'x')), "q", "too_long"));
+      has_fault(user.client.get("/v1/threads/search?q=" + std::string(501, 'x')), "q", "too_long"));
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 INSERT INTO outcomes (way, n, passes, reported)
-SELECT way, c.n, said.passes, said.reported
+SELECT way, c.n, answer.passes, answer.reported
 FROM unnest(ARRAY['authenticate', 'authenticate_fully', 'authenticate_by_token']) AS way, calls c,
-     LATERAL outcome(way, c) AS said
+     LATERAL outcome(way, c) AS answer
 WHERE way <> 'authenticate_by_token' OR NOT (c.is_key OR c.context ?| '{is_risky,is_replay,ends,org_named}');

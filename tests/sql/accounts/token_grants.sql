@@ -56,8 +56,8 @@ BEGIN
                              '{"client_ip": "10.0.0.1", "writes": true}'])[1 + floor(3 * random())]::jsonb
             INTO c FROM users u, (SELECT i) AS number(n) WHERE u.id = of_user.id;
             INSERT INTO checked
-            SELECT change, t.user_id IS NOT NULL, fast.passes, (fast.passes, fast.told) IS NOT DISTINCT FROM
-                (whole.passes, whole.told)
+            SELECT change, t.user_id IS NOT NULL, fast.passes, (fast.passes, fast.reported) IS NOT DISTINCT FROM
+                (whole.passes, whole.reported)
             FROM access_tokens t, outcome('authenticate_by_token', c) AS fast, outcome('authenticate_fully', c) AS whole
             WHERE t.hash = c.hash;
             PERFORM token_grants_keep(s.id) FROM sessions s WHERE s.user_id = of_user.id;

@@ -50,7 +50,7 @@ TEST_F(LedgerVerify, SaysThatAllIsRight) {
   charged_run();
   ProgramRun run = verify();
   EXPECT_EQ(run.status, 0) << run.err;
-  EXPECT_EQ(run.out, "the ledger is right: 2 transactions of 1 accounts\n");
+  EXPECT_EQ(run.out, "the ledger is right: 2 transactions of 1 account\n");
   EXPECT_EQ(ctl({"ledger", "verify", "-o", "json"}).out,
             "{\"ok\":true,\"transactions\":2,\"accounts\":1}\n");
 }

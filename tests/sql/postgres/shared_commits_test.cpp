@@ -13,6 +13,7 @@
 
 #include "lib/loop/task_set.h"
 #include "lib/postgres/database.h"
+#include "lib/postgres/param.h"
 #include "tests/support/rigs/database.h"
 #include "tests/support/run_task.h"
 
@@ -28,6 +29,13 @@ constexpr postgres::Statement write_row{
 constexpr postgres::Statement fail_row{"test", "fail_row",
                                        "INSERT INTO written VALUES (1 / $1::integer)", 1};
 constexpr postgres::Statement read_rows{"test", "read_rows", "SELECT count(*) FROM written", 0};
+
+// With n, of a statement that takes one.
+postgres::BoundStatement bound_to(const postgres::Statement& statement, int64_t n) {
+  postgres::param::Integer value = n;
+  return statement.params == 0 ? postgres::bound(statement, {})
+                               : postgres::bound(statement, {&value});
+}
 
 class SharedCommits : public testing::Test {
  protected:
@@ -62,8 +70,7 @@ class SharedCommits : public testing::Test {
   };
   static postgres::Batch one(const postgres::Statement& statement, int64_t n) {
     postgres::Batch batch;
-    batch.add(statement,
-              statement.params == 0 ? postgres::Params() : postgres::Params().integer(n));
+    batch.add(bound_to(statement, n));
     return batch;
   }
   static Task<void> write(postgres::Database& db, Durability durability,
@@ -78,7 +85,7 @@ class SharedCommits : public testing::Test {
   }
   static Task<void> write_in_transaction(postgres::Database& db, std::vector<Written>& answered) {
     postgres::Transaction transaction = co_await db.begin(Durability::shared);
-    postgres::Result result = co_await transaction.run(write_row, postgres::Params().integer(1));
+    postgres::Result result = co_await transaction.run(bound_to(write_row, 1));
     co_await transaction.commit();
     answered.push_back({std::string(result.text()), std::nullopt});
   }
@@ -162,8 +169,7 @@ TEST_F(SharedCommits, LeaveNoTraceInTheSessionsThatTheyUse) {
   begin(6, Durability::shared);
   take_answers(6);
   postgres::Transaction transaction = run_task(loop_, db_->begin());
-  postgres::Result result =
-      run_task(loop_, transaction.run(write_row, postgres::Params().integer(1)));
+  postgres::Result result = run_task(loop_, transaction.run(bound_to(write_row, 1)));
   EXPECT_EQ(result.text(), "on");
 }
 

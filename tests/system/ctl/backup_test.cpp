@@ -58,9 +58,9 @@ TEST_F(BackupTest, OfARunningInstallationFillsAnEmptyDatabase) {
 TEST_F(BackupTest, ShowsNobodyThePasswordAmongTheArgumentsOfItsTool) {
   std::ofstream(folder_ / "pg_dump") << "#!/bin/sh\necho \"$@ PGPASSWORD=$PGPASSWORD\"; exit 1\n";
   std::filesystem::permissions(folder_ / "pg_dump", std::filesystem::perms::owner_all);
-  ProgramRun backup = run_program({build_folder() + "/hostlerctl", "backup", folder_ / "dump"},
-                                  {"HOSTLER_DATABASE_URL=" + url_of("hostler") + "&password=hush",
-                                   "PATH=" + folder_.string() + ":/usr/bin:/bin"});
+  ProgramRun backup = run_program({"/usr/bin/env", "PATH=" + folder_.string() + ":/usr/bin:/bin",
+                                   build_folder() + "/hostlerctl", "backup", folder_ / "dump"},
+                                  {"HOSTLER_DATABASE_URL=" + url_of("hostler") + "&password=hush"});
   EXPECT_EQ(backup.status, 65);
   EXPECT_NE(backup.out.find("dbname='hostler'"), std::string::npos) << backup.out << backup.err;
   EXPECT_NE(backup.out.find("PGPASSWORD=hush"), std::string::npos) << backup.out;
