@@ -94,7 +94,8 @@ constexpr SettingRow number_row(Name name, SettingKind kind, Name fallback, Boun
 
 constexpr Bounds any_count{0, 1'000'000'000};
 constexpr Bounds rate{1, 1'000'000};
-constexpr Bounds rate_or_off{0, 1'000'000};  // 0: not counted
+constexpr Bounds rate_or_off{0, 1'000'000};       // 0: not counted
+constexpr Bounds any_bytes{0, int64_t{1} << 50};  // 0: not counted
 constexpr Bounds timeout{10, 600'000};
 constexpr Bounds lifetime{1, 10 * 366 * 86'400};
 constexpr Bounds some_days{1, 3650};
@@ -221,6 +222,8 @@ inline constexpr auto setting_rows = [] {
       "How long a login code sent by mail is valid."),
     integer_row("auth.forgot_password_seconds", live, "600", {0, 86'400}, "seconds",
       "How long after a login by mailed code the password may be changed without the old one."),
+    integer_row("auth.fresh_seconds", live, "900", {0, lifetime.max}, "seconds",
+      "How long a login counts as fresh, where a fresh one is needed; 0: none is."),
 
     text_row("captcha.site_key", live, "",
       "The public key of the Turnstile captcha; the captcha is on when both keys are set."),
@@ -244,6 +247,8 @@ inline constexpr auto setting_rows = [] {
       "How many credits one US dollar of model cost is."),
     integer_row("credit.run_hold", live, "10", any_count, "credits",
       "What a run reserves when it is created."),
+    integer_row("credit.tool_call", live, "0", any_count, "credits",
+      "What a tool call on the platform's credentials costs."),
 
     integer_row("invite.default_max_uses", live, "1", {0, 1'000'000}, "uses",
       "How often a new invitation code may be used."),
@@ -292,6 +297,8 @@ inline constexpr auto setting_rows = [] {
       "How often one user may try to redeem a code."),
     integer_row("limit.concurrent_runs", live, "10", {0, 1'000'000}, "runs",
       "Active runs of one organization, unless an entitlement says otherwise."),
+    integer_row("limit.concurrent_runs_per_user", live, "50", {0, 1'000'000}, "runs",
+      "Active runs of one user where no entitlement sets limit.concurrent_runs; 0: any number."),
     integer_row("limit.queued_runs", live, "100", {0, 1'000'000}, "runs",
       "Runs of one organization that wait behind others of their thread."),
     integer_row("limit.input_bytes", live, "32768", {1, 32'768}, "bytes",
@@ -302,6 +309,28 @@ inline constexpr auto setting_rows = [] {
       "Model turns of one run."),
     integer_row("limit.tool_calls", live, "32", {0, 10'000}, "calls",
       "Tool calls of one run."),
+    integer_row("limit.run_event_bytes", live, "16777216", any_bytes, "bytes",
+      "Events of one run, before the run fails; 0: any number."),
+    integer_row("limit.platform_tool_calls_per_day", live, "1000", rate_or_off, "calls",
+      "Tool calls a day of one organization on the platform's credentials; 0: any number."),
+    integer_row("limit.workspaces_per_user", live, "20", rate_or_off, "workspaces",
+      "Workspaces that one user may own; 0: any number."),
+    integer_row("limit.stored_bytes", live, "10737418240", any_bytes, "bytes",
+      "Messages, events and results that one organization may keep; 0: any number."),
+    integer_row("limit.llm_models", live, "200", rate_or_off, "models",
+      "Models that one organization may keep; 0: any number."),
+    integer_row("limit.personas", live, "200", rate_or_off, "personas",
+      "Versions of personas that one organization may keep; 0: any number."),
+    integer_row("limit.api_keys", live, "200", rate_or_off, "keys",
+      "API keys of one organization that are neither revoked nor expired; 0: any number."),
+    integer_row("limit.webhook_endpoints", live, "20", rate_or_off, "endpoints",
+      "Webhook endpoints that one organization may keep; 0: any number."),
+    integer_row("limit.streams_per_user", live, "20", rate_or_off, "streams",
+      "Streams that one user's own tokens may hold open; 0: any number."),
+    integer_row("limit.streams", live, "200", rate_or_off, "streams",
+      "Streams that one organization may hold open, API keys included; 0: any number."),
+    integer_row("limit.streams_per_network", live, "256", rate_or_off, "streams",
+      "Streams that one network (an IPv4 address, an IPv6 /64) may hold open; 0: any number."),
 
     integer_row("model.connect_timeout_ms", live, "10000", timeout, "milliseconds",
       "How long connecting to a model may take."),

@@ -159,17 +159,26 @@ TEST_F(RunFaults, ARunThatIsClaimedUnknownToItsDaemonIsFoundAgain) {
 // The server behind a connection of the daemon stands still: it answers nothing and sends nothing.
 class SilentConnection {
  public:
-  // Whose application is so named, and whose last statement was like this: found while it is.
+  // Whose application is so named, and whose last statement was like this. It is stopped while it
+  // waits for its client: a server that stands still with a lock would silence all others too.
   SilentConnection(ApiStack& stack, const std::string& application, const std::string& statement) {
-    auto is_found = [&] {
-      pid_ = static_cast<pid_t>(sql_number(
+    auto backend = [&](const std::string& condition) {
+      return static_cast<pid_t>(sql_number(
           stack, fmt::format("SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE datname = "
-                             "current_database() AND application_name = '{}' AND query LIKE '{}'",
-                             application, statement)));
-      return pid_ != 0;
+                             "current_database() AND application_name = '{}' AND query LIKE '{}' "
+                             "AND state = 'idle' AND wait_event = 'ClientRead'{}",
+                             application, statement, condition)));
     };
-    if (!eventually(10'000, is_found)) throw std::runtime_error("no connection of " + application);
-    is_silent_ = kill(pid_, SIGSTOP) == 0;
+    auto is_silenced = [&] {
+      pid_ = backend("");
+      if (pid_ == 0) return false;
+      is_silent_ = kill(pid_, SIGSTOP) == 0;
+      if (!is_silent_ || backend(fmt::format(" AND pid = {}", pid_)) == pid_) return true;
+      kill(pid_, SIGCONT);
+      return false;
+    };
+    if (eventually(10'000, is_silenced)) return;
+    throw std::runtime_error("no connection of " + application);
   }
   ~SilentConnection() { kill(pid_, SIGCONT); }
   SilentConnection(const SilentConnection&) = delete;
