@@ -1,4 +1,4 @@
-// Reads a row that run_claim or run_take_over answered. Called by the run queue.
+// Reads a row that run_claim answered. Called by the run queue.
 #pragma once
 
 #include "lib/postgres/database.h"

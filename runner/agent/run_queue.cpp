@@ -24,8 +24,6 @@ constexpr int64_t poll_ms = 1000;
 // The longest message in a claim's answer, which may hold 32 of each of claim_max runs: 16 MiB. A
 // history with a longer one is read by itself.
 constexpr int64_t claimed_message_bytes = 8 * 1024;
-constexpr int free_renewals = 3;
-constexpr int64_t free_renewals_pause_ms = 30;
 
 // While Postgres is away the connection tells; a statement that it refuses is tried again as well.
 void log_refused(const char* event, const postgres::BatchOutcome& outcome) {
@@ -42,6 +40,7 @@ RunQueue::RunQueue(AgentServices& services, loop::TaskSet& tasks, std::string da
       daemon_id_(std::move(daemon_id)),
       options_(std::move(options)),
       streams_(std::move(streams)),
+      lost_(poll_ms),
       heartbeat_at_ms_(services.loop.now_ms()),
       known_from_ms_(heartbeat_at_ms_ + others_notice_ms) {}
 
@@ -68,11 +67,7 @@ void RunQueue::hear_of_run() {
 Task<void> RunQueue::pass_on() {
   postgres::Batch batch;
   batch.add(query::DaemonPassOn{.daemon_id = daemon_id_});
-  ++asking_;
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
-  --asking_;
-  answered_.notify();
-  log_refused("run_not_passed_on", outcome);
+  co_await ask(std::move(batch));
   is_passing_on_ = false;
 }
 
@@ -92,9 +87,9 @@ Task<void> RunQueue::claim_forever() {
       co_await runs_notified_.wait_for(services_.loop, wait_ms);
     }
     claim_again_ = false;
-    if (free_slots() > 0 && services_.loop.now_ms() >= poll_due_ms) {
-      bool is_full = co_await take_over();
-      poll_due_ms = services_.loop.now_ms() + (is_full ? 0 : poll_ms);
+    if (services_.loop.now_ms() >= poll_due_ms) {
+      co_await free_lost();
+      poll_due_ms = services_.loop.now_ms() + poll_ms;
     }
     bool may_wait = co_await may_runs_wait();
     if (!may_wait) continue;
@@ -107,16 +102,14 @@ int RunQueue::free_slots() const {
   return std::min(claim_max, options_.slots - static_cast<int>(active_.size()));
 }
 
-// What the queue answered; nothing when that is not known, or the daemon stops.
-Task<postgres::Result> RunQueue::ask(postgres::BoundStatement statement) {
-  postgres::Batch batch;
-  batch.add(std::move(statement));
+// What the first statement answered; nothing when that is not known, or the daemon stops.
+Task<std::optional<postgres::Result>> RunQueue::ask(postgres::Batch batch) {
   ++asking_;
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   --asking_;
   answered_.notify();
-  log_refused("runs_not_claimed", outcome);
-  if (outcome.error || is_stopping_) co_return postgres::Result();
+  log_refused("run_queue_refused", outcome);
+  if (outcome.error || is_stopping_) co_return std::nullopt;
   co_return outcome.results.at(0);
 }
 
@@ -124,29 +117,48 @@ Task<postgres::Result> RunQueue::ask(postgres::BoundStatement statement) {
 Task<bool> RunQueue::may_runs_wait() {
   if (std::exchange(runs_wait_, false)) co_return true;
   if (free_slots() <= 0 || is_stopping_) co_return false;
-  postgres::BoundStatement look = query::RunsWait{};
-  postgres::Result answer = co_await ask(std::move(look));
-  co_return !answer.empty() && answer.front().boolean("runs_wait");
+  postgres::Batch batch;
+  batch.add(query::RunsWait{});
+  std::optional<postgres::Result> answer = co_await ask(std::move(batch));
+  co_return answer && answer->front().boolean("runs_wait");
 }
 
-// True: as many came as were asked for, so there may be more.
-Task<bool> RunQueue::take_over() {
-  int free = free_slots();
-  if (free <= 0 || is_stopping_) co_return false;
-  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
-  postgres::BoundStatement claim =
-      query::RunTakeOver{.daemon_id = daemon_id_, .limit = free, .run_lease_seconds = lease_s};
-  postgres::Result claimed = co_await ask(std::move(claim));
-  for (int i = 0; i < claimed.size(); ++i) begin(prepare(claimed[i]));
-  co_return claimed.size() == free;
+// What daemons that are gone owned is free for all, at once.
+Task<void> RunQueue::free_lost() {
+  postgres::Batch look;
+  look.add(query::RunOwners{.daemon_id = daemon_id_});
+  std::optional<postgres::Result> rows = co_await ask(std::move(look));
+  if (!rows) {
+    lost_.looked_in_vain();
+    co_return;
+  }
+  std::vector<RunOwner> owners;
+  for (int i = 0; i < rows->size(); ++i) {
+    postgres::Row row = (*rows)[i];
+    RunOwner& owner = owners.emplace_back(RunOwner{std::string(row.text("owner_id")), {}});
+    if (!row.is_null("beat")) owner.beat = row.integer("beat");
+  }
+  int64_t lease_ms = services_.settings.current()->integer("run.lease_seconds") * 1000;
+  for (const RunOwner& owner : lost_.look(owners, services_.loop.now_ms(), lease_ms)) {
+    postgres::Batch free;
+    free.add(query::RunFree{.lost_id = owner.daemon_id, .beat = owner.beat});
+    std::optional<postgres::Result> freed = co_await ask(std::move(free));
+    if (!freed || freed->empty()) continue;
+    log_warning("daemon_lost",
+                {{"daemon_id", owner.daemon_id}, {"runs", std::to_string(freed->size())}});
+    look_for_runs();
+  }
 }
 
-// Likewise, and when more waited than there was room for.
+// True: as many came as were asked for, or more waited than there was room for.
 Task<bool> RunQueue::claim_fresh() {
   int free = free_slots();
   if (free <= 0 || is_stopping_) co_return false;
-  postgres::BoundStatement claim = fair_claim(free);
-  postgres::Result claimed = co_await ask(std::move(claim));
+  postgres::Batch batch;
+  batch.add(fair_claim(free));
+  std::optional<postgres::Result> answer = co_await ask(std::move(batch));
+  if (!answer) co_return false;
+  const postgres::Result& claimed = *answer;
   std::map<int64_t, postgres::Row> in_order;
   for (int i = 0; i < claimed.size(); ++i) {
     postgres::Row row = claimed[i];
@@ -167,7 +179,6 @@ postgres::BoundStatement RunQueue::fair_claim(int free) const {
   RoundRobin::Served served = round_robin_.served();
   return query::RunClaim{.daemon_id = daemon_id_,
                          .limit = free,
-                         .run_lease_seconds = settings->integer("run.lease_seconds"),
                          .message_bytes = claimed_message_bytes,
                          .after_org_id = round_robin_.after_org_id(),
                          .org_ids = served.org_ids,
@@ -193,7 +204,6 @@ void RunQueue::begin(const RunPtr& run) {
     active_.erase(found);
   }
   tasks_.erase(run_id);
-  abandoned_.erase(run_id);
   active_.emplace(run_id, run);
   ++claimed_;
   tasks_.add(run_id, supervise(run));
@@ -205,7 +215,8 @@ Task<void> RunQueue::supervise(RunPtr run) {
 }
 
 // The run ended or was lost: a slot is free, and its thread may have a next run. One that broke is
-// given up: on_fenced() hears of it, its lease lapses, and crash_count decides how often it may.
+// given up: on_fenced() hears of it, a heartbeat gives it back, and crash_count decides how often it
+// may.
 void RunQueue::conclude(const RunPtr& run, bool has_ended) {
   if (!has_ended) {
     services_.events.fence(run->writer);
@@ -222,8 +233,6 @@ void RunQueue::on_fenced(const RunWriterPtr& writer) {
   const Claim& fenced = writer->claim();
   auto found = active_.find(fenced.id);
   if (found != active_.end() && found->second->writer != writer) return;
-  // Ours still when what it wrote was refused: nobody works at it, so its lease is to lapse.
-  abandoned_.insert(fenced.id);
   if (found == active_.end()) return;
   ++fenced_;
   log_warning("run_fenced", {{"run_id", fenced.id}, {"trace_id", fenced.trace_id}});
@@ -233,9 +242,9 @@ void RunQueue::on_fenced(const RunWriterPtr& writer) {
 }
 
 // At once for the first time: new runs are told to those who said that they have room.
-Task<void> RunQueue::renew_forever() {
+Task<void> RunQueue::beat_forever() {
   while (!is_stopping_) {
-    co_await renew_once();
+    co_await beat_once();
     int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
     int64_t wait_ms = std::clamp<int64_t>(lease_s * 1000 / 3, 200, heartbeat_most_ms);
     // Behind the good-bye a heartbeat would call the daemon alive again.
@@ -243,107 +252,90 @@ Task<void> RunQueue::renew_forever() {
   }
 }
 
-postgres::Batch RunQueue::renewal_of(postgres::BoundStatement renew) {
+std::map<std::string, int64_t> RunQueue::executed() const {
+  std::map<std::string, int64_t> epochs;
+  for (const auto& [run_id, run] : active_) epochs.emplace(run_id, run->claim.epoch);
+  return epochs;
+}
+
+Task<void> RunQueue::beat_once() {
+  // Only what was ours before the statement can be missing from its answer.
+  std::map<std::string, int64_t> executed_then = executed();
   postgres::Batch batch;
-  batch.add(std::move(renew));
   batch.add(
       query::DaemonHeartbeat{.daemon_id = daemon_id_,
                              .runs = std::ssize(active_),
                              .streams = streams_(),
                              .room = std::max<int64_t>(options_.slots - std::ssize(active_), 0)});
   batch.add(query::DaemonsAlive{.daemon_id = daemon_id_});
-  return batch;
-}
-
-// One row that somebody holds must not cost the other runs their leases. These are renewed several
-// times, so that those are met that were just being written to.
-Task<postgres::BatchOutcome> RunQueue::renew_leases(std::vector<std::string> abandoned) {
-  int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
-  postgres::Batch all = renewal_of(query::RunRenew{
-      .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .abandoned = abandoned});
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(all));
-  if (outcome.refusal != postgres::Refusal::blocked) co_return outcome;
-  for (int tried = 0; tried < free_renewals; ++tried) {
-    if (tried > 0) co_await loop::sleep_ms(services_.loop, free_renewals_pause_ms);
-    postgres::Batch free = renewal_of(query::RunRenewFree{
-        .daemon_id = daemon_id_, .run_lease_seconds = lease_s, .abandoned = abandoned});
-    outcome = co_await services_.db.attempt_pipelined(std::move(free));
-    if (outcome.error) break;
-  }
-  co_return outcome;
-}
-
-Task<void> RunQueue::renew_once() {
-  // Only what was ours before the statement can be missing from its answer.
-  std::unordered_map<std::string, RunPtr> before = active_;
-  std::vector<std::string> abandoned(abandoned_.begin(), abandoned_.end());
+  batch.add(query::RunOwned{
+      .daemon_id = daemon_id_, .after_id = owned_.after(), .limit = OwnedRuns::page_max});
   ++asking_;
-  postgres::BatchOutcome outcome = co_await renew_leases(abandoned);
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   --asking_;
   answered_.notify();
-  log_refused("leases_not_renewed", outcome);
+  log_refused("heartbeat_refused", outcome);
   if (outcome.error) co_return;
   int64_t now_ms = services_.loop.now_ms();
-  const postgres::Result& heartbeat = outcome.results.at(1);
+  const postgres::Result& heartbeat = outcome.results.at(0);
   bool was_unknown = heartbeat.empty() || heartbeat.front().boolean("was_stopped") ||
                      now_ms - heartbeat_at_ms_ > silence_max_ms;
   if (was_unknown) known_from_ms_ = now_ms + others_notice_ms;
   heartbeat_at_ms_ = now_ms;
-  services_.events.set_others_alive(outcome.results.at(2).front().integer("others") > 0);
-  std::unordered_map<std::string, int64_t> orphans =
-      take_renewed(outcome.results.at(0), std::move(before), abandoned);
-  co_await release_orphans(std::move(orphans));
+  services_.events.set_others_alive(outcome.results.at(1).front().integer("others") > 0);
+  // Others freed what was ours: all of it is looked at, at once.
+  if (was_unknown) {
+    co_await look_at_all_owned();
+  } else {
+    co_await take_owned(outcome.results.at(2), std::move(executed_then));
+  }
 }
 
-// What is still ours, and what is not any more. Answers what is ours and nobody executes.
-std::unordered_map<std::string, int64_t> RunQueue::take_renewed(
-    const postgres::Result& renewed, std::unordered_map<std::string, RunPtr> before,
-    const std::vector<std::string>& abandoned) {
-  std::unordered_set<std::string> owned;
-  std::unordered_map<std::string, int64_t> orphans;
-  for (int i = 0; i < renewed.size(); ++i) {
-    std::string run_id(renewed[i].text("id"));
-    int64_t epoch = renewed[i].integer("epoch");
-    if (!abandoned.empty()) owned.insert(run_id);
-    auto found = before.find(run_id);
-    bool is_ours = found != before.end() && found->second->claim.epoch == epoch;
-    bool is_known = is_ours || active_.contains(run_id) || abandoned_.contains(run_id);
-    if (!is_known) orphans.emplace(run_id, epoch);
-    if (is_ours) before.erase(found);
+Task<void> RunQueue::look_at_all_owned() {
+  owned_.begin_anew();
+  do {
+    std::map<std::string, int64_t> executed_then = executed();
+    postgres::Batch batch;
+    batch.add(query::RunOwned{
+        .daemon_id = daemon_id_, .after_id = owned_.after(), .limit = OwnedRuns::page_max});
+    std::optional<postgres::Result> page = co_await ask(std::move(batch));
+    if (!page) co_return;
+    co_await take_owned(*page, std::move(executed_then));
+  } while (!owned_.is_at_begin());
+}
+
+Task<void> RunQueue::take_owned(postgres::Result page,
+                                std::map<std::string, int64_t> executed_then) {
+  std::vector<OwnedRun> owned;
+  for (int i = 0; i < page.size(); ++i) {
+    owned.push_back({std::string(page[i].text("id")), page[i].integer("epoch")});
   }
-  for (const std::string& run_id : abandoned) {
-    if (!owned.contains(run_id)) abandoned_.erase(run_id);
-  }
-  for (auto& [run_id, run] : before) {
-    // A run whose outcome is being written is no loss.
-    RunWriterPtr writer = run->writer;
-    if (writer->is_ending() || writer->is_fenced()) continue;
+  for (const std::string& run_id : owned_.take(owned, executed_then)) {
     auto found = active_.find(run_id);
-    if (found == active_.end() || found->second != run) continue;
+    if (found == active_.end() || found->second->claim.epoch != executed_then.at(run_id)) continue;
+    // A run whose outcome is being written is no loss.
+    RunWriterPtr writer = found->second->writer;
+    if (writer->is_ending() || writer->is_fenced()) continue;
     writer->abandon();
     on_fenced(writer);
   }
-  return orphans;
+  std::vector<OwnedRun> orphans = owned_.orphans();
+  std::erase_if(orphans, [this](const OwnedRun& run) { return active_.contains(run.run_id); });
+  if (!orphans.empty()) co_await release(std::move(orphans));
 }
 
-// A claim whose answer was lost left runs that are ours and that nobody executes: those that are
-// seen twice are given back. (Once may be an outcome or a claim's answer on its way.)
-Task<void> RunQueue::release_orphans(std::unordered_map<std::string, int64_t> orphans) {
+Task<void> RunQueue::release(std::vector<OwnedRun> orphans) {
   std::vector<std::string> run_ids;
   std::vector<int64_t> epochs;
-  for (const auto& [run_id, epoch] : orphans) {
-    auto found = orphans_.find(run_id);
-    if (found == orphans_.end() || found->second != epoch) continue;
-    run_ids.push_back(run_id);
-    epochs.push_back(epoch);
+  for (const OwnedRun& run : orphans) {
+    run_ids.push_back(run.run_id);
+    epochs.push_back(run.epoch);
   }
-  orphans_ = std::move(orphans);
-  if (run_ids.empty()) co_return;
   log_warning("runs_not_executed", {{"runs", std::to_string(run_ids.size())}});
   postgres::Batch batch;
   batch.add(query::RunRelease{.daemon_id = daemon_id_, .run_ids = run_ids, .epochs = epochs});
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
-  if (!outcome.error) look_for_runs();
+  std::optional<postgres::Result> released = co_await ask(std::move(batch));
+  if (released) look_for_runs();
 }
 
 bool RunQueue::is_known_to_others() const {

@@ -1,15 +1,18 @@
-// Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps their leases,
-// ends them when a cancel is asked for, hands them back at the end. It polls every second and on
-// every notification; so a lost notification costs a second, and runs of daemons that died are
-// taken over.
+// Which runs this daemon executes: hears of new ones by NOTIFY, claims them, keeps its lease on all
+// of them by its heartbeat, ends them when a cancel is asked for, hands them back at the end. It
+// polls every second and on every notification; so a lost notification costs a second, and runs of
+// daemons that died are freed for all.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "lib/loop/task_set.h"
+#include "runner/agent/lost_daemons.h"
+#include "runner/agent/owned_runs.h"
 #include "runner/agent/round_robin.h"
 #include "runner/agent/supervise_run.h"
 
@@ -27,7 +30,7 @@ class RunQueue {
 
   // The queue's own coroutines; put each into the daemon's task set once.
   Task<void> claim_forever();
-  Task<void> renew_forever();
+  Task<void> beat_forever();
   Task<void> watch_cancels_forever();
 
   // From LISTEN: new runs, control requests; and after each (re)connection, everything.
@@ -52,9 +55,9 @@ class RunQueue {
  private:
   int free_slots() const;
   void look_whether_runs_wait();
-  Task<postgres::Result> ask(postgres::BoundStatement statement);
+  Task<std::optional<postgres::Result>> ask(postgres::Batch batch);
   Task<bool> may_runs_wait();
-  Task<bool> take_over();
+  Task<void> free_lost();
   Task<bool> claim_fresh();
   postgres::BoundStatement fair_claim(int free) const;
   RunPtr prepare(const postgres::Row& row);
@@ -63,13 +66,11 @@ class RunQueue {
   Task<void> cancel(RunPtr run);
   Task<void> pass_on();
   void conclude(const RunPtr& run, bool has_ended);
-  postgres::Batch renewal_of(postgres::BoundStatement renew);
-  Task<postgres::BatchOutcome> renew_leases(std::vector<std::string> abandoned);
-  Task<void> renew_once();
-  std::unordered_map<std::string, int64_t> take_renewed(
-      const postgres::Result& renewed, std::unordered_map<std::string, RunPtr> before,
-      const std::vector<std::string>& abandoned);
-  Task<void> release_orphans(std::unordered_map<std::string, int64_t> orphans);
+  Task<void> beat_once();
+  std::map<std::string, int64_t> executed() const;
+  Task<void> look_at_all_owned();
+  Task<void> take_owned(postgres::Result page, std::map<std::string, int64_t> executed_then);
+  Task<void> release(std::vector<OwnedRun> orphans);
   Task<void> cancel_requested();
 
   AgentServices& services_;
@@ -78,8 +79,8 @@ class RunQueue {
   RunQueueOptions options_;
   std::function<int()> streams_;
   std::unordered_map<std::string, RunPtr> active_;
-  std::unordered_set<std::string> abandoned_;         // owned, until their leases lapse
-  std::unordered_map<std::string, int64_t> orphans_;  // epochs; as of the last renewal
+  OwnedRuns owned_;
+  LostDaemons lost_;
   loop::Signal runs_notified_;
   loop::Signal cancels_notified_;
   bool claim_again_ = true;
@@ -88,7 +89,7 @@ class RunQueue {
   bool is_stopping_ = false;
   bool is_passing_on_ = false;
   RoundRobin round_robin_;
-  int asking_ = 0;  // claims and renewals on their way
+  int asking_ = 0;  // claims and heartbeats on their way
   loop::Signal answered_;
   int64_t heartbeat_at_ms_;  // the last that was written
   int64_t known_from_ms_;

@@ -63,7 +63,7 @@ constexpr ReadRow<const char*> shared_rows[] = {
     {gauge, "hostler_runs", "state=\"claimed\"", "", "runs_claimed"},
     {gauge, "hostler_runs", "state=\"queued\"", "", "runs_queued"},
     {gauge, "hostler_runs", "state=\"waiting_for_input\"", "", "runs_waiting"},
-    {gauge, "hostler_runs_lapsed", "", "Claimed runs whose lease is over: their daemon is dead, and none took them over yet.", "runs_lapsed"},
+    {gauge, "hostler_runs_lapsed", "", "Claimed runs whose daemon has not been heard of for 30 s: none freed them yet.", "runs_lapsed"},
     {gauge, "hostler_outbox_pending", "kind=\"mail\"", "Messages that wait to be sent.", "mails_pending"},
     {gauge, "hostler_outbox_pending", "kind=\"webhook\"", "", "webhooks_pending"},
     {gauge, "hostler_outbox_failed", "", "Messages that were given up.", "outbox_failed"},

@@ -54,7 +54,8 @@ FROM runs r
 WHERE r.id = i.run_id AND r.ended_at IS NULL AND NOT r.queued AND i.kind = 'tool_confirmation'
       AND lower(btrim(i.content, E' \t\r\n')) IN ('approve', 'deny');
 ALTER TABLE runs ADD COLUMN cancel_reason text;
-ALTER TABLE daemons ADD COLUMN lock_id uuid, ADD COLUMN room integer NOT NULL DEFAULT 0;
+ALTER TABLE daemons ADD COLUMN lock_id uuid, ADD COLUMN room integer NOT NULL DEFAULT 0,
+    ADD COLUMN beat bigint NOT NULL DEFAULT 0;
 ALTER TABLE credit_accounts
     ADD COLUMN active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),
     ADD COLUMN queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0);
@@ -67,13 +68,14 @@ CREATE INDEX runs_claimable ON runs (org_id, created_by_user_id, id)
     WHERE status = 'running' AND NOT queued AND owner_id IS NULL;
 -- Replaced with the other functions, before this transaction ends.
 CREATE FUNCTION run_is_sound(status text, queued boolean, source text, credits_held bigint, is_owned boolean,
-    is_leased boolean, asks_for_input boolean, has_ended boolean) RETURNS boolean
+    asks_for_input boolean, has_ended boolean) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS 'BEGIN RETURN true; END';
 ALTER TABLE runs DROP CONSTRAINT runs_check, DROP CONSTRAINT runs_check1, DROP CONSTRAINT runs_check2,
     DROP CONSTRAINT runs_check3, DROP CONSTRAINT runs_check4, DROP CONSTRAINT runs_credits_held_check,
     DROP CONSTRAINT runs_source_check, DROP CONSTRAINT runs_status_check,
     ADD CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
-        lease_until IS NOT NULL, input_request IS NOT NULL, ended_at IS NOT NULL));
+        input_request IS NOT NULL, ended_at IS NOT NULL)),
+    DROP COLUMN lease_until;
 
 -- ---------------------------------------------------------------- messages
 

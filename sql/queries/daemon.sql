@@ -6,10 +6,11 @@
 SELECT daemon_start($1, $2, $3, $4) AS id;
 
 -- name: daemon_heartbeat
--- One that was marked as stopped and lives is known again; answers whether it was marked.
--- room: for how many further runs.
+-- Its next beat: its lease on all its runs. One that was marked as stopped and lives is known again; answers whether it
+-- was marked. room: for how many further runs.
 -- $1 daemon_id uuid, $2 runs integer, $3 streams integer, $4 room integer
-UPDATE daemons AS d SET heartbeat_at = clock_timestamp(), runs = $2, streams = $3, room = $4, stopped_at = NULL
+UPDATE daemons AS d SET beat = d.beat + 1, heartbeat_at = clock_timestamp(), runs = $2, streams = $3, room = $4,
+    stopped_at = NULL
 FROM (SELECT id, stopped_at IS NOT NULL AS was_stopped FROM daemons WHERE id = $1 FOR UPDATE) AS before
 WHERE d.id = before.id
 RETURNING before.was_stopped;
@@ -18,17 +19,17 @@ RETURNING before.was_stopped;
 -- Hands back every run at its last committed step.
 -- $1 daemon_id uuid
 WITH freed AS (
-    UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
+    UPDATE runs r SET owner_id = NULL, last_seq = run_last_seq_now(r.id),
         take_overs = r.take_overs + 1
     FROM (SELECT id FROM runs WHERE owner_id = $1 ORDER BY id FOR UPDATE) AS locked WHERE r.id = locked.id),
 released AS (UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = $1)
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
 -- name: daemon_stop_free
--- daemon_stop when somebody holds a row of it: what is held lapses.
+-- daemon_stop when somebody holds a row of it: what is held is freed when its lease is over.
 -- $1 daemon_id uuid
 WITH freed AS (
-    UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
+    UPDATE runs r SET owner_id = NULL, last_seq = run_last_seq_now(r.id),
         take_overs = r.take_overs + 1
     FROM (SELECT id FROM runs WHERE owner_id = $1 ORDER BY id FOR UPDATE SKIP LOCKED) AS locked WHERE r.id = locked.id),
 released AS (
@@ -58,15 +59,16 @@ FROM (SELECT d.id FROM daemons d
 SELECT true AS is_there;
 
 -- name: run_claim
--- Takes runs that nobody owns, and answers all that a fresh one begins with; need not be durable, a lost claim lapses.
+-- Takes runs that nobody owns, and answers all that a fresh one begins with; need not be durable: what a crash takes
+-- back is free again.
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
 -- history: the thread's visible messages, newest first, each as its role's first letter, its bytes, a colon and its
 -- content; null when there are more than 32, or one is longer than message_bytes, or the run has turns: then
 -- run_history is asked. How many are wanted is hidden in a SELECT, so that one plan looks as good as a plan for each
 -- call: making that takes longer than the claim.
--- $1 daemon_id uuid, $2 limit bigint, $3 run_lease_seconds integer, $4 message_bytes integer,
--- $5 after_org_id uuid, $6 org_ids uuid[], $7 user_ids uuid[] (see runs_round_robin), $8 limit_agent_turns bigint,
--- $9 limit_tool_calls bigint, $10 limit_run_seconds bigint
+-- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
+-- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
+-- $9 limit_run_seconds bigint
 WITH few AS MATERIALIZED (
     SELECT r.id, r.after_input FROM runs r
     WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
@@ -74,11 +76,10 @@ WITH few AS MATERIALIZED (
 free AS MATERIALIZED (
     SELECT few.id, few.after_input, 0::bigint AS served_nth FROM few WHERE (SELECT count(*) FROM few) <= $2
     UNION ALL
-    SELECT fair.id, fair.after_input, fair.served_nth FROM runs_round_robin($2, $5, $6, $7) AS fair
+    SELECT fair.id, fair.after_input, fair.served_nth FROM runs_round_robin($2, $4, $5, $6) AS fair
     WHERE (SELECT count(*) FROM few) > $2),
 claimed AS (
     UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
-        lease_until = clock_timestamp() + make_interval(secs => $3::integer),
         started_at = coalesce(r.started_at, clock_timestamp()),
         active_since = coalesce(r.active_since, clock_timestamp()), after_input = false
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
@@ -91,8 +92,8 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.is_cancelled, c.cancel_reason, c.worked_ms,
     free.after_input, free.served_nth, route.context_tokens, persona.system_prompt, persona.tools,
     persona.confirm_tools, persona.temperature, persona.max_turns, c.credits_exhausted,
-    coalesce(granted.turns, $8) AS limit_turns,
-    coalesce(granted.tool_calls, $9) AS limit_tool_calls, coalesce(granted.seconds, $10) AS limit_seconds,
+    coalesce(granted.turns, $7) AS limit_turns,
+    coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
     route.key_version, route.wrapped_key, route.sealed, thread.history
 FROM claimed c
@@ -107,9 +108,9 @@ LEFT JOIN LATERAL (
     FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
     WHERE m.id = c.model_id OFFSET 0) AS route ON true
 LEFT JOIN LATERAL (
-    SELECT CASE WHEN count(*) <= 32 AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $4)
+    SELECT CASE WHEN count(*) <= 32 AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
         THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), '')
-            FILTER (WHERE octet_length(recent.content) <= $4) END AS history
+            FILTER (WHERE octet_length(recent.content) <= $3) END AS history
     FROM (SELECT m.role, m.content FROM messages m
           WHERE m.thread_id = c.thread_id AND m.hidden_by_run_id IS NULL
           ORDER BY m.id DESC LIMIT 33) AS recent) AS thread ON c.turns = 0
@@ -125,50 +126,48 @@ SELECT count(*) > 0 AS runs_wait FROM (
     SELECT r.id FROM runs r WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
     ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT 1) AS first;
 
--- name: run_take_over
--- Takes runs whose owner's lease lapsed: every daemon asks each second, and reads what is owned (runs_owner); an index
--- on the leases would cost every renewal its HOT update. Columns as run_claim's until context_tokens.
--- $1 daemon_id uuid, $2 limit bigint, $3 run_lease_seconds integer
-UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
-    lease_until = clock_timestamp() + make_interval(secs => $3::integer), last_seq = run_last_seq_now(r.id),
-    crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
-FROM (SELECT id FROM runs WHERE owner_id IS NOT NULL AND lease_until < clock_timestamp()
-      ORDER BY lease_until LIMIT $2 FOR UPDATE SKIP LOCKED) AS lapsed
-WHERE r.id = lapsed.id
-RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
-    r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.cancel_requested_at IS NOT NULL AS is_cancelled,
-    coalesce(r.cancel_reason, 'requested') AS cancel_reason, run_worked_ms(r) AS worked_ms, false AS after_input,
-    (SELECT m.context_tokens FROM llm_models m WHERE m.id = r.model_id) AS context_tokens;
+-- name: run_owners
+-- The other daemons that own runs, each with its beat, null of one that nobody knows: a walk from owner to owner.
+-- $1 daemon_id uuid
+WITH RECURSIVE owners AS (
+    (SELECT r.owner_id FROM runs r WHERE r.owner_id IS NOT NULL ORDER BY r.owner_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT r.owner_id FROM runs r WHERE r.owner_id > o.owner_id ORDER BY r.owner_id LIMIT 1)
+    FROM owners o WHERE o.owner_id IS NOT NULL)
+SELECT o.owner_id, d.beat FROM owners o LEFT JOIN daemons d ON d.id = o.owner_id
+WHERE o.owner_id IS NOT NULL AND o.owner_id <> $1;
 
--- name: run_renew
--- Renews every lease of the daemon but those of runs that it gave up, which lapse; what it does not answer is lost.
--- Waits for no row longer than leases can bear.
--- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 abandoned uuid[]
-UPDATE runs SET lease_until = CASE WHEN id = ANY ($3::uuid[]) THEN lease_until
-                              ELSE clock_timestamp() + make_interval(secs => $2::integer) END
-FROM (SELECT set_config('lock_timeout', '200ms', true)) AS patience
-WHERE owner_id = $1
-RETURNING id, epoch;
+-- name: run_free
+-- The lease of another daemon is over when its beat is still the same: all its runs are free, and it is marked as
+-- stopped. What somebody holds is freed by the next call.
+-- $1 lost_id uuid, $2 beat bigint or null
+WITH marked AS (
+    UPDATE daemons SET stopped_at = coalesce(stopped_at, clock_timestamp()) WHERE id = $1 AND beat = $2 RETURNING id),
+lost AS (
+    SELECT id FROM marked
+    UNION ALL
+    SELECT $1 WHERE $2::bigint IS NULL AND NOT EXISTS (SELECT FROM daemons WHERE id = $1))
+UPDATE runs r SET owner_id = NULL, last_seq = run_last_seq_now(r.id), crash_count = r.crash_count + 1,
+    take_overs = r.take_overs + 1
+FROM (SELECT runs.id FROM lost JOIN runs ON runs.owner_id = lost.id ORDER BY runs.id FOR UPDATE OF runs SKIP LOCKED)
+     AS locked
+WHERE r.id = locked.id
+RETURNING r.id;
 
--- name: run_renew_free
--- When somebody holds a run's row: renews the leases of all others. Columns as run_renew; it answers all that the
--- daemon owns. Not the rule, since a run that is being written to is skipped too.
--- $1 daemon_id uuid, $2 run_lease_seconds integer, $3 abandoned uuid[]
-WITH free AS (SELECT id FROM runs WHERE owner_id = $1 FOR NO KEY UPDATE SKIP LOCKED),
-renewed AS (
-    UPDATE runs r SET lease_until = clock_timestamp() + make_interval(secs => $2::integer)
-    FROM free WHERE r.id = free.id AND r.id <> ALL ($3::uuid[]))
-SELECT id, epoch FROM runs WHERE owner_id = $1;
+-- name: run_owned
+-- The runs that the daemon owns, by id, a page of them.
+-- $1 daemon_id uuid, $2 after_id uuid, $3 limit bigint
+SELECT id, epoch FROM runs WHERE owner_id = $1 AND id > $2 ORDER BY id LIMIT $3;
 
 -- name: run_release
--- Gives back runs that the daemon owns and does not execute: it never heard of its claim. Counts as a crash, so that
--- no run comes back for ever.
+-- Gives back runs that the daemon owns and does not execute: it never heard of its claim, or gave the run up. Counts
+-- as a crash, so that no run comes back for ever. What somebody holds stays until the next call.
 -- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[]
-UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
+UPDATE runs r SET owner_id = NULL, last_seq = run_last_seq_now(r.id),
     crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
 FROM (SELECT runs.id FROM unnest($2::uuid[], $3::bigint[]) AS orphan(run_id, run_epoch)
       JOIN runs ON runs.id = orphan.run_id AND runs.owner_id = $1 AND runs.epoch = orphan.run_epoch
-      ORDER BY runs.id FOR UPDATE OF runs) AS locked
+      ORDER BY runs.id FOR UPDATE OF runs SKIP LOCKED) AS locked
 WHERE r.id = locked.id;
 
 -- name: run_cancel_requests
@@ -325,5 +324,7 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        pg_database_size(current_database()) AS bytes,
        month_partitions_ahead('run_events') AS event_months_ahead,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
-FROM (SELECT count(*) AS claimed, count(*) FILTER (WHERE lease_until < clock_timestamp()) AS lapsed
-      FROM runs WHERE owner_id IS NOT NULL) AS owned;
+FROM (SELECT count(*) AS claimed, count(*) FILTER (WHERE d.id IS NULL) AS lapsed
+      FROM runs r LEFT JOIN daemons d ON d.id = r.owner_id AND d.stopped_at IS NULL
+          AND d.heartbeat_at > clock_timestamp() - interval '30 seconds'
+      WHERE r.owner_id IS NOT NULL) AS owned;

@@ -13,7 +13,8 @@ CREATE TABLE daemons (
     stopped_at timestamptz,
     -- Random, known to who has the lock file, and to nobody before this boot of the host.
     lock_id uuid,
-    room integer NOT NULL DEFAULT 0  -- for further runs, when it was heard of last
+    room integer NOT NULL DEFAULT 0,  -- for further runs, when it was heard of last
+    beat bigint NOT NULL DEFAULT 0  -- of its heart: one that stands still for a lease has no runs any more
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON daemons TO hostler_runner;
 GRANT SELECT ON daemons TO hostler_api;
@@ -26,7 +27,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- A daemon begins. Whoever had its lock before is dead, so what that one owned is free at once, without waiting for
--- leases. Daemons of earlier versions name no lock: they are told apart by host and instance, and free nothing else.
+-- its lease. Daemons of earlier versions name no lock: they are told apart by host and instance, and free nothing else.
 CREATE OR REPLACE FUNCTION daemon_start(host text, instance text, version text, lock_id uuid DEFAULT NULL) RETURNS uuid
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -36,7 +37,7 @@ DECLARE
           AND d.lock_id IS NOT DISTINCT FROM daemon_start.lock_id AND d.stopped_at IS NULL);
 BEGIN
     -- What the predecessor sent last may still be on its way to the disk: the lock waits for it.
-    UPDATE runs r SET owner_id = NULL, lease_until = NULL, last_seq = run_last_seq_now(r.id),
+    UPDATE runs r SET owner_id = NULL, last_seq = run_last_seq_now(r.id),
         crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
     FROM (SELECT id FROM runs WHERE owner_id = ANY (dead) ORDER BY id FOR UPDATE) AS locked
     WHERE r.id = locked.id;

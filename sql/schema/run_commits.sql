@@ -213,7 +213,6 @@ BEGIN
             queued = r.queued AND NOT s.is_ended,
             last_seq = CASE WHEN s.is_ended THEN final_seqs[s.nth] ELSE r.last_seq END,
             owner_id = CASE WHEN s.is_ended THEN NULL ELSE r.owner_id END,
-            lease_until = CASE WHEN s.is_ended THEN NULL ELSE r.lease_until END,
             input_request = CASE WHEN s.is_ended THEN NULL ELSE r.input_request END,
             input_deadline = CASE WHEN s.is_ended THEN NULL ELSE r.input_deadline END,
             error_code = CASE WHEN s.is_ended THEN nullif(codes[s.nth], '') END,

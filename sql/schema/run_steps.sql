@@ -82,7 +82,7 @@ BEGIN
     IF r.id IS NULL THEN
         RETURN false;
     END IF;
-    UPDATE runs SET status = 'waiting_for_input', owner_id = NULL, lease_until = NULL, last_seq = final_seq,
+    UPDATE runs SET status = 'waiting_for_input', owner_id = NULL, last_seq = final_seq,
         input_request = request, input_deadline = clock_timestamp() + make_interval(secs => wait_seconds),
         worked_ms = run_worked_ms(r), active_since = NULL, crash_count = 0
     WHERE id = r.id

@@ -1,9 +1,9 @@
 -- Runs and their turns, and how they are shown.
 --
--- The run row is the queue. A run is claimable while status = 'running', not queued, and without an owner or with a
--- lapsed lease. A claim gives it an owner and an epoch from a sequence; every write of a daemon names both, so a
--- daemon that lost the run changes no row. Whoever changes a run's state locks the thread's row first, then the
--- run's.
+-- The run row is the queue. A run is claimable while status = 'running', not queued, and without an owner. A claim
+-- gives it an owner and an epoch from a sequence; every write of a daemon names both, so a daemon that lost the run
+-- changes no row. The lease is the daemon's (daemons.beat): when it is over, its runs are freed. Whoever changes a
+-- run's state locks the thread's row first, then the run's.
 
 CREATE SEQUENCE run_epochs;
 GRANT USAGE ON SEQUENCE run_epochs TO hostler_runner;
@@ -11,7 +11,7 @@ GRANT USAGE ON SEQUENCE run_epochs TO hostler_runner;
 -- What is true of a run's row in each state. One function, because Postgres reads and plans the text of every CHECK
 -- anew for every statement that writes a row: eight of them took a fifth of the INSERT.
 CREATE OR REPLACE FUNCTION run_is_sound(status text, queued boolean, source text, credits_held bigint,
-    is_owned boolean, is_leased boolean, asks_for_input boolean, has_ended boolean) RETURNS boolean
+    is_owned boolean, asks_for_input boolean, has_ended boolean) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
     RETURN CASE status
@@ -19,7 +19,7 @@ BEGIN
             WHEN 'waiting_for_input' THEN NOT has_ended AND asks_for_input AND NOT queued AND NOT is_owned
             ELSE status IN ('completed', 'failed', 'cancelled')
                  AND has_ended AND NOT asks_for_input AND NOT queued AND NOT is_owned END
-        AND is_owned = is_leased AND credits_held >= 0 AND source IN ('api', 'retry', 'enqueue');
+        AND credits_held >= 0 AND source IN ('api', 'retry', 'enqueue');
 END
 $$;
 
@@ -52,7 +52,6 @@ CREATE TABLE runs (
     worked_ms bigint NOT NULL DEFAULT 0,  -- wall time before the last wait or take-over
     owner_id uuid,
     epoch bigint NOT NULL DEFAULT 0,
-    lease_until timestamptz,
     crash_count integer NOT NULL DEFAULT 0,  -- take-overs in a row without a committed step
     take_overs integer NOT NULL DEFAULT 0,
     cancel_requested_at timestamptz,
@@ -68,7 +67,7 @@ CREATE TABLE runs (
     cancel_reason text,
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
-        lease_until IS NOT NULL, input_request IS NOT NULL, ended_at IS NOT NULL))
+        input_request IS NOT NULL, ended_at IS NOT NULL))
 ) WITH (fillfactor = 80);
 
 -- What was analyzed while nothing ran looks empty to the planner, and an empty index as good as any whose condition a
@@ -80,7 +79,6 @@ CREATE INDEX runs_claimable ON runs (org_id, created_by_user_id, id)
     WHERE status = 'running' AND NOT queued AND owner_id IS NULL;
 CREATE INDEX runs_queue ON runs (org_id, thread_id, id) WHERE queued;
 
--- Without the lease, which is renewed every few seconds in place.
 CREATE INDEX runs_owner ON runs (owner_id, id) WHERE owner_id IS NOT NULL;
 CREATE INDEX runs_input_deadline ON runs (input_deadline) WHERE status = 'waiting_for_input';
 CREATE UNIQUE INDEX runs_of_org ON runs (org_id, id);

@@ -32,11 +32,9 @@ def copied(rig, program):
 
 OWNED_RUN = """
 INSERT INTO runs (org_id, thread_id, created_by_user_id, source, trace_id, persona_id,
-    persona_row_id, model_id, model, provider_kind, credential_name, owner_id, epoch,
-    lease_until)
+    persona_row_id, model_id, model, provider_kind, credential_name, owner_id, epoch)
 SELECT org_id, thread_id, created_by_user_id, source, trace_id, persona_id, persona_row_id,
-    model_id, model, provider_kind, credential_name, '{daemon}', 1,
-    clock_timestamp() + interval '1 hour'
+    model_id, model, provider_kind, credential_name, '{daemon}', 1
 FROM runs WHERE id = '{like}' RETURNING id;
 """
 APART = 250  # pairs of words

@@ -74,7 +74,7 @@ TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   for (int limit : {runs_made, 1}) {
     std::string plans = plans_of(fmt::format(
-        "BEGIN; PREPARE claim AS {}; EXECUTE claim('{}', {}, 10, 8192, "
+        "BEGIN; PREPARE claim AS {}; EXECUTE claim('{}', {}, 8192, "
         "'00000000-0000-0000-0000-000000000000', '{{}}', '{{}}', 25, 32, 1800); ROLLBACK",
         query::run_claim.text, daemon_id, limit));
     EXPECT_NE(plans.find("runs_claimable"), plans.npos) << plans;

@@ -162,8 +162,7 @@ UPDATE runs SET status = 'waiting_for_input', ended_at = NULL, input_deadline = 
 WHERE id = (SELECT max(r.id::text)::uuid FROM runs r
             JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user1');
 INSERT INTO daemons (host, instance, version) VALUES ('host', 'place', '1');
-UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM daemons), epoch = 1,
-    lease_until = clock_timestamp() - interval '1 s'
+UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM daemons), epoch = 1
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r
             JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user3');
 RESET session_replication_role;

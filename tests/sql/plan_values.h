@@ -129,7 +129,9 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"wrapped", R"('[{"id": "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a", "old_key": "eA==", )"
                   R"("new_key": "eA=="}]')"},
       {"afters", "ARRAY[0]::bigint[]"},
-      {"abandoned", "ARRAY[]::uuid[]"},
+      {"lost_id", "(SELECT owner_id FROM runs WHERE owner_id IS NOT NULL LIMIT 1)"},
+      {"beat", "0"},
+      {"run_owned.after_id", "'00000000-0000-0000-0000-000000000000'"},
       {"run_claim.after_org_id", "'00000000-0000-0000-0000-000000000000'"},
       {"run_claim.user_ids", "ARRAY[" + user + "]::uuid[]"},
       {"paid_ids", "ARRAY[" + run + "]::uuid[]"},

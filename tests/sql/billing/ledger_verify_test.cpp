@@ -156,7 +156,7 @@ TEST_F(LedgerVerify, SeesEveryKindOfFault) {
 
 TEST_F(LedgerVerify, SeesAHoldThatARunKeptBehindItsEnd) {
   OwnedRun run = charged_run();
-  spoil("UPDATE runs SET status = 'failed', ended_at = now(), owner_id = NULL, lease_until = NULL");
+  spoil("UPDATE runs SET status = 'failed', ended_at = now(), owner_id = NULL");
   EXPECT_THAT(verify().err, HasSubstr("runs " + run.run_id));
 }
 

@@ -1,4 +1,4 @@
-// Whom a daemon takes for its predecessor, who counts as alive, and whose leases are over.
+// Whom a daemon takes for its predecessor, who counts as alive, and whose runs are freed.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -82,22 +82,65 @@ TEST_F(DaemonsTest, ThatLivesIsKnownAgainWhenItWasMarkedAsStopped) {
   EXPECT_FALSE(was_stopped());
 }
 
-TEST_F(DaemonsTest, RunsWhoseLeaseLapsedAreCountedUntilTheyAreTakenOver) {
-  std::string lapsed_run = fixture_.new_run(fixture_.new_thread());
-  std::string good_run = fixture_.new_run(fixture_.new_thread());
+TEST_F(DaemonsTest, RunsOfOneThatIsNotHeardOfAreCountedUntilTheyAreFree) {
+  std::string lost_run = fixture_.new_run(fixture_.new_thread());
   std::string daemon = fixture_.new_daemon("a");
-  fixture_.claim(daemon, lapsed_run);
+  fixture_.claim(daemon, lost_run);
+  std::string good_run = fixture_.new_run(fixture_.new_thread());
+  std::string other = fixture_.new_daemon("b");
+  fixture_.claim(other, good_run);
   postgres::DbSession session = database_.as_runner();
   auto counted = [&] { return session.run(query::MetricsFacts{}).front().integer("runs_lapsed"); };
   int64_t before = counted();
-  session.run_text("UPDATE runs SET lease_until = now() - interval '1 second' WHERE id = '" +
-                   lapsed_run + "'");
+  session.run_text("UPDATE daemons SET heartbeat_at = now() - interval '31 seconds' WHERE id = '" +
+                   daemon + "'");
   EXPECT_EQ(counted(), before + 1);
-  std::string other = fixture_.new_daemon("b");
-  session.run(query::RunTakeOver{.daemon_id = other, .limit = 1000, .run_lease_seconds = 60});
-  EXPECT_EQ(counted(), 0);
-  EXPECT_EQ(run_column("owner_id || ' ' || take_overs", lapsed_run), other + " 1");
-  EXPECT_EQ(run_column("owner_id || ' ' || take_overs", good_run), daemon + " 0");
+  session.run(query::RunFree{.lost_id = daemon, .beat = 0});
+  EXPECT_EQ(counted(), before);
+  EXPECT_EQ(run_column("(owner_id IS NULL) || ' ' || take_overs", lost_run), "true 1");
+  EXPECT_EQ(run_column("owner_id || ' ' || take_overs", good_run), other + " 0");
+}
+
+TEST_F(DaemonsTest, ThatOwnRunsAreToldToTheOthersWithTheirBeats) {
+  postgres::DbSession session = database_.as_runner();
+  std::string a = fixture_.new_daemon("a"), b = fixture_.new_daemon("b");
+  std::string idle = fixture_.new_daemon("idle");
+  for (const std::string& daemon : {a, b}) {
+    for (int i = 0; i < 3; ++i) {
+      fixture_.claim(daemon, fixture_.new_run(fixture_.new_thread()));
+    }
+  }
+  std::string unknown_run = fixture_.new_run(fixture_.new_thread());
+  std::string unknown = "00000000-0000-7000-8000-000000000001";
+  fixture_.claim(unknown, unknown_run);
+  session.run(query::DaemonHeartbeat{.daemon_id = b, .runs = 3, .streams = 0, .room = 1});
+  auto told = [&](const std::string& daemon) {
+    postgres::Result owners = session.run(query::RunOwners{.daemon_id = daemon});
+    std::string text;
+    for (int i = 0; i < owners.size(); ++i) {
+      text += fmt::format("{} {}\n", owners[i].text("owner_id"),
+                          owners[i].is_null("beat") ? -1 : owners[i].integer("beat"));
+    }
+    return text;
+  };
+  EXPECT_EQ(told(idle), fmt::format("{} -1\n{} 0\n{} 1\n", unknown, a, b));
+  EXPECT_EQ(told(a), fmt::format("{} -1\n{} 1\n", unknown, b));
+  session.run(query::RunFree{.lost_id = unknown, .beat = std::nullopt});
+  EXPECT_EQ(told(a), fmt::format("{} 1\n", b));
+}
+
+// Between the look and the statement that frees its runs it was heard of again.
+TEST_F(DaemonsTest, ThatBeatsMeanwhileKeepsItsRuns) {
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::string daemon = fixture_.new_daemon("a");
+  fixture_.claim(daemon, run_id);
+  postgres::DbSession session = database_.as_runner();
+  session.run(query::DaemonHeartbeat{.daemon_id = daemon, .runs = 1, .streams = 0, .room = 1});
+  EXPECT_TRUE(session.run(query::RunFree{.lost_id = daemon, .beat = 0}).empty());
+  EXPECT_TRUE(session.run(query::RunFree{.lost_id = daemon, .beat = std::nullopt}).empty());
+  EXPECT_EQ(run_column("owner_id", run_id), daemon);
+  EXPECT_EQ(session.run(query::RunFree{.lost_id = daemon, .beat = 1}).size(), 1);
+  EXPECT_EQ(run_column("owner_id IS NULL", run_id), "t");
 }
 
 }  // namespace

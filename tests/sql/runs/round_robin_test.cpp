@@ -42,7 +42,6 @@ class RoundRobinTest : public testing::Test {
     runner::RoundRobin::Served served = round_robin_.served();
     return {.daemon_id = daemon_id_,
             .limit = limit,
-            .run_lease_seconds = 10,
             .message_bytes = 8192,
             .after_org_id = round_robin_.after_org_id(),
             .org_ids = served.org_ids,

@@ -127,10 +127,7 @@ TEST_F(RunCounts, FollowRetriesWaitsAndTakeOvers) {
   {
     postgres::DbSession session = database_.as_runner();
     ASSERT_EQ(claim_all(session, daemon_id_).size(), 1U);
-    fixture_.column(
-        "UPDATE runs SET lease_until = now() - interval '1 s' WHERE owner_id IS NOT NULL");
-    session.run(query::RunTakeOver{
-        .daemon_id = fixture_.new_daemon("/run/e.sock"), .limit = 10, .run_lease_seconds = 60});
+    session.run(query::RunFree{.lost_id = daemon_id_, .beat = 0});
   }
   EXPECT_EQ(counts(), "1 0");
 }

@@ -236,21 +236,14 @@ TEST_F(RunStatesTest, ATakeOverGoesOnBehindEventsThatWereStillOnTheirWay) {
   EXPECT_EQ(run_column("last_seq", run_id), "2") << "the next event would be taken for this one";
 }
 
-TEST_F(RunStatesTest, ARunWhoseLeaseLapsedIsTakenOver) {
+TEST_F(RunStatesTest, ARunWhoseDaemonIsLostIsFreeForAnother) {
   std::string run_id = fixture_.new_run(fixture_.new_thread());
   std::string gone = fixture_.new_daemon("a");
   int64_t epoch = fixture_.claim(gone, run_id);
   std::string next = fixture_.new_daemon("b");
   postgres::DbSession session = database_.as_runner();
-  postgres::BoundStatement take_over =
-      query::RunTakeOver{.daemon_id = next, .limit = 10, .run_lease_seconds = 60};
-  EXPECT_TRUE(session.run(take_over).empty()) << "the lease holds";
-  fixture_.column(fmt::format(
-      "UPDATE runs SET lease_until = now() - interval '1 second' WHERE id = '{}'", run_id));
-  postgres::Result taken = session.run(take_over);
-  ASSERT_EQ(taken.size(), 1);
-  EXPECT_EQ(taken[0].text("id"), run_id);
-  EXPECT_GT(taken[0].integer("epoch"), epoch);
+  session.run(query::RunFree{.lost_id = gone, .beat = 0});
+  EXPECT_GT(fixture_.claim(next, run_id), epoch);
 }
 
 TEST_F(RunStatesTest, ATurnIsPaidForOnceHoweverOftenItIsSent) {

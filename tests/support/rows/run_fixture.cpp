@@ -94,11 +94,9 @@ std::string RunFixture::new_daemon(const std::string& place) const {
   return std::string(started.text());
 }
 
-postgres::BoundStatement RunFixture::claim_of(const std::string& daemon_id, int64_t limit,
-                                              int64_t lease_seconds) {
+postgres::BoundStatement RunFixture::claim_of(const std::string& daemon_id, int64_t limit) {
   return query::RunClaim{.daemon_id = daemon_id,
                          .limit = limit,
-                         .run_lease_seconds = lease_seconds,
                          .message_bytes = 8192,
                          .after_org_id = std::string("00000000-0000-0000-0000-000000000000"),
                          .org_ids = std::vector<std::string>{},

@@ -31,8 +31,7 @@ struct RunFixture {
   std::string new_daemon(const std::string& place) const;
   static std::string lock_id_of(const std::string& place);
   // What claims runs, as a daemon sends it that never found more than it could take.
-  static postgres::BoundStatement claim_of(const std::string& daemon_id, int64_t limit,
-                                           int64_t lease_seconds = 60);
+  static postgres::BoundStatement claim_of(const std::string& daemon_id, int64_t limit);
   // Claims one run for the daemon; answers its epoch, 0 when there was none.
   int64_t claim(const std::string& daemon_id, const std::string& run_id) const;
 

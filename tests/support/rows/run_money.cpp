@@ -40,7 +40,7 @@ void lock_run(postgres::DbSession& session, const OwnedRun& run) {
 }
 
 std::vector<OwnedRun> claim_all(postgres::DbSession& session, const std::string& daemon_id) {
-  postgres::Result claimed = session.run(RunFixture::claim_of(daemon_id, 1000, 3600));
+  postgres::Result claimed = session.run(RunFixture::claim_of(daemon_id, 1000));
   std::vector<OwnedRun> runs;
   for (int i = 0; i < claimed.size(); ++i) {
     runs.push_back({daemon_id, std::string(claimed[i].text("org_id")),

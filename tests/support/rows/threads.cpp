@@ -66,7 +66,7 @@ void end_run(ApiStack& stack, const std::string& run_id, std::string_view status
 void claim_run(ApiStack& stack, const std::string& run_id) {
   stack.sql().run_text(
       fmt::format("UPDATE runs SET owner_id = uuidv7(), epoch = nextval('run_epochs'), started_at "
-                  "= clock_timestamp(), lease_until = clock_timestamp() + interval '1 hour' WHERE "
+                  "= clock_timestamp() WHERE "
                   "id = '{}'",
                   run_id));
 }

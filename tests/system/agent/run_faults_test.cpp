@@ -44,9 +44,8 @@ class RunFaults : public ::testing::Test {
                                  "WHERE run_id = '{}' AND type <> 'message.delta'",
                                  run_id));
   }
-  // A run that no daemon was told of; owned: its owner, lease and epoch.
-  std::string run_in_silence(const std::string& message,
-                             const std::string& owned = "NULL, NULL, 0") {
+  // A run that no daemon was told of; owned: its owner and epoch.
+  std::string run_in_silence(const std::string& message, const std::string& owned = "NULL, 0") {
     std::string model_run = run_story(user_.client, "[say hi]").run_id;
     std::string thread_id = make_thread(user_.client);
     post_message(user_.client, thread_id, message);
@@ -54,7 +53,7 @@ class RunFaults : public ::testing::Test {
         stack_,
         fmt::format("INSERT INTO runs (org_id, thread_id, created_by_user_id, source, trace_id, "
                     "persona_id, persona_row_id, model_id, model, provider_kind, credential_name, "
-                    "owner_id, lease_until, epoch) SELECT org_id, '{}', created_by_user_id, "
+                    "owner_id, epoch) SELECT org_id, '{}', created_by_user_id, "
                     "source, trace_id, persona_id, "
                     "persona_row_id, model_id, model, provider_kind, credential_name, {} "
                     "FROM runs WHERE id = '{}' RETURNING id",
@@ -148,11 +147,10 @@ TEST_F(RunFaults, CutConnectionsCostNoRun) {
 
 TEST_F(RunFaults, ARunThatIsClaimedUnknownToItsDaemonIsFoundAgain) {
   // As when the claim's answer never came: the row says that the daemon has it.
-  std::string run_id =
-      run_in_silence("[say found]",
-                     "(SELECT id FROM daemons WHERE stopped_at IS NULL), now() + interval '10 s', "
-                     "nextval('run_epochs')");
-  EXPECT_GE(wait_for_end(run_id, 20'000), 0) << "its lease is renewed for ever";
+  std::string run_id = run_in_silence("[say found]",
+                                      "(SELECT id FROM daemons WHERE stopped_at IS NULL), "
+                                      "nextval('run_epochs')");
+  EXPECT_GE(wait_for_end(run_id, 20'000), 0) << "it is owned for ever";
   EXPECT_EQ(column("status", run_id), "completed");
 }
 
@@ -215,12 +213,16 @@ TEST_F(RunFaults, AListeningConnectionThatFallsSilentCostsAPoll) {
 // As though another daemon wrote the run's events: its subscribers here learn of them by
 // notification only, once the daemons know of each other.
 TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysSubscribersByAPoll) {
+  // Nobody's heart beats for it.
+  Answer patience =
+      register_admin(stack_).client.put("/v1/admin/settings/run.lease_seconds", R"({"value":300})");
+  ASSERT_EQ(patience.status, 200);
   std::string other = sql_value(
       stack_,
       "INSERT INTO daemons (host, instance, version, heartbeat_at) VALUES ('elsewhere', 'p', '0', "
       "now() + interval '1 hour') RETURNING id");
-  std::string run_id = run_in_silence(
-      "[say never]", fmt::format("'{}', now() + interval '1 hour', nextval('run_epochs')", other));
+  std::string run_id =
+      run_in_silence("[say never]", fmt::format("'{}', nextval('run_epochs')", other));
   StreamClient subscriber(stack_.folder() + "/stream.sock",
                           {run_id, user_.client.token, "", "", {}});
   int64_t seq = 0;

@@ -203,7 +203,7 @@ TEST_F(TakeOver, KnowsADaemonAgainThatWasMarkedAsStopped) {
 }
 
 // What its subscribers were shown cannot be read: neither how it failed nor what it said can be
-// written. It comes back when its lease is over, and ends once all is well.
+// written. It is given back, and ends once all is well.
 TEST_F(TakeOver, GivesARunUpThatBreaks) {
   TestUser admin = register_admin(stack_);
   ASSERT_EQ(admin.client.put("/v1/admin/settings/run.lease_seconds", R"({"value":2})").status, 200);
@@ -224,13 +224,13 @@ TEST_F(TakeOver, GivesARunUpThatBreaks) {
   EXPECT_NE(runner_log().find("run_broke"), std::string::npos);
 }
 
-// Postgres refuses what renews the leases: the daemon says so, lives, and renews them later.
+// Postgres refuses the heartbeat: the daemon says so, lives, and is heard of later.
 TEST_F(TakeOver, IsNotNeededForAStatementThatFailsForAWhile) {
   std::string first = value("SELECT id FROM daemons");
   std::string run_id = runs_until(first, 1, "[delay 100] [words 80]").front();
   stack_.sql().run_text("ALTER TABLE daemons RENAME TO daemons_away");
   auto is_reported = [this] {
-    return runner_log().find("leases_not_renewed") != std::string::npos;
+    return runner_log().find("heartbeat_refused") != std::string::npos;
   };
   EXPECT_TRUE(eventually(6'000, is_reported));
   stack_.sql().run_text("ALTER TABLE daemons_away RENAME TO daemons");

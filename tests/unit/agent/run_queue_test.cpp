@@ -30,7 +30,7 @@ class Queue {
         events_db_(loop_, options(database)),
         http_(loop_, {}),
         secrets_(std::get<config::SecretBox>(config::SecretBox::parse(random_bytes(32)))),
-        settings_(config::Settings()),
+        settings_(lease_of_two_seconds()),
         events_(loop_, events_db_, bus_, metrics_, daemon_id,
                 [this](const RunWriterPtr& writer) { queue_.on_fenced(writer); }),
         tools_(loop_, db_, http_, secrets_, settings_),
@@ -40,7 +40,7 @@ class Queue {
     tasks_.add_forever("events", events_.write_events());
     tasks_.add_forever("steps", events_.write_steps());
     tasks_.add_forever("claims", queue_.claim_forever());
-    tasks_.add_forever("leases", queue_.renew_forever());
+    tasks_.add_forever("heartbeat", queue_.beat_forever());
   }
 
   void run_for(int64_t limit_ms) {
@@ -52,6 +52,12 @@ class Queue {
   loop::Loop& loop() { return loop_; }
 
  private:
+  static config::Settings lease_of_two_seconds() {
+    config::Settings settings;
+    settings.set(config::find_setting("run.lease_seconds"), int64_t{2},
+                 config::SettingSource::environment);
+    return settings;
+  }
   static postgres::DatabaseOptions options(const TestDatabase& database) {
     postgres::DatabaseOptions options;
     options.conninfo = database.runner_url();
@@ -72,16 +78,16 @@ class Queue {
   loop::TaskSet tasks_;  // last: its coroutines use all of the above
 };
 
-TEST(RunQueueTest, AThrowInTheRenewalOfLeasesEndsTheProcess) {
+TEST(RunQueueTest, AThrowInTheHeartbeatEndsTheProcess) {
   TestDatabase database;
   RunFixture fixture(database);
   std::string daemon_id = fixture.new_daemon("here");
-  auto renew = [&] {
+  auto beat = [&] {
     Queue queue(database, daemon_id, []() -> int { throw std::runtime_error("no count"); });
     queue.run_for(20'000);
   };
-  EXPECT_EXIT(renew(), testing::ExitedWithCode(loop::exit_task_ended),
-              "essential_task_ended.*leases.*no count");
+  EXPECT_EXIT(beat(), testing::ExitedWithCode(loop::exit_task_ended),
+              "essential_task_ended.*heartbeat.*no count");
 }
 
 TEST(RunQueueTest, TakesRunsOverWhileNotificationsNeverStop) {
@@ -92,14 +98,13 @@ TEST(RunQueueTest, TakesRunsOverWhileNotificationsNeverStop) {
   // More than one statement takes.
   for (int i = 0; i < 70; ++i) run_ids.push_back(fixture.new_run(fixture.new_thread()));
   fixture.claim(dead, run_ids.front());
-  fixture.column("UPDATE runs SET lease_until = now() RETURNING 1");
   Queue queue(database, fixture.new_daemon("here"), [] { return 0; });
   loop::Timer notifications(queue.loop(), [&] {
     queue.notify();
     notifications.restart(notify_every_ms);
   });
   notifications.restart(notify_every_ms);
-  queue.run_for(2'500);
+  queue.run_for(6'000);
   EXPECT_EQ(fixture.column("SELECT count(*) FROM runs WHERE take_overs = 1"), "70");
 }
 
