@@ -135,7 +135,7 @@ WITH RECURSIVE owners AS (
     SELECT (SELECT r.owner_id FROM runs r WHERE r.owner_id > o.owner_id ORDER BY r.owner_id LIMIT 1)
     FROM owners o WHERE o.owner_id IS NOT NULL)
 SELECT o.owner_id, d.beat FROM owners o LEFT JOIN daemons d ON d.id = o.owner_id
-WHERE o.owner_id IS NOT NULL AND o.owner_id <> $1;
+WHERE o.owner_id IS NOT NULL AND o.owner_id <> $1 ORDER BY o.owner_id;
 
 -- name: run_free
 -- The lease of another daemon is over when its beat is still the same: all its runs are free, and it is marked as

@@ -129,7 +129,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"wrapped", R"('[{"id": "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a", "old_key": "eA==", )"
                   R"("new_key": "eA=="}]')"},
       {"afters", "ARRAY[0]::bigint[]"},
-      {"lost_id", "(SELECT owner_id FROM runs WHERE owner_id IS NOT NULL LIMIT 1)"},
+      {"lost_id", ask("quote_literal(owner_id) FROM runs WHERE owner_id IS NOT NULL")},
       {"beat", "0"},
       {"run_owned.after_id", "'00000000-0000-0000-0000-000000000000'"},
       {"run_claim.after_org_id", "'00000000-0000-0000-0000-000000000000'"},

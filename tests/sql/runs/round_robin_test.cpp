@@ -152,7 +152,7 @@ TEST_F(RoundRobinTest, AClaimReadsFewRunsHoweverManyWait) {
       std::string plans;
       session.on_notice([&plans](std::string_view notice) { plans.append(notice) += '\n'; });
       session.run_text(fmt::format(
-          "PREPARE claim AS {}; EXECUTE claim('{}', {}, 10, 8192, '{}', '{{}}', '{{}}', 25, 32, "
+          "PREPARE claim AS {}; EXECUTE claim('{}', {}, 8192, '{}', '{{}}', '{{}}', 25, 32, "
           "1800)",
           query::run_claim.text, daemon_id_, limit, round_robin_.after_org_id()));
       EXPECT_GE(rows_read(plans), limit == 64 ? 32 : limit) << plans;
