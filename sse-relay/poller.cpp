@@ -119,6 +119,9 @@ void Poller::read_soon() {
 void Poller::tick() {
   poll_idle_runs();
   if (subscriptions_.is_read_due()) read_soon();
+  if (db_.sessions_begun() != looked_in_session_ && !tasks_.contains("stored")) {
+    tasks_.add("stored", look_what_is_stored());
+  }
   int64_t now_ms = loop_.now_ms();
   if (now_ms - rechecked_ms_ >= options_.recheck_every_ms && !tasks_.contains("recheck")) {
     rechecked_ms_ = now_ms;
@@ -164,6 +167,33 @@ Task<void> Poller::read_due_forever() {
       if (page.is_full) subscriptions_.postpone(page.events->run_id());
     }
   }
+}
+
+// After each connection: it may be to another server, which was behind the one before.
+Task<void> Poller::look_what_is_stored() {
+  int64_t session = db_.sessions_begun();
+  std::vector<std::pair<std::string, int64_t>> followed = subscriptions_.followed();
+  for (size_t from = 0; from < followed.size(); from += rows_at_once_max) {
+    size_t to = std::min(from + rows_at_once_max, followed.size());
+    std::vector<UuidBytes> run_ids;
+    std::vector<int64_t> seqs;
+    for (size_t i = from; i < to; ++i) {
+      run_ids.push_back(uuid_bytes(followed[i].first));
+      seqs.push_back(followed[i].second);
+    }
+    postgres::Batch batch;
+    batch.add(query::StreamStored{.run_ids = run_ids, .seqs = seqs});
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
+    if (outcome.error) {
+      log_fault(*outcome.error);
+      co_return;
+    }
+    const postgres::Result& rows = outcome.results.at(0);
+    for (int i = 0; i < rows.size(); ++i) {
+      subscriptions_.go_back(std::string(rows[i].text("run_id")), rows[i].integer("seq"));
+    }
+  }
+  looked_in_session_ = session;
 }
 
 // Asks for every open stream; equal ones share a row. The list may change while Postgres is asked.

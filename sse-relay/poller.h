@@ -38,6 +38,7 @@ class Poller {
  private:
   Task<void> read_due_forever();
   Task<void> recheck();
+  Task<void> look_what_is_stored();
   void poll_idle_runs();
 
   const StreamOptions& options_;
@@ -49,8 +50,9 @@ class Poller {
   loop::Signal read_due_;
   bool is_read_announced_ = false;
   int64_t rechecked_ms_ = 0;
-  int64_t looked_ms_ = 0;  // at runs nothing was heard of
-  loop::TaskSet tasks_;    // first to go: looks at everything above
+  int64_t looked_in_session_ = 0;  // of the database's: what it has was looked at
+  int64_t looked_ms_ = 0;          // at runs nothing was heard of
+  loop::TaskSet tasks_;            // first to go: looks at everything above
 };
 
 }  // namespace hostler::relay

@@ -123,6 +123,8 @@ Task<void> StreamClient::open() {
     answer_head(opening);
     co_return;
   }
+  bool goes_back = false;
+  if (wanted.after > opening.last_seq) goes_back = co_await go_back_to_resumed();
   follows_ = wanted.follow;
   subscription()->saw(opening.last_seq);
   begin_stream(wanted.after);
@@ -132,9 +134,23 @@ Task<void> StreamClient::open() {
     answer_no_more();
   } else {
     send_head(opening.page.events);
-    finish_page(opening.page);
+    if (goes_back) {
+      is_page_due_ = true;
+    } else {
+      finish_page(opening.page);
+    }
   }
   arrival_.reset();
+}
+
+// The cursor is beyond what is stored: what came with it was lost with its server, if the run was
+// resumed since. Else the client said what it never saw, and waits.
+Task<bool> StreamClient::go_back_to_resumed() {
+  postgres::BoundStatement asked = query::StreamResumed{.run_id = arrival_->request.run_id};
+  postgres::Result answer = co_await services_.db.pipelined(std::move(asked));
+  if (answer.empty() || answer.front().is_null("seq")) co_return false;
+  arrival_->request.after = answer.front().integer("seq") - 1;
+  co_return true;
 }
 
 void StreamClient::take_caller(const postgres::Row& row) {

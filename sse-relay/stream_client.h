@@ -125,6 +125,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void take_fault(const Error& fault);
   void refuse(Error error);
   void audit_denied(const Error& error);
+  Task<bool> go_back_to_resumed();
   void take_caller(const postgres::Row& row);
   void send_head(const events::SharedBatch& events);
   void answer_no_more();

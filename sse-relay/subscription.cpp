@@ -70,6 +70,30 @@ void Subscription::set_live(Subscriber& subscriber) {
 
 void Subscription::saw(int64_t seq) { newest_seq_ = std::max(newest_seq_, seq); }
 
+void Subscription::go_back(int64_t seq) {
+  live_seq_ = std::min(live_seq_, seq);
+  newest_seq_ = std::min(newest_seq_, seq);
+  recent_.clear();
+  recent_bytes_ = 0;
+  for (std::vector<Subscriber*>* subscribers : {&live_, &behind_}) {
+    for (Subscriber* subscriber : *subscribers) {
+      subscriber->cursor_ = std::min(subscriber->cursor_, seq);
+    }
+  }
+}
+
+// Whoever came with a cursor beyond what is stored has seen what is lost, when a run.resumed is
+// numbered below it: it is for them too.
+void Subscription::take_beyond(const events::EventBatch& batch) {
+  int64_t resumed = batch.resumed_seq();
+  if (resumed <= live_seq_) return;
+  for (Subscriber* subscriber : live_) {
+    if (subscriber->cursor_ > live_seq_) {
+      subscriber->cursor_ = std::min(subscriber->cursor_, resumed - 1);
+    }
+  }
+}
+
 void Subscription::forget_if_unneeded() {
   if (!behind_.empty()) return;
   recent_.clear();
@@ -158,6 +182,7 @@ bool Subscription::deliver(const events::SharedBatch& batch, Source source, int6
   bool is_new = !live_.empty() && batch->last_seq() > live_seq_;
   bool has_gap = is_new && source == Source::bus && batch->first_seq() > live_seq_ + 1;
   if (is_new && !has_gap) {
+    take_beyond(*batch);
     live_seq_ = batch->last_seq();
     // Backwards: whoever leaves the list is replaced by one that was served already.
     for (size_t i = live_.size(); i-- > 0;) {

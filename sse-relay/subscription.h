@@ -49,6 +49,9 @@ class Subscription {
 
   // All up to seq is known to be committed.
   void saw(int64_t seq);
+  // The server has no more than that: what was sent of the run beyond it is lost (contract section
+  // 4, Streams). Subscribers go on from there.
+  void go_back(int64_t seq);
 
   // There may be something new in the table. True: it has to be read, and was not due before.
   // While nobody is live there is nobody to read it for: whoever gets live next looks for it.
@@ -78,6 +81,7 @@ class Subscription {
   Given give(Subscriber& subscriber, const events::SharedBatch& batch, int64_t now_ms);
   void keep(const events::SharedBatch& batch);
   void forget_if_unneeded();
+  void take_beyond(const events::EventBatch& batch);
   void set_behind(Subscriber& subscriber);
   void set_live(Subscriber& subscriber);
   static void remove(std::vector<Subscriber*>& subscribers, Subscriber& subscriber);

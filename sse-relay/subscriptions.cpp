@@ -79,6 +79,22 @@ void Subscriptions::postpone(const std::string& run_id) {
   read_due_.push_back(run_id);
 }
 
+void Subscriptions::go_back(const std::string& run_id, int64_t seq) {
+  auto found = subscriptions_.find(run_id);
+  if (found == subscriptions_.end() || found->second->newest_seq() <= seq) return;
+  found->second->go_back(seq);
+  wake(*found->second);
+}
+
+std::vector<std::pair<std::string, int64_t>> Subscriptions::followed() const {
+  std::vector<std::pair<std::string, int64_t>> runs;
+  runs.reserve(subscriptions_.size());
+  for (const auto& [run_id, subscription] : subscriptions_) {
+    runs.emplace_back(run_id, subscription->newest_seq());
+  }
+  return runs;
+}
+
 std::vector<Subscription*> Subscriptions::take_read_due(size_t max) {
   std::vector<Subscription*> taken;
   while (!read_due_.empty() && taken.size() < max) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lib/events/event_bus.h"
@@ -32,6 +33,11 @@ class Subscriptions {
   // There may be something new in the table.
   void wake(Subscription& subscription);
   void wake_idle(int64_t idle_ms);  // each run of which nothing was heard for so long
+
+  // Of a run that the server has up to seq only.
+  void go_back(const std::string& run_id, int64_t seq);
+  // All followed runs, with what is known of each to be committed.
+  std::vector<std::pair<std::string, int64_t>> followed() const;
 
   // The runs with live subscribers whose new events are to be read: at most that many.
   std::vector<Subscription*> take_read_due(size_t max);

@@ -18,6 +18,7 @@ void EventBatch::append(int64_t seq, std::string_view type, std::string_view dat
   }
   last_seq_ = seq;
   is_final_ = is_terminal_event(type);
+  if (type == "run.resumed") resumed_seq_ = seq;
   append_frame(frames_, seq, type, data_json, created_at);
 }
 
@@ -32,6 +33,7 @@ void EventBatch::append(const EventBatch& next) {
   for (const Begin& begin : next.begins_) begins_.push_back({begin.seq, offset + begin.offset});
   last_seq_ = next.last_seq_;
   is_final_ = next.is_final_;
+  if (next.resumed_seq_ != 0) resumed_seq_ = next.resumed_seq_;
   frames_ += next.frames_;
 }
 

@@ -28,6 +28,8 @@ class EventBatch {
   bool is_empty() const { return last_seq_ == 0; }
   int64_t first_seq() const { return first_seq_; }
   int64_t last_seq() const { return last_seq_; }
+  // Of the newest run.resumed in it; 0: none.
+  int64_t resumed_seq() const { return resumed_seq_; }
   // The last event is the run's terminal one.
   bool is_final() const { return is_final_; }
   // All frames as they stand on the wire (lib/events/sse_frame.h).
@@ -44,6 +46,7 @@ class EventBatch {
   std::string run_id_;
   int64_t first_seq_ = 0;
   int64_t last_seq_ = 0;
+  int64_t resumed_seq_ = 0;
   bool is_final_ = false;
   std::string frames_;
   std::vector<Begin> begins_;  // of all but the first: most batches are one event

@@ -3,6 +3,7 @@
 
 #include "lib/client/trace.h"
 #include "lib/crypto.h"
+#include "lib/json.h"
 #include "runner/delivery/delivery.h"
 #include "runner/delivery/webhook_signature.h"
 
@@ -12,11 +13,24 @@ namespace {
 // Nobody reads what receivers say; so much is taken so that the connection can be used again.
 constexpr size_t answer_bytes_max = 16 * 1024;
 
-std::optional<std::string> open_secret(const postgres::Row& row, const config::SecretBox& secrets,
-                                       const std::string& org_id, const char* id_column,
-                                       const config::SealedSecret& sealed) {
-  config::SecretIdentity identity{std::string(row.text(id_column)), org_id, "webhook"};
-  return secrets.open(identity, sealed);
+// One that cannot be opened signs nothing.
+void add_secret(QueuedWebhook& message, const config::SecretBox& secrets, std::string_view id,
+                const config::SealedSecret& sealed) {
+  config::SecretIdentity identity{std::string(id), message.org_id, "webhook"};
+  std::optional<std::string> secret = secrets.open(identity, sealed);
+  if (secret) message.signing_secrets.push_back(std::move(*secret));
+}
+
+// Those of before a rotation, newest first, as outbox_claim_webhooks writes them.
+void add_old_secrets(QueuedWebhook& message, const config::SecretBox& secrets,
+                     std::string_view json) {
+  std::optional<Json> old = parse_json_or_nothing(json);
+  if (!old) return;
+  for (const Json& one : *old->as_array()) {
+    add_secret(message, secrets, one.text_or("id"),
+               {one.integer_or("key_version", 0), from_hex(one.text_or("wrapped_key")).value_or(""),
+                from_hex(one.text_or("sealed")).value_or("")});
+  }
 }
 
 // What the owner of the endpoint is told; the failure's own words name addresses.
@@ -105,17 +119,9 @@ QueuedWebhook read_queued_webhook(const postgres::Row& row, const config::Secret
   if (!row.is_null("secret_id")) {
     config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
                                 row.bytes("sealed")};
-    std::optional<std::string> secret =
-        open_secret(row, secrets, message.org_id, "secret_id", sealed);
-    if (secret) message.signing_secrets.push_back(std::move(*secret));
+    add_secret(message, secrets, row.text("secret_id"), sealed);
   }
-  if (!row.is_null("previous_id")) {
-    config::SealedSecret sealed{row.integer("previous_key_version"),
-                                row.bytes("previous_wrapped_key"), row.bytes("previous_sealed")};
-    std::optional<std::string> secret =
-        open_secret(row, secrets, message.org_id, "previous_id", sealed);
-    if (secret) message.signing_secrets.push_back(std::move(*secret));
-  }
+  if (!row.is_null("old_secrets")) add_old_secrets(message, secrets, row.text("old_secrets"));
   return message;
 }
 

@@ -30,7 +30,10 @@ EventLog::EventLog(loop::Loop& loop, postgres::Database& db, events::EventBus& b
       steps_(LogLane::Kind::steps, loop, db, daemon_id_, *this) {}
 
 RunWriterPtr EventLog::open(Claim claim) {
-  return std::make_shared<RunWriter>(std::move(claim), *this);
+  auto writer = std::make_shared<RunWriter>(std::move(claim), *this);
+  // Whichever server answered the claim has all that was written of the run before it.
+  writer->set_server(server_);
+  return writer;
 }
 
 // Deltas that would have to wait for other runs' steps go ahead of their own.
@@ -61,13 +64,17 @@ void EventLog::committed(InFlightBatch& batch, const postgres::Results& results)
   ++flushes_;
   std::unordered_map<std::string_view, std::string_view> stored_at = batch.stored_at(results);
   std::unordered_set<std::string_view> solvent = batch.solvent_runs(results);
+  std::unordered_set<std::string_view> disowned = batch.disowned_runs(results);
+  int64_t server = batch.server(results);
+  if (server != 0) server_ = server;
   std::vector<events::SharedBatch> published;
   for (const LogEntry& entry : batch.entries) {
     const std::string& run_id = entry.writer->claim().id;
     if (entry.steps.turn) entry.writer->set_credits_exhausted(!solvent.contains(run_id));
     auto time = stored_at.find(run_id);
-    bool is_ours = entry.events.empty() || time != stored_at.end();
+    bool is_ours = entry.events.empty() ? !disowned.contains(run_id) : time != stored_at.end();
     if (is_ours) {
+      entry.writer->set_server(server);
       apply_results(entry, time == stored_at.end() ? std::string_view() : time->second, published);
     } else {
       fence(entry.writer);

@@ -80,6 +80,7 @@ class EventLog final : LaneOwner {
   LogLane events_;
   LogLane steps_;
   loop::Signal idle_;
+  int64_t server_ = 0;  // that took the last flush
   int64_t events_written_ = 0;
   int64_t flushes_ = 0;
   bool others_alive_ = true;

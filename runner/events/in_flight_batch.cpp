@@ -134,15 +134,17 @@ class Commits {
   std::vector<bool> incomplete_;
 };
 
-template <class Append>
-postgres::BoundStatement appending(const std::string& daemon_id,
-                                   const std::vector<LogEntry>& entries) {
+struct Events {
   std::vector<std::string> run_ids;
   std::vector<int64_t> epochs;
   std::vector<int64_t> positions;
   std::vector<int64_t> seqs;
   std::vector<std::string> types;
   std::vector<std::string> data;
+};
+
+Events events_of(const std::vector<LogEntry>& entries) {
+  auto [run_ids, epochs, positions, seqs, types, data] = Events();
   for (const LogEntry& entry : entries) {
     if (entry.events.empty()) continue;
     run_ids.push_back(entry.writer->claim().id);
@@ -154,13 +156,22 @@ postgres::BoundStatement appending(const std::string& daemon_id,
       data.push_back(event.data);
     }
   }
-  return Append{.daemon_id = daemon_id,
-                .run_ids = run_ids,
-                .epochs = epochs,
-                .positions = positions,
-                .seqs = seqs,
-                .types = types,
-                .data = data};
+  return {run_ids, epochs, positions, seqs, types, data};
+}
+
+// Which of the runs this server does not have up to what they write now.
+postgres::BoundStatement disowning(const std::string& daemon_id,
+                                   const std::vector<LogEntry>& entries) {
+  std::vector<std::string> run_ids;
+  std::vector<int64_t> epochs;
+  std::vector<int64_t> first_seqs;
+  for (const LogEntry& entry : entries) {
+    run_ids.push_back(entry.writer->claim().id);
+    epochs.push_back(entry.writer->claim().epoch);
+    first_seqs.push_back(entry.writer->committed_seq() + 1);
+  }
+  return query::RunsDisown{
+      .daemon_id = daemon_id, .run_ids = run_ids, .epochs = epochs, .first_seqs = first_seqs};
 }
 
 }  // namespace
@@ -214,7 +225,6 @@ postgres::Batch InFlightBatch::statements(const std::string& daemon_id) {
   postgres::Batch batch;
   if (!threads.empty()) batch.add(query::ThreadLock{.thread_ids = threads});
   add_events(daemon_id, batch);
-  appended_ = batch.last_answer();
   add_steps(daemon_id, batch);
   return batch;
 }
@@ -238,11 +248,58 @@ void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& bat
   }
 }
 
-void InFlightBatch::add_events(const std::string& daemon_id, postgres::Batch& batch) const {
-  bool is_repeated = std::any_of(entries.begin(), entries.end(),
-                                 [](const LogEntry& entry) { return entry.is_repeated; });
-  batch.add(is_repeated ? appending<query::EventAppendAgain>(daemon_id, entries)
-                        : appending<query::EventAppend>(daemon_id, entries));
+// The server that has what all of them wrote before; 0 when they do not agree, an answer was lost,
+// or there is an entry without events, for which nobody would ask.
+int64_t InFlightBatch::common_server() const {
+  int64_t server = entries.empty() ? 0 : entries.front().writer->server();
+  bool is_common = std::all_of(entries.begin(), entries.end(), [server](const LogEntry& entry) {
+    return entry.writer->server() == server && !entry.is_repeated && !entry.events.empty();
+  });
+  return is_common ? server : 0;
+}
+
+void InFlightBatch::add_events(const std::string& daemon_id, postgres::Batch& batch) {
+  server_ = common_server();
+  disowned_.reset();
+  if (server_ == 0) {
+    batch.add(disowning(daemon_id, entries));
+    disowned_ = batch.last_answer();
+  }
+  Events events = events_of(entries);
+  if (server_ == 0) {
+    batch.add(query::EventAppendAgain{.daemon_id = daemon_id,
+                                      .run_ids = events.run_ids,
+                                      .epochs = events.epochs,
+                                      .positions = events.positions,
+                                      .seqs = events.seqs,
+                                      .types = events.types,
+                                      .data = events.data});
+  } else {
+    batch.add(query::EventAppend{.daemon_id = daemon_id,
+                                 .run_ids = events.run_ids,
+                                 .epochs = events.epochs,
+                                 .positions = events.positions,
+                                 .seqs = events.seqs,
+                                 .types = events.types,
+                                 .data = events.data,
+                                 .server = server_});
+  }
+  appended_ = batch.last_answer();
+}
+
+int64_t InFlightBatch::server(const postgres::Results& results) const {
+  if (server_ != 0) return server_;
+  const postgres::Result& rows = appended_.value().in(results);
+  return rows.empty() ? 0 : rows.front().integer("server");
+}
+
+std::unordered_set<std::string_view> InFlightBatch::disowned_runs(
+    const postgres::Results& results) const {
+  std::unordered_set<std::string_view> run_ids;
+  if (!disowned_) return run_ids;
+  const postgres::Result& rows = disowned_->in(results);
+  for (int i = 0; i < rows.size(); ++i) run_ids.insert(rows[i].text("id"));
+  return run_ids;
 }
 
 postgres::BoundStatement InFlightBatch::locked_rows_query() const {

@@ -30,6 +30,10 @@ class InFlightBatch {
 
   // The transaction; and who is asked about when somebody holds a row of it.
   postgres::Batch statements(const std::string& daemon_id);
+  // Which server has it, by the transaction's results.
+  int64_t server(const postgres::Results& results) const;
+  // Runs whose newest events that server did not have: they are not this daemon's any more.
+  std::unordered_set<std::string_view> disowned_runs(const postgres::Results& results) const;
   postgres::BoundStatement locked_rows_query() const;
 
   // Those of the runs whose turn was paid for that have credits to go on; likewise.
@@ -48,12 +52,15 @@ class InFlightBatch {
   bool is_retry = false;
 
  private:
-  void add_events(const std::string& daemon_id, postgres::Batch& batch) const;
+  int64_t common_server() const;
+  void add_events(const std::string& daemon_id, postgres::Batch& batch);
   void add_steps(const std::string& daemon_id, postgres::Batch& batch);
 
   size_t events_ = 0;
   size_t steps_ = 0;
   size_t bytes_ = 0;
+  int64_t server_ = 0;  // that has what the runs wrote before; 0: to be looked at
+  std::optional<postgres::Answer> disowned_;
   std::optional<postgres::Answer> appended_;
   std::optional<postgres::Answer> committed_;
 };

@@ -75,6 +75,8 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   // The last turn took what there was: no other may follow.
   bool has_exhausted_credits() const { return has_exhausted_credits_; }
   loop::Signal& written() { return written_; }  // after each flush that concerns it
+  // The server that has all that is on disk (server_number); 0: not known.
+  int64_t server() const { return server_; }
 
   // The log's half: EventLog and LogLane alone.
 
@@ -91,6 +93,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   LogEntry take_deltas();
   // The entry is on disk.
   void apply_results(const LogEntry& entry);
+  void set_server(int64_t server) { server_ = server; }
   void set_credits_exhausted(bool are_exhausted) { has_exhausted_credits_ = are_exhausted; }
   // It is on disk, or the run is lost: what was appended meanwhile may be taken.
   void land();
@@ -118,6 +121,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   EventLog& log_;
   int64_t last_seq_;
   int64_t committed_seq_;
+  int64_t server_ = 0;
   int64_t writes_ = 0;  // appended: events, turns, the outcome
   int64_t committed_writes_ = 0;
   std::vector<PendingEvent> events_;

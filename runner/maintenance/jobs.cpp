@@ -53,6 +53,7 @@ constexpr Job jobs[] = {
     paged<query::SubscriptionMaintenance, granted_max>(minute_ms),
     paged<query::AuthPrune, pruned_max>(minute_ms),
     paged<query::OutboxPrune, pruned_max>(minute_ms),
+    paged<query::WebhookSecretsPrune, pruned_max>(minute_ms),
     paged<query::IdempotencyPrune, pruned_max>(minute_ms),
     paged<query::AccessLogFilesPrune, pruned_max>(minute_ms),
     bounded<query::AccessLogPrune>(minute_ms, access_log_retention),

@@ -170,6 +170,26 @@ WHERE kind = 'mail' AND status = 'pending';
 CREATE INDEX outbox_codes_due ON outbox (next_attempt_at)
     WHERE status = 'pending' AND kind = 'mail' AND template = 'login_code';
 
+-- ---------------------------------------------------------------- signing secrets
+
+CREATE TABLE webhook_old_secrets (
+    secret_id uuid PRIMARY KEY,
+    org_id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    until timestamptz NOT NULL,
+    FOREIGN KEY (org_id, endpoint_id) REFERENCES webhook_endpoints (org_id, id) ON DELETE CASCADE,
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
+);
+CREATE INDEX webhook_old_secrets_endpoint ON webhook_old_secrets (endpoint_id, until);
+CREATE INDEX webhook_old_secrets_until ON webhook_old_secrets (until);
+ALTER TABLE webhook_old_secrets ENABLE ROW LEVEL SECURITY;
+ALTER TABLE webhook_old_secrets FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON webhook_old_secrets USING (org_id = current_org()) WITH CHECK (org_id = current_org());
+GRANT SELECT ON webhook_old_secrets TO hostler_runner;
+INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
+SELECT previous_secret_id, org_id, id, previous_until FROM webhook_endpoints WHERE previous_secret_id IS NOT NULL;
+ALTER TABLE webhook_endpoints DROP COLUMN previous_secret_id, DROP COLUMN previous_until;
+
 -- ---------------------------------------------------------------- addresses that are taken back
 
 CREATE TABLE email_reverts (

@@ -211,10 +211,12 @@ SELECT turn, text, tool_calls, last_seq FROM run_turns WHERE run_id = $1 ORDER B
 -- The group commit: events of many runs in one statement, only of those that the daemon still owns.
 -- Answers the runs that were written, and when. The share lock holds off a take-over until the commit. LATERAL: each
 -- run is looked up by its id; as a plain join Postgres reads all that the daemon owns, or all runs, for every batch.
+-- It is for the server that has what the runs wrote before; another one refuses it, and event_append_again asks.
 -- $1 daemon_id uuid, $2 run_ids uuid[] (each once), $3 epochs bigint[],
 -- $4 positions bigint[] (of each event: the position of its run in run_ids, from 1), $5 seqs bigint[], $6 types text[],
--- $7 data json[]
-WITH moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
+-- $7 data json[], $8 server bigint (see server_number)
+WITH moment AS (
+    SELECT date_trunc('milliseconds', clock_timestamp()) AS at WHERE server_is($8)),
 locked AS (
     SELECT owned.id, w.position FROM unnest($2::uuid[], $3::bigint[]) WITH ORDINALITY AS w(run_id, epoch, position)
     CROSS JOIN LATERAL (SELECT r.id FROM runs r
@@ -226,9 +228,24 @@ inserted AS (
     JOIN locked ON locked.position = e.position CROSS JOIN moment)
 SELECT locked.id, rfc3339(moment.at) AS created_at FROM locked CROSS JOIN moment;
 
+-- name: runs_disown
+-- Before event_append_again: a run whose newest events a server does not have, since it was behind the one before, goes
+-- back to where its stored events end, and to whoever claims it next.
+-- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 first_seqs bigint[] (that are to be written)
+UPDATE runs r SET owner_id = NULL, last_seq = stored.seq, take_overs = r.take_overs + 1
+FROM (SELECT owned.id, owned.seq
+      FROM unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS w(run_id, epoch, first_seq)
+      CROSS JOIN LATERAL (
+          SELECT o.id, greatest(o.last_seq, (SELECT e.seq FROM run_events e WHERE e.run_id = o.id
+                                             ORDER BY e.seq DESC LIMIT 1)) AS seq
+          FROM runs o WHERE o.id = w.run_id AND o.epoch = w.epoch AND o.owner_id = $1 FOR UPDATE OF o) AS owned
+      WHERE owned.seq < w.first_seq - 1) AS stored
+WHERE r.id = stored.id
+RETURNING r.id;
+
 -- name: event_append_again
 -- A batch whose answer was lost is sent again: what is there already is the same. Apart from event_append, because
--- looking for what is there costs as much as half of the insert. Columns as event_append.
+-- looking for what is there costs as much as half of the insert. Columns as event_append, and which server this is.
 -- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 positions bigint[], $5 seqs bigint[], $6 types text[],
 -- $7 data json[]
 WITH moment AS (SELECT date_trunc('milliseconds', clock_timestamp()) AS at),
@@ -242,7 +259,7 @@ inserted AS (
     FROM unnest($4::bigint[], $5::bigint[], $6::text[], $7::json[]) AS e(position, seq, type, data)
     JOIN locked ON locked.position = e.position CROSS JOIN moment
     ON CONFLICT (run_id, seq) DO NOTHING)
-SELECT locked.id, rfc3339(moment.at) AS created_at FROM locked CROSS JOIN moment;
+SELECT locked.id, rfc3339(moment.at) AS created_at, server_number() AS server FROM locked CROSS JOIN moment;
 
 -- name: runs_blocked
 -- Which of these runs would wait for a row that somebody else holds; it waits for none itself.

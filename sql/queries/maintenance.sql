@@ -33,6 +33,11 @@ SELECT auth_prune($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT outbox_prune($1) = $1 AS more, NULL AS fault;
 
+-- name: webhook_secrets_prune
+-- Signing secrets whose day after a rotation is over.
+-- $1 at_most integer
+SELECT webhook_secrets_prune($1) = $1 AS more, NULL AS fault;
+
 -- name: idempotency_prune
 -- Answers that are older than a day.
 -- $1 at_most integer

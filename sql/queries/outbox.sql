@@ -71,12 +71,13 @@ claimed AS (
 SELECT c.id, c.org_id, c.epoch, c.endpoint_id, c.event_type, c.body, c.trace_id, w.url,
     extract(epoch FROM clock_timestamp())::bigint AS now_seconds,
     s.id AS secret_id, s.key_version, s.wrapped_key, s.sealed,
-    p.id AS previous_id, p.key_version AS previous_key_version, p.wrapped_key AS previous_wrapped_key,
-    p.sealed AS previous_sealed
+    (SELECT json_agg(json_build_object('id', p.id, 'key_version', p.key_version,
+            'wrapped_key', encode(p.wrapped_key, 'hex'), 'sealed', encode(p.sealed, 'hex')) ORDER BY o.until DESC)
+     FROM webhook_old_secrets o JOIN secrets p ON p.id = o.secret_id
+     WHERE o.endpoint_id = w.id AND o.until > clock_timestamp()) AS old_secrets
 FROM claimed c
 JOIN webhook_endpoints w ON w.id = c.endpoint_id
-LEFT JOIN secrets s ON s.id = w.secret_id
-LEFT JOIN secrets p ON p.id = w.previous_secret_id AND w.previous_until > clock_timestamp();
+LEFT JOIN secrets s ON s.id = w.secret_id;
 
 -- name: outbox_delivered
 -- $1 daemon_id uuid, $2 message_id uuid, $3 epoch bigint, $4 status_code integer or null

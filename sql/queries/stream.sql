@@ -39,6 +39,22 @@ CROSS JOIN LATERAL (
 WHERE page.bytes_before < $4
 ORDER BY followed.number, page.seq;
 
+-- name: stream_stored
+-- Those of the followed runs of which less is stored than subscribers were sent, and how much.
+-- $1 run_ids uuid[], $2 seqs bigint[]
+SELECT f.run_id, stored.seq
+FROM unnest($1::uuid[], $2::bigint[]) AS f(run_id, seq)
+CROSS JOIN LATERAL (
+    SELECT greatest(r.last_seq, (SELECT e.seq FROM run_events e WHERE e.run_id = r.id ORDER BY e.seq DESC LIMIT 1)) AS seq
+    FROM runs r WHERE r.id = f.run_id) AS stored
+WHERE stored.seq < f.seq;
+
+-- name: stream_resumed
+-- The number of the run's newest run.resumed, if there is one.
+-- $1 run_id uuid
+SELECT max(e.seq) AS seq FROM run_events e
+WHERE e.run_id = $1 AND e.type = 'run.resumed' AND (SELECT r.take_overs > 0 FROM runs r WHERE r.id = $1);
+
 -- name: stream_recheck
 -- Which of these subscribers may not go on: their session or key is dead, their user not active, their membership
 -- gone, the thread deleted, the run no longer theirs to read, their address excluded by an IP rule. One look-up each,

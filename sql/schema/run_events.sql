@@ -12,6 +12,23 @@ CREATE TABLE run_events (
 ) PARTITION BY RANGE (run_id);
 GRANT SELECT, INSERT ON run_events TO hostler_runner;
 
+-- Which start of which server this is: a standby that was promoted is another one than its primary was.
+CREATE OR REPLACE FUNCTION server_number() RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
+$$;
+
+-- Fails as a lost connection does on any other: whoever wrote to that one looks what this one has.
+CREATE OR REPLACE FUNCTION server_is(server bigint) RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF server <> server_number() THEN
+        RAISE EXCEPTION 'another server' USING ERRCODE = 'connection_failure';
+    END IF;
+    RETURN true;
+END
+$$;
+
 -- For migrate and the daemon's maintenance.
 CREATE OR REPLACE FUNCTION run_events_make_partitions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -47,4 +64,4 @@ BEGIN
     RETURN 0;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_events_make_partitions, run_events_prune FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION run_events_make_partitions, run_events_prune, server_is FROM hostler_api;

@@ -7,21 +7,28 @@ CREATE TABLE webhook_endpoints (
     events text[] NOT NULL,
     enabled boolean NOT NULL DEFAULT true,
     secret_id uuid NOT NULL,
-    -- After a rotation the secret before signs too, for a while.
-    previous_secret_id uuid,
-    previous_until timestamptz,
     failing_since timestamptz,  -- nothing but failures since then; null: the last attempt went well, or there was none
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CHECK ((previous_secret_id IS NULL) = (previous_until IS NULL)),
-    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id),
-    FOREIGN KEY (org_id, previous_secret_id) REFERENCES secrets (org_id, id)
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
 );
 CREATE UNIQUE INDEX webhook_endpoints_org ON webhook_endpoints (org_id, id);
 CREATE INDEX webhook_endpoints_secret ON webhook_endpoints (secret_id);
-CREATE INDEX webhook_endpoints_previous ON webhook_endpoints (previous_secret_id)
-    WHERE previous_secret_id IS NOT NULL;
 SELECT make_tenant_table('webhook_endpoints');
 GRANT SELECT ON webhook_endpoints TO hostler_api, hostler_runner;
+
+-- After a rotation the secret before signs too, each to its own end.
+CREATE TABLE webhook_old_secrets (
+    secret_id uuid PRIMARY KEY,
+    org_id uuid NOT NULL,
+    endpoint_id uuid NOT NULL,
+    until timestamptz NOT NULL,
+    FOREIGN KEY (org_id, endpoint_id) REFERENCES webhook_endpoints (org_id, id) ON DELETE CASCADE,
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
+);
+CREATE INDEX webhook_old_secrets_endpoint ON webhook_old_secrets (endpoint_id, until);
+CREATE INDEX webhook_old_secrets_until ON webhook_old_secrets (until);
+SELECT make_tenant_table('webhook_old_secrets');
+GRANT SELECT ON webhook_old_secrets TO hostler_runner;
 ALTER TABLE outbox ADD FOREIGN KEY (org_id, endpoint_id) REFERENCES webhook_endpoints (org_id, id) ON DELETE CASCADE;
 
 CREATE OR REPLACE FUNCTION webhook_json(e webhook_endpoints) RETURNS json
@@ -140,29 +147,50 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION webhook_secrets_end(ended uuid[]) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    DELETE FROM webhook_old_secrets WHERE secret_id = ANY (ended);
+    DELETE FROM secrets WHERE id = ANY (ended);
+$$;
+
+-- Old signing secrets that are over, at most so many; answers how many.
+CREATE OR REPLACE FUNCTION webhook_secrets_prune(at_most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    ended uuid[] := ARRAY(SELECT secret_id FROM webhook_old_secrets WHERE until <= clock_timestamp()
+                          ORDER BY until LIMIT at_most FOR UPDATE SKIP LOCKED);
+BEGIN
+    PERFORM webhook_secrets_end(ended);
+    RETURN cardinality(ended);
+END
+$$;
+
 CREATE OR REPLACE FUNCTION webhook_delete(endpoint uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
+    PERFORM webhook_secrets_end(ARRAY(SELECT o.secret_id FROM webhook_old_secrets o WHERE o.endpoint_id = old_state.id));
     DELETE FROM webhook_endpoints WHERE id = old_state.id;
-    DELETE FROM secrets WHERE id IN (old_state.secret_id, old_state.previous_secret_id);
+    DELETE FROM secrets WHERE id = old_state.secret_id;
     PERFORM audit('webhooks.delete', 'webhook_endpoint', old_state.id::text, old_state.org_id,
                   webhook_state(old_state));
     RETURN '{"ok": true}';
 END
 $$;
 
--- A new signing secret; the one before signs too for 24 hours, the one before that no more.
+-- A new signing secret; the one before signs too for 24 hours. Of those from before, which sign to their own ends, the
+-- ten newest go on: a message is signed with each.
 CREATE OR REPLACE FUNCTION webhook_rotate(endpoint uuid, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
-    UPDATE webhook_endpoints SET secret_id = webhook_secret_insert(secret), previous_secret_id = old_state.secret_id,
-        previous_until = clock_timestamp() + interval '24 hours'
-    WHERE id = old_state.id;
-    DELETE FROM secrets WHERE id = old_state.previous_secret_id;
+    UPDATE webhook_endpoints SET secret_id = webhook_secret_insert(secret) WHERE id = old_state.id;
+    INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
+    VALUES (old_state.secret_id, old_state.org_id, old_state.id, clock_timestamp() + interval '24 hours');
+    PERFORM webhook_secrets_end(ARRAY(SELECT o.secret_id FROM webhook_old_secrets o WHERE o.endpoint_id = old_state.id
+                                      ORDER BY o.until DESC OFFSET 10));
     PERFORM audit('webhooks.secret_rotated', 'webhook_endpoint', old_state.id::text, old_state.org_id);
 END
 $$;
@@ -235,8 +263,10 @@ BEGIN
                   webhook_state(e) || jsonb_build_object('enabled', false, 'reason', why));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION webhook_queue, webhook_cancel_pending, webhook_secret_insert, webhook_note_failure
+REVOKE EXECUTE ON FUNCTION webhook_queue, webhook_cancel_pending, webhook_secret_insert, webhook_note_failure,
+    webhook_secrets_end
     FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION webhook_secrets_prune FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION webhook_of_org, webhook_create, webhook_update, webhook_delete, webhook_rotate,
     webhook_redeliver, webhook_test
     FROM hostler_runner;

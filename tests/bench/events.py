@@ -48,7 +48,8 @@ def append_script(rig, like):
     content = '"{\\"content\\":\\"streaming \\"}"'
     each = ["'{" + ",".join([text] * 100) + "}'" for text in ("1", "message.delta", content)]
     seqs = "ARRAY(SELECT generate_series(:n::bigint * 100, :n::bigint * 100 + 99))"
-    values = [f"'{DAEMON}'", f"'{{{run}}}'", "'{1}'", each[0], seqs, each[1], each[2]]
+    values = [f"'{DAEMON}'", f"'{{{run}}}'", "'{1}'", each[0], seqs, each[1], each[2],
+              "server_number()"]
     statement = one_line(filled(rig.statements["event_append"], values))
     return rig.file("append.sql", f"\\set n :n + 1\n{statement};\n"), run
 

@@ -111,7 +111,8 @@ TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   postgres::Row run = claimed[runs_made / 2];
   std::string plans = plans_of(fmt::format(
       "SET plan_cache_mode = force_generic_plan; PREPARE append AS {}; "
-      "EXECUTE append('{}', '{{{}}}', '{{{}}}', '{{1}}', '{{1}}', '{{run.started}}', '{{1}}')",
+      "EXECUTE append('{}', '{{{}}}', '{{{}}}', '{{1}}', '{{1}}', '{{run.started}}', '{{1}}', "
+      "server_number())",
       query::event_append.text, daemon_id, run.text("id"), run.integer("epoch")));
   EXPECT_NE(plans.find("Insert on run_events"), plans.npos) << plans;
   EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;

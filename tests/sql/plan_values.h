@@ -169,6 +169,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"finished", "ARRAY[true]"},
       {"incomplete", "ARRAY[false]"},
       {"event_append.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},
+      {"server", ask("server_number()")},
       {"event_append.seqs", "ARRAY[99]::bigint[]"},
       {"event_append_again.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},
       {"event_append_again.seqs", "ARRAY[99]::bigint[]"},

@@ -146,6 +146,25 @@ TEST(Webhooks, AreListedNewestFirstPageByPage) {
   EXPECT_EQ(user.client.get(at(older, "/deliveries?before=x")).status, 422);
 }
 
+// A message is signed with each of them: their number is bounded, and they go when they are over.
+TEST(Webhooks, KeepTenOldSecretsUntilTheirDayIsOver) {
+  TestUser user = register_user(stack());
+  std::string id = made_by(user);
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(user.client.post(at(id, "/rotate-secret")).status, 200);
+  }
+  auto kept = [&] {
+    return sql_number(stack(), "SELECT count(*) FROM secrets WHERE org_id = '" + user.org_id + "'");
+  };
+  EXPECT_EQ(kept(), 11);
+  stack().sql().run_text(
+      "UPDATE webhook_old_secrets SET until = clock_timestamp() WHERE org_id = '" + user.org_id +
+      "'; SELECT webhook_secrets_prune(4)");
+  EXPECT_EQ(kept(), 7);
+  stack().sql().run_text("SELECT webhook_secrets_prune(1000)");
+  EXPECT_EQ(kept(), 1) << "the one that signs stays";
+}
+
 TEST(Webhooks, AreGoneWithTheirSecretsAndDeliveries) {
   TestUser user = register_user(stack());
   std::string id = made_by(user);

@@ -1,6 +1,8 @@
 // The group commit's statements: what of a batch is written, and what of one that is sent again.
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 #include <fmt/format.h>
 
 #include "queries/daemon.h"
@@ -51,13 +53,25 @@ class EventAppend : public testing::Test {
       types.push_back(event.type);
       data.push_back(event.data);
     }
-    return Append{.daemon_id = daemon_id_,
-                  .run_ids = ids,
-                  .epochs = epochs,
-                  .positions = positions,
-                  .seqs = seqs,
-                  .types = types,
-                  .data = data};
+    if constexpr (std::is_same_v<Append, query::EventAppend>) {
+      return Append{
+          .daemon_id = daemon_id_,
+          .run_ids = ids,
+          .epochs = epochs,
+          .positions = positions,
+          .seqs = seqs,
+          .types = types,
+          .data = data,
+          .server = session_.run_text("SELECT server_number()").front().integer("server_number")};
+    } else {
+      return Append{.daemon_id = daemon_id_,
+                    .run_ids = ids,
+                    .epochs = epochs,
+                    .positions = positions,
+                    .seqs = seqs,
+                    .types = types,
+                    .data = data};
+    }
   }
 
   TestDatabase database_;

@@ -14,13 +14,13 @@ namespace hostler::testing_support {
 
 inline postgres::BoundStatement append_of(const std::string& daemon_id, const std::string& run_id,
                                           int64_t epoch, int64_t seq, const std::string& type) {
-  return query::EventAppend{.daemon_id = daemon_id,
-                            .run_ids = std::vector{run_id},
-                            .epochs = std::vector{epoch},
-                            .positions = std::vector<int64_t>{1},
-                            .seqs = std::vector{seq},
-                            .types = std::vector{type},
-                            .data = std::vector<std::string>{"{}"}};
+  return query::EventAppendAgain{.daemon_id = daemon_id,
+                                 .run_ids = std::vector{run_id},
+                                 .epochs = std::vector{epoch},
+                                 .positions = std::vector<int64_t>{1},
+                                 .seqs = std::vector{seq},
+                                 .types = std::vector{type},
+                                 .data = std::vector<std::string>{"{}"}};
 }
 
 // A turn of a run, or its end, or both: as runs_commit takes them of many.

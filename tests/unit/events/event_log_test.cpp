@@ -193,5 +193,50 @@ TEST_F(EventLogTest, LetsDeltasGoAheadOfAStepThatMustWait) {
   EXPECT_EQ(types_of(run_), "run.failed");
 }
 
+// After a failover: the standby had everything, or was behind.
+TEST_F(EventLogTest, GoesOnWhereAnotherServerHasAllThatWasWritten) {
+  commit([&] { run_->append("run.started", "{}"); });
+  int64_t server = run_->server();
+  EXPECT_NE(server, 0);
+  run_->set_server(1);
+  commit([&] { run_->append_delta("", "hello"); });
+  EXPECT_EQ(run_->server(), server);
+  EXPECT_EQ(types_of(run_), "run.started message.delta");
+}
+
+TEST_F(EventLogTest, GivesARunUpOfWhichAnotherServerHasLess) {
+  RunWriterPtr whole = owned_run();
+  for (const RunWriterPtr& run : {run_, whole}) {
+    run->append("run.started", "{}");
+    EXPECT_TRUE(run_task(loop_, run->committed()));
+    run->append_delta("", "hello");
+    EXPECT_TRUE(run_task(loop_, run->committed()));
+  }
+  fixture_.column(fmt::format("DELETE FROM run_events WHERE run_id = '{}' AND seq = 2 RETURNING 1",
+                              run_->claim().id));
+  for (const RunWriterPtr& run : {run_, whole}) {
+    run->set_server(1);
+    run->append("tool.call", "{}");
+    run->commit_turn(turn());
+  }
+  EXPECT_FALSE(run_task(loop_, run_->committed())) << "its seq has a gap";
+  EXPECT_TRUE(run_task(loop_, whole->committed()));
+  EXPECT_EQ(types_of(run_), "run.started");
+  EXPECT_EQ(types_of(whole), "run.started message.delta tool.call");
+  std::string about = fmt::format("FROM runs WHERE id = '{}'", run_->claim().id);
+  EXPECT_EQ(fixture_.column("SELECT concat_ws(' ', owner_id, last_seq, turns, take_overs, "
+                            "crash_count) " +
+                            about),
+            "1 0 1 0");
+}
+
+// Whoever writes to the server that it knows asks nothing: the statement itself refuses another.
+TEST_F(EventLogTest, IsRefusedByAServerThatItDoesNotKnow) {
+  commit([&] { run_->append("run.started", "{}"); });
+  postgres::DbSession session = database_.as_runner();
+  EXPECT_THROW(session.run_text("SELECT server_is(1)"), Error);
+  EXPECT_EQ(session.run_text(fmt::format("SELECT server_is({})", run_->server())).text(), "t");
+}
+
 }  // namespace
 }  // namespace hostler::runner

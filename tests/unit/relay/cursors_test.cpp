@@ -26,6 +26,22 @@ class StreamCursors : public ::testing::Test {
     return client;
   }
 
+  // As a daemon that claimed the run anew.
+  void resume(const std::string& run_id, int64_t seq) {
+    harness.sql(
+        fmt::format("UPDATE runs SET take_overs = take_overs + 1 WHERE id = '{0}'; INSERT "
+                    "INTO run_events (run_id, seq, type, data) VALUES ('{0}', {1}, "
+                    "'run.resumed', '{{}}')",
+                    run_id, seq));
+    auto events = std::make_shared<events::EventBatch>(run_id);
+    events->append(seq, "run.resumed", "{}", "2026-01-01T00:00:00.000Z");
+    harness.bus.publish({events});
+  }
+  void lose_events(const std::string& run_id, int64_t from) {
+    harness.sql(
+        fmt::format("DELETE FROM run_events WHERE run_id = '{}' AND seq >= {}", run_id, from));
+  }
+
   StreamHarness harness;
   std::string ended;
   std::string open;
@@ -121,6 +137,49 @@ TEST_F(StreamCursors, OfARunThatIsPrunedMeanwhileEnd) {
   EXPECT_EQ(client.seqs(), testing_support::one_to(client.seqs().back()));
   EXPECT_LT(client.seqs().back(), 1001) << "all of it was on its way already";
   EXPECT_EQ(whole(long_one, fmt::format("after_seq={}", client.seqs().back())).status(), 410);
+}
+
+// A standby that was behind took over, and the run went on below what the client has seen.
+TEST_F(StreamCursors, BeyondWhatIsStoredBeginWhereTheRunWasResumed) {
+  resume(open, 6);
+  harness.write(open, 7, 7);
+  StreamClient client = harness.follow(open, "", "9");
+  ASSERT_TRUE(client.read_until("id: 7\n"));
+  harness.publish(open, 8, 11, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), (Seqs{6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(whole(open, "", "11").status(), 204);
+  EXPECT_EQ(whole(open, "", "15").seqs(), (Seqs{6, 7, 8, 9, 10, 11})) << "it was all lost";
+}
+
+TEST_F(StreamCursors, BeyondWhatIsStoredWaitUntilTheRunIsResumed) {
+  StreamClient client = harness.follow(open, "", "8");
+  ASSERT_TRUE(client.read_until("retry: "));
+  resume(open, 6);
+  ASSERT_TRUE(client.read_until("id: 6\n"));
+  harness.publish(open, 7, 9, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), (Seqs{6, 7, 8, 9}));
+}
+
+TEST_F(StreamCursors, GoBackToWhatAnotherServerHas) {
+  StreamClient client = harness.follow(open);
+  ASSERT_TRUE(client.read_until("id: 5\n"));
+  lose_events(open, 4);
+  harness.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+      "current_database() AND usename = 'hostler_runner'");
+  // Its question what is stored, of a connection that came up since.
+  ASSERT_TRUE(testing_support::eventually(10'000, [&] {
+    return harness.fixture.column(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = "
+               "current_database() AND usename = 'hostler_runner' AND state = "
+               "'idle' AND query LIKE '%stored.seq < f.seq%'") != "0";
+  }));
+  resume(open, 4);
+  harness.publish(open, 5, 7, Last::completed);
+  ASSERT_TRUE(client.read_to_end());
+  EXPECT_EQ(client.seqs(), (Seqs{1, 2, 3, 4, 5, 4, 5, 6, 7}));
 }
 
 }  // namespace
