@@ -67,12 +67,14 @@ constexpr ReadRow<const char*> shared_rows[] = {
     {gauge, "hostler_outbox_pending", "kind=\"mail\"", "Messages that wait to be sent.", "mails_pending"},
     {gauge, "hostler_outbox_pending", "kind=\"webhook\"", "", "webhooks_pending"},
     {gauge, "hostler_outbox_failed", "", "Messages that were given up.", "outbox_failed"},
-    {gauge, "hostler_outbox_lag_seconds", "", "For how long the oldest message that waits has been due.", "outbox_lag_us"},
+    {gauge, "hostler_outbox_lag_seconds", "kind=\"mail\"", "For how long the oldest message that waits has been due.", "mail_lag_us"},
+    {gauge, "hostler_outbox_lag_seconds", "kind=\"webhook\"", "", "webhook_lag_us"},
     {gauge, "hostler_daemons", "", "Daemons that give a sign of life.", "daemons"},
     {gauge, "hostler_database_connections", "", "Connections to Postgres, everybody's.", "connections"},
     {gauge, "hostler_database_connections_max", "", "What max_connections allows.", "connections_max"},
     {gauge, "hostler_database_bytes", "", "Size of the database.", "bytes"},
     {gauge, "hostler_partition_months_ahead", "table=\"run_events\"", "Months behind this one whose partition is there.", "event_months_ahead"},
+    {gauge, "hostler_partition_months_ahead", "table=\"audit_logs\"", "", "audit_months_ahead"},
     {gauge, "hostler_database_asked_timestamp_seconds", "", "When the database last answered with these numbers.", "now_us"},
 };
 // clang-format on

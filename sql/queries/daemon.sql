@@ -329,17 +329,17 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mails_pending,
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhooks_pending,
        (SELECT count(*) FROM outbox WHERE status = 'failed') AS outbox_failed,
-       (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - due) * 1000000), 0)::bigint FROM (
-            SELECT min(next_attempt_at) AS due FROM outbox WHERE status = 'pending' AND kind = 'mail'
-            UNION ALL
-            SELECT min(next_attempt_at) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS oldest
-        WHERE due < clock_timestamp()) AS outbox_lag_us,
+       (SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - min(next_attempt_at)), 0) * 1000000, 0)::bigint
+        FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mail_lag_us,
+       (SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - min(next_attempt_at)), 0) * 1000000, 0)::bigint
+        FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhook_lag_us,
        (SELECT count(*) FROM daemons
         WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
        current_setting('max_connections')::integer AS connections_max,
        pg_database_size(current_database()) AS bytes,
        month_partitions_ahead('run_events') AS event_months_ahead,
+       month_partitions_ahead('audit_logs') AS audit_months_ahead,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
 FROM (SELECT count(*) AS claimed, count(*) FILTER (WHERE d.id IS NULL) AS lapsed
       FROM runs r LEFT JOIN daemons d ON d.id = r.owner_id AND d.stopped_at IS NULL
