@@ -203,7 +203,7 @@ down: ## stop that stack, all of it
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: test long asan tsan bench check check-long
+.PHONY: test long asan tsan abuse bench check check-long
 test: ## install what is missing, build, run every test except the long ones
 	+@VARIANT=$(VARIANT) tests/run
 
@@ -227,6 +227,11 @@ asan: ## the same with address and undefined-behaviour sanitizers
 tsan: ## the tests of the parts, the API and the whole stack with the thread sanitizer
 	+@TSAN_OPTIONS="halt_on_error=1 suppressions=$(CURDIR)/tests/support/tsan_suppressions.txt" ONLY="unit api system" \
 	  GTEST_FILTER='-SteadyState.*' VARIANT=tsan tests/run
+
+abuse: ## one account as bad as the API lets it be, and what its neighbours notice of it
+	@$(stack)/install-packages build run
+	+@$(MAKE) --no-print-directory $(parallel) programs
+	@tests/abuse/run
 
 bench: ## what requests, runs, events and streams cost here; against peers in the same run
 	@$(stack)/install-packages build run bench

@@ -1,0 +1,119 @@
+"""One account that acts as badly as the API lets it, and its neighbours who are measured; for
+tests/abuse/run. What the account does is a table of kinds, each a process of little weight: they
+stand for machines elsewhere."""
+
+import http.client
+import json
+import multiprocessing
+import os
+import secrets
+import sys
+import threading
+import time
+
+from neighbours import Neighbours, p99_of
+from rig import Rig, read_env
+from villain import KINDS, Villain
+
+QUIET_SECONDS = float(os.environ.get("ABUSE_QUIET_SECONDS", "60"))
+ABUSE_SECONDS = float(os.environ.get("ABUSE_SECONDS", "120"))
+ONLY = os.environ.get("ABUSE_ONLY", "").split()
+TIMES_MAX = 3
+
+
+class Abuse:
+    """All kinds at once, until it is left; what was answered to each is in `told`."""
+
+    def __init__(self, villain, kinds):
+        self.villain, self.kinds = villain, kinds
+        self.fork = multiprocessing.get_context("fork")
+        self.is_over = self.fork.Event()
+        self.told, self.running = {}, []
+
+    def act(self, kind, tell):
+        os.setsid()
+        os.setpriority(os.PRIO_PROCESS, 0, 19)
+        try:
+            with open("/proc/self/autogroup", "w", encoding="ascii") as group:
+                group.write("19")
+        except OSError:
+            pass
+        seen, clients = {}, KINDS[kind][0]
+        threads = [threading.Thread(target=self.repeat, args=(kind, i, seen), daemon=True)
+                   for i in range(clients)]
+        for thread in threads:
+            thread.start()
+        self.is_over.wait()
+        for thread in threads:
+            thread.join(15)
+        tell.send(dict(seen))
+
+    def repeat(self, kind, number, seen):
+        step = KINDS[kind][1](self.villain, number)
+        while not self.is_over.is_set():
+            try:
+                status = next(step)
+            except (OSError, http.client.HTTPException) as fault:
+                status = type(fault).__name__
+                step = KINDS[kind][1](self.villain, number)
+            seen[status] = seen.get(status, 0) + 1
+            if status in (429, 503):  # sooner than Retry-After asks, yet not as fast as it goes
+                time.sleep(0.05)
+
+    def __enter__(self):
+        for kind in self.kinds:
+            told, tell = self.fork.Pipe(duplex=False)
+            process = self.fork.Process(target=self.act, args=(kind, tell))
+            process.start()
+            self.running.append((kind, process, told))
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for kind, process, told in self.running:
+            self.told[kind] = told.recv() if told.poll(30) else {"never ended": 1}
+            process.kill()
+            process.join()
+
+
+def tell(quiet, loud):
+    """The figures, kind by kind; whether all are within bounds."""
+    is_well = True
+    print(f"{'':24}{'quiet p99':>12}{'abused p99':>12}{'times':>8}{'asked':>8}{'failed':>8}")
+    for kind in quiet.waits:
+        before, after = p99_of(quiet.waits[kind]), p99_of(loud.waits[kind])
+        failed = quiet.failed.get(kind, []) + loud.failed.get(kind, [])
+        is_well &= not failed and after <= TIMES_MAX * before
+        print(f"{kind:24}{before * 1000:9.1f} ms{after * 1000:9.1f} ms{after / before:8.2f}"
+              f"{len(loud.waits[kind]):8}{len(failed):8}")
+        for fault in failed[:5]:
+            print("    " + fault)
+    return is_well
+
+
+def main():
+    kinds = ONLY or list(KINDS)
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise SystemExit(f"ABUSE_ONLY: no kind {unknown[0]}; there are {', '.join(KINDS)}")
+    rig = Rig(read_env(sys.argv[1]), sys.argv[2], os.getcwd())
+    villain = Villain(rig, "villain" + secrets.token_hex(4))
+    with Neighbours(rig) as neighbours:
+        villain.victims = [login for login, _, _ in neighbours.logins]
+        quiet = neighbours.measure(QUIET_SECONDS)
+        with Abuse(villain, kinds) as abuse:
+            loud = neighbours.measure(ABUSE_SECONDS)
+    print("What the abuser was answered:")
+    for kind, seen in abuse.told.items():
+        print(f"  {kind:20}{json.dumps({str(k): n for k, n in sorted(seen.items(), key=str)})}")
+    # A fault of ours is one, whoever asks.
+    broken = {kind: n for kind, seen in abuse.told.items() for k, n in seen.items() if k == 500}
+    if broken:
+        print(f"answered 500: {broken}")
+    if not tell(quiet, loud) or broken:
+        raise SystemExit("abuse: the neighbours noticed")
+    print("abuse: the neighbours noticed nothing")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Tenants who do nothing out of the ordinary, and how long each thing takes them: requests, runs
+with their streams, logins, and mails until they have left."""
+
+import http.client
+import json
+import os
+import secrets
+import threading
+import time
+
+# Each asks less than half of what a minute allows.
+REQUEST_PAUSE, RUN_PAUSE, LOGIN_PAUSE, MAIL_PAUSE = 0.5, 1.0, 1.5, 2.0
+RUN_SECONDS_MAX = 60
+PASSWORD = "correct horse battery"
+
+
+def p99_of(waits):
+    if not waits:
+        return float("inf")
+    waits = sorted(waits)
+    return waits[min(len(waits) - 1, int(len(waits) * 0.99))]
+
+
+class Measured:
+    """Of each kind, how long each took in seconds, and what failed."""
+
+    def __init__(self):
+        self.waits, self.failed = {}, {}
+
+
+class Neighbours:
+    def __init__(self, rig, tenants=4):
+        self.rig = rig
+        self.accounts = rig.accounts(tenants, 2)
+        # Those who log in and who get mails: through the API, each from an address of its own.
+        self.logins = [self.register(f"198.51.100.{i + 1}") for i in range(2)]
+        self.mail_to = [self.register(f"203.0.113.{i + 1}")[1] for i in range(100)]
+        self.next_mail = 0
+        self.measured = None
+        self.is_over = threading.Event()
+        self.threads = []
+
+    def register(self, address):
+        login = "n" + secrets.token_hex(6)
+        email = login + "@neighbours.example"
+        body = {"login": login, "email": email, "password": PASSWORD}
+        status, text = self.call(self.connect(), "POST", "/v1/auth/register", body, address)
+        if status != 201:
+            raise SystemExit(f"register answered {status}: {text}")
+        return login, email, address
+
+    def connect(self):
+        return self.rig.api().line
+
+    def call(self, line, method, path, body=None, address="192.0.2.1", token=None):
+        headers = {"X-Forwarded-For": address, "User-Agent": "neighbour/1"}
+        if token:
+            headers["Authorization"] = "Bearer " + token
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        line.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = line.getresponse()
+        return answer.status, answer.read().decode()
+
+    def note(self, kind, begin, fault=None):
+        measured = self.measured
+        if measured is None:
+            return
+        if fault:
+            measured.failed.setdefault(kind, []).append(fault)
+        else:
+            measured.waits.setdefault(kind, []).append(time.monotonic() - begin)
+
+    def paced(self, work, pause):
+        """Calls it again and again; what goes wrong in between is a fault of the kind it tells."""
+        line = self.connect()
+        while not self.is_over.wait(pause):
+            try:
+                work(line)
+            except (OSError, ValueError, http.client.HTTPException) as fault:
+                self.note(work.kind, 0, f"{type(fault).__name__}: {fault}")
+                line = self.connect()
+
+    def asked(self, kind, line, wanted, *call, **more):
+        begin = time.monotonic()
+        status, text = self.call(line, *call, **more)
+        self.note(kind, begin, None if status == wanted else f"{call[1]}: {status} {text}")
+        return json.loads(text) if status == wanted and text else None
+
+    def request(self, account):
+        def work(line):
+            thread = account.threads[0]
+            for kind, wanted, method, path, body in (
+                    ("GET", 200, "GET", "/v1/me", None),
+                    ("GET of a list", 200, "GET", "/v1/runs?limit=50", None),
+                    ("POST message", 201, "POST", f"/v1/threads/{thread}/messages",
+                     {"content": "good morning"})):
+                self.asked(kind, line, wanted, method, path, body, token=account.token)
+        work.kind = "GET"
+        return work
+
+    def run(self, account):
+        def work(line):
+            thread, begin = account.threads[1], time.monotonic()
+            made = self.asked("POST run", line, 201, "POST", f"/v1/threads/{thread}/runs", {},
+                              token=account.token)
+            if not made:
+                return
+            line.request("GET", f"/v1/runs/{made['run_id']}/events", None,
+                         {"Authorization": "Bearer " + account.token, "User-Agent": "neighbour/1",
+                          "X-Forwarded-For": "192.0.2.1"})
+            answer = line.getresponse()
+            line.sock.settimeout(RUN_SECONDS_MAX)
+            text = answer.read().decode()
+            is_done = answer.status == 200 and '"type":"run.completed"' in text
+            self.note("run to its end", begin, None if is_done else f"{answer.status} {text[-300:]}")
+        work.kind = "run to its end"
+        return work
+
+    def log_in(self, user):
+        login, _, address = user
+
+        def work(line):
+            self.asked("login", line, 200, "POST", "/v1/auth/login",
+                       {"login": login, "password": PASSWORD}, address=address)
+        work.kind = "login"
+        return work
+
+    def mail(self, line):
+        """Until a mail to the address lies in the folder."""
+        email = self.mail_to[self.next_mail % len(self.mail_to)]
+        self.next_mail += 1
+        address = f"203.0.113.{self.next_mail % 250 + 1}"
+        folder, begin = self.rig.env["MAIL_DIR"], time.monotonic()
+        before = set(os.listdir(folder))
+        status, text = self.call(line, "POST", "/v1/auth/email/otp/send", {"email": email},
+                                 address=address)
+        if status >= 300:
+            return self.note("mail", begin, f"{status} {text}")
+        while time.monotonic() < begin + 30:
+            for name in set(os.listdir(folder)) - before:
+                before.add(name)
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    if email in file.read():
+                        return self.note("mail", begin)
+            time.sleep(0.002)
+        return self.note("mail", begin, "none within 30 s")
+    mail.kind = "mail"
+
+    def __enter__(self):
+        works = [(self.request(account), REQUEST_PAUSE * 3) for account in self.accounts]
+        works += [(self.run(account), RUN_PAUSE) for account in self.accounts[:2]]
+        works += [(self.log_in(user), LOGIN_PAUSE) for user in self.logins]
+        works += [(self.mail, MAIL_PAUSE)]
+        self.threads = [threading.Thread(target=self.paced, args=work) for work in works]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def measure(self, seconds):
+        self.measured = Measured()
+        time.sleep(seconds)
+        measured, self.measured = self.measured, None
+        return measured
