@@ -4,8 +4,8 @@
 -- are counted anew; accounts count the runs that have not ended; a message's key begins with its thread, and access
 -- tokens keep what they grant.
 -- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, credit_accounts, messages, audit_logs,
--- org_invitations, outbox, users, access_tokens, sessions, orgs and org_members, exclusively: stop the programs before
--- it.
+-- org_invitations, outbox, users, access_tokens, sessions, orgs, org_members and api_keys, exclusively: stop the
+-- programs before it.
 
 DELETE FROM schema_migrations;
 CREATE TABLE schema_functions (
@@ -229,6 +229,10 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
     WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type) IS DISTINCT FROM (NEW.ip_rule_count, NEW.type))
     EXECUTE FUNCTION token_grants_changed();
 
+-- ---------------------------------------------------------------- what an organization keeps
+
+CREATE INDEX api_keys_alive ON api_keys (org_id, coalesce(expires_at, 'infinity')) WHERE revoked_at IS NULL;
+
 -- ---------------------------------------------------------------- names
 
 ALTER TABLE daemons RENAME COLUMN place TO instance;
@@ -242,6 +246,7 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     refused_caller, risk_check, run_activate_next, run_finish, run_insert, run_page, run_shown_text, run_turn_commit,
     session_begin, sessions_end, subscription_upkeep, thread_run_page, thread_search, thread_stop, usage_add,
     user_delete, user_hold_alone, user_set_status, user_stop_runs, workspaces_hand_over;
-DROP FUNCTION IF EXISTS attempt_guard, attempt_or_fail, audit_gather, audit_login_failed, authenticate,
-    authenticate_fully, org_hold;
+DROP FUNCTION IF EXISTS account_run_refused, api_key_create, attempt_guard, attempt_or_fail, audit_gather,
+    audit_login_failed, authenticate, authenticate_fully, llm_model_create, org_create, org_hold, persona_create,
+    route_resolve, webhook_create;
 DROP VIEW run_list_items;

@@ -1,8 +1,8 @@
 -- API keys of the caller.
 
 -- name: api_key_create
--- $1 wanted jsonb, $2 key_hash bytea
-SELECT api_key_create($1, $2) AS item;
+-- $1 wanted jsonb, $2 key_hash bytea, $3 limit_api_keys bigint
+SELECT api_key_create($1, $2, $3) AS item;
 
 -- name: api_key_page
 -- $1 limit integer, $2 before uuid or null

@@ -33,8 +33,8 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM llm_model_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: llm_model_create
--- $1 provider_id uuid, $2 wanted jsonb
-SELECT llm_model_create($1, $2) AS item;
+-- $1 provider_id uuid, $2 wanted jsonb, $3 limit_llm_models bigint
+SELECT llm_model_create($1, $2, $3) AS item;
 
 -- name: llm_model_update
 -- $1 provider_id uuid, $2 model_id uuid, $3 changes jsonb

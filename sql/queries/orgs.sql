@@ -1,8 +1,8 @@
 -- Organizations, members, invitations. Those of a path act in the organization that it names.
 
 -- name: org_create
--- $1 slug text, $2 name text, $3 credit_workspace_grant bigint
-SELECT org_create($1, $2, $3) AS item;
+-- $1 slug text, $2 name text, $3 credit_workspace_grant bigint, $4 limit_workspaces_per_user bigint
+SELECT org_create($1, $2, $3, $4) AS item;
 
 -- name: org_page
 -- $1 limit integer, $2 before uuid or null

@@ -8,8 +8,8 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
       FROM persona_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
 -- name: persona_create
--- $1 wanted jsonb
-SELECT persona_create($1) AS item;
+-- $1 wanted jsonb, $2 limit_personas bigint
+SELECT persona_create($1, $2) AS item;
 
 -- name: persona_update
 -- $1 persona_id uuid, $2 changes jsonb

@@ -1,8 +1,8 @@
 -- Webhook endpoints of the caller's organization and what was sent to them.
 
 -- name: webhook_create
--- $1 url text, $2 events text[], $3 secret jsonb
-SELECT webhook_create($1, $2, $3) AS item;
+-- $1 url text, $2 events text[], $3 secret jsonb, $4 limit_webhook_endpoints bigint
+SELECT webhook_create($1, $2, $3, $4) AS item;
 
 -- name: webhook_page
 -- $1 limit integer, $2 before uuid or null

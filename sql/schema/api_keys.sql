@@ -17,6 +17,8 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_owner ON api_keys (org_id, user_id, id);
 CREATE INDEX api_keys_user ON api_keys (user_id);
+-- Counted for limit.api_keys, however many are dead.
+CREATE INDEX api_keys_alive ON api_keys (org_id, coalesce(expires_at, 'infinity')) WHERE revoked_at IS NULL;
 SELECT make_tenant_table('api_keys');
 GRANT SELECT ON api_keys TO hostler_api;
 GRANT SELECT ON api_keys TO hostler_runner;
@@ -38,7 +40,7 @@ $$;
 
 -- POST /v1/api-keys. wanted: {name, key_prefix, scopes, expires_at}; known scopes only. Membership and session are
 -- held, so that a key cannot be made behind the end of either.
-CREATE OR REPLACE FUNCTION api_key_create(wanted jsonb, new_hash bytea) RETURNS json
+CREATE OR REPLACE FUNCTION api_key_create(wanted jsonb, new_hash bytea, limit_api_keys bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     wanted_scopes text[] := ARRAY(SELECT DISTINCT s FROM jsonb_array_elements_text(wanted -> 'scopes') AS s ORDER BY s);
@@ -59,6 +61,7 @@ BEGIN
             PERFORM fail('api_keys.scope_forbidden', 'beyond_maker', jsonb_build_object('permission', scope));
         END IF;
     END LOOP;
+    PERFORM limit_check('limit.api_keys', limit_api_keys);
     INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash, scopes, expires_at)
     VALUES (current_org(), current_user_id(), wanted ->> 'name', wanted ->> 'key_prefix', new_hash, wanted_scopes,
             (wanted ->> 'expires_at')::timestamptz)

@@ -61,6 +61,44 @@ BEGIN
 END
 $$;
 
+-- What an organization has of what a limit counts; null of limits that count nothing which is kept.
+CREATE OR REPLACE FUNCTION limit_used(org uuid, limit_key text) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN CASE limit_key
+        WHEN 'limit.llm_models' THEN (
+            SELECT count(*) FROM llm_models m WHERE m.org_id = org AND m.deleted_at IS NULL)
+        WHEN 'limit.personas' THEN (
+            SELECT count(*) FROM personas p WHERE p.org_id = org AND p.deleted_at IS NULL)
+        WHEN 'limit.api_keys' THEN (
+            SELECT count(*) FROM api_keys k
+            WHERE k.org_id = org AND k.revoked_at IS NULL
+                  AND coalesce(k.expires_at, 'infinity') > clock_timestamp())
+        WHEN 'limit.webhook_endpoints' THEN (
+            SELECT count(*) FROM webhook_endpoints e WHERE e.org_id = org) END;
+END
+$$;
+
+-- Raises limits.reached when the organization acted in has as many as it may. setting: what holds where no
+-- entitlement does; 0: any number. Held until the transaction ends, the lock makes the limit exact.
+CREATE OR REPLACE FUNCTION limit_check(limit_key text, setting bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    used_max bigint := entitlement_integer(current_org(), limit_key, setting);
+    used bigint;
+BEGIN
+    IF used_max = 0 THEN
+        RETURN;
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended(limit_key || ' ' || current_org(), 0));
+    used := limit_used(current_org(), limit_key);
+    IF used >= used_max THEN
+        PERFORM fail('limits.reached', 'all_used',
+                     jsonb_build_object('key', limit_key, 'limit', used_max, 'used', used));
+    END IF;
+END
+$$;
+
 -- GET /v1/entitlements. known: [{key, value, value_type, source}] of the settings that are limits.
 CREATE OR REPLACE FUNCTION entitlement_list(wanted_org uuid, known json) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -77,7 +115,8 @@ BEGIN
     RETURN coalesce((
         SELECT json_agg(json_build_object('key', coalesce(g.key, k.key), 'value', coalesce(g.value, k.value),
             'value_type', coalesce(g.value_type, k.value_type), 'source', coalesce(g.source, k.source),
-            'expires_at', rfc3339(g.expires_at)) ORDER BY coalesce(g.key, k.key))
+            'expires_at', rfc3339(g.expires_at), 'used', limit_used(org, coalesce(g.key, k.key)))
+            ORDER BY coalesce(g.key, k.key))
         FROM entitlements_granted(org) g
         FULL JOIN json_to_recordset(known) AS k(key text, value text, value_type text, source text) ON k.key = g.key),
         '[]');
@@ -138,3 +177,5 @@ BEGIN
                   entitlement_override_json(old_state)::jsonb);
 END
 $$;
+REVOKE EXECUTE ON FUNCTION limit_used FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION limit_check FROM hostler_runner;

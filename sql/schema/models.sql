@@ -66,8 +66,10 @@ CREATE TRIGGER personas_stay BEFORE DELETE OR TRUNCATE OR UPDATE OF id ON person
     FOR EACH STATEMENT EXECUTE FUNCTION models_and_personas_stay();
 
 -- The model of a new run: route_id, else the persona's (by id or name, own before the platform's), else
--- the organization's default, else the platform's. Raises runs.unknown_route or runs.no_model.
-CREATE OR REPLACE FUNCTION route_resolve(route uuid, persona_model text) RETURNS llm_models
+-- the organization's default, else the platform's. What a persona of the platform names is looked for among the
+-- platform's models only: an organization's own of that name is none that the platform means. Raises
+-- runs.unknown_route or runs.no_model.
+CREATE OR REPLACE FUNCTION route_resolve(route uuid, persona_model text, is_of_platform boolean) RETURNS llm_models
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 DECLARE
     chosen llm_models;
@@ -82,14 +84,27 @@ BEGIN
         RETURN chosen;
     END IF;
     SELECT m.* INTO chosen FROM llm_models m JOIN llm_providers p ON p.id = m.provider_id
+    CROSS JOIN LATERAL (SELECT coalesce(persona_model IN (m.model, m.id::text)
+                                        AND (m.org_id IS NULL OR NOT is_of_platform), false) AS is_named) AS n
     WHERE m.deleted_at IS NULL AND p.deleted_at IS NULL AND (m.org_id = current_org() OR m.org_id IS NULL)
-          AND (m.is_default OR persona_model IN (m.model, m.id::text))
-    ORDER BY coalesce(persona_model IN (m.model, m.id::text), false) DESC, m.org_id IS NULL, m.id
+          AND (m.is_default OR n.is_named)
+    ORDER BY n.is_named DESC, m.org_id IS NULL, m.id
     LIMIT 1;
     IF chosen.id IS NULL THEN
         PERFORM fail('runs.no_model', 'none_configured');
     END IF;
     RETURN chosen;
+END
+$$;
+
+-- Who serves a model reads the prompts that it gets. Those of the built-in personas are published; those of the
+-- platform's others are for the platform's models only.
+CREATE OR REPLACE FUNCTION persona_route_check(model_org uuid, persona_org uuid, built_in boolean) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF model_org IS NOT NULL AND persona_org IS NULL AND NOT built_in THEN
+        PERFORM fail('runs.persona_route', 'route_of_org');
+    END IF;
 END
 $$;
 
@@ -269,12 +284,15 @@ END
 $$;
 
 -- wanted: all members of a model that a client may set.
-CREATE OR REPLACE FUNCTION llm_model_create(provider uuid, wanted jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION llm_model_create(provider uuid, wanted jsonb, limit_llm_models bigint) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     p llm_providers := llm_provider_of_scope(provider, true);
     created llm_models;
 BEGIN
+    IF p.org_id IS NOT NULL THEN
+        PERFORM limit_check('limit.llm_models', limit_llm_models);
+    END IF;
     IF (wanted ->> 'is_default')::boolean THEN
         PERFORM llm_default_clear(p.org_id);
     END IF;

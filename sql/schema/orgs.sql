@@ -55,12 +55,24 @@ LANGUAGE sql AS $$
     SELECT fail('auth.forbidden', 'touches_owners', jsonb_build_object('permission', 'org.manage'))
 $$;
 
--- POST /v1/orgs. grant_credits: what a new workspace gets.
-CREATE OR REPLACE FUNCTION org_create(new_slug text, new_name text, grant_credits bigint) RETURNS json
+-- POST /v1/orgs. grant_credits: what a new workspace gets. limit_workspaces_per_user: how many the caller may own
+-- then; 0: any number. The lock makes that exact.
+CREATE OR REPLACE FUNCTION org_create(new_slug text, new_name text, grant_credits bigint,
+    limit_workspaces_per_user bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    owned bigint;
     created orgs;
 BEGIN
+    IF limit_workspaces_per_user > 0 THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended('workspaces ' || current_user_id(), 0));
+        SELECT count(*) INTO owned FROM org_members m JOIN orgs o ON o.id = m.org_id
+        WHERE m.user_id = current_user_id() AND m.role = 'owner' AND o.type = 'workspace';
+        IF owned >= limit_workspaces_per_user THEN
+            PERFORM fail('limits.reached', 'all_used', jsonb_build_object(
+                'key', 'limit.workspaces_per_user', 'limit', limit_workspaces_per_user, 'used', owned));
+        END IF;
+    END IF;
     INSERT INTO orgs (slug, name, type) VALUES (new_slug, new_name, 'workspace')
     ON CONFLICT (slug) DO NOTHING RETURNING * INTO created;
     IF created.id IS NULL THEN

@@ -117,13 +117,16 @@ END
 $$;
 
 -- wanted: all members of a persona that a client may set.
-CREATE OR REPLACE FUNCTION persona_create(wanted jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION persona_create(wanted jsonb, limit_personas bigint) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     scope_id uuid := scope_org('data.personas.manage');
     created personas;
 BEGIN
     PERFORM persona_check(jsonb_populate_record(NULL::personas, wanted));
+    IF scope_id IS NOT NULL THEN
+        PERFORM limit_check('limit.personas', limit_personas);
+    END IF;
     INSERT INTO personas (org_id, persona_key, version, display_name, description, system_prompt, tools, confirm_tools,
                           model, max_turns, temperature, is_active)
     SELECT scope_id, w.persona_key, w.version, w.display_name, w.description, w.system_prompt, w.tools, w.confirm_tools,

@@ -19,7 +19,9 @@ END
 $$;
 
 -- Why the account of an organization has no room for a run, told behind its lock; returns when it has room after all.
-CREATE OR REPLACE FUNCTION account_run_refused(org uuid, is_queued boolean, count_max bigint, hold bigint) RETURNS void
+-- freed: as run_insert's.
+CREATE OR REPLACE FUNCTION account_run_refused(org uuid, is_queued boolean, count_max bigint, hold bigint,
+    freed bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     account credit_accounts;
@@ -29,9 +31,31 @@ BEGIN
         PERFORM fail('runs.limit_exceeded', 'queue_is_full', jsonb_build_object('count_max', count_max));
     ELSIF NOT is_queued AND account.active_runs >= count_max THEN
         PERFORM fail('runs.limit_exceeded', 'too_many_active', jsonb_build_object('count_max', count_max));
-    ELSIF account.balance - account.held < hold THEN
+    ELSIF account.balance - account.held + freed < hold THEN
         PERFORM fail('credits.insufficient', 'run_not_covered',
-                     jsonb_build_object('hold', hold, 'available', account.balance - account.held));
+                     jsonb_build_object('hold', hold, 'available', account.balance - account.held + freed));
+    END IF;
+END
+$$;
+
+-- Whoever locks the caller's runs in all organizations locks threads and runs before it, accounts behind it.
+CREATE OR REPLACE FUNCTION user_runs_lock() RETURNS void
+LANGUAGE sql AS $$
+    SELECT pg_advisory_xact_lock(hashtextextended('active runs ' || current_user_id(), 0))
+$$;
+
+-- Raises runs.limit_exceeded when the caller has as many active runs as anybody may, over all organizations whose own
+-- limit nobody set for them.
+CREATE OR REPLACE FUNCTION user_runs_check(limit_concurrent_runs_per_user bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM user_runs_lock();
+    IF (SELECT count(*) FROM runs r
+        WHERE r.created_by_user_id = current_user_id() AND r.ended_at IS NULL AND NOT r.queued
+              AND NOT EXISTS (SELECT FROM entitlement_granted(r.org_id, 'limit.concurrent_runs') AS g
+                              WHERE g.value_type = 'integer')) >= limit_concurrent_runs_per_user THEN
+        PERFORM fail('runs.limit_exceeded', 'runs_of_user',
+                     jsonb_build_object('count_max', limit_concurrent_runs_per_user));
     END IF;
 END
 $$;
@@ -39,10 +63,11 @@ $$;
 -- A new run of a thread that is locked, belongs to the caller, and names the run already unless it is to be queued
 -- behind the active one. What succeeds takes few statements, since each costs more than what it reads; what does not
 -- asks further for its reason. The account's row serialises the organization, so that its limits and its credits are
--- exact. One plan for all callers: making it anew for a call takes longer than the call.
+-- exact. One plan for all callers: making it anew for a call takes longer than the call. freed: credits that the run
+-- holds which this one waits for, and which it gives back when it ends.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
-    run_source text, is_queued boolean, limit_concurrent_runs bigint, limit_queued_runs bigint,
-    credit_run_hold bigint) RETURNS json
+    run_source text, is_queued boolean, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint,
+    limit_queued_runs bigint, credit_run_hold bigint, freed bigint DEFAULT 0) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     platform uuid := '00000000-0000-0000-0000-000000000000';  -- what indexes have in place of no organization
@@ -55,18 +80,22 @@ DECLARE
     count_max bigint;
     hold bigint;
 BEGIN
-    SELECT p.id AS persona_row_id, p.persona_key, p.version, p.model AS persona_model,
-           d.id AS model_id, d.model, d.is_free, d.provider_kind, d.name AS credential_name,
+    SELECT p.id AS persona_row_id, p.persona_key, p.version, p.model AS persona_model, p.org_id AS persona_org_id,
+           p.built_in, d.id AS model_id, d.org_id AS model_org_id, d.model, d.is_free, d.provider_kind,
+           d.name AS credential_name,
            EXISTS (SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
-           entitled.value AS entitled
+           entitled.value AS entitled,
+           NOT is_queued AND entitled.value IS NULL AND limit_concurrent_runs_per_user > 0
+               AND limit_concurrent_runs * (SELECT count(*) FROM org_members o WHERE o.user_id = current_user_id())
+                   > limit_concurrent_runs_per_user AS is_of_many
     INTO chosen
-    FROM (SELECT a.id, a.persona_key, a.version, a.model FROM personas a
+    FROM (SELECT a.id, a.org_id, a.persona_key, a.version, a.model, a.built_in FROM personas a
           WHERE coalesce(a.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
                 AND a.persona_key = wanted_key AND (wanted_version IS NULL OR a.version = wanted_version)
                 AND a.deleted_at IS NULL AND a.is_active
           ORDER BY a.org_id IS NULL, a.id DESC LIMIT 1) AS p
     LEFT JOIN LATERAL (
-        SELECT m.id, m.model, model_is_free(m) AS is_free, l.provider_kind, l.name
+        SELECT m.id, m.org_id, m.model, model_is_free(m) AS is_free, l.provider_kind, l.name
         FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id
         WHERE route IS NULL AND p.model IS NULL AND m.is_default AND m.deleted_at IS NULL AND l.deleted_at IS NULL
               AND coalesce(m.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
@@ -78,12 +107,20 @@ BEGIN
         PERFORM fail('runs.unknown_persona', 'persona_unknown');
     END IF;
     IF chosen.model_id IS NULL THEN
-        SELECT m.id, m.model, model_is_free(m), l.provider_kind, l.name
-        INTO chosen.model_id, chosen.model, chosen.is_free, chosen.provider_kind, chosen.credential_name
-        FROM route_resolve(route, chosen.persona_model) AS m JOIN llm_providers l ON l.id = m.provider_id;
+        SELECT m.id, m.org_id, m.model, model_is_free(m), l.provider_kind, l.name
+        INTO chosen.model_id, chosen.model_org_id, chosen.model, chosen.is_free, chosen.provider_kind,
+             chosen.credential_name
+        FROM route_resolve(route, chosen.persona_model, chosen.persona_org_id IS NULL) AS m
+        JOIN llm_providers l ON l.id = m.provider_id;
+    END IF;
+    IF chosen.model_org_id IS NOT NULL AND chosen.persona_org_id IS NULL AND NOT chosen.built_in THEN
+        PERFORM persona_route_check(chosen.model_org_id, chosen.persona_org_id, chosen.built_in);
     END IF;
     IF NOT chosen.has_messages THEN
         PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', thread));
+    END IF;
+    IF chosen.is_of_many THEN
+        PERFORM user_runs_check(limit_concurrent_runs_per_user);
     END IF;
     hold := CASE WHEN chosen.is_free THEN 0 ELSE credit_run_hold END;
     count_max := coalesce(chosen.entitled, CASE WHEN is_queued THEN limit_queued_runs ELSE limit_concurrent_runs END);
@@ -91,9 +128,10 @@ BEGIN
         UPDATE credit_accounts a SET held = a.held + hold, active_runs = a.active_runs + (NOT is_queued)::integer,
             queued_runs = a.queued_runs + is_queued::integer
         WHERE a.org_id = org AND CASE WHEN is_queued THEN a.queued_runs ELSE a.active_runs END < count_max
-              AND (chosen.is_free OR a.balance - a.held >= hold);
+              AND (chosen.is_free OR a.balance - a.held + freed >= hold);
         EXIT WHEN FOUND;
-        PERFORM account_run_refused(org, is_queued, count_max, CASE WHEN NOT chosen.is_free THEN hold END);
+        PERFORM account_run_refused(org, is_queued, count_max, CASE WHEN NOT chosen.is_free THEN hold END,
+                                    freed);
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at)
@@ -109,14 +147,18 @@ LANGUAGE sql AS $$
     SELECT fail('runs.thread_busy', 'run_is_active', jsonb_build_object('active_run_id', active))
 $$;
 
--- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4).
+-- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4). What interrupt stops
+-- gives its places and credits back before the new run is counted; what is wrong with that one stops nothing.
 CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
-    limit_concurrent_runs bigint, limit_queued_runs bigint, credit_run_hold bigint, OUT item json, OUT stopped uuid[])
+    limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
+    credit_run_hold bigint, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     run uuid;
     moment timestamptz;
     thread_row threads;
+    persona personas;
+    freed bigint;
 BEGIN
     LOOP
         -- Ids are made behind the lock, so that a thread's runs have them in their order.
@@ -126,7 +168,7 @@ BEGIN
         RETURNING t.active_run_id, t.updated_at INTO run, moment;
         IF FOUND THEN
             item := run_insert(run, thread, moment, route, persona_id, 'api', false, limit_concurrent_runs,
-                               limit_queued_runs, credit_run_hold);
+                               limit_concurrent_runs_per_user, limit_queued_runs, credit_run_hold);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -134,26 +176,32 @@ BEGIN
     END LOOP;
     IF strategy = 'reject' THEN
         -- What is wrong with the input is told before what is in the way.
-        PERFORM route_resolve(route, (persona_resolve(persona_id)).model);
+        persona := persona_resolve(persona_id);
+        PERFORM persona_route_check(m.org_id, persona.org_id, persona.built_in)
+        FROM route_resolve(route, persona.model, persona.org_id IS NULL) AS m;
         PERFORM run_busy(thread_row.active_run_id);
     END IF;
-    -- What is to be cancelled is locked before the account, as everywhere.
     IF strategy = 'interrupt' THEN
+        -- What is to be cancelled is locked before the account, as everywhere.
         PERFORM thread_runs_lock(thread);
+        PERFORM user_runs_lock();
+        stopped := thread_stop(thread_row, NULL, 'interrupted');
+        -- A run that nobody owned is over.
+        UPDATE threads t SET active_run_id = uuidv7(), updated_at = clock_timestamp()
+        WHERE t.id = thread AND t.active_run_id IS NULL
+        RETURNING t.active_run_id, t.updated_at INTO run, moment;
+        SELECT r.credits_held INTO freed FROM runs r WHERE run IS NULL AND r.id = thread_row.active_run_id;
     END IF;
-    run := uuidv7();
-    item := run_insert(run, thread, clock_timestamp(), route, persona_id, 'enqueue', true, limit_concurrent_runs,
-                       limit_queued_runs, credit_run_hold);
-    IF strategy = 'interrupt' THEN
-        stopped := thread_stop(thread_row, run, 'interrupted');
-    END IF;
+    item := run_insert(coalesce(run, uuidv7()), thread, coalesce(moment, clock_timestamp()), route, persona_id,
+                       'enqueue', run IS NULL, limit_concurrent_runs, limit_concurrent_runs_per_user,
+                       limit_queued_runs, credit_run_hold, coalesce(freed, 0));
 END
 $$;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a message or a run that completed without text
 -- came behind it; a run with the last one's route and persona begins.
-CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint, limit_queued_runs bigint,
-    credit_run_hold bigint) RETURNS json
+CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
+    limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, credit_run_hold bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread_row threads := thread_of_caller_locked(thread);
@@ -175,7 +223,7 @@ BEGIN
     UPDATE threads SET active_run_id = uuidv7(), updated_at = clock_timestamp() WHERE id = thread_row.id
     RETURNING active_run_id, updated_at INTO run, moment;
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, 'retry', false,
-                       limit_concurrent_runs, limit_queued_runs, credit_run_hold);
+                       limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs, credit_run_hold);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (
@@ -185,4 +233,4 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION thread_of_caller_locked, run_insert FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION account_run_refused FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION account_run_refused, user_runs_lock, user_runs_check FROM hostler_api, hostler_runner;

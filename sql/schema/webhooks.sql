@@ -101,17 +101,14 @@ BEGIN
 END
 $$;
 
--- POST /v1/webhook-endpoints. The lock makes the bound exact.
-CREATE OR REPLACE FUNCTION webhook_create(new_url text, new_events text[], secret jsonb) RETURNS json
+-- POST /v1/webhook-endpoints.
+CREATE OR REPLACE FUNCTION webhook_create(new_url text, new_events text[], secret jsonb,
+    limit_webhook_endpoints bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    endpoints_max constant integer := 100;
     created webhook_endpoints;
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('webhook endpoints ' || current_org()::text, 0));
-    IF (SELECT count(*) FROM webhook_endpoints WHERE org_id = current_org()) >= endpoints_max THEN
-        PERFORM fail('validation.error', 'too_many_endpoints', jsonb_build_object('endpoints_max', endpoints_max));
-    END IF;
+    PERFORM limit_check('limit.webhook_endpoints', limit_webhook_endpoints);
     INSERT INTO webhook_endpoints (org_id, url, events, secret_id)
     VALUES (current_org(), new_url, new_events, webhook_secret_insert(secret)) RETURNING * INTO created;
     PERFORM audit('webhooks.create', 'webhook_endpoint', created.id::text, created.org_id, NULL,

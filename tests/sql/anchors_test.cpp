@@ -81,7 +81,7 @@ class Anchors : public ::testing::Test {
 TEST_F(Anchors, LetNoKeyBeMadeBehindTheEndOfItsSession) {
   const std::string creation =
       "SELECT api_key_create('{\"name\": \"k\", \"key_prefix\": \"hst_\", \"scopes\": []}', "
-      "sha256('k'))";
+      "sha256('k'), 200)";
   change_to("thief@example.net", "back");
   postgres::DbSession late = database_.as_superuser();
   begin_in_session(late);
@@ -97,7 +97,7 @@ TEST_F(Anchors, RevokeAKeyThatIsBeingMade) {
   begin_in_session(early);
   early.run_text(
       "SELECT api_key_create('{\"name\": \"k\", \"key_prefix\": \"hst_\", \"scopes\": []}', "
-      "sha256('k'))");
+      "sha256('k'), 200)");
   std::future<void> back = std::async(std::launch::async, [this] { take_back("back"); });
   EXPECT_EQ(back.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout)
       << "it waits for whoever holds the session";

@@ -58,7 +58,9 @@ OneStatement create_api_key(const Input& input) {
   wanted.end_array();
   if (expires_at) wanted.member("expires_at", *expires_at);
   wanted.end_object();
-  return {query::ApiKeyCreate{.wanted = wanted.take(), .key_hash = key.hash},
+  return {query::ApiKeyCreate{.wanted = wanted.take(),
+                              .key_hash = key.hash,
+                              .limit_api_keys = input.settings.integer("limit.api_keys")},
           [text = std::move(key.text)](const postgres::Result& created) {
             return Response::json_row_with(201, created, "key", text);
           }};

@@ -53,9 +53,11 @@ OneStatement create_llm_model(const Input& input) {
   read_members(input, fields, true, wanted);
   wanted.end_object();
   fields.check();
-  return OneStatement::row(query::LlmModelCreate{.provider_id = input.path_value("provider_id"),
-                                                 .wanted = wanted.take()},
-                           201);
+  return OneStatement::row(
+      query::LlmModelCreate{.provider_id = input.path_value("provider_id"),
+                            .wanted = wanted.take(),
+                            .limit_llm_models = input.settings.integer("limit.llm_models")},
+      201);
 }
 
 OneStatement update_llm_model(const Input& input) {

@@ -120,7 +120,10 @@ OneStatement create_persona(const Input& input) {
   read_members(fields, true, wanted);
   wanted.end_object();
   fields.check();
-  return OneStatement::row(query::PersonaCreate{.wanted = wanted.take()}, 201);
+  return OneStatement::row(
+      query::PersonaCreate{.wanted = wanted.take(),
+                           .limit_personas = input.settings.integer("limit.personas")},
+      201);
 }
 
 OneStatement update_persona(const Input& input) {

@@ -33,8 +33,12 @@ OneStatement create_org(const Input& input) {
   check_slug(fields, slug);
   fields.check();
   int64_t grant = input.settings.integer("credit.workspace_grant");
-  return OneStatement::row(
-      query::OrgCreate{.slug = slug, .name = name, .credit_workspace_grant = grant}, 201);
+  int64_t workspaces = input.settings.integer("limit.workspaces_per_user");
+  return OneStatement::row(query::OrgCreate{.slug = slug,
+                                            .name = name,
+                                            .credit_workspace_grant = grant,
+                                            .limit_workspaces_per_user = workspaces},
+                           201);
 }
 
 OneStatement list_orgs(const Input& input) {

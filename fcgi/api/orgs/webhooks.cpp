@@ -87,8 +87,11 @@ Task<Response> create_webhook(Call& call) {
   fields.check();
   co_await check_address(call, *url);
   SigningSecret secret = make_secret(call);
-  postgres::BoundStatement adding =
-      query::WebhookCreate{.url = written, .events = events, .secret = secret.json};
+  postgres::BoundStatement adding = query::WebhookCreate{
+      .url = written,
+      .events = events,
+      .secret = secret.json,
+      .limit_webhook_endpoints = call.input.settings.integer("limit.webhook_endpoints")};
   postgres::Result created = co_await call.database.query(std::move(adding));
   co_return Response::json_row_with(201, created, "signing_secret", secret.text);
 }

@@ -50,6 +50,8 @@ OneStatement create_run(const Input& input) {
                            .persona_id = wanted.persona_id,
                            .strategy = wanted.strategy,
                            .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
+                           .limit_concurrent_runs_per_user =
+                               input.settings.integer("limit.concurrent_runs_per_user"),
                            .limit_queued_runs = input.settings.integer("limit.queued_runs"),
                            .credit_run_hold = input.settings.integer("credit.run_hold")},
           201)
@@ -65,6 +67,8 @@ OneStatement retry_run(const Input& input) {
              query::RunRetry{
                  .thread_id = input.path_value("thread_id"),
                  .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
+                 .limit_concurrent_runs_per_user =
+                     input.settings.integer("limit.concurrent_runs_per_user"),
                  .limit_queued_runs = input.settings.integer("limit.queued_runs"),
                  .credit_run_hold = input.settings.integer("credit.run_hold")},
              201)

@@ -143,8 +143,10 @@ TEST(Entitlements, AreTheLimitsThatAnOrganizationHas) {
     EXPECT_THAT(item.text_or("source"), testing::AnyOf("default", "setting"));
   }
   EXPECT_EQ(keys,
-            "credits.monthly_grant limit.agent_turns limit.concurrent_runs limit.input_bytes "
-            "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.tool_calls ");
+            "credits.monthly_grant limit.agent_turns limit.api_keys limit.concurrent_runs "
+            "limit.input_bytes limit.llm_models limit.personas limit.platform_tool_calls_per_day "
+            "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.stored_bytes "
+            "limit.streams limit.tool_calls limit.webhook_endpoints ");
 }
 
 TEST(Entitlements, AnOverrideStandsAbovePlanSettingAndDefaultUntilItExpires) {

@@ -107,6 +107,7 @@ TEST_F(RunCounts, FollowRetriesWaitsAndTakeOvers) {
   EXPECT_EQ(counts(), "0 0");
   fixture_.as_owner(query::RunRetry{.thread_id = thread_id,
                                     .limit_concurrent_runs = 5,
+                                    .limit_concurrent_runs_per_user = 0,
                                     .limit_queued_runs = 5,
                                     .credit_run_hold = 10});
   EXPECT_EQ(counts(), "1 0");

@@ -348,6 +348,7 @@ TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
 
   postgres::BoundStatement retry = query::RunRetry{.thread_id = thread_id,
                                                    .limit_concurrent_runs = 1000,
+                                                   .limit_concurrent_runs_per_user = 0,
                                                    .limit_queued_runs = 100,
                                                    .credit_run_hold = 10};
   fixture_.as_owner(retry);

@@ -71,6 +71,7 @@ postgres::BoundStatement RunFixture::run_of(const std::string& thread_id,
                           .persona_id = std::nullopt,
                           .strategy = strategy,
                           .limit_concurrent_runs = active_max,
+                          .limit_concurrent_runs_per_user = 0,
                           .limit_queued_runs = 100,
                           .credit_run_hold = 10};
 }
