@@ -10,6 +10,7 @@
 #include "fcgi/identity/authentication.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/idempotency.h"
+#include "lib/http/query_bound.h"
 #include "lib/ids.h"
 #include "queries/access.h"
 #include "queries/me.h"
@@ -27,7 +28,7 @@ Error out_of_memory() {
 // wrong.
 struct InputFault {
   Error error;
-  bool is_of_body = false;   // path, scope and Idempotency-Key are good
+  bool is_of_body = false;   // path, query and Idempotency-Key are good
   bool ids_are_well = true;  // so that the route's guard can be asked of them
 };
 using Reading = std::variant<OneStatement, Handler::Steps, InputFault>;
@@ -48,6 +49,8 @@ std::optional<Error> id_fault(const Routed& routed) {
 std::optional<InputFault> path_fault(const Input& input) {
   std::optional<Error> fault = id_fault(input.routed);
   if (fault) return InputFault{std::move(*fault), false, false};
+  fault = http::query_fault(input.routed.target);
+  if (fault) return InputFault{std::move(*fault), false, true};
   try {
     // A scope that is neither is nobody's; the handlers only see the two.
     if (input.routed.route.access.audience == Access::Audience::scope) input.is_org_scope();
@@ -306,6 +309,7 @@ Task<Response> answer_caller(WorkerParts& parts, const Admitted& request, const 
 Task<Response> answer_open(WorkerParts& parts, const Admitted& request, const Input& input) {
   check_risk(request);
   std::optional<Error> fault = id_fault(request.routed);
+  if (!fault) fault = http::query_fault(request.routed.target);
   if (fault) throw std::move(*fault);
   DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr);
   OpenCall call{input, database, parts.loop, parts.http, parts.passwords};

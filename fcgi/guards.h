@@ -30,6 +30,10 @@ inline postgres::BoundStatement guard_run(const PathValues& path) {
   return query::RunGuard{.run_id = path.find("run_id")};
 }
 
+inline postgres::BoundStatement guard_run_read(const PathValues& path) {
+  return query::RunShow{.run_id = path.find("run_id")};
+}
+
 inline postgres::BoundStatement guard_llm_provider(const PathValues& path) {
   return query::LlmProviderGuard{.provider_id = path.find("provider_id")};
 }

@@ -42,8 +42,8 @@ constexpr Rate by_address = Rate::anonymous;
 constexpr Rate by_org = Rate::org;
 
 // A row: method, path, access; sending, body limit, what calls count for, handler, and for a route
-// with ids and a body the guard of its ids. Where a literal and a value both fit, the literal
-// stands first.
+// with ids and a body or a query the guard of its ids. Where a literal and a value both fit, the
+// literal stands first.
 // clang-format off
 inline constexpr auto routes = std::to_array<Route>({
     {get,   "/healthz",                       open,
@@ -155,11 +155,11 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/threads/search",             may_or_key("data.threads.read"),
             dedicated, none, by_org, search_threads},
     {get,   "/v1/threads/{thread_id}",        may_or_key("data.threads.read"),
-            pipelined, none, by_org, show_thread},
+            pipelined, none, by_org, show_thread, guard_thread},
     {patch, "/v1/threads/{thread_id}",        may_or_key("data.threads.write"),
             dedicated, mib, by_org, update_thread, guard_thread},
     {del,   "/v1/threads/{thread_id}",        may_or_key("data.threads.write"),
-            dedicated, none, by_org, delete_thread},
+            dedicated, none, by_org, delete_thread, guard_thread},
     {get,   "/v1/threads/{thread_id}/messages",  may_or_key("data.threads.read"),
             dedicated, none, by_org, list_messages, guard_thread},
     {post,  "/v1/threads/{thread_id}/messages",  may_or_key("data.threads.write"),
@@ -169,18 +169,18 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/threads/{thread_id}/runs",   may_or_key("data.runs.write"),
             idempotent, mib, by_org, create_run, guard_thread},
     {post,  "/v1/threads/{thread_id}:retry",  may_or_key("data.runs.write"),
-            idempotent, none, by_org, retry_run},
+            idempotent, none, by_org, retry_run, guard_thread},
 
     {get,   "/v1/runs",                       may_or_key("data.runs.read"),
             dedicated, none, by_org, list_runs},
     {get,   "/v1/runs/{run_id}",              may_or_key("data.runs.read"),
-            pipelined, none, by_org, show_run},
+            pipelined, none, by_org, show_run, guard_run_read},
     {post,  "/v1/runs/{run_id}:cancel",       may_or_key("data.runs.write"),
             dedicated, none, by_org, cancel_run},
     {post,  "/v1/runs/{run_id}/input",        may_or_key("data.runs.write"),
             dedicated, mib, by_org, answer_run, guard_run},
     {get,   "/v1/runs/{run_id}/events",       may_or_key("data.runs.read"),
-            pipelined, none, uncounted, served_by_relay},
+            pipelined, none, uncounted, served_by_relay, guard_run_read},
 
     {get,   "/v1/llm-providers",              scoped("data.llm_providers.manage"),
             dedicated, none, by_org, list_llm_providers},

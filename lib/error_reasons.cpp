@@ -46,6 +46,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "provider_needs_api_key", "{provider_name} needs an api_key", {.field = "api_key", .fault = "required"}},
     {validation_error, "provider_needs_base_url", "{provider_name} needs a base_url", {.field = "base_url", .fault = "required"}},
     {validation_error, "reason_malformed", R"("reason" must be a text; )" HOW_TO_DECIDE, bad_content},
+    {validation_error, "secret_needed", "is needed again: what is stored was meant for another server", {.field = "{field}", .fault = "required"}},
     {validation_error, "start_after_end", "must not be after end", {.field = "start", .fault = "out_of_range"}},
     {idempotency_key_reused, "another_body", "This Idempotency-Key belongs to another body; take a new one."},
     {idempotency_in_progress, "first_call_runs", "The first call with this Idempotency-Key is still running.", {.retry_after = "1"}},

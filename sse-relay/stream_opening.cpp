@@ -46,7 +46,7 @@ postgres::BoundStatement authentication(const StreamRequest& wanted, const Answe
 }  // namespace
 
 bool asks_for_events(const StreamRequest& wanted) {
-  return has_form(wanted) && wanted.faults.empty();
+  return has_form(wanted) && !wanted.query_fault && wanted.faults.empty();
 }
 
 postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
@@ -64,6 +64,7 @@ postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& 
 StreamOpening read_opening(const StreamRequest& wanted, const postgres::Results& results) {
   check_form(wanted);
   if (results.at(1).empty()) throw Error(ErrorCode::runs_not_found);
+  if (wanted.query_fault) throw *wanted.query_fault;
   if (!wanted.faults.empty()) throw Error::validation(wanted.faults);
   postgres::Row run = results[1].front();
   StreamOpening opening;

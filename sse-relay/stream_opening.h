@@ -22,7 +22,7 @@ struct StreamOpening {
   EventPage page;  // behind the cursor
 };
 
-// Throws 404, 422 and 410, in the contract's order.
+// Throws 404, 400, 422 and 410, in the contract's order.
 StreamOpening read_opening(const StreamRequest& wanted, const postgres::Results& results);
 
 }  // namespace hostler::relay

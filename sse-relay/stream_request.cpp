@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lib/crypto.h"
+#include "lib/http/query_bound.h"
 #include "lib/http/request_target.h"
 #include "lib/ids.h"
 
@@ -96,6 +97,8 @@ StreamRequest read_stream_request(const ScgiRequest& request) {
   wanted.run_id = target.segments[2];
   wanted.org_id = request.org_id;
   wanted.user_agent = request.user_agent;
+  wanted.query_fault = http::query_fault(target);
+  if (wanted.query_fault) return wanted;
   read_cursors(request, target, wanted);
   read_follow(target, wanted);
   refuse_duplicates(target, wanted);

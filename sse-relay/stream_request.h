@@ -31,11 +31,12 @@ struct StreamRequest {
   std::string run_id;  // as in the path: may be no UUID, then there is no such run
   std::string org_id;  // X-Org-Id; may be no UUID; empty: none
   account::Credential credential;
-  int64_t after = 0;               // the larger of both cursors
-  bool has_last_event_id = false;  // EventSource asks again until it is told 204
-  bool follow = true;              // false: what is there, then the end
-  bool is_head = false;            // the head that GET would have, and nothing more
-  std::vector<FieldFault> faults;  // of cursors and query: told after the 404s
+  int64_t after = 0;                 // the larger of both cursors
+  bool has_last_event_id = false;    // EventSource asks again until it is told 204
+  bool follow = true;                // false: what is there, then the end
+  bool is_head = false;              // the head that GET would have, and nothing more
+  std::optional<Error> query_fault;  // told after the 404s, before the next
+  std::vector<FieldFault> faults;    // of cursors and query: told after the 404s
   std::string user_agent;
 };
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "fcgi/http/input_value.h"
+#include "lib/json_bounds.h"
 
 namespace hostler {
 namespace {
@@ -37,7 +38,7 @@ Json parsed_object(const Request& request) {
   if (!is_json_type(request.content_type)) {
     throw Error(ErrorCode::http_unsupported_media_type, "send Content-Type: application/json");
   }
-  std::variant<Json, JsonFault> parsed = parse_json(request.body);
+  std::variant<Json, JsonFault> parsed = parse_bounded_json(request.body, json_values_of_body_max);
   if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
     throw bad_json(fmt::format("{} at byte {}", fault->message, fault->offset), fault->offset);
   }

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "lib/error.h"
+#include "lib/http/query_bound.h"
 #include "lib/json.h"
 
 namespace hostler::http {
@@ -62,7 +65,7 @@ void parse_path(std::string_view path, Target& target) {
 }
 
 void parse_query(std::string_view query, Target& target) {
-  while (!query.empty()) {
+  while (!query.empty() && target.query.size() <= query_parameters_max) {
     size_t end = std::min(query.find('&'), query.size());
     std::string_view pair = query.substr(0, end);
     query.remove_prefix(std::min(end + 1, query.size()));
@@ -82,6 +85,12 @@ void parse_target(std::string_view uri, Target& target) {
   size_t question = std::min(uri.find('?'), uri.size());
   parse_path(uri.substr(0, question), target);
   if (question < uri.size()) parse_query(uri.substr(question + 1), target);
+}
+
+std::optional<Error> query_fault(const Target& target) {
+  if (target.query.size() <= query_parameters_max) return std::nullopt;
+  return Error(ErrorCode::http_bad_query,
+               fmt::format("A query has at most {} parameters.", query_parameters_max));
 }
 
 const std::string* Target::query_value(std::string_view name) const {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "lib/json_bounds.h"
+
 namespace hostler {
 namespace {
 
@@ -87,6 +89,12 @@ std::string mend_escapes(std::string_view text) {
   return mended;
 }
 
+std::optional<Json> peers_json(std::string_view text) {
+  std::variant<Json, JsonFault> parsed = parse_bounded_json(text, json_values_of_peer_max);
+  if (Json* value = std::get_if<Json>(&parsed)) return std::move(*value);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<ProviderError> read_provider_error(const Json& document) {
@@ -127,8 +135,8 @@ std::string safe_excerpt(std::string_view text, std::string_view api_key) {
 }
 
 std::optional<Json> parse_lenient_json(std::string_view text) {
-  std::optional<Json> document = parse_json_or_nothing(text);
-  if (!document) document = parse_json_or_nothing(mend_escapes(utf8_lossy(text)));
+  std::optional<Json> document = peers_json(text);
+  if (!document) document = peers_json(mend_escapes(utf8_lossy(text)));
   return document;
 }
 

@@ -23,7 +23,8 @@ std::optional<ProviderError> read_provider_error(const Json& document);
 std::string safe_excerpt(std::string_view text, std::string_view api_key);
 
 // JSON of a model server. What lib/json refuses for clients is mended here first: halves of
-// surrogate pairs, \u0000 and bytes that are not UTF-8 become U+FFFD.
+// surrogate pairs, \u0000 and bytes that are not UTF-8 become U+FFFD. Of more values than
+// json_values_of_peer_max nothing is read.
 std::optional<Json> parse_lenient_json(std::string_view text);
 
 }  // namespace hostler

@@ -39,16 +39,25 @@ END
 $$;
 
 -- PUT /v1/admin/email/config. secret: the new password, sealed, or null to keep the stored one, unless wanted says
--- drops_password. Mails that wait for a later try, or for any settings at all, are due now.
+-- drops_password. A password that stays is sent where and as it was meant: another server, or a weaker way there, needs
+-- it again. Mails that wait for a later try, or for any settings at all, are due now.
 CREATE OR REPLACE FUNCTION email_config_set(wanted jsonb, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    strengths CONSTANT text[] := ARRAY['none', 'starttls', 'tls'];
     old_state email_config;
     new_state email_config;
 BEGIN
     PERFORM need_platform_admin();
     PERFORM pg_advisory_xact_lock(hashtextextended('hostler email config', 0));
     SELECT * INTO old_state FROM email_config;
+    IF old_state.secret_id IS NOT NULL AND secret IS NULL AND NOT (wanted ->> 'drops_password')::boolean
+       AND (lower(wanted ->> 'smtp_host') <> lower(old_state.smtp_host)
+            OR (wanted ->> 'smtp_port')::integer <> old_state.smtp_port
+            OR array_position(strengths, wanted ->> 'smtp_tls_mode')
+               < array_position(strengths, old_state.smtp_tls_mode)) THEN
+        PERFORM fail('validation.error', 'secret_needed', jsonb_build_object('field', 'smtp_pass'));
+    END IF;
     IF secret IS NOT NULL THEN
         INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
         VALUES ((secret ->> 'id')::uuid, NULL, 'email_config', (secret ->> 'key_version')::integer,

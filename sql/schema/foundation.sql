@@ -102,6 +102,17 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog
     WHERE length(lexeme) > 1 OR typed !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2}'
 $$;
 
+-- Where a URL leads, as scheme://host:port in small letters; of what is no plain one the whole text, so that every
+-- change of it counts as another place.
+CREATE OR REPLACE FUNCTION url_origin(url text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT coalesce(lower(part[1] || '://' || part[2]) || ':'
+                    || coalesce(nullif(ltrim(part[4], '0'), ''),
+                                CASE lower(part[1]) WHEN 'http' THEN '80' ELSE '443' END),
+                    url)
+    FROM regexp_match(url, '^(https?)://([^][/?#:@%\\]+|\[[0-9a-f:.]+\])(:([0-9]*))?(?=[/?#]|$)', 'i') AS part
+$$;
+
 -- A page of a list, from the JSON of rows read one further than page_limit: those that fit into 4 MiB of text, at
 -- least one, as an array; and the id of the last of them when more exist. They are only measured one by one when all
 -- together are too long.

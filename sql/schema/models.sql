@@ -134,6 +134,13 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
                               'base_url', p.base_url)
 $$;
 
+-- Where a provider's key is sent; without a base_url that is its maker's (runner/models).
+CREATE OR REPLACE FUNCTION llm_provider_origin(p llm_providers) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+    SELECT url_origin(coalesce(p.base_url, CASE p.provider_kind WHEN 'openai' THEN 'https://api.openai.com'
+                                           ELSE 'https://api.anthropic.com' END))
+$$;
+
 -- The provider, when the scope has it. lock: hold it against changes until the transaction ends.
 CREATE OR REPLACE FUNCTION llm_provider_of_scope(provider uuid, lock boolean) RETURNS llm_providers
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
@@ -233,7 +240,7 @@ END
 $$;
 
 -- changes: what changes of {name, provider_kind, base_url, key_prefix}; with key_prefix the key changes: to `secret`,
--- or to none.
+-- or to none. A key that stays is sent where it was meant: whoever names another place knows the key.
 CREATE OR REPLACE FUNCTION llm_provider_update(provider uuid, changes jsonb, secret jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -242,6 +249,8 @@ DECLARE
 BEGIN
     IF changes ? 'key_prefix' THEN
         new_state.secret_id := CASE WHEN secret IS NOT NULL THEN llm_provider_secret(old_state.org_id, secret) END;
+    ELSIF old_state.secret_id IS NOT NULL AND llm_provider_origin(new_state) <> llm_provider_origin(old_state) THEN
+        PERFORM fail('validation.error', 'secret_needed', jsonb_build_object('field', 'api_key'));
     END IF;
     UPDATE llm_providers SET name = new_state.name, provider_kind = new_state.provider_kind,
         base_url = new_state.base_url,

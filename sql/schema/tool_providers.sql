@@ -116,7 +116,16 @@ BEGIN
 END
 $$;
 
--- PUT …/credential: what is given overwrites, what is absent stays; together they must be complete.
+-- Where a provider's key is sent; without a base_url that is its maker's (runner/tools/tool_provider.cpp).
+CREATE OR REPLACE FUNCTION tool_provider_origin(p tool_providers) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+    SELECT url_origin(coalesce(p.base_url, CASE p.provider_name
+        WHEN 'web_search.alpha' THEN 'https://api.tavily.com' WHEN 'web_fetch.gamma' THEN 'https://r.jina.ai'
+        WHEN 'web_fetch.delta' THEN 'https://api.firecrawl.dev' ELSE '' END))
+$$;
+
+-- PUT …/credential: what is given overwrites, what is absent stays; together they must be complete, and a key that
+-- stays is sent where it was meant: whoever names another place knows the key.
 -- secret: {id, key_version, wrapped_key, sealed} (bytes in base64), or null without a new key.
 CREATE OR REPLACE FUNCTION tool_provider_credential_set(wanted_group text, wanted_provider text, new_base_url text,
                                              new_key_prefix text, secret jsonb) RETURNS void
@@ -135,6 +144,10 @@ BEGIN
     IF kind.requires_base_url AND new_state.base_url IS NULL THEN
         PERFORM fail('validation.error', 'provider_needs_base_url',
                      jsonb_build_object('provider_name', wanted_provider));
+    END IF;
+    IF secret IS NULL AND old_state.secret_id IS NOT NULL
+       AND tool_provider_origin(new_state) <> tool_provider_origin(old_state) THEN
+        PERFORM fail('validation.error', 'secret_needed', jsonb_build_object('field', 'api_key'));
     END IF;
     IF secret IS NOT NULL THEN
         INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)

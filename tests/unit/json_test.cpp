@@ -1,5 +1,6 @@
 // What lib/json refuses of clients' bodies (contract section 1), and what it must not refuse.
 #include "lib/json.h"
+#include "lib/json_bounds.h"
 
 #include <gtest/gtest.h>
 
@@ -50,6 +51,21 @@ TEST(Json, RefusesDuplicateMembersDepthAndTrailingBytes) {
   }
   EXPECT_FALSE(is_refused(nested(json_depth_max)));
   EXPECT_FALSE(is_refused(R"({"a":{"a":1},"b":{"a":1}})"));
+}
+
+TEST(BoundedJson, CountsValuesAndNotNames) {
+  struct Case {
+    const char* text;
+    size_t values;
+  };
+  for (const Case& one : {Case{"1", 1}, Case{"[]", 1}, Case{"{}", 1}, Case{R"([null,true,"a"])", 4},
+                          Case{R"({"a":1,"b":[2,{"c":{}}]})", 6}}) {
+    EXPECT_TRUE(std::holds_alternative<Json>(parse_bounded_json(one.text, one.values)));
+    const auto refused = parse_bounded_json(one.text, one.values - 1);
+    ASSERT_TRUE(std::holds_alternative<JsonFault>(refused)) << one.text;
+    EXPECT_EQ(std::get<JsonFault>(refused).message,
+              "more than " + std::to_string(one.values - 1) + " values");
+  }
 }
 
 TEST(Json, ReadsNumbersAsTheyAreWritten) {

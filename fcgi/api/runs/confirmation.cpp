@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "lib/json_bounds.h"
+
 namespace hostler {
 namespace {
 
@@ -61,7 +63,7 @@ Confirmation read_confirmation(std::string_view content) {
     return confirmation;
   }
   if (!text.starts_with('{')) return none("neither");
-  std::variant<Json, JsonFault> parsed = parse_json(content);
+  std::variant<Json, JsonFault> parsed = parse_bounded_json(content, json_values_of_body_max);
   if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
     Confirmation confirmation = none("json");
     confirmation.json_fault =

@@ -214,6 +214,56 @@ TEST(UpdateLlmProvider, RefusesFaultsAndTakenNames) {
   EXPECT_EQ(user.client.patch(path, R"({"name":"Main"})").status, 200);
 }
 
+// Whoever may change a provider may not learn its key by having it sent to another server.
+TEST(UpdateLlmProvider, SendsAStoredKeyNowhereElse) {
+  TestUser admin = register_admin(stack());
+  auto patch = [&](const std::string& provider_id, const std::string& body) {
+    return admin.client.patch("/v1/llm-providers/" + provider_id, body);
+  };
+  std::string id = admin.client
+                       .post("/v1/llm-providers",
+                             provider_json(new_name("kept"),
+                                           fmt::format(R"("api_key":"{}",)"
+                                                       R"("base_url":"https://Models.example/v1")",
+                                                       key)))
+                       .member("id");
+  for (const char* same : {"https://models.example/v1", "https://models.example:443/other",
+                           "HTTPS://MODELS.EXAMPLE:0443", "https://models.example:/v2"}) {
+    EXPECT_EQ(patch(id, fmt::format(R"({{"base_url":"{}"}})", same)).status, 200) << same;
+  }
+  std::string stored =
+      "SELECT base_url || ' ' || secret_id FROM llm_providers WHERE id = '" + id + "'";
+  std::string before = sql_value(stack(), stored);
+  for (const char* other : {R"("http://models.example/v2")", R"("https://models.example:8443/v2")",
+                            R"("https://models.example.org/v2")", R"("https://amodels.example/v2")",
+                            R"("https://models.example./v2")", "null"}) {
+    Answer answer = patch(id, fmt::format(R"({{"name":"x","base_url":{}}})", other));
+    EXPECT_TRUE(has_fault(answer, "api_key", "required")) << other << answer.body;
+  }
+  EXPECT_EQ(sql_value(stack(), stored), before) << "nothing of it was stored";
+  std::string elsewhere = R"("base_url":"https://elsewhere.example")";
+  EXPECT_EQ(patch(id, fmt::format(R"({{"api_key":"{}",{}}})", key, elsewhere)).status, 200);
+  EXPECT_EQ(patch(id, R"({"api_key":null,"base_url":"https://third.example"})").status, 200);
+  EXPECT_EQ(patch(id, R"({"base_url":"https://fourth.example"})").status, 200)
+      << "without a key nothing is asked";
+}
+
+TEST(UpdateLlmProvider, KnowsWhereAMakersKeyIsSent) {
+  TestUser admin = register_admin(stack());
+  std::string made = provider_json(new_name("maker"), fmt::format(R"("api_key":"{}")", key));
+  std::string path =
+      "/v1/llm-providers/" + admin.client.post("/v1/llm-providers", made).member("id");
+  EXPECT_EQ(admin.client.patch(path, R"({"base_url":"https://api.openai.com/v1"})").status, 200);
+  EXPECT_EQ(admin.client.patch(path, R"({"base_url":null})").status, 200);
+  EXPECT_TRUE(has_fault(admin.client.patch(path, R"({"provider_kind":"anthropic"})"), "api_key",
+                        "required"));
+  EXPECT_EQ(admin.client
+                .patch(path, R"({"provider_kind":"anthropic",)"
+                             R"("base_url":"https://api.openai.com/v1"})")
+                .status,
+            200);
+}
+
 TEST(UpdateLlmProvider, FindsOnlyTheScopesOwn) {
   TestUser user = register_user(stack());
   TestUser admin = register_admin(stack());

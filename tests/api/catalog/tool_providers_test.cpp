@@ -103,6 +103,34 @@ TEST(ToolProviders, WantWhatTheyRequireAndTakeNothingForNothing) {
   EXPECT_EQ(platform.status, 204) << platform.body;
 }
 
+TEST(ToolProviders, SendAStoredKeyNowhereElse) {
+  TestUser user = register_user(stack());
+  auto set = [&](const std::string& provider, const std::string& body) {
+    return user.client.put(path(provider, "credential"), body);
+  };
+  std::string alpha = "web_search.alpha";
+  EXPECT_EQ(set(alpha, R"({"api_key":"tvly-0123456789"})").status, 204);
+  EXPECT_TRUE(
+      has_fault(set(alpha, R"({"base_url":"https://93.184.216.34"})"), "api_key", "required"));
+  EXPECT_TRUE(shown(user, alpha).find("base_url")->is_null());
+  EXPECT_EQ(
+      set(alpha, R"({"base_url":"https://93.184.216.34","api_key":"tvly-9876543210"})").status,
+      204);
+  EXPECT_EQ(set(alpha, R"({"base_url":"https://93.184.216.34:443/search"})").status, 204);
+  EXPECT_TRUE(has_fault(set(alpha, R"({"base_url":"https://93.184.216.34:8443/"})"), "api_key",
+                        "required"));
+  EXPECT_EQ(set(alpha, R"({"api_key":"tvly-0123456789"})").status, 204) << "where it is";
+  // A key that the provider could do without is kept as well.
+  std::string beta = "web_search.beta";
+  EXPECT_EQ(set(beta, R"({"base_url":"https://93.184.216.34"})").status, 204);
+  EXPECT_EQ(set(beta, R"({"base_url":"https://93.184.216.35"})").status, 204) << "none is stored";
+  EXPECT_EQ(set(beta, R"({"api_key":"searx-0123456789"})").status, 204);
+  EXPECT_TRUE(
+      has_fault(set(beta, R"({"base_url":"https://93.184.216.34"})"), "api_key", "required"));
+  EXPECT_EQ(user.client.del(path(beta, "credential")).status, 204);
+  EXPECT_EQ(set(beta, R"({"base_url":"https://93.184.216.34"})").status, 204);
+}
+
 TEST(ToolProviders, AreForWhoeverHasTheRight) {
   TestUser user = register_user(stack());
   EXPECT_TRUE(is_problem(user.client.get("/v1/tool-providers"), 403, "auth.forbidden"));

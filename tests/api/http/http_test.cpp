@@ -8,6 +8,7 @@
 
 #include "tests/support/eventually.h"
 #include "tests/support/rows/accounts.h"
+#include "tests/support/rows/threads.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -54,6 +55,41 @@ TEST(Bodies, MayNestSixtyFourLevels) {
   TestUser user = register_user(stack());
   std::string deep = R"({"unknown":)" + std::string(63, '[') + std::string(63, ']') + "}";
   EXPECT_EQ(user.client.post("/v1/threads", deep).status, 201);
+}
+
+std::string many(int count, std::string_view one) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += one;
+  return all;
+}
+
+TEST(Bodies, OfMoreThanTwentyThousandValuesAreRefused) {
+  TestUser user = register_user(stack());
+  std::string nearly = R"({"unknown":[)" + many(19'990, "0,") + "0]}";
+  EXPECT_EQ(user.client.post("/v1/threads", nearly).status, 201);
+  std::string nested = R"({"unknown":[)" + many(20'000, "[],") + "0]}";
+  EXPECT_TRUE(is_problem(user.client.post("/v1/threads", nested), 400, "http.bad_json"));
+}
+
+TEST(Queries, OfMoreThanSixtyFourParametersAreToldBehindTheIds) {
+  TestConversation talk = make_conversation(stack());
+  const TestUser& owner = talk.user;
+  const std::string& thread = talk.thread_id;
+  std::string run = start_run(owner.client, thread);
+  std::string most = "?" + many(63, "x&") + "y";
+  std::string more = "?" + many(64, "x&") + "limit=0";
+  for (const std::string& path :
+       {std::string("/v1/me"), "/v1/threads/" + thread, "/v1/runs/" + run}) {
+    EXPECT_TRUE(is_problem(owner.client.get(path + more), 400, "http.bad_query")) << path;
+    EXPECT_TRUE(is_problem(stack().client().get(path + more), 401, "auth.missing_token")) << path;
+  }
+  EXPECT_EQ(owner.client.get("/v1/runs/" + run + most).status, 200);
+  EXPECT_TRUE(is_problem(stack().client().get("/healthz" + more), 400, "http.bad_query"));
+  EXPECT_TRUE(is_problem(owner.client.post("/v1/threads" + more, "{"), 400, "http.bad_query"));
+  EXPECT_TRUE(
+      is_problem(owner.client.get("/v1/threads/" + nobodys_id + more), 404, "threads.not_found"));
+  EXPECT_TRUE(is_problem(owner.client.get("/v1/runs/" + nobodys_id + more), 404, "runs.not_found"));
+  EXPECT_TRUE(is_problem(owner.client.get("/v1/llm-providers" + more), 403, "auth.forbidden"));
 }
 
 TEST(Bodies, OfAnotherTypeAreRefusedWithTheMend) {

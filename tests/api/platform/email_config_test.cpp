@@ -53,11 +53,11 @@ TEST(EmailConfig, ComesFromNowhereAndThenFromTheDatabase) {
   EXPECT_EQ(shown.member("smtp_pass_set"), "true");
   EXPECT_EQ(shown.member("smtp_user"), "me");
   EXPECT_EQ(shown.body.find("sesame"), std::string::npos);
-  configure(admin, 26, "tls");
+  configure(admin, 25, "tls");
   shown = admin.client.get("/v1/admin/email/config");
   EXPECT_EQ(shown.member("smtp_pass_set"), "true") << "an absent password is kept";
   EXPECT_EQ(shown.member("smtp_user"), "");
-  EXPECT_EQ(shown.member("smtp_port"), "26");
+  EXPECT_EQ(shown.member("smtp_port"), "25");
   EXPECT_EQ(shown.member("smtp_tls_mode"), "tls");
   EXPECT_EQ(sql_number(*stack, "SELECT count(*) FROM secrets WHERE kind = 'email_config'"), 1);
   EXPECT_EQ(sql_number(*stack,
@@ -67,6 +67,40 @@ TEST(EmailConfig, ComesFromNowhereAndThenFromTheDatabase) {
   configure(admin, 26, "tls", R"(,"smtp_pass":"")");
   EXPECT_EQ(admin.client.get("/v1/admin/email/config").member("smtp_pass_set"), "false");
   EXPECT_EQ(sql_number(*stack, "SELECT count(*) FROM secrets WHERE kind = 'email_config'"), 0);
+}
+
+TEST(EmailConfig, SendsAStoredPasswordNowhereElse) {
+  auto stack = start_stack({"HOSTLER_MAIL_DIR="});
+  TestUser admin = register_admin(*stack);
+  auto put = [&](std::string_view host, int port, std::string_view tls, std::string_view more) {
+    return admin.client.put(
+        "/v1/admin/email/config",
+        fmt::format(R"({{"from":"a@example.org","smtp_host":"{}","smtp_port":{},)"
+                    R"("smtp_tls_mode":"{}"{}}})",
+                    host, port, tls, more));
+  };
+  constexpr std::string_view password = R"(,"smtp_pass":"open sesame")";
+  EXPECT_EQ(put("a.example", 25, "none", "").status, 204);
+  EXPECT_EQ(put("b.example", 26, "none", "").status, 204) << "none is stored";
+  EXPECT_EQ(put("mail.example", 587, "starttls", password).status, 204);
+  struct Case {
+    const char* host;
+    int port;
+    const char* tls;
+  };
+  for (const Case& other :
+       {Case{"mail.example.org", 587, "starttls"}, Case{"mail.example", 25, "starttls"},
+        Case{"mail.example", 587, "none"}, Case{"mail.example", 465, "tls"}}) {
+    EXPECT_TRUE(has_fault(put(other.host, other.port, other.tls, ""), "smtp_pass", "required"))
+        << other.host << other.port << other.tls;
+  }
+  EXPECT_EQ(admin.client.get("/v1/admin/email/config").member("smtp_port"), "587");
+  EXPECT_EQ(put("MAIL.example", 587, "tls", "").status, 204) << "stronger, at the same server";
+  EXPECT_TRUE(has_fault(put("mail.example", 587, "starttls", ""), "smtp_pass", "required"));
+  EXPECT_EQ(admin.client.get("/v1/admin/email/config").member("smtp_pass_set"), "true");
+  EXPECT_EQ(put("other.example", 25, "none", password).status, 204);
+  EXPECT_EQ(put("third.example", 25, "none", R"(,"smtp_pass":"")").status, 204);
+  EXPECT_EQ(put("fourth.example", 26, "none", "").status, 204);
 }
 
 TEST(EmailConfig, ComesFromTheEnvironmentUntilItIsStored) {

@@ -85,6 +85,18 @@ TEST(RunEvents, RefuseCursorsThatAreNone) {
   EXPECT_EQ(fault_count(run.ask("?after_seq=x&follow=y", "z")), 3U);
 }
 
+TEST(RunEvents, RefuseAQueryOfMoreThanSixtyFourParameters) {
+  EndedRun run;
+  std::string more = "?after_seq=x";
+  for (int i = 0; i < 64; ++i) more += "&x";
+  EXPECT_TRUE(is_problem(run.ask(more), 400, "http.bad_query"));
+  EXPECT_TRUE(is_problem(stack().client().get(run.events + more), 401, "auth.missing_token"));
+  const Client& client = run.conversation.user.client;
+  EXPECT_TRUE(is_problem(client.get("/v1/runs/019ac3a2-7e10-7b42-9d0a-5f1c2a3b4c5d/events" + more),
+                         404, "runs.not_found"));
+  EXPECT_EQ(client.send({"HEAD", run.events + more, {}, {}, {}}).status, 400);
+}
+
 TEST(RunEvents, AreForWhoMayReadTheRun) {
   EndedRun run;
   Answer nobody = stack().client().get(run.events);

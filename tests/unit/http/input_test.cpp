@@ -87,6 +87,19 @@ TEST(Body, MustBeAnObjectWithoutAnythingBehindIt) {
   }
 }
 
+std::string zeros(int count) {
+  std::string list = "0";
+  for (int i = 1; i < count; ++i) list += ",0";
+  return R"({"a":[)" + list + "]}";
+}
+
+TEST(Body, HasAtMostTwentyThousandValues) {
+  EXPECT_TRUE(of_typed_body("application/json", zeros(19'998)).ok()) << "with object and array";
+  Outcome outcome = of_typed_body("application/json", zeros(19'999));
+  ASSERT_EQ(outcome.code(), "http.bad_json");
+  EXPECT_THAT(outcome.error->detail, HasSubstr("more than 20000 values at byte "));
+}
+
 TEST(Body, TellsTheOffsetOfItsFault) {
   Outcome outcome = of_typed_body("application/json", "{\"a\":1,}");
   ASSERT_FALSE(outcome.ok());

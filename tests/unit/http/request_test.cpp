@@ -7,6 +7,7 @@
 #include "fcgi/http/response.h"
 #include "fcgi/response_head.h"
 #include "lib/crypto.h"
+#include "lib/http/query_bound.h"
 #include "tests/support/test_request.h"
 
 namespace hostler {
@@ -47,6 +48,21 @@ TEST(Target, IsDecodedOnce) {
   ASSERT_EQ(target.query.size(), 3u);
   EXPECT_EQ(target.query[0].second, "1+1 x");
   EXPECT_EQ(*target.query_value("empty"), "");
+}
+
+TEST(Target, HasAtMostSixtyFourParameters) {
+  std::string uri = "/a?a0";
+  for (int i = 1; i < 64; ++i) uri += "&&a" + std::to_string(i) + "=1";
+  http::Target target;
+  http::parse_target(uri, target);
+  EXPECT_FALSE(http::query_fault(target));
+  EXPECT_EQ(target.query.size(), 64u);
+  std::string too_many = uri + "&a64" + std::string(100'000, '&') + "&a65&%zz";
+  http::Target cut;
+  http::parse_target(too_many, cut);
+  ASSERT_TRUE(http::query_fault(cut));
+  EXPECT_EQ(http::query_fault(cut)->code, ErrorCode::http_bad_query);
+  EXPECT_EQ(cut.query.size(), 65u) << "what is behind it is not read";
 }
 
 constexpr std::string_view some_trace_id = "0af7651916cd43dd8448eb211c80319c";

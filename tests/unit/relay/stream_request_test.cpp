@@ -99,6 +99,15 @@ TEST(StreamRequest, IgnoresParametersItDoesNotKnow) {
   EXPECT_TRUE(read("?token=x&_=17&limit=&_=18").faults.empty());
 }
 
+TEST(StreamRequest, TellsAQueryOfTooManyParametersBeforeItsFaults) {
+  std::string query = "?after_seq=x";
+  for (int i = 1; i < 64; ++i) query += "&a" + std::to_string(i);
+  EXPECT_FALSE(read(query).query_fault);
+  EXPECT_EQ(read(query).faults.size(), 1U);
+  ASSERT_TRUE(read(query + "&b").query_fault);
+  EXPECT_EQ(read(query + "&b").query_fault->code, ErrorCode::http_bad_query);
+}
+
 TEST(StreamRequest, LeavesIdsThatAreNoneToTheirTurn) {
   std::string uri = "/v1/runs/x/events";
   ScgiRequest request = request_for(uri);
