@@ -103,8 +103,13 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
                            Trail& trail) {
   account::Caller caller = account::caller_from(authenticated.front());
   trail.identity = client::identity_of(caller);
-  if (!trail.rate) trail.rate = parts.limiter.learn(request, caller, settings);
   bool is_counted = request.routed.route.rate != Rate::none;
+  if (trail.rate) {
+    // A stranger may be a member by now.
+    parts.limiter.correct(request, caller.org_id);
+  } else {
+    trail.rate = parts.limiter.learn(request, caller, settings);
+  }
   if (is_counted && parts.limiter.is_entitlement_due(caller.org_id)) {
     parts.background.add(ask_entitlement(parts, caller.org_id), BackgroundQueue::Kind::rate_limit);
   }

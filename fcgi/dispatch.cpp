@@ -43,20 +43,21 @@ Task<void> learn_later(WorkerParts& parts, postgres::BoundStatement query, uint6
 
 // Whoever shows a token that is none, or lost it, must not use up what others of the organization
 // may: that counts for the address. A token that is good counts for its organization, also when its
-// first requests fail. Answers the 429 that stands before a 401.
+// first requests fail, and for its owner's personal one when they are no member of that. Answers
+// the 429 that stands before a 401 or such a 404.
 std::optional<Error> count_failure(WorkerParts& parts, const Admitted& request,
                                    const config::Settings& settings, const Error& fault,
                                    Trail& trail) {
   int status = error_row(fault.code).status;
-  bool is_stranger = fault.code == ErrorCode::orgs_not_found && !request.routed.org_named().empty();
-  if (status == 401) {
-    Admission admission = parts.limiter.count_unknown(request, settings);
+  bool is_stranger = fault.code == ErrorCode::orgs_not_found && fault.refused;
+  if (status == 401 || is_stranger) {
+    Admission admission =
+        is_stranger ? parts.limiter.count_stranger(request, fault.refused->org_id, settings)
+                    : parts.limiter.count_unknown(request, settings);
     if (admission.rate) trail.rate = admission.rate;
     return std::move(admission.rejection);
   }
-  if (is_stranger) {
-    parts.limiter.forget(request);
-  } else if (status < 500 && !trail.rate && request.routed.route.rate != Rate::none) {
+  if (status < 500 && !trail.rate && request.routed.route.rate != Rate::none) {
     parts.background.add(
         learn_later(parts, identification(request), parts.limiter.token_id(request)),
         BackgroundQueue::Kind::rate_limit);

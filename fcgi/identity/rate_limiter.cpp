@@ -87,6 +87,21 @@ Admission RateLimiter::count_unknown(const Admitted& request,
   return count_address(request.client, settings);
 }
 
+Admission RateLimiter::count_stranger(const Admitted& request, std::string_view org_id,
+                                      const config::Settings& settings) const {
+  if (request.routed.route.rate == Rate::none) return {};
+  int64_t now = now_ns();
+  uint64_t org = spread_id(org_id);
+  Bucket* bucket = table_.org_bucket(org, now);
+  if (bucket == nullptr) return {};
+  if (table_.org_of_token(token_id(request)) == org) return {};  // counted there when it came
+  // From here on it is refused before the database is asked.
+  table_.remember_token(token_id(request), org);
+  RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, false)};
+  if (rate.level.is_admitted) return {rate, std::nullopt};
+  return {rate, too_many(rate.level, "The organization")};
+}
+
 std::optional<RateCount> RateLimiter::learn(const Admitted& request, const account::Caller& caller,
                                             const config::Settings& settings) const {
   if (request.routed.route.rate == Rate::none) return std::nullopt;
@@ -121,6 +136,10 @@ uint64_t RateLimiter::token_id(const Admitted& request) const {
 
 void RateLimiter::remember(uint64_t token, std::string_view org_id) const {
   table_.remember_token(token, spread_id(org_id));
+}
+
+void RateLimiter::correct(const Admitted& request, std::string_view org_id) const {
+  if (org_of(request) != spread_id(org_id)) remember(token_id(request), org_id);
 }
 
 uint64_t RateLimiter::org_of(const Admitted& request) const {

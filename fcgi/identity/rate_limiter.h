@@ -41,13 +41,18 @@ class RateLimiter {
   void remember(uint64_t token, std::string_view org_id) const;
   // Whose token it was when it was last seen, as one number for an organization; 0: not known.
   uint64_t org_of(const Admitted& request) const;
-  // It counts for nobody (any more).
-  void forget(const Admitted& request) const;
+  // The request was counted by what was known of its token; who calls was told now.
+  void correct(const Admitted& request, std::string_view org_id) const;
   // The database refused the token: the request was an anonymous one, and counts for its address.
   // Without room, the 429 stands before the 401.
   Admission count_unknown(const Admitted& request, const config::Settings& settings) const;
+  // The database refused who is no member where the request was to act: it counts for the
+  // organization of the refusal. Without room, the 429 stands before the 404.
+  Admission count_stranger(const Admitted& request, std::string_view org_id,
+                           const config::Settings& settings) const;
 
  private:
+  void forget(const Admitted& request) const;
   Admission count_address(const Client& client, const config::Settings& settings) const;
   const RateTable& table_;
 };

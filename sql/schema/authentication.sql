@@ -60,7 +60,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT context ? 'is_risky' AND NOT platform_admin
 $$;
 
--- Whom authenticate() refuses, for the access log and the audit log (lib/identity.h).
+-- Whom authenticate() refuses, for the access log, the audit log and the rate limit (lib/identity.h): who is no member
+-- of the organization that was asked for is refused in their personal one.
 CREATE OR REPLACE FUNCTION refused_caller(is_key boolean, org uuid, of_user uuid) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN is_key THEN 'api_key' ELSE 'user' END || ' ' || org || ' ' || of_user
@@ -96,7 +97,8 @@ BEGIN
     IF is_key THEN
         SELECT k.id AS key_id, k.user_id, k.org_id, k.scopes, m.role,
                k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
-               AND u.status = 'active' AND m.role IS NOT NULL AS alive, o.ip_rule_count, u.email_verified_at
+               AND u.status = 'active' AND m.role IS NOT NULL AS alive, o.ip_rule_count, u.email_verified_at,
+               u.personal_org_id
         INTO of_user
         FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
         LEFT JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
@@ -109,7 +111,8 @@ BEGIN
                          refused => refused_caller(is_key, of_user.org_id, of_user.user_id));
         END IF;
         IF org IS NOT NULL AND org <> of_user.org_id THEN
-            PERFORM fail('orgs.not_found', 'key_of_another_org');
+            PERFORM fail('orgs.not_found', 'key_of_another_org',
+                         refused => refused_caller(is_key, of_user.personal_org_id, of_user.user_id));
         END IF;
         api_key_id := of_user.key_id;
         platform_admin := false;
@@ -120,7 +123,7 @@ BEGIN
     ELSE
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
                s.revoked_at IS NULL AND u.status = 'active' AS alive, u.platform_admin, m.role,
-               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at
+               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id
         INTO of_user
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
         LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
@@ -133,7 +136,8 @@ BEGIN
             PERFORM fail('auth.token_expired', 'access_token_expired');
         END IF;
         IF of_user.role IS NULL THEN
-            PERFORM fail('orgs.not_found', 'not_a_member');
+            PERFORM fail('orgs.not_found', 'not_a_member',
+                         refused => refused_caller(is_key, of_user.personal_org_id, of_user.user_id));
         END IF;
         session_id := of_user.session_id;
         platform_admin := of_user.platform_admin;

@@ -33,7 +33,8 @@ DECLARE
     user_row users;
     queued uuid;
 BEGIN
-    PERFORM attempt_or_fail('otp.ip', request_ip()::text, limit_otp_sends_per_ip, period, 'auth.otp_rate_limited');
+    PERFORM attempt_or_fail('otp.ip', request_network()::text, limit_otp_sends_per_ip, period,
+                            'auth.otp_rate_limited');
     PERFORM attempt_or_fail('otp.email', name_key(address), limit_otp_sends_per_email, period,
                             'auth.otp_rate_limited');
     IF limit_otp_sends_per_email_day > 0 THEN

@@ -111,7 +111,7 @@ DECLARE
     initial_grant bigint := (settings ->> 'credit.initial_grant')::bigint;
 BEGIN
     IF quota > 0 THEN
-        PERFORM attempt_or_fail('auth.register', network_of(request_ip())::text, quota, interval '1 hour',
+        PERFORM attempt_or_fail('auth.register', request_network()::text, quota, interval '1 hour',
                                 'auth.rate_limited');
     END IF;
     PERFORM registration_check(new_login, new_email, given_code, settings);
@@ -281,7 +281,7 @@ DECLARE
 BEGIN
     IF quota > 0 THEN
         SELECT a.at INTO oldest FROM attempts a
-        WHERE a.kind = 'auth.register' AND a.subject = network_of(request_ip())::text
+        WHERE a.kind = 'auth.register' AND a.subject = request_network()::text
               AND a.at > clock_timestamp() - interval '1 hour'
         ORDER BY a.at DESC OFFSET quota - 1 LIMIT 1;
         IF oldest IS NOT NULL THEN

@@ -3,7 +3,7 @@
 -- Where many settings matter, `settings` has them under their own names (fcgi/identity/session_answer.h:
 -- account_settings).
 --
--- A success forgives the failures of its login from its address; the wider limits go on counting them.
+-- A success forgives the failures of its login from its network; the wider limits go on counting them.
 
 CREATE TABLE sessions (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
@@ -45,9 +45,9 @@ CREATE INDEX refresh_tokens_expiry ON refresh_tokens (expires_at);
 
 CREATE TABLE login_failures (
     login_key text NOT NULL,
-    client_ip inet NOT NULL,
+    client_ip inet NOT NULL,  -- the network: request_network()
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    is_forgiven boolean NOT NULL DEFAULT false  -- by a success from the same address; the wider limits count it
+    is_forgiven boolean NOT NULL DEFAULT false  -- by a success from the same network; the wider limits count it
 );
 CREATE INDEX login_failures_login ON login_failures (login_key, at);
 CREATE INDEX login_failures_address ON login_failures (client_ip, at);
@@ -91,6 +91,12 @@ LANGUAGE sql STABLE AS $$
     SELECT coalesce((current_request() ->> 'client_ip')::inet, '0.0.0.0')
 $$;
 
+-- Where the request comes from, for whatever counts by that: whoever has one address of version 6 has 2^64 of them.
+CREATE OR REPLACE FUNCTION request_network() RETURNS inet
+LANGUAGE sql STABLE AS $$
+    SELECT network_of(request_ip())
+$$;
+
 -- The user of a login, username or email, in any case; null for none.
 CREATE OR REPLACE FUNCTION user_named(typed text) RETURNS uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -104,7 +110,7 @@ CREATE OR REPLACE FUNCTION login_exists(typed text, max_per_minute integer) RETU
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);  -- a count need not survive a crash
-    PERFORM attempt_or_fail('auth.check', request_ip()::text, max_per_minute, interval '1 minute',
+    PERFORM attempt_or_fail('auth.check', request_network()::text, max_per_minute, interval '1 minute',
                             'auth.rate_limited');
     RETURN user_named(typed) IS NOT NULL;
 END
@@ -148,13 +154,13 @@ DECLARE
 BEGIN
     SELECT max(limits.at) INTO reached FROM (
         (SELECT f.at FROM login_failures f
-         WHERE f.login_key = key AND f.client_ip = request_ip() AND f.at > since AND NOT f.is_forgiven
+         WHERE f.login_key = key AND f.client_ip = request_network() AND f.at > since AND NOT f.is_forgiven
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_login_and_ip')::integer - 1 LIMIT 1)
         UNION ALL
         (SELECT f.at FROM login_failures f WHERE f.login_key = key AND f.at > since
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_login')::integer - 1 LIMIT 1)
         UNION ALL
-        (SELECT f.at FROM login_failures f WHERE f.client_ip = request_ip() AND f.at > since
+        (SELECT f.at FROM login_failures f WHERE f.client_ip = request_network() AND f.at > since
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_ip')::integer - 1 LIMIT 1)) AS limits;
     IF reached IS NOT NULL THEN
         PERFORM fail_for_now('auth.rate_limited', reached + period);
@@ -167,9 +173,9 @@ CREATE OR REPLACE FUNCTION login_failed(key text, settings jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('login ' || key, 0));
-    PERFORM pg_advisory_xact_lock(hashtextextended('login from ' || request_ip()::text, 0));
+    PERFORM pg_advisory_xact_lock(hashtextextended('login from ' || request_network()::text, 0));
     PERFORM login_guard(key, settings);
-    INSERT INTO login_failures (login_key, client_ip) VALUES (key, request_ip());
+    INSERT INTO login_failures (login_key, client_ip) VALUES (key, request_network());
 END
 $$;
 
@@ -216,7 +222,7 @@ BEGIN
         RETURN 'risky';
     END IF;
     UPDATE login_failures SET is_forgiven = true
-    WHERE login_key = key AND client_ip = request_ip() AND NOT is_forgiven;
+    WHERE login_key = key AND client_ip = request_network() AND NOT is_forgiven;
     IF new_hash IS NOT NULL THEN
         UPDATE users SET password_hash = new_hash WHERE id = user_row.id;
     END IF;

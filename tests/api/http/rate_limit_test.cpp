@@ -140,6 +140,52 @@ TEST(RateLimit, IsLearnedOfTokensThatOnlyFail) {
   EXPECT_EQ(answer.status, 429);
 }
 
+// Who is no member where they ask counts for their own organization, not for the other.
+TEST(RateLimit, CountsAStrangerForTheirOwnOrganization) {
+  TestUser other = register_user(stack());
+  auto expect_limited = [&](const TestUser& user, const Client& client, const char* path) {
+    std::vector<Call> calls(3 * org_limit, Call{"GET", path, {}, {}, {}});
+    int missing = 0, limited = 0;
+    for (const Answer& answer : client.send_all(calls)) {
+      missing += is_problem(answer, 404, "orgs.not_found");
+      limited += is_problem(answer, 429, "rate_limit.exceeded");
+      EXPECT_EQ(reported_by(answer).policy, "org");
+    }
+    EXPECT_EQ(missing + limited, 3 * org_limit) << path;
+    EXPECT_GE(missing, 2 * org_limit - 1) << path;
+    EXPECT_LE(missing, 2 * org_limit + 4) << path;
+    EXPECT_EQ(user.client.get("/v1/me").status, 429) << path;
+  };
+  TestUser wanderer = register_user(stack());
+  expect_limited(wanderer, wanderer.client.with_org(other.org_id), "/v1/me");
+  TestUser writer = register_user(stack());
+  expect_limited(writer, writer.client.with_org("nonsense"), "/v1/me");
+  TestUser visitor = register_user(stack());
+  std::string path = "/v1/orgs/" + other.org_id;
+  expect_limited(visitor, visitor.client, path.c_str());
+  TestUser owner = register_user(stack());
+  Client key = stack().client().with_token(make_api_key(stack(), owner, owner.org_id));
+  expect_limited(owner, key.with_org(other.org_id), "/v1/me");
+  EXPECT_EQ(reported_by(other.client.get("/v1/me")).left, 2 * org_limit - 1);
+}
+
+TEST(RateLimit, FollowsWhoBecomesAMemberAndWhoIsOneNoMore) {
+  TestUser owner = register_user(stack());
+  TestUser guest = register_user(stack());
+  std::string work = make_workspace(stack(), owner);
+  Client inside = guest.client.with_org(work);
+  EXPECT_EQ(inside.get("/v1/me").status, 404);
+  add_member(stack(), work, guest, "member");
+  EXPECT_EQ(inside.get("/v1/me").status, 200);
+  EXPECT_EQ(reported_by(inside.get("/v1/me")).left, 2 * org_limit - 1);
+  stack().sql().run_text(fmt::format(
+      "DELETE FROM org_members WHERE user_id = '{}' AND org_id = '{}'", guest.id, work));
+  EXPECT_EQ(inside.get("/v1/me").status, 404);
+  EXPECT_EQ(inside.get("/v1/me").status, 404);
+  EXPECT_EQ(reported_by(guest.client.get("/v1/me")).left, 2 * org_limit - 5);
+  EXPECT_EQ(reported_by(owner.client.with_org(work).get("/v1/me")).left, 2 * org_limit - 3);
+}
+
 TEST(RateLimit, IsNotUsedUpByATokenThatWasTakenBack) {
   TestUser user = register_user(stack());
   Client other = log_in(stack(), user);

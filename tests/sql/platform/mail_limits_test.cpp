@@ -40,22 +40,27 @@ class MailLimits : public ::testing::Test {
     }
     return ErrorCode::count_;
   }
-  ErrorCode register_from(const std::string& address, const std::string& login) {
+  // What a statement of a request from there raises, count_ for nothing.
+  ErrorCode ask_from(const std::string& address, const std::string& statement) {
     postgres::DbSession session = database_.as_superuser();
     session.begin();
     try {
       session.run_text(fmt::format(
           "SELECT set_config('hostler.request', '{{\"client_ip\": \"{}\"}}', true)", address));
-      session.run_text(
-          fmt::format("SELECT register_user('{0}', '{0}@example.org', 'x', 'en', NULL, NULL, NULL, "
-                      "'{{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1, "
-                      "\"limit.registrations_per_network_hour\": 2}}')",
-                      login));
+      session.run_text(statement);
     } catch (const Error& error) {
       return error.code;
     }
     session.commit();
     return ErrorCode::count_;
+  }
+  ErrorCode register_from(const std::string& address, const std::string& login) {
+    return ask_from(
+        address,
+        fmt::format("SELECT register_user('{0}', '{0}@example.org', 'x', 'en', NULL, NULL, NULL, "
+                    "'{{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1, "
+                    "\"limit.registrations_per_network_hour\": 2}}')",
+                    login));
   }
   // Recipients of what a claim takes, and whether it is over by then.
   std::string claim(int limit, int others) {
@@ -98,6 +103,34 @@ TEST_F(MailLimits, CountRegistrationsByNetwork) {
   EXPECT_EQ(register_from("::ffff:192.0.2.7", "e"), ErrorCode::count_);
   EXPECT_EQ(register_from("192.0.2.7", "f"), ErrorCode::auth_rate_limited);
   EXPECT_EQ(register_from("192.0.2.8", "f"), ErrorCode::count_);
+}
+
+// Failed logins of one name, of many names, look-ups of names, and login codes.
+TEST_F(MailLimits, CountWhoComesInByNetwork) {
+  constexpr const char* failed_login =
+      "SELECT login_failed('{}', '{{\"limit.login_window_seconds\": 600, "
+      "\"limit.login_failures_per_login_and_ip\": {}, \"limit.login_failures_per_login\": 100, "
+      "\"limit.login_failures_per_ip\": {}}}')";
+  constexpr const char* code =
+      "SELECT login_code_send('{}@example.org', uuidv7(), '\\x00', jsonb_build_object('id', "
+      "uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', 'sealed', 'eA=='), 600, 600, 9, 2, 9)";
+  int network = 0;
+  auto expect_two_a_network = [&](ErrorCode refusal, auto statement_number) {
+    std::string name = fmt::format("2001:db8:1:{}", ++network);
+    EXPECT_EQ(ask_from(name + "::1", statement_number(1)), ErrorCode::count_);
+    EXPECT_EQ(ask_from(name + ":ffff::2", statement_number(2)), ErrorCode::count_);
+    EXPECT_EQ(ask_from(name + ":8000::3", statement_number(3)), refusal);
+    EXPECT_EQ(ask_from(fmt::format("2001:db8:2:{}::1", network), statement_number(4)),
+              ErrorCode::count_);
+  };
+  expect_two_a_network(ErrorCode::auth_rate_limited,
+                       [&](int) { return fmt::format(failed_login, "victim", 2, 100); });
+  expect_two_a_network(ErrorCode::auth_rate_limited,
+                       [&](int n) { return fmt::format(failed_login, n, 100, 2); });
+  expect_two_a_network(ErrorCode::auth_rate_limited,
+                       [](int) { return std::string("SELECT login_exists('nobody', 2)"); });
+  expect_two_a_network(ErrorCode::auth_otp_rate_limited,
+                       [&](int n) { return fmt::format(fmt::runtime(code), n); });
 }
 
 TEST_F(MailLimits, LetOneOfTwoInvitationsAtOnceWaitForTheOther) {
