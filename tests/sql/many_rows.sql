@@ -143,6 +143,8 @@ INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
 SELECT uuidv7(), id, 'webhook', 1, 'x', 'x' FROM orgs;
 INSERT INTO webhook_endpoints (org_id, url, events, secret_id)
 SELECT org_id, 'https://example.org', ARRAY['run.completed'], id FROM secrets WHERE kind = 'webhook';
+INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
+SELECT uuidv7(), org_id, id, clock_timestamp() + interval '1 hour' FROM webhook_endpoints;
 INSERT INTO outbox (org_id, kind, endpoint_id, event_type, body, status, next_attempt_at)
 SELECT org_id, 'webhook', id, 'run.completed', '{}', CASE WHEN n = 1 THEN 'pending' ELSE 'delivered' END,
     CASE WHEN n = 1 THEN clock_timestamp() END

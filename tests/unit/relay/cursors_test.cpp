@@ -166,15 +166,17 @@ TEST_F(StreamCursors, GoBackToWhatAnotherServerHas) {
   StreamClient client = harness.follow(open);
   ASSERT_TRUE(client.read_until("id: 5\n"));
   lose_events(open, 4);
+  std::string lost_at = harness.fixture.column("SELECT clock_timestamp()");
   harness.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
       "current_database() AND usename = 'hostler_runner'");
   // Its question what is stored, of a connection that came up since.
   ASSERT_TRUE(testing_support::eventually(10'000, [&] {
     return harness.fixture.column(
-               "SELECT count(*) FROM pg_stat_activity WHERE datname = "
-               "current_database() AND usename = 'hostler_runner' AND state = "
-               "'idle' AND query LIKE '%stored.seq < f.seq%'") != "0";
+               fmt::format("SELECT count(*) FROM pg_stat_activity WHERE datname = "
+                           "current_database() AND usename = 'hostler_runner' AND state = 'idle' "
+                           "AND backend_start > '{}' AND query LIKE '%stored.seq < f.seq%'",
+                           lost_at)) != "0";
   }));
   resume(open, 4);
   harness.publish(open, 5, 7, Last::completed);
