@@ -77,6 +77,13 @@ ALTER TABLE runs DROP CONSTRAINT runs_check, DROP CONSTRAINT runs_check1, DROP C
         input_request IS NOT NULL, ended_at IS NOT NULL)),
     DROP COLUMN lease_until;
 
+CREATE INDEX runs_cancelled ON runs (owner_id) WHERE cancel_requested_at IS NOT NULL AND owner_id IS NOT NULL;
+ALTER TABLE runs SET (autovacuum_vacuum_scale_factor = 0.01);
+ALTER TABLE threads SET (autovacuum_vacuum_scale_factor = 0.01);
+ALTER TABLE credit_accounts SET (autovacuum_vacuum_scale_factor = 0.01);
+ALTER TABLE idempotency_records SET (autovacuum_vacuum_scale_factor = 0.01);
+ALTER TABLE secrets SET (autovacuum_vacuum_scale_factor = 0.01);
+
 -- ---------------------------------------------------------------- messages
 
 ALTER TABLE messages DROP CONSTRAINT messages_pkey, ADD PRIMARY KEY (thread_id, id);

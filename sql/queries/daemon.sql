@@ -60,7 +60,8 @@ SELECT true AS is_there;
 
 -- name: run_claim
 -- Takes runs that nobody owns, and answers all that a fresh one begins with; need not be durable: what a crash takes
--- back is free again.
+-- back is free again. An epoch is never given twice, also when the sequence went back with what a server lost: its
+-- low bits are random.
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
 -- history: the thread's visible messages, newest first, each as its role's first letter, its bytes, a colon and its
 -- content; null when there are more than 32, or one is longer than message_bytes, or the run has turns: then
@@ -79,7 +80,7 @@ free AS MATERIALIZED (
     SELECT fair.id, fair.after_input, fair.served_nth FROM runs_round_robin($2, $4, $5, $6) AS fair
     WHERE (SELECT count(*) FROM few) > $2),
 claimed AS (
-    UPDATE runs r SET owner_id = $1, epoch = nextval('run_epochs'),
+    UPDATE runs r SET owner_id = $1, epoch = (nextval('run_epochs') << 20) | (random() * 1048575)::bigint,
         started_at = coalesce(r.started_at, clock_timestamp()),
         active_since = coalesce(r.active_since, clock_timestamp()), after_input = false
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous

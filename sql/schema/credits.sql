@@ -11,7 +11,7 @@ CREATE TABLE credit_accounts (
     entries bigint NOT NULL DEFAULT 0,  -- the number of its newest transaction
     active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),  -- neither ended nor queued
     queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
 SELECT make_tenant_table('credit_accounts');
 GRANT SELECT ON credit_accounts TO hostler_api;
 

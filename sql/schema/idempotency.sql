@@ -7,7 +7,7 @@ CREATE TABLE idempotency_records (
     body_hash bytea NOT NULL CHECK (length(body_hash) = 32),
     secret_id uuid NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
 CREATE INDEX idempotency_records_age ON idempotency_records (created_at);
 SELECT make_tenant_table('idempotency_records');
 

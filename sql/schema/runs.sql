@@ -68,7 +68,7 @@ CREATE TABLE runs (
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         input_request IS NOT NULL, ended_at IS NOT NULL))
-) WITH (fillfactor = 80);
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
 
 -- What was analyzed while nothing ran looks empty to the planner, and an empty index as good as any whose condition a
 -- statement fulfils: it would read all of it, for one claim or one outcome. So a run that has not ended is told by
@@ -80,6 +80,7 @@ CREATE INDEX runs_claimable ON runs (org_id, created_by_user_id, id)
 CREATE INDEX runs_queue ON runs (org_id, thread_id, id) WHERE queued;
 
 CREATE INDEX runs_owner ON runs (owner_id, id) WHERE owner_id IS NOT NULL;
+CREATE INDEX runs_cancelled ON runs (owner_id) WHERE cancel_requested_at IS NOT NULL AND owner_id IS NOT NULL;
 CREATE INDEX runs_input_deadline ON runs (input_deadline) WHERE status = 'waiting_for_input';
 CREATE UNIQUE INDEX runs_of_org ON runs (org_id, id);
 CREATE INDEX runs_of_org_status ON runs (org_id, status, id);

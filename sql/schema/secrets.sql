@@ -11,7 +11,7 @@ CREATE TABLE secrets (
     sealed bytea NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     UNIQUE (org_id, id)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
 ALTER TABLE secrets ENABLE ROW LEVEL SECURITY;
 ALTER TABLE secrets FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON secrets

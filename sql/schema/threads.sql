@@ -12,7 +12,7 @@ CREATE TABLE threads (
     deleted_at timestamptz,
     search tsvector GENERATED ALWAYS AS (search_vector(coalesce(title, ''))) STORED,
     UNIQUE (org_id, id)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
 CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX threads_search ON threads USING gin (org_id, search);
 SELECT make_tenant_table('threads');

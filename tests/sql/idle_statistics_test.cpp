@@ -119,6 +119,17 @@ TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
 }
 
+TEST_F(IdleStatistics, LetALookForCancelsReadThoseAlone) {
+  std::string daemon_id = fixture_.new_daemon("/run/d.sock");
+  postgres::DbSession session = database_.as_runner();
+  ASSERT_EQ(session.run(RunFixture::claim_of(daemon_id, runs_made)).size(), runs_made);
+  std::string plans = plans_of(fmt::format(
+      "SET plan_cache_mode = force_generic_plan; PREPARE look AS {}; EXECUTE look('{}')",
+      query::run_cancel_requests.text, daemon_id));
+  EXPECT_NE(plans.find("runs_cancelled"), plans.npos) << plans;
+  EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
+}
+
 TEST_F(IdleStatistics, LetAStreamOpenWithoutAFunctionOfTheRun) {
   std::string run_id = fixture_.new_run(fixture_.new_thread());
   std::string plans = plans_of(fmt::format(
