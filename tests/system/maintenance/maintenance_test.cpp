@@ -115,7 +115,9 @@ TEST_F(MaintenanceTest, OfAMonthsFirstMinuteStandsInNobodysWay) {
   EXPECT_EQ(statuses_, std::set<int>{200});
   fmt::print("p99 of a read: {} us, during maintenance {} us\n", p99_of(quiet_us), p99_of(busy_us));
   int64_t times_max = parameter("UPKEEP_TIMES_MAX", 0);
-  if (times_max > 0) EXPECT_LE(p99_of(busy_us), times_max * p99_of(quiet_us));
+  if (times_max > 0) {
+    EXPECT_LE(p99_of(busy_us), times_max * p99_of(quiet_us));
+  }
   EXPECT_EQ(lock_faults, 0) << "of so many looks: " << looks;
   EXPECT_GT(looks, 3) << "nobody looked while it was done";
   EXPECT_EQ(partitions(), before);
