@@ -135,7 +135,7 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("event_log", events_->write_events());
   tasks_.add_forever("step_log", events_->write_steps());
   tasks_.add_forever("claims", queue_->claim_forever());
-  tasks_.add_forever("heartbeat", queue_->beat_forever());
+  tasks_.add_forever("heartbeat", queue_->heartbeat_forever());
   tasks_.add_forever("cancels", queue_->watch_cancels_forever());
   // While notifications do not arrive the stream server looks for itself.
   auto on_checked = [this](bool is_listening) {

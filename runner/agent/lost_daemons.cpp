@@ -13,9 +13,9 @@ std::vector<RunOwner> LostDaemons::look(const std::vector<RunOwner>& owners, int
   std::unordered_map<std::string, Watched> before = std::exchange(watched_, {});
   std::vector<RunOwner> lost;
   for (const RunOwner& owner : owners) {
-    Watched watched{owner.beat, 0};
+    Watched watched{owner.heartbeats, 0};
     auto found = before.find(owner.daemon_id);
-    bool stands_still = found != before.end() && found->second.beat == owner.beat;
+    bool stands_still = found != before.end() && found->second.heartbeats == owner.heartbeats;
     if (stands_still) watched.still_ms = found->second.still_ms + passed_ms;
     if (watched.still_ms >= lease_ms) lost.push_back(owner);
     watched_.emplace(owner.daemon_id, watched);

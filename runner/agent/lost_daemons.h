@@ -1,6 +1,6 @@
-// Which daemons are gone: those whose beat stood still for a lease. Counted by this process's own
-// steady clock, so that no step of a host's clock takes runs away; and only while Postgres answered,
-// since nobody's beat is written without it.
+// Which daemons are gone: those without a heartbeat for a lease. Timed by this process's own steady
+// clock, so that no step of a host's clock takes runs away; and only while Postgres answered, since
+// nobody's heartbeat is written without it.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ namespace hostler::runner {
 
 struct RunOwner {
   std::string daemon_id;
-  std::optional<int64_t> beat;  // none: no daemon of this id is known
+  std::optional<int64_t> heartbeats;  // how many; none: no daemon of this id is known
   bool operator==(const RunOwner&) const = default;
 };
 
 class LostDaemons {
  public:
   // look_ms: how often somebody looks; a longer pause counts as one, because whoever could not look
-  // might not have been able to beat either.
+  // might have written no heartbeat either.
   explicit LostDaemons(int64_t look_ms) : look_ms_(look_ms) {}
 
-  // The owners of runs as of now; answers those whose beat is what it was a lease ago. An answered
-  // one is answered again by the next look while it owns runs.
+  // The owners of runs as of now; answers those that have as many heartbeats as a lease ago. What is
+  // answered is so again by the next look while it owns runs.
   std::vector<RunOwner> look(const std::vector<RunOwner>& owners, int64_t now_ms, int64_t lease_ms);
   // Postgres did not answer: every lease begins anew.
   void looked_in_vain() { watched_.clear(); }
 
  private:
   struct Watched {
-    std::optional<int64_t> beat;
+    std::optional<int64_t> heartbeats;
     int64_t still_ms = 0;
   };
   int64_t look_ms_;

@@ -136,12 +136,12 @@ Task<void> RunQueue::free_lost() {
   for (int i = 0; i < rows->size(); ++i) {
     postgres::Row row = (*rows)[i];
     RunOwner& owner = owners.emplace_back(RunOwner{std::string(row.text("owner_id")), {}});
-    if (!row.is_null("beat")) owner.beat = row.integer("beat");
+    if (!row.is_null("heartbeats")) owner.heartbeats = row.integer("heartbeats");
   }
   int64_t lease_ms = services_.settings.current()->integer("run.lease_seconds") * 1000;
   for (const RunOwner& owner : lost_.look(owners, services_.loop.now_ms(), lease_ms)) {
     postgres::Batch free;
-    free.add(query::RunFree{.lost_id = owner.daemon_id, .beat = owner.beat});
+    free.add(query::RunFree{.lost_id = owner.daemon_id, .heartbeats = owner.heartbeats});
     std::optional<postgres::Result> freed = co_await ask(std::move(free));
     if (!freed || freed->empty()) continue;
     log_warning("daemon_lost",
@@ -242,9 +242,9 @@ void RunQueue::on_fenced(const RunWriterPtr& writer) {
 }
 
 // At once for the first time: new runs are told to those who said that they have room.
-Task<void> RunQueue::beat_forever() {
+Task<void> RunQueue::heartbeat_forever() {
   while (!is_stopping_) {
-    co_await beat_once();
+    co_await heartbeat_once();
     int64_t lease_s = services_.settings.current()->integer("run.lease_seconds");
     int64_t wait_ms = std::clamp<int64_t>(lease_s * 1000 / 3, 200, heartbeat_most_ms);
     // Behind the good-bye a heartbeat would call the daemon alive again.
@@ -258,7 +258,7 @@ std::map<std::string, int64_t> RunQueue::executed() const {
   return epochs;
 }
 
-Task<void> RunQueue::beat_once() {
+Task<void> RunQueue::heartbeat_once() {
   // Only what was ours before the statement can be missing from its answer.
   std::map<std::string, int64_t> executed_then = executed();
   postgres::Batch batch;

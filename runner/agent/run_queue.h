@@ -30,7 +30,7 @@ class RunQueue {
 
   // The queue's own coroutines; put each into the daemon's task set once.
   Task<void> claim_forever();
-  Task<void> beat_forever();
+  Task<void> heartbeat_forever();
   Task<void> watch_cancels_forever();
 
   // From LISTEN: new runs, control requests; and after each (re)connection, everything.
@@ -66,7 +66,7 @@ class RunQueue {
   Task<void> cancel(RunPtr run);
   Task<void> pass_on();
   void conclude(const RunPtr& run, bool has_ended);
-  Task<void> beat_once();
+  Task<void> heartbeat_once();
   std::map<std::string, int64_t> executed() const;
   Task<void> look_at_all_owned();
   Task<void> take_owned(postgres::Result page, std::map<std::string, int64_t> executed_then);

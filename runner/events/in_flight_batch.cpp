@@ -250,7 +250,7 @@ void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& bat
 
 // The server that has what all of them wrote before; 0 when they do not agree, an answer was lost,
 // or there is an entry without events, for which nobody would ask.
-int64_t InFlightBatch::common_server() const {
+int64_t InFlightBatch::server_of_all() const {
   int64_t server = entries.empty() ? 0 : entries.front().writer->server();
   bool is_common = std::all_of(entries.begin(), entries.end(), [server](const LogEntry& entry) {
     return entry.writer->server() == server && !entry.is_repeated && !entry.events.empty();
@@ -259,7 +259,7 @@ int64_t InFlightBatch::common_server() const {
 }
 
 void InFlightBatch::add_events(const std::string& daemon_id, postgres::Batch& batch) {
-  server_ = common_server();
+  server_ = server_of_all();
   disowned_.reset();
   if (server_ == 0) {
     batch.add(disowning(daemon_id, entries));

@@ -52,7 +52,7 @@ class InFlightBatch {
   bool is_retry = false;
 
  private:
-  int64_t common_server() const;
+  int64_t server_of_all() const;
   void add_events(const std::string& daemon_id, postgres::Batch& batch);
   void add_steps(const std::string& daemon_id, postgres::Batch& batch);
 

@@ -55,7 +55,7 @@ WHERE r.id = i.run_id AND r.ended_at IS NULL AND NOT r.queued AND i.kind = 'tool
       AND lower(btrim(i.content, E' \t\r\n')) IN ('approve', 'deny');
 ALTER TABLE runs ADD COLUMN cancel_reason text;
 ALTER TABLE daemons ADD COLUMN lock_id uuid, ADD COLUMN room integer NOT NULL DEFAULT 0,
-    ADD COLUMN beat bigint NOT NULL DEFAULT 0;
+    ADD COLUMN heartbeats bigint NOT NULL DEFAULT 0;
 ALTER TABLE credit_accounts
     ADD COLUMN active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),
     ADD COLUMN queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0);

@@ -6,11 +6,11 @@
 SELECT daemon_start($1, $2, $3, $4) AS id;
 
 -- name: daemon_heartbeat
--- Its next beat: its lease on all its runs. One that was marked as stopped and lives is known again; answers whether it
--- was marked. room: for how many further runs.
+-- Its next heartbeat: its lease on all its runs. One that was marked as stopped and lives is known again; answers
+-- whether it was marked. room: for how many further runs.
 -- $1 daemon_id uuid, $2 runs integer, $3 streams integer, $4 room integer
-UPDATE daemons AS d SET beat = d.beat + 1, heartbeat_at = clock_timestamp(), runs = $2, streams = $3, room = $4,
-    stopped_at = NULL
+UPDATE daemons AS d SET heartbeats = d.heartbeats + 1, heartbeat_at = clock_timestamp(), runs = $2, streams = $3,
+    room = $4, stopped_at = NULL
 FROM (SELECT id, stopped_at IS NOT NULL AS was_stopped FROM daemons WHERE id = $1 FOR UPDATE) AS before
 WHERE d.id = before.id
 RETURNING before.was_stopped;
@@ -128,22 +128,24 @@ SELECT count(*) > 0 AS runs_wait FROM (
     ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT 1) AS first;
 
 -- name: run_owners
--- The other daemons that own runs, each with its beat, null of one that nobody knows: a walk from owner to owner.
+-- The other daemons that own runs, each with the number of its heartbeats, null of one that nobody knows: a walk from
+-- owner to owner.
 -- $1 daemon_id uuid
 WITH RECURSIVE owners AS (
     (SELECT r.owner_id FROM runs r WHERE r.owner_id IS NOT NULL ORDER BY r.owner_id LIMIT 1)
     UNION ALL
     SELECT (SELECT r.owner_id FROM runs r WHERE r.owner_id > o.owner_id ORDER BY r.owner_id LIMIT 1)
     FROM owners o WHERE o.owner_id IS NOT NULL)
-SELECT o.owner_id, d.beat FROM owners o LEFT JOIN daemons d ON d.id = o.owner_id
+SELECT o.owner_id, d.heartbeats FROM owners o LEFT JOIN daemons d ON d.id = o.owner_id
 WHERE o.owner_id IS NOT NULL AND o.owner_id <> $1 ORDER BY o.owner_id;
 
 -- name: run_free
--- The lease of another daemon is over when its beat is still the same: all its runs are free, and it is marked as
--- stopped. What somebody holds is freed by the next call.
--- $1 lost_id uuid, $2 beat bigint or null
+-- The lease of another daemon is over when it had no further heartbeat: all its runs are free, and it is marked
+-- as stopped. What somebody holds is freed by the next call.
+-- $1 lost_id uuid, $2 heartbeats bigint or null
 WITH marked AS (
-    UPDATE daemons SET stopped_at = coalesce(stopped_at, clock_timestamp()) WHERE id = $1 AND beat = $2 RETURNING id),
+    UPDATE daemons SET stopped_at = coalesce(stopped_at, clock_timestamp())
+    WHERE id = $1 AND heartbeats = $2 RETURNING id),
 lost AS (
     SELECT id FROM marked
     UNION ALL

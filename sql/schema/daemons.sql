@@ -14,7 +14,7 @@ CREATE TABLE daemons (
     -- Random, known to who has the lock file, and to nobody before this boot of the host.
     lock_id uuid,
     room integer NOT NULL DEFAULT 0,  -- for further runs, when it was heard of last
-    beat bigint NOT NULL DEFAULT 0  -- of its heart: one that stands still for a lease has no runs any more
+    heartbeats bigint NOT NULL DEFAULT 0  -- how many; who has none for a lease has no runs any more
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON daemons TO hostler_runner;
 GRANT SELECT ON daemons TO hostler_api;

@@ -130,7 +130,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
                   R"("new_key": "eA=="}]')"},
       {"afters", "ARRAY[0]::bigint[]"},
       {"lost_id", ask("quote_literal(owner_id) FROM runs WHERE owner_id IS NOT NULL")},
-      {"beat", "0"},
+      {"heartbeats", "0"},
       {"run_owned.after_id", "'00000000-0000-0000-0000-000000000000'"},
       {"run_claim.after_org_id", "'00000000-0000-0000-0000-000000000000'"},
       {"run_claim.user_ids", "ARRAY[" + user + "]::uuid[]"},

@@ -1,6 +1,8 @@
 // Whom a daemon takes for its predecessor, who counts as alive, and whose runs are freed.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "queries/daemon.h"
@@ -95,7 +97,7 @@ TEST_F(DaemonsTest, RunsOfOneThatIsNotHeardOfAreCountedUntilTheyAreFree) {
   session.run_text("UPDATE daemons SET heartbeat_at = now() - interval '31 seconds' WHERE id = '" +
                    daemon + "'");
   EXPECT_EQ(counted(), before + 1);
-  session.run(query::RunFree{.lost_id = daemon, .beat = 0});
+  session.run(query::RunFree{.lost_id = daemon, .heartbeats = 0});
   EXPECT_EQ(counted(), before);
   EXPECT_EQ(run_column("(owner_id IS NULL) || ' ' || take_overs", lost_run), "true 1");
   EXPECT_EQ(run_column("owner_id || ' ' || take_overs", good_run), other + " 0");
@@ -114,19 +116,19 @@ TEST_F(DaemonsTest, ThatOwnRunsAreToldToTheOthersWithTheirBeats) {
   std::string unknown = "00000000-0000-7000-8000-000000000001";
   fixture_.claim(unknown, unknown_run);
   session.run(query::DaemonHeartbeat{.daemon_id = b, .runs = 3, .streams = 0, .room = 1});
-  auto told = [&](const std::string& daemon) {
+  auto listed = [&](const std::string& daemon) {
     postgres::Result owners = session.run(query::RunOwners{.daemon_id = daemon});
     std::string text;
     for (int i = 0; i < owners.size(); ++i) {
       text += fmt::format("{} {}\n", owners[i].text("owner_id"),
-                          owners[i].is_null("beat") ? -1 : owners[i].integer("beat"));
+                          owners[i].is_null("heartbeats") ? -1 : owners[i].integer("heartbeats"));
     }
     return text;
   };
-  EXPECT_EQ(told(idle), fmt::format("{} -1\n{} 0\n{} 1\n", unknown, a, b));
-  EXPECT_EQ(told(a), fmt::format("{} -1\n{} 1\n", unknown, b));
-  session.run(query::RunFree{.lost_id = unknown, .beat = std::nullopt});
-  EXPECT_EQ(told(a), fmt::format("{} 1\n", b));
+  EXPECT_EQ(listed(idle), fmt::format("{} -1\n{} 0\n{} 1\n", unknown, a, b));
+  EXPECT_EQ(listed(a), fmt::format("{} -1\n{} 1\n", unknown, b));
+  session.run(query::RunFree{.lost_id = unknown, .heartbeats = std::nullopt});
+  EXPECT_EQ(listed(a), fmt::format("{} 1\n", b));
 }
 
 // Between the look and the statement that frees its runs it was heard of again.
@@ -136,11 +138,24 @@ TEST_F(DaemonsTest, ThatBeatsMeanwhileKeepsItsRuns) {
   fixture_.claim(daemon, run_id);
   postgres::DbSession session = database_.as_runner();
   session.run(query::DaemonHeartbeat{.daemon_id = daemon, .runs = 1, .streams = 0, .room = 1});
-  EXPECT_TRUE(session.run(query::RunFree{.lost_id = daemon, .beat = 0}).empty());
-  EXPECT_TRUE(session.run(query::RunFree{.lost_id = daemon, .beat = std::nullopt}).empty());
+  EXPECT_TRUE(session.run(query::RunFree{.lost_id = daemon, .heartbeats = 0}).empty());
+  EXPECT_TRUE(session.run(query::RunFree{.lost_id = daemon, .heartbeats = std::nullopt}).empty());
   EXPECT_EQ(run_column("owner_id", run_id), daemon);
-  EXPECT_EQ(session.run(query::RunFree{.lost_id = daemon, .beat = 1}).size(), 1);
+  EXPECT_EQ(session.run(query::RunFree{.lost_id = daemon, .heartbeats = 1}).size(), 1);
   EXPECT_EQ(run_column("owner_id IS NULL", run_id), "t");
+}
+
+// A claim need not be durable, and the number of one that a server lost comes again.
+TEST_F(DaemonsTest, NoEpochIsGivenTwice) {
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::string daemon_id = fixture_.new_daemon("a");
+  std::set<int64_t> epochs;
+  for (int claims = 0; claims < 4; ++claims) {
+    fixture_.column("SELECT setval('run_epochs', 1000)");
+    epochs.insert(fixture_.claim(daemon_id, run_id));
+    fixture_.column("UPDATE runs SET owner_id = NULL RETURNING 1");
+  }
+  EXPECT_EQ(epochs.size(), 4U);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST_F(RunCounts, FollowRetriesWaitsAndTakeOvers) {
   {
     postgres::DbSession session = database_.as_runner();
     ASSERT_EQ(claim_all(session, daemon_id_).size(), 1U);
-    session.run(query::RunFree{.lost_id = daemon_id_, .beat = 0});
+    session.run(query::RunFree{.lost_id = daemon_id_, .heartbeats = 0});
   }
   EXPECT_EQ(counts(), "1 0");
 }

@@ -195,19 +195,6 @@ TEST_F(RunStatesTest, TheLimitOfActiveRunsIsExactUnderParallelCreates) {
   EXPECT_EQ(refused, 15);
 }
 
-// A claim need not be durable, and the number of one that a server lost comes again.
-TEST_F(RunStatesTest, NoEpochIsGivenTwice) {
-  std::string run_id = fixture_.new_run(fixture_.new_thread());
-  std::string daemon_id = fixture_.new_daemon("a");
-  std::set<int64_t> epochs;
-  for (int claims = 0; claims < 4; ++claims) {
-    fixture_.column("SELECT setval('run_epochs', 1000)");
-    epochs.insert(fixture_.claim(daemon_id, run_id));
-    fixture_.column("UPDATE runs SET owner_id = NULL RETURNING 1");
-  }
-  EXPECT_EQ(epochs.size(), 4U);
-}
-
 TEST_F(RunStatesTest, ADaemonThatLostItsRunChangesNoRow) {
   std::string run_id = fixture_.new_run(fixture_.new_thread());
   std::string old_daemon = fixture_.new_daemon("a");
@@ -255,7 +242,7 @@ TEST_F(RunStatesTest, ARunWhoseDaemonIsLostIsFreeForAnother) {
   int64_t epoch = fixture_.claim(gone, run_id);
   std::string next = fixture_.new_daemon("b");
   postgres::DbSession session = database_.as_runner();
-  session.run(query::RunFree{.lost_id = gone, .beat = 0});
+  session.run(query::RunFree{.lost_id = gone, .heartbeats = 0});
   EXPECT_GT(fixture_.claim(next, run_id), epoch);
 }
 

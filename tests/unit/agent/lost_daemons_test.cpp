@@ -1,4 +1,4 @@
-// When a daemon counts as lost: by its beat, and by no clock but that of who looks.
+// When a daemon counts as lost: by its heartbeats, and by no clock but that of who looks.
 #include "runner/agent/lost_daemons.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class LostDaemonsTest : public testing::Test {
   int64_t now_ms_ = 1'000'000;
 };
 
-TEST_F(LostDaemonsTest, AreThoseWhoseBeatStandsStillForALease) {
+TEST_F(LostDaemonsTest, AreThoseWithoutAHeartbeatForALease) {
   EXPECT_EQ(look_for(10, {{"a", 7}}), 0U);
   EXPECT_EQ(look_for(1, {{"a", 7}}), 1U);
   EXPECT_EQ(look_for(3, {{"a", 7}}), 3U) << "until its runs are free";
@@ -36,8 +36,8 @@ TEST_F(LostDaemonsTest, AreAlsoThoseOfWhomNobodyKnows) {
   EXPECT_EQ(look_for(1, {{"a", std::nullopt}}), 1U);
 }
 
-TEST_F(LostDaemonsTest, AreNotThoseThatBeatOnceInALease) {
-  for (int64_t beat = 0; beat < 20; ++beat) EXPECT_EQ(look_for(10, {{"a", beat}}), 0U);
+TEST_F(LostDaemonsTest, AreNotThoseWithOneHeartbeatInALease) {
+  for (int64_t count = 0; count < 20; ++count) EXPECT_EQ(look_for(10, {{"a", count}}), 0U);
 }
 
 // This process stood still, or its host slept: so may have all others.

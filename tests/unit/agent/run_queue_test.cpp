@@ -40,7 +40,7 @@ class Queue {
     tasks_.add_forever("events", events_.write_events());
     tasks_.add_forever("steps", events_.write_steps());
     tasks_.add_forever("claims", queue_.claim_forever());
-    tasks_.add_forever("heartbeat", queue_.beat_forever());
+    tasks_.add_forever("heartbeat", queue_.heartbeat_forever());
   }
 
   void run_for(int64_t limit_ms) {
@@ -82,11 +82,11 @@ TEST(RunQueueTest, AThrowInTheHeartbeatEndsTheProcess) {
   TestDatabase database;
   RunFixture fixture(database);
   std::string daemon_id = fixture.new_daemon("here");
-  auto beat = [&] {
+  auto live = [&] {
     Queue queue(database, daemon_id, []() -> int { throw std::runtime_error("no count"); });
     queue.run_for(20'000);
   };
-  EXPECT_EXIT(beat(), testing::ExitedWithCode(loop::exit_task_ended),
+  EXPECT_EXIT(live(), testing::ExitedWithCode(loop::exit_task_ended),
               "essential_task_ended.*heartbeat.*no count");
 }
 

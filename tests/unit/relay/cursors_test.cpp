@@ -38,8 +38,10 @@ class StreamCursors : public ::testing::Test {
     harness.bus.publish({events});
   }
   void lose_events(const std::string& run_id, int64_t from) {
-    harness.sql(
-        fmt::format("DELETE FROM run_events WHERE run_id = '{}' AND seq >= {}", run_id, from));
+    harness.sql(fmt::format(
+        "DELETE FROM run_events WHERE run_id = '{0}' AND seq >= {1}; UPDATE runs SET last_seq = "
+        "{1} - 1 WHERE id = '{0}'",
+        run_id, from));
   }
 
   StreamHarness harness;
