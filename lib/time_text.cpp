@@ -36,11 +36,28 @@ std::string rfc3339(int64_t unix_ms) {
   sys_time<milliseconds> when{milliseconds{unix_ms}};
   sys_days day = floor<days>(when);
   year_month_day date{day};
-  hh_mm_ss<milliseconds> clock{when - day};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
-                     clock.subseconds().count());
+  auto of_day = static_cast<unsigned>((when - day).count());
+  int years = static_cast<int>(date.year());
+  if (years < 0 || years > 9999) {
+    hh_mm_ss<milliseconds> clock{when - day};
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", years,
+                       static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                       clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
+                       clock.subseconds().count());
+  }
+  // Lists write thousands a second.
+  std::string text = "0000-00-00T00:00:00.000Z";
+  auto put = [&text](size_t end, unsigned value) {
+    for (; value > 0; value /= 10) text[--end] = static_cast<char>('0' + value % 10);
+  };
+  put(4, static_cast<unsigned>(years));
+  put(7, static_cast<unsigned>(date.month()));
+  put(10, static_cast<unsigned>(date.day()));
+  put(13, of_day / 3'600'000);
+  put(16, of_day / 60'000 % 60);
+  put(19, of_day / 1000 % 60);
+  put(23, of_day % 1000);
+  return text;
 }
 
 std::string rfc3339_now() { return rfc3339(unix_now_ms()); }

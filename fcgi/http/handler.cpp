@@ -69,6 +69,27 @@ OneStatement OneStatement::page(const Input& input, postgres::BoundStatement que
           }};
 }
 
+OneStatement OneStatement::item(postgres::BoundStatement query, int status) {
+  query.answers_binary = true;
+  return {std::move(query), [status](const postgres::Result& result) {
+            return Response::json_text(status, item_json(result));
+          }};
+}
+
+OneStatement OneStatement::items(const Input& input, postgres::BoundStatement query,
+                                 PageShape shape) {
+  query.answers_binary = true;
+  std::string_view uri = input.request().uri;
+  return {std::move(query), [uri, shape](const postgres::Result& result) {
+            ItemPage page = item_page(result, shape);
+            Response response = Response::json_text(200, std::move(page.body));
+            if (!page.next.empty()) {
+              response.add_header("Link", next_link(uri, shape.cursor_name, page.next));
+            }
+            return response;
+          }};
+}
+
 OneStatement OneStatement::notify(postgres::BoundStatement notification) && {
   notifications_.add(std::move(notification));
   return std::move(*this);

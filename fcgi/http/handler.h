@@ -18,6 +18,7 @@
 
 #include "fcgi/http/client.h"
 #include "fcgi/http/input.h"
+#include "fcgi/http/items.h"
 #include "fcgi/http/response.h"
 #include "fcgi/password/password_semaphore.h"
 #include "lib/account/caller.h"
@@ -77,6 +78,10 @@ class OneStatement {
   static OneStatement no_content(postgres::BoundStatement query);
   // As row: 201 when its column is_new says so, else 200.
   static OneStatement new_or_changed(postgres::BoundStatement query);
+  // The object that the columns of its row make (fcgi/http/items.h).
+  static OneStatement item(postgres::BoundStatement query, int status = 200);
+  // A page of them; Link repeats the request's query with the cursor moved.
+  static OneStatement items(const Input& input, postgres::BoundStatement query, PageShape shape);
   // As page_of() makes it in SQL; Link repeats the request's query with the cursor moved.
   static OneStatement page(const Input& input, postgres::BoundStatement query,
                            std::string_view cursor_name = "before");

@@ -219,7 +219,7 @@ std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
       formats.push_back(value.is_binary ? 1 : 0);
     }
     PQsendQueryPrepared(connection_, item.statement->name, static_cast<int>(params.size()),
-                        values.data(), lengths.data(), formats.data(), 0);
+                        values.data(), lengths.data(), formats.data(), item.answers_binary ? 1 : 0);
   }
   PQpipelineSync(connection_);
   std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();

@@ -55,6 +55,7 @@ class Params {
 struct BoundStatement {
   const Statement* statement;
   Params params;
+  bool answers_binary = false;  // its rows are read as Columns (lib/postgres/columns.h), not as Row
 };
 
 class Result;
@@ -90,6 +91,7 @@ class Result {
 
  private:
   friend class Row;
+  friend class Columns;
   std::shared_ptr<pg_result> result_;
 };
 

@@ -171,7 +171,8 @@ pg_result* DbSession::answer_to(const BoundStatement& statement) {
     formats.push_back(value.is_binary ? 1 : 0);
   }
   return PQexecParams(connection_.get(), statement.statement->text, statement.statement->params,
-                      nullptr, values.data(), lengths.data(), formats.data(), 0);
+                      nullptr, values.data(), lengths.data(), formats.data(),
+                      statement.answers_binary ? 1 : 0);
 }
 
 Result DbSession::run(const BoundStatement& statement) {

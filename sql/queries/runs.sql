@@ -44,14 +44,12 @@ SELECT run_admin_json(r) AS item FROM run_of_reader($1) AS r;
 -- name: run_page
 -- A page of the organization's runs.
 -- $1 status text or null, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM run_page($2::integer + 1, $3, $1) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT item.* FROM run_page($2::integer + 1, $3, $1) AS item;
 
 -- name: thread_run_page
 -- A page of a thread's runs.
 -- $1 thread_id uuid, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM thread_run_page($1, $2::integer + 1, $3) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT item.* FROM thread_run_page($1, $2::integer + 1, $3) AS item;
 
 -- name: run_cancel
 -- $1 run_id uuid

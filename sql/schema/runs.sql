@@ -271,19 +271,17 @@ LANGUAGE sql STABLE AS $$
     SELECT run_text(r)::json
 $$;
 
--- A run as lists show it.
-CREATE OR REPLACE FUNCTION run_list_text(r runs, creator users) RETURNS text
+-- A run as lists show it: its members in their order (fcgi/http/items.h).
+CREATE OR REPLACE FUNCTION run_list_item(r runs, creator_name text, creator_email text) RETURNS TABLE (run_id uuid,
+    org_id uuid, thread_id uuid, status text, model text, persona_id text, total_input_tokens bigint,
+    total_output_tokens bigint, total_cost_usd double precision, duration_ms bigint, cache_hit_rate double precision,
+    credits_used bigint, created_at timestamptz, completed_at timestamptz, failed_at timestamptz,
+    created_by_user_id uuid, created_by_user_name text, created_by_email text)
 LANGUAGE sql STABLE AS $$
-    SELECT concat('{"run_id":"', r.id, '","org_id":"', r.org_id, '","thread_id":"', r.thread_id,
-        '","status":"', r.status, '","model":', to_json(r.model), ',"persona_id":', to_json(r.persona_id),
-        ',"total_input_tokens":', r.total_input_tokens, ',"total_output_tokens":', r.total_output_tokens,
-        ',"total_cost_usd":', run_cost_usd(r), ',"duration_ms":', run_duration_ms(r),
-        ',"cache_hit_rate":', run_cache_hit_rate(r), ',"credits_used":', r.credits_used,
-        ',"created_at":"', rfc3339(r.created_at), '","completed_at":',
-        CASE WHEN r.status = 'completed' THEN '"' || rfc3339(r.ended_at) || '"' ELSE 'null' END, ',"failed_at":',
-        CASE WHEN r.status = 'failed' THEN '"' || rfc3339(r.ended_at) || '"' ELSE 'null' END,
-        ',"created_by_user_id":"', r.created_by_user_id, '","created_by_user_name":', to_json(creator.username),
-        ',"created_by_email":', to_json(creator.email), '}')
+    SELECT r.id, r.org_id, r.thread_id, r.status, r.model, r.persona_id, r.total_input_tokens, r.total_output_tokens,
+        run_cost_usd(r), run_duration_ms(r), run_cache_hit_rate(r), r.credits_used, r.created_at,
+        CASE WHEN r.status = 'completed' THEN r.ended_at END, CASE WHEN r.status = 'failed' THEN r.ended_at END,
+        r.created_by_user_id, creator_name, creator_email
 $$;
 
 CREATE OR REPLACE FUNCTION run_admin_json(r runs) RETURNS json
@@ -336,9 +334,13 @@ $$;
 -- private threads), the caller's own otherwise. One plan serves every caller, and is made once: making it anew for
 -- each call, as Postgres may choose to, takes longer than reading the page. So that it is the same with whatever
 -- statistics, each form names the two ends of its part of an index and that index's order, which no other index has:
--- those of id alone hold everybody's runs. Answers what page_of() takes.
-CREATE OR REPLACE FUNCTION run_page(page_limit integer, before uuid, wanted_status text, OUT ids uuid[],
-    OUT items text[])
+-- those of id alone hold everybody's runs. OFFSET 0 keeps the look for a run's creator apart: then Postgres remembers
+-- whom it found, which a join does not.
+CREATE OR REPLACE FUNCTION run_page(page_limit integer, before uuid, wanted_status text) RETURNS TABLE (run_id uuid,
+    org_id uuid, thread_id uuid, status text, model text, persona_id text, total_input_tokens bigint,
+    total_output_tokens bigint, total_cost_usd double precision, duration_ms bigint, cache_hit_rate double precision,
+    credits_used bigint, created_at timestamptz, completed_at timestamptz, failed_at timestamptz,
+    created_by_user_id uuid, created_by_user_name text, created_by_email text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
 SET enable_sort = off SET enable_incremental_sort = off SET enable_bitmapscan = off AS $$
@@ -348,44 +350,54 @@ DECLARE
     upper_end uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
 BEGIN
     IF NOT has_permission('org.runs.read_all') THEN
-        SELECT array_agg(p.id), array_agg(p.item) INTO ids, items FROM (
-            SELECT r.id, run_list_text(r, u) AS item FROM runs r JOIN users u ON u.id = r.created_by_user_id
+        RETURN QUERY
+            SELECT item.*
+            FROM runs r CROSS JOIN LATERAL (
+                SELECT c.username, c.email FROM users c WHERE c.id = r.created_by_user_id OFFSET 0) AS u
+            CROSS JOIN LATERAL run_list_item(r, u.username, u.email) AS item
             WHERE (r.org_id, r.created_by_user_id) >= (org, of_user)
                   AND (r.org_id, r.created_by_user_id, r.id) < (org, of_user, upper_end)
                   AND (wanted_status IS NULL OR r.status = wanted_status)
-            ORDER BY r.org_id DESC, r.created_by_user_id DESC, r.id DESC LIMIT page_limit) AS p;
+            ORDER BY r.org_id DESC, r.created_by_user_id DESC, r.id DESC LIMIT page_limit;
     ELSIF wanted_status IS NULL THEN
-        SELECT array_agg(p.id), array_agg(p.item) INTO ids, items FROM (
-            SELECT r.id, run_list_text(r, u) AS item FROM runs r JOIN users u ON u.id = r.created_by_user_id
+        RETURN QUERY
+            SELECT item.*
+            FROM runs r CROSS JOIN LATERAL (
+                SELECT c.username, c.email FROM users c WHERE c.id = r.created_by_user_id OFFSET 0) AS u
+            CROSS JOIN LATERAL run_list_item(r, u.username, u.email) AS item
             WHERE r.org_id >= org AND (r.org_id, r.id) < (org, upper_end)
                   AND may_read_run(r.created_by_user_id,
                                    (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), of_user, true)
-            ORDER BY r.org_id DESC, r.id DESC LIMIT page_limit) AS p;
+            ORDER BY r.org_id DESC, r.id DESC LIMIT page_limit;
     ELSE
-        SELECT array_agg(p.id), array_agg(p.item) INTO ids, items FROM (
-            SELECT r.id, run_list_text(r, u) AS item FROM runs r JOIN users u ON u.id = r.created_by_user_id
+        RETURN QUERY
+            SELECT item.*
+            FROM runs r CROSS JOIN LATERAL (
+                SELECT c.username, c.email FROM users c WHERE c.id = r.created_by_user_id OFFSET 0) AS u
+            CROSS JOIN LATERAL run_list_item(r, u.username, u.email) AS item
             WHERE (r.org_id, r.status) >= (org, wanted_status)
                   AND (r.org_id, r.status, r.id) < (org, wanted_status, upper_end)
                   AND may_read_run(r.created_by_user_id,
                                    (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), of_user, true)
-            ORDER BY r.org_id DESC, r.status DESC, r.id DESC LIMIT page_limit) AS p;
+            ORDER BY r.org_id DESC, r.status DESC, r.id DESC LIMIT page_limit;
     END IF;
 END
 $$;
 
-CREATE OR REPLACE FUNCTION thread_run_page(thread uuid, page_limit integer, before uuid, OUT ids uuid[],
-    OUT items text[])
-LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+CREATE OR REPLACE FUNCTION thread_run_page(thread uuid, page_limit integer, before uuid) RETURNS TABLE (run_id uuid,
+    status text, created_at timestamptz)
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
+DECLARE
+    upper_end uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
 BEGIN
     IF NOT EXISTS (SELECT FROM threads t WHERE t.id = thread AND t.deleted_at IS NULL
                    AND t.created_by_user_id = current_user_id()) THEN
         PERFORM thread_of_caller(thread, false);
     END IF;
-    SELECT array_agg(p.id), array_agg(p.item) INTO ids, items FROM (
-        SELECT r.id, concat('{"run_id":"', r.id, '","status":"', r.status, '","created_at":"', rfc3339(r.created_at),
-            '"}') AS item
-        FROM runs r WHERE r.thread_id = thread AND (before IS NULL OR r.id < before)
-        ORDER BY r.id DESC LIMIT page_limit) AS p;
+    RETURN QUERY
+        SELECT r.id, r.status, r.created_at FROM runs r WHERE r.thread_id = thread AND r.id < upper_end
+        ORDER BY r.id DESC LIMIT page_limit;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION run_last_seq_now, runs_round_robin FROM hostler_api;

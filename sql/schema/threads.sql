@@ -43,20 +43,21 @@ SELECT make_tenant_table('messages');
 GRANT SELECT, INSERT ON messages TO hostler_api;
 GRANT SELECT, INSERT, UPDATE ON messages TO hostler_runner;
 
--- Glued, as run_text().
-CREATE OR REPLACE FUNCTION thread_text(t threads) RETURNS text
+-- The members of a thread, in their order, as clients read them (fcgi/http/items.h). Postgres puts such a function into
+-- the statement that reads from it.
+CREATE OR REPLACE FUNCTION thread_item(t threads) RETURNS TABLE (id uuid, org_id uuid, created_by_user_id uuid,
+    title text, is_private boolean, active_run_id uuid, created_at timestamptz, updated_at timestamptz)
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT concat('{"id":"', t.id, '","org_id":"', t.org_id, '","created_by_user_id":"', t.created_by_user_id,
-        '","title":', coalesce(to_json(t.title)::text, 'null'), ',"is_private":', t.is_private::text,
-        ',"active_run_id":', coalesce('"' || t.active_run_id || '"', 'null'), ',"created_at":"', rfc3339(t.created_at),
-        '","updated_at":"', rfc3339(t.updated_at), '"}')
+    SELECT t.id, t.org_id, t.created_by_user_id, t.title, t.is_private, t.active_run_id, t.created_at, t.updated_at
 $$;
 
-CREATE OR REPLACE FUNCTION thread_json(t threads) RETURNS json
+CREATE OR REPLACE FUNCTION message_item(m messages) RETURNS TABLE (id uuid, org_id uuid, thread_id uuid, run_id uuid,
+    created_by_user_id uuid, role text, content text, incomplete boolean, created_at timestamptz)
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT thread_text(t)::json
+    SELECT m.id, m.org_id, m.thread_id, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.created_at
 $$;
 
+-- The same as text, glued as run_text(), of the one that message_create() made.
 CREATE OR REPLACE FUNCTION message_text(m messages) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT concat('{"id":"', m.id, '","org_id":"', m.org_id, '","thread_id":"', m.thread_id,
@@ -137,59 +138,59 @@ BEGIN
 END
 $$;
 
--- One page in ascending order: the newest, the newest before a message, or the first after one. As page_of, but
--- messages may be megabytes, so only those that fit are read.
-CREATE OR REPLACE FUNCTION message_page(thread uuid, page_limit integer, before uuid, after uuid, OUT body text,
-    OUT next uuid)
-LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+-- The messages of one page and one further: from the newest, from one back, or from one on. They may be megabytes:
+-- when not all fit into a page, then those that do and one further. Planned once, in the order of the key.
+CREATE OR REPLACE FUNCTION message_page(thread uuid, page_limit integer, before uuid, after uuid)
+RETURNS TABLE (id uuid, org_id uuid, thread_id uuid, run_id uuid, created_by_user_id uuid, role text, content text,
+    incomplete boolean, created_at timestamptz)
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
-    ids uuid[];
-    sizes integer[];
-    fitting integer;
-    total bigint;
+    page_bytes_max CONSTANT bigint := 4194304;
+    is_forward boolean := after IS NOT NULL AND before IS NULL;
+    lower_end uuid := coalesce(after, '00000000-0000-0000-0000-000000000000');
+    upper_end uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    rows_read bigint := page_limit + 1;
 BEGIN
     IF NOT EXISTS (SELECT FROM threads t WHERE t.id = thread AND t.deleted_at IS NULL
                    AND t.created_by_user_id = current_user_id()) THEN
         PERFORM thread_of_caller(thread, false);
     END IF;
-    IF after IS NOT NULL AND before IS NULL THEN
-        SELECT array_agg(m.id), array_agg(m.bytes), sum(m.bytes) INTO ids, sizes, total FROM (
-            SELECT id, octet_length(content) AS bytes FROM messages
-            WHERE thread_id = thread AND id > after AND hidden_by_run_id IS NULL
-            ORDER BY id LIMIT page_limit + 1) AS m;
-    ELSE
-        SELECT array_agg(m.id), array_agg(m.bytes), sum(m.bytes) INTO ids, sizes, total FROM (
-            SELECT id, octet_length(content) AS bytes FROM messages
-            WHERE thread_id = thread AND (before IS NULL OR id < before) AND (after IS NULL OR id > after)
-                  AND hidden_by_run_id IS NULL
-            ORDER BY id DESC LIMIT page_limit + 1) AS m;
+    IF is_forward THEN
+        IF (SELECT sum(octet_length(p.content)) FROM (
+                SELECT m.content FROM messages m
+                WHERE m.thread_id = thread AND m.id > lower_end AND m.hidden_by_run_id IS NULL
+                ORDER BY m.id LIMIT rows_read) AS p) > page_bytes_max THEN
+            rows_read := (SELECT 1 + greatest(1, count(*) FILTER (WHERE p.bytes <= page_bytes_max)) FROM (
+                SELECT sum(octet_length(m.content)) OVER (ORDER BY m.id) AS bytes FROM messages m
+                WHERE m.thread_id = thread AND m.id > lower_end AND m.hidden_by_run_id IS NULL
+                ORDER BY m.id LIMIT rows_read) AS p);
+        END IF;
+        RETURN QUERY SELECT item.* FROM messages m, message_item(m) AS item
+            WHERE m.thread_id = thread AND m.id > lower_end AND m.hidden_by_run_id IS NULL
+            ORDER BY m.id LIMIT rows_read;
+        RETURN;
     END IF;
-    fitting := least(page_limit, cardinality(ids));
-    IF total > 4194304 THEN
-        SELECT max(n) INTO fitting
-        FROM (SELECT n, sum(bytes) OVER (ORDER BY n) AS so_far
-              FROM unnest(sizes) WITH ORDINALITY AS s(bytes, n)) AS sized
-        WHERE n <= page_limit AND (n = 1 OR so_far <= 4194304);
+    IF (SELECT sum(octet_length(p.content)) FROM (
+            SELECT m.content FROM messages m
+            WHERE m.thread_id = thread AND m.id > lower_end AND m.id < upper_end AND m.hidden_by_run_id IS NULL
+            ORDER BY m.id DESC LIMIT rows_read) AS p) > page_bytes_max THEN
+        rows_read := (SELECT 1 + greatest(1, count(*) FILTER (WHERE p.bytes <= page_bytes_max)) FROM (
+            SELECT sum(octet_length(m.content)) OVER (ORDER BY m.id DESC) AS bytes FROM messages m
+            WHERE m.thread_id = thread AND m.id > lower_end AND m.id < upper_end AND m.hidden_by_run_id IS NULL
+            ORDER BY m.id DESC LIMIT rows_read) AS p);
     END IF;
-    SELECT coalesce('[' || string_agg(message_text(m), ',' ORDER BY m.id) || ']', '[]') INTO body
-    FROM messages m WHERE m.thread_id = thread AND m.id = ANY (ids[1:fitting]);
-    next := CASE WHEN cardinality(ids) > fitting THEN ids[fitting] END;
-END
-$$;
-
--- The thread for its creator, when thread_show's look did not find it: it raises why.
-CREATE OR REPLACE FUNCTION thread_text_of_caller(thread uuid) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
-BEGIN
-    RETURN thread_text(thread_of_caller(thread, false));
+    RETURN QUERY SELECT item.* FROM messages m, message_item(m) AS item
+        WHERE m.thread_id = thread AND m.id > lower_end AND m.id < upper_end AND m.hidden_by_run_id IS NULL
+        ORDER BY m.id DESC LIMIT rows_read;
 END
 $$;
 
 -- The caller's threads whose title or messages hold every word, newest first. SECURITY DEFINER: text
 -- search cannot use an index under row-level security; the organization and user are the caller's.
-CREATE OR REPLACE FUNCTION thread_search(typed text, page_limit integer, before uuid) RETURNS TABLE (id uuid, item text)
+CREATE OR REPLACE FUNCTION thread_search(typed text, page_limit integer, before uuid) RETURNS SETOF threads
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT t.id, thread_text(t)
+    SELECT t.*
     FROM threads t
     WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
           AND (before IS NULL OR t.id < before)

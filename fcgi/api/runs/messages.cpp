@@ -26,12 +26,15 @@ OneStatement list_messages(const Input& input) {
   std::optional<std::string> after = fields.id("after");
   fields.check();
   bool goes_forward = after && !page.before;
-  return OneStatement::page(input,
-                            query::MessagePage{.thread_id = input.path_value("thread_id"),
-                                               .limit = page.limit,
-                                               .before = page.before,
-                                               .after = after},
-                            goes_forward ? "after" : "before");
+  return OneStatement::items(input,
+                             query::MessagePage{.thread_id = input.path_value("thread_id"),
+                                                .limit = page.limit,
+                                                .before = page.before,
+                                                .after = after},
+                             {.limit = page.limit,
+                              .cursor_name = goes_forward ? "after" : "before",
+                              .is_reversed = !goes_forward,
+                              .measured = "content"});
 }
 
 }  // namespace hostler

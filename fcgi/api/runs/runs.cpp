@@ -78,9 +78,11 @@ OneStatement retry_run(const Input& input) {
 
 OneStatement list_thread_runs(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::ThreadRunPage{.thread_id = input.path_value("thread_id"),
-                                                        .limit = page.limit,
-                                                        .before = page.before});
+  return OneStatement::items(
+      input,
+      query::ThreadRunPage{
+          .thread_id = input.path_value("thread_id"), .limit = page.limit, .before = page.before},
+      {.limit = page.limit});
 }
 
 OneStatement list_runs(const Input& input) {
@@ -89,8 +91,9 @@ OneStatement list_runs(const Input& input) {
       fields.choice("status", {"running", "waiting_for_input", "completed", "failed", "cancelled"});
   Page page = Input::page_of(fields);
   fields.check();
-  return OneStatement::page(
-      input, query::RunPage{.status = status, .limit = page.limit, .before = page.before});
+  return OneStatement::items(
+      input, query::RunPage{.status = status, .limit = page.limit, .before = page.before},
+      {.limit = page.limit});
 }
 
 OneStatement show_run(const Input& input) {

@@ -11,13 +11,14 @@ OneStatement create_thread(const Input& input) {
   std::optional<std::string> title = fields.nullable_text("title", {.max = 200}).value;
   bool is_private = fields.optional_boolean("is_private").value_or(false);
   fields.check();
-  return OneStatement::row(query::ThreadCreate{.title = title, .is_private = is_private}, 201)
+  return OneStatement::item(query::ThreadCreate{.title = title, .is_private = is_private}, 201)
       .share_commit();
 }
 
 OneStatement list_threads(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::ThreadPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input, query::ThreadPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement search_threads(const Input& input) {
@@ -25,19 +26,20 @@ OneStatement search_threads(const Input& input) {
   std::string wanted = fields.required_text("q", {.min = 1, .max = 500});
   Page page = Input::page_of(fields);
   fields.check();
-  return OneStatement::page(
-      input, query::ThreadSearch{.q = wanted, .limit = page.limit, .before = page.before});
+  return OneStatement::items(
+      input, query::ThreadSearch{.q = wanted, .limit = page.limit, .before = page.before},
+      {.limit = page.limit});
 }
 
 OneStatement show_thread(const Input& input) {
-  return OneStatement::row(query::ThreadShow{.thread_id = input.path_value("thread_id")});
+  return OneStatement::item(query::ThreadShow{.thread_id = input.path_value("thread_id")});
 }
 
 OneStatement update_thread(const Input& input) {
   Fields fields = input.body();
   Nullable<std::string> title = fields.nullable_text("title", {.max = 200});
   fields.check_patch();
-  return OneStatement::row(
+  return OneStatement::item(
       query::ThreadUpdate{.thread_id = input.path_value("thread_id"), .title = title.value});
 }
 

@@ -117,6 +117,34 @@ TEST(Messages, EndAPageAtFourMebibytes) {
   EXPECT_EQ(seen, 5u);
 }
 
+TEST(Messages, ThatFillMoreThanAPageAreReadInBothDirections) {
+  TestUser user = register_user(stack());
+  std::string thread = make_thread(user.client);
+  std::string path = "/v1/threads/" + thread + "/messages";
+  std::string first = post_message(user.client, thread, "first");
+  for (int bytes : {5'000'000, 3'000'000, 1'000'000, 5'000'000}) {
+    stack().sql().run_text(
+        fmt::format("INSERT INTO messages (org_id, thread_id, role, content) VALUES ('{}', '{}', "
+                    "'assistant', repeat('x', {}))",
+                    user.org_id, thread, bytes));
+  }
+  auto sizes = [&](std::string next) {
+    std::string all;
+    while (!next.empty()) {
+      Answer page = user.client.get(next);
+      Json list = page.json();
+      for (const Json& item : *list.as_array()) {
+        all += fmt::format("{} ", item.text_or("content").size());
+      }
+      all += "; ";
+      next = page.next_path();
+    }
+    return all;
+  };
+  EXPECT_EQ(sizes(path + "?after=" + first), "5000000 ; 3000000 1000000 ; 5000000 ; ");
+  EXPECT_EQ(sizes(path), "5000000 ; 3000000 1000000 ; 5000000 ; 5 ; ");
+}
+
 TEST(Messages, AreTheCreatorsAlone) {
   TestUser owner = register_user(stack());
   TestUser member = register_user(stack());

@@ -3,18 +3,19 @@
 'use strict';
 const crypto = require('crypto');
 const fs = require('fs');
-const { Pool } = require('pg');
+const { Pool, types } = require('pg');
 const app = require('fastify')({ logger: false });
 
 const statements = JSON.parse(fs.readFileSync(process.env.STATEMENTS, 'utf8'));
 const pool = new Pool({ max: 8 });
+types.setTypeParser(types.builtins.INT8, Number);
 
 async function query(client, name, values) {
   return (await client.query({ name, text: statements[name], values })).rows;
 }
 
 // BEGIN, who calls, what is asked, COMMIT: each waits for the one before, as pg's clients do.
-async function asCaller(request, need, name, values) {
+async function rowsAsCaller(request, need, name, values) {
   const hash = crypto.createHash('sha256').update(request.headers.authorization.slice(7)).digest();
   const context = JSON.stringify({ trace_id: crypto.randomUUID().replaceAll('-', ''), client_ip: '127.0.0.1', user_agent: '' });
   const client = await pool.connect();
@@ -24,7 +25,7 @@ async function asCaller(request, need, name, values) {
     const rows = await query(client, name, values);
     await client.query('COMMIT');
     if (name === 'run_create') await query(client, 'run_notify', []);
-    return rows[0];
+    return rows;
   } catch (fault) {
     await client.query('ROLLBACK');
     throw fault;
@@ -33,11 +34,15 @@ async function asCaller(request, need, name, values) {
   }
 }
 
+async function asCaller(request, need, name, values) {
+  return (await rowsAsCaller(request, need, name, values))[0];
+}
+
 app.get('/v1/runs/:run', async (request) =>
   (await asCaller(request, 'data.runs.read', 'run_show', [request.params.run])).item);
-app.get('/v1/runs', async (request, reply) => {
-  const page = await asCaller(request, 'data.runs.read', 'run_page', [null, Number(request.query.limit), null]);
-  reply.type('application/json').send(page.body);
+app.get('/v1/runs', async (request) => {
+  const limit = Number(request.query.limit);
+  return (await rowsAsCaller(request, 'data.runs.read', 'run_page', [null, limit, null])).slice(0, limit);
 });
 app.post('/v1/threads/:thread/messages', async (request, reply) => {
   reply.code(201);
