@@ -20,6 +20,8 @@ Claim claim_of(const postgres::Row& row) {
   claim.last_seq = row.integer("last_seq");
   claim.turns = row.integer("turns");
   claim.context_tokens = row.integer("context_tokens");
+  claim.event_bytes = row.integer("event_bytes");
+  claim.result_bytes = row.integer("result_bytes");
   return claim;
 }
 

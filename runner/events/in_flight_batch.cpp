@@ -63,6 +63,8 @@ class Commits {
     run_ids_.push_back(entry.writer->claim().id);
     epochs_.push_back(entry.writer->claim().epoch);
     last_seqs_.push_back(last_seq_of(entry));
+    event_bytes_.push_back(entry.writer->event_bytes() + entry.event_bytes());
+    result_bytes_.push_back(entry.writer->result_bytes() + entry.result_bytes());
     add(entry.steps.turn ? *entry.steps.turn : no_turn);
     add(entry.steps.outcome ? *entry.steps.outcome : no_outcome);
   }
@@ -88,7 +90,9 @@ class Commits {
                              .codes = codes_,
                              .messages = messages_,
                              .answers = answers_,
-                             .incomplete = incomplete_};
+                             .incomplete = incomplete_,
+                             .event_bytes = event_bytes_,
+                             .result_bytes = result_bytes_};
   }
 
  private:
@@ -132,6 +136,8 @@ class Commits {
   std::vector<std::string> messages_;
   std::vector<std::string> answers_;
   std::vector<bool> incomplete_;
+  std::vector<int64_t> event_bytes_;
+  std::vector<int64_t> result_bytes_;
 };
 
 struct Events {

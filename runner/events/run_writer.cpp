@@ -18,17 +18,31 @@ constexpr size_t delta_bytes_max = 64 * 1024;
 
 size_t LogEntry::bytes() const {
   size_t sum = steps.outcome ? steps.outcome->answer.size() : 0;
-  for (const RunEvent& event : events) sum += event.data.size();
   if (steps.turn) sum += steps.turn->text.size() + steps.turn->tool_calls_json.size();
-  for (const ToolRecord& tool : steps.tools) sum += tool.result.size();
-  return sum;
+  return sum + static_cast<size_t>(event_bytes() + result_bytes());
+}
+
+int64_t LogEntry::event_bytes() const {
+  size_t sum = 0;
+  for (const RunEvent& event : events) sum += event.data.size();
+  return static_cast<int64_t>(sum);
+}
+
+int64_t LogEntry::result_bytes() const {
+  size_t sum = 0;
+  for (const ToolRecord& tool : steps.tools) {
+    if (tool.error_code.empty()) sum += tool.result.size();
+  }
+  return static_cast<int64_t>(sum);
 }
 
 RunWriter::RunWriter(Claim claim, EventLog& log)
     : claim_(std::move(claim)),
       log_(log),
       last_seq_(claim_.last_seq),
-      committed_seq_(claim_.last_seq) {}
+      committed_seq_(claim_.last_seq),
+      event_bytes_(claim_.event_bytes),
+      result_bytes_(claim_.result_bytes) {}
 
 void RunWriter::mark_dirty() {
   ++writes_;
@@ -151,6 +165,8 @@ void RunWriter::apply_results(const LogEntry& entry) {
   committed_writes_ = entry.writes;
   if (entry.steps.ends_work()) has_ended_ = true;
   if (!entry.events.empty()) committed_seq_ = entry.events.back().seq;
+  event_bytes_ += entry.event_bytes();
+  result_bytes_ += entry.result_bytes();
 }
 
 void RunWriter::land() {

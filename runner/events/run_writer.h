@@ -37,6 +37,9 @@ struct LogEntry {
   bool is_repeated = false;  // an answer was lost: it may be on disk, with another time
 
   size_t bytes() const;  // of what is to be stored
+  // Likewise, as the run's account counts them.
+  int64_t event_bytes() const;
+  int64_t result_bytes() const;
 };
 
 class RunWriter final : public std::enable_shared_from_this<RunWriter> {
@@ -68,6 +71,9 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
 
   int64_t last_seq() const { return last_seq_; }            // given to the newest event
   int64_t committed_seq() const { return committed_seq_; }  // on disk
+  // Of events and results of tools that are on disk, since the run began.
+  int64_t event_bytes() const { return event_bytes_; }
+  int64_t result_bytes() const { return result_bytes_; }
   bool is_on_disk() const { return committed_writes_ == writes_; }
   bool is_fenced() const { return is_fenced_; }  // nothing is written any more
   bool is_ending() const { return is_ending_; }  // its outcome, or its wait, was appended
@@ -122,6 +128,8 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   int64_t last_seq_;
   int64_t committed_seq_;
   int64_t server_ = 0;
+  int64_t event_bytes_;
+  int64_t result_bytes_;
   int64_t writes_ = 0;  // appended: events, turns, the outcome
   int64_t committed_writes_ = 0;
   std::vector<PendingEvent> events_;

@@ -54,10 +54,12 @@ constexpr Job jobs[] = {
     paged<query::AuthPrune, pruned_max>(minute_ms),
     paged<query::OutboxPrune, pruned_max>(minute_ms),
     paged<query::WebhookSecretsPrune, pruned_max>(minute_ms),
+    paged<query::WebhookPrune, pruned_max>(minute_ms),
     paged<query::IdempotencyPrune, pruned_max>(minute_ms),
     paged<query::AccessLogFilesPrune, pruned_max>(minute_ms),
     bounded<query::AccessLogPrune>(minute_ms, access_log_retention),
     bounded<query::RunEventsPrune>(minute_ms, event_retention),
+    paged<query::RunEventsFree, pruned_max>(minute_ms),
     bounded<query::AuditPrune>(minute_ms, audit_retention),
 };
 

@@ -23,6 +23,8 @@ struct Claim {
   int64_t last_seq = 0;        // of its events so far; 0: it is new
   int64_t turns = 0;           // that were paid for; 0: there are no steps to go on from
   int64_t context_tokens = 0;  // of its model
+  int64_t event_bytes = 0;     // of its events so far
+  int64_t result_bytes = 0;    // of the results of its tools so far
 };
 
 }  // namespace hostler::runner

@@ -4,8 +4,8 @@
 -- are counted anew; accounts count the runs that have not ended; a message's key begins with its thread, and access
 -- tokens keep what they grant.
 -- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, credit_accounts, messages, audit_logs,
--- org_invitations, outbox, users, access_tokens, sessions, orgs, org_members and api_keys, exclusively: stop the
--- programs before it.
+-- org_invitations, outbox, users, access_tokens, sessions, orgs, org_members, api_keys and webhook_endpoints,
+-- exclusively: stop the programs before it.
 
 DELETE FROM schema_migrations;
 CREATE TABLE schema_functions (
@@ -215,6 +215,12 @@ CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
     FOR EACH ROW WHEN (name_key(OLD.email) <> name_key(NEW.email)) EXECUTE FUNCTION email_set();
 
+-- ---------------------------------------------------------------- webhooks
+
+ALTER TABLE webhook_endpoints ADD COLUMN deleted_at timestamptz, ALTER COLUMN secret_id DROP NOT NULL,
+    ADD CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL);
+CREATE INDEX webhook_endpoints_deleted ON webhook_endpoints (id) WHERE deleted_at IS NOT NULL;
+
 -- ---------------------------------------------------------------- what tokens grant
 
 ALTER TABLE access_tokens ADD COLUMN user_id uuid, ADD COLUMN personal_org_id uuid, ADD COLUMN role text,
@@ -236,7 +242,33 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
     WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type) IS DISTINCT FROM (NEW.ip_rule_count, NEW.type))
     EXECUTE FUNCTION token_grants_changed();
 
+-- ---------------------------------------------------------------- rights
+
+-- Columns whole: all but hashes of passwords and what searches read.
+REVOKE SELECT ON users FROM hostler_runner;
+GRANT SELECT (id, login, username, email, email_verified_at, status, platform_admin, personal_org_id, avatar_url,
+    locale, timezone, last_login_at, last_seen_at, created_at, deleted_at, invite_code_reset_at) ON users
+    TO hostler_runner;
+
 -- ---------------------------------------------------------------- what an organization keeps
+
+ALTER TABLE runs ADD COLUMN event_bytes bigint NOT NULL DEFAULT 0, ADD COLUMN result_bytes bigint NOT NULL DEFAULT 0;
+ALTER TABLE credit_accounts ADD COLUMN stored_bytes bigint NOT NULL DEFAULT 0;
+CREATE TABLE run_events_freed (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    before_run_id uuid NOT NULL
+);
+INSERT INTO run_events_freed (before_run_id) VALUES ('00000000-0000-0000-0000-000000000000');
+UPDATE runs r SET event_bytes = e.bytes
+FROM (SELECT run_id, sum(octet_length(data::text)) AS bytes FROM run_events GROUP BY run_id) AS e WHERE r.id = e.run_id;
+UPDATE runs r SET result_bytes = t.bytes
+FROM (SELECT run_id, sum(octet_length(result::text)) AS bytes FROM run_tool_results WHERE result IS NOT NULL
+      GROUP BY run_id) AS t WHERE r.id = t.run_id;
+UPDATE credit_accounts a SET stored_bytes = s.bytes
+FROM (SELECT org_id, sum(bytes) AS bytes FROM (
+          SELECT org_id, octet_length(content) AS bytes FROM messages
+          UNION ALL SELECT org_id, event_bytes + result_bytes FROM runs) AS kept GROUP BY org_id) AS s
+WHERE a.org_id = s.org_id;
 
 CREATE INDEX api_keys_alive ON api_keys (org_id, coalesce(expires_at, 'infinity')) WHERE revoked_at IS NULL;
 
@@ -254,6 +286,7 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     session_begin, sessions_end, subscription_upkeep, thread_run_page, thread_search, thread_stop, usage_add,
     user_delete, user_hold_alone, user_set_status, user_stop_runs, workspaces_hand_over;
 DROP FUNCTION IF EXISTS account_run_refused, api_key_create, attempt_guard, attempt_or_fail, audit_gather,
-    audit_login_failed, authenticate, authenticate_fully, llm_model_create, message_page, org_create, org_hold,
-    persona_create, route_resolve, run_list_text, thread_json, thread_text, thread_text_of_caller, webhook_create;
+    audit_login_failed, authenticate, authenticate_fully, llm_model_create, message_create, message_page, org_create,
+    org_hold, persona_create, route_resolve, run_list_text, runs_commit, thread_json, thread_text,
+    thread_text_of_caller, turns_charge, webhook_create;
 DROP VIEW run_list_items;

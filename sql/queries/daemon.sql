@@ -88,11 +88,13 @@ claimed AS (
     RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
         r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs,
         r.cancel_requested_at IS NOT NULL AS is_cancelled, coalesce(r.cancel_reason, 'requested') AS cancel_reason,
-        run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted)
+        run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted,
+        CASE WHEN r.last_seq > 0 THEN run_event_bytes(r.id) ELSE 0 END AS event_bytes,
+        CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE 0 END AS result_bytes)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.is_cancelled, c.cancel_reason, c.worked_ms,
-    free.after_input, free.served_nth, route.context_tokens, persona.system_prompt, persona.tools,
-    persona.confirm_tools, persona.temperature, persona.max_turns, c.credits_exhausted,
+    c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens, persona.system_prompt,
+    persona.tools, persona.confirm_tools, persona.temperature, persona.max_turns, c.credits_exhausted,
     coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
@@ -283,9 +285,10 @@ CROSS JOIN LATERAL (SELECT t.id FROM threads t WHERE t.id = wanted.id FOR UPDATE
 -- $6 texts text[], $7 tool_calls json[], $8 input_tokens bigint[], $9 output_tokens bigint[],
 -- $10 cache_read_tokens bigint[], $11 cache_write_tokens bigint[], $12 measured boolean[], $13 finished boolean[],
 -- $14 credits_per_usd bigint[], $15 run_holds bigint[], $16 statuses text[], $17 codes text[] (empty: no failure),
--- $18 messages text[], $19 answers text[], $20 incomplete boolean[]
+-- $18 messages text[], $19 answers text[], $20 incomplete boolean[], $21 event_bytes bigint[],
+-- $22 result_bytes bigint[] (of all events and results of the run that are stored with this)
 SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20);
+    $19, $20, $21, $22);
 
 -- name: run_streamed_text
 -- What subscribers were shown as the answer so far.

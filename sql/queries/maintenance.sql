@@ -38,6 +38,11 @@ SELECT outbox_prune($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT webhook_secrets_prune($1) = $1 AS more, NULL AS fault;
 
+-- name: webhook_prune
+-- Messages of endpoints that were deleted, and these.
+-- $1 at_most integer
+SELECT webhook_prune($1) = $1 AS more, NULL AS fault;
+
 -- name: idempotency_prune
 -- Answers that are older than a day.
 -- $1 at_most integer
@@ -57,6 +62,11 @@ SELECT access_log_prune($1) > 0 AS more, NULL AS fault;
 -- The oldest month of events, when it is beyond retention.
 -- $1 run_events_retention_days integer
 SELECT dropped, dropped > 0 AS more, NULL AS fault FROM run_events_prune($1) AS dropped;
+
+-- name: run_events_free
+-- Gives accounts back what the events of dropped months took.
+-- $1 at_most integer
+SELECT run_events_free($1) = $1 AS more, NULL AS fault;
 
 -- name: audit_partitions
 -- Partitions of the audit log ahead of time.

@@ -273,7 +273,8 @@ WHERE rows_until <= $2::bigint OR row_number = 1;
 
 -- name: ledger_fault
 -- The first row that is wrong of a page of organizations, or none: the ledger against itself, the accounts, the holds,
--- the charges, the usage. What it compares commits together, so one page after the other may be looked at.
+-- the charges, the usage, the bytes that are stored. What it compares commits together, so one page after the other
+-- may be looked at.
 -- $1 after_org_id uuid, $2 last_org_id uuid
 WITH entry AS (
     SELECT t.id, t.org_id, t.number, t.amount, t.balance_after, t.type, t.reference_id,
@@ -282,11 +283,19 @@ WITH entry AS (
     FROM credit_transactions t WHERE t.org_id > $1 AND t.org_id <= $2
     WINDOW of_org AS (PARTITION BY t.org_id ORDER BY t.number)),
 account AS (
-    SELECT org_id, balance, held, entries, active_runs, queued_runs
+    SELECT org_id, balance, held, entries, active_runs, queued_runs, stored_bytes
     FROM credit_accounts WHERE org_id > $1 AND org_id <= $2),
 run AS (
-    SELECT id, org_id, status, queued, ended_at, credits_used, credits_held
+    SELECT id, org_id, status, queued, ended_at, credits_used, credits_held, event_bytes, result_bytes
     FROM runs WHERE org_id > $1 AND org_id <= $2),
+stored AS (
+    SELECT s.org_id, sum(s.bytes)::bigint AS bytes FROM (
+        SELECT r.org_id, r.result_bytes + CASE WHEN r.id >= f.before_run_id THEN r.event_bytes ELSE 0 END AS bytes
+        FROM run r CROSS JOIN run_events_freed f
+        UNION ALL
+        SELECT t.org_id, octet_length(m.content) FROM threads t JOIN messages m ON m.thread_id = t.id
+        WHERE t.org_id > $1 AND t.org_id <= $2) AS s
+    GROUP BY s.org_id),
 newest AS (SELECT DISTINCT ON (org_id) org_id, number, balance_after FROM entry ORDER BY org_id, number DESC),
 charged AS (SELECT reference_id AS run_id, -sum(amount) AS credits FROM entry WHERE type = 'consumption' GROUP BY 1),
 usage AS (
@@ -341,7 +350,11 @@ SELECT origin, id, org_id, what FROM (
            format('counts %s active runs and %s queued ones, there are %s and %s', a.active_runs, a.queued_runs,
                   coalesce(l.active, 0), coalesce(l.queued, 0))
     FROM account a LEFT JOIN live l ON l.org_id = a.org_id
-    WHERE (a.active_runs, a.queued_runs) IS DISTINCT FROM (coalesce(l.active, 0), coalesce(l.queued, 0))) AS fault
+    WHERE (a.active_runs, a.queued_runs) IS DISTINCT FROM (coalesce(l.active, 0), coalesce(l.queued, 0))
+    UNION ALL
+    SELECT 8, 'credit_accounts', a.org_id::text, a.org_id,
+           format('stored_bytes is %s, but messages, events and results have %s', a.stored_bytes, coalesce(s.bytes, 0))
+    FROM account a LEFT JOIN stored s ON s.org_id = a.org_id WHERE a.stored_bytes <> coalesce(s.bytes, 0)) AS fault
 ORDER BY org_id, rank, id LIMIT 1;
 
 -- name: operator_set_context

@@ -48,7 +48,8 @@ busy_orgs AS (SELECT org_id, sum(under_way) AS under_way FROM busy GROUP BY org_
 due AS (
     SELECT o.id, e.org_id, o.next_attempt_at,
         coalesce(b.under_way, 0) + row_number() OVER (PARTITION BY e.endpoint_id ORDER BY o.next_attempt_at) AS nth
-    FROM endpoints e LEFT JOIN busy b ON b.endpoint_id = e.endpoint_id CROSS JOIN LATERAL (
+    FROM endpoints e JOIN webhook_endpoints there ON there.id = e.endpoint_id AND there.deleted_at IS NULL
+    LEFT JOIN busy b ON b.endpoint_id = e.endpoint_id CROSS JOIN LATERAL (
         SELECT p.id, p.next_attempt_at FROM outbox p
         WHERE p.endpoint_id = e.endpoint_id AND p.kind = 'webhook' AND p.status = 'pending'
               AND p.next_attempt_at <= statement_timestamp()

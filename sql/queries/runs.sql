@@ -3,13 +3,13 @@
 -- name: run_create
 -- $1 thread_id uuid, $2 route_id uuid or null, $3 persona_id text or null, $4 strategy text,
 -- $5 limit_concurrent_runs bigint, $6 limit_concurrent_runs_per_user bigint, $7 limit_queued_runs bigint,
--- $8 credit_run_hold bigint
-SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8);
+-- $8 limit_stored_bytes bigint, $9 credit_run_hold bigint
+SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: run_retry
 -- $1 thread_id uuid, $2 limit_concurrent_runs bigint, $3 limit_concurrent_runs_per_user bigint,
--- $4 limit_queued_runs bigint, $5 credit_run_hold bigint
-SELECT run_retry($1, $2, $3, $4, $5) AS item;
+-- $4 limit_queued_runs bigint, $5 limit_stored_bytes bigint, $6 credit_run_hold bigint
+SELECT run_retry($1, $2, $3, $4, $5, $6) AS item;
 
 -- name: run_notify
 -- Tells one daemon to look for new runs: one that had room when it was heard of last, else any; all of them when none

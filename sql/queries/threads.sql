@@ -50,8 +50,8 @@ ORDER BY t.id DESC;
 SELECT (thread_of_caller($1, false)).id;
 
 -- name: message_create
--- $1 thread_id uuid, $2 content text
-SELECT message_create($1, $2) AS item;
+-- $1 thread_id uuid, $2 content text, $3 limit_stored_bytes bigint
+SELECT message_create($1, $2, $3) AS item;
 
 -- name: message_page
 -- In the order in which they are read: with after alone the oldest first.

@@ -9,7 +9,7 @@ SELECT webhook_create($1, $2, $3, $4) AS item;
 SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM (SELECT id, webhook_json(webhook_endpoints) AS item FROM webhook_endpoints
-            WHERE org_id = current_org() AND ($2::uuid IS NULL OR id < $2)
+            WHERE org_id = current_org() AND deleted_at IS NULL AND ($2::uuid IS NULL OR id < $2)
             ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
 
 -- name: webhook_show

@@ -30,7 +30,9 @@ CREATE INDEX users_admins ON users (id) WHERE platform_admin;
 CREATE INDEX users_search ON users USING gin (search_text gin_trgm_ops) WITH (fastupdate = off);
 CREATE INDEX users_search_short ON users USING gin (short_pieces(search_text)) WITH (fastupdate = off);
 CREATE INDEX users_status ON users (status, id);
-GRANT SELECT ON users TO hostler_runner;
+GRANT SELECT (id, login, username, email, email_verified_at, status, platform_admin, personal_org_id, avatar_url,
+    locale, timezone, last_login_at, last_seen_at, created_at, deleted_at, invite_code_reset_at) ON users
+    TO hostler_runner;
 
 -- Logins and usernames share one name space, whatever their case.
 CREATE TABLE user_names (

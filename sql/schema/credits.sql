@@ -10,7 +10,10 @@ CREATE TABLE credit_accounts (
     held bigint NOT NULL DEFAULT 0 CHECK (held >= 0),
     entries bigint NOT NULL DEFAULT 0,  -- the number of its newest transaction
     active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),  -- neither ended nor queued
-    queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0)
+    queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0),
+    -- Bytes of the messages, events and results that are kept for it: what it posted, and of runs what was there when
+    -- a turn or an end was last committed. A deleted thread is kept.
+    stored_bytes bigint NOT NULL DEFAULT 0
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 SELECT make_tenant_table('credit_accounts');
 GRANT SELECT ON credit_accounts TO hostler_api;

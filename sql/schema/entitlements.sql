@@ -66,6 +66,7 @@ CREATE OR REPLACE FUNCTION limit_used(org uuid, limit_key text) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     RETURN CASE limit_key
+        WHEN 'limit.stored_bytes' THEN (SELECT a.stored_bytes FROM credit_accounts a WHERE a.org_id = org)
         WHEN 'limit.llm_models' THEN (
             SELECT count(*) FROM llm_models m WHERE m.org_id = org AND m.deleted_at IS NULL)
         WHEN 'limit.personas' THEN (
@@ -75,7 +76,7 @@ BEGIN
             WHERE k.org_id = org AND k.revoked_at IS NULL
                   AND coalesce(k.expires_at, 'infinity') > clock_timestamp())
         WHEN 'limit.webhook_endpoints' THEN (
-            SELECT count(*) FROM webhook_endpoints e WHERE e.org_id = org) END;
+            SELECT count(*) FROM webhook_endpoints e WHERE e.org_id = org AND e.deleted_at IS NULL) END;
 END
 $$;
 
@@ -97,6 +98,13 @@ BEGIN
                      jsonb_build_object('key', limit_key, 'limit', used_max, 'used', used));
     END IF;
 END
+$$;
+
+-- The 422 of an organization that keeps as many bytes as it may.
+CREATE OR REPLACE FUNCTION stored_bytes_refused(bytes_max bigint, stored_bytes bigint) RETURNS void
+LANGUAGE sql AS $$
+    SELECT fail('limits.reached', 'all_used',
+                jsonb_build_object('key', 'limit.stored_bytes', 'limit', bytes_max, 'used', stored_bytes))
 $$;
 
 -- GET /v1/entitlements. known: [{key, value, value_type, source}] of the settings that are limits.
@@ -177,5 +185,7 @@ BEGIN
                   entitlement_override_json(old_state)::jsonb);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION limit_used FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION limit_check FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION limit_used, stored_bytes_refused FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION limit_check, entitlement_override_json, entitlement_list, entitlement_override_set,
+    entitlement_override_page, entitlement_override_delete
+    FROM hostler_runner;

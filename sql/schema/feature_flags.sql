@@ -163,3 +163,7 @@ BEGIN
                              'reason', CASE WHEN o.id IS NULL THEN 'default' ELSE 'override' END);
 END
 $$;
+REVOKE EXECUTE ON FUNCTION feature_flag_json, flag_override_json, feature_flag_named, feature_flag_create,
+    feature_flag_update, feature_flag_delete, feature_flag_page, flag_override_set, flag_override_delete,
+    flag_override_page, feature_flag_evaluate
+    FROM hostler_runner;

@@ -93,13 +93,19 @@ BEGIN
 END
 $$;
 
--- What somebody typed, as a query: every word must occur, at least as the beginning of one. Null
--- when nothing of it is a word.
+-- What somebody typed, as a query: every word must occur, from three letters on at least as the beginning of one. Of
+-- shorter ones that would be all words of all tenants that begin so, and the index has them together; a character of
+-- Chinese, Japanese or Korean is rare enough. The first eight words count. Null when nothing of it is a word.
 CREATE OR REPLACE FUNCTION search_query(typed text) RETURNS tsquery
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
-    SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || ''':*', ' & ')::tsquery
-    FROM unnest(to_tsvector('pg_catalog.simple', search_words(left(typed, 500)))) AS word(lexeme, positions, weights)
-    WHERE length(lexeme) > 1 OR typed !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2}'
+    SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || ''''
+        || CASE WHEN length(lexeme) > 2 OR lexeme ~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]'
+           THEN ':*' ELSE '' END, ' & ')::tsquery
+    FROM (SELECT lexeme
+          FROM unnest(to_tsvector('pg_catalog.simple', search_words(left(typed, 500))))
+              AS word(lexeme, positions, weights)
+          WHERE length(lexeme) > 1 OR typed !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2}'
+          ORDER BY positions[1] LIMIT 8) AS words
 $$;
 
 -- Where a URL leads, as scheme://host:port in small letters; of what is no plain one the whole text, so that every

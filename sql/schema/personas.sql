@@ -78,14 +78,22 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'temperature', p.temperature, 'is_active', p.is_active)
 $$;
 
--- GET /v1/personas: of the platform or of the caller's organization.
+-- GET /v1/personas: of the platform or of the caller's organization. Prompts are long, so that only as many are read
+-- as fit into a page, and one further; see page_of.
 CREATE OR REPLACE FUNCTION persona_page(of_org boolean, page_limit integer, before uuid)
 RETURNS TABLE (id uuid, item json)
 LANGUAGE sql STABLE AS $$
-    SELECT p.id, persona_json(p) FROM personas p
-    WHERE ((of_org AND p.org_id = current_org()) OR (NOT of_org AND p.org_id IS NULL))
-          AND p.deleted_at IS NULL AND (before IS NULL OR p.id < before)
-    ORDER BY p.id DESC LIMIT page_limit
+    SELECT p.id, persona_json(p)
+    FROM (SELECT s.id, coalesce(sum(s.bytes) OVER (ORDER BY s.id DESC
+              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+          FROM (SELECT r.id, octet_length(r.system_prompt) + octet_length(r.description) AS bytes FROM personas r
+                WHERE ((of_org AND r.org_id = current_org()) OR (NOT of_org AND r.org_id IS NULL))
+                      AND r.deleted_at IS NULL AND (before IS NULL OR r.id < before)
+                ORDER BY r.id DESC LIMIT page_limit) AS s) AS sized
+    JOIN personas p ON p.id = sized.id
+    WHERE sized.bytes_before <= 4194304 OR NOT (SELECT CASE WHEN of_org THEN has_permission('data.personas.manage')
+                                                            ELSE is_platform_admin() END)
+    ORDER BY p.id DESC
 $$;
 
 -- The persona, when the request's scope has it. lock: hold it against changes until the transaction ends.

@@ -72,3 +72,5 @@ BEGIN
     RETURN plan_json(p);
 END
 $$;
+REVOKE EXECUTE ON FUNCTION plan_json, plan_create, plan_show
+    FROM hostler_runner;

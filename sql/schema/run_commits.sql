@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION turns_charge(which bigint[], run_ids uuid[], turn_num
 RETURNS TABLE (nth bigint, run_id uuid, org_id uuid, thread_id uuid, user_id uuid, model text, shown_model text,
     is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, next_run_id uuid, is_notified boolean,
     cost bigint, credits bigint, number bigint, balance_after bigint, hold bigint, held_change bigint,
-    may_go_on boolean)
+    may_go_on boolean, bytes_before bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
@@ -27,8 +27,8 @@ DECLARE
     held bigint;
 BEGIN
     FOR nth, run_id, org_id, thread_id, user_id, model, shown_model, is_new, is_ended, is_taken_back, was_queued,
-        next_run_id, is_notified, cost, credits, is_free, used_before, held_before, may_go_on, account_balance,
-        account_held, account_entries IN
+        next_run_id, is_notified, cost, credits, is_free, used_before, held_before, may_go_on, bytes_before,
+        account_balance, account_held, account_entries IN
         SELECT p.nth, r.id, r.org_id, r.thread_id, r.created_by_user_id, r.model,
             -- A model is of its provider's organization.
             CASE WHEN m.org_id IS NULL THEN r.model ELSE 'own models' END,
@@ -43,7 +43,7 @@ BEGIN
                 SELECT FROM webhook_endpoints e WHERE e.org_id = r.org_id AND e.enabled
                     AND 'run.' || statuses[p.nth] = ANY (e.events)),
             c.cost, model_credits(m, c.cost, credits_per_usd[p.nth]), model_is_free(m), r.credits_used,
-            r.credits_held, NOT r.credits_exhausted, a.balance, a.held, a.entries
+            r.credits_held, NOT r.credits_exhausted, r.event_bytes + r.result_bytes, a.balance, a.held, a.entries
         FROM unnest(which) AS p (nth)
         JOIN runs r ON r.id = run_ids[p.nth]
         JOIN credit_accounts a ON a.org_id = r.org_id
@@ -91,14 +91,15 @@ $$;
 -- message, the message that a failed retry had hidden, the thread's next run, what webhooks are told, usage and its
 -- sums, the ledger. Everything else that belongs to the end of a run is added here.
 --
--- An element of each array a run, in the order of their ids, no run twice. The threads of those that end are locked by
--- an earlier statement; here the runs, then their accounts. Answers the runs that the owner has; not may_go_on: no
--- credits are left for another turn.
+-- An element of each array a run, in the order of their ids, no run twice. stored_events and stored_results: bytes of
+-- all its events and results that are stored when this is, so that one that is sent again counts nothing. The threads
+-- of those that end are locked by an earlier statement; here the runs, then their accounts. Answers the runs that the
+-- owner has; not may_go_on: no credits are left for another turn.
 CREATE OR REPLACE FUNCTION runs_commit(owner uuid, run_ids uuid[], epochs bigint[], final_seqs bigint[],
     turn_numbers bigint[], turn_texts text[], turn_calls json[], tokens_in bigint[], tokens_out bigint[],
     tokens_cache_read bigint[], tokens_cache_write bigint[], are_measured boolean[], are_finished boolean[],
     credits_per_usd bigint[], run_holds bigint[], statuses text[], codes text[], failures text[], answers text[],
-    are_incomplete boolean[])
+    are_incomplete boolean[], stored_events bigint[], stored_results bigint[])
 RETURNS TABLE (id uuid, may_go_on boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
@@ -138,7 +139,9 @@ BEGIN
     WITH step AS MATERIALIZED (
         SELECT c.nth, c.run_id, c.org_id, c.thread_id, c.user_id, c.model, c.shown_model, c.is_new, c.is_ended,
             c.is_taken_back, c.was_queued, c.next_run_id, c.is_notified, c.cost, c.credits, c.number, c.balance_after,
-            c.hold, c.held_change, c.may_go_on
+            c.hold, c.held_change, c.may_go_on,
+            CASE WHEN c.is_new OR c.is_ended THEN stored_events[c.nth] + stored_results[c.nth] - c.bytes_before
+                 ELSE 0 END + CASE WHEN c.is_ended THEN octet_length(answers[c.nth]) ELSE 0 END AS stored_change
         FROM turns_charge(which, run_ids, turn_numbers, tokens_in, tokens_out, tokens_cache_read, tokens_cache_write,
                           credits_per_usd, run_holds, statuses) AS c),
     used AS (
@@ -178,19 +181,22 @@ BEGIN
         INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id)
         SELECT s.org_id, s.number, -s.credits, s.balance_after, 'consumption', 'run', s.run_id::text
         FROM step s WHERE s.credits > 0),
-    -- Once an organization: what it pays, what its runs hold, and how many there are. The only place where the counts
-    -- go down: a run that ends was an active or a queued one; one that was queued behind it is active in its stead.
+    -- Once an organization: what it pays, what its runs hold, how many there are, and what is stored of them. The only
+    -- place where the counts go down: a run that ends was an active or a queued one; one that was queued behind it is
+    -- active in its stead.
     paid AS (
         UPDATE credit_accounts a SET balance = a.balance - c.credits, held = a.held + c.held_change,
             entries = a.entries + c.entries, active_runs = a.active_runs - (c.ended - c.no_longer_queued),
-            queued_runs = a.queued_runs - c.no_longer_queued
+            queued_runs = a.queued_runs - c.no_longer_queued, stored_bytes = a.stored_bytes + c.stored_change
         FROM (SELECT s.org_id, sum(s.credits)::bigint AS credits, sum(s.held_change)::bigint AS held_change,
+                  sum(s.stored_change)::bigint AS stored_change,
                   count(*) FILTER (WHERE s.credits > 0) AS entries,
                   (count(*) FILTER (WHERE s.is_ended))::integer AS ended,
                   (count(*) FILTER (WHERE s.is_ended AND (s.was_queued OR s.next_run_id IS NOT NULL)))::integer
                       AS no_longer_queued
               FROM step s GROUP BY s.org_id) AS c
-        WHERE a.org_id = c.org_id AND (c.entries > 0 OR c.held_change <> 0 OR c.ended > 0)),
+        WHERE a.org_id = c.org_id
+              AND (c.entries > 0 OR c.held_change <> 0 OR c.ended > 0 OR c.stored_change <> 0)),
     answered AS (
         INSERT INTO messages (org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
         SELECT s.org_id, s.thread_id, s.run_id, 'assistant', answers[s.nth], are_incomplete[s.nth],
@@ -208,6 +214,7 @@ BEGIN
                                             + s.is_new::integer * tokens_cache_read[s.nth]),
             total_cost_nano_usd = saturated(r.total_cost_nano_usd::numeric + s.cost),
             credits_used = r.credits_used + s.credits, credits_held = s.hold, credits_exhausted = NOT s.may_go_on,
+            event_bytes = stored_events[s.nth], result_bytes = stored_results[s.nth],
             status = CASE WHEN s.is_ended THEN statuses[s.nth] ELSE r.status END,
             ended_at = CASE WHEN s.is_ended THEN moment END,
             queued = r.queued AND NOT s.is_ended,

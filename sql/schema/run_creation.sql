@@ -20,14 +20,16 @@ $$;
 
 -- Why the account of an organization has no room for a run, told behind its lock; returns when it has room after all.
 -- freed: as run_insert's.
-CREATE OR REPLACE FUNCTION account_run_refused(org uuid, is_queued boolean, count_max bigint, hold bigint,
-    freed bigint) RETURNS void
+CREATE OR REPLACE FUNCTION account_run_refused(org uuid, is_queued boolean, count_max bigint, bytes_max bigint,
+    hold bigint, freed bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     account credit_accounts;
 BEGIN
     SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = org FOR UPDATE;
-    IF is_queued AND account.queued_runs >= count_max THEN
+    IF bytes_max > 0 AND account.stored_bytes >= bytes_max THEN
+        PERFORM stored_bytes_refused(bytes_max, account.stored_bytes);
+    ELSIF is_queued AND account.queued_runs >= count_max THEN
         PERFORM fail('runs.limit_exceeded', 'queue_is_full', jsonb_build_object('count_max', count_max));
     ELSIF NOT is_queued AND account.active_runs >= count_max THEN
         PERFORM fail('runs.limit_exceeded', 'too_many_active', jsonb_build_object('count_max', count_max));
@@ -67,7 +69,7 @@ $$;
 -- holds which this one waits for, and which it gives back when it ends.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     run_source text, is_queued boolean, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint,
-    limit_queued_runs bigint, credit_run_hold bigint, freed bigint DEFAULT 0) RETURNS json
+    limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint, freed bigint DEFAULT 0) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     platform uuid := '00000000-0000-0000-0000-000000000000';  -- what indexes have in place of no organization
@@ -84,7 +86,7 @@ BEGIN
            p.built_in, d.id AS model_id, d.org_id AS model_org_id, d.model, d.is_free, d.provider_kind,
            d.name AS credential_name,
            EXISTS (SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
-           entitled.value AS entitled,
+           entitled.value AS entitled, coalesce(stored.value, limit_stored_bytes) AS bytes_max,
            NOT is_queued AND entitled.value IS NULL AND limit_concurrent_runs_per_user > 0
                AND limit_concurrent_runs * (SELECT count(*) FROM org_members o WHERE o.user_id = current_user_id())
                    > limit_concurrent_runs_per_user AS is_of_many
@@ -102,7 +104,10 @@ BEGIN
         ORDER BY m.org_id IS NULL LIMIT 1) AS d ON true
     LEFT JOIN LATERAL (
         SELECT CASE WHEN g.value_type = 'integer' THEN g.value::bigint END AS value
-        FROM entitlement_granted(org, limit_key) AS g) AS entitled ON true;
+        FROM entitlement_granted(org, limit_key) AS g) AS entitled ON true
+    LEFT JOIN LATERAL (
+        SELECT CASE WHEN g.value_type = 'integer' THEN g.value::bigint END AS value
+        FROM entitlement_granted(org, 'limit.stored_bytes') AS g) AS stored ON true;
     IF NOT FOUND THEN
         PERFORM fail('runs.unknown_persona', 'persona_unknown');
     END IF;
@@ -128,10 +133,11 @@ BEGIN
         UPDATE credit_accounts a SET held = a.held + hold, active_runs = a.active_runs + (NOT is_queued)::integer,
             queued_runs = a.queued_runs + is_queued::integer
         WHERE a.org_id = org AND CASE WHEN is_queued THEN a.queued_runs ELSE a.active_runs END < count_max
+              AND (chosen.bytes_max = 0 OR a.stored_bytes < chosen.bytes_max)
               AND (chosen.is_free OR a.balance - a.held + freed >= hold);
         EXIT WHEN FOUND;
-        PERFORM account_run_refused(org, is_queued, count_max, CASE WHEN NOT chosen.is_free THEN hold END,
-                                    freed);
+        PERFORM account_run_refused(org, is_queued, count_max, chosen.bytes_max,
+                                    CASE WHEN NOT chosen.is_free THEN hold END, freed);
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at)
@@ -151,7 +157,7 @@ $$;
 -- gives its places and credits back before the new run is counted; what is wrong with that one stops nothing.
 CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
     limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
-    credit_run_hold bigint, OUT item json, OUT stopped uuid[])
+    limit_stored_bytes bigint, credit_run_hold bigint, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     run uuid;
@@ -168,7 +174,8 @@ BEGIN
         RETURNING t.active_run_id, t.updated_at INTO run, moment;
         IF FOUND THEN
             item := run_insert(run, thread, moment, route, persona_id, 'api', false, limit_concurrent_runs,
-                               limit_concurrent_runs_per_user, limit_queued_runs, credit_run_hold);
+                               limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes,
+                               credit_run_hold);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -194,14 +201,15 @@ BEGIN
     END IF;
     item := run_insert(coalesce(run, uuidv7()), thread, coalesce(moment, clock_timestamp()), route, persona_id,
                        'enqueue', run IS NULL, limit_concurrent_runs, limit_concurrent_runs_per_user,
-                       limit_queued_runs, credit_run_hold, coalesce(freed, 0));
+                       limit_queued_runs, limit_stored_bytes, credit_run_hold, coalesce(freed, 0));
 END
 $$;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a message or a run that completed without text
 -- came behind it; a run with the last one's route and persona begins.
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
-    limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, credit_run_hold bigint) RETURNS json
+    limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint,
+    credit_run_hold bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread_row threads := thread_of_caller_locked(thread);
@@ -223,7 +231,8 @@ BEGIN
     UPDATE threads SET active_run_id = uuidv7(), updated_at = clock_timestamp() WHERE id = thread_row.id
     RETURNING active_run_id, updated_at INTO run, moment;
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, 'retry', false,
-                       limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs, credit_run_hold);
+                       limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes,
+                       credit_run_hold);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (

@@ -29,6 +29,54 @@ BEGIN
 END
 $$;
 
+-- Bytes of a run's events. Reads them all: for runs that had an owner, which counts them while it has the run.
+CREATE OR REPLACE FUNCTION run_event_bytes(run uuid) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum(octet_length(e.data::text)), 0) FROM run_events e WHERE e.run_id = run);
+END
+$$;
+
+-- Runs whose ids are lower have given back what their events took of credit_accounts.stored_bytes.
+CREATE TABLE run_events_freed (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    before_run_id uuid NOT NULL
+);
+INSERT INTO run_events_freed (before_run_id) VALUES ('00000000-0000-0000-0000-000000000000');
+
+-- Gives back what the events of dropped months took, by pages of runs in the order of their ids: the place where it
+-- goes on commits with them. Apart from the drop, whose lock everybody waits for. Answers how many runs it read.
+CREATE OR REPLACE FUNCTION run_events_free(at_most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET lock_timeout = '200ms' AS $$
+DECLARE
+    kept_from uuid := uuidv7_floor((SELECT min(p.begins) FROM range_partitions('run_events') AS p));
+    freed_before uuid;
+    last_run_id uuid;
+    runs_read integer;
+    org_ids uuid[];
+    freed bigint[];
+BEGIN
+    SELECT f.before_run_id INTO freed_before FROM run_events_freed f
+    WHERE f.before_run_id < kept_from FOR UPDATE SKIP LOCKED;
+    IF freed_before IS NULL THEN
+        RETURN 0;
+    END IF;
+    WITH page AS MATERIALIZED (
+        SELECT r.id, r.org_id, r.event_bytes FROM runs r WHERE r.id >= freed_before AND r.id < kept_from
+        ORDER BY r.id LIMIT at_most),
+    of_org AS (SELECT p.org_id, sum(p.event_bytes)::bigint AS bytes FROM page p GROUP BY p.org_id)
+    SELECT (SELECT count(*) FROM page), (SELECT p.id FROM page p ORDER BY p.id DESC LIMIT 1),
+        array_agg(o.org_id ORDER BY o.org_id), array_agg(o.bytes ORDER BY o.org_id)
+    INTO runs_read, last_run_id, org_ids, freed FROM of_org o WHERE o.bytes > 0;
+    PERFORM FROM credit_accounts a WHERE a.org_id = ANY (org_ids) ORDER BY a.org_id FOR UPDATE;
+    UPDATE credit_accounts a SET stored_bytes = a.stored_bytes - f.bytes
+    FROM unnest(org_ids, freed) AS f (org_id, bytes) WHERE a.org_id = f.org_id;
+    UPDATE run_events_freed SET before_run_id =
+        least(kept_from, (SELECT n.id FROM runs n WHERE n.id > last_run_id ORDER BY n.id LIMIT 1));
+    RETURN runs_read;
+END
+$$;
+
 -- For migrate and the daemon's maintenance.
 CREATE OR REPLACE FUNCTION run_events_make_partitions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -64,4 +112,5 @@ BEGIN
     RETURN 0;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_events_make_partitions, run_events_prune, server_is FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION run_events_make_partitions, run_events_prune, run_event_bytes, run_events_free, server_is
+    FROM hostler_api;

@@ -20,6 +20,14 @@ CREATE TABLE run_tool_results (
 SELECT make_tenant_table('run_tool_results');
 GRANT SELECT, INSERT ON run_tool_results TO hostler_runner;
 
+-- Bytes of a run's results; as run_event_bytes().
+CREATE OR REPLACE FUNCTION run_result_bytes(run uuid) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum(octet_length(t.result::text)), 0) FROM run_tool_results t WHERE t.run_id = run);
+END
+$$;
+
 -- What a human answered to a waiting run, once a request.
 CREATE TABLE run_inputs (
     run_id uuid NOT NULL,
@@ -190,4 +198,4 @@ ALTER TABLE run_inputs ADD CONSTRAINT run_inputs_decision CHECK (
                   ELSE decision IS NULL AND reason IS NULL END
         AND (arguments IS NULL OR coalesce(decision = 'approve' AND json_typeof(arguments) = 'object', false)))
         NOT VALID;
-REVOKE EXECUTE ON FUNCTION run_tool_commit, run_wait, run_expire_inputs FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION run_tool_commit, run_wait, run_expire_inputs, run_result_bytes FROM hostler_api;

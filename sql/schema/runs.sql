@@ -65,6 +65,8 @@ CREATE TABLE runs (
     active_since timestamptz,  -- the wall clock of the run's work; null while it waits for a human
     after_input boolean NOT NULL DEFAULT false,  -- the next claim goes on where an answer was awaited
     cancel_reason text,
+    event_bytes bigint NOT NULL DEFAULT 0,  -- of them the account counts these, until their month is dropped
+    result_bytes bigint NOT NULL DEFAULT 0,  -- likewise of results of tools, which stay
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         input_request IS NOT NULL, ended_at IS NOT NULL))

@@ -217,3 +217,6 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION subscription_grant FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION subscription_maintenance FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION subscription_json, subscription_create, subscription_of_caller, subscription_page,
+    subscription_cancel
+    FROM hostler_runner;

@@ -117,23 +117,38 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION message_create(thread uuid, content text) RETURNS json
-LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+-- POST /v1/threads/{thread_id}/messages. Counted in the statement that writes it: thread first, then the account.
+CREATE OR REPLACE FUNCTION message_create(thread uuid, content text, limit_stored_bytes bigint) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
+    org uuid := current_org();
     moment timestamptz;
     item json;
+    account record;
 BEGIN
     LOOP
         UPDATE threads t SET updated_at = clock_timestamp()
-        WHERE t.id = thread AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
+        WHERE t.id = thread AND t.org_id = org AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
         RETURNING t.updated_at INTO moment;
         EXIT WHEN FOUND;
         -- Says what is wrong with it; a thread that came only now is found in the next round.
-        PERFORM thread_of_caller(thread, false);
+        PERFORM thread_of_caller_locked(thread);
     END LOOP;
+    WITH counted AS (
+        UPDATE credit_accounts a SET stored_bytes = a.stored_bytes + octet_length(message_create.content)
+        FROM (SELECT coalesce((SELECT g.value::bigint FROM entitlement_granted(org, 'limit.stored_bytes') AS g
+                               WHERE g.value_type = 'integer'), limit_stored_bytes) AS bytes_max) AS granted
+        WHERE a.org_id = org AND (granted.bytes_max = 0
+                                  OR a.stored_bytes + octet_length(message_create.content) <= granted.bytes_max)
+        RETURNING a.org_id)
     INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content, created_at)
-    VALUES (current_org(), thread, current_user_id(), 'user', message_create.content, moment)
+    SELECT counted.org_id, thread, current_user_id(), 'user', message_create.content, moment FROM counted
     RETURNING message_json(messages) INTO item;
+    IF item IS NULL THEN
+        SELECT entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes) AS bytes_max, a.stored_bytes
+        INTO STRICT account FROM credit_accounts a WHERE a.org_id = org;
+        PERFORM stored_bytes_refused(account.bytes_max, account.stored_bytes);
+    END IF;
     RETURN item;
 END
 $$;
@@ -202,3 +217,4 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
               WHERE m.org_id = current_org() AND m.search @@ search_query(typed) AND m.hidden_by_run_id IS NULL)
     ORDER BY t.id DESC LIMIT page_limit
 $$;
+REVOKE EXECUTE ON FUNCTION message_create FROM hostler_runner;

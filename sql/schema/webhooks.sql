@@ -6,13 +6,15 @@ CREATE TABLE webhook_endpoints (
     url text NOT NULL,
     events text[] NOT NULL,
     enabled boolean NOT NULL DEFAULT true,
-    secret_id uuid NOT NULL,
+    secret_id uuid CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL),
     failing_since timestamptz,  -- nothing but failures since then; null: the last attempt went well, or there was none
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted_at timestamptz,  -- gone but for messages that webhook_prune() has still to take away
     FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
 );
 CREATE UNIQUE INDEX webhook_endpoints_org ON webhook_endpoints (org_id, id);
 CREATE INDEX webhook_endpoints_secret ON webhook_endpoints (secret_id);
+CREATE INDEX webhook_endpoints_deleted ON webhook_endpoints (id) WHERE deleted_at IS NOT NULL;
 SELECT make_tenant_table('webhook_endpoints');
 GRANT SELECT ON webhook_endpoints TO hostler_api, hostler_runner;
 
@@ -93,7 +95,8 @@ BEGIN
     IF lock THEN
         PERFORM 1 FROM webhook_endpoints WHERE id = endpoint AND org_id = current_org() FOR NO KEY UPDATE;
     END IF;
-    SELECT * INTO e FROM webhook_endpoints WHERE id = endpoint AND org_id = current_org();
+    SELECT * INTO e FROM webhook_endpoints
+    WHERE id = endpoint AND org_id = current_org() AND deleted_at IS NULL;
     IF e.id IS NULL THEN
         PERFORM fail_missing('webhooks.not_found', 'webhook_endpoints', endpoint);
     END IF;
@@ -162,17 +165,59 @@ BEGIN
 END
 $$;
 
+-- Takes messages of an endpoint away, so many at most. Answers how many.
+CREATE OR REPLACE FUNCTION webhook_messages_delete(endpoint uuid, at_most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    gone integer;
+BEGIN
+    DELETE FROM outbox WHERE id = ANY (ARRAY(
+        SELECT o.id FROM outbox o WHERE o.endpoint_id = endpoint ORDER BY o.id LIMIT at_most));
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    RETURN gone;
+END
+$$;
+
+-- What is more than a call can take away is left to maintenance: of 300,000 messages each call would give up, with
+-- whoever ends a run of the organization waiting behind it.
 CREATE OR REPLACE FUNCTION webhook_delete(endpoint uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    messages_max constant integer := 1000;
     old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
     PERFORM webhook_secrets_end(ARRAY(SELECT o.secret_id FROM webhook_old_secrets o WHERE o.endpoint_id = old_state.id));
-    DELETE FROM webhook_endpoints WHERE id = old_state.id;
+    IF webhook_messages_delete(old_state.id, messages_max) < messages_max THEN
+        DELETE FROM webhook_endpoints WHERE id = old_state.id;
+    ELSE
+        UPDATE webhook_endpoints SET deleted_at = clock_timestamp(), enabled = false, secret_id = NULL
+        WHERE id = old_state.id;
+    END IF;
     DELETE FROM secrets WHERE id = old_state.secret_id;
     PERFORM audit('webhooks.delete', 'webhook_endpoint', old_state.id::text, old_state.org_id,
                   webhook_state(old_state));
     RETURN '{"ok": true}';
+END
+$$;
+
+-- Maintenance: messages of a deleted endpoint, and the endpoint behind the last of them. Whatever came to it meanwhile
+-- goes with it. Answers how many messages.
+CREATE OR REPLACE FUNCTION webhook_prune(at_most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    endpoint uuid;
+    gone integer;
+BEGIN
+    SELECT e.id INTO endpoint FROM webhook_endpoints e WHERE e.deleted_at IS NOT NULL
+    ORDER BY e.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+    IF endpoint IS NULL THEN
+        RETURN 0;
+    END IF;
+    gone := webhook_messages_delete(endpoint, at_most);
+    IF gone < at_most THEN
+        DELETE FROM webhook_endpoints WHERE id = endpoint;
+    END IF;
+    RETURN gone;
 END
 $$;
 
@@ -261,9 +306,9 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION webhook_queue, webhook_cancel_pending, webhook_secret_insert, webhook_note_failure,
-    webhook_secrets_end
+    webhook_messages_delete, webhook_secrets_end
     FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION webhook_secrets_prune FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION webhook_prune, webhook_secrets_prune FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION webhook_of_org, webhook_create, webhook_update, webhook_delete, webhook_rotate,
     webhook_redeliver, webhook_test
     FROM hostler_runner;

@@ -84,6 +84,19 @@ TEST_F(Catalogue, LetsNoRowPointIntoAnotherOrganization) {
       << "say FOREIGN KEY (org_id, x_id) REFERENCES xs (org_id, id); xs needs UNIQUE (org_id, id)";
 }
 
+// The daemon names no caller: what asks for one is not its.
+TEST_F(Catalogue, LetsTheDaemonActForNoAdministratorAndReadNoPasswordHash) {
+  EXPECT_EQ(faults("SELECT p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "
+                   "WHERE n.nspname = 'public' AND p.prosecdef AND p.prosrc ~ "
+                   "'need_platform_admin\\(|scope_org\\(|org_hold\\(' AND "
+                   "has_function_privilege('hostler_runner', p.oid, 'EXECUTE')"),
+            "");
+  EXPECT_EQ(faults("SELECT a.attname FROM pg_attribute a WHERE a.attrelid = 'users'::regclass AND "
+                   "a.attname IN ('password_hash', 'search_text') AND "
+                   "has_column_privilege('hostler_runner', 'users', a.attname, 'SELECT')"),
+            "");
+}
+
 TEST_F(Catalogue, LetsTheApiReachNoPartitionPastItsParent) {
   EXPECT_EQ(faults("SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
                    "WHERE n.nspname = 'public' AND c.relispartition AND c.relkind = 'r' AND "

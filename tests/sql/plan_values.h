@@ -144,6 +144,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"limit_concurrent_runs_per_user", "1000000"},
       {"limit_workspaces_per_user", "1000000"},
       {"limit_llm_models", "1000000"},
+      {"limit_stored_bytes", "1000000000000"},
       {"limit_personas", "1000000"},
       {"limit_api_keys", "1000000"},
       {"limit_webhook_endpoints", "1000000"},

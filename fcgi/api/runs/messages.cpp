@@ -15,7 +15,9 @@ OneStatement create_message(const Input& input) {
   std::string content = fields.required_text("content", content_bounds);
   fields.check();
   return OneStatement::row(query::MessageCreate{.thread_id = input.path_value("thread_id"),
-                                                .content = std::move(content)},
+                                                .content = std::move(content),
+                                                .limit_stored_bytes =
+                                                    input.settings.integer("limit.stored_bytes")},
                            201)
       .share_commit();
 }

@@ -53,6 +53,7 @@ OneStatement create_run(const Input& input) {
                            .limit_concurrent_runs_per_user =
                                input.settings.integer("limit.concurrent_runs_per_user"),
                            .limit_queued_runs = input.settings.integer("limit.queued_runs"),
+                           .limit_stored_bytes = input.settings.integer("limit.stored_bytes"),
                            .credit_run_hold = input.settings.integer("credit.run_hold")},
           201)
           .notify(query::RunNotify{})
@@ -70,6 +71,7 @@ OneStatement retry_run(const Input& input) {
                  .limit_concurrent_runs_per_user =
                      input.settings.integer("limit.concurrent_runs_per_user"),
                  .limit_queued_runs = input.settings.integer("limit.queued_runs"),
+                 .limit_stored_bytes = input.settings.integer("limit.stored_bytes"),
                  .credit_run_hold = input.settings.integer("credit.run_hold")},
              201)
       .notify(query::RunNotify{})

@@ -198,6 +198,24 @@ TEST(SearchThreads, FindsTitlesAndMessagesByBeginningsOfWordsInAnyCase) {
   EXPECT_EQ(ids_in(user.client.get(page.next_path())), Ids{titled});
 }
 
+TEST(SearchThreads, TakesShortWordsWholeAndEightAtMost) {
+  TestUser user = register_user(stack());
+  std::string titled =
+      make_thread(user.client, R"({"title":"ox and cow at the old red barn by me"})");
+  auto found = [&](const std::string& q) {
+    return ids_in(user.client.get("/v1/threads/search?q=" + q));
+  };
+  EXPECT_EQ(found("ox"), Ids{titled});
+  EXPECT_EQ(found("o"), Ids{}) << "words that begin with a letter are too many";
+  EXPECT_EQ(found("ba"), Ids{});
+  EXPECT_EQ(found("bar"), Ids{titled});
+  EXPECT_EQ(found("ox+and+cow+at+the+old+red+barn+nowhere"), Ids{titled}) << "the ninth";
+  EXPECT_EQ(found("ox+and+cow+at+the+old+red+nowhere"), Ids{});
+  std::string chinese = make_thread(user.client);
+  post_message(user.client, chinese, "北京旅游");
+  EXPECT_EQ(found("%E5%8C%97"), Ids{chinese}) << "one character";
+}
+
 TEST(SearchThreads, StaysWithTheCallersOwn) {
   TestUser owner = register_user(stack());
   TestUser member = register_user(stack());

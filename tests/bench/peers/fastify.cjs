@@ -46,13 +46,13 @@ app.get('/v1/runs', async (request) => {
 });
 app.post('/v1/threads/:thread/messages', async (request, reply) => {
   reply.code(201);
-  return (await asCaller(request, 'data.threads.write', 'message_create', [request.params.thread, request.body.content])).item;
+  return (await asCaller(request, 'data.threads.write', 'message_create', [request.params.thread, request.body.content, 0])).item;
 });
 app.post('/v1/threads/:thread/runs', async (request, reply) => {
   reply.code(201);
   const strategy = request.body.multitask_strategy;
-  // Without limits: limit.concurrent_runs, that of a user, limit.queued_runs and credit.run_hold.
-  const wanted = [request.params.thread, null, null, strategy, 1000000, 0, 1000000, 0];
+  // Without limits: limit.concurrent_runs, that of a user, limit.queued_runs, limit.stored_bytes and credit.run_hold.
+  const wanted = [request.params.thread, null, null, strategy, 1000000, 0, 1000000, 0, 0];
   return (await asCaller(request, 'data.runs.write', 'run_create', wanted)).item;
 });
 app.listen({ path: process.env.SOCKET }).then(() => {

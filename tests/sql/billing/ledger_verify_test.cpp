@@ -142,6 +142,8 @@ TEST_F(LedgerVerify, SeesEveryKindOfFault) {
       {"UPDATE credit_accounts SET queued_runs = 2",
        "counts 1 active runs and 2 queued ones, there are 1 and 0",
        "SELECT account_runs_recount()"},
+      {"UPDATE credit_accounts SET stored_bytes = stored_bytes + 1", "but messages, events and",
+       "UPDATE credit_accounts SET stored_bytes = stored_bytes - 1"},
       {"UPDATE usage_of_org SET cost_nano_usd = 0", "usage_of_org", "SELECT 1"},
   };
   for (const Spoilt& spoilt : all) {

@@ -109,6 +109,7 @@ TEST_F(RunCounts, FollowRetriesWaitsAndTakeOvers) {
                                     .limit_concurrent_runs = 5,
                                     .limit_concurrent_runs_per_user = 0,
                                     .limit_queued_runs = 5,
+                                    .limit_stored_bytes = 0,
                                     .credit_run_hold = 10});
   EXPECT_EQ(counts(), "1 0");
   std::vector<OwnedRun> retried;

@@ -100,6 +100,32 @@ TEST_F(RunRetention, KeepsAMonthUntilItsLastDayIsBeyondIt) {
   }
 }
 
+// By pages of two runs: each counts once, however often it is asked.
+TEST_F(RunRetention, GivesBackWhatTheEventsOfDroppedMonthsTook) {
+  add_month("2020-01", "2020-02");
+  add_month("2020-02", "2020-03");
+  for (int day = 1; day <= 5; ++day) end(new_run(fmt::format("2020-01-0{}T00:00:00Z", day)));
+  end(new_run("2020-02-01T00:00:00Z"));
+  end(new_run("2020-02-02T00:00:00Z"));
+  fixture_.column("UPDATE runs SET event_bytes = 100, result_bytes = 7");
+  fixture_.column("UPDATE credit_accounts SET stored_bytes = 7 * 107 + 50");
+  auto stored = [this] { return fixture_.column("SELECT stored_bytes FROM credit_accounts"); };
+  auto free = [this] {
+    postgres::DbSession session = database_.as_runner();
+    return session.run(query::RunEventsFree{.at_most = 2})[0].boolean("more");
+  };
+  EXPECT_FALSE(free());
+  EXPECT_EQ(stored(), "799") << "nothing was dropped";
+  EXPECT_EQ(prune(), 1);
+  EXPECT_TRUE(free());
+  EXPECT_EQ(stored(), "599");
+  for (int page = 0; page < 3; ++page) free();
+  EXPECT_EQ(stored(), "299");
+  EXPECT_EQ(prune(), 1);
+  for (int page = 0; page < 3; ++page) free();
+  EXPECT_EQ(stored(), "99") << "results stay, and so does what is young";
+}
+
 TEST_F(RunRetention, IsTheDaemonsAlone) {
   EXPECT_THROW(database_.as_api().run_text("SELECT run_events_prune(1)"), Error);
 }

@@ -345,18 +345,17 @@ TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
   std::string first = fixture_.new_run(thread_id);
   finish(daemon_id, first, fixture_.claim(daemon_id, first), "completed", "old");
   EXPECT_EQ(messages_of(thread_id), "question|old");
-
   postgres::BoundStatement retry = query::RunRetry{.thread_id = thread_id,
                                                    .limit_concurrent_runs = 1000,
                                                    .limit_concurrent_runs_per_user = 0,
                                                    .limit_queued_runs = 100,
+                                                   .limit_stored_bytes = 0,
                                                    .credit_run_hold = 10};
   fixture_.as_owner(retry);
   EXPECT_EQ(messages_of(thread_id), "question");
   std::string retried = fixture_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
   finish(daemon_id, retried, fixture_.claim(daemon_id, retried), "failed", "half");
   EXPECT_EQ(messages_of(thread_id), "question|old");
-
   fixture_.as_owner(retry);
   retried = fixture_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");
   finish(daemon_id, retried, fixture_.claim(daemon_id, retried), "completed", "new");

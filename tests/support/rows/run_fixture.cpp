@@ -43,8 +43,10 @@ std::string RunFixture::new_thread(const std::string& message) {
       owner_id));
   if (!message.empty()) {
     column(
-        fmt::format("INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)"
-                    " VALUES ('{}', '{}', '{}', 'user', '{}') RETURNING id",
+        fmt::format("WITH counted AS (UPDATE credit_accounts SET stored_bytes = stored_bytes + "
+                    "octet_length('{3}') WHERE org_id = '{0}') "
+                    "INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content)"
+                    " VALUES ('{0}', '{1}', '{2}', 'user', '{3}') RETURNING id",
                     org_id, thread_id, owner_id, message));
   }
   return thread_id;
@@ -73,6 +75,7 @@ postgres::BoundStatement RunFixture::run_of(const std::string& thread_id,
                           .limit_concurrent_runs = active_max,
                           .limit_concurrent_runs_per_user = 0,
                           .limit_queued_runs = 100,
+                          .limit_stored_bytes = 0,
                           .credit_run_hold = 10};
 }
 

@@ -39,6 +39,7 @@ struct OneCommit {
   std::string code = "";
   std::string message = "";
   std::string answer = "";
+  int64_t event_bytes = 0;  // of all so far
 };
 
 // Of runs of one daemon, in the order of their ids.
@@ -70,6 +71,8 @@ inline postgres::BoundStatement flight_of(const std::vector<OneCommit>& commits)
       .messages = all([](One one) { return one.message; }),
       .answers = all([](One one) { return one.answer; }),
       .incomplete = all([](One one) { return one.status != "completed"; }),
+      .event_bytes = all([](One one) { return one.event_bytes; }),
+      .result_bytes = all([](One) { return int64_t{0}; }),
   };
 }
 
