@@ -327,7 +327,8 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	mv $(DESTDIR)/etc/nginx/hostler/hostler.conf $(DESTDIR)/etc/nginx/sites-available/hostler
 	install -D -m 644 -t $(DESTDIR)/etc/hostler systemd/hostler.toml
 	install -D -m 644 -t $(DESTDIR)$(UNITDIR) $(wildcard systemd/*.service systemd/*.socket systemd/*.target)
-	install -D -m 644 -t $(installed)/share/hostler/systemd systemd/nginx.conf systemd/api-with-network.conf
+	install -D -m 644 -t $(installed)/share/hostler/systemd systemd/nginx.conf systemd/api-with-network.conf \
+	  systemd/runner-public-network.conf
 	install -D -m 644 systemd/hostler.sysusers $(installed)/lib/sysusers.d/hostler.conf
 	install -D -m 644 systemd/hostler.tmpfiles $(installed)/lib/tmpfiles.d/hostler.conf
 	install -D -m 644 -t $(installed)/share/man/man7 docs/man/hostler.7

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ctl/output.h"
+#include "lib/json.h"
 
 namespace hostler {
 
@@ -35,6 +36,14 @@ std::string whole_number_fault(const std::string& text, int64_t least, int64_t m
     return fmt::format("{} is not within {} and {}", text, least, most);
   }
   return "";
+}
+
+void print_faults(const std::vector<std::string>& faults) {
+  JsonWriter json;
+  json.begin_object().member("ok", false).key("faults").begin_array();
+  for (const std::string& fault : faults) json.text(fault);
+  json.end_array().end_object();
+  print_out(json.take() + "\n");
 }
 
 }  // namespace
@@ -105,7 +114,11 @@ int CommandLine::run(int argc, char** argv) {
   config::LoadedSettings loaded;
   if (found->second.needs_settings) loaded = config::load_settings(config_, environ);
   for (const std::string& fault : loaded.faults) fail(config::exit_bad_configuration, fault);
-  if (!loaded.faults.empty()) return config::exit_bad_configuration;
+  if (!loaded.faults.empty()) {
+    // Whoever asks in JSON what is wrong is told in JSON.
+    if (chosen->get_name() == "check-config" && output_ == "json") print_faults(loaded.faults);
+    return config::exit_bad_configuration;
+  }
   return found->second.run({loaded, output_ == "json"});
 }
 

@@ -26,6 +26,7 @@ struct Position {
 };
 
 struct Choices {
+  std::string path;    // of the position that takes it; the root's stand behind every command
   std::string option;  // --status
   std::string values;  // parted by blanks
 };
@@ -66,7 +67,7 @@ void gather(const CLI::App& app, const std::string& path, std::vector<Position>&
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& flag : flags_of(*option)) {
       position.words.push_back({flag, option->get_description()});
-      if (!choices_of(*option).empty()) choices.push_back({flag, choices_of(*option)});
+      if (!choices_of(*option).empty()) choices.push_back({path, flag, choices_of(*option)});
     }
   }
   positions.push_back(std::move(position));
@@ -90,6 +91,12 @@ std::string quoted(std::string text) {
   return "'" + text + "'";
 }
 
+// What bash and zsh compare with the position and the word before.
+std::string pattern_of(const Choices& choice) {
+  if (choice.path.empty()) return "*" + quoted(" " + choice.option);
+  return quoted(choice.path + " " + choice.option);
+}
+
 // The position is found by taking the words that lead on; what is between them are values.
 std::string bash_script(const std::vector<Position>& positions,
                         const std::vector<Choices>& choices) {
@@ -107,9 +114,9 @@ std::string bash_script(const std::vector<Position>& positions,
   }
   script +=
       ") position=\"${position:+$position }${COMP_WORDS[i]}\" ;;\n    esac\n  done\n  case "
-      "\"$prev\" in\n";
+      "\"$position $prev\" in\n";
   for (const Choices& choice : choices) {
-    script += fmt::format("    {}) words={} ;;\n", choice.option, quoted(choice.values));
+    script += fmt::format("    {}) words={} ;;\n", pattern_of(choice), quoted(choice.values));
   }
   script += "  esac\n  [ -n \"$words\" ] || case \"$position\" in\n";
   for (const Position& position : positions) {
@@ -142,10 +149,10 @@ std::string zsh_script(const std::vector<Position>& positions,
     script.replace(at, 3, "|");
   }
   script +=
-      " position=\"${position:+$position }$word\" ;;\n  esac\ndone\ncase \"${words[CURRENT-1]}\" "
-      "in\n";
+      " position=\"${position:+$position }$word\" ;;\n  esac\ndone\ncase "
+      "\"$position ${words[CURRENT-1]}\" in\n";
   for (const Choices& choice : choices) {
-    script += fmt::format("  ({}) compadd {}; return ;;\n", choice.option, choice.values);
+    script += fmt::format("  ({}) compadd {}; return ;;\n", pattern_of(choice), choice.values);
   }
   script += "esac\ncase \"$position\" in\n";
   for (const Position& position : positions) {
@@ -181,8 +188,13 @@ std::string fish_script(const std::vector<Position>& positions,
   }
   for (const Choices& choice : choices) {
     bool is_long = choice.option.starts_with("--");
-    script += fmt::format("complete -c hostlerctl {} {} -x -a {}\n", is_long ? "-l" : "-s",
-                          choice.option.substr(is_long ? 2 : 1), quoted(choice.values));
+    std::string condition;
+    if (!choice.path.empty()) {
+      condition = fmt::format(" -n \"__hostlerctl_position '{}'\"", choice.path);
+    }
+    script +=
+        fmt::format("complete -c hostlerctl{} {} {} -x -a {}\n", condition, is_long ? "-l" : "-s",
+                    choice.option.substr(is_long ? 2 : 1), quoted(choice.values));
   }
   return script;
 }
@@ -191,6 +203,9 @@ int print_completion(const CLI::App& root, const std::string& shell) {
   std::vector<Position> positions;
   std::vector<Choices> choices;
   gather(root, "", positions, choices);
+  // The patterns of the root's own fit everywhere: they come last.
+  std::stable_partition(choices.begin(), choices.end(),
+                        [](const Choices& choice) { return !choice.path.empty(); });
   if (shell == "bash") {
     print_out(bash_script(positions, choices));
   } else if (shell == "zsh") {

@@ -63,8 +63,10 @@ std::string_view source_name(config::SettingSource source) {
 
 int print_config(const CommandCall& call, const ConfigOptions& options) {
   if (options.as_example) {
-    print_out(config::print_settings(call.settings()));
-    return exit_ok;
+    std::string text = config::print_settings(call.settings());
+    JsonWriter json;
+    json.begin_object().member("example", text).end_object();
+    return answer(call.as_json, json.take(), text);
   }
   InForce in_force = settings_in_force(call);
   std::string lines;

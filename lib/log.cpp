@@ -71,6 +71,19 @@ std::string journal_name(std::string_view key) {
   return name;
 }
 
+// The words of an event are one line, whatever stands in them: a second could pass for an event.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (char c : text) {
+    if (c == '\n' || c == '\r') {
+      line += c == '\n' ? "\\n" : "\\r";
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
 bool send_to_journal(LogLevel level, std::string_view event,
                      std::initializer_list<LogField> fields) {
   if (journal_fd < 0) return false;
@@ -80,7 +93,7 @@ bool send_to_journal(LogLevel level, std::string_view event,
   add_field(datagram, "SYSLOG_IDENTIFIER", program_name);
   add_field(datagram, "HOSTLER_EVENT", event);
   for (const LogField& field : fields) {
-    message += fmt::format(" {}={}", field.first, field.second);
+    message += fmt::format(" {}={}", field.first, one_line(field.second));
     add_field(datagram, journal_name(field.first), field.second);
   }
   add_field(datagram, "MESSAGE", message);

@@ -223,6 +223,7 @@ void Daemon::apply(const config::Settings& now) {
   if (!allowed) log_error("setting_bad", {{"key", "outbound.allow_cidrs"}});
   http_.allow_cidrs(allowed.value_or(net::CidrList()));
   stream_side_.allow_origins(now.strings("http.cors_origins"));
+  stream_side_.use_limits(now);
   gateway_ = std::make_shared<const client::Gateway>(now, options_.risky_networks);
   stream_side_.use_gateway(*gateway_);
 }

@@ -36,6 +36,7 @@ struct DaemonOptions {
 struct StreamSide {
   std::function<void(RunnerCounts&)> count;  // fills the members of streams
   std::function<void(std::vector<std::string> cors_origins)> allow_origins;
+  std::function<void(const config::Settings&)> use_limits;
   std::function<void(const client::Gateway&)> use_gateway;
 };
 

@@ -80,6 +80,9 @@ StreamSide stream_side_of(relay::StreamServer& relay) {
   side.allow_origins = [&relay](std::vector<std::string> origins) {
     relay.allow_origins(std::move(origins));
   };
+  side.use_limits = [&relay](const config::Settings& now) {
+    relay.use_limits(relay::stream_limits(now));
+  };
   side.use_gateway = [&relay](const client::Gateway& gateway) { relay.use_gateway(gateway); };
   return side;
 }

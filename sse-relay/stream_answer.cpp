@@ -14,7 +14,7 @@ namespace hostler::relay {
 namespace {
 
 // RFC 9110 section 15; nginx passes the line on as it is.
-constexpr std::array<std::pair<int, std::string_view>, 11> reasons{{
+constexpr std::array<std::pair<int, std::string_view>, 12> reasons{{
     {200, "OK"},
     {204, "No Content"},
     {400, "Bad Request"},
@@ -24,6 +24,7 @@ constexpr std::array<std::pair<int, std::string_view>, 11> reasons{{
     {405, "Method Not Allowed"},
     {410, "Gone"},
     {422, "Unprocessable Content"},
+    {429, "Too Many Requests"},
     {500, "Internal Server Error"},
     {503, "Service Unavailable"},
 }};

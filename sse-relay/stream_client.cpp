@@ -108,16 +108,22 @@ Task<void> StreamClient::open() {
   if (services_.host.is_crowded()) throw crowded();
   StreamRequest& wanted = arrival_->request;
   wanted = read_stream_request(arrival_->reader.request());
+  const std::string& client_ip = arrival_->context.note.client_ip;
+  reader_.address = net::IpAddress::parse(client_ip).value_or(net::IpAddress());
+  services_.open_streams.check_network(reader_.address);
   bool was_full = services_.semaphore.is_full();
   Semaphore::Permit permit(services_.semaphore);
   co_await permit;
   if (was_full) refuse_while_away(services_.db);
   if (asks_for_events(wanted)) services_.subscriptions.join(*this, wanted.run_id);
-  postgres::Batch batch = opening_batch(wanted, arrival_->context);
+  int64_t limit_of_org = services_.open_streams.limit_of_org();
+  postgres::Batch batch = opening_batch(wanted, arrival_->context, limit_of_org);
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   if (!outcome.results.empty()) take_caller(outcome.results[0].front());
   if (outcome.error) throw *outcome.error;
   StreamOpening opening = read_opening(wanted, outcome.results);
+  bool is_over = opening.is_ended && opening.last_seq <= wanted.after;
+  if (!is_over) services_.open_streams.check(reader_, opening.limit_of_org);
 
   if (wanted.is_head) {
     answer_head(opening);
@@ -128,9 +134,11 @@ Task<void> StreamClient::open() {
   follows_ = wanted.follow;
   subscription()->saw(opening.last_seq);
   begin_stream(wanted.after);
+  ends_ms_ = now_ms() + services_.host.age_max_ms();
   is_counted_ = true;
+  services_.open_streams.add(reader_);
   services_.host.opened();
-  if (opening.is_ended && opening.last_seq <= wanted.after) {
+  if (is_over) {
     answer_no_more();
   } else {
     send_head(opening.page.events);
@@ -154,12 +162,13 @@ Task<bool> StreamClient::go_back_to_resumed() {
 }
 
 void StreamClient::take_caller(const postgres::Row& row) {
-  if (!row.is_null("session_id")) reader_.session_id = uuid_bytes(row.text("session_id"));
+  if (!row.is_null("session_id")) {
+    reader_.session_id = uuid_bytes(row.text("session_id"));
+    reader_.user_id = uuid_bytes(row.text("user_id"));
+  }
   if (!row.is_null("api_key_id")) reader_.api_key_id = uuid_bytes(row.text("api_key_id"));
   reader_.org_id = uuid_bytes(row.text("org_id"));
-  client::AccessNote& note = arrival_->context.note;
-  reader_.address = net::IpAddress::parse(note.client_ip).value_or(net::IpAddress());
-  note.identity = client::identity_of(account::caller_from(row));
+  arrival_->context.note.identity = client::identity_of(account::caller_from(row));
 }
 
 // Head and first events in one write.
@@ -297,6 +306,12 @@ void StreamClient::end_early() {
   subscription()->finish(*this);
 }
 
+// Whoever follows on comes back for the rest.
+void StreamClient::end_with_retry() {
+  send(retry_block(services_.host.retry_ms()), now_ms());
+  end_early();
+}
+
 // What was committed and told before the stop has been sent; the rest is read after the reconnect.
 void StreamClient::drain() {
   switch (phase()) {
@@ -309,8 +324,7 @@ void StreamClient::drain() {
       break;
     case Phase::behind:
     case Phase::live:
-      send(retry_block(services_.host.retry_ms()), now_ms());
-      end_early();
+      end_with_retry();
       break;
     case Phase::ending:
       break;
@@ -326,6 +340,7 @@ void StreamClient::look() {
     services_.wheel.schedule(*this, limit_ms);
     return;
   }
+  if (is_open() && now >= ends_ms_) end_with_retry();
   if (pending_bytes() > 0) {
     int64_t limit_ms = stands_since(now) + options.standstill_max_ms;
     if (now >= limit_ms) {
@@ -337,7 +352,8 @@ void StreamClient::look() {
     return;
   }
   if (is_open() && now - sent_ms() >= options.ping_after_ms) send(services_.ping, now);
-  services_.wheel.schedule(*this, (is_open() ? sent_ms() : now) + options.ping_after_ms);
+  int64_t next_ms = (is_open() ? sent_ms() : now) + options.ping_after_ms;
+  services_.wheel.schedule(*this, is_open() ? std::min(next_ms, ends_ms_) : next_ms);
 }
 
 }  // namespace hostler::relay

@@ -17,10 +17,10 @@
 #include "lib/loop/loop.h"
 #include "lib/loop/stream.h"
 #include "lib/loop/task.h"
-#include "lib/net/address_guard.h"
 #include "lib/postgres/database.h"
 #include "lib/postgres/denial_log.h"
 #include "sse-relay/event_pages.h"
+#include "sse-relay/open_streams.h"
 #include "sse-relay/scgi_request.h"
 #include "sse-relay/semaphore.h"
 #include "sse-relay/stream_options.h"
@@ -43,6 +43,7 @@ class StreamHost {
   virtual Origins cors_origins() const = 0;
   virtual std::shared_ptr<const client::Gateway> gateway() const = 0;  // null: nobody said yet
   virtual int64_t retry_ms() = 0;                                      // with jitter
+  virtual int64_t age_max_ms() = 0;                                    // with jitter
 
   virtual void opened() = 0;   // may read the run, the head is next
   virtual void refused() = 0;  // answered with a problem document
@@ -65,16 +66,9 @@ struct StreamServices {
   Semaphore& semaphore;  // before questions for one client
   TimerWheel& wheel;
   postgres::DenialLog& denials;
+  OpenStreams& open_streams;
   StreamHost& host;
   loop::SharedBytes ping = std::make_shared<const std::string>(": ping\n\n");
-};
-
-// Who follows, for the check that they still may: a session's or a key's id, the other all zero.
-struct StreamReader {
-  UuidBytes session_id{};
-  UuidBytes api_key_id{};
-  UuidBytes org_id{};
-  net::IpAddress address;
 };
 
 class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::StreamOwner {
@@ -131,12 +125,14 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void answer_no_more();
   void answer_head(const StreamOpening& opening);
   std::string head_text(bool is_over) const;
+  void end_with_retry();
   void finish_page(const EventPage& page);
   int64_t now_ms() const { return services_.loop.now_ms(); }
 
   StreamServices& services_;
   std::unique_ptr<Arrival> arrival_;
   StreamReader reader_;
+  int64_t ends_ms_ = 0;  // when an open stream has been open long enough
   uint32_t index_ = 0;
   bool follows_ = true;      // false: wants what is there, then the end
   bool is_page_due_ = true;  // the table may hold more than what was read

@@ -49,11 +49,12 @@ bool asks_for_events(const StreamRequest& wanted) {
   return has_form(wanted) && !wanted.query_fault && wanted.faults.empty();
 }
 
-postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context) {
+postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context,
+                              int64_t limit_of_org) {
   postgres::Batch batch;
   batch.add(authentication(wanted, context));
   if (!has_form(wanted)) return batch;
-  batch.add(query::StreamOpen{.run_id = wanted.run_id});
+  batch.add(query::StreamOpen{.run_id = wanted.run_id, .limit_streams = limit_of_org});
   if (!asks_for_events(wanted)) return batch;
   std::vector<UuidBytes> run_ids{uuid_bytes(wanted.run_id)};
   std::vector<int64_t> afters{wanted.after};
@@ -70,6 +71,7 @@ StreamOpening read_opening(const StreamRequest& wanted, const postgres::Results&
   StreamOpening opening;
   opening.last_seq = run.integer("last_seq");
   opening.is_ended = run.boolean("is_ended");
+  opening.limit_of_org = run.integer("limit_streams");
   opening.page = std::move(pages_of(results.at(2), {wanted.run_id}).front());
   // Events go by whole months, with their partition.
   bool is_pruned =

@@ -14,12 +14,14 @@ namespace hostler::relay {
 bool asks_for_events(const StreamRequest& wanted);
 
 // The first result is that of query::authenticate.
-postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context);
+postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context,
+                              int64_t limit_of_org);
 
 struct StreamOpening {
   int64_t last_seq = 0;  // of the run
   bool is_ended = false;
-  EventPage page;  // behind the cursor
+  int64_t limit_of_org = 0;  // of open streams; 0: any number
+  EventPage page;            // behind the cursor
 };
 
 // Throws 404, 400, 422 and 410, in the contract's order.

@@ -14,4 +14,9 @@ StreamOptions stream_options(const config::Settings& start) {
   return options;
 }
 
+StreamLimits stream_limits(const config::Settings& settings) {
+  return {settings.integer("limit.streams_per_user"), settings.integer("limit.streams"),
+          settings.integer("limit.streams_per_network")};
+}
+
 }  // namespace hostler::relay

@@ -21,6 +21,7 @@ struct StreamOptions {
   int64_t tick_ms = 1'000;
   int64_t head_limit_ms = 10'000;      // for the request to arrive
   int64_t ping_after_ms = 15'000;      // of silence
+  int64_t age_max_ms = 1'800'000;      // of a stream, about: who follows on comes back
   int64_t standstill_max_ms = 30'000;  // without progress, with something to write
   int64_t recheck_every_ms = 3'500;    // whether everybody may still follow: 5 s with a tick
   int64_t look_alone_ms = 1'000;       // at runs nothing was heard of, while nothing notifies
@@ -29,5 +30,15 @@ struct StreamOptions {
 };
 
 StreamOptions stream_options(const config::Settings& start);
+
+// How many streams may be open of one user's own tokens, one organization, one network; 0: any
+// number.
+struct StreamLimits {
+  int64_t of_user = 0;
+  int64_t of_org = 0;
+  int64_t of_network = 0;
+};
+
+StreamLimits stream_limits(const config::Settings& settings);
 
 }  // namespace hostler::relay

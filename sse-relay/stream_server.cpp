@@ -56,7 +56,8 @@ StreamServer::StreamServer(StreamOptions options, events::EventBus& bus)
       semaphore_(loop_, questions_max),
       wheel_(options_.tick_ms, loop_.now_ms()),
       denials_(loop_, db_, [this](int64_t count) { counts_.denials_dropped += count; }),
-      services_{options_, loop_, db_, subscriptions_, semaphore_, wheel_, denials_, *this},
+      services_{options_, loop_,    db_,           subscriptions_, semaphore_,
+                wheel_,   denials_, open_streams_, *this},
       updates_(loop_, [this] { take_updates(); }),
       stop_(loop_, [this] { drain(); }),
       ticks_(loop_, [this] { tick(); }),
@@ -125,7 +126,10 @@ void StreamServer::accept(std::unique_ptr<loop::Stream> stream) {
 }
 
 void StreamServer::gone(StreamClient& client) {
-  if (client.is_counted()) --streams_;
+  if (client.is_counted()) {
+    --streams_;
+    open_streams_.remove(client.reader());
+  }
   if (client.is_to_be_freed()) std::erase(rested_, &client);
   uint32_t index = client.index();
   std::unique_ptr<StreamClient> leaving = std::move(clients_[index]);
@@ -198,6 +202,13 @@ bool StreamServer::is_crowded() const {
 
 int64_t StreamServer::retry_ms() {
   return retry_min_ms + static_cast<int64_t>(random_() % retry_spread_ms);
+}
+
+// A tenth more or less, so that streams which began together do not come back together.
+int64_t StreamServer::age_max_ms() {
+  int64_t tenth = options_.age_max_ms / 10;
+  int64_t spread = tenth > 0 ? static_cast<int64_t>(random_()) % (2 * tenth + 1) : 0;
+  return options_.age_max_ms - tenth + spread;
 }
 
 Origins StreamServer::cors_origins() const {

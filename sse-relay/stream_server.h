@@ -54,6 +54,7 @@ class StreamServer final : StreamHost {
   int streams() const { return streams_.load(); }
   StreamCounts counts() const;
   void allow_origins(std::vector<std::string> cors_origins);
+  void use_limits(const StreamLimits& limits) { open_streams_.use_limits(limits); }
   // Says who clients are. Until it is called, every request is refused with 503: the stored
   // settings may identify a client differently than the file's.
   void use_gateway(client::Gateway gateway);
@@ -63,6 +64,7 @@ class StreamServer final : StreamHost {
   Origins cors_origins() const override;
   std::shared_ptr<const client::Gateway> gateway() const override;
   int64_t retry_ms() override;
+  int64_t age_max_ms() override;
   void opened() override;
   void refused() override { ++counts_.refused; }
   void cut_off() override { ++counts_.cut_off; }
@@ -94,6 +96,7 @@ class StreamServer final : StreamHost {
     std::atomic<int64_t> denials_dropped = 0;
   } counts_;
   postgres::DenialLog denials_;
+  OpenStreams open_streams_;
   StreamServices services_;
   loop::Wakeup updates_;
   loop::Wakeup stop_;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/control_characters.h"
 #include "lib/ids.h"
 #include "lib/time_text.h"
 
@@ -31,11 +32,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
-}
-
-bool has_control(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; });
 }
 
 }  // namespace

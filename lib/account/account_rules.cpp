@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "lib/control_characters.h"
 #include "lib/json.h"
 
 namespace hostler::account {
@@ -18,17 +19,6 @@ size_t characters_in(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
-}
-
-// C0, DEL, and C1, which in UTF-8 is C2 80 to C2 9F.
-bool has_control(std::string_view text) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    unsigned char c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 || c == 0x7F) return true;
-    bool is_c1 = c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (is_c1) return true;
-  }
-  return false;
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }

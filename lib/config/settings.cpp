@@ -70,12 +70,23 @@ SettingReading bounded(const SettingRow& row, int64_t value) {
   return SettingValue(value);
 }
 
+// Of a host with its port; none is the scheme's own.
+bool is_port_sound(std::string_view host) {
+  size_t colon = host.find(':', host.starts_with('[') ? std::min(host.find(']'), host.size()) : 0);
+  if (colon == host.npos) return true;
+  int port = 0;
+  const char* end = host.data() + host.size();
+  auto [stop, fault] = std::from_chars(host.data() + colon + 1, end, port);
+  return fault == std::errc() && stop == end && port >= 1 && port <= 65'535 && colon > 0;
+}
+
 bool is_web_address(std::string_view text, bool is_origin) {
   size_t scheme = text.starts_with("https://") ? 8 : text.starts_with("http://") ? 7 : 0;
   std::string_view host = text.substr(scheme, text.find_first_of("/?#", scheme) - scheme);
   bool is_whole = scheme + host.size() == text.size();
   bool is_plain = text.find_first_of(" \t\"<>\\") == text.npos && host.find('@') == host.npos;
-  return scheme != 0 && !host.empty() && is_plain && (is_whole || !is_origin);
+  bool is_sound = !host.empty() && is_plain && is_port_sound(host);
+  return scheme != 0 && is_sound && (is_whole || !is_origin);
 }
 
 bool has_form(SettingForm form, const std::string& text) {

@@ -102,4 +102,24 @@ void remove_log_file(const std::string& path) {
   }
 }
 
+int64_t drop_backlog(std::vector<LogFile>& files, int64_t bytes_max) {
+  int64_t bytes = 0;
+  for (const LogFile& file : files) bytes += file.bytes;
+  int64_t dropped = 0;
+  size_t count = 0;
+  while (bytes - dropped > bytes_max && files[count].is_finished) {
+    remove_log_file(files[count].path);
+    dropped += files[count++].bytes;
+  }
+  if (count > 0) {
+    log_error("access_log_backlog_dropped",
+              {{"files", std::to_string(count)},
+               {"bytes", std::to_string(dropped)},
+               {"first", files.front().path},
+               {"mend", "the database takes less of the access log than nginx writes"}});
+    files.erase(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return dropped;
+}
+
 }  // namespace hostler::runner

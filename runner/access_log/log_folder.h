@@ -41,4 +41,10 @@ std::vector<LogFile> list_log_files(const std::string& folder);
 LogPiece read_log_piece(const std::string& path, int64_t bytes_from, const LogReaders& readers);
 void remove_log_file(const std::string& path);
 
+// What may wait for the database: beyond it the oldest files go unread, told in the log. A flood
+// while Postgres is away must not fill the disk that nginx and Postgres may share.
+constexpr int64_t backlog_bytes_max = int64_t{1} << 30;
+// Takes those that are removed out of the files too; answers how many bytes they had.
+int64_t drop_backlog(std::vector<LogFile>& files, int64_t bytes_max);
+
 }  // namespace hostler::runner

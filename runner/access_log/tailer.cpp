@@ -41,7 +41,10 @@ Task<void> AccessLogTailer::poll() {
   std::shared_ptr<LockFile> lock = lock_;
   std::string folder = options_.folder;
   std::function<std::vector<LogFile>()> list = [lock, folder] {
-    return lock->take() ? list_log_files(folder) : std::vector<LogFile>();
+    std::vector<LogFile> found;
+    if (lock->take()) found = list_log_files(folder);
+    drop_backlog(found, backlog_bytes_max);
+    return found;
   };
   std::vector<LogFile> files = co_await loop::on_thread(loop_, std::move(list));
   std::unordered_map<std::string, int64_t> still_there;

@@ -7,6 +7,7 @@
 SELECT bytes_read, skipped, bad_entry, reason FROM access_log_append($1, $2, $3, $4);
 
 -- name: access_log_page
--- Behind access.authenticate.
+-- Behind access.authenticate. next: where the next page begins, when there is one.
 -- $1 wanted jsonb
-SELECT access_log_page($1) AS page;
+SELECT found.page AS body, coalesce(found.page ->> 'next_since', found.page ->> 'next_before') AS next
+FROM (SELECT access_log_page($1) AS page OFFSET 0) AS found;

@@ -2,12 +2,14 @@
 
 -- name: stream_open
 -- The run, for whoever may read it; its thread must still be there. Looks for a run of the organization that the
--- caller may read; only when there is none the rest is asked, which raises why.
--- $1 run_id uuid
+-- caller may read; only when there is none the rest is asked, which raises why. And how many streams the organization
+-- may hold open.
+-- $1 run_id uuid, $2 limit_streams bigint
 SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended,
     CASE WHEN r.owner_id IS NULL THEN r.last_seq
          ELSE coalesce((SELECT e.seq FROM run_events e WHERE e.run_id = $1 ORDER BY e.seq DESC LIMIT 1), 0)
-    END AS last_seq
+    END AS last_seq,
+    entitlement_integer(current_org(), 'limit.streams', $2) AS limit_streams
 FROM runs r
 WHERE r.id = coalesce(
     (SELECT f.id FROM runs f JOIN threads t ON t.id = f.thread_id

@@ -131,7 +131,7 @@ $$;
 
 -- GET /v1/admin/access-log. wanted: {limit, before, since, method, path, ip, country, risk_min, ua_type}. Walks along
 -- the ids, newest first, or oldest first behind since; with ip along that address's index. A walk ends after
--- rows_read_max rows: then the page may be short, has_more says so and next_before goes on from there.
+-- rows_read_max rows: then the page may be short, has_more says so and next_before or next_since goes on from there.
 CREATE OR REPLACE FUNCTION access_log_page(wanted jsonb, rows_read_max integer DEFAULT 100000) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -166,7 +166,7 @@ BEGIN
     FROM generate_series(1, least(coalesce(cardinality(found), 0), page_limit)) AS n
     LEFT JOIN users u ON u.id = (found[n]).user_id;
     RETURN json_build_object('data', coalesce(data, '[]'), 'has_more', last_id IS NOT NULL,
-        'next_before', CASE WHEN NOT is_forward THEN last_id END);
+        'next_before', CASE WHEN NOT is_forward THEN last_id END, 'next_since', CASE WHEN is_forward THEN last_id END);
 END
 $$;
 

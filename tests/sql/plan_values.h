@@ -108,6 +108,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"own_hash", "'x'"},
       {"mail", "jsonb_build_object('token_hash', repeat('a0', 32), 'secret', " + secret + ")"},
       {"limit_verification_mails_per_hour", "100"},
+      {"limit_streams", "200"},
       {"subject_id", user},
       {"session_id", ask("quote_literal(id) FROM sessions WHERE user_id = " + user + " LIMIT 1")},
       {"api_key_id", ask("quote_literal(id) FROM api_keys WHERE user_id = " + user + " LIMIT 1")},

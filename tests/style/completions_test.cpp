@@ -78,6 +78,9 @@ TEST(Completions, OfferInBashWhatMayFollow) {
   EXPECT_EQ(offered("-o json admin").substr(0, 21), "create promote demote");
   EXPECT_EQ(offered("-o"), "text json\n");
   EXPECT_NE(offered("run tail").find("--after-seq"), std::string::npos);
+  EXPECT_EQ(offered("outbox list --status").substr(0, 7), "pending");
+  EXPECT_EQ(offered("migrate --status").find("pending"), std::string::npos) << "another option";
+  EXPECT_EQ(offered("outbox list -o"), "text json\n");
 }
 
 TEST(ManualPages, AreWellFormed) {

@@ -57,6 +57,12 @@ TEST_F(Journal, CannotBeMadeToTakeAFieldOutOfAValue) {
   EXPECT_THAT(next(), HasSubstr("HOSTLER_CAUSE\n" + length + "a\nPRIORITY=0\n"));
 }
 
+TEST_F(Journal, TellsAnEventInOneLine) {
+  ASSERT_TRUE(log_to_journal(path_));
+  log_warning("event", {{"cause", "a\r\nrun_failed run_id=r1"}, {"path", "x"}});
+  EXPECT_THAT(next(), HasSubstr("MESSAGE=event cause=a\\r\\nrun_failed run_id=r1 path=x\n"));
+}
+
 TEST_F(Journal, ThatIsGoneLeavesTheLinesOnStderr) {
   ASSERT_TRUE(log_to_journal(path_));
   close(fd_);

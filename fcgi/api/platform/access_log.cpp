@@ -60,7 +60,9 @@ OneStatement list_access_log(const Input& input) {
   QueryFields fields = input.query();
   std::string wanted = read_filters(fields);
   fields.check();
-  return OneStatement::row(query::AccessLogPage{.wanted = wanted});
+  bool is_forward = input.routed.target.query_value("since") != nullptr;
+  return OneStatement::page(input, query::AccessLogPage{.wanted = wanted},
+                            is_forward ? "since" : "before");
 }
 
 }  // namespace hostler

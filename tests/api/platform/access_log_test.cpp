@@ -123,7 +123,12 @@ TEST(AccessLog, IsReadOnFromAnIdWithoutAGap) {
   std::string since(first[0].text_or("id"));
   std::set<std::string> seen;
   for (int page = 0; page < 3; ++page) {
-    Json body = list("limit=2&path=" + path + "&since=" + since).json();
+    Answer answer = list("limit=2&path=" + path + "&since=" + since);
+    Json body = answer.json();
+    EXPECT_EQ(answer.header("link").find("since=" + std::string(body.text_or("next_since", "-"))) !=
+                  std::string::npos,
+              page < 2)
+        << answer.header("link");
     for (const Json& row : *body.find("data")->as_array()) {
       EXPECT_TRUE(seen.insert(std::string(row.text_or("id"))).second);
       EXPECT_GT(row.text_or("id"), since);
@@ -143,11 +148,17 @@ TEST(AccessLog, IsReadBackPageByPage) {
   std::string before;
   size_t count = 0;
   for (int page = 0; page < 3; ++page) {
-    Json body = list("limit=2&path=" + path + (before.empty() ? "" : "&before=" + before)).json();
+    Answer answer = list("limit=2&path=" + path + (before.empty() ? "" : "&before=" + before));
+    Json body = answer.json();
     count += body.find("data")->as_array()->size();
     EXPECT_EQ(*body.find("has_more")->as_boolean(), page < 2);
     before = body.text_or("next_before");
     EXPECT_EQ(before.empty(), page == 2);
+    EXPECT_TRUE(body.find("next_since")->is_null());
+    EXPECT_EQ(
+        answer.header("link").find("&before=" + before + ">; rel=\"next\"") != std::string::npos,
+        page < 2)
+        << answer.header("link");
   }
   EXPECT_EQ(count, 5u);
 }

@@ -109,6 +109,7 @@ TEST_F(AccessLog, IsPagedBothWays) {
   EXPECT_EQ(paths(rest), "/3/2/1");
   EXPECT_EQ(*rest.find("has_more")->as_boolean(), false);
   EXPECT_TRUE(rest.find("next_before")->is_null());
+  EXPECT_TRUE(newest.find("next_since")->is_null());
   Json since = page(fmt::format(R"(, "limit": 1, "since": "{}")", before));
   EXPECT_EQ(paths(since), "/5");
   EXPECT_EQ(*since.find("has_more")->as_boolean(), false);
@@ -117,6 +118,9 @@ TEST_F(AccessLog, IsPagedBothWays) {
   EXPECT_EQ(paths(since), "/2/3") << "oldest first";
   EXPECT_EQ(*since.find("has_more")->as_boolean(), true);
   EXPECT_TRUE(since.find("next_before")->is_null());
+  Json last = page(fmt::format(R"(, "limit": 2, "since": "{}")", since.text_or("next_since")));
+  EXPECT_EQ(paths(last), "/4/5");
+  EXPECT_TRUE(last.find("next_since")->is_null());
 }
 
 TEST_F(AccessLog, IsFilteredByEachMember) {
@@ -143,6 +147,21 @@ TEST_F(AccessLog, GoesOnFromWhereABoundedWalkEnded) {
   Json second =
       page(fmt::format(R"(, "path": "/wanted", "before": "{}")", first.text_or("next_before")), 3);
   EXPECT_EQ(paths(second), "/wanted");
+}
+
+TEST_F(AccessLog, GoesOnForwardsThoughNothingOfABoundedWalkMatched) {
+  for (int i = 0; i < 6; ++i) append("f", i, i + 1, entry("/other"));
+  append("f", 6, 7, entry("/wanted"));
+  std::string since = ask("SELECT min(id::text) FROM access_log");
+  std::string seen;
+  for (int step = 0; step < 2; ++step) {
+    Json body = page(fmt::format(R"(, "path": "/wanted", "since": "{}")", since), 3);
+    seen += paths(body);
+    EXPECT_EQ(*body.find("has_more")->as_boolean(), true);
+    EXPECT_GT(body.text_or("next_since"), since);
+    since = body.text_or("next_since");
+  }
+  EXPECT_EQ(seen, "/wanted");
 }
 
 TEST_F(AccessLog, IsForPlatformAdministratorsOnly) {

@@ -48,7 +48,7 @@ StreamClient::StreamClient(const std::string& socket_path, const StreamAsk& ask)
   ScgiPairs pairs{{"REQUEST_METHOD", "GET"},
                   {"REQUEST_URI", uri},
                   {"QUERY_STRING", ask.query},
-                  {"REMOTE_ADDR", "192.0.2.7"},
+                  {"REMOTE_ADDR", ask.peer},
                   {"TRACE_ID", "00000000000000000000000000000abc"}};
   if (!ask.token.empty()) pairs.emplace_back("HTTP_AUTHORIZATION", "Bearer " + ask.token);
   if (!ask.last_event_id.empty()) pairs.emplace_back("HTTP_LAST_EVENT_ID", ask.last_event_id);

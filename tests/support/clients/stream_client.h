@@ -22,6 +22,7 @@ struct StreamAsk {
   std::string query;  // behind the question mark
   std::string last_event_id;
   ScgiPairs more;
+  std::string peer = "192.0.2.7";
 };
 
 class StreamClient {

@@ -90,6 +90,12 @@ TEST(Hostlerctl, ChecksAndPrintsTheSettings) {
   EXPECT_THAT(bad.err, HasSubstr("run.slots"));
   EXPECT_THAT(bad.err, HasSubstr("HOSTLER_NO_SUCH"));
   EXPECT_EQ(run_ctl({"check-config", "-o", "json"}).out, "{\"ok\":true}\n");
+  ProgramRun in_json = run_ctl({"check-config", "-o", "json"}, {"HOSTLER_RUN_SLOTS=many"});
+  EXPECT_EQ(in_json.status, 78);
+  EXPECT_THAT(in_json.out, testing::StartsWith("{\"ok\":false,\"faults\":[\""));
+  EXPECT_THAT(in_json.out, HasSubstr("run.slots"));
+  EXPECT_THAT(run_ctl({"config", "--example", "-o", "json"}).out,
+              testing::StartsWith("{\"example\":\""));
   ProgramRun example = run_ctl({"config", "--example"}, {"HOSTLER_MAIL_SMTP_PASS=hush"});
   EXPECT_THAT(example.out, HasSubstr("#smtp_pass = \"****\""));
   EXPECT_THAT(example.out, Not(HasSubstr("hush")));

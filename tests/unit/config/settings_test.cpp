@@ -150,12 +150,17 @@ TEST(SettingsForm, IsCheckedOfEachText) {
   EXPECT_EQ(of_environment({"HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8,banana"}).faults.size(), 1u);
   EXPECT_EQ(of_environment({"HOSTLER_HTTP_CORS_ORIGINS=https://a.example:1"}).faults.size(), 0u);
   for (std::string origin :
-       {"*", "https://", "https://a/", "a.example", "ftp://a", "https://u@a"}) {
+       {"*", "https://", "https://a/", "a.example", "ftp://a", "https://u@a", "https://a:0",
+        "https://a:65536", "https://a:99999999999", "https://a:", "https://a:1x", "https://:1"}) {
     EXPECT_EQ(of_environment({"HOSTLER_HTTP_CORS_ORIGINS=" + origin}).faults.size(), 1u) << origin;
   }
   EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL=http://[::1]:9/x?y"}).faults.size(), 0u);
   EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL="}).faults.size(), 0u);
   EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL=file:///etc"}).faults.size(), 1u);
+  EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL=https://a:99999/x"}).faults.size(), 1u);
+  EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL=https://[::1]:0/x"}).faults.size(), 1u);
+  EXPECT_EQ(of_environment({"HOSTLER_CAPTCHA_VERIFY_URL=https://a:65535/x:99999"}).faults.size(),
+            0u);
 }
 
 TEST(SettingsFault, NeverRepeatsASecret) {

@@ -171,8 +171,16 @@ TEST(Fields, RefuseControlCharactersUnlessTheyAreText) {
   EXPECT_TRUE(of_body(R"({"line": "a", "text": "a\nb"})", read).ok());
   EXPECT_THAT(of_body(R"({"line": "a\nb", "text": "a\nb"})", read).faults(),
               ElementsAre("line bad_format"));
-  EXPECT_THAT(of_body(R"({"line": "a\u007f", "text": ""})", read).faults(),
-              ElementsAre("line bad_format"));
+  for (const char* bad :
+       {"\\u007f", "\\u0080", "\\u009f", "\\u202a", "\\u202e", "\\u2066", "\\u2069"}) {
+    std::string body = std::string(R"({"line": "a)") + bad + R"(b", "text": ")" + bad + R"("})";
+    EXPECT_THAT(of_body(body, read).faults(), ElementsAre("line bad_format")) << bad;
+  }
+  for (const char* good :
+       {"\\u00a0", "\\u200e", "\\u200f", "\\u2029", "\\u202f", "\\u2065", "\\u206a", "é"}) {
+    std::string body = std::string(R"({"line": "a)") + good + R"(b", "text": ""})";
+    EXPECT_TRUE(of_body(body, read).ok()) << good;
+  }
 }
 
 TEST(Fields, ReadIntegersOnlyWhenTheyWereWrittenAsSuch) {
