@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "fcgi/http/api_metrics.h"
 #include "fcgi/http/handler.h"
+#include "fcgi/http/input.h"
 #include "fcgi/identity/authentication.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/idempotency.h"
@@ -28,17 +30,17 @@ Error out_of_memory() {
 // wrong.
 struct InputFault {
   Error error;
+<<<<<<< HEAD
   bool is_of_body = false;   // path, query and Idempotency-Key are good
+=======
+  bool is_of_body = false;   // alone: path, scope and Idempotency-Key are good
+>>>>>>> 44aab12 (wip who2)
   bool ids_are_well = true;  // so that the route's guard can be asked of them
 };
 using Reading = std::variant<OneStatement, Handler::Steps, InputFault>;
 
 // What is not even the form of an id does not exist.
-std::optional<Error> id_fault(const Routed& routed) {
-  std::string_view org_id = routed.request.org_id_wanted;
-  if (!org_id.empty() && !is_uuid(org_id)) {
-    return Error(ErrorCode::orgs_not_found, "X-Org-Id is not an id of an organization.");
-  }
+std::optional<Error> path_id_fault(const Routed& routed) {
   for (const auto& [name, value] : routed.path_values) {
     ErrorCode code = not_found_code(routed.route, name);
     if (code != ErrorCode::count_ && !is_uuid(value)) return Error(code);
@@ -46,31 +48,64 @@ std::optional<Error> id_fault(const Routed& routed) {
   return std::nullopt;
 }
 
+<<<<<<< HEAD
 std::optional<InputFault> path_fault(const Input& input) {
   std::optional<Error> fault = id_fault(input.routed);
   if (fault) return InputFault{std::move(*fault), false, false};
   fault = http::query_fault(input.routed.target);
   if (fault) return InputFault{std::move(*fault), false, true};
+=======
+std::optional<Error> id_fault(const Routed& routed) {
+  std::string_view org_id = routed.request.org_id_wanted;
+  if (!org_id.empty() && !is_uuid(org_id)) {
+    return Error(ErrorCode::orgs_not_found, "X-Org-Id is not an id of an organization.");
+  }
+  return path_id_fault(routed);
+}
+
+// What is wrong with the values that no handler reads. Told with those of its own.
+std::vector<FieldFault> faults_beside(const Input& input) {
+  std::vector<FieldFault> faults;
+  auto take = [&faults](Error error) {
+    faults.insert(faults.end(), error.faults.begin(), error.faults.end());
+  };
   try {
-    // A scope that is neither is nobody's; the handlers only see the two.
-    if (input.routed.route.access.audience == Access::Audience::scope) input.is_org_scope();
+    // A scope that is neither is nobody's.
+    if (input.routed.route.access.audience == Access::Audience::scope)
+      check_scope(input.routed.target);
+  } catch (const Error& error) {
+    take(error);
+  }
+>>>>>>> 44aab12 (wip who2)
+  try {
     idempotency_key(input.routed);
   } catch (const Error& error) {
-    return InputFault{error, false, true};
+    take(error);
   }
-  return std::nullopt;
+  return faults;
+}
+
+// As the handler reads it; of one whose steps read it themselves, its type and form alone.
+Reading read_by_handler(const Input& input, bool is_to_run) {
+  const Handler& handler = input.routed.route.handler;
+  if (handler.kind == Handler::Kind::reader) return handler.reader(input);
+  if (!is_to_run && input.routed.route.body_bytes_max > 0) input.optional_body();
+  return handler.steps;
 }
 
 Reading read(const Input& input) {
-  std::optional<InputFault> fault = path_fault(input);
-  if (fault) return std::move(*fault);
-  const Handler& handler = input.routed.route.handler;
-  if (handler.kind == Handler::Kind::steps) return handler.steps;
+  std::optional<Error> id = id_fault(input.routed);
+  if (id) return InputFault{std::move(*id), false, false};
+  std::vector<FieldFault> beside = faults_beside(input);
   try {
-    return handler.reader(input);
+    Reading reading = read_by_handler(input, beside.empty());
+    if (beside.empty()) return reading;
   } catch (const Error& error) {
-    return InputFault{error, true, true};
+    if (beside.empty()) return InputFault{error, true, true};
+    if (error.code != ErrorCode::validation_error) return InputFault{error, false, true};
+    beside.insert(beside.end(), error.faults.begin(), error.faults.end());
   }
+  return InputFault{Error::validation(std::move(beside)), false, true};
 }
 
 // ---------------------------------------------------------------- who calls
@@ -313,8 +348,13 @@ Task<Response> answer_caller(WorkerParts& parts, const Admitted& request, const 
 
 Task<Response> answer_open(WorkerParts& parts, const Admitted& request, const Input& input) {
   check_risk(request);
+<<<<<<< HEAD
   std::optional<Error> fault = id_fault(request.routed);
   if (!fault) fault = http::query_fault(request.routed.target);
+=======
+  // Nobody acts in an organization here, whatever X-Org-Id says.
+  std::optional<Error> fault = path_id_fault(request.routed);
+>>>>>>> 44aab12 (wip who2)
   if (fault) throw std::move(*fault);
   DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr);
   OpenCall call{input, database, parts.loop, parts.http, parts.passwords};

@@ -140,6 +140,7 @@ Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, const Cli
   trail.rate = admission.rate;
   if (admission.rejection) throw std::move(*admission.rejection);
   if (credential_fault) throw std::move(*credential_fault);
+  request.fresh_seconds = fresh_seconds(routed, *settings);
   Input input{routed, client, *settings, parts.settings.start(), parts.secret_box};
   Task<Response> answering = is_open(routed.route) ? answer_open(parts, request, input)
                                                    : answer_caller(parts, request, input, trail);

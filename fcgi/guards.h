@@ -8,9 +8,11 @@
 #include "queries/admin_users.h"
 #include "queries/credits.h"
 #include "queries/feature_flags.h"
+#include "queries/ip_rules.h"
 #include "queries/llm_catalog.h"
 #include "queries/orgs.h"
 #include "queries/personas.h"
+#include "queries/plans.h"
 #include "queries/runs.h"
 #include "queries/threads.h"
 #include "queries/tool_providers.h"
@@ -69,6 +71,14 @@ inline postgres::BoundStatement guard_invite_code(const PathValues& path) {
 
 inline postgres::BoundStatement guard_redemption_code(const PathValues& path) {
   return query::RedemptionCodeGuard{.redemption_code_id = path.find("redemption_code_id")};
+}
+
+inline postgres::BoundStatement guard_ip_rule(const PathValues& path) {
+  return query::IpRuleGuard{.rule_id = path.find("rule_id")};
+}
+
+inline postgres::BoundStatement guard_entitlement_override(const PathValues& path) {
+  return query::EntitlementOverrideGuard{.override_id = path.find("override_id")};
 }
 
 }  // namespace hostler::route_table

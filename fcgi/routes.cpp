@@ -69,6 +69,8 @@ constexpr bool rows_are_whole() {
     Handler::Kind unfit = is_open(route) ? Handler::Kind::steps : Handler::Kind::open_steps;
     if (route.handler.kind == unfit) return false;
     if (route.access.finds_caller && !is_open(route)) return false;
+    // Keys have no login that could be fresh.
+    if (route.access.needs_fresh_login && (route.access.takes_key || is_open(route))) return false;
     if (patterns[i].value_count > path_values_max) return false;
     for (size_t s = 0; s < patterns[i].count; ++s) {
       std::string_view name = patterns[i].segments[s].name;

@@ -67,6 +67,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {auth_otp_rate_limited, "not_yet", "", later},
     {auth_wrong_password, "password_just_changed", "It was changed a moment ago."},
     {auth_email_unverified, "address_not_verified", verify_first},
+    {auth_fresh_login_required, "proved_long_ago", "Prove that it is you: POST /v1/auth/confirm."},
     {ip_blocked, "ip_rules_deny", "The IP rules of the organization do not let this address in."},
     {policy_denied, "only_creator_answers", "Only the creator of a run answers for it."},
     {policy_denied, "run_of_another", "The run belongs to somebody else in the organization."},

@@ -49,6 +49,9 @@ OneStatement revoke_session(const Input& input);
 OneStatement show_own_invite_code(const Input& input);
 OneStatement reset_own_invite_code(const Input& input);
 
+// session_proof.cpp
+Task<Response> prove_session(Call& call);
+
 // orgs.cpp
 OneStatement create_org(const Input& input);
 OneStatement list_orgs(const Input& input);

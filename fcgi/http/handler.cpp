@@ -38,7 +38,10 @@ Page Input::page(std::string_view cursor_name) const {
   return page;
 }
 
-bool Input::is_org_scope() const { return hostler::is_org_scope(routed.target); }
+bool Input::is_org_scope() const {
+  const std::string* scope = routed.target.query_value("scope");
+  return scope != nullptr && *scope == "org";
+}
 
 OneStatement OneStatement::row(postgres::BoundStatement query, int status) {
   return {std::move(query), [status](postgres::Result result) {

@@ -59,7 +59,8 @@ struct Input {
   Page page(std::string_view cursor_name = "before") const;
   // The same of a list that takes more; the faults go to those of the rest.
   static Page page_of(QueryFields& fields, std::string_view cursor_name = "before");
-  // ?scope=platform|org of a route whose access depends on it; else 422. The default is platform.
+  // ?scope=platform|org of a route whose access depends on it; platform is the default. No handler
+  // is asked for an answer with any other.
   bool is_org_scope() const;
 };
 

@@ -163,7 +163,7 @@ class QueryFields {
   Faults faults_;
 };
 
-// ?scope=platform|org of a route whose access depends on it; else 422. The default is platform.
-bool is_org_scope(const http::Target& target);
+// ?scope=platform|org of a route whose access depends on it; throws the 422 of any other.
+void check_scope(const http::Target& target);
 
 }  // namespace hostler

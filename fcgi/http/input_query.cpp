@@ -109,11 +109,10 @@ std::optional<std::string> QueryFields::time(std::string_view name) {
   return input_value::time(*value, std::string(name), faults_);
 }
 
-bool is_org_scope(const http::Target& target) {
+void check_scope(const http::Target& target) {
   QueryFields query(target);
-  std::optional<std::string> scope = query.choice("scope", {"platform", "org"});
+  query.choice("scope", {"platform", "org"});
   query.check();
-  return scope == "org";
 }
 
 }  // namespace hostler

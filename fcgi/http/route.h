@@ -53,6 +53,10 @@ struct Access {
   // Open, and finds out who it is: there a platform admin passes whatever the risk, so that its
   // statement checks that (sql: risk_check).
   bool finds_caller = false;
+  // Needs a session begun or proved again within auth.fresh_seconds; of a scope the platform's.
+  bool needs_fresh_login = false;
+  // Then only when the body has this member, and not as null. nullptr: always.
+  const char* fresh_for_member = nullptr;
 };
 constexpr Access before_proof(Access access) {
   access.before_proof = true;
@@ -66,6 +70,16 @@ constexpr Access may_end_caller(Access access) {
 constexpr Access finds_caller(Access access) {
   access.finds_caller = true;
   return access;
+}
+
+constexpr Access fresh(Access access) {
+  access.needs_fresh_login = true;
+  return access;
+}
+
+constexpr Access fresh_for(const char* member, Access access) {
+  access.fresh_for_member = member;
+  return fresh(access);
 }
 
 struct PathValues;

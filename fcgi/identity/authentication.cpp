@@ -7,6 +7,7 @@
 
 #include "lib/client/request_context.h"
 #include "lib/ids.h"
+#include "lib/json.h"
 #include "queries/access.h"
 
 namespace hostler {
@@ -27,6 +28,18 @@ std::string_view user_ended(const Routed& routed) {
   return user_id.empty() ? "self" : user_id;
 }
 
+bool is_platform_scope(const Routed& routed) {
+  const std::string* scope = routed.target.query_value("scope");
+  return scope == nullptr || *scope == "platform";
+}
+
+// A body that is no JSON carries nothing: its 400 follows.
+bool carries(std::string_view body, const char* member) {
+  std::optional<Json> json = parse_json_or_nothing(body);
+  const Json* value = json ? json->find(member) : nullptr;
+  return value != nullptr && !value->is_null();
+}
+
 client::RequestContext context_of(const Admitted& request, Asks asks) {
   const Routed& routed = request.routed;
   const Access& access = routed.route.access;
@@ -38,6 +51,7 @@ client::RequestContext context_of(const Admitted& request, Asks asks) {
   if (context.writes) context.ends = user_ended(routed);
   context.needs_proof = request.client.needs_proof && !access.before_proof;
   context.is_risky = request.client.is_risky;
+  context.fresh_seconds = request.fresh_seconds;
   context.org_named = org_with_rules(routed);
   if (access.audience == Access::Audience::scope) {
     const std::string* scope = routed.target.query_value("scope");
@@ -61,15 +75,16 @@ const char* required_permission(const Routed& routed) {
     case Access::Audience::scope:
       break;
   }
+  if (is_platform_scope(routed)) return "platform_admin";
   const std::string* scope = routed.target.query_value("scope");
-  if (scope == nullptr || *scope == "platform") return "platform_admin";
   return *scope == "org" ? access.permission : nullptr;
 }
 
-// Nothing but writes and needs_proof, which the token's row knows enough for.
+// Nothing but writes and needs_proof, which the token's row knows enough for: not when its session
+// was proved.
 bool asks_nothing_else(const client::RequestContext& context) {
-  return !context.is_risky && !context.is_replay && context.ends.empty() &&
-         context.org_named.empty();
+  return !context.is_risky && !context.is_replay && context.fresh_seconds == 0 &&
+         context.ends.empty() && context.org_named.empty();
 }
 
 postgres::BoundStatement authentication_with(const Admitted& request, std::string_view org_id,
@@ -107,6 +122,15 @@ postgres::BoundStatement authentication_in_route(const Admitted& request,
 
 }  // namespace
 
+int64_t fresh_seconds(const Routed& routed, const config::Settings& settings) {
+  const Access& access = routed.route.access;
+  if (!access.needs_fresh_login) return 0;
+  if (access.audience == Access::Audience::scope && !is_platform_scope(routed)) return 0;
+  const char* member = access.fresh_for_member;
+  if (member != nullptr && !carries(routed.request.body, member)) return 0;
+  return settings.integer("auth.fresh_seconds");
+}
+
 postgres::BoundStatement authentication(const Admitted& request, Asks asks) {
   return authentication_in_route(request, context_of(request, asks));
 }
@@ -137,6 +161,7 @@ postgres::BoundStatement entry(const Admitted& request, const account::Caller* c
 postgres::BoundStatement identification(const Admitted& request) {
   client::RequestContext context = context_of(request, Asks::reading);
   context.is_replay = true;
+  context.fresh_seconds = 0;
   return authentication_with(request, {}, nullptr, true, context);
 }
 

@@ -8,6 +8,7 @@
 
 #include "fcgi/http/admitted.h"
 #include "lib/account/caller.h"
+#include "lib/config/settings.h"
 #include "lib/postgres/database.h"
 
 namespace hostler {
@@ -20,6 +21,9 @@ enum class Asks : uint8_t {
 
 // What the statements of the route ask, when nothing around them holds the caller.
 inline Asks asks_of(const Route& route) { return writes(route) ? Asks::writing : Asks::reading; }
+
+// Admitted::fresh_seconds: what the route and, where that matters, its body ask for.
+int64_t fresh_seconds(const Routed& routed, const config::Settings& settings);
 
 // Finds the caller, or raises the 401, 403 or 404 of it.
 postgres::BoundStatement authentication(const Admitted& request, Asks asks);

@@ -25,6 +25,7 @@ std::string request_context_json(const RequestContext& context) {
   json.member("user_agent", context.user_agent);
   if (context.is_replay) json.member("is_replay", true);
   if (context.writes) json.member("writes", true);
+  if (context.fresh_seconds > 0) json.member("fresh_seconds", context.fresh_seconds);
   if (!context.ends.empty()) json.member("ends", context.ends);
   if (context.needs_proof) json.member("needs_proof", true);
   if (context.is_risky) json.member("is_risky", true);

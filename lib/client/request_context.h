@@ -3,6 +3,7 @@
 // server asks.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ struct RequestContext {
   bool needs_proof = false;  // of the caller's mail address
   bool is_replay = false;    // an attempt that was refused: only who it was is asked
   bool writes = false;
-  std::string_view ends;  // the user that a write may end, or "self"
+  int64_t fresh_seconds = 0;  // how long ago the session may have been proved; 0: any time
+  std::string_view ends;      // the user that a write may end, or "self"
   std::string_view login_hmac;
   std::string_view org_named;  // in path or query
   std::optional<std::string_view> scope;

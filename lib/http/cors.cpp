@@ -4,21 +4,17 @@
 #include <algorithm>
 
 namespace hostler::http {
-namespace {
 
-// Origins are compared as browsers send them: scheme and host in lower case, no path.
-bool is_allowed(std::span<const std::string> allowed_origins, std::string_view origin) {
+bool is_allowed_origin(std::span<const std::string> allowed_origins, std::string_view origin) {
   return !origin.empty() && origin != "null" &&
          std::find(allowed_origins.begin(), allowed_origins.end(), origin) != allowed_origins.end();
 }
-
-}  // namespace
 
 void add_cors_headers(std::span<const std::string> allowed_origins, std::string_view origin,
                       HeaderList& headers) {
   if (allowed_origins.empty()) return;
   headers.emplace_back("Vary", "Origin");
-  if (!is_allowed(allowed_origins, origin)) return;
+  if (!is_allowed_origin(allowed_origins, origin)) return;
   headers.emplace_back("Access-Control-Allow-Origin", origin);
   headers.emplace_back("Access-Control-Allow-Credentials", "true");
   headers.emplace_back("Access-Control-Expose-Headers",
@@ -28,7 +24,7 @@ void add_cors_headers(std::span<const std::string> allowed_origins, std::string_
 
 void add_preflight_headers(std::span<const std::string> allowed_origins, std::string_view origin,
                            std::string_view allow, HeaderList& headers) {
-  if (!is_allowed(allowed_origins, origin)) return;
+  if (!is_allowed_origin(allowed_origins, origin)) return;
   headers.emplace_back("Access-Control-Allow-Methods", allow);
   headers.emplace_back("Access-Control-Allow-Headers",
                        "Authorization, Content-Type, X-Org-Id, Idempotency-Key, Last-Event-ID");

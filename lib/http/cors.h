@@ -12,6 +12,9 @@ namespace hostler::http {
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
+// Origins are compared as browsers send them: scheme and host in lower case, no path.
+bool is_allowed_origin(std::span<const std::string> allowed_origins, std::string_view origin);
+
 // For an answer to a request from that origin; empty origin: none came. With no origins configured
 // nothing is added; else at least Vary, since the answer depends on Origin.
 void add_cors_headers(std::span<const std::string> allowed_origins, std::string_view origin,

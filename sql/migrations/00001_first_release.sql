@@ -242,6 +242,7 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
     WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type) IS DISTINCT FROM (NEW.ip_rule_count, NEW.type))
     EXECUTE FUNCTION token_grants_changed();
 
+<<<<<<< HEAD
 -- ---------------------------------------------------------------- rights
 
 -- Columns whole: all but hashes of passwords and what searches read.
@@ -271,6 +272,13 @@ FROM (SELECT org_id, sum(bytes) AS bytes FROM (
 WHERE a.org_id = s.org_id;
 
 CREATE INDEX api_keys_alive ON api_keys (org_id, coalesce(expires_at, 'infinity')) WHERE revoked_at IS NULL;
+=======
+-- ---------------------------------------------------------------- fresh logins
+
+ALTER TABLE sessions ADD COLUMN proved_at timestamptz;
+UPDATE sessions SET proved_at = created_at;
+ALTER TABLE sessions ALTER COLUMN proved_at SET NOT NULL, ALTER COLUMN proved_at SET DEFAULT clock_timestamp();
+>>>>>>> 44aab12 (wip who2)
 
 -- ---------------------------------------------------------------- names
 
@@ -279,7 +287,8 @@ ALTER TABLE daemons RENAME COLUMN place TO instance;
 DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin_user_delete, admin_user_show,
     admin_user_update, api_key_end, credit_charge, credit_release, daemon_start, email_change_begin,
     email_change_finish, email_first_proved, email_is_kept, email_is_taken, email_revert_queue, email_token_queue,
-    email_verification_first, email_verification_send, email_verified, enter, ip_admits_named, last_admin_guard,
+    email_verification_first, email_verification_send, email_verified, enter, invite_code_json, ip_admits_named,
+    last_admin_guard,
     last_owner_guard, llm_default_clear, llm_provider_secret, login_exists, member_check, member_of_org,
     member_remove, member_update, org_spare_owner, page_of, password_changed_mail, platform_fold, redemption_try,
     refused_caller, risk_check, run_activate_next, run_finish, run_insert, run_page, run_shown_text, run_turn_commit,

@@ -13,6 +13,11 @@ FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id D
             WHERE org_id = current_org() AND ($2::uuid IS NULL OR id < $2)
             ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
 
+-- name: ip_rule_guard
+-- Raises when the organization has no such rule.
+-- $1 rule_id uuid
+SELECT ip_rule_guard($1);
+
 -- name: ip_rule_delete
 -- $1 rule_id uuid, $2 is_forced boolean
 SELECT ip_rule_delete($1, $2);

@@ -22,6 +22,15 @@ SELECT own_password_refused($1, $2);
 -- $1 own_hash text or null (forgotten), $2 new_hash text, $3 auth_forgot_password_seconds integer
 SELECT own_password_set($1, $2, $3);
 
+-- name: session_prove_by_password
+-- $1 own_hash text
+SELECT session_prove_by_password($1);
+
+-- name: session_prove_by_code
+-- Answers ok or refused.
+-- $1 hmac bytea, $2 limit_otp_guesses integer, $3 limit_otp_failures_per_account_day integer
+SELECT session_prove_by_code($1, $2, $3) AS outcome;
+
 -- name: me_delete
 -- Deletes the caller and answers the runs that were stopped.
 -- $1 own_hash text

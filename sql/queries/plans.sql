@@ -47,6 +47,11 @@ SELECT page.body, page.next
 FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
       FROM entitlement_override_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
 
+-- name: entitlement_override_guard
+-- Raises when there is no such override.
+-- $1 override_id uuid
+SELECT entitlement_override_guard($1);
+
 -- name: entitlement_override_delete
 -- $1 override_id uuid, $2 org_id uuid or null
 SELECT entitlement_override_delete($1, $2);

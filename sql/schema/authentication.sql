@@ -123,7 +123,11 @@ BEGIN
     ELSE
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
                s.revoked_at IS NULL AND u.status = 'active' AS alive, u.platform_admin, m.role,
+<<<<<<< HEAD
                coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id
+=======
+               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, s.proved_at
+>>>>>>> 44aab12 (wip who2)
         INTO of_user
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
         LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
@@ -169,6 +173,13 @@ BEGIN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', permission),
                      refused => refused_caller(is_key, org_id, user_id));
     END IF;
+    -- A key is no login.
+    IF context ? 'fresh_seconds' AND NOT is_key THEN
+        IF of_user.proved_at <= clock_timestamp() - make_interval(secs => (context ->> 'fresh_seconds')::integer) THEN
+            PERFORM fail('auth.fresh_login_required', 'proved_long_ago',
+                         refused => refused_caller(is_key, org_id, user_id));
+        END IF;
+    END IF;
     PERFORM set_caller(org_id, user_id, permissions, platform_admin,
         context || jsonb_build_object('api_key_id', api_key_id, 'session_id', session_id));
 END
@@ -177,11 +188,12 @@ $$;
 -- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
 -- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own).
 -- permission: the one needed, 'platform_admin', or null. takes_key: whether the route admits keys.
--- context: {trace_id, client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof}:
+-- context: {trace_id, client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, fresh_seconds}:
 -- org_named is an organization in path or
 -- query, is_risky asks to refuse all but platform admins, is_replay not to check address and risk (the audit of a
 -- refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to refuse whose
--- address is not verified. Raises the 401, 403 or 404 when the caller may not pass.
+-- address is not verified, fresh_seconds whose session was proved longer ago. Raises the 401, 403 or 404 when the caller
+-- may not pass.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])
@@ -189,8 +201,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     ids text;
 BEGIN
-    IF context ?| '{writes,is_risky,org_named}' THEN
-        IF context ?| '{ends,is_risky,org_named}' THEN
+    IF context ?| '{writes,is_risky,org_named,fresh_seconds}' THEN
+        IF context ?| '{ends,is_risky,org_named,fresh_seconds}' THEN
             SELECT f.user_id, f.org_id, f.role, f.platform_admin, f.session_id, f.api_key_id, f.permissions
             INTO user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
             FROM authenticate_fully(token_hash, is_key, org, permission, takes_key, context) AS f;

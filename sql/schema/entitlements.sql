@@ -171,6 +171,16 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION entitlement_override_guard(wanted uuid) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM need_platform_admin();
+    IF NOT EXISTS (SELECT 1 FROM entitlement_overrides WHERE id = wanted) THEN
+        PERFORM fail('entitlement_overrides.not_found');
+    END IF;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION entitlement_override_delete(wanted uuid, org uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -30,17 +30,18 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own_slot bytea := idempotency_slot(call_hash);
     first_body_hash bytea;
+    is_first boolean := pg_try_advisory_xact_lock(hashtextextended('idempotency ' || encode(own_slot, 'hex'), 0));
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(hashtextextended('idempotency ' || encode(own_slot, 'hex'), 0)) THEN
-        PERFORM fail('idempotency.in_progress', 'first_call_runs');
-    END IF;
-    -- A statement of its own, so that it sees what the last holder of the lock committed.
+    -- A statement of its own, so that it sees what the last holder of the lock committed. Also of a slot that somebody
+    -- holds: those who repeat a call that is over hold it too.
     SELECT r.body_hash, s.id, s.key_version, s.wrapped_key, s.sealed
     INTO first_body_hash, secret_id, key_version, wrapped_key, sealed
     FROM idempotency_records r JOIN secrets s ON s.id = r.secret_id
     WHERE r.slot = own_slot AND r.created_at > clock_timestamp() - idempotency_age_max();
     IF first_body_hash <> wanted_body_hash THEN
         PERFORM fail('idempotency.key_reused', 'another_body');
+    ELSIF first_body_hash IS NULL AND NOT is_first THEN
+        PERFORM fail('idempotency.in_progress', 'first_call_runs');
     END IF;
     new_secret_id := uuidv7();
 END

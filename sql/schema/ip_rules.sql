@@ -107,6 +107,15 @@ END
 $$;
 
 -- DELETE /v1/ip-rules/{rule_id}.
+CREATE OR REPLACE FUNCTION ip_rule_guard(rule uuid) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM ip_rules r WHERE r.id = rule AND r.org_id = current_org()) THEN
+        PERFORM fail_missing('ip_rules.not_found', 'ip_rules', rule);
+    END IF;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION ip_rule_delete(rule uuid, is_forced boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -163,4 +172,4 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION ip_admits_named, risk_check, ip_rule_counted, org_of_operator, ip_rules_remove
     FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION ip_rule_create, ip_rule_delete, ip_rule_lockout_fail FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION ip_rule_create, ip_rule_guard, ip_rule_delete, ip_rule_lockout_fail FROM hostler_runner;

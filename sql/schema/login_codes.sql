@@ -57,38 +57,51 @@ BEGIN
 END
 $$;
 
--- POST /v1/auth/email/otp/verify. Answers ok, refused or suspended; what it wrote is to be committed in each case.
+-- Takes the code of an address if it is the user's, who is held (null: nobody's address), and answers whether it was.
 -- Guesses at one code come one after the other; after limit_otp_guesses wrong ones it is locked until the next is sent.
-CREATE OR REPLACE FUNCTION login_code_verify(address text, given_hmac bytea, access_hash bytea, refresh_hash bytea,
-    limit_otp_guesses integer, limit_otp_failures_per_account_day integer, auth_access_token_seconds integer,
-    auth_refresh_token_seconds integer) RETURNS text
+CREATE OR REPLACE FUNCTION login_code_take(address text, of_user uuid, given_hmac bytea, limit_otp_guesses integer,
+    limit_otp_failures_per_account_day integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    counted text;
+    counted text := coalesce(of_user::text, name_key(address));
     code login_codes;
-    user_row users;
-    begun uuid;
 BEGIN
-    SELECT * INTO user_row FROM users WHERE name_key(email) = name_key(address)
-        AND status <> 'deleted' FOR NO KEY UPDATE;
     SELECT * INTO code FROM login_codes WHERE email_key = name_key(address) FOR UPDATE;
-    counted := coalesce(user_row.id::text, name_key(address));
     IF limit_otp_failures_per_account_day > 0 THEN
         PERFORM attempt_guard('otp.failure', counted, limit_otp_failures_per_account_day, interval '1 day',
                               'auth.otp_rate_limited');
     END IF;
     IF code.guesses >= limit_otp_guesses THEN
         PERFORM fail_for_now('auth.otp_locked', code.expires_at);
-    ELSIF code.user_id IS NULL OR code.user_id IS DISTINCT FROM user_row.id OR code.hmac <> given_hmac
+    ELSIF code.user_id IS NULL OR code.user_id IS DISTINCT FROM of_user OR code.hmac <> given_hmac
           OR code.expires_at <= clock_timestamp() THEN
         IF code.expires_at > clock_timestamp() THEN
             UPDATE login_codes SET guesses = guesses + 1 WHERE email_key = code.email_key;
             INSERT INTO attempts (kind, subject) VALUES ('otp.failure', counted);
         END IF;
+        RETURN false;
+    END IF;
+    DELETE FROM login_codes WHERE email_key = code.email_key;
+    RETURN true;
+END
+$$;
+
+-- POST /v1/auth/email/otp/verify. Answers ok, refused or suspended; what it wrote is to be committed in each case.
+CREATE OR REPLACE FUNCTION login_code_verify(address text, given_hmac bytea, access_hash bytea, refresh_hash bytea,
+    limit_otp_guesses integer, limit_otp_failures_per_account_day integer, auth_access_token_seconds integer,
+    auth_refresh_token_seconds integer) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    user_row users;
+    begun uuid;
+BEGIN
+    SELECT * INTO user_row FROM users WHERE name_key(email) = name_key(address)
+        AND status <> 'deleted' FOR NO KEY UPDATE;
+    IF NOT login_code_take(address, user_row.id, given_hmac, limit_otp_guesses,
+                           limit_otp_failures_per_account_day) THEN
         PERFORM audit_login_failed(user_row.id, 'otp');
         RETURN 'refused';
     END IF;
-    DELETE FROM login_codes WHERE email_key = code.email_key;
     IF user_row.status <> 'active' THEN
         PERFORM audit('auth.login', 'user', user_row.id::text, user_row.personal_org_id, NULL, '{"by": "otp"}',
                       'denied', user_row.id);
@@ -104,4 +117,24 @@ BEGIN
     RETURN 'ok';
 END
 $$;
-REVOKE EXECUTE ON FUNCTION login_code_subject, login_code_send, login_code_verify FROM hostler_runner;
+
+-- POST /v1/auth/confirm {otp}: a code of the caller's own address proves the session again. It proves no address.
+-- Answers ok or refused; what it wrote is to be committed in each case.
+CREATE OR REPLACE FUNCTION session_prove_by_code(given_hmac bytea, limit_otp_guesses integer,
+    limit_otp_failures_per_account_day integer) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    me users;
+BEGIN
+    SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    IF NOT login_code_take(me.email, me.id, given_hmac, limit_otp_guesses, limit_otp_failures_per_account_day) THEN
+        PERFORM audit('auth.confirm', 'user', me.id::text, current_org(), NULL, '{"by": "otp"}', 'failed');
+        RETURN 'refused';
+    END IF;
+    PERFORM session_proved('otp');
+    RETURN 'ok';
+END
+$$;
+REVOKE EXECUTE ON FUNCTION login_code_take FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION login_code_subject, login_code_send, login_code_verify, session_prove_by_code
+    FROM hostler_runner;

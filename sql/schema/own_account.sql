@@ -46,6 +46,29 @@ BEGIN
 END
 $$;
 
+-- The caller's session is as good as one that begins now.
+CREATE OR REPLACE FUNCTION session_proved(how text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own uuid := (current_request() ->> 'session_id')::uuid;
+BEGIN
+    UPDATE sessions SET proved_at = clock_timestamp() WHERE id = own AND revoked_at IS NULL;
+    IF NOT FOUND THEN
+        PERFORM fail('auth.invalid_token', 'session_ended');
+    END IF;
+    PERFORM audit('auth.confirm', 'session', own::text, current_org(), NULL, jsonb_build_object('by', how));
+END
+$$;
+
+-- POST /v1/auth/confirm {password}: proves the session again, if what was checked is still the caller's password.
+CREATE OR REPLACE FUNCTION session_prove_by_password(checked_hash text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM own_row_locked(checked_hash, 0);
+    PERFORM session_proved('password');
+END
+$$;
+
 -- POST /v1/me/password: the caller's other sessions end.
 CREATE OR REPLACE FUNCTION own_password_set(checked_hash text, new_hash text, auth_forgot_password_seconds integer)
 RETURNS void
@@ -122,10 +145,10 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION invite_code_json(code invite_codes) RETURNS json
-LANGUAGE sql STABLE AS $$
-    SELECT json_build_object('id', code.id, 'user_id', code.user_id, 'code', code.code, 'max_uses', code.max_uses,
-        'use_count', code.use_count, 'is_active', code.is_active, 'created_at', rfc3339(code.created_at))
+-- A code of the caller's own, as administrators see it (referrals.sql).
+CREATE OR REPLACE FUNCTION own_invite_code_json(code invite_codes) RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT admin_invite_code_json(code, u.login, u.email) FROM users u WHERE u.id = code.user_id
 $$;
 
 -- GET /v1/me/invite-code: the one that is active.
@@ -138,7 +161,7 @@ BEGIN
     IF own.id IS NULL THEN
         PERFORM fail('invite_codes.not_found', 'user_has_none');
     END IF;
-    RETURN invite_code_json(own);
+    RETURN own_invite_code_json(own);
 END
 $$;
 
@@ -159,7 +182,7 @@ BEGIN
     made_id := invite_code_make(current_user_id(), uses_max);
     SELECT * INTO STRICT created FROM invite_codes WHERE id = made_id;
     PERFORM audit('invite_codes.reset', 'invite_code', created.id::text);
-    RETURN invite_code_json(created);
+    RETURN own_invite_code_json(created);
 END
 $$;
 
@@ -187,8 +210,9 @@ BEGIN
         'more', nullif(greatest(living - 20, 0), 0))));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION may_forget_password, own_row_locked, password_changed_mail
+REVOKE EXECUTE ON FUNCTION may_forget_password, own_row_locked, password_changed_mail, session_proved,
+    own_invite_code_json
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION own_password_begin, own_password_refused, own_password_set, me_delete, session_page,
-    session_revoke, caller_seen, own_invite_code, own_invite_code_reset
+    session_revoke, caller_seen, own_invite_code, own_invite_code_reset, session_prove_by_password
     FROM hostler_runner;

@@ -14,7 +14,9 @@ CREATE TABLE sessions (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     revoked_at timestamptz,
-    refresh_reused boolean NOT NULL DEFAULT false  -- a token came back after its rotation: somebody copied it
+    refresh_reused boolean NOT NULL DEFAULT false,  -- a token came back after its rotation: somebody copied it
+    -- When whoever uses it last showed who they are: at its begin, or by POST /v1/auth/confirm.
+    proved_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX sessions_user ON sessions (user_id, id);
 GRANT SELECT ON sessions TO hostler_runner;

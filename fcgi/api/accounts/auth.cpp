@@ -11,6 +11,7 @@
 #include "fcgi/identity/session_answer.h"
 #include "lib/account/account_rules.h"
 #include "lib/account/password.h"
+#include "lib/http/cors.h"
 #include "lib/json.h"
 #include "queries/auth.h"
 #include "queries/outbox.h"
@@ -132,6 +133,14 @@ postgres::BoundStatement login_end(const Attempt& attempt, const SessionTokens& 
                             .settings = account_settings(settings)};
 }
 
+// Sent by a page that is none of the operator's, as its browser tells: the cookie's SameSite keeps
+// most of these away.
+bool is_from_another_site(const Input& input) {
+  return input.request().header("HTTP_SEC_FETCH_SITE") == "cross-site" &&
+         !http::is_allowed_origin(input.settings.strings("http.cors_origins"),
+                                  input.request().origin);
+}
+
 // A 401 after which the client may forget its cookie.
 Error refresh_denied(ErrorCode code) {
   Error error(code, "Log in again.");
@@ -201,6 +210,9 @@ Task<Response> log_in(OpenCall& call) {
 OneStatement refresh_session(const Input& input) {
   std::string_view given = refresh_cookie_of(input.request());
   if (given.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
+  if (is_from_another_site(input)) {
+    throw Error(ErrorCode::auth_forbidden, "This site is none of http.cors_origins.");
+  }
   SessionTokens tokens;
   const config::Settings& settings = input.settings;
   return {query::SessionRefresh{

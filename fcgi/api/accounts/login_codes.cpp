@@ -1,5 +1,7 @@
 // Logins by a mailed code of six digits. Statements: sql/queries/email.sql. The database keeps a
 // code only as an HMAC by a key that it does not have; codes die with a change of that key.
+#include "fcgi/api/accounts/login_codes.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -28,12 +30,6 @@ std::string new_code() {
   return fmt::format("{:06}", number % 1'000'000);
 }
 
-std::string code_hmac(const config::SecretBox& secret_box, std::string_view user_id,
-                      std::string_view code) {
-  std::string key = secret_box.derived_key("login code");
-  return hmac_sha256(key, fmt::format("{}|{}", user_id, code));
-}
-
 std::string read_email(Fields& fields) {
   std::string email = fields.required_text("email", {.min = 1, .takes_control = true});
   std::optional<account::TextFault> fault = account::email_fault(email);
@@ -41,16 +37,6 @@ std::string read_email(Fields& fields) {
     fields.fault("email", std::move(fault->code), std::move(fault->message));
   }
   return email;
-}
-
-std::string read_code(Fields& fields) {
-  std::string code = fields.required_text("otp", {.min = 1, .max = 64, .trims = true});
-  bool has_digits =
-      std::all_of(code.begin(), code.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!code.empty() && (code.size() != code_digits || !has_digits)) {
-    fields.fault("otp", "bad_format", "must be six digits");
-  }
-  return code;
 }
 
 // A new code of this user, or of nobody.
@@ -61,7 +47,7 @@ postgres::BoundStatement new_code_sending(const Input& input, std::string email,
   return query::LoginCodeSend{
       .email = std::move(email),
       .subject_id = user_id,
-      .hmac = code_hmac(input.secret_box, user_id, code),
+      .hmac = login_code_hmac(input.secret_box, user_id, code),
       .secret = mailed_secret(input.secret_box, "code", code),
       .auth_otp_seconds = settings.integer("auth.otp_seconds"),
       .limit_otp_window_seconds = settings.integer("limit.otp_window_seconds"),
@@ -85,6 +71,22 @@ postgres::BoundStatement code_verification(const config::Settings& settings, std
 
 }  // namespace
 
+std::string login_code_hmac(const config::SecretBox& secret_box, std::string_view user_id,
+                            std::string_view code) {
+  std::string key = secret_box.derived_key("login code");
+  return hmac_sha256(key, fmt::format("{}|{}", user_id, code));
+}
+
+std::string read_login_code(Fields& fields) {
+  std::string code = fields.required_text("otp", {.min = 1, .max = 64, .trims = true});
+  bool has_digits =
+      std::all_of(code.begin(), code.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!code.empty() && (code.size() != code_digits || !has_digits)) {
+    fields.fault("otp", "bad_format", "must be six digits");
+  }
+  return code;
+}
+
 Task<Response> send_login_code(OpenCall& call) {
   Fields fields = call.input.body();
   std::string email = read_email(fields);
@@ -103,7 +105,7 @@ Task<Response> send_login_code(OpenCall& call) {
 Task<Response> verify_login_code(OpenCall& call) {
   Fields fields = call.input.body();
   std::string email = read_email(fields);
-  std::string code = read_code(fields);
+  std::string code = read_login_code(fields);
   fields.check();
   postgres::BoundStatement asked = query::LoginCodeSubject{.email = email};
   postgres::Result found = co_await call.database.query(std::move(asked));
@@ -111,7 +113,7 @@ Task<Response> verify_login_code(OpenCall& call) {
   const config::SecretBox& secret_box = call.input.secret_box;
   call.database.set_login_hmac(login_hmac(secret_box, subject.text("name_key")));
   SessionTokens tokens;
-  std::string hmac = code_hmac(secret_box, subject.text("subject_id"), code);
+  std::string hmac = login_code_hmac(secret_box, subject.text("subject_id"), code);
   postgres::BoundStatement verification =
       code_verification(call.input.settings, std::move(email), std::move(hmac), tokens);
   postgres::Result verified = co_await call.database.query(std::move(verification));

@@ -291,6 +291,8 @@ TEST(InviteCode, IsTheOneThatIsActive) {
   EXPECT_EQ(own.member("max_uses"), "1");
   EXPECT_EQ(own.member("use_count"), "0");
   EXPECT_EQ(own.member("is_active"), "true");
+  EXPECT_EQ(own.member("user_login"), user.login);
+  EXPECT_EQ(own.member("user_email"), user.email);
   register_user(stack(), fmt::format(R"("invite_code":"{}")", own.member("code")));
   EXPECT_EQ(user.client.get("/v1/me/invite-code").member("use_count"), "1");
   stack().sql().run_text(

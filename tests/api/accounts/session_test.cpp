@@ -48,6 +48,20 @@ TEST(Refresh, FindsItsCookieAmongOthers) {
   EXPECT_EQ(client.send(call).status, 200);
 }
 
+TEST(Refresh, IsNotForPagesOfOtherSites) {
+  TestUser user = register_user(stack());
+  Call call{"POST",
+            "/v1/auth/refresh",
+            "",
+            "",
+            {{"Cookie", "hostler_refresh_token=" + user.refresh},
+             {"Origin", "https://elsewhere.example"},
+             {"Sec-Fetch-Site", "cross-site"}}};
+  EXPECT_TRUE(is_problem(stack().client().send(call), 403, "auth.forbidden"));
+  call.headers.back().second = "same-site";
+  EXPECT_EQ(stack().client().send(call).status, 200);
+}
+
 TEST(Refresh, WithoutACookieAsksForOne) {
   Answer answer = stack().client().post("/v1/auth/refresh");
   EXPECT_TRUE(is_problem(answer, 401, "auth.missing_token"));

@@ -216,6 +216,40 @@ TEST(Order, OfChecksIsThatOfTheContract) {
   EXPECT_TRUE(is_problem(stack().client().send(bad), 405, "http.method_not_allowed"));
 }
 
+TEST(Order, OfIdsIsBeforeThatOfQueries) {
+  TestUser admin = register_admin(stack());
+  for (const char* bad :
+       {"GET /v1/llm-providers/{}/models?limit=x",
+        "GET /v1/feature-flags/no.such/org-overrides?limit=x",
+        "GET /v1/feature-flags/no.such/evaluate?org_id=x", "DELETE /v1/ip-rules/{}?force=x",
+        "DELETE /v1/entitlement-overrides/{}?org_id=x"}) {
+    std::string call = fmt::format(fmt::runtime(bad), nobodys_id);
+    size_t blank = call.find(' ');
+    Answer answer = admin.client.send({call.substr(0, blank), call.substr(blank + 1), "", "", {}});
+    EXPECT_EQ(answer.status, 404) << call << answer.body;
+  }
+}
+
+TEST(Order, OfAWrongScopeIsThatOfValues) {
+  TestUser admin = register_admin(stack());
+  Call call{"POST", "/v1/personas?scope=x", "{", "application/json", {}};
+  EXPECT_TRUE(is_problem(admin.client.send(call), 400, "http.bad_json"));
+  call.body = R"({"version":7})";
+  Answer faults = admin.client.send(call);
+  EXPECT_TRUE(has_fault(faults, "scope", "unknown"));
+  EXPECT_TRUE(has_fault(faults, "version", "wrong_type"));
+}
+
+// Nobody acts in an organization there.
+TEST(Paths, OfEverybodyServeWithAnyOrganization) {
+  Client client = stack().client().with_org("abc");
+  for (const char* path : {"/healthz", "/readyz", "/v1/openapi.json", "/v1/auth/captcha-config",
+                           "/v1/auth/registration-mode"}) {
+    EXPECT_EQ(client.get(path).status, 200) << path;
+  }
+  EXPECT_EQ(client.post("/v1/auth/check", R"({"login":"x"})").status, 200);
+}
+
 TEST(Queries, RefuseValuesOutOfFormAllAtOnce) {
   TestUser user = register_user(stack());
   struct Case {

@@ -117,6 +117,43 @@ TEST(IdempotencyKey, IsToldAfterTheCallersOwnFaults) {
   }
 }
 
+// Type and form of the body come before it, and values stand beside it.
+TEST(IdempotencyKey, IsToldBehindTheFormOfTheBodyAndWithItsValues) {
+  TestUser user = register_user(stack());
+  for (const char* path : {"/v1/threads", "/v1/webhook-endpoints"}) {
+    Call call = keyed(path, "", "{");
+    EXPECT_TRUE(is_problem(user.client.send(call), 400, "http.bad_json")) << path;
+    call.content_type = "text/plain";
+    EXPECT_TRUE(is_problem(user.client.send(call), 415, "http.unsupported_media_type")) << path;
+  }
+  Answer both = user.client.send(keyed("/v1/threads", "", R"({"title":7})"));
+  EXPECT_TRUE(has_fault(both, "Idempotency-Key", "too_short"));
+  EXPECT_TRUE(has_fault(both, "title", "wrong_type"));
+}
+
+// Those who repeat it at once hold each other up in nothing, and with another body it is refused.
+TEST(IdempotencyKey, OfACallThatIsOverIsNeverInProgress) {
+  TestUser user = register_user(stack());
+  Call call = keyed("/v1/threads", "k", R"({"title":"a"})");
+  Answer first = user.client.send(call);
+  ASSERT_EQ(first.status, 201);
+  Call other = keyed("/v1/threads", "k", R"({"title":"b"})");
+  std::vector<Call> calls;
+  for (int i = 0; i < 12; ++i) calls.push_back(i % 4 == 3 ? other : call);
+  for (int round = 0; round < 10; ++round) {
+    std::vector<Answer> answers = user.client.send_all(calls);
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (i % 4 == 3) {
+        EXPECT_TRUE(is_problem(answers[i], 422, "idempotency.key_reused"));
+      } else {
+        EXPECT_EQ(answers[i].body, first.body);
+        EXPECT_TRUE(is_replay(answers[i]));
+      }
+    }
+  }
+  EXPECT_EQ(threads_of(user), 1);
+}
+
 TEST(IdempotencyKey, KeepsNoAnswerOfACallThatFailed) {
   TestConversation conversation = make_conversation(stack());
   const Client& client = conversation.user.client;

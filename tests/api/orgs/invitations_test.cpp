@@ -98,6 +98,17 @@ TEST(Invitations, AreForWhoMayManageMembers) {
   EXPECT_TRUE(is_problem(place.owner.client.del(place.path + "/x"), 404, "invitations.not_found"));
 }
 
+TEST(AcceptInvitation, AnswersARepeatedCallAsTheFirst) {
+  Place place;
+  std::string token = place.invite(place.guest.email).member("token");
+  Call call{"POST", "/v1/org-invitations/" + token + "/accept", "", "", {{"Idempotency-Key", "k"}}};
+  EXPECT_EQ(place.guest.client.send(call).status, 200);
+  Answer again = place.guest.client.send(call);
+  EXPECT_EQ(again.status, 200) << again.body;
+  EXPECT_EQ(again.header("idempotency-replayed"), "true");
+  EXPECT_TRUE(is_problem(place.accept(token), 409, "invitations.already_accepted"));
+}
+
 TEST(AcceptInvitation, MakesAMemberOfTheRole) {
   Place place;
   std::string email = place.guest.email;

@@ -64,6 +64,20 @@ TEST(Webhooks, ShowTheSigningSecretOnce) {
   EXPECT_EQ(audited(user), "webhooks.create webhooks.secret_rotated");
 }
 
+TEST(Webhooks, RotateTheirSecretOnceForAnIdempotencyKey) {
+  TestUser user = register_user(stack());
+  Answer made = user.client.post(base, wanted(R"("run.failed")"));
+  ASSERT_EQ(made.status, 201) << made.body;
+  Call call{"POST", at(made.member("id"), "/rotate-secret"), "", "", {{"Idempotency-Key", "k"}}};
+  Answer first = user.client.send(call);
+  ASSERT_EQ(first.status, 200) << first.body;
+  Answer second = user.client.send(call);
+  EXPECT_EQ(second.status, 200);
+  EXPECT_EQ(second.body, first.body);
+  EXPECT_EQ(second.header("idempotency-replayed"), "true");
+  EXPECT_EQ(audited(user), "webhooks.create webhooks.secret_rotated");
+}
+
 TEST(Webhooks, TellEveryFaultOfWhatIsWanted) {
   TestUser user = register_user(stack());
   Answer empty = user.client.post(base, "{}");

@@ -24,6 +24,7 @@ std::string with_underscores(std::string name) {
 const std::vector<WritingCall>& writing_calls() {
   static const std::vector<WritingCall> calls = {
       {"POST /v1/auth/logout", "", ""},
+      {"POST /v1/auth/confirm", R"({"password":"{password}"})", ""},
       {"POST /v1/auth/email/verify/send", "", ""},
       {"PATCH /v1/me", R"({"username":"{name}","locale":"de"})", ""},
       {"DELETE /v1/me", R"({"current_password":"not it"})", ""},
