@@ -30,11 +30,7 @@ Error out_of_memory() {
 // wrong.
 struct InputFault {
   Error error;
-<<<<<<< HEAD
-  bool is_of_body = false;   // path, query and Idempotency-Key are good
-=======
-  bool is_of_body = false;   // alone: path, scope and Idempotency-Key are good
->>>>>>> 44aab12 (wip who2)
+  bool is_of_body = false;   // alone: path, query and Idempotency-Key are good
   bool ids_are_well = true;  // so that the route's guard can be asked of them
 };
 using Reading = std::variant<OneStatement, Handler::Steps, InputFault>;
@@ -48,13 +44,6 @@ std::optional<Error> path_id_fault(const Routed& routed) {
   return std::nullopt;
 }
 
-<<<<<<< HEAD
-std::optional<InputFault> path_fault(const Input& input) {
-  std::optional<Error> fault = id_fault(input.routed);
-  if (fault) return InputFault{std::move(*fault), false, false};
-  fault = http::query_fault(input.routed.target);
-  if (fault) return InputFault{std::move(*fault), false, true};
-=======
 std::optional<Error> id_fault(const Routed& routed) {
   std::string_view org_id = routed.request.org_id_wanted;
   if (!org_id.empty() && !is_uuid(org_id)) {
@@ -76,7 +65,6 @@ std::vector<FieldFault> faults_beside(const Input& input) {
   } catch (const Error& error) {
     take(error);
   }
->>>>>>> 44aab12 (wip who2)
   try {
     idempotency_key(input.routed);
   } catch (const Error& error) {
@@ -96,6 +84,8 @@ Reading read_by_handler(const Input& input, bool is_to_run) {
 Reading read(const Input& input) {
   std::optional<Error> id = id_fault(input.routed);
   if (id) return InputFault{std::move(*id), false, false};
+  std::optional<Error> query = http::query_fault(input.routed.target);
+  if (query) return InputFault{std::move(*query), false, true};
   std::vector<FieldFault> beside = faults_beside(input);
   try {
     Reading reading = read_by_handler(input, beside.empty());
@@ -348,13 +338,9 @@ Task<Response> answer_caller(WorkerParts& parts, const Admitted& request, const 
 
 Task<Response> answer_open(WorkerParts& parts, const Admitted& request, const Input& input) {
   check_risk(request);
-<<<<<<< HEAD
-  std::optional<Error> fault = id_fault(request.routed);
-  if (!fault) fault = http::query_fault(request.routed.target);
-=======
   // Nobody acts in an organization here, whatever X-Org-Id says.
   std::optional<Error> fault = path_id_fault(request.routed);
->>>>>>> 44aab12 (wip who2)
+  if (!fault) fault = http::query_fault(request.routed.target);
   if (fault) throw std::move(*fault);
   DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr);
   OpenCall call{input, database, parts.loop, parts.http, parts.passwords};

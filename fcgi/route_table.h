@@ -42,13 +42,8 @@ constexpr Rate by_address = Rate::anonymous;
 constexpr Rate by_org = Rate::org;
 
 // A row: method, path, access; sending, body limit, what calls count for, handler, and for a route
-<<<<<<< HEAD
 // with ids and a body or a query the guard of its ids. Where a literal and a value both fit, the
 // literal stands first.
-=======
-// with ids and a body or a query the guard of its ids. Where a literal and a value both fit, the literal
-// stands first.
->>>>>>> 44aab12 (wip who2)
 // clang-format off
 inline constexpr auto routes = std::to_array<Route>({
     {get,   "/healthz",                       open,
@@ -80,7 +75,7 @@ inline constexpr auto routes = std::to_array<Route>({
             dedicated, mib, by_address, confirm_email},
     {post,  "/v1/auth/email/revert",          open,
             dedicated, mib, by_address, revert_email},
-    {post,  "/v1/auth/email/otp/send",        open,
+    {post,  "/v1/auth/email/otp/send",        finds_caller(open),
             dedicated, mib, by_address, send_login_code},
     {post,  "/v1/auth/email/otp/verify",      finds_caller(open),
             dedicated, mib, by_address, verify_login_code},

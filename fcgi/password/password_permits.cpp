@@ -49,10 +49,30 @@ PasswordPermits::~PasswordPermits() {
   for (int file : files_) close(file);
 }
 
-int PasswordPermits::waiting_in_pool() const {
+int PasswordPermits::waiting(int worker_slot) const {
   int sum = 0;
-  for (int worker_slot = 0; worker_slot < worker_slots_; ++worker_slot) sum += waiting(worker_slot);
+  for (const std::atomic<int>& count : memory_->waiting[static_cast<size_t>(worker_slot)])
+    sum += count.load();
   return sum;
+}
+
+int PasswordPermits::waiting_in_pool(PasswordQueue queue) const {
+  int sum = 0;
+  for (int worker_slot = 0; worker_slot < worker_slots_; ++worker_slot)
+    sum += waiters(worker_slot, queue).load();
+  return sum;
+}
+
+bool PasswordPermits::must_yield(PasswordQueue queue) const {
+  if (queue == PasswordQueue::known) return false;
+  if (waiting_in_pool(PasswordQueue::known) > 0) return true;
+  if (memory_->last_turn.load() != queue) return false;
+  bool is_brief = queue == PasswordQueue::brief;
+  return waiting_in_pool(is_brief ? PasswordQueue::patient : PasswordQueue::brief) > 0;
+}
+
+void PasswordPermits::clear(int worker_slot) {
+  for (std::atomic<int>& count : memory_->waiting[static_cast<size_t>(worker_slot)]) count.store(0);
 }
 
 PasswordLocks::PasswordLocks(const PasswordPermits& permits)

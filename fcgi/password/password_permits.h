@@ -1,8 +1,8 @@
 // How many passwords are hashed at once: two on a host, whatever the number of pools and
 // workers, and never on more than half of its cores, so that requests that need no hash find
 // one. Permits are locks on two files that all pools of the host have open, so that a process that
-// dies gives its permit back; how many wait is counted in memory that a pool's workers share. Made
-// by the master before it forks, used by fcgi/password/password_semaphore.h.
+// dies gives its permit back; how many wait, and whose turn it is, stands in memory that a pool's
+// workers share. Made by the master before it forks, used by fcgi/password/password_semaphore.h.
 #pragma once
 
 #include <array>
@@ -11,6 +11,10 @@
 #include <vector>
 
 namespace hostler {
+
+// Who waits for a permit. Who logs in from where they logged in before (known) goes first. Of the
+// rest, logins (brief) and whoever changes their password or registers (patient) take turns.
+enum class PasswordQueue { known, brief, patient };
 
 class PasswordPermits {
  public:
@@ -29,21 +33,28 @@ class PasswordPermits {
 
   bool is_alone() const { return is_alone_; }
   int running() const { return running_; }
-  void begin_wait(int worker_slot) { waiters(worker_slot).fetch_add(1); }
-  void end_wait(int worker_slot) { waiters(worker_slot).fetch_sub(1); }
-  int waiting(int worker_slot) const { return waiters(worker_slot).load(); }
-  int waiting_in_pool() const;  // of all worker slots
-  // Before a new process takes the slot: forgets who waited with the last one.
-  void clear(int worker_slot) { waiters(worker_slot).store(0); }
+  void begin_wait(int worker_slot, PasswordQueue queue) {
+    waiters(worker_slot, queue).fetch_add(1);
+  }
+  void end_wait(int worker_slot, PasswordQueue queue) { waiters(worker_slot, queue).fetch_sub(1); }
+  int waiting(int worker_slot) const;              // in all queues
+  int waiting_in_pool(PasswordQueue queue) const;  // of all worker slots
+  // Whether somebody of another queue goes before those of this one.
+  bool must_yield(PasswordQueue queue) const;
+  void note_turn(PasswordQueue queue) { memory_->last_turn.store(queue); }
+  // When its process ended: forgets who waited with it.
+  void clear(int worker_slot);
 
  private:
   friend class PasswordLocks;
   static constexpr int worker_slots_max = 256;
+  using Waiters = std::array<std::atomic<int>, 3>;  // by queue
   struct Memory {
-    std::array<std::atomic<int>, worker_slots_max> waiting;
+    std::array<Waiters, worker_slots_max> waiting;
+    std::atomic<PasswordQueue> last_turn;  // of brief and patient
   };
-  std::atomic<int>& waiters(int worker_slot) const {
-    return memory_->waiting[static_cast<size_t>(worker_slot)];
+  std::atomic<int>& waiters(int worker_slot, PasswordQueue queue) const {
+    return memory_->waiting[static_cast<size_t>(worker_slot)][static_cast<size_t>(queue)];
   }
 
   Memory* memory_;

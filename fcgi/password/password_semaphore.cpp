@@ -31,18 +31,31 @@ constexpr int64_t look_again_ms = 10;
 
 class Waiting {
  public:
-  Waiting(PasswordPermits& permits, int worker_slot)
-      : permits_(permits), worker_slot_(worker_slot) {
-    permits_.begin_wait(worker_slot_);
+  Waiting(PasswordPermits& permits, int worker_slot, PasswordQueue queue)
+      : permits_(permits), worker_slot_(worker_slot), queue_(queue) {
+    permits_.begin_wait(worker_slot_, queue_);
   }
-  ~Waiting() { permits_.end_wait(worker_slot_); }
+  ~Waiting() { permits_.end_wait(worker_slot_, queue_); }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
  private:
   PasswordPermits& permits_;
   const int worker_slot_;
+  const PasswordQueue queue_;
 };
+
+int waiting_max(PasswordQueue queue) {
+  switch (queue) {
+    case PasswordQueue::known:
+      return PasswordSemaphore::known_waiting_max;
+    case PasswordQueue::brief:
+      return PasswordSemaphore::brief_waiting_max;
+    case PasswordQueue::patient:
+      break;
+  }
+  return PasswordSemaphore::patient_waiting_max;
+}
 
 }  // namespace
 
@@ -51,25 +64,25 @@ Task<bool> PasswordSemaphore::next_left() {
   co_return true;
 }
 
-bool PasswordSemaphore::take_permit() {
-  if (is_hashing_ || !locks_.take()) return false;
+bool PasswordSemaphore::take_permit(PasswordQueue queue) {
+  if (is_hashing_ || permits_.must_yield(queue) || !locks_.take()) return false;
   is_hashing_ = true;
+  if (queue != PasswordQueue::known) permits_.note_turn(queue);
   return true;
 }
 
 void PasswordSemaphore::refuse_when_full(PasswordQueue queue) const {
-  int max = queue == PasswordQueue::brief ? brief_waiting_max : patient_waiting_max;
-  if (permits_.waiting_in_pool() < max) return;
+  if (permits_.waiting_in_pool(queue) < waiting_max(queue)) return;
   Error error(ErrorCode::overload_busy, "Too many logins at once; try again in a second.");
   error.retry_after_s = 1;
   throw error;
 }
 
 Task<void> PasswordSemaphore::enter(PasswordQueue queue) {
-  if (waiting() == 0 && take_permit()) co_return;
+  if (waiting() == 0 && take_permit(queue)) co_return;
   refuse_when_full(queue);
-  Waiting waiting(permits_, worker_slot_);
-  while (!take_permit()) {
+  Waiting waiting(permits_, worker_slot_, queue);
+  while (!take_permit(queue)) {
     Task<bool> next = next_left();
     co_await loop::with_timeout(loop_, std::move(next), look_again_ms);
   }

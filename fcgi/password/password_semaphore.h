@@ -14,10 +14,6 @@
 
 namespace hostler {
 
-// How long the queue may be that a request joins. Logins are shed in a flood; who changes their
-// password or registers is not, and waits.
-enum class PasswordQueue { brief, patient };
-
 class PasswordSemaphore {
  public:
   // permits outlives this; worker_slot: the worker's own. Forks, see PasswordHasher.
@@ -26,8 +22,8 @@ class PasswordSemaphore {
   PasswordSemaphore(const PasswordSemaphore&) = delete;
   PasswordSemaphore& operator=(const PasswordSemaphore&) = delete;
 
-  // Both throw overload_busy when the pool's queue is full: 16 wait for a login, 256 for the rest;
-  // and when the hasher is lost.
+  // Both throw overload_busy when the pool's queue is full, and when the hasher is lost. Logins are
+  // shed in a flood; who is known, changes their password or registers is not, and waits.
   Task<std::string> hash(std::string password, PasswordQueue queue = PasswordQueue::patient);
   Task<account::PasswordCheck> check(std::string password, std::string stored,
                                      PasswordQueue queue = PasswordQueue::brief);
@@ -38,6 +34,7 @@ class PasswordSemaphore {
   int waiting() const { return permits_.waiting(worker_slot_); }
   PasswordHasher& hasher() { return hasher_; }
 
+  static constexpr int known_waiting_max = 16;
   static constexpr int brief_waiting_max = 16;
   static constexpr int patient_waiting_max = 256;
 
@@ -46,7 +43,7 @@ class PasswordSemaphore {
   Task<void> enter(PasswordQueue queue);
   Task<bool> next_left();
 
-  bool take_permit();
+  bool take_permit(PasswordQueue queue);
 
   loop::Loop& loop_;
   PasswordHasher hasher_;

@@ -262,6 +262,7 @@ void Master::forget(Child child, int status) {
   log_error("worker_died",
             {{"worker_pid", std::to_string(child.pid)}, {"how", how_it_ended(status)}});
   if (child.slot_number < 0) return;
+  shared_->passwords.clear(child.slot_number);  // others would yield to who waits no more
   size_t worker_slot = static_cast<size_t>(child.slot_number);
   int64_t now_ms = monotonic_ms();
   int64_t& delay_ms = fork_delay_ms_[worker_slot];

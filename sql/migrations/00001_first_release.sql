@@ -197,6 +197,9 @@ INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
 SELECT previous_secret_id, org_id, id, previous_until FROM webhook_endpoints WHERE previous_secret_id IS NOT NULL;
 ALTER TABLE webhook_endpoints DROP COLUMN previous_secret_id, DROP COLUMN previous_until;
 
+CREATE INDEX outbox_recipient ON outbox (name_key(recipient)) WHERE kind = 'mail';
+CREATE INDEX org_invitations_email ON org_invitations (name_key(email));
+
 -- ---------------------------------------------------------------- addresses that are taken back
 
 CREATE TABLE email_reverts (
@@ -242,7 +245,6 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
     WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type) IS DISTINCT FROM (NEW.ip_rule_count, NEW.type))
     EXECUTE FUNCTION token_grants_changed();
 
-<<<<<<< HEAD
 -- ---------------------------------------------------------------- rights
 
 -- Columns whole: all but hashes of passwords and what searches read.
@@ -272,13 +274,12 @@ FROM (SELECT org_id, sum(bytes) AS bytes FROM (
 WHERE a.org_id = s.org_id;
 
 CREATE INDEX api_keys_alive ON api_keys (org_id, coalesce(expires_at, 'infinity')) WHERE revoked_at IS NULL;
-=======
+
 -- ---------------------------------------------------------------- fresh logins
 
 ALTER TABLE sessions ADD COLUMN proved_at timestamptz;
 UPDATE sessions SET proved_at = created_at;
 ALTER TABLE sessions ALTER COLUMN proved_at SET NOT NULL, ALTER COLUMN proved_at SET DEFAULT clock_timestamp();
->>>>>>> 44aab12 (wip who2)
 
 -- ---------------------------------------------------------------- names
 

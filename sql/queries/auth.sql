@@ -15,7 +15,8 @@ FROM register_user($1, $2, $3, $4, $5, $6, $7, $8, $9);
 -- name: login_begin
 -- Whom a password must be checked for; raises the limits on failures.
 -- $1 login text, $2 settings jsonb (values by names of settings)
-SELECT candidate_id, stored_hash, coalesce(email_verified, false) AS email_verified, name_key($1) AS name_key
+SELECT candidate_id, stored_hash, coalesce(email_verified, false) AS email_verified, is_at_home,
+       name_key($1) AS name_key
 FROM login_begin($1, $2);
 
 -- name: login_finish

@@ -118,6 +118,7 @@ WITH due AS (
         owner_id = NULL, lease_until = NULL
     WHERE (id = $1 OR ($1 IS NULL AND status = 'failed')) AND status IN ('pending', 'failed', 'cancelled')
           AND (owner_id IS NULL OR lease_until < clock_timestamp())
+          AND recipient IS DISTINCT FROM ''  -- of who is deleted
     RETURNING id)
 SELECT count(*) AS retried FROM due;
 

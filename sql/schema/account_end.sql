@@ -92,8 +92,10 @@ BEGIN
 END
 $$;
 
--- What is personal in an account: names, address, password, whence somebody came. Login and address are free again.
--- A daemon that is sending a mail to the user meanwhile finds that the mail is no longer its own, and writes nothing.
+-- What is personal in an account: names, address, password, whence somebody came, and the address in mails, counters
+-- and invitations of others. Login and address are free again. A daemon that is sending a mail to the user meanwhile
+-- finds that the mail is no longer its own, and writes nothing. What others sent to an address, and how often, is only
+-- forgotten for who proved that it is theirs: else anybody could take it back, or begin to count anew.
 CREATE OR REPLACE FUNCTION user_scrub(gone users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -113,8 +115,17 @@ BEGIN
     DELETE FROM login_codes WHERE user_id = gone.id;
     DELETE FROM login_failures WHERE login_key = gone.id::text;
     PERFORM audit_forget(gone);
-    UPDATE outbox SET status = 'cancelled', next_attempt_at = NULL, owner_id = NULL, lease_until = NULL
-    WHERE kind = 'mail' AND status = 'pending' AND name_key(recipient) = name_key(gone.email);
+    UPDATE outbox SET status = CASE status WHEN 'delivered' THEN status ELSE 'cancelled' END, next_attempt_at = NULL,
+        owner_id = NULL, lease_until = NULL, recipient = '', fields = '{}'
+    WHERE kind = 'mail' AND name_key(recipient) = name_key(gone.email);
+    IF gone.email_verified_at IS NOT NULL THEN
+        DELETE FROM attempts WHERE kind IN ('otp.email', 'otp.email_day', 'invitations.to')
+            AND subject = name_key(gone.email);
+        UPDATE org_invitations SET email = nobody || '@deleted.invalid',
+            revoked_at = CASE WHEN num_nonnulls(accepted_at, revoked_at, ended_at) = 0 THEN clock_timestamp()
+                         ELSE revoked_at END
+        WHERE name_key(email) = name_key(gone.email);
+    END IF;
 END
 $$;
 

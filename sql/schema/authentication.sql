@@ -123,11 +123,8 @@ BEGIN
     ELSE
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
                s.revoked_at IS NULL AND u.status = 'active' AS alive, u.platform_admin, m.role,
-<<<<<<< HEAD
-               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id
-=======
-               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, s.proved_at
->>>>>>> 44aab12 (wip who2)
+               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id,
+               s.proved_at
         INTO of_user
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
         LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)

@@ -20,6 +20,7 @@ CREATE INDEX org_invitations_open ON org_invitations (org_id, id)
     WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
 CREATE UNIQUE INDEX org_invitations_one_an_address ON org_invitations (org_id, name_key(email))
     WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
+CREATE INDEX org_invitations_email ON org_invitations (name_key(email));
 SELECT make_tenant_table('org_invitations');
 
 CREATE OR REPLACE FUNCTION invitation_json(i org_invitations) RETURNS json

@@ -42,6 +42,7 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_mails_due ON outbox (next_attempt_at) WHERE status = 'pending' AND kind = 'mail';
 CREATE INDEX outbox_webhooks_due ON outbox (endpoint_id, next_attempt_at)
     WHERE status = 'pending' AND kind = 'webhook';
+CREATE INDEX outbox_recipient ON outbox (name_key(recipient)) WHERE kind = 'mail';
 CREATE INDEX outbox_of_endpoint ON outbox (endpoint_id, id);
 CREATE INDEX outbox_owned ON outbox (owner_id) WHERE owner_id IS NOT NULL;
 CREATE INDEX outbox_org ON outbox (org_id) WHERE org_id IS NOT NULL;

@@ -99,6 +99,25 @@ LANGUAGE sql STABLE AS $$
     SELECT network_of(request_ip())
 $$;
 
+-- The neighbourhood of an address, in which somebody who comes back is likely to be found: 24 bits of version 4, 64 of
+-- version 6.
+CREATE OR REPLACE FUNCTION neighbourhood_of(address inet) RETURNS inet
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT CASE family(network_of(address)) WHEN 4 THEN network(set_masklen(network_of(address), 24))::inet
+        ELSE network_of(address) END
+$$;
+
+-- Whether the user came in from the request's neighbourhood within 30 days: seen from the newest thousand of their
+-- sessions, which bounds what a guess costs.
+CREATE OR REPLACE FUNCTION is_at_home(of_user uuid) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT EXISTS (
+        SELECT 1 FROM (SELECT s.client_ip, s.created_at FROM sessions s WHERE s.user_id = of_user
+                       ORDER BY s.id DESC LIMIT 1000) AS newest
+        WHERE newest.created_at > clock_timestamp() - interval '30 days'
+              AND neighbourhood_of(newest.client_ip) = neighbourhood_of(request_ip()))
+$$;
+
 -- The user of a login, username or email, in any case; null for none.
 CREATE OR REPLACE FUNCTION user_named(typed text) RETURNS uuid
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -146,26 +165,34 @@ BEGIN
 END
 $$;
 
--- Raises auth.rate_limited while one of the three limits on failed logins is reached.
+-- Raises auth.rate_limited while one of the three limits on failed logins is reached. The one of a login from anywhere
+-- does not hold up who is at home: what strangers fail at elsewhere does not keep them out.
 CREATE OR REPLACE FUNCTION login_guard(key text, settings jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     period interval := make_interval(secs => (settings ->> 'limit.login_window_seconds')::integer);
     since timestamptz := clock_timestamp() - period;
-    reached timestamptz;
+    near timestamptz;
+    anywhere timestamptz;
 BEGIN
-    SELECT max(limits.at) INTO reached FROM (
-        (SELECT f.at FROM login_failures f
+    SELECT max(limits.at) FILTER (WHERE limits.is_near), max(limits.at) FILTER (WHERE NOT limits.is_near)
+    INTO near, anywhere FROM (
+        (SELECT f.at, true AS is_near FROM login_failures f
          WHERE f.login_key = key AND f.client_ip = request_network() AND f.at > since AND NOT f.is_forgiven
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_login_and_ip')::integer - 1 LIMIT 1)
         UNION ALL
-        (SELECT f.at FROM login_failures f WHERE f.login_key = key AND f.at > since
+        (SELECT f.at, false FROM login_failures f WHERE f.login_key = key AND f.at > since
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_login')::integer - 1 LIMIT 1)
         UNION ALL
-        (SELECT f.at FROM login_failures f WHERE f.client_ip = request_network() AND f.at > since
+        (SELECT f.at, true FROM login_failures f WHERE f.client_ip = request_network() AND f.at > since
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_ip')::integer - 1 LIMIT 1)) AS limits;
-    IF reached IS NOT NULL THEN
-        PERFORM fail_for_now('auth.rate_limited', reached + period);
+    IF anywhere IS NOT NULL AND key ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
+        IF is_at_home(key::uuid) THEN
+            anywhere := NULL;
+        END IF;
+    END IF;
+    IF coalesce(near, anywhere) IS NOT NULL THEN
+        PERFORM fail_for_now('auth.rate_limited', greatest(near, anywhere) + period);
     END IF;
 END
 $$;
@@ -184,13 +211,14 @@ $$;
 -- The first half of a login: whom the password must be checked for. Without a user nothing of the row is set.
 -- Failures of a known user count together, whichever of the user's names was typed.
 CREATE OR REPLACE FUNCTION login_begin(typed text, settings jsonb,
-    OUT candidate_id uuid, OUT stored_hash text, OUT email_verified boolean)
+    OUT candidate_id uuid, OUT stored_hash text, OUT email_verified boolean, OUT is_at_home boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     candidate_id := user_named(typed);
     PERFORM login_guard(coalesce(candidate_id::text, name_key(typed)), settings);
     SELECT u.password_hash, u.email_verified_at IS NOT NULL INTO stored_hash, email_verified
     FROM users u WHERE u.id = candidate_id;
+    is_at_home := is_at_home(candidate_id);
 END
 $$;
 
@@ -358,7 +386,7 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION session_begin, session_tokens, user_named, attempt_or_fail, login_guard, login_failed,
-    sessions_end, attempt_guard
+    sessions_end, attempt_guard, is_at_home
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION auth_prune FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION login_exists, login_begin, login_finish, session_refresh, session_end FROM hostler_runner;

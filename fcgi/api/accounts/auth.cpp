@@ -91,6 +91,7 @@ struct Attempt {
   std::optional<std::string> captcha_token;
   std::optional<std::string> candidate_id;
   std::string checked_hash;
+  PasswordQueue queue = PasswordQueue::brief;
   bool is_right = false;
   std::optional<std::string> new_hash;  // today's parameters, when the stored ones are older
 };
@@ -106,6 +107,11 @@ Attempt read_attempt(const Input& input) {
   return attempt;
 }
 
+// Whoever has shown the right password is not shed any more.
+PasswordQueue rehash_queue(const Attempt& attempt) {
+  return attempt.queue == PasswordQueue::known ? PasswordQueue::known : PasswordQueue::patient;
+}
+
 // An unknown user costs the same time as a known one.
 Task<void> check(OpenCall& call, postgres::Row candidate, Attempt& attempt) {
   attempt.candidate_id = candidate.text_or_null("candidate_id");
@@ -114,10 +120,11 @@ Task<void> check(OpenCall& call, postgres::Row candidate, Attempt& attempt) {
                     !call.input.settings.boolean("auth.require_email_verification");
   const std::string& stored =
       attempt.checked_hash.empty() ? account::nobodys_password_hash() : attempt.checked_hash;
-  account::PasswordCheck check = co_await call.passwords.check(attempt.password, stored);
+  account::PasswordCheck check =
+      co_await call.passwords.check(attempt.password, stored, attempt.queue);
   attempt.is_right = check.matches && may_log_in && !attempt.checked_hash.empty();
   if (!attempt.is_right || !check.needs_rehash) co_return;
-  std::string new_hash = co_await call.passwords.hash(attempt.password);
+  std::string new_hash = co_await call.passwords.hash(attempt.password, rehash_queue(attempt));
   attempt.new_hash = std::move(new_hash);
 }
 
@@ -188,13 +195,12 @@ Task<Response> register_account(OpenCall& call) {
 Task<Response> log_in(OpenCall& call) {
   const config::Settings& settings = call.input.settings;
   Attempt attempt = read_attempt(call.input);
-  // What is shed in a flood costs neither a question to the captcha's server nor one to Postgres.
-  call.passwords.refuse_when_full(PasswordQueue::brief);
   co_await check_captcha(call, attempt.captcha_token);
   postgres::BoundStatement asked =
       query::LoginBegin{.login = attempt.login, .settings = account_settings(settings)};
   postgres::Result found = co_await call.database.query(std::move(asked));
   postgres::Row candidate = found.front();
+  if (candidate.boolean("is_at_home")) attempt.queue = PasswordQueue::known;
   co_await check(call, candidate, attempt);
   call.database.set_login_hmac(login_hmac(call.input.secret_box, candidate.text("name_key")));
   SessionTokens tokens;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/rows/accounts.h"
 
 namespace hostler::testing_support {
@@ -46,6 +47,44 @@ TEST(LoginStress, IsShedWith503AndRetryAfterWhileEverythingElseIsServed) {
   EXPECT_GT(checked, 0);
   EXPECT_GT(shed, 0) << "64 at once are more than may wait";
   log_in(stack, user);
+}
+
+// Whoever comes from where they logged in before is kept out neither by the queue nor by the
+// limits that strangers reach.
+TEST(LoginStress, KeepsOutNobodyWhoComesFromWhereTheyLoggedInBefore) {
+  constexpr int64_t served_ms_max = 10'000;
+  ApiStack stack(
+      {{"HOSTLER_GATEWAY_IP_MODE=proxy", "HOSTLER_GATEWAY_TRUSTED_CIDRS=127.0.0.1"}, false});
+  TestUser user = register_user(stack);
+  auto login = [&](const std::string& from, const std::string& password) {
+    return Call{"POST",
+                "/v1/auth/login",
+                fmt::format(R"({{"login":"{}","password":"{}"}})", user.login, password),
+                "application/json",
+                {{"X-Forwarded-For", from}}};
+  };
+  auto come_home = [&](const char* from) {
+    int64_t begun_ms = monotonic_ms();
+    Answer answer = stack.client().send(login(from, user.password));
+    EXPECT_LT(monotonic_ms() - begun_ms, served_ms_max);
+    return answer.status;
+  };
+  ASSERT_EQ(come_home("198.51.100.7"), 200);
+  int wrong = 0;
+  for (int round = 0; round < 40 && wrong < 100; ++round) {
+    std::vector<Call> calls;
+    for (int i = 0; i < 64; ++i)
+      calls.push_back(login(fmt::format("203.0.{}.{}", round, i), "not it"));
+    calls.push_back(login("198.51.100.8", user.password));
+    int64_t begun_ms = monotonic_ms();
+    std::vector<Answer> answers = stack.client().send_all(calls);
+    EXPECT_LT(monotonic_ms() - begun_ms, served_ms_max);
+    EXPECT_EQ(answers.back().status, 200) << answers.back().body;
+    for (const Answer& answer : answers) wrong += answer.status == 401;
+  }
+  EXPECT_EQ(wrong, 100) << "the limit for one login is reached";
+  EXPECT_EQ(come_home("192.0.2.9"), 429);
+  EXPECT_EQ(come_home("198.51.100.9"), 200);
 }
 
 }  // namespace

@@ -99,6 +99,42 @@ TEST(PasswordSemaphore, SharesItsTwoPermitsWithTheOtherWorkers) {
   EXPECT_FALSE(testing_support::run_task(loop, ours.hash("a")).empty());
 }
 
+TEST(PasswordSemaphore, LetsWhoIsKnownGoFirstAndTheOthersTakeTurns) {
+  loop::Loop loop;
+  PasswordPermits permits(2);
+  PasswordSemaphore semaphore(loop, permits, 0);
+  std::string order;
+  loop::TaskSet tasks(loop, [](const std::string& what, std::exception_ptr) { FAIL() << what; });
+  auto wait_in = [&](PasswordQueue queue, char name) -> Task<void> {
+    co_await semaphore.hash("a password", queue);
+    order += name;
+    if (order.size() == 8) loop.stop();
+  };
+  // The first is hashed at once; what comes behind it has its place by its queue.
+  for (char name : {'b', 'b', 'b'}) tasks.add(wait_in(PasswordQueue::brief, name));
+  for (char name : {'p', 'p', 'p'}) tasks.add(wait_in(PasswordQueue::patient, name));
+  for (char name : {'k', 'k'}) tasks.add(wait_in(PasswordQueue::known, name));
+  loop.run();
+  EXPECT_EQ(order, "bkkpbpbp");
+}
+
+TEST(PasswordSemaphore, HasRoomForWhoIsKnownWhileNobodyElseHasAny) {
+  loop::Loop loop;
+  PasswordPermits permits(2);
+  PasswordSemaphore semaphore(loop, permits, 0);
+  for (int i = 0; i < PasswordSemaphore::patient_waiting_max; ++i)
+    permits.begin_wait(1, PasswordQueue::patient);
+  EXPECT_NO_THROW(semaphore.refuse_when_full(PasswordQueue::brief));
+  for (int i = 0; i < PasswordSemaphore::brief_waiting_max; ++i)
+    permits.begin_wait(1, PasswordQueue::brief);
+  EXPECT_THROW(semaphore.refuse_when_full(PasswordQueue::brief), Error);
+  EXPECT_THROW(semaphore.refuse_when_full(PasswordQueue::patient), Error);
+  EXPECT_FALSE(testing_support::run_task(loop, semaphore.hash("a", PasswordQueue::known)).empty());
+  // Of a process that died nobody waits.
+  permits.clear(1);
+  EXPECT_FALSE(testing_support::run_task(loop, semaphore.hash("a", PasswordQueue::brief)).empty());
+}
+
 TEST(PasswordSemaphore, HashesInAProcessBehindAllOthers) {
   loop::Loop loop;
   PasswordPermits permits(1);
@@ -197,11 +233,11 @@ TEST(PasswordPermits, AreFreedOfAWorkerThatDied) {
   std::optional<PasswordLocks> theirs(permits);
   EXPECT_TRUE(ours.take());
   EXPECT_TRUE(theirs->take());
-  permits.begin_wait(1);
+  permits.begin_wait(1, PasswordQueue::brief);
   EXPECT_FALSE(ours.take());
   theirs.reset();  // as the kernel closes what a dead process had open
   permits.clear(1);
-  EXPECT_EQ(permits.waiting_in_pool(), 0);
+  EXPECT_EQ(permits.waiting(1), 0);
   EXPECT_TRUE(ours.take());
   PasswordLocks next(permits);
   EXPECT_FALSE(next.take()) << "both are ours";
