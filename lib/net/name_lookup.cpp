@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include <memory>
+#include <utility>
 
 #include "lib/loop/wait.h"
 
@@ -16,6 +17,7 @@ struct Lookup {
   uv_getaddrinfo_t request;
   std::vector<IpAddress> addresses;
   std::shared_ptr<Lookup> while_it_runs;  // keeps itself
+  std::shared_ptr<void> kept;             // the caller's, until the thread is free
   loop::Signal answered;
 };
 
@@ -26,15 +28,18 @@ void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) {
     if (address) lookup->addresses.push_back(*address);
   }
   uv_freeaddrinfo(found);
+  lookup->kept.reset();
   lookup->answered.notify();
 }
 
 }  // namespace
 
-Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, int64_t limit_ms) {
+Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, int64_t limit_ms,
+                                          std::shared_ptr<void> kept) {
   std::shared_ptr<Lookup> lookup = std::make_shared<Lookup>();
   lookup->request.data = lookup.get();
   lookup->while_it_runs = lookup;
+  lookup->kept = std::move(kept);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   int failed = uv_getaddrinfo(loop.raw(), &lookup->request, finish, host.c_str(), nullptr, &hints);

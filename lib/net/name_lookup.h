@@ -2,6 +2,7 @@
 // dialled later is looked up and checked again.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@
 
 namespace hostler::net {
 
-// Every address of the name, or none when it does not resolve within the limit.
-Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, int64_t limit_ms);
+// Every address of the name, or none when it does not resolve within the limit. A look-up cannot be
+// stopped: kept is let go on the loop when the thread is free again, which may be after the limit.
+Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, int64_t limit_ms,
+                                          std::shared_ptr<void> kept = nullptr);
 
 }  // namespace hostler::net

@@ -2,6 +2,7 @@
 #include "runner/agent/agent_loop.h"
 
 #include <iterator>
+#include <utility>
 
 #include "lib/json.h"
 #include "runner/agent/conversation.h"
@@ -29,6 +30,7 @@ class TurnObserver : public ModelObserver {
     json.member("reason", reason).end_object();
     writer_.append("run.retrying", json.take());
   }
+  bool is_full() const override { return writer_.is_full(); }
 
  private:
   RunWriter& writer_;
@@ -54,6 +56,12 @@ void check_credits(const RunWriter& writer, const RunParts& parts) {
   if (parts.credits_exhausted || writer.has_exhausted_credits()) {
     throw RunFailure("credits.exhausted", "The organization has no credits left.");
   }
+}
+
+// What was shown stays; the run has no room for more.
+void check_output_limit(const RunWriter& writer) {
+  if (!writer.is_full()) return;
+  throw RunFailure("run.output_limit", "The run's events hold as much as they may.");
 }
 
 void check_turn_limit(const RunProgress& progress, const RunLimits& limits) {
@@ -104,7 +112,8 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   progress.turn_is_open = true;
   TurnObserver observer(*run->writer);
   int64_t begun_ms = services.loop.now_ms();
-  co_await stream_model_turn(services.http, services.loop, request, progress.turn, observer);
+  co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,
+                             observer);
   if (progress.text.size() + progress.turn.text.size() > answer_bytes_max) {
     throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
   }
@@ -141,6 +150,7 @@ Task<RunParts> begin_run(AgentServices& services, RunPtr run) {
 
 Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& parts) {
   for (;;) {
+    check_output_limit(*run->writer);
     if (parts.has_open_calls()) {
       // No tool is called for a turn that cannot follow.
       check_credits(*run->writer, parts);

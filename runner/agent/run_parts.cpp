@@ -12,6 +12,7 @@ namespace hostler::runner {
 namespace {
 
 constexpr int64_t database_retry_ms = 200;
+constexpr int slow_loads_max = 3;
 
 std::string api_key_of(AgentServices& services, const postgres::Row& row) {
   if (row.is_null("secret_id")) return {};
@@ -115,13 +116,30 @@ RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Ro
 // Nothing when the claim did not answer all of it.
 std::optional<RunParts> claimed_parts(AgentServices& services, const RunPtr& run) {
   std::optional<ClaimedRow> claimed = std::exchange(run->claimed_row, std::nullopt);
-  if (!claimed) return std::nullopt;
+  // What the events of one that goes on hold is still to be read.
+  if (!claimed || run->claim.last_seq > 0) return std::nullopt;
   postgres::Row row = claimed->rows[claimed->index];
   std::optional<std::vector<ChatMessage>> history = history_of(row.text("history"));
   if (!history) return std::nullopt;
   RunParts parts = parts_of(services, run, row);
   parts.history = *std::move(history);
   return parts;
+}
+
+// A history is megabytes, so it is read on a connection of its own: behind it on the pipelined one
+// everybody would wait. One that Postgres cannot read in time is not asked for for ever.
+Task<postgres::Results> load_with_retry(AgentServices& services, postgres::Batch batch) {
+  for (int slow_loads = 0;;) {
+    postgres::Batch attempt = batch;
+    postgres::BatchOutcome outcome = co_await services.db.attempt(std::move(attempt));
+    if (!outcome.error) co_return std::move(outcome.results);
+    if (!outcome.is_unknown()) throw *outcome.error;
+    bool is_slow = outcome.refusal == postgres::Refusal::too_slow;
+    if (is_slow && ++slow_loads == slow_loads_max) {
+      throw RunFailure("internal.error", "The conversation could not be read in time.");
+    }
+    co_await loop::sleep_ms(services.loop, database_retry_ms);
+  }
 }
 
 }  // namespace
@@ -174,30 +192,33 @@ std::vector<ChatMessage> RunParts::messages() const {
 }
 
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
+  std::shared_ptr<const config::Settings> settings = services.settings.current();
+  run->writer->limit_output(settings->integer("limit.run_event_bytes"));
   std::optional<RunParts> claimed = claimed_parts(services, run);
   if (claimed) co_return *std::move(claimed);
   postgres::Batch load;
-  std::shared_ptr<const config::Settings> settings = services.settings.current();
   load.add(query::RunLoad{.run_id = run->claim.id,
                           .limit_agent_turns = settings->integer("limit.agent_turns"),
                           .limit_tool_calls = settings->integer("limit.tool_calls"),
                           .limit_run_seconds = settings->integer("limit.run_seconds")});
   load.add(query::RunHistory{.run_id = run->claim.id,
                              .bytes_max = history_bytes_max(run->claim.context_tokens)});
+  load.add(query::RunOutputBytes{.run_id = run->claim.id, .seq_max = run->claim.last_seq});
   bool has_steps = run->claim.turns > 0;
   if (has_steps) {
     load.add(query::RunTurns{.run_id = run->claim.id});
     load.add(query::RunToolResults{.run_id = run->claim.id});
     load.add(query::RunInputs{.run_id = run->claim.id});
   }
-  postgres::Results loaded = co_await read_with_retry(services, std::move(load));
+  postgres::Results loaded = co_await load_with_retry(services, std::move(load));
   if (loaded.at(0).empty()) {
     // Postgres crashed before the commit that made it was on the disk: nobody was told of it.
     throw Error(ErrorCode::runs_not_found, {}, "the run is gone");
   }
   RunParts parts = parts_of(services, run, loaded.at(0).front());
   parts.history = history_of(loaded.at(1));
-  if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
+  run->writer->count_output(loaded.at(2).front().integer("bytes"));
+  if (has_steps) add_steps(parts, loaded.at(3), loaded.at(4), loaded.at(5));
   co_return parts;
 }
 

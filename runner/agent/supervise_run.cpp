@@ -93,12 +93,19 @@ Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
   std::optional<RunOutcome> outcome;
   std::optional<RunFailure> failure;
   try {
-    RunParts parts = co_await begin_run(services, run);
-    Task<RunOutcome> work = execute_run(services, run, parts);
-    int64_t rest_ms = parts.limits.seconds * 1000 - run->claim.worked_ms;
-    outcome = co_await loop::with_timeout(services.loop, std::move(work), rest_ms);
-    if (!outcome)
+    // Its organization's limit is among what is read: until then the setting bounds it.
+    int64_t load_ms = services.settings.current()->integer("limit.run_seconds") * 1000;
+    Task<RunParts> load = begin_run(services, run);
+    std::optional<RunParts> parts =
+        co_await loop::with_timeout(services.loop, std::move(load), load_ms);
+    if (parts) {
+      Task<RunOutcome> work = execute_run(services, run, *parts);
+      int64_t rest_ms = parts->limits.seconds * 1000 - run->claim.worked_ms;
+      outcome = co_await loop::with_timeout(services.loop, std::move(work), rest_ms);
+    }
+    if (!outcome) {
       failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");
+    }
   } catch (const RunFailure& failed) {
     failure = failed;
   } catch (...) {

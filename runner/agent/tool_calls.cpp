@@ -27,6 +27,15 @@ void commit_outcome(const RunPtr& run, RunParts& parts, ToolRecord record) {
     result.content = tool_error_json(record.error_code, record.error_message);
   }
   data.member("duration_ms", record.duration_ms).end_object();
+  bool is_too_large = record.error_code.empty() && !run->writer->has_room(data.so_far().size());
+  if (is_too_large) {
+    // Counted all the same: the run is full and ends.
+    run->writer->count_output(static_cast<int64_t>(data.so_far().size()));
+    record.result.clear();
+    record.error_code = "run.output_limit";
+    record.error_message = "The result is larger than what the run may still show.";
+    return commit_outcome(run, parts, std::move(record));
+  }
   parts.results.emplace(CallKey{record.turn, record.call.id}, std::move(result));
   run->writer->commit_tool(std::move(record), data.take());
 }
@@ -39,11 +48,14 @@ ToolRecord record_of(int turn, const ToolCall& call, ToolOutcome outcome, int64_
   record.error_code = std::move(outcome.error_code);
   record.error_message = std::move(outcome.error_message);
   record.duration_ms = duration_ms;
+  record.cost = outcome.cost;
   return record;
 }
 
 Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int turn, ToolCall call) {
-  ToolContext context{run->claim.id, run->claim.org_id, run->claim.trace_id};
+  const Claim& claim = run->claim;
+  ToolContext context{claim.id, claim.org_id, claim.trace_id, claim.epoch};
+  ToolPermits::Permit permit = co_await services.tools.permits().take(claim.org_id);
   int64_t start_ms = services.loop.now_ms();
   ToolOutcome outcome = co_await services.tools.call(context, call);
   int64_t duration_ms = services.loop.now_ms() - start_ms;
@@ -155,7 +167,8 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
   if (!at_once.empty()) {
     co_await run_side_by_side(services, run, parts, turn.turn, std::move(at_once));
   }
-  if (unanswered.empty()) co_return CallsOutcome::done;
+  // A run that is full ends instead of asking.
+  if (unanswered.empty() || run->writer->is_full()) co_return CallsOutcome::done;
   co_await ask(services, run, turn.turn, unanswered.front());
   co_return CallsOutcome::waiting;
 }

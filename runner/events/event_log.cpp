@@ -81,6 +81,7 @@ void EventLog::committed(InFlightBatch& batch, const postgres::Results& results)
     }
   }
   if (!published.empty()) bus_.publish(std::move(published));
+  tell_of_waits(batch);
   for (const LogEntry& entry : batch.entries) entry.writer->land();
   // Only now may the runs go on: they may append, end, or be destroyed.
   for (const LogEntry& entry : batch.entries) entry.writer->written().notify();
@@ -105,6 +106,16 @@ void EventLog::apply_results(const LogEntry& entry, std::string_view created_at,
     events->append(event.seq, event.type, event.data, created_at);
   }
   published.push_back(std::move(events));
+}
+
+// A cancel that came before the wait ended the run in the same transaction: that event is in the
+// table alone.
+void EventLog::tell_of_waits(const InFlightBatch& batch) {
+  std::vector<std::string> run_ids;
+  for (const LogEntry& entry : batch.entries) {
+    if (entry.steps.wait) run_ids.push_back(entry.writer->claim().id);
+  }
+  if (!run_ids.empty()) bus_.changed_elsewhere(std::move(run_ids));
 }
 
 void EventLog::count(const RunSteps& steps) const {

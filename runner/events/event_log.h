@@ -67,6 +67,7 @@ class EventLog final : LaneOwner {
 
   void apply_results(const LogEntry& entry, std::string_view created_at,
                      std::vector<events::SharedBatch>& published);
+  void tell_of_waits(const InFlightBatch& batch);
   void count(const RunSteps& steps) const;
   bool is_idle(const LogLane& lane) const;
   bool is_idle() const { return is_idle(events_) && is_idle(steps_); }

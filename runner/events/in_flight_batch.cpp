@@ -38,7 +38,8 @@ postgres::BoundStatement tool_commit(const Owner& owner, const ToolRecord& tool)
                               .error_code = or_null(tool.error_code),
                               .error_message = failed ? Text(tool.error_message) : Text(),
                               .duration_ms = tool.duration_ms,
-                              .last_seq = tool.seq};
+                              .last_seq = tool.seq,
+                              .cost = tool.cost};
 }
 
 postgres::BoundStatement wait(const Owner& owner, const WaitRecord& record, int64_t last_seq) {
@@ -235,9 +236,23 @@ postgres::Batch InFlightBatch::statements(const std::string& daemon_id) {
   return batch;
 }
 
+// Where a tool's call is paid for, all accounts of the batch are locked first, in the order of
+// their ids; turns and outcomes lock theirs in one statement.
+void InFlightBatch::add_account_lock(postgres::Batch& batch) const {
+  std::vector<std::string> org_ids;
+  bool has_tool_costs = false;
+  for (const LogEntry& entry : entries) {
+    bool has_costs = entry.steps.has_tool_costs();
+    has_tool_costs |= has_costs;
+    if (has_costs || entry.steps.is_paid()) org_ids.push_back(entry.writer->claim().org_id);
+  }
+  if (has_tool_costs) batch.add(query::AccountLock{.org_ids = org_ids});
+}
+
 // Tools come first, since an end takes the run from its daemon; waits come last: what webhooks are
 // told of them counts the turn.
 void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& batch) {
+  add_account_lock(batch);
   Commits commits;
   for (const LogEntry& entry : entries) {
     Owner owner{daemon_id, entry.writer->claim()};
@@ -315,7 +330,7 @@ postgres::BoundStatement InFlightBatch::locked_rows_query() const {
   for (const LogEntry& entry : entries) {
     const std::string& run_id = entry.writer->claim().id;
     written.push_back(run_id);
-    if (entry.steps.is_paid()) paid.push_back(run_id);
+    if (entry.steps.is_paid() || entry.steps.has_tool_costs()) paid.push_back(run_id);
     if (entry.steps.ends_work()) ended.push_back(run_id);
   }
   return query::RunsBlocked{.run_ids = written, .paid_ids = paid, .ended_ids = ended};

@@ -54,6 +54,7 @@ class InFlightBatch {
  private:
   int64_t server_of_all() const;
   void add_events(const std::string& daemon_id, postgres::Batch& batch);
+  void add_account_lock(postgres::Batch& batch) const;
   void add_steps(const std::string& daemon_id, postgres::Batch& batch);
 
   size_t events_ = 0;

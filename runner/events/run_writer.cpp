@@ -49,14 +49,20 @@ void RunWriter::mark_dirty() {
   if (!is_in_flight_) log_.enqueue(shared_from_this());
 }
 
+bool RunWriter::has_room(size_t bytes) const {
+  return output_bytes_max_ == 0 || output_bytes_ + static_cast<int64_t>(bytes) <= output_bytes_max_;
+}
+
 void RunWriter::append(std::string_view type, std::string data_json) {
   if (is_fenced_) return;
+  output_bytes_ += static_cast<int64_t>(data_json.size());
   events_.push_back({++last_seq_, JsonEvent{std::string(type), std::move(data_json)}});
   mark_dirty();
 }
 
 void RunWriter::append_delta(std::string_view channel, std::string_view text) {
   if (is_fenced_ || text.empty()) return;
+  output_bytes_ += static_cast<int64_t>(text.size());
   if (!events_.empty()) {
     TextDelta* last = std::get_if<TextDelta>(&events_.back().body);
     if (last != nullptr && last->channel == channel && last->text.size() < delta_bytes_max) {
@@ -131,7 +137,10 @@ RunEvent RunWriter::finished(PendingEvent event) {
   json.begin_object().member("content", delta.text);
   if (!delta.channel.empty()) json.member("channel", delta.channel);
   json.end_object();
-  return {event.seq, "message.delta", json.take()};
+  std::string data = json.take();
+  // Of the text itself as it came.
+  output_bytes_ += static_cast<int64_t>(data.size() - delta.text.size());
+  return {event.seq, "message.delta", std::move(data)};
 }
 
 LogEntry RunWriter::take() {

@@ -63,6 +63,15 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   void wait(std::string data_json, WaitRecord record);
   void end(std::string_view type, std::string data_json, Outcome outcome);
 
+  // What the run's events may hold at most (limit.run_event_bytes); 0: any number. Nothing is
+  // refused here: who appends asks whether the run is full, and ends it.
+  void limit_output(int64_t bytes_max) { output_bytes_max_ = bytes_max; }
+  // Besides what is appended here: what another daemon wrote, or what had no room.
+  void count_output(int64_t bytes) { output_bytes_ += bytes; }
+  bool is_full() const { return output_bytes_max_ > 0 && output_bytes_ > output_bytes_max_; }
+  // Whether an event of this size would still fit.
+  bool has_room(size_t bytes) const;
+
   // Returns when everything appended so far is on disk; false when the run was lost.
   Task<bool> committed();
   // Another daemon has the run: nothing further is appended. Where on_fenced is to be called too,
@@ -120,7 +129,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
     std::variant<JsonEvent, TextDelta> body;
   };
 
-  static RunEvent finished(PendingEvent event);
+  RunEvent finished(PendingEvent event);
   void mark_dirty();
 
   const Claim claim_;
@@ -130,6 +139,8 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   int64_t server_ = 0;
   int64_t event_bytes_;
   int64_t result_bytes_;
+  int64_t output_bytes_ = 0;
+  int64_t output_bytes_max_ = 0;
   int64_t writes_ = 0;  // appended: events, turns, the outcome
   int64_t committed_writes_ = 0;
   std::vector<PendingEvent> events_;

@@ -85,6 +85,8 @@ class ModelObserver {
   virtual void on_text(TextChannel channel, std::string_view piece) = 0;
   // The try with this number (2, 3) begins after the delay; nothing of the turn was shown yet.
   virtual void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) = 0;
+  // The run has shown as much as it may: the turn ends with run.output_limit.
+  virtual bool is_full() const { return false; }
 };
 
 // Of text, thinking and arguments of one turn together.

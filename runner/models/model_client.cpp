@@ -16,7 +16,7 @@ namespace hostler {
 namespace {
 
 // Framing of tokens sent one by one is about a hundred times their text.
-constexpr size_t stream_bytes_max = size_t{1} << 30;
+constexpr size_t stream_bytes_max = size_t{256} << 20;
 constexpr size_t document_bytes_max = size_t{8} << 20;
 // The end of a body comes with its last event or not at all; waiting for it keeps the connection.
 constexpr int64_t body_end_wait_ms = 50;
@@ -39,6 +39,7 @@ class StreamedText : public ModelObserver {
     observer_.on_text(channel, piece);
   }
   void on_retrying(int, int64_t, std::string_view) override {}
+  bool is_full() const override { return observer_.is_full(); }
   bool is_any() const { return is_any_; }
 
  private:
@@ -119,11 +120,20 @@ TryEnd end_too_early() {
   return end;
 }
 
+TryEnd end_full() {
+  TryEnd end;
+  end.code = "run.output_limit";
+  end.message = "The run's events hold as much as they may.";
+  end.reason = "output_limit";
+  return end;
+}
+
 // Bytes of the body to the reader, as a stream or, from servers that do not stream, as one JSON
 // document.
 class BodyReader {
  public:
-  explicit BodyReader(TurnReader& reader) : reader_(reader) {}
+  BodyReader(TurnReader& reader, const ModelObserver& observer)
+      : reader_(reader), observer_(observer) {}
 
   void feed(std::string_view bytes) {
     size_t first = bytes.find_first_not_of(" \t\r\n");
@@ -149,7 +159,8 @@ class BodyReader {
     reader_.end();
   }
   bool is_over() const {
-    return lines_.is_too_long() || reader_.fault() || reader_.saw_last_event();
+    return lines_.is_too_long() || reader_.fault() || reader_.saw_last_event() ||
+           observer_.is_full();
   }
   bool is_too_long() const { return lines_.is_too_long(); }
   // There was something, and no line of it is an event.
@@ -161,9 +172,11 @@ class BodyReader {
     while (std::optional<std::string_view> line = lines_.next()) {
       has_events_ = true;
       reader_.read_event(*line);
+      if (observer_.is_full()) return;
     }
   }
   TurnReader& reader_;
+  const ModelObserver& observer_;
   SseReader lines_;
   std::string document_;
   Form form_ = Form::unknown;
@@ -239,13 +252,14 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
   turn.usage.input_tokens = estimate_input_tokens(request);
   std::unique_ptr<TurnReader> reader =
       make_turn_reader(request.endpoint.provider_kind, turn, observer);
-  BodyReader body(*reader);
+  BodyReader body(*reader, observer);
   while (!body.is_over()) {
     std::optional<std::string> piece = co_await exchange.next_piece();
     if (!piece) break;
     body.feed(*piece);
   }
-  body.end(exchange.failure().has_value());
+  body.end(exchange.failure().has_value() || observer.is_full());
+  if (observer.is_full()) co_return end_full();
   if (reader->saw_last_event()) {
     Task<std::optional<std::string>> rest = exchange.next_piece();
     co_await loop::with_timeout(loop, std::move(rest), body_end_wait_ms);
@@ -269,7 +283,7 @@ Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequ
     TryEnd end = co_await try_turn(http, loop, request, turn, shown);
     if (end.code.empty()) co_return;
     bool is_unreadable = end.code == "model.bad_response" || end.code == "run.answer_too_long" ||
-                         end.code == "run.turn_limit";
+                         end.code == "run.turn_limit" || end.code == "run.output_limit";
     if (shown.is_any() && !is_unreadable) {
       end.code = "model.stream_broken";
       end.message = "The model's answer broke off: " + end.message;

@@ -21,7 +21,7 @@ struct RetryTiming {
 // as long as the provider has not said). turn and observer outlive the task. A failed try is done
 // again only while nothing of the turn was shown; the turn is then empty again. Throws RunFailure:
 // model.rejected, model.rate_limited, model.unavailable, model.stream_broken, model.bad_response,
-// run.answer_too_long; the turn then holds what was shown.
+// run.answer_too_long, run.turn_limit, run.output_limit; the turn then holds what was shown.
 Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
                              ModelTurn& turn, ModelObserver& observer,
                              RetryTiming timing = RetryTiming());

@@ -29,7 +29,8 @@ struct ToolRecord {
   std::string error_code;
   std::string error_message;
   int64_t duration_ms = 0;
-  int64_t seq = 0;  // of its tool.result
+  int64_t seq = 0;   // of its tool.result
+  int64_t cost = 0;  // credits, of a call on the platform's account
 };
 
 // The run gives itself up until a human answers.
@@ -57,6 +58,12 @@ struct RunSteps {
   bool empty() const { return size() == 0; }
   bool ends_work() const { return wait || outcome; }  // the thread's next run may begin
   bool is_paid() const { return ends_work() || turn; }
+  bool has_tool_costs() const {
+    for (const ToolRecord& tool : tools) {
+      if (tool.cost > 0) return true;
+    }
+    return false;
+  }
 };
 
 }  // namespace hostler::runner

@@ -2,6 +2,7 @@
 #include "runner/tools/target_check.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/net/name_lookup.h"
 
@@ -27,7 +28,8 @@ bool is_local_name(std::string_view host) {
 }  // namespace
 
 Task<std::optional<std::string>> check_target(loop::Loop& loop, std::string url,
-                                              net::CidrList allowed, int64_t lookup_limit_ms) {
+                                              net::CidrList allowed, int64_t lookup_limit_ms,
+                                              std::shared_ptr<void> kept) {
   std::optional<http::HttpUrl> target = http::parse_http_url(url);
   if (!target || target->has_user_info) co_return std::nullopt;
   std::vector<net::IpAddress> addresses;
@@ -35,13 +37,14 @@ Task<std::optional<std::string>> check_target(loop::Loop& loop, std::string url,
   if (literal) {
     addresses.push_back(*literal);
   } else {
-    addresses = co_await net::look_up_name(loop, target->host, lookup_limit_ms);
+    addresses = co_await net::look_up_name(loop, target->host, lookup_limit_ms, std::move(kept));
   }
-  bool is_denied = std::all_of(
+  bool is_denied = std::any_of(
       addresses.begin(), addresses.end(),
       [&](const net::IpAddress& address) { return is_refused(address, target->port, allowed); });
-  if (addresses.empty())
+  if (addresses.empty()) {
     is_denied = net::is_service_port(target->port) || is_local_name(target->host);
+  }
   if (is_denied) co_return std::nullopt;
   co_return target->text;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,10 +15,12 @@
 
 namespace hostler::runner {
 
-// The address as it may be sent, normalized; nothing: tool.url_denied. A name that leads to refused
-// addresses only is refused; one that does not resolve within the limit is left to the reader,
-// unless it is the name of a local host.
+// The address as it may be sent, normalized; nothing: tool.url_denied. A name that leads to a
+// refused address is refused, whatever else it leads to: the reader chooses. One that does not
+// resolve within the limit is left to the reader, unless it is the name of a local host.
+// kept: as net::look_up_name takes it.
 Task<std::optional<std::string>> check_target(loop::Loop& loop, std::string url,
-                                              net::CidrList allowed, int64_t lookup_limit_ms);
+                                              net::CidrList allowed, int64_t lookup_limit_ms,
+                                              std::shared_ptr<void> kept = nullptr);
 
 }  // namespace hostler::runner

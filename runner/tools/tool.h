@@ -2,6 +2,7 @@
 // one file each.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -22,15 +23,16 @@ namespace hostler::postgres {
 class Database;
 }  // namespace hostler::postgres
 
-namespace hostler {}  // namespace hostler
-
 namespace hostler::runner {
+
+class ToolPermits;
 
 // What became of a call, for the model to see. Never an exception: a tool that fails is an answer.
 struct ToolOutcome {
   std::string result;      // JSON text, when it succeeded
   std::string error_code;  // tool.…, when it failed
   std::string error_message;
+  int64_t cost = 0;  // credits, when it was made on the platform's account
 };
 
 inline ToolOutcome tool_failed(std::string code, std::string message) {
@@ -44,6 +46,7 @@ struct ToolContext {
   std::string run_id;
   std::string org_id;
   std::string trace_id;
+  int64_t epoch = 0;  // of the run's claim
 };
 
 // All that a tool may use.
@@ -53,6 +56,7 @@ struct ToolServices {
   http::HttpClient& http;
   const config::SecretBox& secrets;
   const config::LiveSettings& settings;
+  ToolPermits& look_ups;  // of names that models chose; one that hangs keeps a thread
 };
 
 }  // namespace hostler::runner

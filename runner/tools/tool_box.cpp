@@ -54,6 +54,10 @@ constexpr std::array tools{
             question_fault, nullptr},
 };
 
+// libuv gives names half of its threads (UV_THREADPOOL_SIZE, runner/main.cpp): some are left to
+// others, whatever names hang.
+constexpr ToolShares look_up_shares{24, 4};
+
 constexpr bool has_every_tool() {
   if (tools.size() != tool_names.size()) return false;
   for (size_t i = 0; i < tools.size(); ++i) {
@@ -74,7 +78,8 @@ const ToolRow* find_tool(std::string_view name) {
 
 ToolBox::ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& http,
                  const config::SecretBox& secrets, const config::LiveSettings& settings)
-    : services_{loop, db, http, secrets, settings} {}
+    : permits_(loop), look_ups_(loop, look_up_shares), services_{loop,    db,       http,
+                                                                 secrets, settings, look_ups_} {}
 
 std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>& names) const {
   std::vector<ToolDefinition> found;

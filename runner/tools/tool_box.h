@@ -9,6 +9,7 @@
 #include "lib/loop/task.h"
 #include "runner/models/model.h"
 #include "runner/tools/tool.h"
+#include "runner/tools/tool_permits.h"
 
 namespace hostler::runner {
 
@@ -26,8 +27,12 @@ class ToolBox {
   std::optional<ToolOutcome> refuse(const ToolCall& call,
                                     const std::vector<std::string>& allowed) const;
   Task<ToolOutcome> call(ToolContext context, ToolCall call);
+  // To be taken before a call, and kept until it has ended.
+  ToolPermits& permits() { return permits_; }
 
  private:
+  ToolPermits permits_;
+  ToolPermits look_ups_;
   ToolServices services_;
 };
 

@@ -75,8 +75,11 @@ std::optional<ToolProvider> provider_of(const postgres::Row& row, const config::
     api_key = std::move(*opened);
   }
   std::string base_url(row.text("base_url"));
-  return provider_at(found->backend, std::move(base_url), std::move(api_key),
-                     row.boolean("is_org_scope"));
+  bool is_own = row.boolean("is_org_scope");
+  ToolProvider provider =
+      provider_at(found->backend, std::move(base_url), std::move(api_key), is_own);
+  provider.is_own = is_own;
+  return provider;
 }
 
 // The operator's own settings, so nothing is guarded but what basic fetches.

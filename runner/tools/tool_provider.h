@@ -21,6 +21,7 @@ struct ToolProvider {
   std::string base_url;  // without a slash at the end; of basic empty
   std::string api_key;   // empty: none is sent
   bool guarded = true;   // an organization chose the address
+  bool is_own = false;   // the organization's, not the platform's
 };
 
 // group: web_search or web_fetch. Nothing: tool.not_configured; why is in the log. Waits while

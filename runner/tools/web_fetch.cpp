@@ -12,6 +12,8 @@
 #include "runner/tools/basic_fetch.h"
 #include "runner/tools/fetch_backends.h"
 #include "runner/tools/target_check.h"
+#include "runner/tools/tool_admission.h"
+#include "runner/tools/tool_permits.h"
 #include "runner/tools/tool_provider.h"
 
 namespace hostler::runner {
@@ -62,6 +64,43 @@ net::CidrList allowed_networks(const config::Settings& settings) {
   return net::CidrList::parse(settings.strings("outbound.allow_cidrs")).value_or(net::CidrList());
 }
 
+// The wait for a look-up is part of the fetch's time.
+Task<std::optional<std::string>> checked_target(ToolServices& services, std::string org_id,
+                                                std::string url, int64_t due_ms) {
+  ToolPermits::Permit permit = co_await services.look_ups.take(std::move(org_id));
+  auto kept = std::make_shared<ToolPermits::Permit>(std::move(permit));
+  int64_t rest_ms = std::max<int64_t>(due_ms - services.loop.now_ms(), 1);
+  net::CidrList allowed = allowed_networks(*services.settings.current());
+  std::optional<std::string> target =
+      co_await check_target(services.loop, std::move(url), std::move(allowed),
+                            std::min(rest_ms, lookup_limit_max_ms), std::move(kept));
+  co_return target;
+}
+
+Task<ToolOutcome> read_page_at(ToolServices& services, ToolContext context, ToolProvider provider,
+                               FetchWish wish, int64_t limit_ms) {
+  bool is_basic = provider.backend == Backend::basic;
+  http::HttpRequest request =
+      is_basic ? page_request(wish.url) : reader_request(provider, wish.url);
+  limit_call(request, limit_ms);
+  http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
+  CallPolicy policy{"tool.fetch_failed", is_basic ? "The page" : "The page reader", is_basic};
+  std::optional<ToolOutcome> failure = fault_of(answer, policy);
+  if (failure) {
+    log_tool_failure(context, provider.backend, *failure, answer);
+    co_return *failure;
+  }
+  auto kept = std::make_shared<const http::HttpAnswer>(std::move(answer));
+  std::function<ToolOutcome()> read = [kept, wish, backend = provider.backend] {
+    return outcome_of(backend, *kept, wish);
+  };
+  ToolOutcome outcome = co_await loop::on_thread(services.loop, std::move(read));
+  if (!outcome.error_code.empty()) {
+    log_tool_failure(context, provider.backend, outcome, *kept);
+  }
+  co_return outcome;
+}
+
 }  // namespace
 
 std::string web_fetch_fault(const Json& arguments) {
@@ -81,31 +120,17 @@ Task<ToolOutcome> web_fetch(ToolServices& services, ToolContext context, Json ar
   int64_t due_ms = services.loop.now_ms() + settings->integer("tool.fetch_timeout_ms");
   bool is_basic = provider->backend == Backend::basic;
   if (!is_basic) {
-    int64_t lookup_ms = std::min(due_ms - services.loop.now_ms(), lookup_limit_max_ms);
-    net::CidrList allowed = allowed_networks(*settings);
     std::optional<std::string> target =
-        co_await check_target(services.loop, wish.url, std::move(allowed), lookup_ms);
+        co_await checked_target(services, context.org_id, wish.url, due_ms);
     if (!target) co_return tool_failed("tool.url_denied", "This address may not be opened.");
     wish.url = std::move(*target);
   }
-  http::HttpRequest request =
-      is_basic ? page_request(wish.url) : reader_request(*provider, wish.url);
-  limit_call(request, std::max<int64_t>(due_ms - services.loop.now_ms(), 1));
-  http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
-  CallPolicy policy{"tool.fetch_failed", is_basic ? "The page" : "The page reader", is_basic};
-  std::optional<ToolOutcome> failure = fault_of(answer, policy);
-  if (failure) {
-    log_tool_failure(context, provider->backend, *failure, answer);
-    co_return *failure;
-  }
-  auto kept = std::make_shared<const http::HttpAnswer>(std::move(answer));
-  std::function<ToolOutcome()> read = [kept, wish, backend = provider->backend] {
-    return outcome_of(backend, *kept, wish);
-  };
-  ToolOutcome outcome = co_await loop::on_thread(services.loop, std::move(read));
-  if (!outcome.error_code.empty()) {
-    log_tool_failure(context, provider->backend, outcome, *kept);
-  }
+  ToolAdmission admission = co_await admit_call(services, context, *provider);
+  if (admission.refusal) co_return *admission.refusal;
+  int64_t rest_ms = std::max<int64_t>(due_ms - services.loop.now_ms(), 1);
+  ToolOutcome outcome = co_await read_page_at(services, std::move(context), *std::move(provider),
+                                              std::move(wish), rest_ms);
+  outcome.cost = admission.cost;
   co_return outcome;
 }
 

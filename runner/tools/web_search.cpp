@@ -9,6 +9,7 @@
 #include "runner/tools/arguments.h"
 #include "runner/tools/backend_answer.h"
 #include "runner/tools/search_backends.h"
+#include "runner/tools/tool_admission.h"
 #include "runner/tools/tool_provider.h"
 
 namespace hostler::runner {
@@ -50,6 +51,28 @@ ToolOutcome outcome_of(const http::HttpAnswer& answer, int64_t results_max) {
   return outcome;
 }
 
+Task<ToolOutcome> search(ToolServices& services, ToolContext context, ToolProvider provider,
+                         SearchQuery query) {
+  http::HttpRequest request = search_request(provider, query);
+  limit_call(request, services.settings.current()->integer("tool.search_timeout_ms"));
+  http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
+  std::optional<ToolOutcome> failure = fault_of(answer, policy);
+  if (failure) {
+    log_tool_failure(context, provider.backend, *failure, answer);
+    co_return *failure;
+  }
+  // Megabytes of JSON would hold up every other run of the loop.
+  auto kept = std::make_shared<const http::HttpAnswer>(std::move(answer));
+  std::function<ToolOutcome()> read = [kept, results_max = query.results_max] {
+    return outcome_of(*kept, results_max);
+  };
+  ToolOutcome outcome = co_await loop::on_thread(services.loop, std::move(read));
+  if (!outcome.error_code.empty()) {
+    log_tool_failure(context, provider.backend, outcome, *kept);
+  }
+  co_return outcome;
+}
+
 }  // namespace
 
 std::string web_search_fault(const Json& arguments) {
@@ -66,23 +89,11 @@ Task<ToolOutcome> web_search(ToolServices& services, ToolContext context, Json a
   if (!provider) {
     co_return tool_failed("tool.not_configured", "web_search is not configured.");
   }
-  http::HttpRequest request = search_request(*provider, query);
-  limit_call(request, services.settings.current()->integer("tool.search_timeout_ms"));
-  http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
-  std::optional<ToolOutcome> failure = fault_of(answer, policy);
-  if (failure) {
-    log_tool_failure(context, provider->backend, *failure, answer);
-    co_return *failure;
-  }
-  // Megabytes of JSON would hold up every other run of the loop.
-  auto kept = std::make_shared<const http::HttpAnswer>(std::move(answer));
-  std::function<ToolOutcome()> read = [kept, results_max = query.results_max] {
-    return outcome_of(*kept, results_max);
-  };
-  ToolOutcome outcome = co_await loop::on_thread(services.loop, std::move(read));
-  if (!outcome.error_code.empty()) {
-    log_tool_failure(context, provider->backend, outcome, *kept);
-  }
+  ToolAdmission admission = co_await admit_call(services, context, *provider);
+  if (admission.refusal) co_return *admission.refusal;
+  ToolOutcome outcome =
+      co_await search(services, std::move(context), *std::move(provider), std::move(query));
+  outcome.cost = admission.cost;
   co_return outcome;
 }
 

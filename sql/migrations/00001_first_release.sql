@@ -281,6 +281,18 @@ ALTER TABLE sessions ADD COLUMN proved_at timestamptz;
 UPDATE sessions SET proved_at = created_at;
 ALTER TABLE sessions ALTER COLUMN proved_at SET NOT NULL, ALTER COLUMN proved_at SET DEFAULT clock_timestamp();
 
+-- ---------------------------------------------------------------- tools on the platform's account
+
+CREATE TABLE tool_call_days (
+    org_id uuid PRIMARY KEY REFERENCES orgs,
+    day date NOT NULL,
+    calls bigint NOT NULL CHECK (calls > 0)
+) WITH (fillfactor = 75);
+ALTER TABLE tool_call_days ENABLE ROW LEVEL SECURITY;
+ALTER TABLE tool_call_days FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON tool_call_days USING (org_id = current_org()) WITH CHECK (org_id = current_org());
+DROP FUNCTION IF EXISTS run_tool_commit, run_expire_inputs;
+
 -- ---------------------------------------------------------------- names
 
 ALTER TABLE daemons RENAME COLUMN place TO instance;

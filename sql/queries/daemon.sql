@@ -207,6 +207,12 @@ SELECT role, content FROM (
 WHERE bytes <= $2 OR bytes = octet_length(content)
 ORDER BY id DESC;
 
+-- name: run_output_bytes
+-- What the events of a run that goes on hold already; those above seq_max the daemon counts itself.
+-- $1 run_id uuid, $2 seq_max bigint
+SELECT coalesce(sum(octet_length(e.data::text)), 0)::bigint AS bytes FROM run_events e
+WHERE e.run_id = $1 AND e.seq <= $2;
+
 -- name: run_turns
 -- The finished turns of a run.
 -- $1 run_id uuid
@@ -306,11 +312,22 @@ WHERE run_id = $1 ORDER BY turn, last_seq;
 -- $1 run_id uuid
 SELECT turn, tool_call_id, content, decision, arguments, reason FROM run_inputs WHERE run_id = $1;
 
+-- name: run_tool_admit
+-- Whether a tool may be called on the platform's account; need not be durable: a crash ends the call too.
+-- $1 org_id uuid, $2 run_id uuid, $3 epoch bigint, $4 cost bigint, $5 limit_platform_tool_calls bigint
+SELECT run_tool_admit($1, $2, $3, $4, $5) AS admission
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous;
+
+-- name: account_lock
+-- Before tool calls of these organizations are paid for in this transaction.
+-- $1 org_ids uuid[]
+SELECT credit_lock($1);
+
 -- name: run_tool_commit
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 turn integer, $5 tool_call_id text, $6 tool_name text,
 -- $7 result json or null, $8 error_code text or null, $9 error_message text or null, $10 duration_ms bigint,
--- $11 last_seq bigint
-SELECT run_tool_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS locked;
+-- $11 last_seq bigint, $12 cost bigint
+SELECT run_tool_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS locked;
 
 -- name: run_wait
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 last_seq bigint, $5 request jsonb,

@@ -17,7 +17,7 @@ SELECT granted, more, fault FROM subscription_maintenance($1);
 -- name: run_expire_inputs
 -- Ends runs that nobody answered in time.
 -- $1 at_most integer
-SELECT ended, false AS more, NULL AS fault FROM run_expire_inputs($1) AS ended;
+SELECT ended, more, fault FROM run_expire_inputs($1);
 
 -- name: platform_roll_up
 -- Folds what was counted into days.

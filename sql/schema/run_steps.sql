@@ -56,13 +56,63 @@ LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
     SELECT r.worked_ms + coalesce((extract(epoch FROM clock_timestamp() - r.active_since) * 1000)::bigint, 0)
 $$;
 
--- A tool's result of an owned run; false for a run that was lost. Sent again, it changes nothing.
+-- How many calls of tools on the platform's account an organization made on the day of its last one.
+CREATE TABLE tool_call_days (
+    org_id uuid PRIMARY KEY REFERENCES orgs,
+    day date NOT NULL,
+    calls bigint NOT NULL CHECK (calls > 0)
+) WITH (fillfactor = 75);
+SELECT make_tenant_table('tool_call_days');
+
+-- Before a tool is called on the platform's account: whether it may be. Answers admitted, credits (less than the cost
+-- is available), limit (of the day) or lost (the run is another daemon's). The cost is held for the run until the call's
+-- result, or the run's end; day_setting: limit.platform_tool_calls_per_day of the settings. Locks the run, then the
+-- account, then the day; of a call that costs nothing the day alone.
+CREATE OR REPLACE FUNCTION run_tool_admit(org uuid, run uuid, run_epoch bigint, cost bigint, day_setting bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    calls_max bigint := entitlement_integer(org, 'limit.platform_tool_calls_per_day', day_setting);
+    available numeric;
+BEGIN
+    IF cost > 0 THEN
+        PERFORM FROM runs r WHERE r.id = run AND r.org_id = org AND r.epoch = run_epoch AND r.owner_id IS NOT NULL
+            FOR NO KEY UPDATE;
+        IF NOT FOUND THEN
+            RETURN 'lost';
+        END IF;
+        SELECT a.balance::numeric - a.held INTO STRICT available FROM credit_accounts a WHERE a.org_id = org FOR UPDATE;
+        IF available < cost THEN
+            RETURN 'credits';
+        END IF;
+    END IF;
+    IF calls_max > 0 THEN
+        INSERT INTO tool_call_days AS d (org_id, day, calls) VALUES (org, utc_day(clock_timestamp()), 1)
+        ON CONFLICT (org_id) DO UPDATE SET day = excluded.day,
+            calls = CASE WHEN d.day = excluded.day THEN d.calls + 1 ELSE 1 END
+        WHERE d.day <> excluded.day OR d.calls < calls_max;
+        IF NOT FOUND THEN
+            RETURN 'limit';
+        END IF;
+    END IF;
+    IF cost > 0 THEN
+        UPDATE credit_accounts SET held = held + cost WHERE org_id = org;
+        UPDATE runs SET credits_held = credits_held + cost WHERE id = run;
+    END IF;
+    RETURN 'admitted';
+END
+$$;
+
+-- A tool's result of an owned run, and what the call cost with it; false for a run that was lost. Sent again, it changes
+-- nothing. Of a call that cost something the account is locked by an earlier statement, behind the runs.
 CREATE OR REPLACE FUNCTION run_tool_commit(owner uuid, run uuid, run_epoch bigint, turn_number integer, call_id text,
     name text,
-    outcome json, code text, message text, took_ms bigint, final_seq bigint) RETURNS boolean
+    outcome json, code text, message text, took_ms bigint, final_seq bigint, cost bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs;
+    released bigint;
+    charged bigint;
 BEGIN
     SELECT * INTO r FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR NO KEY UPDATE;
     IF r.id IS NULL THEN
@@ -72,6 +122,17 @@ BEGIN
                                   duration_ms, last_seq)
     VALUES (r.id, r.org_id, turn_number, call_id, name, outcome, code, left(message, 2000), took_ms, final_seq)
     ON CONFLICT (run_id, turn, tool_call_id) DO NOTHING;
+    IF FOUND AND cost > 0 THEN
+        -- As of a turn: the sums stay bigint.
+        SELECT least(cost, r.credits_held), greatest(0, least(cost, a.balance::numeric - a.held + 9223372036854775807,
+                                                              9223372036854775807 - r.credits_used))
+        INTO STRICT released, charged FROM credit_accounts a WHERE a.org_id = r.org_id FOR UPDATE;
+        IF charged > 0 THEN
+            PERFORM credit_post(r.org_id, -charged, 'consumption', 'run', r.id::text, NULL, -released);
+            UPDATE runs SET credits_used = credits_used + charged, credits_held = credits_held - released
+            WHERE id = r.id;
+        END IF;
+    END IF;
     UPDATE runs SET crash_count = 0 WHERE id = r.id AND crash_count <> 0;
     RETURN true;
 END
@@ -161,13 +222,15 @@ BEGIN
 END
 $$;
 
--- Ends runs that nobody answered in time. Answers how many. Locks threads, then runs, then accounts.
-CREATE OR REPLACE FUNCTION run_expire_inputs(at_most integer) RETURNS integer
+-- Ends runs that nobody answered in time, each by itself: one that cannot be ended comes again in a minute and stops no
+-- other. Locks threads, then runs, then accounts.
+CREATE OR REPLACE FUNCTION run_expire_inputs(at_most integer, OUT ended integer, OUT more boolean, OUT fault text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     late record;
     r runs;
     late_runs runs[] := '{}';
+    failed integer := 0;
 BEGIN
     FOR late IN SELECT id, thread_id FROM runs
                 WHERE status = 'waiting_for_input' AND input_deadline < clock_timestamp()
@@ -180,15 +243,31 @@ BEGIN
         late_runs := late_runs || r;
     END LOOP;
     PERFORM credit_lock(ARRAY(SELECT org_id FROM unnest(late_runs)));
+    ended := 0;
     FOREACH r IN ARRAY late_runs LOOP
-        INSERT INTO run_events (run_id, seq, type, data)
-        VALUES (r.id, r.last_seq + 1, 'run.failed',
-                json_build_object('code', 'run.input_timeout', 'message', 'Nobody answered in time.'));
-        PERFORM run_end(r, 'failed', r.last_seq + 1, 'run.input_timeout', 'Nobody answered in time.',
-            (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t WHERE t.run_id = r.id), true);
-        PERFORM pg_notify('hostler_control', r.id::text);
+        BEGIN
+            INSERT INTO run_events (run_id, seq, type, data)
+            VALUES (r.id, r.last_seq + 1, 'run.failed',
+                    json_build_object('code', 'run.input_timeout', 'message', 'Nobody answered in time.'));
+            PERFORM run_end(r, 'failed', r.last_seq + 1, 'run.input_timeout', 'Nobody answered in time.',
+                (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t WHERE t.run_id = r.id),
+                true);
+            PERFORM pg_notify('hostler_control', r.id::text);
+            ended := ended + 1;
+        EXCEPTION WHEN others THEN
+            failed := failed + 1;
+            fault := coalesce(fault, format('run %s: %s', r.id, SQLERRM));
+            BEGIN
+                UPDATE runs SET input_deadline = clock_timestamp() + interval '1 minute' WHERE id = r.id;
+            EXCEPTION WHEN others THEN
+                NULL;  -- the row can not be written at all, and keeps its place in the next page
+            END;
+        END;
     END LOOP;
-    RETURN cardinality(late_runs);
+    more := ended > 0 AND cardinality(late_runs) = at_most;
+    IF failed > 1 THEN
+        fault := format('%s runs failed, the first: %s', failed, fault);
+    END IF;
 END
 $$;
 
@@ -198,4 +277,4 @@ ALTER TABLE run_inputs ADD CONSTRAINT run_inputs_decision CHECK (
                   ELSE decision IS NULL AND reason IS NULL END
         AND (arguments IS NULL OR coalesce(decision = 'approve' AND json_typeof(arguments) = 'object', false)))
         NOT VALID;
-REVOKE EXECUTE ON FUNCTION run_tool_commit, run_wait, run_expire_inputs, run_result_bytes FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION run_tool_admit, run_tool_commit, run_wait, run_expire_inputs, run_result_bytes FROM hostler_api;

@@ -168,6 +168,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"run_input.run_id", waiting_run},
       {"run_input.decision", "'approve'"},
       {"run_tool_commit.run_id", owned_run},
+      {"run_tool_admit.run_id", owned_run},
       {"run_wait.run_id", owned_run},
       {"runs_commit.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},
       {"runs_commit.turns", "ARRAY[2]::bigint[]"},

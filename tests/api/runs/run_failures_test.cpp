@@ -13,8 +13,10 @@ namespace {
 
 // Impatient with its models.
 ApiStack& stack() {
-  static ApiStack made(ApiStackOptions{
-      {"HOSTLER_MODEL_FIRST_BYTE_TIMEOUT_MS=600", "HOSTLER_MODEL_IDLE_TIMEOUT_MS=600"}, true});
+  static ApiStack made(
+      ApiStackOptions{{"HOSTLER_MODEL_FIRST_BYTE_TIMEOUT_MS=600",
+                       "HOSTLER_MODEL_IDLE_TIMEOUT_MS=600", "HOSTLER_LIMIT_RUN_EVENT_BYTES=60000"},
+                      true});
   static const bool is_ready = [] {
     add_fake_model(made);
     return true;
@@ -88,6 +90,25 @@ TEST(RunRetries, AreToldBeforeTheyHappen) {
   EXPECT_EQ(twice.all("message.delta")[0].text_or("channel"), "thinking");
   RunStory reported = run_story(user.client, "[status 429 retry_after=3 times=1][say well]");
   EXPECT_GE(reported.only("run.retrying").integer_or("delay_ms", 0), 3000);
+}
+
+TEST(RunOutput, IsBoundedInTheBytesOfTheEvents) {
+  TestUser user = register_user(stack());
+  for (const char* channel : {"words", "thought"}) {
+    SCOPED_TRACE(channel);
+    std::string script = "[words 30000]";
+    if (channel == std::string("thought")) {
+      script = "[think " + std::string(60'000, 't') + "][say so]";
+    }
+    RunStory story = run_story(user.client, script);
+    EXPECT_EQ(story.status, "failed");
+    EXPECT_EQ(story.only("run.failed").text_or("code"), "run.output_limit");
+    EXPECT_EQ(story.all("run.retrying").size(), 0U) << "another try would be as long";
+    size_t bytes = 0;
+    for (const Json& event : story.events) bytes += event.find("data")->dump().size();
+    EXPECT_GT(bytes, 55'000U);
+    EXPECT_LT(bytes, 62'000U);
+  }
 }
 
 TEST(RunTime, IsBoundedByTheOrganizationsLimit) {

@@ -260,5 +260,107 @@ TEST(ToolQuestions, ThatNobodyAnswersInTimeFailTheRun) {
   EXPECT_TRUE(is_problem(asked.answer("too late"), 409, "runs.not_waiting"));
 }
 
+// A setting of the platform while a test lasts.
+class LiveSetting {
+ public:
+  LiveSetting(std::string key, int64_t value) : path_("/v1/admin/settings/" + std::move(key)) {
+    std::string body = fmt::format(R"({{"value":{}}})", value);
+    EXPECT_EQ(tool_admin().client.put(path_, body).status, 200);
+  }
+  ~LiveSetting() { EXPECT_EQ(tool_admin().client.del(path_).status, 204); }
+  LiveSetting(const LiveSetting&) = delete;
+  LiveSetting& operator=(const LiveSetting&) = delete;
+
+ private:
+  std::string path_;
+};
+
+int64_t used_by(const TestUser& user, const std::string& run_id) {
+  return user.client.get("/v1/runs/" + run_id).json().integer_or("credits_used", -1);
+}
+
+// The daemon hears of a setting within a second.
+bool costs(int64_t credits) {
+  return eventually(10'000, [credits] {
+    TestUser user = register_user(tool_stack());
+    RunStory story = run_story(user.client, search_call("x"));
+    return used_by(user, story.run_id) == credits;
+  });
+}
+
+TEST(PlatformTools, CostWhatTheOperatorSays) {
+  use_tool_provider("web_search.alpha");
+  LiveSetting price("credit.tool_call", 400);
+  ASSERT_TRUE(costs(400));
+  TestUser user = register_user(tool_stack());
+  std::string two = R"([tools web_search {"query":"x"} | web_search {"query":"fail 503"}])";
+  RunStory story = run_story(user.client, two);
+  EXPECT_EQ(story.status, "completed");
+  EXPECT_EQ(used_by(user, story.run_id), 800) << "the provider was asked, whatever it answered";
+  RunStory poor = run_story(user.client, search_call("y") + "[say sorry]");
+  EXPECT_EQ(poor.status, "completed") << "the model is told";
+  EXPECT_EQ(poor.outcomes(), Texts{"credits.insufficient"});
+  Json account = user.client.get("/v1/me/credits").json();
+  EXPECT_EQ(account.integer_or("balance", -1), 200) << account.dump();
+  EXPECT_EQ(account.integer_or("available", -1), 200);
+}
+
+TEST(PlatformTools, AreCountedByDayAndAnOrganizationsOwnAreNot) {
+  use_tool_provider("web_search.alpha");
+  TestUser user = register_user(tool_stack());
+  Answer limited = tool_admin().client.post(
+      "/v1/entitlement-overrides",
+      fmt::format(R"({{"org_id":"{}","key":"limit.platform_tool_calls_per_day","value":"2",)"
+                  R"("value_type":"integer"}})",
+                  user.org_id));
+  ASSERT_EQ(limited.status, 201) << limited.body;
+  std::string call = R"(web_search {"query":"x"})";
+  RunStory story = run_story(user.client, "[tools " + call + " | " + call + " | " + call + "]");
+  Texts outcomes = story.outcomes();
+  std::sort(outcomes.begin(), outcomes.end());
+  EXPECT_EQ(outcomes, (Texts{"ok", "ok", "tool.limit_exceeded"}));
+  EXPECT_EQ(run_story(user.client, search_call("x")).outcomes(), Texts{"tool.limit_exceeded"});
+  EXPECT_EQ(user.client.put(provider_path("web_search.beta", "activate") + "?scope=org", "").status,
+            204);
+  EXPECT_EQ(run_story(user.client, search_call("x")).outcomes(), Texts{"tool.not_configured"})
+      << "the organization's own: not the platform's";
+}
+
+TEST(ToolResults, EndARunThatHasNoRoomForThem) {
+  use_tool_provider("web_search.alpha");
+  LiveSetting limit("limit.run_event_bytes", 1500);
+  TestUser user = register_user(tool_stack());
+  std::string call = R"(web_search {"query":"x","max_results":20})";
+  RunStory story;
+  auto is_full = [&] {
+    story = run_story(user.client, "[tools " + call + " | " + call + "] [say done]");
+    return story.status == "failed";
+  };
+  ASSERT_TRUE(eventually(10'000, is_full)) << story.text();
+  EXPECT_EQ(story.only("run.failed").text_or("code"), "run.output_limit");
+  EXPECT_EQ(story.outcomes().back(), "run.output_limit");
+  size_t bytes = 0;
+  for (const Json& event : story.events) bytes += event.find("data")->dump().size();
+  EXPECT_LT(bytes, 2500U);
+}
+
+// The other organization's calls hang; the daemon has room for sixteen of them.
+TEST(ToolFloods, AreInNobodysWay) {
+  use_tool_provider("web_search.alpha");
+  TestUser flooder = register_user(tool_stack());
+  std::string hanging = R"(web_search {"query":"slow 6000 x"})";
+  for (int i = 1; i < 30; ++i) hanging += R"( | web_search {"query":"slow 6000 x"})";
+  std::string flood = start_output(flooder.client, "[tools " + hanging + "]");
+  EXPECT_TRUE(eventually(
+      10'000, [&] { return story_of(flooder.client, flood).all("tool.call").size() == 30; }));
+  RunStory other = run_story(register_user(tool_stack()).client, search_call("quick"));
+  EXPECT_EQ(other.outcomes(), Texts{"ok"});
+  EXPECT_LT(other.only("tool.result").integer_or("duration_ms", 10'000), 3000);
+  EXPECT_TRUE(eventually(
+      20'000, [&] { return story_of(flooder.client, flood).all("tool.result").size() >= 16; }));
+  EXPECT_EQ(story_of(flooder.client, flood).all("tool.result").size(), 16U);
+  EXPECT_EQ(flooder.client.post("/v1/runs/" + flood + ":cancel", "").status, 200);
+}
+
 }  // namespace
 }  // namespace hostler::testing_support

@@ -57,6 +57,35 @@ class RunCredits : public ::testing::Test {
     EXPECT_TRUE(finish_run(session, run, status));
   }
   std::string account() { return account_of(fixture_); }
+  // What the daemon is told before it calls a tool on the platform's account.
+  std::string admit(const OwnedRun& run, int64_t cost, int64_t calls_max = 0) {
+    postgres::DbSession session = database_.as_runner();
+    return std::string(session
+                           .run(query::RunToolAdmit{.org_id = run.org_id,
+                                                    .run_id = run.run_id,
+                                                    .epoch = run.epoch,
+                                                    .cost = cost,
+                                                    .limit_platform_tool_calls = calls_max})
+                           .text());
+  }
+  bool commit_tool(const OwnedRun& run, const std::string& call_id, int64_t cost) {
+    postgres::DbSession session = database_.as_runner();
+    return session
+        .run(query::RunToolCommit{.daemon_id = run.daemon_id,
+                                  .run_id = run.run_id,
+                                  .epoch = run.epoch,
+                                  .turn = 1,
+                                  .tool_call_id = call_id,
+                                  .tool_name = "web_search",
+                                  .result = "{}",
+                                  .error_code = std::nullopt,
+                                  .error_message = std::nullopt,
+                                  .duration_ms = 1,
+                                  .last_seq = 2,
+                                  .cost = cost})
+        .front()
+        .boolean("locked");
+  }
 
   TestDatabase database_;
   RunFixture fixture_{database_};
@@ -102,6 +131,71 @@ TEST_F(RunCredits, OfOthersAreNotHeldTwice) {
   finish(second, "completed");
   EXPECT_EQ(account(), "2 0");
   EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, PayForAToolWithItsResultOnce) {
+  balance(30);
+  OwnedRun run = claimed_run();
+  EXPECT_EQ(admit(run, 7), "admitted");
+  EXPECT_EQ(account(), "30 17") << "held until the result comes";
+  EXPECT_EQ(admit(run, 7), "admitted");
+  EXPECT_EQ(admit(run, 7), "credits") << "6 are available";
+  EXPECT_EQ(account(), "30 24");
+  EXPECT_TRUE(commit_tool(run, "a", 7));
+  EXPECT_TRUE(commit_tool(run, "a", 7)) << "sent again it costs nothing";
+  EXPECT_EQ(account(), "23 17");
+  EXPECT_EQ(fixture_.column("SELECT credits_used FROM runs"), "7");
+  EXPECT_EQ(
+      fixture_.column("SELECT concat_ws(' ', amount, type, reference_type, reference_id) FROM "
+                      "credit_transactions WHERE type = 'consumption'"),
+      "-7 consumption run " + run.run_id);
+  EXPECT_EQ(fault(), "");
+  EXPECT_TRUE(turn(run, 2, 4));
+  finish(run, "completed");
+  EXPECT_EQ(account(), "19 0") << "what was held for the call that never came back is free";
+  EXPECT_EQ(fixture_.column("SELECT credits_used FROM runs"), "11");
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(RunCredits, PayForNoToolOfARunThatIsLost) {
+  balance(30);
+  OwnedRun run = claimed_run();
+  OwnedRun lost = run;
+  --lost.epoch;
+  EXPECT_EQ(admit(lost, 7), "lost");
+  EXPECT_EQ(admit(run, 7), "admitted");
+  EXPECT_FALSE(commit_tool(lost, "a", 7));
+  EXPECT_EQ(account(), "30 17");
+  finish(run, "failed");
+  EXPECT_EQ(account(), "30 0");
+}
+
+TEST_F(RunCredits, AreNotAskedForByToolsThatCostNothing) {
+  balance(10);
+  OwnedRun run = claimed_run();
+  EXPECT_EQ(admit(run, 0), "admitted");
+  EXPECT_TRUE(commit_tool(run, "a", 0));
+  EXPECT_EQ(account(), "10 10");
+}
+
+TEST_F(RunCredits, AdmitAsManyToolCallsADayAsTheOrganizationMayMake) {
+  balance(100);
+  OwnedRun run = claimed_run();
+  std::atomic<int> admitted = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] {
+      for (int call = 0; call < 3; ++call) admitted += admit(run, 1, 10) == "admitted";
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(admitted, 10);
+  EXPECT_EQ(account(), "100 20") << "a call beyond the limit holds nothing";
+  EXPECT_EQ(admit(run, 0, 10), "limit");
+  EXPECT_EQ(admit(run, 0, 0), "admitted") << "0: any number";
+  fixture_.column("UPDATE tool_call_days SET day = day - 1 RETURNING day");
+  EXPECT_EQ(admit(run, 0, 10), "admitted") << "another day";
+  EXPECT_EQ(fixture_.column("SELECT calls FROM tool_call_days"), "1");
 }
 
 TEST_F(RunCredits, AreReleasedHoweverARunEnds) {

@@ -127,7 +127,7 @@ class ToolFixture {
     ToolCall asked{"call-1", tool, arguments};
     std::optional<runner::ToolOutcome> refusal = box.refuse(asked, {tool});
     if (refusal) return *refusal;
-    return run_task(loop_, box.call({"run", org_id, "trace"}, asked));
+    return run_task(loop_, box.call({run_id, org_id, "trace"}, asked));
   }
   // The code of the failure, "ok" otherwise; for short comparisons.
   std::string code_of(const std::string& tool, const std::string& arguments) {
@@ -142,6 +142,7 @@ class ToolFixture {
   const config::Settings& settings() const { return start_; }
 
   std::string org_id;
+  const std::string run_id = "01890000-0000-7000-8000-000000000001";  // there is no such run
 
  private:
   static const TestDatabase& database() {

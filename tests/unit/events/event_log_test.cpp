@@ -165,6 +165,22 @@ TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
   EXPECT_EQ(fixture_.column("SELECT status FROM runs"), "waiting_for_input");
 }
 
+// The run's end is in the table, and nobody else tells of it.
+TEST_F(EventLogTest, TellsOfACancelThatItsQuestionMet) {
+  commit([&] { run_->append("run.started", "{}"); });
+  fixture_.column("UPDATE runs SET cancel_requested_at = clock_timestamp() RETURNING id");
+  bus_.on_updates([] {});
+  bus_.follow(run_->claim().id);
+  commit([&] {
+    WaitRecord record;
+    record.request_json = R"({"request_id":"01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"})";
+    record.wait_seconds = 60;
+    run_->wait("{}", std::move(record));
+  });
+  EXPECT_EQ(types_of(run_), "run.started run.waiting_for_input run.cancelled");
+  EXPECT_EQ(bus_.take().changed, std::vector<std::string>{run_->claim().id});
+}
+
 TEST_F(EventLogTest, WritesEventsWhileTheStepOfAnotherRunWaits) {
   RunWriterPtr other = owned_run();
   postgres::DbSession session = database_.as_superuser();

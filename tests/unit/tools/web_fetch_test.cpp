@@ -2,6 +2,10 @@
 // that nobody may be sent to.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <future>
+
 #include "tests/support/peers/fake_names.h"
 #include "tests/support/rigs/tool_fixture.h"
 
@@ -15,8 +19,12 @@ using testing_support::http_answer;
 using testing_support::json_answer;
 using testing_support::KeepingPeer;
 using testing_support::Peer;
+using testing_support::run_task;
 using testing_support::ScriptedServer;
 using testing_support::ToolFixture;
+
+// As the daemon has them: libuv makes its threads when the first work comes.
+const int pool_is_set = setenv("UV_THREADPOOL_SIZE", "64", 1);
 
 const std::string gamma_page =
     R"({"code":200,"data":{"title":"T","url":"https://e.example/end","content":"# Größe"}})";
@@ -256,7 +264,8 @@ TEST_F(WebFetch, SendsReadersToNamesThatMayBePublic) {
   KeepingPeer peer(json_answer(gamma_page));
   serve(peer, "web_fetch.gamma");
   EXPECT_EQ(code_of("https://public.fake-names.test/"), "ok");
-  EXPECT_EQ(code_of("https://mixed.fake-names.test/"), "ok");
+  EXPECT_EQ(code_of("https://mixed.fake-names.test/"), "tool.url_denied")
+      << "the reader chooses which of the addresses it dials";
   EXPECT_EQ(code_of("https://unknown-here.fake-names.test/"), "ok");
   EXPECT_EQ(code_of("https://unknown-here.fake-names.test:25/"), "tool.url_denied");
   for (const char* local : {"redis", "redis.", "x.localhost", "x.local", "x.internal.",
@@ -264,6 +273,41 @@ TEST_F(WebFetch, SendsReadersToNamesThatMayBePublic) {
     EXPECT_EQ(code_of(std::string("http://") + local + "/"), "tool.url_denied") << local;
   }
   EXPECT_EQ(code_of("HTTPS://93.184.215.14:8443/"), "ok");
+}
+
+// What hangs keeps its thread, also when nobody waits for it any more.
+TEST_F(WebFetch, LooksUpFewNamesOfOneOrganizationAtOnce) {
+  std::atomic<int> hanging = 0;
+  std::promise<void> end;
+  std::shared_future<void> is_over(end.get_future());
+  FakeNames names([&](const std::string& name) {
+    if (!name.starts_with("hang")) return std::vector<std::string>{"93.184.215.14"};
+    ++hanging;
+    is_over.wait();
+    return std::vector<std::string>{};
+  });
+  KeepingPeer peer(json_answer(gamma_page));
+  serve(peer, "web_fetch.gamma");
+  fixture_.set("tool.fetch_timeout_ms", int64_t{300});
+  config::LiveSettings settings(fixture_.settings());
+  runner::ToolBox box(fixture_.loop(), fixture_.db(), fixture_.http(), fixture_.secrets(),
+                      settings);
+  auto call = [&](const std::string& org_id, const std::string& url) {
+    return box.call({fixture_.run_id, org_id, "trace"}, {"call", "web_fetch", arguments_of(url)});
+  };
+  std::vector<Task<ToolOutcome>> calls;
+  for (int i = 0; i < 12; ++i) {
+    calls.push_back(call(fixture_.org_id, fmt::format("https://hang{}.fake-names.test/", i)));
+    calls.back().start(nullptr);
+  }
+  run_task(fixture_.loop(), loop::sleep_ms(fixture_.loop(), 400));
+  EXPECT_LE(hanging, 4);
+  ToolOutcome other =
+      run_task(fixture_.loop(), call(fixture_.new_org(), "https://public.fake-names.test/"));
+  EXPECT_EQ(other.error_code, "") << other.error_message;
+  end.set_value();
+  calls.clear();
+  run_task(fixture_.loop(), loop::sleep_ms(fixture_.loop(), 50));
 }
 
 TEST_F(WebFetch, SendsReadersToNetworksThatTheOperatorAllows) {

@@ -282,8 +282,8 @@ TEST_F(WebSearch, ClosesTheConnectionWhenTheRunIsCancelled) {
   config::LiveSettings settings(fixture_.settings());
   runner::ToolBox box(fixture_.loop(), fixture_.db(), fixture_.http(), fixture_.secrets(),
                       settings);
-  Task<ToolOutcome> task =
-      box.call({"run", fixture_.org_id, "trace"}, {"call-1", "web_search", R"({"query":"a"})"});
+  Task<ToolOutcome> task = box.call({fixture_.run_id, fixture_.org_id, "trace"},
+                                    {"call-1", "web_search", R"({"query":"a"})"});
   EXPECT_FALSE(task.start(nullptr));
   run_task(fixture_.loop(), loop::sleep_ms(fixture_.loop(), 1));
   loop::Timer waits(fixture_.loop(), [&] {

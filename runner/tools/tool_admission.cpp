@@ -1,0 +1,63 @@
+// See runner/tools/tool_admission.h.
+#include "runner/tools/tool_admission.h"
+
+#include <memory>
+#include <string>
+
+#include "lib/config/live_settings.h"
+#include "lib/loop/wait.h"
+#include "lib/postgres/database.h"
+#include "queries/daemon.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int64_t database_retry_ms = 200;
+
+ToolAdmission refused(std::string code, std::string message) {
+  ToolAdmission admission;
+  admission.refusal = tool_failed(std::move(code), std::move(message));
+  return admission;
+}
+
+}  // namespace
+
+Task<ToolAdmission> admit_call(ToolServices& services, ToolContext context, ToolProvider provider) {
+  ToolAdmission admission;
+  if (provider.is_own) co_return admission;
+  std::shared_ptr<const config::Settings> settings = services.settings.current();
+  bool has_credentials = provider.backend != Backend::basic;
+  int64_t cost = has_credentials ? settings->integer("credit.tool_call") : 0;
+  int64_t calls_max = settings->integer("limit.platform_tool_calls_per_day");
+  postgres::Batch ask;
+  ask.add(query::RunToolAdmit{.org_id = context.org_id,
+                              .run_id = context.run_id,
+                              .epoch = context.epoch,
+                              .cost = cost,
+                              .limit_platform_tool_calls = calls_max});
+  std::string answer;
+  while (answer.empty()) {
+    postgres::Batch attempt = ask;
+    // May wait for the account, so it has a connection of its own.
+    postgres::BatchOutcome outcome = co_await services.db.attempt(std::move(attempt));
+    if (!outcome.error) {
+      answer = outcome.results.at(0).text();
+      break;
+    }
+    if (!outcome.is_unknown()) throw *outcome.error;
+    co_await loop::sleep_ms(services.loop, database_retry_ms);
+  }
+  if (answer == "credits") {
+    co_return refused("credits.insufficient", "The organization has too few credits for the call.");
+  }
+  if (answer == "limit") {
+    co_return refused("tool.limit_exceeded",
+                      "The organization made as many calls today as it may.");
+  }
+  // Of a run that is lost no result is written.
+  if (answer == "lost") co_return refused("tool.timeout", "The run is not this daemon's any more.");
+  admission.cost = cost;
+  co_return admission;
+}
+
+}  // namespace hostler::runner
