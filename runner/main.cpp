@@ -114,7 +114,7 @@ bool is_readable(std::string_view setting, const std::string& path) {
 void set_limits_and_signals() {
   raise_descriptor_limit();
   // Look-ups of names that tenants chose share libuv's threads with the reading of pages; its own
-  // four could all wait for one slow name server.
+  // four could all wait for one slow name server. Names get half of them.
   setenv("UV_THREADPOOL_SIZE", "64", 0);
   signal(SIGPIPE, SIG_IGN);
   std::set_new_handler(exit_on_out_of_memory);

@@ -203,7 +203,6 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
                           .limit_run_seconds = settings->integer("limit.run_seconds")});
   load.add(query::RunHistory{.run_id = run->claim.id,
                              .bytes_max = history_bytes_max(run->claim.context_tokens)});
-  load.add(query::RunOutputBytes{.run_id = run->claim.id, .seq_max = run->claim.last_seq});
   bool has_steps = run->claim.turns > 0;
   if (has_steps) {
     load.add(query::RunTurns{.run_id = run->claim.id});
@@ -217,8 +216,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   }
   RunParts parts = parts_of(services, run, loaded.at(0).front());
   parts.history = history_of(loaded.at(1));
-  run->writer->count_output(loaded.at(2).front().integer("bytes"));
-  if (has_steps) add_steps(parts, loaded.at(3), loaded.at(4), loaded.at(5));
+  if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
   co_return parts;
 }
 

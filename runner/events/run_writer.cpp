@@ -42,7 +42,8 @@ RunWriter::RunWriter(Claim claim, EventLog& log)
       last_seq_(claim_.last_seq),
       committed_seq_(claim_.last_seq),
       event_bytes_(claim_.event_bytes),
-      result_bytes_(claim_.result_bytes) {}
+      result_bytes_(claim_.result_bytes),
+      output_bytes_(claim_.event_bytes) {}
 
 void RunWriter::mark_dirty() {
   ++writes_;

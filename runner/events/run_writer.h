@@ -66,7 +66,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   // What the run's events may hold at most (limit.run_event_bytes); 0: any number. Nothing is
   // refused here: who appends asks whether the run is full, and ends it.
   void limit_output(int64_t bytes_max) { output_bytes_max_ = bytes_max; }
-  // Besides what is appended here: what another daemon wrote, or what had no room.
+  // Besides what is appended here: what had no room.
   void count_output(int64_t bytes) { output_bytes_ += bytes; }
   bool is_full() const { return output_bytes_max_ > 0 && output_bytes_ > output_bytes_max_; }
   // Whether an event of this size would still fit.
@@ -139,7 +139,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   int64_t server_ = 0;
   int64_t event_bytes_;
   int64_t result_bytes_;
-  int64_t output_bytes_ = 0;
+  int64_t output_bytes_;
   int64_t output_bytes_max_ = 0;
   int64_t writes_ = 0;  // appended: events, turns, the outcome
   int64_t committed_writes_ = 0;

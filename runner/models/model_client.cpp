@@ -16,7 +16,7 @@ namespace hostler {
 namespace {
 
 // Framing of tokens sent one by one is about a hundred times their text.
-constexpr size_t stream_bytes_max = size_t{256} << 20;
+constexpr size_t stream_bytes_max = size_t{512} << 20;
 constexpr size_t document_bytes_max = size_t{8} << 20;
 // The end of a body comes with its last event or not at all; waiting for it keeps the connection.
 constexpr int64_t body_end_wait_ms = 50;

@@ -16,8 +16,8 @@
 namespace hostler::runner {
 
 struct ToolShares {
-  size_t calls_max = 256;     // answers are up to 5 MiB each, and are read on the thread pool
-  size_t org_calls_max = 16;  // so that sixteen organizations fill a daemon at the least
+  size_t calls_max = 512;     // answers are up to 5 MiB each, and are read on the thread pool
+  size_t org_calls_max = 16;  // of all 21 organizations that one user may own, far from all
 };
 
 class ToolPermits {

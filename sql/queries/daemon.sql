@@ -207,12 +207,6 @@ SELECT role, content FROM (
 WHERE bytes <= $2 OR bytes = octet_length(content)
 ORDER BY id DESC;
 
--- name: run_output_bytes
--- What the events of a run that goes on hold already; those above seq_max the daemon counts itself.
--- $1 run_id uuid, $2 seq_max bigint
-SELECT coalesce(sum(octet_length(e.data::text)), 0)::bigint AS bytes FROM run_events e
-WHERE e.run_id = $1 AND e.seq <= $2;
-
 -- name: run_turns
 -- The finished turns of a run.
 -- $1 run_id uuid

@@ -65,9 +65,9 @@ CREATE TABLE tool_call_days (
 SELECT make_tenant_table('tool_call_days');
 
 -- Before a tool is called on the platform's account: whether it may be. Answers admitted, credits (less than the cost
--- is available), limit (of the day) or lost (the run is another daemon's). The cost is held for the run until the call's
--- result, or the run's end; day_setting: limit.platform_tool_calls_per_day of the settings. Locks the run, then the
--- account, then the day; of a call that costs nothing the day alone.
+-- is available), limit (of the day) or lost (the run is another daemon's). The cost is held for the run until the
+-- call's result, or the run's end; day_setting: limit.platform_tool_calls_per_day of the settings. Locks the run, then
+-- the account, then the day; of a call that costs nothing the day alone.
 CREATE OR REPLACE FUNCTION run_tool_admit(org uuid, run uuid, run_epoch bigint, cost bigint, day_setting bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -103,8 +103,8 @@ BEGIN
 END
 $$;
 
--- A tool's result of an owned run, and what the call cost with it; false for a run that was lost. Sent again, it changes
--- nothing. Of a call that cost something the account is locked by an earlier statement, behind the runs.
+-- A tool's result of an owned run, and what the call cost with it; false for a run that was lost. Sent again, it
+-- changes nothing. Of a call that cost something the account is locked by an earlier statement, behind the runs.
 CREATE OR REPLACE FUNCTION run_tool_commit(owner uuid, run uuid, run_epoch bigint, turn_number integer, call_id text,
     name text,
     outcome json, code text, message text, took_ms bigint, final_seq bigint, cost bigint) RETURNS boolean

@@ -339,35 +339,6 @@ TEST_F(RunStatesTest, ARunThatNobodyAnswersInTimeFails) {
   EXPECT_EQ(events_of(run_id), "1 run.waiting_for_input, 2 run.failed");
 }
 
-TEST_F(RunStatesTest, ARunWhoseTimeIsOverAndThatCannotEndStopsNoOther) {
-  std::string daemon_id = fixture_.new_daemon("a");
-  std::vector<std::string> run_ids;
-  for (int i = 0; i < 3; ++i) {
-    run_ids.push_back(fixture_.new_run(fixture_.new_thread()));
-    int64_t epoch = fixture_.claim(daemon_id, run_ids.back());
-    append(daemon_id, run_ids.back(), epoch, 1, "run.waiting_for_input");
-    ASSERT_TRUE(wait(daemon_id, run_ids.back(), epoch, "question", -1));
-  }
-  postgres::DbSession superuser = database_.as_superuser();
-  superuser.run_text(
-      "CREATE FUNCTION refuse_event() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION "
-      "'poison'; END $$");
-  superuser.run_text(
-      fmt::format("CREATE TRIGGER poison BEFORE INSERT ON run_events FOR EACH ROW WHEN "
-                  "(NEW.run_id = '{}') EXECUTE FUNCTION refuse_event()",
-                  run_ids[0]));
-  postgres::DbSession session = database_.as_runner();
-  postgres::Result page = session.run(query::RunExpireInputs{.at_most = 10});
-  EXPECT_EQ(page.front().integer("ended"), 2);
-  EXPECT_NE(page.front().text("fault").find("poison"), std::string_view::npos);
-  EXPECT_EQ(run_column("status", run_ids[0]), "waiting_for_input");
-  EXPECT_EQ(run_column("status", run_ids[1]), "failed");
-  EXPECT_EQ(run_column("status", run_ids[2]), "failed");
-  page = session.run(query::RunExpireInputs{.at_most = 10});
-  EXPECT_EQ(page.front().integer("ended"), 0) << "it comes again in a minute";
-  EXPECT_TRUE(page.front().is_null("fault"));
-}
-
 TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
   std::string daemon_id = fixture_.new_daemon("a");
   std::string thread_id = fixture_.new_thread("question");
