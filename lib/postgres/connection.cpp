@@ -68,16 +68,10 @@ void PgConnection::connect() {
 
 void PgConnection::start_connecting() {
   std::string options = session_options(options_);
-  // A server that takes no writes is one that is away, unless the conninfo says otherwise.
-  std::vector<const char*> names{"target_session_attrs", "dbname",
-                                 "application_name",     "options",
-                                 "tcp_user_timeout",     "keepalives_idle"};
-  std::vector<const char*> values{"read-write",
-                                  options_.conninfo.c_str(),
-                                  options_.application_name.c_str(),
-                                  options.c_str(),
-                                  "10000",
-                                  "30"};
+  std::vector<const char*> names{"dbname", "application_name", "options", "tcp_user_timeout",
+                                 "keepalives_idle"};
+  std::vector<const char*> values{options_.conninfo.c_str(), options_.application_name.c_str(),
+                                  options.c_str(), "10000", "30"};
   std::vector<HostOrder::Word> hosts = hosts_.words();
   for (const HostOrder::Word& word : hosts) {
     names.push_back(word.name);
@@ -325,16 +319,10 @@ bool PgConnection::take_result() {
       }
       std::string_view state = result_field(raw, PG_DIAG_SQLSTATE);
       call->may_try_again |= state == "40001" || state == "40P01";
-      // A plan that a migration made invalid is made anew: not within a transaction, which takes no
-      // statement any more. There the connection goes, or the name would be taken for ever.
+      // A plan that a migration made invalid is made anew.
       if (state == "0A000" && call->results.size() < call->names.size()) {
         const char* name = call->names[call->results.size()];
-        if (prepared_.erase(name) > 0) {
-          send_plain(fmt::format("DEALLOCATE {}", name).c_str())->on_done =
-              [this](const BatchCall& done) {
-                if (done.error) close("DEALLOCATE: " + done.error->cause);
-              };
-        }
+        if (prepared_.erase(name) > 0) send_plain(fmt::format("DEALLOCATE {}", name).c_str());
         call->may_try_again = true;
       }
       if (!call->error) {
