@@ -122,6 +122,8 @@ Task<void> StreamClient::open() {
   if (!outcome.results.empty()) take_caller(outcome.results[0].front());
   if (outcome.error) throw *outcome.error;
   StreamOpening opening = read_opening(wanted, outcome.results);
+  bool goes_back = false;
+  if (wanted.after > opening.last_seq) goes_back = co_await go_back_to_resumed();
   bool is_over = opening.is_ended && opening.last_seq <= wanted.after;
   if (!is_over) services_.open_streams.check(reader_, opening.limit_of_org);
 
@@ -129,8 +131,6 @@ Task<void> StreamClient::open() {
     answer_head(opening);
     co_return;
   }
-  bool goes_back = false;
-  if (wanted.after > opening.last_seq) goes_back = co_await go_back_to_resumed();
   follows_ = wanted.follow;
   subscription()->saw(opening.last_seq);
   begin_stream(wanted.after);

@@ -23,8 +23,8 @@ class LostDaemons {
   // might have written no heartbeat either.
   explicit LostDaemons(int64_t look_ms) : look_ms_(look_ms) {}
 
-  // The owners of runs as of now; answers those that have as many heartbeats as a lease ago. What is
-  // answered is so again by the next look while it owns runs.
+  // The owners of runs as of now; answers those that have as many heartbeats as a lease ago. What
+  // is answered is so again by the next look while it owns runs.
   std::vector<RunOwner> look(const std::vector<RunOwner>& owners, int64_t now_ms, int64_t lease_ms);
   // Postgres did not answer: every lease begins anew.
   void looked_in_vain() { watched_.clear(); }

@@ -68,8 +68,8 @@ struct RunParts {
   std::vector<ChatMessage> messages() const;
 };
 
-// Waits while Postgres is away: no run fails for it. Throws RunFailure when Postgres is too slow for
-// what is to be read, again and again.
+// Waits while Postgres is away: no run fails for it. Throws RunFailure when Postgres is too slow
+// for what is to be read, again and again.
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run);
 
 // What the model reads of a failed call.

@@ -215,8 +215,8 @@ Task<void> RunQueue::supervise(RunPtr run) {
 }
 
 // The run ended or was lost: a slot is free, and its thread may have a next run. One that broke is
-// given up: on_fenced() hears of it, a heartbeat gives it back, and crash_count decides how often it
-// may.
+// given up: on_fenced() hears of it, a heartbeat gives it back, and crash_count decides how often
+// it may.
 void RunQueue::conclude(const RunPtr& run, bool has_ended) {
   if (!has_ended) {
     services_.events.fence(run->writer);

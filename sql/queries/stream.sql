@@ -47,7 +47,8 @@ ORDER BY followed.number, page.seq;
 SELECT f.run_id, stored.seq
 FROM unnest($1::uuid[], $2::bigint[]) AS f(run_id, seq)
 CROSS JOIN LATERAL (
-    SELECT greatest(r.last_seq, (SELECT e.seq FROM run_events e WHERE e.run_id = r.id ORDER BY e.seq DESC LIMIT 1)) AS seq
+    SELECT greatest(r.last_seq, (SELECT e.seq FROM run_events e WHERE e.run_id = r.id
+                                 ORDER BY e.seq DESC LIMIT 1)) AS seq
     FROM runs r WHERE r.id = f.run_id) AS stored
 WHERE stored.seq < f.seq;
 

@@ -183,14 +183,13 @@ END
 $$;
 
 -- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
--- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own).
--- permission: the one needed, 'platform_admin', or null. takes_key: whether the route admits keys.
--- context: {trace_id, client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, fresh_seconds}:
--- org_named is an organization in path or
--- query, is_risky asks to refuse all but platform admins, is_replay not to check address and risk (the audit of a
--- refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to refuse whose
--- address is not verified, fresh_seconds whose session was proved longer ago. Raises the 401, 403 or 404 when the caller
--- may not pass.
+-- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own). permission:
+-- the one needed, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id, client_ip,
+-- user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, fresh_seconds}: org_named is an organization
+-- in path or query, is_risky asks to refuse all but platform admins, is_replay not to check address and risk (the
+-- audit of a refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to
+-- refuse whose address is not verified, fresh_seconds whose session was proved longer ago. Raises the 401, 403 or 404
+-- when the caller may not pass.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])

@@ -277,4 +277,5 @@ ALTER TABLE run_inputs ADD CONSTRAINT run_inputs_decision CHECK (
                   ELSE decision IS NULL AND reason IS NULL END
         AND (arguments IS NULL OR coalesce(decision = 'approve' AND json_typeof(arguments) = 'object', false)))
         NOT VALID;
-REVOKE EXECUTE ON FUNCTION run_tool_admit, run_tool_commit, run_wait, run_expire_inputs, run_result_bytes FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION run_tool_admit, run_tool_commit, run_wait, run_expire_inputs, run_result_bytes
+    FROM hostler_api;

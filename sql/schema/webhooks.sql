@@ -186,7 +186,8 @@ DECLARE
     messages_max constant integer := 1000;
     old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
-    PERFORM webhook_secrets_end(ARRAY(SELECT o.secret_id FROM webhook_old_secrets o WHERE o.endpoint_id = old_state.id));
+    PERFORM webhook_secrets_end(ARRAY(SELECT o.secret_id FROM webhook_old_secrets o
+                                      WHERE o.endpoint_id = old_state.id));
     IF webhook_messages_delete(old_state.id, messages_max) < messages_max THEN
         DELETE FROM webhook_endpoints WHERE id = old_state.id;
     ELSE

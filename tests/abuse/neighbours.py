@@ -113,7 +113,8 @@ class Neighbours:
             line.sock.settimeout(RUN_SECONDS_MAX)
             text = answer.read().decode()
             is_done = answer.status == 200 and '"type":"run.completed"' in text
-            self.note("run to its end", begin, None if is_done else f"{answer.status} {text[-300:]}")
+            fault = None if is_done else f"{answer.status} {text[-300:]}"
+            self.note("run to its end", begin, fault)
         work.kind = "run to its end"
         return work
 

@@ -19,10 +19,10 @@ struct Resource {
   std::string_view schema;  // in the document
 };
 constexpr auto resources = std::to_array<Resource>({
-    {"thread_text", "Thread"},
+    {"thread_item", "Thread"},
     {"message_text", "Message"},
     {"run_text", "Run"},
-    {"run_list_text", "RunListItem"},
+    {"run_list_item", "RunListItem"},
     {"run_admin_json", "AdminRun"},
     {"llm_provider_json", "LlmProvider"},
     {"llm_model_json", "LlmModel"},
@@ -76,7 +76,20 @@ std::set<std::string> members_glued_in(const std::string& sql) {
   return names;
 }
 
+// RETURNS TABLE (id uuid, …): the columns are the members (fcgi/http/items.h).
+std::set<std::string> members_of_row(const std::string& sql) {
+  std::set<std::string> names;
+  size_t begin = sql.find("RETURNS TABLE (") + std::string_view("RETURNS TABLE (").size();
+  std::string columns = sql.substr(begin, sql.find(')', begin) - begin);
+  static const std::regex column(R"(([a-z_0-9]+) [a-z]+)");
+  for (std::sregex_iterator at(columns.begin(), columns.end(), column), end; at != end; ++at) {
+    names.insert((*at)[1]);
+  }
+  return names;
+}
+
 std::set<std::string> members_in(const std::string& sql) {
+  if (sql.find("RETURNS TABLE (") != sql.npos) return members_of_row(sql);
   return sql.find("concat('{") != sql.npos ? members_glued_in(sql) : members_built_in(sql);
 }
 
@@ -135,6 +148,9 @@ TEST(Resources, AreReadFromSql) {
   std::set<std::string> glued =
       members_in("SELECT concat('{\"id\":\"', r.id, '\",\"at\":', f(r.a), ',\"last\":', r.b, '}')");
   EXPECT_EQ(glued, (std::set<std::string>{"id", "at", "last"}));
+  std::set<std::string> row = members_in(
+      "f(t threads) RETURNS TABLE (id uuid, at timestamptz,\n    last double precision) LANGUAGE");
+  EXPECT_EQ(row, (std::set<std::string>{"id", "at", "last"}));
 }
 
 // Names of events are spelled like codes.

@@ -229,9 +229,7 @@ TEST_F(TakeOver, IsNotNeededForAStatementThatFailsForAWhile) {
   std::string first = value("SELECT id FROM daemons");
   std::string run_id = runs_until(first, 1, "[delay 100] [words 80]").front();
   stack_.sql().run_text("ALTER TABLE daemons RENAME TO daemons_away");
-  auto is_reported = [this] {
-    return runner_log().find("heartbeat_refused") != std::string::npos;
-  };
+  auto is_reported = [this] { return runner_log().find("heartbeat_refused") != std::string::npos; };
   EXPECT_TRUE(eventually(6'000, is_reported));
   stack_.sql().run_text("ALTER TABLE daemons_away RENAME TO daemons");
   ASSERT_GE(wait_for_run("ended_at IS NOT NULL", run_id), 0);

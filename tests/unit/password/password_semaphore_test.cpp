@@ -99,21 +99,28 @@ TEST(PasswordSemaphore, SharesItsTwoPermitsWithTheOtherWorkers) {
   EXPECT_FALSE(testing_support::run_task(loop, ours.hash("a")).empty());
 }
 
+constexpr size_t waiters_in_order = 8;
+
+Task<void> wait_in(loop::Loop& loop, PasswordSemaphore& semaphore, PasswordQueue queue, char name,
+                   std::string& order) {
+  co_await semaphore.hash("a password", queue);
+  order += name;
+  if (order.size() == waiters_in_order) loop.stop();
+}
+
 TEST(PasswordSemaphore, LetsWhoIsKnownGoFirstAndTheOthersTakeTurns) {
   loop::Loop loop;
   PasswordPermits permits(2);
   PasswordSemaphore semaphore(loop, permits, 0);
   std::string order;
   loop::TaskSet tasks(loop, [](const std::string& what, std::exception_ptr) { FAIL() << what; });
-  auto wait_in = [&](PasswordQueue queue, char name) -> Task<void> {
-    co_await semaphore.hash("a password", queue);
-    order += name;
-    if (order.size() == 8) loop.stop();
+  auto add = [&](PasswordQueue queue, char name) {
+    tasks.add(wait_in(loop, semaphore, queue, name, order));
   };
   // The first is hashed at once; what comes behind it has its place by its queue.
-  for (char name : {'b', 'b', 'b'}) tasks.add(wait_in(PasswordQueue::brief, name));
-  for (char name : {'p', 'p', 'p'}) tasks.add(wait_in(PasswordQueue::patient, name));
-  for (char name : {'k', 'k'}) tasks.add(wait_in(PasswordQueue::known, name));
+  for (char name : {'b', 'b', 'b'}) add(PasswordQueue::brief, name);
+  for (char name : {'p', 'p', 'p'}) add(PasswordQueue::patient, name);
+  for (char name : {'k', 'k'}) add(PasswordQueue::known, name);
   loop.run();
   EXPECT_EQ(order, "bkkpbpbp");
 }

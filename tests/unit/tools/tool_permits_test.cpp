@@ -69,10 +69,10 @@ TEST_F(ToolPermitsTest, GoRoundTheOrganizationsWhenTheDaemonIsFull) {
 TEST_F(ToolPermitsTest, AreLeftByWhoIsDestroyed) {
   size_t first = begin("a");
   begin("a");
-  size_t given_up = begin("a");
+  size_t abandoned = begin("a");
   begin("a");
   EXPECT_EQ(begun(), "aa");
-  end(given_up);
+  end(abandoned);
   EXPECT_EQ(permits_.waiting(), 1U);
   end(first);
   EXPECT_EQ(begun(), "aaa");

@@ -1,0 +1,81 @@
+-- Who goes first of the runs that wait (contract section 4).
+
+-- Which of the runs that wait are taken when there are fewer slots: in turns over the organizations that wait, within
+-- them over creators, and of each the oldest first. The organizations behind after_org_id come first, then from the
+-- beginning; within one the creators behind who was served last there (user_ids, beside org_ids). So each gets its
+-- turn, claim by claim, though a claim reads few runs, however many wait: it walks the index from one organization and
+-- creator to the next. Locks what it answers, and skips what others lock: when they hold all of it, it takes what
+-- comes. At most 32 at once; served_nth: in this order.
+CREATE OR REPLACE FUNCTION runs_round_robin(slots bigint, after_org_id uuid, org_ids uuid[], user_ids uuid[])
+RETURNS TABLE (id uuid, after_input boolean, served_nth bigint)
+LANGUAGE plpgsql ROWS 32 SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    the_end constant uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    slots_now constant bigint := least(slots, 32);
+    of_org bigint;
+    orgs uuid[];
+BEGIN
+    WITH RECURSIVE org AS (
+        SELECT after_org_id AS org_id, 0 AS nth, false AS is_wrapped
+        UNION ALL
+        SELECT next.org_id, o.nth + 1, next.is_wrapped FROM org o CROSS JOIN LATERAL (
+            (SELECT r.org_id, o.is_wrapped FROM runs r
+             WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL AND r.org_id > o.org_id
+                   AND r.org_id <= CASE WHEN o.is_wrapped THEN after_org_id ELSE the_end END
+             ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT 1)
+            UNION ALL
+            (SELECT r.org_id, true FROM runs r
+             WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL AND NOT o.is_wrapped
+                   AND r.org_id <= after_org_id
+             ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT 1)
+            LIMIT 1) AS next
+        WHERE o.nth < slots_now)
+    SELECT array_agg(o.org_id ORDER BY o.nth) INTO orgs FROM org o WHERE o.nth > 0;
+    IF orgs IS NULL THEN
+        RETURN;
+    END IF;
+    of_org := ceil(slots_now::numeric / cardinality(orgs));
+    RETURN QUERY WITH RECURSIVE creator AS (
+        SELECT o.org_id, o.nth, behind.user_id AS start, behind.user_id, 0 AS nth_of_org, false AS is_wrapped
+        FROM unnest(orgs) WITH ORDINALITY AS o (org_id, nth)
+        CROSS JOIN LATERAL (SELECT coalesce(
+            (SELECT u.user_id FROM unnest(org_ids, user_ids) AS u (org_id, user_id) WHERE u.org_id = o.org_id LIMIT 1),
+            '00000000-0000-0000-0000-000000000000') AS user_id) AS behind
+        UNION ALL
+        SELECT c.org_id, c.nth, c.start, next.user_id, c.nth_of_org + 1, next.is_wrapped
+        FROM creator c CROSS JOIN LATERAL (
+            (SELECT r.created_by_user_id AS user_id, c.is_wrapped FROM runs r
+             WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL AND r.org_id = c.org_id
+                   AND r.created_by_user_id > c.user_id
+                   AND r.created_by_user_id <= CASE WHEN c.is_wrapped THEN c.start ELSE the_end END
+             ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT 1)
+            UNION ALL
+            (SELECT r.created_by_user_id, true FROM runs r
+             WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL AND NOT c.is_wrapped
+                   AND r.org_id = c.org_id AND r.created_by_user_id <= c.start
+             ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT 1)
+            LIMIT 1) AS next
+        WHERE c.nth_of_org < of_org)
+    SELECT f.id, f.after_input, row_number() OVER (ORDER BY f.place, f.nth) AS served_nth
+    FROM (SELECT w.id, w.after_input, w.nth,
+              row_number() OVER (PARTITION BY w.nth ORDER BY w.nth_of_creator, w.nth_of_org) AS place
+          FROM (SELECT c.nth, c.nth_of_org, r.id, r.after_input,
+                    row_number() OVER (PARTITION BY c.nth, c.nth_of_org ORDER BY r.id) AS nth_of_creator
+                FROM (SELECT o.org_id, o.nth, o.user_id, o.nth_of_org, count(*) OVER (PARTITION BY o.nth) AS creators
+                      FROM creator o WHERE o.nth_of_org > 0) AS c
+                CROSS JOIN LATERAL (
+                    SELECT r.id, r.after_input FROM runs r
+                    WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
+                          AND r.org_id = c.org_id AND r.created_by_user_id = c.user_id
+                    ORDER BY r.org_id, r.created_by_user_id, r.id
+                    LIMIT ceil(of_org::numeric / c.creators) FOR UPDATE SKIP LOCKED) AS r) AS w) AS f
+    ORDER BY served_nth LIMIT slots_now;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT r.id, r.after_input, 1::bigint FROM runs r
+        WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
+        ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT slots_now FOR UPDATE SKIP LOCKED;
+    END IF;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION runs_round_robin FROM hostler_api;
