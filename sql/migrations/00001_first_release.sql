@@ -283,6 +283,8 @@ ALTER TABLE sessions ALTER COLUMN proved_at SET NOT NULL, ALTER COLUMN proved_at
 
 -- ---------------------------------------------------------------- tools on the platform's account
 
+ALTER TABLE run_tool_results ADD COLUMN credits bigint NOT NULL DEFAULT 0 CHECK (credits >= 0);
+CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 0;
 CREATE TABLE tool_call_days (
     org_id uuid PRIMARY KEY REFERENCES orgs,
     day date NOT NULL,

@@ -301,7 +301,13 @@ charged AS (SELECT reference_id AS run_id, -sum(amount) AS credits FROM entry WH
 usage AS (
     SELECT org_id, run_id, utc_day(created_at) AS day, model, input_tokens, output_tokens, cost_nano_usd, credits
     FROM usage_records WHERE org_id > $1 AND org_id <= $2),
-used AS (SELECT run_id, sum(credits) AS credits FROM usage GROUP BY run_id),
+used AS (
+    SELECT p.run_id, sum(p.credits) AS credits FROM (
+        SELECT u.run_id, u.credits FROM usage u
+        UNION ALL
+        SELECT t.run_id, t.credits FROM run_tool_results t WHERE t.org_id > $1 AND t.org_id <= $2 AND t.credits > 0)
+        AS p
+    GROUP BY p.run_id),
 holding AS (SELECT org_id, sum(credits_held) AS held FROM run WHERE credits_held > 0 GROUP BY org_id),
 live AS (
     SELECT org_id, count(*) FILTER (WHERE NOT queued) AS active, count(*) FILTER (WHERE queued) AS queued

@@ -197,5 +197,6 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION limit_used, stored_bytes_refused FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION limit_check, entitlement_override_json, entitlement_list, entitlement_override_set,
+    entitlement_override_guard,
     entitlement_override_page, entitlement_override_delete
     FROM hostler_runner;

@@ -13,10 +13,12 @@ CREATE TABLE run_tool_results (
     duration_ms bigint NOT NULL DEFAULT 0,
     last_seq bigint NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    credits bigint NOT NULL DEFAULT 0 CHECK (credits >= 0),  -- that the call cost
     PRIMARY KEY (run_id, turn, tool_call_id),
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id),
     CHECK ((result IS NULL) = (error_code IS NOT NULL))
 );
+CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 0;
 SELECT make_tenant_table('run_tool_results');
 GRANT SELECT, INSERT ON run_tool_results TO hostler_runner;
 
@@ -131,6 +133,8 @@ BEGIN
             PERFORM credit_post(r.org_id, -charged, 'consumption', 'run', r.id::text, NULL, -released);
             UPDATE runs SET credits_used = credits_used + charged, credits_held = credits_held - released
             WHERE id = r.id;
+            UPDATE run_tool_results t SET credits = charged
+            WHERE t.run_id = r.id AND t.turn = turn_number AND t.tool_call_id = call_id;
         END IF;
     END IF;
     UPDATE runs SET crash_count = 0 WHERE id = r.id AND crash_count <> 0;

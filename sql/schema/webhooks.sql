@@ -157,7 +157,7 @@ $$;
 CREATE OR REPLACE FUNCTION webhook_secrets_prune(at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    ended uuid[] := ARRAY(SELECT secret_id FROM webhook_old_secrets WHERE until <= clock_timestamp()
+    ended uuid[] := ARRAY(SELECT secret_id FROM webhook_old_secrets WHERE until <= statement_timestamp()
                           ORDER BY until LIMIT at_most FOR UPDATE SKIP LOCKED);
 BEGIN
     PERFORM webhook_secrets_end(ended);

@@ -143,6 +143,7 @@ INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
 SELECT uuidv7(), id, 'webhook', 1, 'x', 'x' FROM orgs;
 INSERT INTO webhook_endpoints (org_id, url, events, secret_id)
 SELECT org_id, 'https://example.org', ARRAY['run.completed'], id FROM secrets WHERE kind = 'webhook';
+INSERT INTO tool_call_days (org_id, day, calls) SELECT id, utc_day(clock_timestamp()), 1 FROM orgs;
 INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
 SELECT uuidv7(), org_id, id, clock_timestamp() + interval '1 hour' FROM webhook_endpoints;
 INSERT INTO outbox (org_id, kind, endpoint_id, event_type, body, status, next_attempt_at)
