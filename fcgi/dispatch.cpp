@@ -51,9 +51,10 @@ std::optional<Error> count_failure(WorkerParts& parts, const Admitted& request,
   int status = error_row(fault.code).status;
   bool is_stranger = fault.code == ErrorCode::orgs_not_found && fault.refused;
   if (status == 401 || is_stranger) {
-    Admission admission =
-        is_stranger ? parts.limiter.count_stranger(request, fault.refused->org_id, settings)
-                    : parts.limiter.count_unknown(request, settings);
+    Admission admission = is_stranger
+                              ? parts.limiter.count_stranger(request, fault.refused->org_id,
+                                                             trail.rate.has_value(), settings)
+                              : parts.limiter.count_unknown(request, settings);
     if (admission.rate) trail.rate = admission.rate;
     return std::move(admission.rejection);
   }

@@ -4,10 +4,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "lib/client/request_context.h"
 #include "lib/ids.h"
-#include "lib/json.h"
+#include "lib/json_bounds.h"
 #include "queries/access.h"
 
 namespace hostler {
@@ -33,10 +34,11 @@ bool is_platform_scope(const Routed& routed) {
   return scope == nullptr || *scope == "platform";
 }
 
-// A body that is no JSON carries nothing: its 400 follows.
+// A body that is no JSON, or too much of it, carries nothing: its 400 follows.
 bool carries(std::string_view body, const char* member) {
-  std::optional<Json> json = parse_json_or_nothing(body);
-  const Json* value = json ? json->find(member) : nullptr;
+  std::variant<Json, JsonFault> parsed = parse_bounded_json(body, json_values_of_body_max);
+  const Json* json = std::get_if<Json>(&parsed);
+  const Json* value = json == nullptr ? nullptr : json->find(member);
   return value != nullptr && !value->is_null();
 }
 

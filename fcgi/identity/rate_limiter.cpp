@@ -88,13 +88,14 @@ Admission RateLimiter::count_unknown(const Admitted& request,
 }
 
 Admission RateLimiter::count_stranger(const Admitted& request, std::string_view org_id,
-                                      const config::Settings& settings) const {
+                                      bool was_counted, const config::Settings& settings) const {
   if (request.routed.route.rate == Rate::none) return {};
   int64_t now = now_ns();
   uint64_t org = spread_id(org_id);
   Bucket* bucket = table_.org_bucket(org, now);
   if (bucket == nullptr) return {};
-  if (table_.org_of_token(token_id(request)) == org) return {};  // counted there when it came
+  // Of many at once the first tells the table: the others came uncounted all the same.
+  if (was_counted && table_.org_of_token(token_id(request)) == org) return {};
   // From here on it is refused before the database is asked.
   table_.remember_token(token_id(request), org);
   RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, false)};

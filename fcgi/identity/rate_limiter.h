@@ -47,8 +47,9 @@ class RateLimiter {
   // Without room, the 429 stands before the 401.
   Admission count_unknown(const Admitted& request, const config::Settings& settings) const;
   // The database refused who is no member where the request was to act: it counts for the
-  // organization of the refusal. Without room, the 429 stands before the 404.
-  Admission count_stranger(const Admitted& request, std::string_view org_id,
+  // organization of the refusal, unless it was counted there when it came. Without room, the 429
+  // stands before the 404.
+  Admission count_stranger(const Admitted& request, std::string_view org_id, bool was_counted,
                            const config::Settings& settings) const;
 
  private:

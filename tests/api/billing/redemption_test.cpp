@@ -151,7 +151,7 @@ TEST(RedeemCode, GivesAnEntitlementAndNothingWhenItIsTooOld) {
     if (item.text_or("key") == "limit.tool_calls") given = item.dump();
   }
   EXPECT_EQ(given, R"({"key":"limit.tool_calls","value":"7","value_type":"integer",)"
-                   R"("source":"override","expires_at":null})");
+                   R"("source":"override","expires_at":null,"used":null})");
   Json old = new_code(admin, R"("type":"credits","value":"5","expires_at":"2020-01-01T00:00:00Z")");
   EXPECT_TRUE(
       is_problem(redeem(user.client, old.text_or("code")), 409, "redemption_codes.expired"));

@@ -172,8 +172,8 @@ TEST(Webhooks, KeepTenOldSecretsUntilTheirDayIsOver) {
   };
   EXPECT_EQ(kept(), 11);
   stack().sql().run_text(
-      "UPDATE webhook_old_secrets SET until = now() - interval '1 s' WHERE org_id = '" + user.org_id +
-      "'; SELECT webhook_secrets_prune(4)");
+      "UPDATE webhook_old_secrets SET until = now() - interval '1 s' WHERE org_id = '" +
+      user.org_id + "'; SELECT webhook_secrets_prune(4)");
   EXPECT_EQ(kept(), 7);
   stack().sql().run_text("SELECT webhook_secrets_prune(1000)");
   EXPECT_EQ(kept(), 1) << "the one that signs stays";

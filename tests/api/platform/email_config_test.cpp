@@ -197,7 +197,7 @@ TEST_F(EmailTest, FailsWithTheServersWords) {
   EXPECT_TRUE(is_problem(closed, 502, "email.delivery_failed"));
   EXPECT_EQ(closed.member("detail").substr(0, 3), "535") << closed.body;
   EXPECT_EQ(closed.body.find("wrong"), std::string::npos);
-  configure(admin_, free_port(), "starttls");
+  configure(admin_, free_port(), "starttls", R"(,"smtp_user":"user","smtp_pass":"secret")");
   EXPECT_TRUE(is_problem(test_mail(admin_, "ada@example.org"), 502, "email.delivery_failed"));
   EXPECT_EQ(sql_number(*stack_,
                        "SELECT count(*) FROM audit_logs WHERE action = 'email.test' AND "
