@@ -106,7 +106,6 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/ip-rules/{rule_id}.
 CREATE OR REPLACE FUNCTION ip_rule_guard(rule uuid) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -116,6 +115,7 @@ BEGIN
 END
 $$;
 
+-- DELETE /v1/ip-rules/{rule_id}.
 CREATE OR REPLACE FUNCTION ip_rule_delete(rule uuid, is_forced boolean) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
