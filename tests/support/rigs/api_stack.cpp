@@ -153,10 +153,8 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
       // The tests are one busy client.
       "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",
       "HOSTLER_LIMIT_ANONYMOUS_REQUESTS_PER_MINUTE=1000000",
-      "HOSTLER_LIMIT_REGISTRATIONS_PER_NETWORK_HOUR=0",
-      "HOSTLER_LIMIT_CONCURRENT_RUNS_PER_USER=0",
-      "HOSTLER_LIMIT_STREAMS_PER_USER=0",
-      "HOSTLER_LIMIT_STREAMS=0",
+      "HOSTLER_LIMIT_REGISTRATIONS_PER_NETWORK_HOUR=0", "HOSTLER_LIMIT_CONCURRENT_RUNS_PER_USER=0",
+      "HOSTLER_LIMIT_STREAMS_PER_USER=0", "HOSTLER_LIMIT_STREAMS=0",
       "HOSTLER_LIMIT_STREAMS_PER_NETWORK=0"};
   all.insert(all.end(), options_.settings.begin(), options_.settings.end());
   return all;
