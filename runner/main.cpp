@@ -76,6 +76,7 @@ StreamSide stream_side_of(relay::StreamServer& relay) {
     counts.streams_cut_off = now.cut_off;
     counts.peers_refused = now.peers_refused;
     counts.denials_dropped = now.denials_dropped;
+    counts.stream_runs_gone_back = now.runs_gone_back;
   };
   side.allow_origins = [&relay](std::vector<std::string> origins) {
     relay.allow_origins(std::move(origins));

@@ -190,7 +190,8 @@ Task<void> Poller::look_what_is_stored() {
     }
     const postgres::Result& rows = outcome.results.at(0);
     for (int i = 0; i < rows.size(); ++i) {
-      subscriptions_.go_back(std::string(rows[i].text("run_id")), rows[i].integer("seq"));
+      std::string run_id(rows[i].text("run_id"));
+      if (subscriptions_.go_back(run_id, rows[i].integer("seq"))) ++runs_gone_back_;
     }
   }
   looked_in_session_ = session;

@@ -3,6 +3,7 @@
 // away.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -35,6 +36,9 @@ class Poller {
   // Begins what is due.
   void tick();
 
+  // Of the runs that were followed, those whose newest events another server lacked. From any thread.
+  int64_t runs_gone_back() const { return runs_gone_back_.load(); }
+
  private:
   Task<void> read_due_forever();
   Task<void> recheck();
@@ -49,6 +53,7 @@ class Poller {
   const StreamClients& clients_;
   loop::Signal read_due_;
   bool is_read_announced_ = false;
+  std::atomic<int64_t> runs_gone_back_ = 0;
   int64_t rechecked_ms_ = 0;
   int64_t looked_in_session_ = 0;  // of the database's: what it has was looked at
   int64_t looked_ms_ = 0;          // at runs nothing was heard of

@@ -36,6 +36,7 @@ struct StreamCounts {
   int64_t cut_off;          // streams whose client did not read
   int64_t peers_refused;    // connections to the port
   int64_t denials_dropped;  // that the audit log does not name
+  int64_t runs_gone_back;   // see Poller::runs_gone_back
 };
 
 class StreamServer final : StreamHost {

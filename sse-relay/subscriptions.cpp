@@ -79,11 +79,12 @@ void Subscriptions::postpone(const std::string& run_id) {
   read_due_.push_back(run_id);
 }
 
-void Subscriptions::go_back(const std::string& run_id, int64_t seq) {
+bool Subscriptions::go_back(const std::string& run_id, int64_t seq) {
   auto found = subscriptions_.find(run_id);
-  if (found == subscriptions_.end() || found->second->newest_seq() <= seq) return;
+  if (found == subscriptions_.end() || found->second->newest_seq() <= seq) return false;
   found->second->go_back(seq);
   wake(*found->second);
+  return true;
 }
 
 std::vector<std::pair<std::string, int64_t>> Subscriptions::followed() const {

@@ -34,8 +34,8 @@ class Subscriptions {
   void wake(Subscription& subscription);
   void wake_idle(int64_t idle_ms);  // each run of which nothing was heard for so long
 
-  // Of a run that the server has up to seq only.
-  void go_back(const std::string& run_id, int64_t seq);
+  // Of a run that the server has up to seq only: whether more of it was known.
+  bool go_back(const std::string& run_id, int64_t seq);
   // All followed runs, with what is known of each to be committed.
   std::vector<std::pair<std::string, int64_t>> followed() const;
 

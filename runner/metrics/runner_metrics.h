@@ -21,9 +21,10 @@ struct RunnerCounts {
   int64_t streams = 0;
   int64_t streams_opened = 0;
   int64_t streams_refused = 0;
-  int64_t streams_cut_off = 0;  // their clients did not read
-  int64_t peers_refused = 0;    // connections to stream.listen_tcp
-  int64_t denials_dropped = 0;  // refused streams that the audit log does not name
+  int64_t streams_cut_off = 0;        // their clients did not read
+  int64_t peers_refused = 0;          // connections to stream.listen_tcp
+  int64_t denials_dropped = 0;        // refused streams that the audit log does not name
+  int64_t stream_runs_gone_back = 0;  // followed ones whose newest events another server lacked
   int64_t runs_claimed = 0;
   int64_t runs_fenced = 0;  // to another daemon
   int64_t events = 0;
