@@ -174,13 +174,14 @@ Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, 
   batch.add(authentication(request, asks_of(route))).add(statement.take_query());
   parts.metrics.count(metric_batches, route.sending.is_pipelined ? 0 : 1);
   // Creators of an organization wait for each other at its account.
-  postgres::Rivals rivals = statement.shares_commit() ? parts.limiter.org_of(request) : 0;
+  postgres::Party party = parts.limiter.org_of(request);
+  bool is_shared = party != 0 && statement.shares_commit();
   Task<postgres::BatchOutcome> sent =
       route.sending.is_pipelined
           ? parts.database.attempt_pipelined(std::move(batch))
-          : parts.database.attempt(
-                std::move(batch), statement.take_notifications(),
-                rivals != 0 ? postgres::Durability::shared : durability_of(route), rivals);
+          : parts.database.attempt(std::move(batch), statement.take_notifications(),
+                                   is_shared ? postgres::Durability::shared : durability_of(route),
+                                   party);
   postgres::BatchOutcome outcome = co_await sent;
   identified(parts, request, input.settings, outcome, trail);
   std::optional<postgres::BoundStatement> notification =
@@ -207,7 +208,8 @@ Task<account::Caller> authenticate(WorkerParts& parts, const Admitted& request,
 Task<Response> answer_by_steps(WorkerParts& parts, const Admitted& request, const Input& input,
                                Handler::Steps steps, Trail& trail) {
   account::Caller caller = co_await authenticate(parts, request, input.settings, true, trail);
-  DirectDatabase database(parts.database, parts.background, parts.metrics, request, &caller);
+  DirectDatabase database(parts.database, parts.background, parts.metrics, request, &caller,
+                          parts.limiter.org_of(request));
   Call call{{input, database, parts.loop, parts.http, parts.passwords}, caller};
   Response response = co_await steps(call);
   co_return response;
@@ -261,18 +263,18 @@ Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, co
   postgres::Batch batch;
   batch.add(authentication(request, Asks::writing)).add(idempotency_begin(call));
   parts.metrics.count(metric_batches, 1);
-  bool is_shared = shares_commit(reading);
-  postgres::Rivals rivals = is_shared ? parts.limiter.org_of(request) : 0;
+  postgres::Party party = parts.limiter.org_of(request);
+  bool is_shared = party != 0 && shares_commit(reading);
   postgres::Durability durability =
-      rivals != 0 ? postgres::Durability::shared : postgres::Durability::own;
-  postgres::Transaction transaction = co_await parts.database.begin(durability, rivals);
+      is_shared ? postgres::Durability::shared : postgres::Durability::own;
+  postgres::Transaction transaction = co_await parts.database.begin(durability, party);
   postgres::Results results = co_await transaction.run(std::move(batch));
   account::Caller caller = identified(parts, request, input.settings, results.front(), trail);
   postgres::Row begun = results.back().front();
   std::optional<Response> first = stored_answer(parts.secret_box, caller, begun);
   if (first) {
     // The first call's commit may still be on its way to the disk, by another worker.
-    if (is_shared) co_await transaction.commit_what_was_read();
+    if (shares_commit(reading)) co_await transaction.commit_what_was_read();
     co_return std::move(*first);
   }
   TransactionDatabase database(parts.database, parts.background, transaction, request, caller);
@@ -342,7 +344,7 @@ Task<Response> answer_open(WorkerParts& parts, const Admitted& request, const In
   std::optional<Error> fault = path_id_fault(request.routed);
   if (!fault) fault = http::query_fault(request.routed.target);
   if (fault) throw std::move(*fault);
-  DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr);
+  DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr, 0);
   OpenCall call{input, database, parts.loop, parts.http, parts.passwords};
   const Handler& handler = request.routed.route.handler;
   Task<Response> answering = handler.kind == Handler::Kind::open_steps

@@ -48,9 +48,9 @@ Task<postgres::Results> DirectDatabase::batch(postgres::Batch statements,
   bool is_pipelined = route.sending.is_pipelined;
   metrics_.count(metric_batches, is_pipelined ? 0 : 1);
   Task<postgres::BatchOutcome> sent =
-      is_pipelined
-          ? database_.attempt_pipelined(std::move(batch))
-          : database_.attempt(std::move(batch), std::move(notifications), durability_of(route));
+      is_pipelined ? database_.attempt_pipelined(std::move(batch))
+                   : database_.attempt(std::move(batch), std::move(notifications),
+                                       durability_of(route), party_);
   postgres::BatchOutcome outcome = co_await sent;
   if (outcome.error) throw *outcome.error;
   auto first = outcome.results.begin();

@@ -55,13 +55,14 @@ class CallerDatabase {
 class DirectDatabase final : public CallerDatabase {
  public:
   DirectDatabase(postgres::Database& database, BackgroundQueue& background, MetricsWriter metrics,
-                 const Admitted& request, const account::Caller* caller)
-      : CallerDatabase(database, background, request, caller), metrics_(metrics) {}
+                 const Admitted& request, const account::Caller* caller, postgres::Party party)
+      : CallerDatabase(database, background, request, caller), metrics_(metrics), party_(party) {}
   Task<postgres::Results> batch(postgres::Batch statements, postgres::Batch notifications) override;
   void notify(postgres::BoundStatement notification) override;
 
  private:
   MetricsWriter metrics_;
+  postgres::Party party_;
 };
 
 // Everything is part of one transaction, which holds the caller and is committed by somebody else.

@@ -1,8 +1,11 @@
 // Connections of both kinds, and transactions; see lib/postgres/database.h.
 #include "lib/postgres/database.h"
 
+#include <algorithm>
 #include <cassert>
+#include <deque>
 
+#include "lib/loop/fair_permits.h"
 #include "lib/loop/wait.h"
 #include "lib/postgres/commit_flusher.h"
 #include "lib/postgres/connection.h"
@@ -33,6 +36,7 @@ struct Database::State {
         options(std::move(options_)),
         pipelined_options(pipelined_of(options)),
         pipelined(loop_, pipelined_options),
+        permits(loop_, shares_of(options)),
         flusher(loop_, options) {}
 
   static DatabaseOptions pipelined_of(DatabaseOptions all) {
@@ -42,17 +46,27 @@ struct Database::State {
     return all;
   }
 
+  static loop::PermitShares shares_of(const DatabaseOptions& options) {
+    auto all = static_cast<size_t>(options.dedicated_connections_max);
+    auto of_party = static_cast<size_t>(options.party_connections_max);
+    return {all, of_party == 0 ? all : std::min(of_party, all)};
+  }
+
   loop::Loop& loop;
   DatabaseOptions options;
   DatabaseOptions pipelined_options;
   PgConnection pipelined;
-  std::vector<std::unique_ptr<PgConnection>> own;
-  std::vector<PgConnection*> free;
-  loop::Signal freed;
-  int64_t waiting = 0;  // for one of own
+  using Permit = loop::FairPermits<Party>::Permit;
+  struct Own {
+    std::unique_ptr<PgConnection> connection;
+    std::optional<Permit> permit;  // while it is in use
+  };
+  loop::FairPermits<Party> permits;
+  std::deque<Own> own;
+  std::vector<Own*> free;
   CommitFlusher flusher;
-  // Batches and transactions whose commits may be shared, by their rivals.
-  std::unordered_map<Rivals, int64_t> sharing;
+  // Batches and transactions whose commits may be shared, by their party.
+  std::unordered_map<Party, int64_t> sharing;
   std::vector<std::string> channels;
   std::function<void()> on_listening;
 
@@ -85,46 +99,42 @@ struct Database::State {
     co_return true;
   }
 
-  // Counted also when the coroutine that waits is destroyed.
-  struct Waiting {
-    explicit Waiting(int64_t& count_) : count(count_) { ++count; }
-    ~Waiting() { --count; }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-    int64_t& count;
-  };
-
-  std::unique_ptr<int64_t, Transaction::CountDown> share(Durability durability, Rivals rivals) {
-    int64_t* count = durability == Durability::shared ? &++sharing[rivals] : nullptr;
-    return {count, Transaction::CountDown{&sharing, rivals}};
+  std::unique_ptr<int64_t, Transaction::CountDown> share(Durability durability, Party party) {
+    int64_t* count = durability == Durability::shared ? &++sharing[party] : nullptr;
+    return {count, Transaction::CountDown{&sharing, party}};
   }
 
   // The flusher's session that a commit on this connection may rely on. Nothing: it waits for the
-  // disk by itself, as one without rivals does.
-  std::optional<int64_t> flush_session(PgConnection& connection, const int64_t* rivals) {
-    bool is_alone = rivals == nullptr || *rivals < 2;
+  // disk by itself, as one alone does.
+  std::optional<int64_t> flush_session(PgConnection& connection, const int64_t* sharing_count) {
+    bool is_alone = sharing_count == nullptr || *sharing_count < 2;
     return is_alone ? std::nullopt : flusher.session_for(connection);
   }
 
-  Task<Wait<PgConnection*>> acquire(int64_t deadline_ms) {
-    while (free.empty() && own.size() >= static_cast<size_t>(options.dedicated_connections_max)) {
+  Task<Wait<PgConnection*>> acquire(Party party, int64_t deadline_ms) {
+    Wait<Permit> permit = permits.take_at_once(party);
+    if (!permit) {
       int64_t rest_ms = deadline_ms - loop.now_ms();
       if (rest_ms <= 0) co_return std::nullopt;
-      Waiting counted(waiting);
-      bool happened = co_await freed.wait_for(loop, rest_ms);
-      if (!happened) co_return std::nullopt;
+      Task<Permit> taking = permits.take(party);
+      Wait<Permit> taken = co_await loop::with_timeout(loop, std::move(taking), rest_ms);
+      if (!taken) co_return std::nullopt;
+      permit.emplace(std::move(*taken));
     }
     if (free.empty()) {
-      own.push_back(std::make_unique<PgConnection>(loop, options));
-      free.push_back(own.back().get());
+      own.push_back({std::make_unique<PgConnection>(loop, options), std::nullopt});
+      free.push_back(&own.back());
     }
-    PgConnection* connection = free.back();
+    Own* taken = free.back();
     free.pop_back();
-    co_return connection;
+    taken->permit.emplace(std::move(*permit));
+    co_return taken->connection.get();
   }
   void release(PgConnection* connection) {
-    free.push_back(connection);
-    freed.notify();
+    auto is_it = [connection](const Own& one) { return one.connection.get() == connection; };
+    Own& released = *std::find_if(own.begin(), own.end(), is_it);
+    free.push_back(&released);
+    released.permit.reset();
   }
 };
 
@@ -185,11 +195,13 @@ int64_t Database::silent_ms() const {
 int64_t Database::dedicated_busy() const {
   return static_cast<int64_t>(state_->own.size() - state_->free.size());
 }
-int64_t Database::dedicated_waiting() const { return state_->waiting; }
+int64_t Database::dedicated_waiting() const {
+  return static_cast<int64_t>(state_->permits.waiting());
+}
 int64_t Database::dedicated_max() const { return state_->options.dedicated_connections_max; }
 int64_t Database::sessions_begun() const {
   int64_t count = state_->pipelined.session_number();
-  for (const std::unique_ptr<PgConnection>& own : state_->own) count += own->session_number();
+  for (const State::Own& own : state_->own) count += own.connection->session_number();
   count += state_->flusher.sessions_begun();
   return count;
 }
@@ -216,10 +228,10 @@ Task<Results> Database::pipelined(Batch batch) {
 }
 
 Task<BatchOutcome> Database::attempt(Batch batch, Batch afterwards, Durability durability,
-                                     Rivals rivals) {
+                                     Party party) {
   int64_t deadline_ms = state_->new_deadline_ms();
-  std::unique_ptr<int64_t, Transaction::CountDown> sharing = state_->share(durability, rivals);
-  State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
+  std::unique_ptr<int64_t, Transaction::CountDown> sharing = state_->share(durability, party);
+  State::Wait<PgConnection*> got = co_await state_->acquire(party, deadline_ms);
   if (!got) co_return BatchOutcome{{}, state_->unavailable(nullptr), Refusal::none};
   std::unique_ptr<PgConnection, Transaction::Release> connection(*got, {this});
   for (int tried = 1;; ++tried) {
@@ -273,10 +285,10 @@ Task<Result> Database::dedicated(const Statement& statement) {
   return dedicated(BoundStatement{&statement, {}});
 }
 
-Task<Transaction> Database::begin(Durability durability, Rivals rivals) {
+Task<Transaction> Database::begin(Durability durability, Party party) {
   int64_t deadline_ms = state_->new_deadline_ms();
-  std::unique_ptr<int64_t, Transaction::CountDown> sharing = state_->share(durability, rivals);
-  State::Wait<PgConnection*> got = co_await state_->acquire(deadline_ms);
+  std::unique_ptr<int64_t, Transaction::CountDown> sharing = state_->share(durability, party);
+  State::Wait<PgConnection*> got = co_await state_->acquire(party, deadline_ms);
   if (!got) throw state_->unavailable(nullptr);
   Transaction transaction(this, *got);
   transaction.sharing_ = std::move(sharing);

@@ -139,14 +139,15 @@ class Batch {
   std::vector<BoundStatement> items_;
 };
 
-// Who wait for each other's locks, by any number: a flush costs more than a commit that waits for
-// the disk by itself, and pays where locks go earlier.
-using Rivals = uint64_t;
+// For whom something is done, an organization as any number; 0: nobody knows. Parties take turns at
+// the dedicated connections. Those of one party may wait for each other's locks.
+using Party = uint64_t;
 
 // How the commit of a batch or transaction reaches the disk before its answer is given.
 enum class Durability : uint8_t {
   own,     // the commit waits for the disk, with its locks held
-  shared,  // beside its rivals it does not: one flush behind them covers all (commit_flusher.h)
+  shared,  // beside others of its party it does not, so that its locks go earlier: one flush
+           // behind them covers all (commit_flusher.h), which costs more than a single commit
   none,    // it writes nothing
 };
 
@@ -154,6 +155,8 @@ struct DatabaseOptions {
   std::string conninfo;
   std::string application_name;
   int dedicated_connections_max = 8;
+  // Of one party, so that its waiting for locks keeps none of another waiting; 0: all.
+  int party_connections_max = 0;
   // A batch that has no answer by then ends in database_unavailable and its connection is closed.
   int64_t answer_timeout_ms = 2500;
   int64_t statement_timeout_ms = 2400;
@@ -197,10 +200,10 @@ class Transaction {
     void operator()(PgConnection* connection) const;
   };
   struct CountDown {
-    std::unordered_map<Rivals, int64_t>* counts;
-    Rivals rivals;
+    std::unordered_map<Party, int64_t>* counts;
+    Party party;
     void operator()(int64_t* count) const {
-      if (--*count == 0) counts->erase(rivals);
+      if (--*count == 0) counts->erase(party);
     }
   };
   std::unique_ptr<PgConnection, Release> connection_;
@@ -232,9 +235,9 @@ class Database {
   Task<Result> dedicated(const Statement& statement);
   // As dedicated() and pipelined(), but the error is part of the answer.
   Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {},
-                             Durability durability = Durability::own, Rivals rivals = 0);
+                             Durability durability = Durability::own, Party party = 0);
   Task<BatchOutcome> attempt_pipelined(Batch batch);
-  Task<Transaction> begin(Durability durability = Durability::own, Rivals rivals = 0);
+  Task<Transaction> begin(Durability durability = Durability::own, Party party = 0);
 
   // The pipelined connection LISTENs. on_listening is called after each (re)connection, once the
   // LISTEN is in force: what was notified before must be looked up. Call before the first batch.

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "lib/loop/fair_permits.h"
+
 namespace hostler::config {
 class LiveSettings;
 class SecretBox;
@@ -15,17 +17,14 @@ namespace hostler::http {
 class HttpClient;
 }  // namespace hostler::http
 
-namespace hostler::loop {
-class Loop;
-}  // namespace hostler::loop
-
 namespace hostler::postgres {
 class Database;
 }  // namespace hostler::postgres
 
 namespace hostler::runner {
 
-class ToolPermits;
+// By organization.
+using ToolPermits = loop::FairPermits<std::string>;
 
 // What became of a call, for the model to see. Never an exception: a tool that fails is an answer.
 struct ToolOutcome {

@@ -56,7 +56,11 @@ constexpr std::array tools{
 
 // libuv gives names half of its threads (UV_THREADPOOL_SIZE, runner/main.cpp): some are left to
 // others, whatever names hang.
-constexpr ToolShares look_up_shares{24, 4};
+constexpr loop::PermitShares look_up_shares{24, 4};
+
+// Answers are up to 5 MiB each, and are read on the thread pool; of all 21 organizations that one
+// user may own, far from all.
+constexpr loop::PermitShares call_shares{512, 16};
 
 constexpr bool has_every_tool() {
   if (tools.size() != tool_names.size()) return false;
@@ -78,8 +82,9 @@ const ToolRow* find_tool(std::string_view name) {
 
 ToolBox::ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& http,
                  const config::SecretBox& secrets, const config::LiveSettings& settings)
-    : permits_(loop), look_ups_(loop, look_up_shares), services_{loop,    db,       http,
-                                                                 secrets, settings, look_ups_} {}
+    : permits_(loop, call_shares),
+      look_ups_(loop, look_up_shares),
+      services_{loop, db, http, secrets, settings, look_ups_} {}
 
 std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>& names) const {
   std::vector<ToolDefinition> found;

@@ -9,7 +9,6 @@
 #include "lib/loop/task.h"
 #include "runner/models/model.h"
 #include "runner/tools/tool.h"
-#include "runner/tools/tool_permits.h"
 
 namespace hostler::runner {
 

@@ -13,7 +13,6 @@
 #include "runner/tools/fetch_backends.h"
 #include "runner/tools/target_check.h"
 #include "runner/tools/tool_admission.h"
-#include "runner/tools/tool_permits.h"
 #include "runner/tools/tool_provider.h"
 
 namespace hostler::runner {

@@ -9,7 +9,7 @@ import threading
 import time
 
 # Each asks less than half of what a minute allows.
-REQUEST_PAUSE, RUN_PAUSE, LOGIN_PAUSE, MAIL_PAUSE = 0.5, 1.0, 1.5, 2.0
+REQUEST_PAUSE, RUN_PAUSE, LOGIN_PAUSE, MAIL_PAUSE = 0.5, 1.0, 1.5, 0.5
 RUN_SECONDS_MAX = 60
 PASSWORD = "correct horse battery"
 
@@ -139,7 +139,7 @@ class Neighbours:
         if status >= 300:
             return self.note("mail", begin, f"{status} {text}")
         while time.monotonic() < begin + 30:
-            for name in set(os.listdir(folder)) - before:
+            for name in {n for n in os.listdir(folder) if not n.startswith(".")} - before:
                 before.add(name)
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     if email in file.read():

@@ -207,6 +207,37 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
   }
 }
 
+Task<void> sleep_for(postgres::Database& db, postgres::Party party, std::string seconds,
+                     std::string& ended) {
+  postgres::Batch batch;
+  batch.add(Slow{.seconds = std::move(seconds)});
+  co_await db.attempt(std::move(batch), {}, postgres::Durability::none, party);
+  ended += std::to_string(party);
+}
+
+TEST_F(DbTest, WhoWaitForADedicatedConnectionTakeTurnsByParty) {
+  postgres::Database db(loop_, options());
+  std::string ended;
+  loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
+  for (int i = 0; i < 6; ++i) tasks.add(sleep_for(db, 1, "0.05", ended));
+  tasks.add(sleep_for(db, 2, "0", ended));
+  EXPECT_EQ(db.dedicated_waiting(), 5);
+  while (ended.size() < 7) run_task(loop_, loop::sleep_ms(loop_, 1));
+  EXPECT_LT(ended.find('2'), 4U) << ended;
+}
+
+TEST_F(DbTest, APartyLeavesConnectionsToOthers) {
+  postgres::DatabaseOptions shared = options();
+  shared.party_connections_max = 1;
+  postgres::Database db(loop_, shared);
+  std::string ended;
+  loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
+  for (int i = 0; i < 2; ++i) tasks.add(sleep_for(db, 1, "0.3", ended));
+  tasks.add(sleep_for(db, 2, "0", ended));
+  while (ended.size() < 3) run_task(loop_, loop::sleep_ms(loop_, 1));
+  EXPECT_EQ(ended, "211");
+}
+
 // libpq finds the broken socket while it sends, and closes it there: its number may be the next
 // socket's before anybody here is told.
 TEST_F(DbTest, ASocketThatBreaksWhileItIsWrittenToIsNoticedAtOnce) {
