@@ -155,6 +155,21 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
 
 // ---------------------------------------------------------------- the handler's work
 
+// Who shares turns at the database: the organization that the token was last seen in; of those whom
+// nobody knows yet, all who ask for the same route.
+postgres::Party party_of(const Route& route) { return reinterpret_cast<uintptr_t>(&route); }
+postgres::Party party_of(const WorkerParts& parts, const Admitted& request) {
+  uint64_t org = parts.limiter.org_of(request);
+  return org != 0 ? org : party_of(request.routed.route);
+}
+
+// Creators of an organization wait for each other at its account.
+postgres::Durability durability_of(const WorkerParts& parts, const Admitted& request,
+                                   bool shares_commit) {
+  bool is_shared = shares_commit && parts.limiter.org_of(request) != 0;
+  return is_shared ? postgres::Durability::shared : durability_of(request.routed.route);
+}
+
 Task<Response> work(CallerDatabase& database, OneStatement statement) {
   postgres::Batch statements;
   statements.add(statement.take_query());
@@ -173,15 +188,12 @@ Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, 
   postgres::Batch batch;
   batch.add(authentication(request, asks_of(route))).add(statement.take_query());
   parts.metrics.count(metric_batches, route.sending.is_pipelined ? 0 : 1);
-  // Creators of an organization wait for each other at its account.
-  postgres::Party party = parts.limiter.org_of(request);
-  bool is_shared = party != 0 && statement.shares_commit();
+  postgres::Durability durability = durability_of(parts, request, statement.shares_commit());
   Task<postgres::BatchOutcome> sent =
       route.sending.is_pipelined
           ? parts.database.attempt_pipelined(std::move(batch))
-          : parts.database.attempt(std::move(batch), statement.take_notifications(),
-                                   is_shared ? postgres::Durability::shared : durability_of(route),
-                                   party);
+          : parts.database.attempt(std::move(batch), statement.take_notifications(), durability,
+                                   party_of(parts, request));
   postgres::BatchOutcome outcome = co_await sent;
   identified(parts, request, input.settings, outcome, trail);
   std::optional<postgres::BoundStatement> notification =
@@ -209,7 +221,7 @@ Task<Response> answer_by_steps(WorkerParts& parts, const Admitted& request, cons
                                Handler::Steps steps, Trail& trail) {
   account::Caller caller = co_await authenticate(parts, request, input.settings, true, trail);
   DirectDatabase database(parts.database, parts.background, parts.metrics, request, &caller,
-                          parts.limiter.org_of(request));
+                          party_of(parts, request));
   Call call{{input, database, parts.loop, parts.http, parts.passwords}, caller};
   Response response = co_await steps(call);
   co_return response;
@@ -263,11 +275,9 @@ Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, co
   postgres::Batch batch;
   batch.add(authentication(request, Asks::writing)).add(idempotency_begin(call));
   parts.metrics.count(metric_batches, 1);
-  postgres::Party party = parts.limiter.org_of(request);
-  bool is_shared = party != 0 && shares_commit(reading);
-  postgres::Durability durability =
-      is_shared ? postgres::Durability::shared : postgres::Durability::own;
-  postgres::Transaction transaction = co_await parts.database.begin(durability, party);
+  postgres::Durability durability = durability_of(parts, request, shares_commit(reading));
+  postgres::Transaction transaction =
+      co_await parts.database.begin(durability, party_of(parts, request));
   postgres::Results results = co_await transaction.run(std::move(batch));
   account::Caller caller = identified(parts, request, input.settings, results.front(), trail);
   postgres::Row begun = results.back().front();
@@ -344,7 +354,8 @@ Task<Response> answer_open(WorkerParts& parts, const Admitted& request, const In
   std::optional<Error> fault = path_id_fault(request.routed);
   if (!fault) fault = http::query_fault(request.routed.target);
   if (fault) throw std::move(*fault);
-  DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr, 0);
+  DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr,
+                          party_of(request.routed.route));
   OpenCall call{input, database, parts.loop, parts.http, parts.passwords};
   const Handler& handler = request.routed.route.handler;
   Task<Response> answering = handler.kind == Handler::Kind::open_steps

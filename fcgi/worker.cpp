@@ -111,7 +111,7 @@ postgres::DatabaseOptions database_options(const config::Settings& settings, int
   options.conninfo = settings.text("database.url");
   options.application_name = fmt::format("hostler-api/{}", slot_number);
   options.dedicated_connections_max = static_cast<int>(settings.integer("api.own_connections"));
-  options.party_connections_max = std::max(1, options.dedicated_connections_max * 3 / 4);
+  options.party_connections_max = std::max(1, options.dedicated_connections_max / 2);
   return options;
 }
 
