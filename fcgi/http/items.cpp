@@ -74,7 +74,8 @@ void append_time(int64_t unix_us, std::string& out) {
 // Looks at names and types once for all rows.
 class ItemWriter {
  public:
-  explicit ItemWriter(const Columns& columns) : columns_(columns) {
+  explicit ItemWriter(const Columns& columns)
+      : columns_(columns), is_made_(columns.count() == 2 && columns.name(1) == "item") {
     for (int i = 0; i < columns.count(); ++i) {
       std::string head = i == 0 ? "{" : ",";
       append_text(columns.name(i), head);
@@ -89,6 +90,10 @@ class ItemWriter {
   }
 
   void append(int row, std::string& out) const {
+    if (is_made_) {
+      out += columns_.json(row, 1);
+      return;
+    }
     int column = 0;
     for (const Member& member : members_) {
       out += member.head;
@@ -140,6 +145,7 @@ class ItemWriter {
   }
 
   const Columns& columns_;
+  bool is_made_;  // Postgres made the objects
   std::vector<Member> members_;
 };
 

@@ -2,9 +2,7 @@
 
 -- name: admin_invite_code_page
 -- $1 q text or null, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM admin_invite_code_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT id, item FROM admin_invite_code_page($1, $2::integer + 1, $3) ORDER BY id DESC;
 
 -- name: admin_invite_code_show
 -- Raises when there is no such code.
@@ -17,9 +15,7 @@ SELECT admin_invite_code_update($1, $2) AS item;
 
 -- name: referral_page
 -- $1 inviter_user_id uuid or null, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM referral_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT id, item FROM referral_page($1, $2::integer + 1, $3) ORDER BY id DESC;
 
 -- name: referral_tree
 -- $1 user_id uuid, $2 nodes_max integer

@@ -2,9 +2,7 @@
 
 -- name: admin_user_page
 -- $1 q text or null, $2 status text or null, $3 limit integer, $4 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM admin_user_page($1, $2, $3::integer + 1, $4)) AS found, page_of(found.ids, found.items, $3) AS page;
+SELECT id, item FROM admin_user_page($1, $2, $3::integer + 1, $4) ORDER BY id DESC;
 
 -- name: admin_user_show
 -- $1 user_id uuid

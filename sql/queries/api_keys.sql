@@ -6,9 +6,7 @@ SELECT api_key_create($1, $2, $3) AS item;
 
 -- name: api_key_page
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM api_key_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM api_key_page($1::integer + 1, $2) ORDER BY id DESC;
 
 -- name: api_key_revoke
 -- $1 key_id uuid

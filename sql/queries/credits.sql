@@ -36,9 +36,7 @@ SELECT redemption_code_batch($1) AS item;
 
 -- name: redemption_code_page
 -- $1 q text or null, $2 type text or null, $3 limit integer, $4 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM redemption_code_page($3::integer + 1, $4, $1, $2)) AS found, page_of(found.ids, found.items, $3) AS page;
+SELECT id, item FROM redemption_code_page($3::integer + 1, $4, $1, $2) ORDER BY id DESC;
 
 -- name: redemption_code_guard
 -- $1 redemption_code_id uuid

@@ -24,9 +24,7 @@ SELECT feature_flag_delete($1);
 
 -- name: feature_flag_page
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM feature_flag_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM feature_flag_page($1::integer + 1, $2) ORDER BY id DESC;
 
 -- name: flag_override_set
 -- $1 key text, $2 org_id uuid, $3 enabled boolean
@@ -38,9 +36,7 @@ SELECT flag_override_delete($1, $2);
 
 -- name: flag_override_page
 -- $1 key text, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM flag_override_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT id, item FROM flag_override_page($1, $2::integer + 1, $3) ORDER BY id DESC;
 
 -- name: feature_flag_evaluate
 -- What holds for an organization, and why.

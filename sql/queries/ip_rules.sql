@@ -7,11 +7,9 @@ SELECT ip_rule_create($1, $2::cidr, $3, $4) AS item;
 -- name: ip_rule_page
 -- The organization's rules, newest first.
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM (SELECT id, ip_rule_json(ip_rules) AS item FROM ip_rules
-            WHERE org_id = current_org() AND ($2::uuid IS NULL OR id < $2)
-            ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, ip_rule_json(ip_rules) AS item FROM ip_rules
+WHERE org_id = current_org() AND ($2::uuid IS NULL OR id < $2)
+ORDER BY id DESC LIMIT $1::integer + 1;
 
 -- name: ip_rule_guard
 -- Raises when the organization has no such rule.

@@ -3,9 +3,7 @@
 -- name: llm_provider_page
 -- A page of the scope's providers with their models.
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM llm_provider_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM llm_provider_page($1::integer + 1, $2) ORDER BY id DESC;
 
 -- name: llm_provider_create
 -- $1 wanted jsonb, $2 secret jsonb or null
@@ -28,9 +26,7 @@ SELECT (llm_provider_of_scope($1, false)).id;
 -- name: llm_model_page
 -- A page of a provider's models.
 -- $1 provider_id uuid, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM llm_model_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT id, item FROM llm_model_page($1, $2::integer + 1, $3) ORDER BY id DESC;
 
 -- name: llm_model_create
 -- $1 provider_id uuid, $2 wanted jsonb, $3 limit_llm_models bigint
@@ -53,6 +49,4 @@ SELECT (llm_model_of_scope($1, $2, false)).id;
 -- name: model_choice_page
 -- A page of what a run may name as its route.
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM model_choice_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM model_choice_page($1::integer + 1, $2) ORDER BY id DESC;

@@ -39,9 +39,7 @@ SELECT me_delete($1) AS stopped;
 -- name: session_page
 -- The caller's sessions that live.
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM session_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM session_page($1::integer + 1, $2) ORDER BY id DESC;
 
 -- name: session_revoke
 -- $1 session_id uuid

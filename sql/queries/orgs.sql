@@ -6,9 +6,7 @@ SELECT org_create($1, $2, $3, $4) AS item;
 
 -- name: org_page
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM org_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM org_page($1::integer + 1, $2) ORDER BY id DESC;
 
 -- name: org_show
 -- The organization acted in.
@@ -20,9 +18,7 @@ SELECT org_update($1) AS item;
 
 -- name: member_page
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM member_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM member_page($1::integer + 1, $2) ORDER BY id DESC;
 
 -- name: member_guard
 -- The 404 or 403 of the path's member.
@@ -44,9 +40,7 @@ SELECT invitation_create($1, $2, $3, $4, $5, $6, $7) AS item;
 
 -- name: invitation_page
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM invitation_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM invitation_page($1::integer + 1, $2) ORDER BY id DESC;
 
 -- name: invitation_revoke
 -- $1 invitation_id uuid

@@ -3,9 +3,7 @@
 -- name: persona_page
 -- A page of the personas of a scope.
 -- $1 of_org boolean, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM persona_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT id, item FROM persona_page($1, $2::integer + 1, $3) ORDER BY id DESC;
 
 -- name: persona_create
 -- $1 wanted jsonb, $2 limit_personas bigint

@@ -10,10 +10,8 @@ SELECT plan_show($1) AS item;
 
 -- name: plan_page
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM (SELECT id, plan_json(plans) AS item FROM plans WHERE $2::uuid IS NULL OR id < $2
-            ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, plan_json(plans) AS item FROM plans WHERE $2::uuid IS NULL OR id < $2
+ORDER BY id DESC LIMIT $1::integer + 1;
 
 -- name: subscription_create
 -- $1 org_id uuid, $2 plan_id uuid, $3 period_start timestamptz, $4 period_end timestamptz
@@ -25,9 +23,7 @@ SELECT subscription_json(s) AS item FROM subscription_of_caller($1) AS s;
 
 -- name: subscription_page
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM subscription_page($1::integer + 1, $2)) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, item FROM subscription_page($1::integer + 1, $2) ORDER BY id DESC;
 
 -- name: subscription_cancel
 -- $1 subscription_id uuid
@@ -43,9 +39,7 @@ SELECT item, is_new FROM entitlement_override_set($1);
 
 -- name: entitlement_override_page
 -- $1 org_id uuid, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM entitlement_override_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT id, item FROM entitlement_override_page($1, $2::integer + 1, $3) ORDER BY id DESC;
 
 -- name: entitlement_override_guard
 -- Raises when there is no such override.

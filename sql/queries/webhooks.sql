@@ -6,11 +6,9 @@ SELECT webhook_create($1, $2, $3, $4) AS item;
 
 -- name: webhook_page
 -- $1 limit integer, $2 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM (SELECT id, webhook_json(webhook_endpoints) AS item FROM webhook_endpoints
-            WHERE org_id = current_org() AND deleted_at IS NULL AND ($2::uuid IS NULL OR id < $2)
-            ORDER BY id DESC LIMIT $1::integer + 1) AS newest) AS found, page_of(found.ids, found.items, $1) AS page;
+SELECT id, webhook_json(webhook_endpoints) AS item FROM webhook_endpoints
+WHERE org_id = current_org() AND deleted_at IS NULL AND ($2::uuid IS NULL OR id < $2)
+ORDER BY id DESC LIMIT $1::integer + 1;
 
 -- name: webhook_show
 -- $1 endpoint_id uuid
@@ -35,9 +33,7 @@ SELECT webhook_rotate($1, $2);
 
 -- name: webhook_delivery_page
 -- $1 endpoint_id uuid, $2 limit integer, $3 before uuid or null
-SELECT page.body, page.next
-FROM (SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(item ORDER BY id DESC) AS items
-      FROM webhook_delivery_page($1, $2::integer + 1, $3)) AS found, page_of(found.ids, found.items, $2) AS page;
+SELECT id, item FROM webhook_delivery_page($1, $2::integer + 1, $3) ORDER BY id DESC;
 
 -- name: webhook_redeliver
 -- $1 endpoint_id uuid, $2 delivery_id uuid

@@ -79,7 +79,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
 $$;
 
 -- GET /v1/personas: of the platform or of the caller's organization. Prompts are long, so that only as many are read
--- as fit into a page, and one further; see page_of.
+-- as fit into a page, and one further; see fcgi/http/items.h.
 CREATE OR REPLACE FUNCTION persona_page(of_org boolean, page_limit integer, before uuid)
 RETURNS TABLE (id uuid, item json)
 LANGUAGE sql STABLE AS $$

@@ -68,7 +68,8 @@ OneStatement create_api_key(const Input& input) {
 
 OneStatement list_api_keys(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::ApiKeyPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input, query::ApiKeyPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement revoke_api_key(const Input& input) {

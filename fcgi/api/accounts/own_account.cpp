@@ -67,7 +67,8 @@ Task<Response> delete_me(Call& call) {
 
 OneStatement list_sessions(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::SessionPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input, query::SessionPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement revoke_session(const Input& input) {

@@ -68,9 +68,10 @@ OneStatement list_entitlement_overrides(const Input& input) {
   std::string org_id = fields.required_id("org_id");
   Page page = Input::page_of(fields);
   fields.check();
-  return OneStatement::page(
+  return OneStatement::items(
       input,
-      query::EntitlementOverridePage{.org_id = org_id, .limit = page.limit, .before = page.before});
+      query::EntitlementOverridePage{.org_id = org_id, .limit = page.limit, .before = page.before},
+      {.limit = page.limit});
 }
 
 OneStatement delete_entitlement_override(const Input& input) {

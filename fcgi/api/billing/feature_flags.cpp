@@ -38,8 +38,9 @@ OneStatement create_feature_flag(const Input& input) {
 
 OneStatement list_feature_flags(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input,
-                            query::FeatureFlagPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input,
+                             query::FeatureFlagPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement show_feature_flag(const Input& input) {
@@ -69,9 +70,11 @@ OneStatement set_flag_override(const Input& input) {
 
 OneStatement list_flag_overrides(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(
-      input, query::FlagOverridePage{
-                 .key = input.path_value("key"), .limit = page.limit, .before = page.before});
+  return OneStatement::items(
+      input,
+      query::FlagOverridePage{
+          .key = input.path_value("key"), .limit = page.limit, .before = page.before},
+      {.limit = page.limit});
 }
 
 OneStatement delete_flag_override(const Input& input) {

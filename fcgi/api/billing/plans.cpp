@@ -45,7 +45,8 @@ OneStatement create_plan(const Input& input) {
 
 OneStatement list_plans(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::PlanPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input, query::PlanPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement show_plan(const Input& input) {
@@ -72,8 +73,9 @@ OneStatement create_subscription(const Input& input) {
 
 OneStatement list_subscriptions(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input,
-                            query::SubscriptionPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input,
+                             query::SubscriptionPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement show_subscription(const Input& input) {

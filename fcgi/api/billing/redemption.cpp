@@ -78,11 +78,11 @@ OneStatement list_redemption_codes(const Input& input) {
   std::optional<std::string> type = fields.choice("type", {"credits", "entitlement"});
   Page page = Input::page_of(fields, "cursor");
   fields.check();
-  return OneStatement::page(
+  return OneStatement::items(
       input,
       query::RedemptionCodePage{
           .q = part, .type = type, .limit = page.limit, .before = page.before},
-      "cursor");
+      {.limit = page.limit, .cursor_name = "cursor"});
 }
 
 OneStatement update_redemption_code(const Input& input) {

@@ -40,10 +40,11 @@ void read_members(const Input& input, Fields& fields, bool is_new, JsonWriter& j
 
 OneStatement list_llm_models(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input,
-                            query::LlmModelPage{.provider_id = input.path_value("provider_id"),
-                                                .limit = page.limit,
-                                                .before = page.before});
+  return OneStatement::items(input,
+                             query::LlmModelPage{.provider_id = input.path_value("provider_id"),
+                                                 .limit = page.limit,
+                                                 .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement create_llm_model(const Input& input) {
@@ -81,8 +82,9 @@ OneStatement delete_llm_model(const Input& input) {
 
 OneStatement list_models(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input,
-                            query::ModelChoicePage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input,
+                             query::ModelChoicePage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 }  // namespace hostler

@@ -26,8 +26,9 @@ void add_text(JsonWriter& json, std::string_view name, const std::optional<std::
 
 OneStatement list_llm_providers(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input,
-                            query::LlmProviderPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input,
+                             query::LlmProviderPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 Task<Response> create_llm_provider(Call& call) {

@@ -97,8 +97,9 @@ OneStatement list_personas(const Input& input) {
   bool is_of_org = fields.choice("scope", {"platform", "org"}) == "org";
   Page page = Input::page_of(fields);
   fields.check();
-  return OneStatement::page(
-      input, query::PersonaPage{.of_org = is_of_org, .limit = page.limit, .before = page.before});
+  return OneStatement::items(
+      input, query::PersonaPage{.of_org = is_of_org, .limit = page.limit, .before = page.before},
+      {.limit = page.limit});
 }
 
 OneStatement create_persona(const Input& input) {

@@ -44,8 +44,9 @@ OneStatement create_invitation(const Input& input) {
 
 OneStatement list_invitations(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input,
-                            query::InvitationPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input,
+                             query::InvitationPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement revoke_invitation(const Input& input) {

@@ -33,7 +33,8 @@ OneStatement create_ip_rule(const Input& input) {
 
 OneStatement list_ip_rules(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::IpRulePage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input, query::IpRulePage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement delete_ip_rule(const Input& input) {

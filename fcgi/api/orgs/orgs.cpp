@@ -43,7 +43,8 @@ OneStatement create_org(const Input& input) {
 
 OneStatement list_orgs(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::OrgPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input, query::OrgPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement show_org(const Input&) { return OneStatement::row(query::OrgShow{}); }
@@ -64,7 +65,8 @@ OneStatement update_org(const Input& input) {
 
 OneStatement list_members(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::MemberPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input, query::MemberPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement update_member(const Input& input) {

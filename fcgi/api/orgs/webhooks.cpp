@@ -98,7 +98,8 @@ Task<Response> create_webhook(Call& call) {
 
 OneStatement list_webhooks(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(input, query::WebhookPage{.limit = page.limit, .before = page.before});
+  return OneStatement::items(input, query::WebhookPage{.limit = page.limit, .before = page.before},
+                             {.limit = page.limit});
 }
 
 OneStatement show_webhook(const Input& input) {
@@ -149,10 +150,12 @@ Task<Response> rotate_webhook_secret(Call& call) {
 
 OneStatement list_deliveries(const Input& input) {
   Page page = input.page();
-  return OneStatement::page(
-      input, query::WebhookDeliveryPage{.endpoint_id = input.path_value("endpoint_id"),
-                                        .limit = page.limit,
-                                        .before = page.before});
+  return OneStatement::items(
+      input,
+      query::WebhookDeliveryPage{.endpoint_id = input.path_value("endpoint_id"),
+                                 .limit = page.limit,
+                                 .before = page.before},
+      {.limit = page.limit});
 }
 
 OneStatement redeliver_webhook(const Input& input) {

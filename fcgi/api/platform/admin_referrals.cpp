@@ -17,9 +17,9 @@ OneStatement list_invite_codes(const Input& input) {
   std::optional<std::string> part = fields.text("q", {.max = 254});
   Page page = Input::page_of(fields, "cursor");
   fields.check();
-  return OneStatement::page(
+  return OneStatement::items(
       input, query::AdminInviteCodePage{.q = part, .limit = page.limit, .before = page.before},
-      "cursor");
+      {.limit = page.limit, .cursor_name = "cursor"});
 }
 
 OneStatement show_invite_code(const Input& input) {
@@ -46,10 +46,10 @@ OneStatement list_referrals(const Input& input) {
   std::optional<std::string> inviter = fields.id("inviter_user_id");
   Page page = Input::page_of(fields, "cursor");
   fields.check();
-  return OneStatement::page(
+  return OneStatement::items(
       input,
       query::ReferralPage{.inviter_user_id = inviter, .limit = page.limit, .before = page.before},
-      "cursor");
+      {.limit = page.limit, .cursor_name = "cursor"});
 }
 
 OneStatement show_referral_tree(const Input& input) {

@@ -56,10 +56,10 @@ OneStatement list_users(const Input& input) {
   std::optional<std::string> status = fields.choice("status", {"active", "suspended", "deleted"});
   Page page = Input::page_of(fields, "cursor");
   fields.check();
-  return OneStatement::page(
+  return OneStatement::items(
       input,
       query::AdminUserPage{.q = part, .status = status, .limit = page.limit, .before = page.before},
-      "cursor");
+      {.limit = page.limit, .cursor_name = "cursor"});
 }
 
 OneStatement show_user(const Input& input) {

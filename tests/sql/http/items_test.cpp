@@ -88,6 +88,15 @@ TEST_F(Items, HaveNoFormForATypeThatClientsNeverSaw) {
   EXPECT_THROW(ours("unnest('{1.50}'::numeric[]) AS v"), Error);
 }
 
+TEST_F(Items, AreWhatPostgresMadeWhenItMadeThem) {
+  ItemPage made = page(
+      "SELECT lpad(n::text, 32, '0')::uuid AS id, json_build_object('n', n) AS item FROM "
+      "generate_series(1, 3) AS n",
+      {.limit = 2});
+  EXPECT_EQ(made.body, R"([{"n" : 1},{"n" : 2}])");
+  EXPECT_EQ(made.next, "00000000-0000-0000-0000-000000000002");
+}
+
 std::string id_of(int n) { return fmt::format("00000000-0000-0000-0000-{:012}", n); }
 
 // Rows with ids 1 to count, each with a text of so many bytes.
