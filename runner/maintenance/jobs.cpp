@@ -12,6 +12,8 @@ constexpr int64_t pruned_max = 1000;
 // Accounts that one page of grants locks; fewer than 64, see subscription_maintenance.
 constexpr int64_t granted_max = 50;
 constexpr int64_t inputs_expired_max = 100;
+// Accounts that one page of a change of all of them locks: some ten milliseconds.
+constexpr int64_t changed_max = 500;
 
 // Rows of the table: a statement without parameters, one that takes so many rows at most, one that
 // a setting bounds.
@@ -55,6 +57,7 @@ constexpr Job jobs[] = {
     paged<query::OutboxPrune, pruned_max>(minute_ms),
     paged<query::WebhookSecretsPrune, pruned_max>(minute_ms),
     paged<query::WebhookPrune, pruned_max>(minute_ms),
+    paged<query::CreditBulkPage, changed_max>(1'000),
     paged<query::IdempotencyPrune, pruned_max>(minute_ms),
     paged<query::AccessLogFilesPrune, pruned_max>(minute_ms),
     bounded<query::AccessLogPrune>(minute_ms, access_log_retention),

@@ -218,11 +218,24 @@ CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
     FOR EACH ROW WHEN (name_key(OLD.email) <> name_key(NEW.email)) EXECUTE FUNCTION email_set();
 
--- ---------------------------------------------------------------- webhooks
+-- ---------------------------------------------------------------- changes that are made by pages
 
 ALTER TABLE webhook_endpoints ADD COLUMN deleted_at timestamptz, ALTER COLUMN secret_id DROP NOT NULL,
     ADD CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL);
 CREATE INDEX webhook_endpoints_deleted ON webhook_endpoints (id) WHERE deleted_at IS NOT NULL;
+CREATE TABLE credit_bulk_changes (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    amount bigint,
+    kind text NOT NULL,
+    note text,
+    actor_user_id uuid NOT NULL REFERENCES users,
+    after_org_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    last_org_id uuid NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    done_at timestamptz
+);
+CREATE INDEX credit_bulk_changes_open ON credit_bulk_changes (id) WHERE done_at IS NULL;
+CREATE INDEX credit_bulk_changes_actor ON credit_bulk_changes (actor_user_id);
 
 -- ---------------------------------------------------------------- what tokens grant
 

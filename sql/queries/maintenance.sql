@@ -43,6 +43,11 @@ SELECT webhook_secrets_prune($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT webhook_prune($1) = $1 AS more, NULL AS fault;
 
+-- name: credit_bulk_page
+-- The next accounts of a change of all of them.
+-- $1 at_most integer
+SELECT credit_bulk_page($1) = $1 AS more, NULL AS fault;
+
 -- name: idempotency_prune
 -- Answers that are older than a day.
 -- $1 at_most integer

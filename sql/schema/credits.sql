@@ -187,29 +187,105 @@ BEGIN
 END
 $$;
 
--- One row of the ledger for every account whose balance changes by what is asked for: by amount, not below zero; or,
--- without an amount, to zero. Answers how many changed. All accounts are locked, in the order of their ids.
-CREATE OR REPLACE FUNCTION credit_change_all(amount bigint, kind text, note text) RETURNS bigint
+-- Changes of all accounts that are more than one transaction should lock: maintenance makes them page by page, one
+-- change after the other, and each account's is a transaction with where it goes on. amount: null sets to zero.
+CREATE TABLE credit_bulk_changes (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    amount bigint,
+    kind text NOT NULL,
+    note text,
+    actor_user_id uuid NOT NULL REFERENCES users,
+    after_org_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',  -- up to it accounts are changed
+    last_org_id uuid NOT NULL,  -- accounts behind it are newer
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    done_at timestamptz
+);
+CREATE INDEX credit_bulk_changes_open ON credit_bulk_changes (id) WHERE done_at IS NULL;
+CREATE INDEX credit_bulk_changes_actor ON credit_bulk_changes (actor_user_id);
+
+-- By how much a balance changes: by amount, but not below zero nor beyond bigint; without an amount to zero. Nothing
+-- that a balance may be makes it fail: one account would stop the changes of all others.
+CREATE OR REPLACE FUNCTION credit_bulk_amount(balance bigint, amount bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN amount IS NULL THEN -greatest(balance, -9223372036854775807)
+                WHEN amount > 0 THEN least(amount::numeric, 9223372036854775807::numeric - balance)::bigint
+                ELSE greatest(amount, -greatest(balance, 0)) END
+$$;
+
+-- One row of the ledger for every one of these accounts, which are locked, whose balance changes by what is asked for.
+-- Answers how many changed.
+CREATE OR REPLACE FUNCTION credit_change_many(org_ids uuid[], amount bigint, kind text, note text, actor uuid)
+RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     affected bigint;
 BEGIN
-    PERFORM 1 FROM credit_accounts ORDER BY org_id FOR UPDATE;
+    WITH changed AS (
+        UPDATE credit_accounts AS a SET balance = a.balance + c.change, entries = a.entries + 1
+        FROM (SELECT b.org_id, credit_bulk_amount(b.balance, credit_change_many.amount) AS change
+              FROM credit_accounts b WHERE b.org_id = ANY (org_ids)) AS c
+        WHERE c.org_id = a.org_id AND c.change <> 0
+        RETURNING a.org_id, c.change, a.balance, a.entries)
+    INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id, note)
+    SELECT org_id, entries, change, balance, kind, 'user', actor::text, credit_change_many.note FROM changed;
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN affected;
+END
+$$;
+
+-- Changes all accounts: at once, locked in the order of their ids, when they are few and no earlier change is under
+-- way; else that is left to maintenance, which takes seconds for 100,000. Answers how many change. One call after the
+-- other, so that each is behind those before it.
+CREATE OR REPLACE FUNCTION credit_change_all(amount bigint, kind text, note text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    accounts_max constant bigint := 10000;
+    is_at_once boolean;
+    locked uuid[];
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('change of all credits', 0));
+    is_at_once := NOT EXISTS (SELECT FROM credit_bulk_changes WHERE done_at IS NULL)
+        AND (SELECT count(*) FROM (SELECT FROM credit_accounts LIMIT accounts_max + 1) AS counted) <= accounts_max;
+    IF is_at_once THEN
+        locked := ARRAY(SELECT org_id FROM credit_accounts ORDER BY org_id FOR UPDATE);
+    END IF;
     IF amount > 0 AND EXISTS (SELECT 1 FROM credit_accounts WHERE balance > 9223372036854775807 - amount) THEN
         PERFORM fail('validation.error', 'balance_out_of_bounds');
     END IF;
-    WITH changes AS (
-        SELECT org_id, CASE WHEN amount IS NULL THEN -balance WHEN amount > 0 THEN amount
-                            ELSE greatest(amount, -greatest(balance, 0)) END AS change
-        FROM credit_accounts),
-    changed AS (
-        UPDATE credit_accounts AS a SET balance = a.balance + c.change, entries = a.entries + 1
-        FROM changes c WHERE c.org_id = a.org_id AND c.change <> 0
-        RETURNING a.org_id, c.change, a.balance, a.entries)
-    INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id, note)
-    SELECT org_id, entries, change, balance, kind, 'user', current_user_id()::text, credit_change_all.note FROM changed;
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN affected;
+    IF is_at_once THEN
+        RETURN credit_change_many(locked, amount, kind, note, current_user_id());
+    END IF;
+    INSERT INTO credit_bulk_changes (amount, kind, note, actor_user_id, last_org_id)
+    SELECT credit_change_all.amount, credit_change_all.kind, credit_change_all.note, current_user_id(), a.org_id
+    FROM credit_accounts a ORDER BY a.org_id DESC LIMIT 1;
+    RETURN (SELECT count(*) FROM credit_accounts a
+            WHERE credit_bulk_amount(a.balance, credit_change_all.amount) <> 0);
+END
+$$;
+
+-- Maintenance: the next accounts of the oldest change that is not done. Answers how many it looked at. One at a time,
+-- and it waits for no account for long.
+CREATE OR REPLACE FUNCTION credit_bulk_page(at_most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET lock_timeout = '200ms' AS $$
+DECLARE
+    bulk credit_bulk_changes;
+    page uuid[];
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('pages of credits', 0)) THEN
+        RETURN 0;
+    END IF;
+    SELECT * INTO bulk FROM credit_bulk_changes WHERE done_at IS NULL ORDER BY id LIMIT 1;
+    IF bulk.id IS NULL THEN
+        RETURN 0;
+    END IF;
+    page := ARRAY(SELECT a.org_id FROM credit_accounts a
+                  WHERE a.org_id > bulk.after_org_id AND a.org_id <= bulk.last_org_id
+                  ORDER BY a.org_id LIMIT at_most FOR UPDATE);
+    PERFORM credit_change_many(page, bulk.amount, bulk.kind, bulk.note, bulk.actor_user_id);
+    UPDATE credit_bulk_changes SET after_org_id = coalesce(page[cardinality(page)], after_org_id),
+        done_at = CASE WHEN cardinality(page) < at_most THEN clock_timestamp() END
+    WHERE id = bulk.id;
+    RETURN cardinality(page);
 END
 $$;
 
@@ -238,8 +314,10 @@ BEGIN
     RETURN json_build_object('affected', affected);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION credit_post, credit_hold, credit_change_all, account_runs_recount
+REVOKE EXECUTE ON FUNCTION credit_post, credit_hold, credit_bulk_amount, credit_change_many, credit_change_all,
+    account_runs_recount
     FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION credit_bulk_page FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION credit_lock FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION credit_account_json, credit_transaction_page, credit_adjust, credit_bulk_adjust,
     credit_reset_all

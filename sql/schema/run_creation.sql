@@ -86,8 +86,8 @@ BEGIN
            p.built_in, d.id AS model_id, d.org_id AS model_org_id, d.model, d.is_free, d.provider_kind,
            d.name AS credential_name,
            EXISTS (SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
-           entitled.value AS entitled, coalesce(stored.value, limit_stored_bytes) AS bytes_max,
-           NOT is_queued AND entitled.value IS NULL AND limit_concurrent_runs_per_user > 0
+           granted.count_max AS entitled, granted.bytes_max,
+           NOT is_queued AND granted.count_max IS NULL AND limit_concurrent_runs_per_user > 0
                AND limit_concurrent_runs * (SELECT count(*) FROM org_members o WHERE o.user_id = current_user_id())
                    > limit_concurrent_runs_per_user AS is_of_many
     INTO chosen
@@ -102,12 +102,14 @@ BEGIN
         WHERE route IS NULL AND p.model IS NULL AND m.is_default AND m.deleted_at IS NULL AND l.deleted_at IS NULL
               AND coalesce(m.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
         ORDER BY m.org_id IS NULL LIMIT 1) AS d ON true
-    LEFT JOIN LATERAL (
-        SELECT CASE WHEN g.value_type = 'integer' THEN g.value::bigint END AS value
-        FROM entitlement_granted(org, limit_key) AS g) AS entitled ON true
-    LEFT JOIN LATERAL (
-        SELECT CASE WHEN g.value_type = 'integer' THEN g.value::bigint END AS value
-        FROM entitlement_granted(org, 'limit.stored_bytes') AS g) AS stored ON true;
+    CROSS JOIN (
+        SELECT CASE WHEN g.is_any THEN entitlement_integer(org, limit_key, NULL) END AS count_max,
+            CASE WHEN g.is_any THEN entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes)
+                 ELSE limit_stored_bytes END AS bytes_max
+        -- Most have none; which they have costs as much to ask as all else here.
+        FROM (SELECT EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = org)
+                  OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = org AND s.status = 'active') AS is_any
+              OFFSET 0) AS g) AS granted;
     IF NOT FOUND THEN
         PERFORM fail('runs.unknown_persona', 'persona_unknown');
     END IF;

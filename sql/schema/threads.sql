@@ -136,8 +136,11 @@ BEGIN
     END LOOP;
     WITH counted AS (
         UPDATE credit_accounts a SET stored_bytes = a.stored_bytes + octet_length(message_create.content)
-        FROM (SELECT coalesce((SELECT g.value::bigint FROM entitlement_granted(org, 'limit.stored_bytes') AS g
-                               WHERE g.value_type = 'integer'), limit_stored_bytes) AS bytes_max) AS granted
+        -- Most have no entitlements; which they have costs as much to ask as the message.
+        FROM (SELECT CASE WHEN EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = org)
+                          OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = org AND s.status = 'active')
+                     THEN entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes)
+                     ELSE limit_stored_bytes END AS bytes_max OFFSET 0) AS granted
         WHERE a.org_id = org AND (granted.bytes_max = 0
                                   OR a.stored_bytes + octet_length(message_create.content) <= granted.bytes_max)
         RETURNING a.org_id)

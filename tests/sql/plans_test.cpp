@@ -29,7 +29,7 @@ const std::set<std::string> tables_that_stay_small = {
     "daemons",           "feature_flags",    "plans",
     "plan_entitlements", "personas",         "platform_days",
     "platform_deltas",   "access_log_tail",  "email_config",
-    "audit_writers",     "run_events_freed"};
+    "audit_writers",     "run_events_freed", "credit_bulk_changes"};
 
 // Meant to read much, and why that may be.
 const std::map<std::string, std::string> reads_much = {
