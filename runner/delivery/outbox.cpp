@@ -17,6 +17,8 @@ constexpr int webhooks_max = 1000;  // one receiver that hangs has four of them,
 constexpr int claim_max = 64;       // in one statement
 constexpr int64_t endpoint_max = 4;
 constexpr int64_t org_max = 16;
+constexpr int64_t endpoints_max = 1000;  // that one claim looks at: some 25 ms
+constexpr const char* no_endpoint = "00000000-0000-0000-0000-000000000000";
 constexpr int64_t mail_lease_s = 90;   // an attempt ends within 60 s
 constexpr int64_t lease_spare_s = 15;  // beyond an attempt's own limit
 // An outcome that cannot be written is lost when its lease is over: the message is sent again.
@@ -32,6 +34,7 @@ void log_task_failure(const std::string& name, std::exception_ptr failure) {
 Outbox::Outbox(OutboxServices services, std::string daemon_id)
     : services_(services),
       daemon_id_(std::move(daemon_id)),
+      claims_after_(no_endpoint),
       codes_(services.loop, log_task_failure),
       mails_(services.loop, log_task_failure),
       webhooks_(services.loop, log_task_failure) {}
@@ -129,21 +132,29 @@ Task<void> Outbox::claim_webhooks() {
   int64_t lease_s = timeout_ms / 1000 + lease_spare_s;
   postgres::Batch batch;
   batch.add(query::OutboxClaimLock{});
+  batch.add(query::OutboxWake{});
   batch.add(query::OutboxClaimWebhooks{.daemon_id = daemon_id_,
                                        .limit = free,
                                        .lease_seconds = lease_s,
                                        .endpoint_max = endpoint_max,
-                                       .org_max = org_max});
+                                       .org_max = org_max,
+                                       .after_endpoint_id = claims_after_,
+                                       .endpoints_max = endpoints_max});
   postgres::BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
-  const postgres::Result& claimed = outcome.results.at(1);
+  const postgres::Result& claimed = outcome.results.at(2);
+  // Where more wait than one claim takes, the next one begins behind it, so that each has its turn.
+  bool is_full = claimed.size() == free;
+  if (is_full || claims_after_ != no_endpoint) webhooks_again_ = true;
+  if (!is_full) claims_after_ = no_endpoint;
   for (int i = 0; i < claimed.size(); ++i) {
+    if (is_full)
+      claims_after_ = std::max(claims_after_, std::string(claimed[i].text("endpoint_id")));
     QueuedWebhook message = read_queued_webhook(claimed[i], services_.secrets);
     std::string id = message.id;
     webhooks_.erase(id);
     webhooks_.add(id, deliver_webhook(std::move(message)));
   }
-  if (claimed.size() == free) webhooks_again_ = true;
 }
 
 Task<void> Outbox::deliver_mail(QueuedMail mail, mail::MailSettings settings) {

@@ -58,6 +58,7 @@ class Outbox {
 
   OutboxServices services_;
   std::string daemon_id_;
+  std::string claims_after_;  // the endpoint behind which the next claim of webhooks begins
   mail::MailSettings mail_settings_;
   bool settings_known_ = false;
   loop::Signal mails_notified_;

@@ -57,6 +57,7 @@ constexpr Job jobs[] = {
     paged<query::OutboxPrune, pruned_max>(minute_ms),
     paged<query::WebhookSecretsPrune, pruned_max>(minute_ms),
     paged<query::WebhookPrune, pruned_max>(minute_ms),
+    paged<query::WebhookCancel, pruned_max>(1'000),
     paged<query::CreditBulkPage, changed_max>(1'000),
     paged<query::IdempotencyPrune, pruned_max>(minute_ms),
     paged<query::AccessLogFilesPrune, pruned_max>(minute_ms),

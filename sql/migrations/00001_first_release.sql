@@ -220,9 +220,16 @@ CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
 
 -- ---------------------------------------------------------------- changes that are made by pages
 
-ALTER TABLE webhook_endpoints ADD COLUMN deleted_at timestamptz, ALTER COLUMN secret_id DROP NOT NULL,
-    ADD CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL);
+ALTER TABLE webhook_endpoints ADD COLUMN cancel_before timestamptz, ADD COLUMN deleted_at timestamptz,
+    ALTER COLUMN secret_id DROP NOT NULL, ADD CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL);
 CREATE INDEX webhook_endpoints_deleted ON webhook_endpoints (id) WHERE deleted_at IS NOT NULL;
+CREATE INDEX webhook_endpoints_cancelled ON webhook_endpoints (id) WHERE cancel_before IS NOT NULL;
+ALTER TABLE outbox ADD COLUMN is_put_off boolean NOT NULL DEFAULT false;
+DROP INDEX outbox_webhooks_due;
+CREATE INDEX outbox_webhooks_due ON outbox (is_put_off, endpoint_id, next_attempt_at)
+    WHERE status = 'pending' AND kind = 'webhook';
+CREATE INDEX outbox_webhooks_put_off ON outbox (next_attempt_at)
+    WHERE status = 'pending' AND kind = 'webhook' AND is_put_off;
 CREATE TABLE credit_bulk_changes (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     amount bigint,

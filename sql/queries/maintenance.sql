@@ -43,6 +43,11 @@ SELECT webhook_secrets_prune($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT webhook_prune($1) = $1 AS more, NULL AS fault;
 
+-- name: webhook_cancel
+-- Messages of endpoints that were switched off.
+-- $1 at_most integer
+SELECT webhook_cancel($1) = $1 AS more, NULL AS fault;
+
 -- name: credit_bulk_page
 -- The next accounts of a change of all of them.
 -- $1 at_most integer

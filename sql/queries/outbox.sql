@@ -28,17 +28,28 @@ RETURNING o.id, o.epoch, o.template, o.recipient, o.locale, o.fields, o.secret_i
 -- One daemon at a time claims webhooks, so that the bounds on what is under way are exact.
 SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(hashtextextended('hostler webhooks', 0));
 
+-- name: outbox_wake
+-- Webhook messages that were put off and are due now.
+UPDATE outbox SET is_put_off = false WHERE id = ANY (ARRAY(
+    SELECT id FROM outbox
+    WHERE kind = 'webhook' AND status = 'pending' AND is_put_off AND next_attempt_at <= statement_timestamp()
+    ORDER BY next_attempt_at LIMIT 1000 FOR UPDATE SKIP LOCKED));
+
 -- name: outbox_claim_webhooks
 -- Behind outbox_claim_lock. Takes webhook messages that are due, at most so many under way for each endpoint and
--- organization; of each endpoint the longest due, first those of endpoints that have least under way.
--- $1 daemon_id uuid, $2 limit bigint, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint
-WITH RECURSIVE endpoints AS (  -- those with pending messages, one look into the index each
-    (SELECT endpoint_id, org_id FROM outbox WHERE kind = 'webhook' AND status = 'pending'
+-- organization; of each endpoint the longest due, first those of endpoints that have least under way. It looks at
+-- endpoints_max of them behind one, by their ids: however many have something, whoever waits for the lock waits
+-- milliseconds.
+-- $1 daemon_id uuid, $2 limit bigint, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint,
+-- $6 after_endpoint_id uuid, $7 endpoints_max bigint
+WITH RECURSIVE endpoints AS (  -- those with messages that are not put off, one look into the index each
+    (SELECT endpoint_id, org_id FROM outbox
+     WHERE kind = 'webhook' AND status = 'pending' AND NOT is_put_off AND endpoint_id > $6
      ORDER BY endpoint_id LIMIT 1)
     UNION ALL
     SELECT further.endpoint_id, further.org_id FROM endpoints e CROSS JOIN LATERAL (
         SELECT o.endpoint_id, o.org_id FROM outbox o
-        WHERE o.kind = 'webhook' AND o.status = 'pending' AND o.endpoint_id > e.endpoint_id
+        WHERE o.kind = 'webhook' AND o.status = 'pending' AND NOT o.is_put_off AND o.endpoint_id > e.endpoint_id
         ORDER BY o.endpoint_id LIMIT 1) AS further),
 busy AS (
     SELECT endpoint_id, org_id, count(*) AS under_way FROM outbox
@@ -48,10 +59,12 @@ busy_orgs AS (SELECT org_id, sum(under_way) AS under_way FROM busy GROUP BY org_
 due AS (
     SELECT o.id, e.org_id, o.next_attempt_at,
         coalesce(b.under_way, 0) + row_number() OVER (PARTITION BY e.endpoint_id ORDER BY o.next_attempt_at) AS nth
-    FROM endpoints e JOIN webhook_endpoints there ON there.id = e.endpoint_id AND there.deleted_at IS NULL
+    FROM (SELECT endpoint_id, org_id FROM endpoints LIMIT $7) AS e
+    JOIN webhook_endpoints there
+        ON there.id = e.endpoint_id AND there.deleted_at IS NULL AND there.cancel_before IS NULL
     LEFT JOIN busy b ON b.endpoint_id = e.endpoint_id CROSS JOIN LATERAL (
         SELECT p.id, p.next_attempt_at FROM outbox p
-        WHERE p.endpoint_id = e.endpoint_id AND p.kind = 'webhook' AND p.status = 'pending'
+        WHERE p.endpoint_id = e.endpoint_id AND p.kind = 'webhook' AND p.status = 'pending' AND NOT p.is_put_off
               AND p.next_attempt_at <= statement_timestamp()
               AND (p.owner_id IS NULL OR p.lease_until < clock_timestamp())
         ORDER BY p.next_attempt_at LIMIT greatest($4 - coalesce(b.under_way, 0), 0)) AS o),
@@ -115,7 +128,7 @@ ORDER BY o.id LIMIT $3;
 -- $1 message_id uuid or null
 WITH due AS (
     UPDATE outbox SET status = 'pending', next_attempt_at = clock_timestamp(), attempts_before = attempts,
-        owner_id = NULL, lease_until = NULL
+        is_put_off = false, owner_id = NULL, lease_until = NULL
     WHERE (id = $1 OR ($1 IS NULL AND status = 'failed')) AND status IN ('pending', 'failed', 'cancelled')
           AND (owner_id IS NULL OR lease_until < clock_timestamp())
           AND recipient IS DISTINCT FROM ''  -- of who is deleted

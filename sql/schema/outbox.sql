@@ -22,6 +22,9 @@ CREATE TABLE outbox (
     attempts integer NOT NULL DEFAULT 0,
     attempts_before integer NOT NULL DEFAULT 0,
     next_attempt_at timestamptz DEFAULT clock_timestamp(),
+    -- Of a webhook: its next attempt is later. Claims walk over endpoints that have others, however many wait for a
+    -- later day; outbox_wake makes it due.
+    is_put_off boolean NOT NULL DEFAULT false,
     -- A daemon that attempts it now, as for runs: it writes nothing once the lease went to another.
     owner_id uuid,
     epoch bigint NOT NULL DEFAULT 0,
@@ -40,8 +43,10 @@ CREATE TABLE outbox (
     CHECK (owner_id IS NULL OR status = 'pending')
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
 CREATE INDEX outbox_mails_due ON outbox (next_attempt_at) WHERE status = 'pending' AND kind = 'mail';
-CREATE INDEX outbox_webhooks_due ON outbox (endpoint_id, next_attempt_at)
+CREATE INDEX outbox_webhooks_due ON outbox (is_put_off, endpoint_id, next_attempt_at)
     WHERE status = 'pending' AND kind = 'webhook';
+CREATE INDEX outbox_webhooks_put_off ON outbox (next_attempt_at)
+    WHERE status = 'pending' AND kind = 'webhook' AND is_put_off;
 CREATE INDEX outbox_recipient ON outbox (name_key(recipient)) WHERE kind = 'mail';
 CREATE INDEX outbox_of_endpoint ON outbox (endpoint_id, id);
 CREATE INDEX outbox_owned ON outbox (owner_id) WHERE owner_id IS NOT NULL;
@@ -155,7 +160,8 @@ BEGIN
         next_attempt_at = clock_timestamp()
             + CASE WHEN delay IS NULL THEN NULL
                    ELSE greatest(delay, make_interval(secs => coalesce(retry_after_ms, 0) / 1000.0)) END,
-        owner_id = NULL, lease_until = NULL, last_status_code = status_code, last_error = left(error, 500)
+        is_put_off = delay IS NOT NULL AND o.kind = 'webhook', owner_id = NULL, lease_until = NULL,
+        last_status_code = status_code, last_error = left(error, 500)
     WHERE id = message;
     IF delay IS NULL THEN
         PERFORM outbox_forget_secret(message);

@@ -9,12 +9,14 @@ CREATE TABLE webhook_endpoints (
     secret_id uuid CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL),
     failing_since timestamptz,  -- nothing but failures since then; null: the last attempt went well, or there was none
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    cancel_before timestamptz,  -- switched off then; webhook_cancel() has still to cancel what waited, nothing is sent
     deleted_at timestamptz,  -- gone but for messages that webhook_prune() has still to take away
     FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
 );
 CREATE UNIQUE INDEX webhook_endpoints_org ON webhook_endpoints (org_id, id);
 CREATE INDEX webhook_endpoints_secret ON webhook_endpoints (secret_id);
 CREATE INDEX webhook_endpoints_deleted ON webhook_endpoints (id) WHERE deleted_at IS NOT NULL;
+CREATE INDEX webhook_endpoints_cancelled ON webhook_endpoints (id) WHERE cancel_before IS NOT NULL;
 SELECT make_tenant_table('webhook_endpoints');
 GRANT SELECT ON webhook_endpoints TO hostler_api, hostler_runner;
 
@@ -120,12 +122,45 @@ BEGIN
 END
 $$;
 
--- What an endpoint that is switched off still had to be told is cancelled; an attempt under way ends by itself.
+-- What an endpoint that was switched off then still had to be told is cancelled, so many at most; an attempt under way
+-- ends by itself, and what somebody asked for since (webhook_redeliver) is sent. The endpoint is locked by the caller.
+CREATE OR REPLACE FUNCTION webhook_cancel_page(endpoint uuid, off_at timestamptz, at_most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    cancelled integer;
+BEGIN
+    UPDATE outbox SET status = 'cancelled', next_attempt_at = NULL, is_put_off = false, owner_id = NULL,
+        lease_until = NULL
+    WHERE id = ANY (ARRAY(
+        SELECT o.id FROM outbox o
+        WHERE o.is_put_off IN (false, true) AND o.endpoint_id = endpoint AND o.kind = 'webhook'
+              AND o.status = 'pending' AND (o.owner_id IS NULL OR o.lease_until < clock_timestamp())
+              AND o.created_at <= off_at AND NOT (o.attempts = o.attempts_before AND o.next_attempt_at > off_at)
+        LIMIT at_most FOR UPDATE));
+    GET DIAGNOSTICS cancelled = ROW_COUNT;
+    UPDATE webhook_endpoints SET cancel_before = CASE WHEN cancelled = at_most THEN off_at END
+    WHERE id = endpoint AND (cancel_before IS NOT NULL OR cancelled = at_most);
+    RETURN cancelled;
+END
+$$;
+
+-- An endpoint is switched off: what waits is cancelled, at once or, when that is more than a call can do, by
+-- maintenance.
 CREATE OR REPLACE FUNCTION webhook_cancel_pending(endpoint uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE outbox SET status = 'cancelled', next_attempt_at = NULL, owner_id = NULL, lease_until = NULL
-    WHERE endpoint_id = endpoint AND kind = 'webhook' AND status = 'pending'
-          AND (owner_id IS NULL OR lease_until < clock_timestamp())
+    SELECT webhook_cancel_page(endpoint, clock_timestamp(), 1000)
+$$;
+
+-- Maintenance: the next messages of an endpoint that was switched off with many waiting. Answers how many.
+CREATE OR REPLACE FUNCTION webhook_cancel(at_most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    e webhook_endpoints;
+BEGIN
+    SELECT * INTO e FROM webhook_endpoints WHERE cancel_before IS NOT NULL
+    ORDER BY id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+    RETURN CASE WHEN e.id IS NULL THEN 0 ELSE webhook_cancel_page(e.id, e.cancel_before, at_most) END;
+END
 $$;
 
 -- PATCH: changes holds only what is to change.
@@ -264,7 +299,7 @@ BEGIN
     END IF;
     IF o.owner_id IS NULL OR o.lease_until < clock_timestamp() THEN
         UPDATE outbox SET status = 'pending', next_attempt_at = clock_timestamp(), attempts_before = attempts,
-            delivered_at = NULL, owner_id = NULL, lease_until = NULL
+            is_put_off = false, delivered_at = NULL, owner_id = NULL, lease_until = NULL
         WHERE id = o.id RETURNING * INTO o;
     END IF;
     PERFORM audit('webhooks.redeliver', 'webhook_delivery', o.id::text, e.org_id);
@@ -306,10 +341,10 @@ BEGIN
                   webhook_state(e) || jsonb_build_object('enabled', false, 'reason', why));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION webhook_queue, webhook_cancel_pending, webhook_secret_insert, webhook_note_failure,
-    webhook_messages_delete, webhook_secrets_end
+REVOKE EXECUTE ON FUNCTION webhook_queue, webhook_cancel_page, webhook_cancel_pending, webhook_secret_insert,
+    webhook_note_failure, webhook_messages_delete, webhook_secrets_end
     FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION webhook_prune, webhook_secrets_prune FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION webhook_cancel, webhook_prune, webhook_secrets_prune FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION webhook_of_org, webhook_create, webhook_update, webhook_delete, webhook_rotate,
     webhook_redeliver, webhook_test
     FROM hostler_runner;

@@ -3,34 +3,15 @@
 
 #include <string>
 
-#include <fmt/format.h>
-
 #include "queries/maintenance.h"
-#include "queries/outbox.h"
 #include "queries/webhooks.h"
-#include "tests/support/rows/run_fixture.h"
+#include "tests/support/rows/webhook_fixture.h"
 
 namespace hostler::testing_support {
 namespace {
 
-class WebhookPrune : public ::testing::Test {
+class WebhookPrune : public WebhookFixture {
  protected:
-  std::string new_endpoint() {
-    return fixture_.column(fmt::format(
-        "WITH s AS (INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed) "
-        "VALUES "
-        "(uuidv7(), '{0}', 'webhook', 1, 'x', 'x') RETURNING id) INSERT INTO webhook_endpoints "
-        "(org_id, url, events, secret_id) SELECT '{0}', 'https://example.org', "
-        "'{{run.completed}}', "
-        "id FROM s RETURNING id",
-        fixture_.org_id));
-  }
-  void add_messages(const std::string& endpoint_id, int count) {
-    fixture_.column(fmt::format(
-        "INSERT INTO outbox (org_id, kind, endpoint_id, event_type, body) SELECT '{}', 'webhook', "
-        "'{}', 'run.completed', '{{}}' FROM generate_series(1, {})",
-        fixture_.org_id, endpoint_id, count));
-  }
   void remove(const std::string& endpoint_id) {
     fixture_.as_owner(query::WebhookDelete{.endpoint_id = endpoint_id});
   }
@@ -48,9 +29,6 @@ class WebhookPrune : public ::testing::Test {
     } while (session.run(query::WebhookPrune{.at_most = 1000})[0].boolean("more"));
     return count;
   }
-
-  TestDatabase database_;
-  RunFixture fixture_{database_};
 };
 
 TEST_F(WebhookPrune, IsNotNeededForFewMessages) {
@@ -74,17 +52,7 @@ TEST_F(WebhookPrune, TakesAwayWhatOneCallCannot) {
   EXPECT_THROW(fixture_.as_owner(query::WebhookShow{.endpoint_id = endpoint_id}), Error);
   EXPECT_THROW(remove(endpoint_id), Error);
 
-  std::string daemon_id = fixture_.new_daemon("a");
-  postgres::DbSession runner = database_.as_runner();
-  runner.begin();
-  runner.run(query::OutboxClaimLock{});
-  postgres::Result claimed = runner.run(query::OutboxClaimWebhooks{.daemon_id = daemon_id,
-                                                                   .limit = 100,
-                                                                   .lease_seconds = 60,
-                                                                   .endpoint_max = 50,
-                                                                   .org_max = 50});
-  EXPECT_EQ(claimed.size(), 2) << "nothing is sent to it any more";
-  runner.rollback();
+  EXPECT_EQ(claimed(), other + " " + other) << "nothing is sent to it any more";
 
   add_messages(endpoint_id, 1);  // of a run that ended at the same moment
   EXPECT_EQ(pages(), 3);
