@@ -137,6 +137,7 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("claims", queue_->claim_forever());
   tasks_.add_forever("heartbeat", queue_->heartbeat_forever());
   tasks_.add_forever("cancels", queue_->watch_cancels_forever());
+  tasks_.add_forever("trials", queue_->watch_trials_forever());
   // While notifications do not arrive the stream server looks for itself.
   auto on_checked = [this](bool is_listening) {
     bus_.set_listening(is_listening && queue_->is_known_to_others());

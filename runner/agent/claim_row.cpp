@@ -15,6 +15,7 @@ Claim claim_of(const postgres::Row& row) {
   claim.epoch = row.integer("epoch");
   claim.crash_count = static_cast<int>(row.integer("crash_count"));
   claim.take_overs = static_cast<int>(row.integer("take_overs"));
+  claim.trials = static_cast<int>(row.integer("trials"));
   claim.worked_ms = row.integer("worked_ms");
   claim.after_input = row.boolean("after_input");
   claim.last_seq = row.integer("last_seq");

@@ -41,6 +41,9 @@ RunQueue::RunQueue(AgentServices& services, loop::TaskSet& tasks, std::string da
       options_(std::move(options)),
       streams_(std::move(streams)),
       lost_(poll_ms),
+      trials_(services, daemon_id_,
+              {[this](const RunPtr& run) { return goes_on(run); },
+               [this](const RunPtr& run) { begin(run); }}),
       heartbeat_at_ms_(services.loop.now_ms()),
       known_from_ms_(heartbeat_at_ms_ + others_notice_ms) {}
 
@@ -165,7 +168,7 @@ Task<bool> RunQueue::claim_fresh() {
     if (row.integer("served_nth") > 0) in_order.emplace(row.integer("served_nth"), row);
     RunPtr run = prepare(row);
     if (!row.is_null("history")) run->claimed_row = ClaimedRow{claimed, i};
-    begin(run);
+    adopt(run);
   }
   for (const auto& [nth, row] : in_order) {
     round_robin_.took(row.text("org_id"), row.text("created_by_user_id"));
@@ -194,7 +197,7 @@ RunPtr RunQueue::prepare(const postgres::Row& row) {
   return run;
 }
 
-void RunQueue::begin(const RunPtr& run) {
+void RunQueue::adopt(const RunPtr& run) {
   const std::string& run_id = run->claim.id;
   // A run that is claimed anew while its old coroutine still lives: the old one is lost. One that
   // ended in this turn of the loop still has its name.
@@ -206,7 +209,14 @@ void RunQueue::begin(const RunPtr& run) {
   tasks_.erase(run_id);
   active_.emplace(run_id, run);
   ++claimed_;
-  tasks_.add(run_id, supervise(run));
+  Trials::is_needed_for(run) ? trials_.add(run) : begin(run);
+}
+
+void RunQueue::begin(const RunPtr& run) { tasks_.add(run->claim.id, supervise(run)); }
+
+bool RunQueue::goes_on(const RunPtr& run) const {
+  auto found = active_.find(run->claim.id);
+  return found != active_.end() && found->second == run && !run->cancel_reason;
 }
 
 Task<void> RunQueue::supervise(RunPtr run) {
@@ -226,14 +236,14 @@ void RunQueue::conclude(const RunPtr& run, bool has_ended) {
   auto found = active_.find(run->claim.id);
   if (found != active_.end() && found->second == run) active_.erase(found);
   options_.on_ended();
+  trials_.run_ended();
   look_whether_runs_wait();
 }
 
 void RunQueue::on_fenced(const RunWriterPtr& writer) {
   const Claim& fenced = writer->claim();
   auto found = active_.find(fenced.id);
-  if (found != active_.end() && found->second->writer != writer) return;
-  if (found == active_.end()) return;
+  if (found == active_.end() || found->second->writer != writer) return;
   ++fenced_;
   log_warning("run_fenced", {{"run_id", fenced.id}, {"trace_id", fenced.trace_id}});
   tasks_.erase(fenced.id);

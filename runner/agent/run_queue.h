@@ -15,6 +15,7 @@
 #include "runner/agent/owned_runs.h"
 #include "runner/agent/round_robin.h"
 #include "runner/agent/supervise_run.h"
+#include "runner/agent/trials.h"
 
 namespace hostler::runner {
 
@@ -32,6 +33,7 @@ class RunQueue {
   Task<void> claim_forever();
   Task<void> heartbeat_forever();
   Task<void> watch_cancels_forever();
+  Task<void> watch_trials_forever() { return trials_.watch_forever(); }
 
   // From LISTEN: new runs, control requests; and after each (re)connection, everything.
   void look_for_runs();
@@ -61,7 +63,9 @@ class RunQueue {
   Task<bool> claim_fresh();
   postgres::BoundStatement fair_claim(int free) const;
   RunPtr prepare(const postgres::Row& row);
+  void adopt(const RunPtr& run);
   void begin(const RunPtr& run);
+  bool goes_on(const RunPtr& run) const;
   Task<void> supervise(RunPtr run);
   Task<void> cancel(RunPtr run);
   Task<void> pass_on();
@@ -81,6 +85,7 @@ class RunQueue {
   std::unordered_map<std::string, RunPtr> active_;
   OwnedRuns owned_;
   LostDaemons lost_;
+  Trials trials_;
   loop::Signal runs_notified_;
   loop::Signal cancels_notified_;
   bool claim_again_ = true;

@@ -18,6 +18,7 @@ struct Claim {
   int64_t epoch = 0;
   int crash_count = 0;
   int take_overs = 0;
+  int trials = 0;  // crashes in a row of daemons where it was on trial, see runner/agent/trials.h
   int64_t worked_ms = 0;
   bool after_input = false;    // goes on behind a human's answer: nothing is taken over
   int64_t last_seq = 0;        // of its events so far; 0: it is new

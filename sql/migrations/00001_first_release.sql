@@ -79,6 +79,7 @@ ALTER TABLE runs DROP CONSTRAINT runs_check, DROP CONSTRAINT runs_check1, DROP C
 
 CREATE INDEX runs_cancelled ON runs (owner_id) WHERE cancel_requested_at IS NOT NULL AND owner_id IS NOT NULL;
 ALTER TABLE runs SET (autovacuum_vacuum_scale_factor = 0.01);
+ALTER TABLE runs ADD COLUMN tried_with integer NOT NULL DEFAULT 0, ADD COLUMN trials integer NOT NULL DEFAULT 0;
 ALTER TABLE threads SET (autovacuum_vacuum_scale_factor = 0.01);
 ALTER TABLE credit_accounts SET (autovacuum_vacuum_scale_factor = 0.01);
 ALTER TABLE idempotency_records SET (autovacuum_vacuum_scale_factor = 0.01);

@@ -82,20 +82,20 @@ free AS MATERIALIZED (
 claimed AS (
     UPDATE runs r SET owner_id = $1, epoch = (nextval('run_epochs') << 20) | (random() * 1048575)::bigint,
         started_at = coalesce(r.started_at, clock_timestamp()),
-        active_since = coalesce(r.active_since, clock_timestamp()), after_input = false
+        active_since = coalesce(r.active_since, clock_timestamp()), after_input = false, tried_with = 0
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
     WHERE r.id = ANY (ARRAY(SELECT free.id FROM free))
     RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
-        r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs,
+        r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.trials,
         r.cancel_requested_at IS NOT NULL AS is_cancelled, coalesce(r.cancel_reason, 'requested') AS cancel_reason,
         run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted,
         CASE WHEN r.last_seq > 0 THEN run_event_bytes(r.id) ELSE 0 END AS event_bytes,
         CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE 0 END AS result_bytes)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
-    c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.is_cancelled, c.cancel_reason, c.worked_ms,
-    c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens, persona.system_prompt,
-    persona.tools, persona.confirm_tools, persona.temperature, persona.max_turns, c.credits_exhausted,
-    coalesce(granted.turns, $7) AS limit_turns,
+    c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.trials, c.is_cancelled, c.cancel_reason,
+    c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens,
+    persona.system_prompt, persona.tools, persona.confirm_tools, persona.temperature, persona.max_turns,
+    c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
     route.key_version, route.wrapped_key, route.sealed, thread.history
@@ -152,12 +152,15 @@ lost AS (
     SELECT id FROM marked
     UNION ALL
     SELECT $1 WHERE $2::bigint IS NULL AND NOT EXISTS (SELECT FROM daemons WHERE id = $1))
-UPDATE runs r SET owner_id = NULL, last_seq = run_last_seq_now(r.id), crash_count = r.crash_count + 1,
-    take_overs = r.take_overs + 1
-FROM (SELECT runs.id FROM lost JOIN runs ON runs.owner_id = lost.id ORDER BY runs.id FOR UPDATE OF runs SKIP LOCKED)
-     AS locked
-WHERE r.id = locked.id
-RETURNING r.id;
+SELECT freed.id FROM lost CROSS JOIN LATERAL runs_after_crash(lost.id, false) AS freed(id);
+
+-- name: run_trial
+-- Notes which runs of the daemon are on trial together; all others of it are not any more. Need not be durable: what
+-- it is read for is the daemon's own end.
+-- $1 daemon_id uuid, $2 run_ids uuid[]
+UPDATE runs r SET tried_with = CASE WHEN r.id = ANY ($2) THEN cardinality($2::uuid[]) ELSE 0 END
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
+WHERE r.owner_id = $1 AND (r.tried_with > 0 OR r.id = ANY ($2));
 
 -- name: run_owned
 -- The runs that the daemon owns, by id, a page of them.

@@ -26,6 +26,32 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT 'hostler_daemon_' || replace(daemon::text, '-', '')
 $$;
 
+-- Frees what a daemon that died owned, and tells what of it may be to blame. Three crashes without a step fail a run:
+-- the third is counted only of one that was alone, as the daemon's only run, or twice on trial (runner/agent/trials.h);
+-- all others may be its neighbours. What somebody holds stays for the next call, or is waited for.
+CREATE OR REPLACE FUNCTION runs_after_crash(dead uuid, waits boolean) RETURNS SETOF uuid
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    is_only boolean := (SELECT count(*) FROM (SELECT FROM runs r WHERE r.owner_id = dead LIMIT 2) AS owned) = 1
+        AND (waits OR coalesce((SELECT d.runs <= 1 FROM daemons d WHERE d.id = dead), false));
+    locked uuid[];
+BEGIN
+    IF waits THEN
+        locked := ARRAY(SELECT r.id FROM runs r WHERE r.owner_id = dead ORDER BY r.id FOR UPDATE);
+    ELSE
+        locked := ARRAY(SELECT r.id FROM runs r WHERE r.owner_id = dead ORDER BY r.id FOR UPDATE SKIP LOCKED);
+    END IF;
+    RETURN QUERY UPDATE runs r SET owner_id = NULL, last_seq = run_last_seq_now(r.id), take_overs = r.take_overs + 1,
+        crash_count = CASE
+            WHEN r.crash_count <> 2 OR is_only OR (r.tried_with = 1 AND r.trials > 0) THEN r.crash_count + 1
+            ELSE 2 END,
+        trials = CASE WHEN r.crash_count = 0 THEN 0 WHEN r.tried_with > 0 THEN r.trials + 1 ELSE r.trials END,
+        tried_with = 0
+    WHERE r.id = ANY (locked)
+    RETURNING r.id;
+END
+$$;
+
 -- A daemon begins. Whoever had its lock before is dead, so what that one owned is free at once, without waiting for
 -- its lease. Daemons of earlier versions name no lock: they are told apart by host and instance, and free nothing else.
 CREATE OR REPLACE FUNCTION daemon_start(host text, instance text, version text, lock_id uuid DEFAULT NULL) RETURNS uuid
@@ -37,10 +63,7 @@ DECLARE
           AND d.lock_id IS NOT DISTINCT FROM daemon_start.lock_id AND d.stopped_at IS NULL);
 BEGIN
     -- What the predecessor sent last may still be on its way to the disk: the lock waits for it.
-    UPDATE runs r SET owner_id = NULL, last_seq = run_last_seq_now(r.id),
-        crash_count = r.crash_count + 1, take_overs = r.take_overs + 1
-    FROM (SELECT id FROM runs WHERE owner_id = ANY (dead) ORDER BY id FOR UPDATE) AS locked
-    WHERE r.id = locked.id;
+    PERFORM runs_after_crash(d.id, true) FROM unnest(dead) AS d(id);
     UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = ANY (dead);
     UPDATE daemons AS d SET stopped_at = clock_timestamp() WHERE d.id = ANY (dead);
     INSERT INTO daemons (host, instance, version, lock_id)
@@ -49,4 +72,4 @@ BEGIN
     RETURN me;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION daemon_start FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION daemon_start, runs_after_crash FROM hostler_api;

@@ -54,6 +54,8 @@ CREATE TABLE runs (
     epoch bigint NOT NULL DEFAULT 0,
     crash_count integer NOT NULL DEFAULT 0,  -- take-overs in a row without a committed step
     take_overs integer NOT NULL DEFAULT 0,
+    tried_with integer NOT NULL DEFAULT 0,  -- on trial with so many, itself too (run_trial); 0: it is not
+    trials integer NOT NULL DEFAULT 0,  -- of the last crashes: as often it was on trial
     cancel_requested_at timestamptz,
     input_request jsonb,
     input_deadline timestamptz,

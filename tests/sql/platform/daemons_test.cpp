@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -129,6 +131,49 @@ TEST_F(DaemonsTest, ThatOwnRunsAreToldToTheOthersWithTheirBeats) {
   EXPECT_EQ(listed(a), fmt::format("{} -1\n{} 1\n", unknown, b));
   session.run(query::RunFree{.lost_id = unknown, .heartbeats = std::nullopt});
   EXPECT_EQ(listed(a), fmt::format("{} 1\n", b));
+}
+
+// Three crashes fail a run: the third is counted only of one that was alone.
+TEST_F(DaemonsTest, ThatDieAgainAndAgainBlameNobodyWithoutProof) {
+  std::vector<std::string> run_ids;
+  std::string daemon;
+  auto begin = [&] {
+    daemon = fixture_.new_daemon("a");
+    postgres::DbSession session = database_.as_runner();
+    session.run(RunFixture::claim_of(daemon, 100));
+  };
+  auto on_trial = [&](std::vector<std::string> ids) {
+    database_.as_runner().run(query::RunTrial{.daemon_id = daemon, .run_ids = std::move(ids)});
+  };
+  auto crashes = [&] {
+    std::string text;
+    for (const std::string& run_id : run_ids) {
+      text += run_column("crash_count || '/' || trials || ' '", run_id);
+    }
+    return text;
+  };
+  for (int i = 0; i < 4; ++i) run_ids.push_back(fixture_.new_run(fixture_.new_thread()));
+  for (int i = 0; i < 5; ++i) begin();
+  begin();
+  EXPECT_EQ(crashes(), "2/0 2/0 2/0 2/0 ");
+  on_trial({run_ids[0]});
+  on_trial({run_ids[1], run_ids[2]});
+  begin();
+  EXPECT_EQ(crashes(), "2/0 2/1 2/1 2/0 ") << "the first one passed";
+  on_trial({run_ids[1], run_ids[2]});
+  on_trial({});
+  begin();
+  EXPECT_EQ(crashes(), "2/0 2/1 2/1 2/0 ") << "nobody was on trial";
+  on_trial({run_ids[3]});
+  begin();
+  EXPECT_EQ(crashes(), "2/0 2/1 2/1 2/1 ") << "once may be chance";
+  on_trial({run_ids[1]});
+  begin();
+  EXPECT_EQ(crashes(), "2/0 3/2 2/1 2/1 ");
+  // A daemon's only run needs no trial.
+  fixture_.column("UPDATE runs SET owner_id = NULL WHERE id <> '" + run_ids[0] + "'");
+  fixture_.new_daemon("a");
+  EXPECT_EQ(crashes(), "3/0 3/2 2/1 2/1 ");
 }
 
 // Between the look and the statement that frees its runs it was heard of again.
