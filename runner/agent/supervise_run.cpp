@@ -13,6 +13,8 @@ namespace hostler::runner {
 namespace {
 
 constexpr int crashes_max = 3;  // take-overs in a row without a committed step
+// Its end was refused as often as it is beyond the former: what cannot be written is left out.
+constexpr int refusals_max = 10;
 
 // A turn that was broken off is paid for with what is known of its usage.
 void close_broken_turn(AgentServices& services, const RunPtr& run) {
@@ -115,10 +117,29 @@ Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
   co_return failure;
 }
 
+// The run has no end of its own any more, and its writer nothing to write.
+Task<void> abandon(AgentServices& services, RunPtr run, RunFailure failure) {
+  log_error("run_abandoned", {{"run_id", run->claim.id},
+                              {"org_id", run->claim.org_id},
+                              {"trace_id", run->claim.trace_id}});
+  postgres::Batch batch;
+  batch.add(query::RunAbandon{.run_id = run->claim.id,
+                              .epoch = run->claim.epoch,
+                              .code = failure.code,
+                              .message = failure.message});
+  postgres::BatchOutcome outcome = co_await services.db.attempt(std::move(batch));
+  if (outcome.error) throw *outcome.error;
+  run->writer->abandon();
+}
+
 Task<void> carry_out(AgentServices& services, RunPtr run) {
   std::optional<RunFailure> failure;
   if (run->claim.crash_count >= crashes_max) {
     failure = RunFailure("run.crashed", "The run was begun again three times without a step done.");
+    if (run->claim.crash_count >= refusals_max) {
+      co_await abandon(services, run, *failure);
+      co_return;
+    }
   } else {
     failure = co_await execute(services, run);
   }

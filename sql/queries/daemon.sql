@@ -178,6 +178,11 @@ FROM (SELECT runs.id FROM unnest($2::uuid[], $3::bigint[]) AS orphan(run_id, run
       ORDER BY runs.id FOR UPDATE OF runs SKIP LOCKED) AS locked
 WHERE r.id = locked.id;
 
+-- name: run_abandon
+-- Ends a run whose end could not be written ten times, with as much of it as can be.
+-- $1 run_id uuid, $2 epoch bigint, $3 code text, $4 message text
+SELECT run_abandon($1, $2, $3, $4) AS has_ended;
+
 -- name: run_cancel_requests
 -- $1 daemon_id uuid
 SELECT id, coalesce(cancel_reason, 'requested') AS cancel_reason FROM runs

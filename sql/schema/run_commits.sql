@@ -238,7 +238,7 @@ BEGIN
         UPDATE messages m SET hidden_by_run_id = NULL
         WHERE m.hidden_by_run_id = ANY (taken_back) AND m.run_id <> m.hidden_by_run_id;
     END IF;
-    IF notified IS NOT NULL THEN
+    IF notified IS NOT NULL AND current_setting('hostler.webhooks', true) IS DISTINCT FROM 'off' THEN
         PERFORM webhook_queue(r, 'run.' || r.status, r.ended_at) FROM runs r
         WHERE r.id = ANY (notified) ORDER BY r.id;
     END IF;

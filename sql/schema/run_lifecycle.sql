@@ -52,6 +52,49 @@ BEGIN
 END
 $$;
 
+-- Ends a run as failed whose end cannot be written as it should: a partition is missing, a trigger refuses its message.
+-- What cannot be written of it is left out, its event, then its answer, then its webhook messages; what it holds and
+-- keeps others from is free. False when somebody else has it. Epochs are given once.
+CREATE OR REPLACE FUNCTION run_abandon(run uuid, run_epoch bigint, code text, message text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs;
+    final_seq bigint;
+    answer text;
+BEGIN
+    PERFORM FROM threads t WHERE t.id = (SELECT o.thread_id FROM runs o WHERE o.id = run) FOR UPDATE;
+    SELECT * INTO r FROM runs o WHERE o.id = run AND o.owner_id IS NOT NULL AND o.epoch = run_epoch FOR UPDATE;
+    IF r.id IS NULL THEN
+        RETURN false;
+    END IF;
+    final_seq := run_last_seq_now(run);
+    BEGIN
+        answer := run_streamed_text(run);
+        INSERT INTO run_events (run_id, seq, type, data)
+        VALUES (run, final_seq + 1, 'run.failed', json_build_object('code', code, 'message', message));
+        final_seq := final_seq + 1;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE WARNING 'run % ends without its event: %', run, SQLERRM;
+    END;
+    PERFORM pg_notify('hostler_control', run::text);
+    BEGIN
+        PERFORM run_end(r, 'failed', final_seq, code, message, answer, true);
+        RETURN true;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE WARNING 'run % ends without its answer: %', run, SQLERRM;
+    END;
+    BEGIN
+        PERFORM run_end(r, 'failed', final_seq, code, message, NULL, true);
+        RETURN true;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE WARNING 'run % ends without its webhook messages: %', run, SQLERRM;
+    END;
+    PERFORM set_config('hostler.webhooks', 'off', true);
+    PERFORM run_end(r, 'failed', final_seq, code, message, NULL, true);
+    RETURN true;
+END
+$$;
+
 -- Where it is told that something was asked of a run: its owner hears of it on a channel of its own. A run that nobody
 -- owns was changed by the API, and its subscribers may be anywhere.
 CREATE OR REPLACE FUNCTION run_control_channel(run uuid) RETURNS text
@@ -148,6 +191,6 @@ BEGIN
                  WHERE e.org_id = r.org_id AND e.enabled AND e.id <> ALL (free_endpoints))));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_end, run_streamed_text, run_cancel_locked, runs_blocked
+REVOKE EXECUTE ON FUNCTION run_abandon, run_end, run_streamed_text, run_cancel_locked, runs_blocked
     FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION thread_stop, thread_runs_lock FROM hostler_api, hostler_runner;

@@ -224,6 +224,31 @@ TEST_F(TakeOver, GivesARunUpThatBreaks) {
   EXPECT_NE(runner_log().find("run_broke"), std::string::npos);
 }
 
+TEST_F(TakeOver, EndsWhenAnEndCannotBeWritten) {
+  TestUser admin = register_admin(stack_);
+  ASSERT_EQ(admin.client.put("/v1/admin/settings/run.lease_seconds", R"({"value":2})").status, 200);
+  stack_.sql().run_text(
+      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no "
+      "answer today'; END $$; CREATE TRIGGER refuse BEFORE INSERT ON messages FOR EACH ROW WHEN "
+      "(NEW.role = 'assistant') EXECUTE FUNCTION refuse()");
+  std::string thread_id = make_thread(user_.client);
+  post_message(user_.client, thread_id, "[say hi]");
+  std::string run_id =
+      user_.client.post("/v1/threads/" + thread_id + "/runs", "{}").member("run_id");
+  ASSERT_GE(wait_for_run("ended_at IS NOT NULL", run_id, 90'000), 0)
+      << column("row_to_json(runs)", run_id);
+  EXPECT_EQ(column("status || ' ' || error_code", run_id), "failed run.crashed");
+  EXPECT_EQ(value("SELECT type FROM run_events WHERE run_id = '" + run_id +
+                  "' ORDER BY seq DESC LIMIT 1"),
+            "run.failed");
+  EXPECT_NE(runner_log().find("run_abandoned"), std::string::npos);
+  stack_.sql().run_text("DROP TRIGGER refuse ON messages");
+  EXPECT_EQ(user_.client.post("/v1/threads/" + thread_id + "/runs", "{}").status, 201)
+      << "its thread is free";
+  EXPECT_TRUE(all_runs_end(stack_));
+  EXPECT_EQ(money_faults(stack_), "");
+}
+
 // Postgres refuses the heartbeat: the daemon says so, lives, and is heard of later.
 TEST_F(TakeOver, IsNotNeededForAStatementThatFailsForAWhile) {
   std::string first = value("SELECT id FROM daemons");
