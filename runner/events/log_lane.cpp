@@ -70,6 +70,11 @@ InFlightBatch LogLane::take() {
     RunWriterPtr writer = std::move(queue_.front());
     queue_.pop_front();
     if (!writer->leave_queue(*this)) continue;  // the other lane's by now
+    // What it still had is told anew by whoever has the run now.
+    if (writer->is_fenced()) {
+      writer->drop();
+      continue;
+    }
     // Of a run whose steps wait for their lane the deltas alone.
     bool goes_ahead = kind_ == Kind::events && writer->has_steps();
     batch.add(goes_ahead ? writer->take_deltas() : writer->take());

@@ -101,6 +101,17 @@ class EventLogTest : public ::testing::Test {
   loop::TaskSet tasks_;
 };
 
+// A next claim of the run, also by this daemon, goes on from what is on disk.
+TEST_F(EventLogTest, WritesNothingThatAnAbandonedWriterStillHad) {
+  commit([&] { run_->append("run.started", "{}"); });
+  run_->append("turn.started", "{}");
+  run_->abandon();
+  RunWriterPtr other = owned_run();
+  other->append("run.started", "{}");
+  EXPECT_TRUE(run_task(loop_, other->committed()));
+  EXPECT_EQ(types_of(run_), "run.started");
+}
+
 TEST_F(EventLogTest, EndsARunInTheTransactionOfItsTerminalEvent) {
   commit([&] { run_->append("run.started", "{}"); });
   commit([&] { run_->end("run.failed", "{}", failure()); });
