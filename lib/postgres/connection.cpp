@@ -117,6 +117,7 @@ void PgConnection::poll_connect() {
     retry_delay_ms_ = 0;
     down_since_ms_ = -1;
     prepared_.clear();
+    invalid_plans_.clear();
     server_.clear();
     server_is_asked_ = false;
     commits_wait_ = true;
@@ -318,11 +319,12 @@ bool PgConnection::take_result() {
         return false;
       }
       std::string_view state = result_field(raw, PG_DIAG_SQLSTATE);
+      if (state == "42P05" && call->is_preparation) break;  // its DEALLOCATE is still on its way
       call->may_try_again |= state == "40001" || state == "40P01";
       // A plan that a migration made invalid is made anew.
       if (state == "0A000" && call->results.size() < call->names.size()) {
         const char* name = call->names[call->results.size()];
-        if (prepared_.erase(name) > 0) send_plain(fmt::format("DEALLOCATE {}", name).c_str());
+        if (prepared_.erase(name) > 0) forget_plan(name);
         call->may_try_again = true;
       }
       if (!call->error) {
@@ -332,6 +334,14 @@ bool PgConnection::take_result() {
     }
   }
   return true;
+}
+
+// A transaction that failed takes no DEALLOCATE: it is sent again when one is over.
+void PgConnection::forget_plan(const std::string& name) {
+  send_plain(fmt::format("DEALLOCATE {}", name).c_str())->on_done = [this,
+                                                                     name](const BatchCall& done) {
+    if (done.error && done.error->cause.starts_with("25P02")) invalid_plans_.push_back(name);
+  };
 }
 
 void PgConnection::end_front() {
@@ -353,6 +363,10 @@ void PgConnection::end_front() {
     log_error("statement_not_prepared",
               {{"statement", call->prepares}, {"cause", call->error->cause}});
     return;
+  }
+  // Before the caller uses the name again.
+  if (!call->error && !invalid_plans_.empty()) {
+    for (const std::string& name : std::exchange(invalid_plans_, {})) forget_plan(name);
   }
   if (call->caller) std::exchange(call->caller, nullptr).resume();
   if (call->on_done) call->on_done(*call);

@@ -107,6 +107,7 @@ class PgConnection {
   void check_deadlines();
   void schedule_reconnect();
   void prepare_missing(const Batch& batch);
+  void forget_plan(const std::string& name);
   void push(std::shared_ptr<BatchCall> call);
 
   loop::Loop& loop_;
@@ -124,6 +125,7 @@ class PgConnection {
   int64_t session_number_ = 0;
   std::deque<std::shared_ptr<BatchCall>> pending_;
   std::unordered_set<std::string> prepared_;
+  std::vector<std::string> invalid_plans_;  // that the server still has, of names to be made anew
   std::string last_failure_;
   std::string server_;
   bool server_is_asked_ = false;
