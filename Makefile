@@ -48,7 +48,7 @@ OPT_fuzz    := -O1 -gline-tables-only -fno-omit-frame-pointer \
 LINK_fuzz   := -fsanitize=fuzzer,address,undefined -fprofile-instr-generate
 LINK_hardening := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
-PACKAGES := libpq libuv libcurl libsodium fmt openssl libxml-2.0 libmaxminddb
+PACKAGES := libpq libuv libcurl libsodium fmt openssl libxml-2.0 libmaxminddb re2
 CPPFLAGS := -I. -I$(BUILD)/generated $(addprefix -isystem ,$(sort $(patsubst -I%,%,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null)))) \
 	-DHOSTLER_VERSION='"$(VERSION)"' $(EXTRA_CPPFLAGS)
 CXXFLAGS := -std=c++20 -pthread $(WARNINGS) $(HARDENING) $(OPT_$(VARIANT)) -MMD -MP $(EXTRA_CXXFLAGS)
@@ -138,8 +138,10 @@ $(BUILD)/hostler-runner: $(call objects,$(runner_sources)) $(lib_archive)
 $(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/fake-model: $(call objects,$(model_sources)) $(lib_archive)
-	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(BUILD)/fake-model: $(call objects,$(model_sources))
+$(BUILD)/schema-verdicts: $(call objects,tests/clients/schema_verdicts.cpp)
+$(BUILD)/fake-model $(BUILD)/schema-verdicts: $(lib_archive)
+	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $(filter %.o,$^) $< $(LDLIBS)
 
 # clang 14 cannot assemble coroutines with any of these, so what awaits goes without.
 awaiting := $(shell grep -lE 'co_(await|return|yield)' $(lib_sources))
@@ -260,7 +262,12 @@ fuzz: ## libFuzzer on everything that reads bytes from outside, and what of it t
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=fuzz build/fuzz/fuzzer
 	@tests/fuzz/run $(fuzz_seconds) $(parsers)
 
-.PHONY: valgrind
+.PHONY: valgrind clients-test
+clients-test: ## what others wrote for clients, held against ours; skips loudly what npm cannot get
+	@$(stack)/install-packages build clients
+	+@$(MAKE) --no-print-directory $(parallel) $(BUILD)/schema-verdicts
+	@BUILD_DIR='$(CURDIR)/$(BUILD)' tests/clients/run
+
 valgrind: ## the tests of the API with the pool under memcheck
 	@$(stack)/install-packages build run test valgrind
 	+@tests/valgrind/run

@@ -23,6 +23,7 @@ void mail(std::string_view input);
 void model_anthropic(std::string_view input);
 void model_openai(std::string_view input);
 void network(std::string_view input);
+void schema(std::string_view input);
 void scgi(std::string_view input);
 void settings(std::string_view input);
 void smtp_reply(std::string_view input);
@@ -37,7 +38,7 @@ struct TargetRow {
   TargetFunction function;
 };
 
-constexpr std::array<TargetRow, 22> targets = {{
+constexpr std::array<TargetRow, 23> targets = {{
     {"address", address},
     {"body", body},
     {"confirmation", confirmation},
@@ -52,6 +53,7 @@ constexpr std::array<TargetRow, 22> targets = {{
     {"model_anthropic", model_anthropic},
     {"model_openai", model_openai},
     {"network", network},
+    {"schema", schema},
     {"scgi", scgi},
     {"settings", settings},
     {"smtp_reply", smtp_reply},

@@ -1,0 +1,38 @@
+// A pattern of JSON Schema: a regular expression of ECMA-262 (with the flag u), matched in linear
+// time by RE2, whose only includer this is. What RE2 means otherwise (\s, the dot, \u0041) is
+// translated; what it cannot do (looking around, references back) is refused when it is declared.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace re2 {
+class RE2;
+}
+
+namespace hostler::json_schema {
+
+// Of RE2, for its program and the states it remembers: a pattern that needs more is refused.
+constexpr int pattern_memory_max = 512 * 1024;
+constexpr int pattern_repeats_max = 1000;  // RE2's own
+
+class Pattern {
+ public:
+  // The pattern, or why it is none and how to mend it.
+  static std::variant<Pattern, std::string> compile(std::string_view expression);
+
+  // Somewhere in the text; ^ and $ mean its ends.
+  bool is_found_in(std::string_view text) const;
+  // What matching a text of so many bytes takes at most, where RE2's remembered states do not help:
+  // every character of the expression that may come next is looked at for each byte.
+  size_t nanoseconds_max(size_t text_bytes) const;
+
+ private:
+  Pattern(std::shared_ptr<const re2::RE2> expression, size_t positions);
+  std::shared_ptr<const re2::RE2> expression_;
+  size_t positions_ = 0;
+};
+
+}  // namespace hostler::json_schema
