@@ -12,6 +12,8 @@
 namespace hostler::relay {
 namespace {
 
+constexpr const char* reads_runs = "data.runs.read";
+
 bool has_form(const StreamRequest& wanted) {
   return is_uuid(wanted.run_id) && (wanted.org_id.empty() || is_uuid(wanted.org_id));
 }
@@ -24,7 +26,8 @@ void check_form(const StreamRequest& wanted) {
   if (!is_uuid(wanted.run_id)) throw Error(ErrorCode::runs_not_found);
 }
 
-// Of whoever sent the request.
+// Of whoever sent the request. What an access token grants its row says, if nothing is asked that
+// it does not know (as fcgi/identity/authentication.cpp).
 postgres::BoundStatement authentication(const StreamRequest& wanted, const AnswerContext& answer) {
   client::RequestContext context;
   context.trace_id = answer.trace_id;
@@ -35,10 +38,19 @@ postgres::BoundStatement authentication(const StreamRequest& wanted, const Answe
   // An X-Org-Id that is no UUID is told after who asks.
   std::optional<std::string_view> org = std::nullopt;
   if (is_uuid(wanted.org_id)) org = wanted.org_id;
+  bool is_key = wanted.credential.kind == account::Credential::Kind::api_key;
+  if (!is_key && !context.is_risky) {
+    return query::AuthenticateByToken{.token_hash = wanted.credential.hash,
+                                      .org_id = org,
+                                      .permission = reads_runs,
+                                      .writes = false,
+                                      .needs_proof = context.needs_proof,
+                                      .context = client::request_context_json(context)};
+  }
   return query::Authenticate{.token_hash = wanted.credential.hash,
-                             .is_key = wanted.credential.kind == account::Credential::Kind::api_key,
+                             .is_key = is_key,
                              .org_id = org,
-                             .permission = "data.runs.read",
+                             .permission = reads_runs,
                              .takes_key = true,
                              .context = client::request_context_json(context)};
 }

@@ -113,17 +113,12 @@ RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Ro
   return parts;
 }
 
-// Nothing when the claim did not answer all of it.
-std::optional<RunParts> claimed_parts(AgentServices& services, const RunPtr& run) {
+// What the claim answered of a run that begins; of one that goes on its events and steps are to be
+// read as well.
+std::optional<ClaimedRow> claimed_row(const RunPtr& run) {
   std::optional<ClaimedRow> claimed = std::exchange(run->claimed_row, std::nullopt);
-  // What the events of one that goes on hold is still to be read.
-  if (!claimed || run->claim.last_seq > 0) return std::nullopt;
-  postgres::Row row = claimed->rows[claimed->index];
-  std::optional<std::vector<ChatMessage>> history = history_of(row.text("history"));
-  if (!history) return std::nullopt;
-  RunParts parts = parts_of(services, run, row);
-  parts.history = *std::move(history);
-  return parts;
+  if (run->claim.last_seq > 0 || run->claim.turns > 0) return std::nullopt;
+  return claimed;
 }
 
 // A history is megabytes, so it is read on a connection of its own: behind it on the pipelined one
@@ -140,6 +135,31 @@ Task<postgres::Results> load_with_retry(AgentServices& services, postgres::Batch
     }
     co_await loop::sleep_ms(services.loop, database_retry_ms);
   }
+}
+
+postgres::BoundStatement history_statement(const RunPtr& run) {
+  return query::RunHistory{.run_id = run->claim.id,
+                           .bytes_max = history_bytes_max(run->claim.context_tokens)};
+}
+
+// Nothing when the thread has no messages: then the run may be gone.
+Task<std::optional<RunParts>> claimed_parts(AgentServices& services, RunPtr run) {
+  std::optional<ClaimedRow> claimed = claimed_row(run);
+  if (!claimed) co_return std::nullopt;
+  postgres::Row row = claimed->rows[claimed->index];
+  RunParts parts = parts_of(services, run, row);
+  if (!row.is_null("history")) {
+    std::optional<std::vector<ChatMessage>> history = history_of(row.text("history"));
+    if (!history) co_return std::nullopt;
+    parts.history = *std::move(history);
+    co_return parts;
+  }
+  postgres::Batch load;
+  load.add(history_statement(run));
+  postgres::Results loaded = co_await load_with_retry(services, std::move(load));
+  if (loaded.at(0).empty()) co_return std::nullopt;
+  parts.history = history_of(loaded.at(0));
+  co_return parts;
 }
 
 }  // namespace
@@ -194,15 +214,14 @@ std::vector<ChatMessage> RunParts::messages() const {
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   std::shared_ptr<const config::Settings> settings = services.settings.current();
   run->writer->limit_output(settings->integer("limit.run_event_bytes"));
-  std::optional<RunParts> claimed = claimed_parts(services, run);
+  std::optional<RunParts> claimed = co_await claimed_parts(services, run);
   if (claimed) co_return *std::move(claimed);
   postgres::Batch load;
   load.add(query::RunLoad{.run_id = run->claim.id,
                           .limit_agent_turns = settings->integer("limit.agent_turns"),
                           .limit_tool_calls = settings->integer("limit.tool_calls"),
                           .limit_run_seconds = settings->integer("limit.run_seconds")});
-  load.add(query::RunHistory{.run_id = run->claim.id,
-                             .bytes_max = history_bytes_max(run->claim.context_tokens)});
+  load.add(history_statement(run));
   bool has_steps = run->claim.turns > 0;
   if (has_steps) {
     load.add(query::RunTurns{.run_id = run->claim.id});

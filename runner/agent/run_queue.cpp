@@ -21,8 +21,8 @@ constexpr int64_t silence_max_ms = 25'000;
 constexpr int64_t others_notice_ms = 12'000;
 constexpr int claim_max = 64;  // runs in one statement
 constexpr int64_t poll_ms = 1000;
-// The longest message in a claim's answer, which may hold 32 of each of claim_max runs: 16 MiB. A
-// history with a longer one is read by itself.
+// The longest message in a claim's answer, which may hold 32 times as much of each of claim_max
+// runs: 16 MiB. A history with a longer one is read by itself.
 constexpr int64_t claimed_message_bytes = 8 * 1024;
 
 // While Postgres is away the connection tells; a statement that it refuses is tried again as well.
@@ -167,7 +167,7 @@ Task<bool> RunQueue::claim_fresh() {
     postgres::Row row = claimed[i];
     if (row.integer("served_nth") > 0) in_order.emplace(row.integer("served_nth"), row);
     RunPtr run = prepare(row);
-    if (!row.is_null("history")) run->claimed_row = ClaimedRow{claimed, i};
+    run->claimed_row = ClaimedRow{claimed, i};
     adopt(run);
   }
   for (const auto& [nth, row] : in_order) {

@@ -72,12 +72,19 @@ WHERE NOT coalesce((
             OR may_read_run(r.created_by_user_id, t.is_private, u.id,
                             r.org_id = f.org_id AND 'org.runs.read_all' = ANY (role_permissions(m.role))))
         AND (o.ip_rule_count = 0 OR ip_admits(o.id, f.address::inet))
-    FROM runs r
-    JOIN threads t ON t.id = r.thread_id AND t.deleted_at IS NULL
-    LEFT JOIN sessions s ON s.id = f.session_id AND s.revoked_at IS NULL
-    LEFT JOIN api_keys k ON k.id = f.api_key_id AND k.revoked_at IS NULL
-         AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
-    JOIN users u ON u.id = coalesce(s.user_id, k.user_id) AND u.status = 'active'
-    JOIN org_members m ON m.org_id = f.org_id AND m.user_id = u.id
-    JOIN orgs o ON o.id = f.org_id
-    WHERE r.id = f.run_id), false);
+    FROM (SELECT q.org_id, q.thread_id, q.created_by_user_id FROM runs q WHERE q.id = f.run_id OFFSET 0) AS r
+    CROSS JOIN LATERAL (
+        SELECT h.is_private, h.deleted_at FROM threads h WHERE h.id = r.thread_id OFFSET 0) AS t
+    LEFT JOIN LATERAL (
+        SELECT e.id, e.user_id, e.revoked_at FROM sessions e WHERE e.id = f.session_id OFFSET 0) AS s
+        ON s.revoked_at IS NULL
+    LEFT JOIN LATERAL (
+        SELECT a.user_id, a.revoked_at, a.expires_at FROM api_keys a WHERE a.id = f.api_key_id OFFSET 0) AS k
+        ON k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+    CROSS JOIN LATERAL (
+        SELECT n.id, n.status, n.platform_admin FROM users n
+        WHERE n.id = coalesce(s.user_id, k.user_id) OFFSET 0) AS u
+    CROSS JOIN LATERAL (
+        SELECT d.role FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
+    CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
+    WHERE t.deleted_at IS NULL AND u.status = 'active'), false);

@@ -213,28 +213,39 @@ BEGIN
             FROM access_tokens t JOIN sessions s ON s.id = t.session_id WHERE t.hash = token_hash;
         END IF;
     END IF;
+    -- One row after the other, each by its key: joined freely, with statistics of a system that had few users, the plan
+    -- begins with all that are active.
     IF is_key THEN
         SELECT k.user_id, k.org_id, m.role, false, k.id, CASE WHEN cardinality(k.scopes) > 0
             THEN ARRAY(SELECT p FROM unnest(role_permissions(m.role)) AS p WHERE p = ANY (k.scopes))
             ELSE role_permissions(m.role) END, '"session_id": null, "api_key_id": "' || k.id || '"}'
         INTO user_id, org_id, role, platform_admin, api_key_id, permissions, ids
-        FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
-        JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
-        WHERE k.hash = token_hash AND k.revoked_at IS NULL
-              AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp()) AND u.status = 'active'
-              AND takes_key AND (org IS NULL OR org = k.org_id)
+        FROM (SELECT a.id, a.user_id, a.org_id, a.scopes, a.revoked_at, a.expires_at FROM api_keys a
+              WHERE a.hash = token_hash OFFSET 0) AS k
+        CROSS JOIN LATERAL (SELECT n.status, n.email_verified_at FROM users n WHERE n.id = k.user_id OFFSET 0) AS u
+        CROSS JOIN LATERAL (
+            SELECT r.role FROM org_members r WHERE r.org_id = k.org_id AND r.user_id = k.user_id OFFSET 0) AS m
+        CROSS JOIN LATERAL (SELECT g.ip_rule_count FROM orgs g WHERE g.id = k.org_id OFFSET 0) AS o
+        WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+              AND u.status = 'active' AND takes_key AND (org IS NULL OR org = k.org_id)
               AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
-              AND (o.ip_rule_count = 0 OR ip_admits(o.id, (context ->> 'client_ip')::inet));
+              AND (o.ip_rule_count = 0 OR ip_admits(k.org_id, (context ->> 'client_ip')::inet));
     ELSE
-        SELECT u.id, m.org_id, m.role, u.platform_admin, t.session_id, role_permissions(m.role),
+        SELECT s.user_id, m.org_id, m.role, u.platform_admin, t.session_id, role_permissions(m.role),
                '"api_key_id": null, "session_id": "' || t.session_id || '"}'
         INTO user_id, org_id, role, platform_admin, session_id, permissions, ids
-        FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
-        JOIN org_members m ON m.org_id = coalesce(org, u.personal_org_id) AND m.user_id = u.id
-        JOIN orgs o ON o.id = m.org_id
-        WHERE t.hash = token_hash AND t.expires_at > clock_timestamp() AND s.revoked_at IS NULL
+        FROM (SELECT a.session_id, a.expires_at FROM access_tokens a WHERE a.hash = token_hash OFFSET 0) AS t
+        CROSS JOIN LATERAL (SELECT e.user_id, e.revoked_at FROM sessions e WHERE e.id = t.session_id OFFSET 0) AS s
+        CROSS JOIN LATERAL (
+            SELECT n.status, n.email_verified_at, n.platform_admin, n.personal_org_id FROM users n
+            WHERE n.id = s.user_id OFFSET 0) AS u
+        CROSS JOIN LATERAL (
+            SELECT r.org_id, r.role FROM org_members r
+            WHERE r.org_id = coalesce(org, u.personal_org_id) AND r.user_id = s.user_id OFFSET 0) AS m
+        CROSS JOIN LATERAL (SELECT g.ip_rule_count FROM orgs g WHERE g.id = m.org_id OFFSET 0) AS o
+        WHERE t.expires_at > clock_timestamp() AND s.revoked_at IS NULL
               AND u.status = 'active' AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
-              AND (o.ip_rule_count = 0 OR ip_admits(o.id, (context ->> 'client_ip')::inet));
+              AND (o.ip_rule_count = 0 OR ip_admits(m.org_id, (context ->> 'client_ip')::inet));
     END IF;
     IF ids IS NULL
        OR NOT (permission IS NULL OR permission = ANY (permissions)

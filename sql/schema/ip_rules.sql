@@ -43,11 +43,15 @@ BEGIN
     IF address IS NULL THEN
         RETURN NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org);
     END IF;
-    IF EXISTS (SELECT FROM ip_rules r
-               WHERE r.org_id = org AND r.type = 'blocklist' AND r.cidr = ANY (networks)) THEN
+    -- One look-up a network: asked for all at once, Postgres may read all rules of the organization.
+    IF EXISTS (SELECT FROM unnest(networks) AS n (cidr) CROSS JOIN LATERAL (
+                   SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'blocklist' AND r.cidr = n.cidr
+                   OFFSET 0) AS blocked) THEN
         RETURN false;
     END IF;
-    RETURN EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist' AND r.cidr = ANY (networks))
+    RETURN EXISTS (SELECT FROM unnest(networks) AS n (cidr) CROSS JOIN LATERAL (
+                       SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist' AND r.cidr = n.cidr
+                       OFFSET 0) AS allowed)
         OR NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist');
 END
 $$;

@@ -204,6 +204,18 @@ BEGIN
 END
 $$;
 
+-- The visible messages of a thread that the model may be told, newest first. In the order of the key, whatever the
+-- statistics are: a thread that Postgres takes for a short one it would read whole, and sort.
+CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint)
+RETURNS TABLE (id uuid, role text, content text)
+LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
+BEGIN
+    RETURN QUERY SELECT m.id, m.role, m.content FROM messages m
+        WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL ORDER BY m.id DESC LIMIT at_most;
+END
+$$;
+
 -- The caller's threads whose title or messages hold every word, newest first. SECURITY DEFINER: text
 -- search cannot use an index under row-level security; the organization and user are the caller's.
 CREATE OR REPLACE FUNCTION thread_search(typed text, page_limit integer, before uuid) RETURNS SETOF threads
@@ -221,3 +233,4 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ORDER BY t.id DESC LIMIT page_limit
 $$;
 REVOKE EXECUTE ON FUNCTION message_create FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION thread_newest_messages FROM hostler_api;

@@ -130,6 +130,74 @@ TEST_F(IdleStatistics, LetALookForCancelsReadThoseAlone) {
   EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
 }
 
+// Whatever the thread holds: a claim reads no more of it than it answers, and the look for more of
+// it begins at its end.
+TEST_F(IdleStatistics, LetAHistoryBeReadInTheOrderOfItsKey) {
+  constexpr int messages_made = 2000;
+  database_.as_superuser().run_text("VACUUM ANALYZE messages");
+  std::string thread_id = fixture_.new_thread();
+  database_.as_superuser().run_text(fmt::format(
+      "INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content) "
+      "SELECT '{}', '{}', '{}', 'user', 'message ' || n FROM generate_series(1, {}) AS n",
+      fixture_.org_id, thread_id, fixture_.owner_id, messages_made));
+  std::string run_id = fixture_.new_run(thread_id);
+  database_.as_superuser().run_text(
+      fmt::format("UPDATE runs SET status = 'cancelled', ended_at = now() WHERE id <> '{}' AND "
+                  "ended_at IS NULL",
+                  run_id));
+  std::string daemon_id = fixture_.new_daemon("/run/d.sock");
+  for (const std::string& look :
+       {fmt::format("PREPARE look AS {}; EXECUTE look('{}', 8, 8192, "
+                    "'00000000-0000-0000-0000-000000000000', '{{}}', '{{}}', 25, 32, 1800)",
+                    query::run_claim.text, daemon_id),
+        fmt::format("PREPARE look AS {}; EXECUTE look('{}', 3000)", query::run_history.text,
+                    run_id)}) {
+    std::string plans = plans_of("SET plan_cache_mode = force_generic_plan; " + look);
+    EXPECT_NE(plans.find("Index Scan Backward using messages_pkey"), plans.npos) << plans;
+    EXPECT_EQ(plans.find(fmt::format("rows={} ", messages_made + 1)), plans.npos) << plans;
+  }
+}
+
+// The way that says most of a caller, and what is asked about those who follow a run.
+TEST_F(IdleStatistics, LetACallerBeFoundAmongMany) {
+  postgres::DbSession superuser = database_.as_superuser();
+  superuser.run_text("VACUUM ANALYZE users, sessions, access_tokens, api_keys, org_members, orgs");
+  superuser.run_text(
+      "INSERT INTO users (id, login, username, email, password_hash, personal_org_id) "
+      "SELECT uuidv7(), 'many' || n, 'many' || n, 'many' || n || '@example.org', 'x', "
+      "gen_random_uuid() FROM generate_series(1, 300) AS n; "
+      "SET session_replication_role = replica; "
+      "INSERT INTO orgs (id, slug, name, type) SELECT personal_org_id, 's' || login, login, "
+      "'personal' FROM users WHERE login LIKE 'many%'; "
+      "INSERT INTO org_members (org_id, user_id, role) SELECT personal_org_id, id, 'owner' FROM "
+      "users WHERE login LIKE 'many%'; "
+      "INSERT INTO sessions (user_id, begun_by) SELECT id, 'password' FROM users; "
+      "INSERT INTO access_tokens (hash, session_id, expires_at) SELECT sha256(id::text::bytea), "
+      "id, now() + interval '1 hour' FROM sessions; "
+      "INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash) SELECT personal_org_id, id, "
+      "'k', 'hst_', sha256(id::text::bytea) FROM users WHERE login LIKE 'many%'; "
+      "RESET session_replication_role");
+  std::string run_id = fixture_.new_run(fixture_.new_thread());
+  std::string of_token = "(SELECT hash FROM access_tokens ORDER BY hash LIMIT 1)";
+  std::string of_key = "(SELECT hash FROM api_keys ORDER BY hash LIMIT 1)";
+  std::string of_session = fixture_.column(
+      "SELECT id FROM sessions WHERE user_id = (SELECT id FROM users WHERE login = 'many7')");
+  for (const std::string& look :
+       {fmt::format("SELECT authenticate({}, false, NULL, NULL, true, '{{}}')", of_token),
+        fmt::format("SELECT authenticate({}, true, NULL, NULL, true, '{{}}')", of_key),
+        fmt::format("PREPARE look AS {}; EXECUTE look('{{{}}}', "
+                    "'{{00000000-0000-0000-0000-000000000000}}', '{{{}}}', '{{{}}}', "
+                    "'{{10.0.0.1}}')",
+                    query::stream_recheck.text, of_session, fixture_.org_id, run_id)}) {
+    std::string plans = plans_of("SET plan_cache_mode = force_generic_plan; " + look);
+    EXPECT_NE(plans.find("Scan using users_pkey"), plans.npos) << plans;
+    EXPECT_EQ(plans.find("users_status"), plans.npos) << plans;
+    EXPECT_EQ(plans.find("Seq Scan on users"), plans.npos) << plans;
+    EXPECT_EQ(plans.find("Removed by Join Filter"), plans.npos) << plans;
+    EXPECT_LE(max_rows_removed(plans), rows_removed_max) << plans;
+  }
+}
+
 TEST_F(IdleStatistics, LetAStreamOpenWithoutAFunctionOfTheRun) {
   std::string run_id = fixture_.new_run(fixture_.new_thread());
   std::string plans = plans_of(fmt::format(

@@ -106,6 +106,25 @@ TEST_P(ModelHistory, StaysInsideTheModelsBudget) {
   EXPECT_LT(reported.size(), 12'000u) << "4,500 bytes, and what JSON adds";
 }
 
+// What a claim brings along, and what is read by itself.
+TEST_P(ModelHistory, IsWholeHoweverLongTheThreadIs) {
+  std::string body = route(100'000);
+  for (int messages : {40, 120}) {
+    thread_id_ = make_thread(user_.client);
+    for (int i = 1; i < messages; ++i) {
+      post_message(user_.client, thread_id_, fmt::format("number {}.", i));
+    }
+    std::string run_id = start("[echo-history]", body);
+    expect_completed(run_id);
+    std::string reported;
+    RunStory story = story_of(user_.client, run_id);
+    for (const Json& delta : story.all("message.delta")) reported += delta.text_or("content");
+    for (int i = 1; i < messages; ++i) {
+      EXPECT_NE(reported.find(fmt::format("number {}.", i)), std::string::npos) << i;
+    }
+  }
+}
+
 TEST_P(ModelHistory, IsTakenWithCallsThatWereNone) {
   std::string body = route(100'000);
   expect_completed(
