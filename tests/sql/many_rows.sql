@@ -1,11 +1,12 @@
 -- Fills a test database so that a plan that reads a whole table is the wrong one: 4,000 organizations, of which one
 -- is large. For plans_test.cpp. The rows are well-formed but do not agree with each other (balances, counts): nothing
--- here may be used to test what a statement answers.
+-- here may be used to test what a statement answers. rows_read_test.cpp says other numbers for the long form:
+-- many_rows.users, many_rows.runs_of_thread (a user has two threads) and many_rows.events_of_run.
 SET session_replication_role = replica;  -- no foreign keys, no triggers: speed
 
 INSERT INTO users (id, login, username, email, email_verified_at, password_hash, personal_org_id)
 SELECT uuidv7(), 'user' || n, 'user' || n, 'user' || n || '@example.org', clock_timestamp(), 'x', gen_random_uuid()
-FROM generate_series(1, 4000) AS n;
+FROM generate_series(1, coalesce(nullif(current_setting('many_rows.users', true), ''), '4000')::int) AS n;
 INSERT INTO user_names (name_key, user_id) SELECT name_key(login), id FROM users;
 INSERT INTO orgs (id, slug, name, type)
 SELECT personal_org_id, personal_org_id::text, login, CASE login WHEN 'user1' THEN 'workspace' ELSE 'personal' END
@@ -71,10 +72,13 @@ INSERT INTO runs (id, org_id, thread_id, created_by_user_id, status, source, tra
                   model_id, model, provider_kind, credential_name, last_seq, ended_at)
 SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'completed', 'api', 'x', 'normal@1', p.id, m.id, 'model',
        'openai', 'own', 3, clock_timestamp()
-FROM threads t, generate_series(1, 3) AS n, (SELECT id FROM personas WHERE persona_key = 'normal') AS p,
+FROM threads t,
+     generate_series(1, coalesce(nullif(current_setting('many_rows.runs_of_thread', true), ''), '3')::int) AS n,
+     (SELECT id FROM personas WHERE persona_key = 'normal') AS p,
      (SELECT id FROM llm_models LIMIT 1) AS m;
 INSERT INTO run_events (run_id, seq, type, data)
-SELECT r.id, n, 'message.delta', '{"content": "x"}' FROM runs r, generate_series(1, 3) AS n;
+SELECT r.id, n, 'message.delta', '{"content": "x"}'
+FROM runs r, generate_series(1, coalesce(nullif(current_setting('many_rows.events_of_run', true), ''), '3')::int) AS n;
 INSERT INTO run_turns (run_id, org_id, turn, text, last_seq)
 SELECT id, org_id, 1, 'text', 3 FROM runs;
 INSERT INTO run_tool_results (run_id, org_id, turn, tool_call_id, tool_name, result, last_seq)
@@ -130,11 +134,11 @@ JOIN feature_flags f ON f.key = 'flag' || replace(u.login, 'user', '')::int % 30
 INSERT INTO plans (name, display_name) SELECT 'plan' || n, 'Plan' FROM generate_series(1, 5) AS n;
 INSERT INTO plan_entitlements (plan_id, key, value, value_type)
 SELECT id, 'credits.monthly_grant', '1', 'integer' FROM plans;
--- All organizations but the last have one.
+-- All organizations but one have one.
 INSERT INTO subscriptions (org_id, plan_id, current_period_start, current_period_end, months_granted, next_grant_at)
 SELECT u.personal_org_id, p.id, clock_timestamp() - interval '1 day', clock_timestamp() + interval '1 year', 1,
        clock_timestamp() + CASE WHEN u.login LIKE 'user3_' THEN interval '-1 hour' ELSE interval '30 days' END
-FROM users u, plans p WHERE p.name = 'plan1' AND u.login <> 'user4000';
+FROM users u, plans p WHERE p.name = 'plan1' AND u.login <> 'user40';
 INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
 SELECT id, org_id, current_period_start, 1 FROM subscriptions;
 INSERT INTO entitlement_overrides (org_id, key, value, value_type, created_by_user_id)

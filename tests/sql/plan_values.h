@@ -1,11 +1,15 @@
 // Parameters with which every statement finds something to do on the database of many_rows.sql. For
-// plans_test.cpp: a new statement whose parameters have names of their own gets a row here.
+// plans_test.cpp and rows_read_test.cpp: a new statement whose parameters have names of their own
+// gets a row here.
 #pragma once
 
 #include <map>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "lib/postgres/session.h"
+#include "tests/support/rows/statement_list.h"
 
 namespace hostler {
 
@@ -134,6 +138,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"heartbeats", "0"},
       {"run_owned.after_id", "'00000000-0000-0000-0000-000000000000'"},
       {"run_claim.after_org_id", "'00000000-0000-0000-0000-000000000000'"},
+      {"run_claim.limit", "4"},
       {"run_claim.user_ids", "ARRAY[" + user + "]::uuid[]"},
       {"paid_ids", "ARRAY[" + run + "]::uuid[]"},
       {"ended_ids", "ARRAY[" + run + "]::uuid[]"},
@@ -223,7 +228,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"plan_create.wanted", R"('{"name": "new", "display_name": "New", "entitlements": []}')"},
       {"subscription_id", ask("quote_literal(id) FROM subscriptions WHERE org_id = " + org)},
       {"subscription_create.org_id",
-       ask("quote_literal(personal_org_id) FROM users WHERE login = 'user4000'")},
+       ask("quote_literal(personal_org_id) FROM users WHERE login = 'user40'")},
       {"period_end", "clock_timestamp() + interval '1 year'"},
       {"known", "'[]'"},
       {"override_id", ask("quote_literal(id) FROM entitlement_overrides WHERE org_id = " + org)},
@@ -279,6 +284,26 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"setting_set.value", "NULL"},
   };
   return values;
+}
+
+// "(…)" for EXECUTE of the statement that the session has prepared as s_<name>.
+inline std::string plan_arguments(postgres::DbSession& session,
+                                  const testing_support::StatementUse& use,
+                                  const PlanValues& values) {
+  postgres::Result types = session.run_text(
+      fmt::format("SELECT unnest(parameter_types)::text AS type FROM pg_prepared_statements "
+                  "WHERE name = 's_{}'",
+                  use.statement->name));
+  std::string arguments;
+  for (int i = 0; i < types.size(); ++i) {
+    const std::string& name = use.parameters.at(static_cast<size_t>(i)).name;
+    auto found = values.by_name.find(fmt::format("{}.{}", use.statement->name, name));
+    if (found == values.by_name.end()) found = values.by_name.find(name);
+    bool is_known = found != values.by_name.end();
+    if (i > 0) arguments += ", ";
+    arguments += is_known ? found->second : plan_value_of_type(std::string(types[i].text("type")));
+  }
+  return arguments.empty() ? "" : "(" + arguments + ")";
 }
 
 }  // namespace hostler

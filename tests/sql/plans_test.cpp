@@ -78,24 +78,6 @@ class Plans : public testing::Test {
     database_ = nullptr;
   }
 
-  static std::string arguments_of(postgres::DbSession& session, const StatementUse& use) {
-    postgres::Result types = session.run_text(
-        fmt::format("SELECT unnest(parameter_types)::text AS type FROM pg_prepared_statements "
-                    "WHERE name = 's_{}'",
-                    use.statement->name));
-    std::string arguments;
-    for (int i = 0; i < types.size(); ++i) {
-      const std::string& name = use.parameters.at(static_cast<size_t>(i)).name;
-      auto found = values_.by_name.find(fmt::format("{}.{}", use.statement->name, name));
-      if (found == values_.by_name.end()) found = values_.by_name.find(name);
-      bool is_known = found != values_.by_name.end();
-      if (i > 0) arguments += ", ";
-      arguments +=
-          is_known ? found->second : plan_value_of_type(std::string(types[i].text("type")));
-    }
-    return arguments.empty() ? "" : "(" + arguments + ")";
-  }
-
   // One execution, taken back afterwards.
   static Reported execute(const StatementUse& use, const std::string& role,
                           const std::string& context) {
@@ -107,7 +89,7 @@ class Plans : public testing::Test {
         "SET auto_explain.log_timing = off; SET jit = off");
     session.run_text("SET ROLE " + role);
     session.run_text(fmt::format("PREPARE s_{} AS {}", use.statement->name, use.statement->text));
-    std::string arguments = arguments_of(session, use);
+    std::string arguments = plan_arguments(session, use, values_);
     session.begin();
     session.run_text(fmt::format("SELECT set_request_context('{}', '{}', '{}')", values_.org_id,
                                  values_.user_id, context));

@@ -1,0 +1,219 @@
+// No statement of a request or of the daemon's loop reads more rows than it needs: each is executed
+// on a database with many rows, with one plan for all values, while the statistics are those of an
+// idle system, and while there are none; and on a young one, where Postgres knows nothing yet and
+// thinks that every way is short: sessions keep such plans while the tables grow. What they read
+// with fresh statistics is judged by plans_test.cpp.
+// Postgres counts the rows that it read from every table and index, in functions, policies and
+// foreign keys too.
+//
+// PLANS_USERS, PLANS_RUNS_OF_THREAD, PLANS_EVENTS_OF_RUN: the long form; of 100,000, 5 and 10 it
+// has a million runs and ten million events.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+#include "tests/sql/plan_values.h"
+#include "tests/support/rigs/database.h"
+#include "tests/support/rows/statement_list.h"
+
+namespace hostler {
+namespace {
+
+using namespace testing_support;
+
+constexpr long rows_read_max = 200;
+
+// Not executed here.
+const std::set<std::string> change_every_account = {"credit_bulk_adjust", "credit_reset_all"};
+
+// Statements that read more, and why they may or which way of theirs is too long still: when
+// Postgres has no statistics of a table, or only those of an idle system, it takes an index whose
+// condition every row fulfils for as good as the one that finds the row.
+const std::map<std::string, const char*> may_read = {
+    {"run_free", "every run of a lost daemon is free"},
+    {"run_release", "every run that the daemon owns"},
+    {"daemon_stop", "all runs, for those that the daemon owns"},
+    {"daemon_stop_free", "all runs, for those that the daemon owns"},
+    {"metrics_facts", "all runs and what is due in the outbox, to be counted"},
+    {"outbox_claim_webhooks", "all webhooks that are due, and the outbox for each"},
+    {"run_history", "its thread's messages, a thousand at most"},
+    {"run_streamed_text", "all events of the run"},
+    {"run_create", "all messages of the thread, without statistics"},
+    {"run_retry", "all messages of the thread"},
+    {"thread_search", "all messages that match, also of others"},
+    {"model_choice_page", "the providers of all organizations, without statistics"},
+    {"llm_provider_page", "the providers of all organizations, without statistics"},
+    {"llm_model_create", "the models of all organizations, without statistics"},
+    {"member_page", "all members, for one page"},
+    {"member_remove", "all runs that have not ended"},
+    {"email_revert", "sessions, keys and tokens of the user all end"},
+    {"webhook_delete", "all messages of the endpoint and of the organization"},
+    {"webhook_delivery_page", "all messages of the endpoint and the organization"},
+    {"dashboard_show", "all users, to be counted"},
+    {"admin_user_delete", "all tokens, and all runs that have not ended"},
+    {"admin_user_page", "all users, without statistics"},
+    {"referral_tree", "all users, without statistics"},
+    {"own_password_set", "all keys, without statistics"},
+    {"caller_seen", "all active users of a young system, once a minute of a session"},
+    {"runs_blocked", "all endpoints of a young system"},
+};
+
+constexpr const char* owner =
+    R"({"client_ip": "10.0.3.4", "scope": "org",
+        "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all"]})";
+constexpr const char* member = R"({"client_ip": "10.0.3.4", "permissions": []})";
+constexpr const char* platform_admin =
+    R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})";
+
+using RowsRead = std::map<std::string, long>;  // by table or index
+
+// A database that is filled, and what statements are asked on it.
+struct Filled {
+  Filled(const std::map<std::string, std::string>& sizes, bool is_analyzed) {
+    postgres::DbSession session = database.as_superuser();
+    for (const auto& [name, size] : sizes) {
+      session.run_text(fmt::format("SELECT set_config('many_rows.{}', '{}', false)", name, size));
+    }
+    std::string rows = text_of("tests/sql/many_rows.sql");
+    // Its last line.
+    if (!is_analyzed) rows.resize(rows.rfind("ANALYZE;"));
+    session.run_text(rows);
+    values = plan_values(session);
+  }
+
+  static std::string text_of(const char* path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  TestDatabase database;
+  PlanValues values;
+};
+
+std::map<std::string, std::string> wanted_sizes() {
+  std::map<std::string, std::string> sizes;
+  for (auto [variable, name] : {std::pair{"PLANS_USERS", "users"},
+                                {"PLANS_RUNS_OF_THREAD", "runs_of_thread"},
+                                {"PLANS_EVENTS_OF_RUN", "events_of_run"}}) {
+    if (const char* size = std::getenv(variable)) sizes[name] = size;
+  }
+  return sizes;
+}
+
+class ReadRows : public testing::Test {
+ protected:
+  // Those that Postgres has counted for this session and not yet reported to anybody.
+  static RowsRead counted(postgres::DbSession& session) {
+    postgres::Result found = session.run_text(
+        "SELECT relname, pg_stat_get_xact_tuples_returned(oid) AS rows FROM pg_class "
+        "WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i') "
+        "AND pg_stat_get_xact_tuples_returned(oid) > 0");
+    RowsRead rows;
+    for (int i = 0; i < found.size(); ++i) {
+      rows[std::string(found[i].text("relname"))] = found[i].integer("rows");
+    }
+    return rows;
+  }
+
+  // One execution, taken back afterwards; what ends it early is plans_test.cpp's to judge.
+  static RowsRead rows_read(postgres::DbSession& session, const postgres::Statement& statement,
+                            const std::string& arguments, const PlanValues& values,
+                            const std::string& context) {
+    session.begin();
+    session.run_text(fmt::format("SELECT set_request_context('{}', '{}', '{}'); SAVEPOINT before",
+                                 values.org_id, values.user_id, context));
+    RowsRead before = counted(session);
+    try {
+      session.run_text(fmt::format("EXECUTE s_{}{}", statement.name, arguments));
+    } catch (const Error&) {
+      session.run_text("ROLLBACK TO before");
+    }
+    RowsRead rows = counted(session);
+    session.rollback();
+    for (const auto& [name, count] : before) rows[name] -= count;
+    return rows;
+  }
+
+  void check_all(const Filled& filled, const std::string& statistics,
+                 const std::vector<const char*>& contexts) {
+    postgres::DbSession session = filled.database.as_superuser();
+    session.run_text("SET jit = off; SET plan_cache_mode = force_generic_plan");
+    for (const StatementUse& use : statement_list()) {
+      // One that nothing uses yet has no role; an operator may wait.
+      if (use.roles.empty() || use.roles.contains("hostler_owner")) continue;
+      if (change_every_account.contains(use.statement->name)) continue;
+      session.run_text("SET ROLE " + *use.roles.begin());
+      session.run_text(fmt::format("PREPARE s_{} AS {}", use.statement->name, use.statement->text));
+      std::string arguments = plan_arguments(session, use, filled.values);
+      for (const char* context : contexts) {
+        check(use, rows_read(session, *use.statement, arguments, filled.values, context),
+              statistics);
+      }
+      session.run_text("RESET ROLE");
+    }
+  }
+
+  void check(const StatementUse& use, const RowsRead& rows, const std::string& when) {
+    long sum = 0;
+    std::string tables;
+    for (const auto& [name, count] : rows) {
+      sum += count;
+      if (count > rows_read_max / 10) tables += fmt::format(" {} {}", name, count);
+    }
+    seen_.emplace(use.statement->name);
+    if (may_read.contains(use.statement->name)) return;
+    EXPECT_LE(sum, rows_read_max) << "sql/queries/" << use.statement->topic
+                                  << ".sql: " << use.statement->name << " (" << when << ") reads"
+                                  << tables;
+  }
+
+  std::set<std::string> seen_;
+};
+
+// In this order: the statistics of the system when nothing ran, and none.
+TEST_F(ReadRows, NoMoreThanTheyNeedWhateverTheStatisticsAre) {
+  Filled filled(wanted_sizes(), true);
+  filled.database.as_superuser().run_text(Filled::text_of("tests/sql/busy_rows.sql"));
+  check_all(filled, "of the idle system", {owner, member, platform_admin});
+  filled.database.as_superuser().run_text(
+      "DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM pg_class WHERE relnamespace = "
+      "'public'::regnamespace); UPDATE pg_class SET reltuples = 0, relpages = 0 WHERE "
+      "relnamespace = 'public'::regnamespace");
+  check_all(filled, "none", {owner});
+  check_all(Filled({{"users", "400"}}, false), "none, of a young system", {owner});
+  for (const auto& [name, why] : may_read) {
+    EXPECT_TRUE(seen_.contains(name)) << name << " is no statement of a service: " << why;
+  }
+}
+
+TEST_F(ReadRows, AreCountedInFunctionsToo) {
+  Filled filled({{"users", "400"}}, false);
+  postgres::DbSession session = filled.database.as_superuser();
+  session.run_text(
+      "CREATE FUNCTION inside_rows_test(t text) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN "
+      "RETURN (SELECT count(*) FROM users WHERE locale = t); END $$; "
+      "PREPARE s_inside AS SELECT inside_rows_test($1); "
+      "PREPARE s_by_index AS SELECT count(*) FROM runs WHERE org_id = $1; "
+      "SET enable_seqscan = off");
+  postgres::Statement inside{"test", "inside", "", 1};
+  EXPECT_GE(rows_read(session, inside, "('x')", filled.values, owner).at("users"), 400);
+  postgres::Statement by_index{"test", "by_index", "", 1};
+  std::string org = fmt::format("('{}')", filled.values.org_id);
+  long sum = 0;
+  for (const auto& [_, rows] : rows_read(session, by_index, org, filled.values, owner)) {
+    sum += rows;
+  }
+  EXPECT_GE(sum, 1000);
+}
+
+}  // namespace
+}  // namespace hostler
