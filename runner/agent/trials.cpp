@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/log.h"
 #include "lib/loop/wait.h"
 #include "queries/daemon.h"
 
@@ -15,7 +16,7 @@ constexpr int64_t watch_ms_max = 30'000;
 // The longer, the more often its runs were begun in vain: also one that takes its time to do harm
 // is found.
 constexpr int64_t watch_ms_of_a_take_over = 500;
-constexpr int64_t note_again_ms = 200;  // while Postgres does not answer
+constexpr int64_t note_again_ms = 500;  // while Postgres does not answer, or refuses it
 
 int64_t watch_ms(const std::vector<RunPtr>& group) {
   int64_t take_overs = 0;
@@ -60,7 +61,10 @@ Task<bool> Trials::note(const std::vector<RunPtr>& group) {
   postgres::Batch batch;
   batch.add(query::RunTrial{.daemon_id = daemon_id_, .run_ids = run_ids});
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
-  if (outcome.error) co_return false;
+  if (outcome.error) {
+    if (!outcome.is_unknown()) log_error("trial_not_noted", {{"cause", outcome.error->cause}});
+    co_return false;
+  }
   noted_ = std::move(run_ids);
   co_return true;
 }

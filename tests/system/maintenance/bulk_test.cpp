@@ -1,8 +1,8 @@
 // What concerns hundreds of thousands of rows beside the requests and runs of others.
 //
 // ENDPOINT_MESSAGES, BULK_ACCOUNTS (12,000; `make faults`: 300,000): so many of one endpoint that
-// is deleted, so many that are adjusted. BULK_MS_MAX (0: not judged; `make faults`: 1,000): how long
-// a neighbour's run may take meanwhile.
+// is deleted, so many that are adjusted.
+// BULK_MS_MAX (0: not judged; `make faults`: 1,000): how long a neighbour's run may take meanwhile.
 #include <gtest/gtest.h>
 
 #include <algorithm>
