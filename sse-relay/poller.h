@@ -36,7 +36,7 @@ class Poller {
   // Begins what is due.
   void tick();
 
-  // Of the runs that were followed, those whose newest events another server lacked. From any thread.
+  // Of the followed runs, those whose newest events another server lacked. From any thread.
   int64_t runs_gone_back() const { return runs_gone_back_.load(); }
 
  private:

@@ -235,8 +235,8 @@ void StreamServer::use_gateway(client::Gateway gateway) {
 }
 
 StreamCounts StreamServer::counts() const {
-  return {streams_.load(),        counts_.opened.load(),        counts_.refused.load(),
-          counts_.cut_off.load(), counts_.peers_refused.load(), counts_.denials_dropped.load(),
+  return {streams_.load(),         counts_.opened.load(),        counts_.refused.load(),
+          counts_.cut_off.load(),  counts_.peers_refused.load(), counts_.denials_dropped.load(),
           poller_.runs_gone_back()};
 }
 

@@ -1,8 +1,8 @@
 // Rows as clients read them: a row is an object, a column a member of it, called as the column is
 // and written as its type is, byte for byte as Postgres would. So the one list of an object's
-// members, in their order, is the SQL function <object>_item that its statements share. Of rows with
-// the two columns id and item the latter is the object, which Postgres made. Called by the answers
-// of fcgi/http/handler.h.
+// members, in their order, is the SQL function <object>_item that its statements share. Of rows
+// with the two columns id and item the latter is the object, which Postgres made. Called by the
+// answers of fcgi/http/handler.h.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {counter, "hostler_runner_streams_cut_off_total", "", "Event streams that were ended because their client did not read.", &Own::streams_cut_off},
     {counter, "hostler_runner_peers_refused_total", "", "Connections to stream.listen_tcp from strangers to stream.tcp_peers.", &Own::peers_refused},
     {counter, "hostler_runner_denials_dropped_total", "", "Refused requests for a stream that the audit log only counts.", &Own::denials_dropped},
-    {counter, "hostler_runner_stream_runs_gone_back_total", "", "Followed runs whose newest events the Postgres that took over lacked.", &Own::stream_runs_gone_back},
+    {counter, "hostler_runner_stream_runs_gone_back_total", "", "Followed runs whose newest events a new primary lacked.", &Own::stream_runs_gone_back},
     {counter, "hostler_runner_runs_claimed_total", "", "Runs taken on.", &Own::runs_claimed},
     {counter, "hostler_runner_runs_fenced_total", "", "Runs that another daemon took over.", &Own::runs_fenced},
     {counter, "hostler_runner_events_total", "", "Events written.", &Own::events},
