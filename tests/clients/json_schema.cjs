@@ -1,7 +1,7 @@
 // Holds our validator of JSON Schema (schema-verdicts) against ajv, draft 2020-12, on random pairs of schema
 // and value, and against the draft-7 files of Debian's json-schema-test-suite where their keywords mean the
 // same. Prints every disagreement with its reason, and fails of one that has none.
-//   node json_schema.cjs PATH-OF-schema-verdicts      SCHEMA_PAIRS (10000), SCHEMA_SEED
+//   node json_schema.cjs PATH-OF-schema-verdicts      SCHEMA_PAIRS (10000), SCHEMA_SEED (1)
 "use strict";
 const { spawnSync } = require("child_process");
 const fs = require("fs");
@@ -42,20 +42,20 @@ function ajv({ isExact = false, notesEvaluated = true } = {}) {
   return made;
 }
 
-// The same schema, with what each contains implies: so many items, or, when minContains is above maxContains,
-// that it is no array.
-const least = (schema) => [{ minItems: schema.minContains ?? 1 }];
-const never = (schema) => ((schema.minContains ?? 1) > (schema.maxContains ?? Infinity) ? [{ not: { type: "array" } }] : []);
-const both = (schema) => [...least(schema), ...never(schema)];
-
-function writtenOut(schema, implied) {
-  if (Array.isArray(schema)) return schema.map((inner) => writtenOut(inner, implied));
+// The same schema, with each contains in a schema of its own, and what it implies written out: so many items, or,
+// when minContains is above maxContains, that it is no array.
+function containsApart(schema) {
+  if (Array.isArray(schema)) return schema.map(containsApart);
   if (typeof schema !== "object" || schema === null) return schema;
   const whole = Object.fromEntries(Object.entries(schema).map(([name, inner]) =>
-    [name, name === "const" || name === "enum" ? inner : writtenOut(inner, implied)]));
-  const isSchema = "contains" in schema && !Array.isArray(schema.contains);
-  if (isSchema) whole.allOf = [...implied(schema), ...(whole.allOf ?? [])];
-  return whole;
+    [name, name === "const" || name === "enum" ? inner : containsApart(inner)]));
+  const { contains, minContains, maxContains, ...others } = whole;
+  if (contains === undefined) return whole;
+  const least = minContains ?? 1;
+  const apart = { contains, minContains: least, ...(maxContains === undefined ? {} : { maxContains }) };
+  const isNever = least > (maxContains ?? Infinity);
+  const implied = isNever ? [{ not: { type: "array" } }] : [{ minItems: least }, apart];
+  return { ...others, allOf: [...implied, ...(others.allOf ?? [])] };
 }
 
 function ajvSays(by, schema, value) {
@@ -71,10 +71,8 @@ const same = (schema) => schema;
 const corrections = [
   ["ajv divides binary fractions for multipleOf, where 0.3 by 0.1 is no whole", ajv({ isExact: true }), same],
   ["ajv fails where it notes what was evaluated, for keywords that are not there", ajv({ notesEvaluated: false }), same],
-  ["ajv takes an empty array for the one before it, which had what contains wants", ajv(), (schema) => writtenOut(schema, least)],
-  ["ajv forgets, beside prefixItems, a minContains that is above maxContains", ajv(), (schema) => writtenOut(schema, never)],
-  ["several of these", ajv({ isExact: true, notesEvaluated: false }),
-    (schema) => writtenOut(schema, both)],
+  ["ajv forgets contains beside prefixItems, and of an empty array behind another one", ajv(), containsApart],
+  ["several of these", ajv({ isExact: true, notesEvaluated: false }), containsApart],
 ];
 const published = ajv();
 
@@ -187,6 +185,6 @@ function againstSuite() {
   return tally.bad === 0 && tally.tests > 340;
 }
 
-const seed = Number(process.env.SCHEMA_SEED || Date.now() % 1e9);
+const seed = Number(process.env.SCHEMA_SEED || 1);
 const isGood = [againstSuite(), againstAjv(Number(process.env.SCHEMA_PAIRS || 10000), seed)];
 process.exit(isGood.every(Boolean) ? 0 : 1);
