@@ -10,7 +10,7 @@
 namespace hostler::json_schema {
 namespace {
 
-// Percent-encoding undone; nothing: it is broken.
+// Percent-encoding undone; nothing: it is broken, or what it stands for is no text of JSON.
 std::optional<std::string> decoded(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -27,6 +27,7 @@ std::optional<std::string> decoded(std::string_view text) {
     out += static_cast<char>(byte);
     i += 2;
   }
+  if (!is_utf8(out) || out.find('\0') != out.npos) return std::nullopt;
   return out;
 }
 

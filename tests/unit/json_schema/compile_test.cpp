@@ -74,6 +74,8 @@ TEST(JsonSchemaCompile, RefusesRefsThatLeadNowhereOrElsewhere) {
       {R"({"$ref":"#/prefixItems/00","prefixItems":[{}]})", "/$ref", "points to nothing"},
       {R"({"$ref":"#/~2"})", "/$ref", "points to nothing"},
       {R"({"$ref":"#/%zz"})", "/$ref", "JSON pointer"},
+      {R"({"$ref":"#/%8E"})", "/$ref", "JSON pointer"},
+      {R"({"$ref":"#/%00"})", "/$ref", "JSON pointer"},
   });
 }
 
