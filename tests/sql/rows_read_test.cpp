@@ -43,6 +43,7 @@ const std::map<std::string, const char*> may_read = {
     {"run_release", "every run that the daemon owns"},
     {"daemon_stop", "all runs, for those that the daemon owns"},
     {"daemon_stop_free", "all runs, for those that the daemon owns"},
+    {"run_trial", "the daemon's own runs, when its group on trial changes"},
     {"metrics_facts", "all runs and what is due in the outbox, to be counted"},
     {"outbox_claim_webhooks", "all webhooks that are due, and the outbox for each"},
     {"run_history", "its thread's messages, a thousand at most"},

@@ -207,11 +207,12 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
   }
 }
 
-Task<void> sleep_for(postgres::Database& db, postgres::Party party, std::string seconds,
-                     std::string& ended) {
+Task<void> ask_slowly(postgres::Database& db, postgres::Party party, std::string seconds,
+                      std::string& ended) {
   postgres::Batch batch;
   batch.add(Slow{.seconds = std::move(seconds)});
-  co_await db.attempt(std::move(batch), {}, postgres::Durability::none, party);
+  postgres::Batch nothing;
+  co_await db.attempt(std::move(batch), std::move(nothing), postgres::Durability::none, party);
   ended += std::to_string(party);
 }
 
@@ -219,8 +220,8 @@ TEST_F(DbTest, WhoWaitForADedicatedConnectionTakeTurnsByParty) {
   postgres::Database db(loop_, options());
   std::string ended;
   loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
-  for (int i = 0; i < 6; ++i) tasks.add(sleep_for(db, 1, "0.05", ended));
-  tasks.add(sleep_for(db, 2, "0", ended));
+  for (int i = 0; i < 6; ++i) tasks.add(ask_slowly(db, 1, "0.05", ended));
+  tasks.add(ask_slowly(db, 2, "0", ended));
   EXPECT_EQ(db.dedicated_waiting(), 5);
   while (ended.size() < 7) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_LT(ended.find('2'), 4U) << ended;
@@ -232,8 +233,8 @@ TEST_F(DbTest, APartyLeavesConnectionsToOthers) {
   postgres::Database db(loop_, shared);
   std::string ended;
   loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
-  for (int i = 0; i < 2; ++i) tasks.add(sleep_for(db, 1, "0.3", ended));
-  tasks.add(sleep_for(db, 2, "0", ended));
+  for (int i = 0; i < 2; ++i) tasks.add(ask_slowly(db, 1, "0.3", ended));
+  tasks.add(ask_slowly(db, 2, "0", ended));
   while (ended.size() < 3) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_EQ(ended, "211");
 }
