@@ -26,15 +26,19 @@ constexpr size_t jsonb_head = 1;  // the version of the form
 // 2000-01-01T00:00:00Z, from which Postgres counts.
 constexpr int64_t epoch_us = 946'684'800'000'000;
 
-// Of each byte.
-constexpr auto hex_digits = [] {
+using HexPairs = std::array<std::array<char, 2>, 256>;
+
+constexpr HexPairs hex_pairs() {
   constexpr std::string_view digits = "0123456789abcdef";
-  std::array<std::array<char, 2>, 256> pairs{};
+  HexPairs pairs{};
   for (size_t byte = 0; byte < pairs.size(); ++byte) {
     pairs[byte] = {digits[byte >> 4], digits[byte & 15]};
   }
   return pairs;
-}();
+}
+
+// Of each byte.
+constexpr HexPairs hex_digits = hex_pairs();
 
 uint64_t big_endian(std::string_view bytes) {
   uint64_t value = 0;
