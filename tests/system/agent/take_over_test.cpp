@@ -232,7 +232,9 @@ TEST_F(TakeOver, EndsWhenAnEndCannotBeWritten) {
       "answer today'; END $$; CREATE TRIGGER refuse BEFORE INSERT ON messages FOR EACH ROW WHEN "
       "(NEW.role = 'assistant') EXECUTE FUNCTION refuse()");
   std::string thread_id = make_thread(user_.client);
-  post_message(user_.client, thread_id, "[say hi]");
+  // Slow enough for words to be stored before the end that takes its transaction down with it:
+  // a run of which nothing was shown has no answer to be refused.
+  post_message(user_.client, thread_id, "[delay 50] [words 10]");
   std::string run_id =
       user_.client.post("/v1/threads/" + thread_id + "/runs", "{}").member("run_id");
   ASSERT_GE(wait_for_run("ended_at IS NOT NULL", run_id, 90'000), 0)
