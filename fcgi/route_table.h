@@ -181,6 +181,8 @@ inline constexpr auto routes = std::to_array<Route>({
             dedicated, none, by_org, cancel_run},
     {post,  "/v1/runs/{run_id}/input",        may_or_key("data.runs.write"),
             dedicated, mib, by_org, answer_run, guard_run},
+    {post,  "/v1/runs/{run_id}/tool-results", may_or_key("data.runs.write"),
+            idempotent, mib, by_org, answer_tool_calls, guard_run},
     {get,   "/v1/runs/{run_id}/events",       may_or_key("data.runs.read"),
             pipelined, none, uncounted, served_by_relay, guard_run_read},
 

@@ -23,7 +23,7 @@ std::string_view script_help() {
     [pause MS]             a pause; before anything is said, the head of the answer waits too
     [delay MS]             from here on so long after each word
   Calling tools (each ends the turn; settings for the turn come before)
-    [tool NAME {JSON}]     one call; without JSON its arguments are {}
+    [tool NAME {JSON}]     one call, of whatever name; without JSON its arguments are {}
     [tools NAME {JSON} | NAME {JSON}]   several at once
     [ask QUESTION]         a call of ask_user with this message
     [bad-tool-json NAME]   a call (of web_search without NAME) whose arguments are not JSON

@@ -117,6 +117,7 @@ OneStatement show_run(const Input& input);
 OneStatement show_run_to_admin(const Input& input);
 OneStatement cancel_run(const Input& input);
 OneStatement answer_run(const Input& input);
+OneStatement answer_tool_calls(const Input& input);
 
 // streams.cpp
 OneStatement served_by_relay(const Input& input);

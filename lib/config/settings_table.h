@@ -301,6 +301,8 @@ inline constexpr auto setting_rows = [] {
       "Active runs of one user where no entitlement sets limit.concurrent_runs; 0: any number."),
     integer_row("limit.queued_runs", live, "100", {0, 1'000'000}, "runs",
       "Runs of one organization that wait behind others of their thread."),
+    integer_row("limit.waiting_runs", live, "1000", {0, 1'000'000}, "runs",
+      "Runs of one organization that wait for results of tools: with as many, none that declares tools begins."),
     integer_row("limit.input_bytes", live, "32768", {1, 32'768}, "bytes",
       "The longest answer to a run that waits, unless an entitlement says less."),
     integer_row("limit.run_seconds", live, "1800", lifetime, "seconds",

@@ -21,6 +21,8 @@ std::variant<Schema, SchemaFault> Schema::compile(const Json& schema) {
 
 Verdict Schema::check(const Json& value) const { return Validator(*compiled_).check(value); }
 
+size_t Schema::pattern_count() const { return compiled_->patterns.size(); }
+
 std::string shortened(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);
   return std::string(utf8_prefix(text, bytes_max)) + "…";

@@ -51,6 +51,8 @@ class Schema {
   static std::variant<Schema, SchemaFault> compile(const Json& schema);
 
   Verdict check(const Json& value) const;
+  // How many different patterns it holds: compiling one takes up to some milliseconds.
+  size_t pattern_count() const;
 
  private:
   explicit Schema(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}

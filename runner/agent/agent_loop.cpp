@@ -80,6 +80,7 @@ void check_tool_limit(const RunProgress& progress, const RunLimits& limits) {
 // The turn becomes a step: its text, its calls and its usage commit together with their events.
 void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, int64_t begun_ms) {
   RunProgress& progress = run->progress;
+  give_own_ids(progress.turn.tool_calls, parts.turns);
   FinishedTurn finished;
   finished.turn = progress.turns + 1;
   finished.text = progress.turn.text;
@@ -108,6 +109,8 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   ModelRequest request = parts.request;
   request.messages = parts.messages();
   request.tools = services.tools.definitions(parts.tools);
+  const std::vector<ToolDefinition>& declared = parts.functions.definitions();
+  request.tools.insert(request.tools.end(), declared.begin(), declared.end());
   progress.turn = ModelTurn();
   progress.turn_is_open = true;
   TurnObserver observer(*run->writer);

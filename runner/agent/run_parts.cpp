@@ -107,9 +107,10 @@ RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Ro
   parts.system_prompt = row.text("system_prompt");
   parts.tools = texts_of(row.text("tools"));
   parts.confirm_tools = texts_of(row.text("confirm_tools"));
+  if (!row.is_null("function_tools")) parts.functions = FunctionTools(row.text("function_tools"));
   parts.limits = limits_of(row);
   parts.credits_exhausted = row.boolean("credits_exhausted");
-  parts.history_bytes = history_bytes_max(run->claim.context_tokens);
+  parts.history_bytes = history_bytes_max(run->claim.context_tokens) - parts.functions.bytes();
   return parts;
 }
 

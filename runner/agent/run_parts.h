@@ -10,6 +10,7 @@
 
 #include "runner/agent/agent_services.h"
 #include "runner/models/model.h"
+#include "runner/tools/function_tools.h"
 
 namespace hostler::runner {
 
@@ -50,6 +51,7 @@ struct RunParts {
   int64_t history_bytes = 0;         // what the model is told at most
   std::vector<std::string> tools;
   std::vector<std::string> confirm_tools;
+  FunctionTools functions;  // that the run declares
   RunLimits limits;
 
   std::vector<FinishedTurn> turns;

@@ -2,10 +2,13 @@
 #include "runner/agent/tool_calls.h"
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/task_set.h"
+#include "lib/loop/wait.h"
 #include "queries/daemon.h"
 #include "runner/tools/tool_box.h"
 
@@ -83,29 +86,64 @@ bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall&
          parts.confirm_tools.end();
 }
 
-// The run's last event for now: whoever may answer learns what is asked.
-Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
-  bool is_question = services.tools.is_question(call.name);
+// The run's last event for now: who follows it learns what is asked.
+Task<void> begin_wait(AgentServices& services, RunPtr run, std::string shown, std::string request) {
+  WaitRecord record;
+  record.request_json = std::move(request);
+  record.wait_seconds = services.settings.current()->integer("run.input_seconds");
+  run->writer->wait(std::move(shown), std::move(record));
+  co_await run->writer->committed();
+}
+
+Task<std::string> new_request_id(AgentServices& services) {
   postgres::Batch batch;
   batch.add(query::NewId{});
   postgres::Results created = co_await read_with_retry(services, std::move(batch));
+  co_return std::string(created.at(0).text());
+}
+
+// Whoever may answer is a human.
+Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
+  bool is_question = services.tools.is_question(call.name);
+  std::string request_id = co_await new_request_id(services);
   std::string message = "Allow this call of " + call.name + "?";
   if (is_question) {
     std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
     message = arguments ? std::string(arguments->text_or("message")) : "";
   }
   JsonWriter data;
-  data.begin_object().member("request_id", created.at(0).text());
+  data.begin_object().member("request_id", request_id);
   data.member("kind", is_question ? "question" : "tool_confirmation").member("message", message);
   data.member("tool_call_id", call.id).member("tool_name", call.name);
   data.member_raw("arguments", shown_arguments(call));
   std::string shown = data.so_far() + "}";
   data.member("turn", turn).end_object();
-  WaitRecord record;
-  record.request_json = data.take();
-  record.wait_seconds = services.settings.current()->integer("run.input_seconds");
-  run->writer->wait(std::move(shown), std::move(record));
-  co_await run->writer->committed();
+  co_await begin_wait(services, run, std::move(shown), data.take());
+}
+
+// Once for all calls of the turn that the run's client answers. What is kept of the request leaves
+// the arguments out: whoever answers has them from the event.
+Task<void> ask_for_results(AgentServices& services, RunPtr run, int turn,
+                           std::vector<ToolCall> calls) {
+  std::string request_id = co_await new_request_id(services);
+  std::string message =
+      calls.size() == 1 ? "Waits for the result of " + calls.front().name + "."
+                        : "Waits for the results of " + std::to_string(calls.size()) + " calls.";
+  JsonWriter shown;
+  JsonWriter kept;
+  for (JsonWriter* json : {&shown, &kept}) {
+    json->begin_object().member("request_id", request_id).member("kind", "tool_results");
+    json->member("message", message);
+    if (json == &kept) json->member("turn", turn);
+    json->key("calls").begin_array();
+    for (const ToolCall& call : calls) {
+      json->begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
+      if (json == &shown) json->member_raw("arguments", shown_arguments(call));
+      json->member("answered_by", "client").end_object();
+    }
+    json->end_array().end_object();
+  }
+  co_await begin_wait(services, run, shown.take(), kept.take());
 }
 
 // What a human's answer makes of the call: its outcome, or nothing when it is to be made, with the
@@ -129,7 +167,72 @@ std::optional<ToolOutcome> outcome_of(AgentServices& services, const HumanInput&
   return std::nullopt;
 }
 
+// A call that lacks its result.
+struct OpenCall {
+  ToolCall call;
+  bool is_answered = false;  // by a human who was asked about it
+  std::optional<ToolOutcome> outcome = std::nullopt;
+};
+
+// What of the turn is still to be done, with what its humans said and the faults of the built-in
+// tools' calls.
+std::vector<OpenCall> open_calls(AgentServices& services, const RunParts& parts,
+                                 const FinishedTurn& turn) {
+  std::vector<OpenCall> open_calls;
+  for (const ToolCall& call : turn.calls) {
+    if (parts.has_result(turn.turn, call.id)) continue;
+    OpenCall& open = open_calls.emplace_back(OpenCall{call});
+    bool is_function = parts.functions.has(call.name);
+    // What was answered holds, also when the persona would not ask any more.
+    auto answer = parts.inputs.find({turn.turn, call.id});
+    open.is_answered = answer != parts.inputs.end();
+    if (!is_function) open.outcome = services.tools.refuse(call, parts.tools);
+    if (open.outcome || !open.is_answered) continue;
+    open.outcome = outcome_of(services, answer->second, open.call);
+    // Edited arguments are checked like the model's own.
+    if (!open.outcome && !is_function) open.outcome = services.tools.refuse(open.call, parts.tools);
+  }
+  return open_calls;
+}
+
+// The faults of the function tools' calls. Megabytes of arguments would hold up every other run of
+// the loop, and so would a schema that is compiled.
+Task<void> check_functions(AgentServices& services, const RunParts& parts,
+                           std::vector<OpenCall>& open_calls) {
+  using Outcomes = std::vector<std::optional<ToolOutcome>>;
+  std::vector<OpenCall*> unchecked;
+  std::vector<ToolCall> calls;
+  for (OpenCall& open : open_calls) {
+    if (open.outcome || !parts.functions.has(open.call.name)) continue;
+    unchecked.push_back(&open);
+    calls.push_back(open.call);
+  }
+  if (calls.empty()) co_return;
+  std::function<Outcomes()> check = [functions = parts.functions, calls = std::move(calls)] {
+    Outcomes outcomes;
+    for (const ToolCall& call : calls) outcomes.push_back(functions.refuse(call));
+    return outcomes;
+  };
+  Outcomes outcomes = co_await loop::on_thread(services.loop, std::move(check));
+  for (size_t i = 0; i < outcomes.size(); ++i) unchecked[i]->outcome = std::move(outcomes[i]);
+}
+
 }  // namespace
+
+void give_own_ids(std::vector<ToolCall>& calls, const std::vector<FinishedTurn>& turns) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  constexpr size_t length = 9;
+  std::unordered_set<std::string> taken;
+  for (const FinishedTurn& turn : turns) {
+    for (const ToolCall& call : turn.calls) taken.insert(call.id);
+  }
+  for (ToolCall& call : calls) {
+    do {
+      call.id.clear();
+      for (unsigned char byte : random_bytes(length)) call.id += letters[byte % letters.size()];
+    } while (!taken.insert(call.id).second);
+  }
+}
 
 std::string shown_arguments(const ToolCall& call) {
   std::optional<Json> parsed = parse_json_or_nothing(call.arguments);
@@ -143,33 +246,33 @@ std::string shown_arguments(const ToolCall& call) {
 
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts) {
   const FinishedTurn turn = parts.turns.back();
+  std::vector<OpenCall> open = open_calls(services, parts, turn);
+  co_await check_functions(services, parts, open);
   std::vector<ToolCall> at_once;
   std::vector<ToolCall> unanswered;
-  for (ToolCall call : turn.calls) {
-    if (parts.has_result(turn.turn, call.id)) continue;
-    // What was answered holds, also when the persona would not ask any more.
-    auto answer = parts.inputs.find({turn.turn, call.id});
-    bool is_answered = answer != parts.inputs.end();
-    std::optional<ToolOutcome> outcome = services.tools.refuse(call, parts.tools);
-    if (!outcome && is_answered) {
-      outcome = outcome_of(services, answer->second, call);
-      // Edited arguments are checked like the model's own.
-      if (!outcome) outcome = services.tools.refuse(call, parts.tools);
-    }
-    if (outcome) {
-      commit_outcome(run, parts, record_of(turn.turn, call, std::move(*outcome), 0));
-    } else if (!is_answered && needs_human(services, parts, call)) {
-      unanswered.push_back(std::move(call));
+  std::vector<ToolCall> of_client;
+  for (OpenCall& next : open) {
+    if (next.outcome) {
+      commit_outcome(run, parts, record_of(turn.turn, next.call, std::move(*next.outcome), 0));
+    } else if (!next.is_answered && needs_human(services, parts, next.call)) {
+      unanswered.push_back(std::move(next.call));
+    } else if (parts.functions.has(next.call.name)) {
+      of_client.push_back(std::move(next.call));
     } else {
-      at_once.push_back(std::move(call));
+      at_once.push_back(std::move(next.call));
     }
   }
   if (!at_once.empty()) {
     co_await run_side_by_side(services, run, parts, turn.turn, std::move(at_once));
   }
   // A run that is full ends instead of asking.
-  if (unanswered.empty() || run->writer->is_full()) co_return CallsOutcome::done;
-  co_await ask(services, run, turn.turn, unanswered.front());
+  bool asks = !unanswered.empty() || !of_client.empty();
+  if (!asks || run->writer->is_full()) co_return CallsOutcome::done;
+  if (!unanswered.empty()) {
+    co_await ask(services, run, turn.turn, unanswered.front());
+  } else {
+    co_await ask_for_results(services, run, turn.turn, std::move(of_client));
+  }
   co_return CallsOutcome::waiting;
 }
 

@@ -1,5 +1,6 @@
 // The tool calls of one turn: those that need nobody run side by side, then questions and
-// confirmations one after the other. Every result is committed as it comes.
+// confirmations one after the other, then the run waits once for all results that its client owes.
+// Every result is committed as it comes.
 #pragma once
 
 #include "runner/agent/agent_services.h"
@@ -9,9 +10,13 @@ namespace hostler::runner {
 
 enum class CallsOutcome { done, waiting };
 
-// Runs what the last turn still lacks. waiting: the run was given up until a human answers; its
+// Runs what the last turn still lacks. waiting: the run was given up until somebody answers; its
 // coroutine must end.
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts);
+
+// Ids of ours in place of the model's, unique in the run: nine letters and digits, which every
+// provider takes back (Mistral takes no others).
+void give_own_ids(std::vector<ToolCall>& calls, const std::vector<FinishedTurn>& turns);
 
 // The arguments of a call as they are shown: an object, or the text that is none.
 std::string shown_arguments(const ToolCall& call);

@@ -29,6 +29,9 @@ struct ToolDefinition {
   std::string name;
   std::string description;
   std::string parameters;  // JSON Schema text
+  // Whether the provider shall hold the model to the schema; nothing: as it likes. For those of
+  // openai's form, the other has no word for it.
+  std::optional<bool> strict = std::nullopt;
 };
 
 struct ModelUsage {

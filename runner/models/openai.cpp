@@ -56,6 +56,7 @@ std::string write_body(const ModelRequest& request, std::string_view base_url) {
       json.key("function").begin_object();
       json.member("name", tool.name).member("description", tool.description);
       json.member_raw("parameters", tool.parameters);
+      if (tool.strict) json.member("strict", *tool.strict);
       json.end_object().end_object();
     }
     json.end_array();

@@ -316,6 +316,26 @@ ALTER TABLE tool_call_days FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON tool_call_days USING (org_id = current_org()) WITH CHECK (org_id = current_org());
 DROP FUNCTION IF EXISTS run_tool_commit, run_expire_inputs;
 
+-- ---------------------------------------------------------------- function tools
+
+ALTER TABLE runs ADD COLUMN tools json;
+ALTER TABLE credit_accounts ADD COLUMN waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0);
+CREATE TABLE run_asked_calls (
+    run_id uuid NOT NULL,
+    org_id uuid NOT NULL,
+    tool_call_id text NOT NULL,
+    turn integer NOT NULL CHECK (turn > 0),
+    tool_name text NOT NULL,
+    answered_by text NOT NULL CHECK (answered_by = 'client'),
+    asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, tool_call_id),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
+);
+ALTER TABLE run_asked_calls ENABLE ROW LEVEL SECURITY;
+ALTER TABLE run_asked_calls FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON run_asked_calls USING (org_id = current_org()) WITH CHECK (org_id = current_org());
+DROP FUNCTION IF EXISTS persona_check;
+
 -- ---------------------------------------------------------------- names
 
 ALTER TABLE daemons RENAME COLUMN place TO instance;

@@ -90,12 +90,12 @@ claimed AS (
         r.cancel_requested_at IS NOT NULL AS is_cancelled, coalesce(r.cancel_reason, 'requested') AS cancel_reason,
         run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted,
         CASE WHEN r.last_seq > 0 THEN run_event_bytes(r.id) ELSE 0 END AS event_bytes,
-        CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE 0 END AS result_bytes)
+        CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE r.result_bytes END AS result_bytes, r.tools)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.trials, c.is_cancelled, c.cancel_reason,
     c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens,
     persona.system_prompt, persona.tools, persona.confirm_tools, persona.temperature, persona.max_turns,
-    c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
+    c.tools AS function_tools, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
     route.key_version, route.wrapped_key, route.sealed, thread.history
@@ -191,7 +191,7 @@ WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
 -- What a run is made of, and what bounds it; the settings are those of runs without entitlements.
 -- $1 run_id uuid, $2 limit_agent_turns bigint, $3 limit_tool_calls bigint, $4 limit_run_seconds bigint
 SELECT p.system_prompt, to_json(p.tools) AS tools, to_json(p.confirm_tools) AS confirm_tools, p.temperature,
-    p.max_turns, r.credits_exhausted,
+    p.max_turns, r.tools AS function_tools, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed

@@ -283,10 +283,11 @@ WITH entry AS (
     FROM credit_transactions t WHERE t.org_id > $1 AND t.org_id <= $2
     WINDOW of_org AS (PARTITION BY t.org_id ORDER BY t.number)),
 account AS (
-    SELECT org_id, balance, held, entries, active_runs, queued_runs, stored_bytes
+    SELECT org_id, balance, held, entries, ARRAY[active_runs, queued_runs, waiting_runs]::bigint[] AS runs, stored_bytes
     FROM credit_accounts WHERE org_id > $1 AND org_id <= $2),
 run AS (
-    SELECT id, org_id, status, queued, ended_at, credits_used, credits_held, event_bytes, result_bytes
+    SELECT id, org_id, status, queued, waits_apart(input_request) AS is_apart, ended_at, credits_used, credits_held,
+           event_bytes, result_bytes
     FROM runs WHERE org_id > $1 AND org_id <= $2),
 stored AS (
     SELECT s.org_id, sum(s.bytes)::bigint AS bytes FROM (
@@ -310,7 +311,8 @@ used AS (
     GROUP BY p.run_id),
 holding AS (SELECT org_id, sum(credits_held) AS held FROM run WHERE credits_held > 0 GROUP BY org_id),
 live AS (
-    SELECT org_id, count(*) FILTER (WHERE NOT queued) AS active, count(*) FILTER (WHERE queued) AS queued
+    SELECT org_id, ARRAY[count(*) FILTER (WHERE NOT queued AND NOT is_apart), count(*) FILTER (WHERE queued),
+                         count(*) FILTER (WHERE is_apart)] AS runs
     FROM run WHERE ended_at IS NULL GROUP BY org_id),
 recorded AS (
     SELECT org_id, day, model, count(*) AS record_count, saturated(sum(input_tokens)) AS input_tokens,
@@ -353,10 +355,8 @@ SELECT origin, id, org_id, what FROM (
           IS DISTINCT FROM (r.record_count, r.input_tokens, r.output_tokens, r.cost_nano_usd)
     UNION ALL
     SELECT 7, 'credit_accounts', a.org_id::text, a.org_id,
-           format('counts %s active runs and %s queued ones, there are %s and %s', a.active_runs, a.queued_runs,
-                  coalesce(l.active, 0), coalesce(l.queued, 0))
-    FROM account a LEFT JOIN live l ON l.org_id = a.org_id
-    WHERE (a.active_runs, a.queued_runs) IS DISTINCT FROM (coalesce(l.active, 0), coalesce(l.queued, 0))
+           format('counts %s active, queued and waiting runs, there are %s', a.runs, coalesce(l.runs, '{0,0,0}'))
+    FROM account a LEFT JOIN live l ON l.org_id = a.org_id WHERE a.runs <> coalesce(l.runs, '{0,0,0}')
     UNION ALL
     SELECT 8, 'credit_accounts', a.org_id::text, a.org_id,
            format('stored_bytes is %s, but messages, events and results have %s', a.stored_bytes, coalesce(s.bytes, 0))

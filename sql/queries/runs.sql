@@ -3,13 +3,13 @@
 -- name: run_create
 -- $1 thread_id uuid, $2 route_id uuid or null, $3 persona_id text or null, $4 strategy text,
 -- $5 limit_concurrent_runs bigint, $6 limit_concurrent_runs_per_user bigint, $7 limit_queued_runs bigint,
--- $8 limit_stored_bytes bigint, $9 credit_run_hold bigint
-SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9);
+-- $8 limit_stored_bytes bigint, $9 credit_run_hold bigint, $10 limit_waiting_runs bigint, $11 tools json or null
+SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: run_retry
 -- $1 thread_id uuid, $2 limit_concurrent_runs bigint, $3 limit_concurrent_runs_per_user bigint,
--- $4 limit_queued_runs bigint, $5 limit_stored_bytes bigint, $6 credit_run_hold bigint
-SELECT run_retry($1, $2, $3, $4, $5, $6) AS item;
+-- $4 limit_queued_runs bigint, $5 limit_stored_bytes bigint, $6 credit_run_hold bigint, $7 limit_waiting_runs bigint
+SELECT run_retry($1, $2, $3, $4, $5, $6, $7) AS item;
 
 -- name: run_notify
 -- Tells one daemon to look for new runs: one that had room when it was heard of last, else any; all of them when none
@@ -59,6 +59,10 @@ SELECT run_cancel($1);
 -- $1 run_id uuid, $2 content text, $3 limit_input_bytes bigint, $4 decision text or null, $5 arguments json or null,
 -- $6 reason text or null, $7 fault text or null, $8 json_offset bigint or null, $9 json_found text or null
 SELECT run_input($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: run_tool_answer
+-- $1 run_id uuid, $2 results json
+SELECT run_tool_answer($1, $2) AS item;
 
 -- name: run_guard
 -- Raises what keeps the caller from answering for the run.

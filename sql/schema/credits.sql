@@ -9,11 +9,12 @@ CREATE TABLE credit_accounts (
     balance bigint NOT NULL DEFAULT 0,
     held bigint NOT NULL DEFAULT 0 CHECK (held >= 0),
     entries bigint NOT NULL DEFAULT 0,  -- the number of its newest transaction
-    active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),  -- neither ended nor queued
+    active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),  -- none of ended, queued, waiting
     queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0),
     -- Bytes of the messages, events and results that are kept for it: what it posted, and of runs what was there when
     -- a turn or an end was last committed. A deleted thread is kept.
-    stored_bytes bigint NOT NULL DEFAULT 0
+    stored_bytes bigint NOT NULL DEFAULT 0,
+    waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0)  -- those that wait apart (waits_apart)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 SELECT make_tenant_table('credit_accounts');
 GRANT SELECT ON credit_accounts TO hostler_api;
@@ -116,12 +117,14 @@ $$;
 -- The counts of all accounts anew, for whoever has changed runs by hand. Stop the programs before it.
 CREATE OR REPLACE FUNCTION account_runs_recount() RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE credit_accounts a SET active_runs = live.active, queued_runs = live.queued
-    FROM (SELECT c.org_id, count(r.id) FILTER (WHERE NOT r.queued) AS active,
-                 count(r.id) FILTER (WHERE r.queued) AS queued
+    UPDATE credit_accounts a SET active_runs = live.active, queued_runs = live.queued, waiting_runs = live.apart
+    FROM (SELECT c.org_id, count(r.id) FILTER (WHERE NOT r.queued AND NOT waits_apart(r.input_request)) AS active,
+                 count(r.id) FILTER (WHERE r.queued) AS queued,
+                 count(r.id) FILTER (WHERE waits_apart(r.input_request)) AS apart
           FROM credit_accounts c LEFT JOIN runs r ON r.org_id = c.org_id AND r.ended_at IS NULL
           GROUP BY c.org_id) AS live
-    WHERE a.org_id = live.org_id AND (a.active_runs, a.queued_runs) IS DISTINCT FROM (live.active, live.queued)
+    WHERE a.org_id = live.org_id AND (a.active_runs, a.queued_runs, a.waiting_runs)
+          IS DISTINCT FROM (live.active, live.queued, live.apart)
 $$;
 
 CREATE OR REPLACE FUNCTION credit_transaction_json(t credit_transactions) RETURNS json

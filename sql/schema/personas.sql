@@ -114,16 +114,6 @@ BEGIN
 END
 $$;
 
--- Only a tool that the persona has can wait for the user.
-CREATE OR REPLACE FUNCTION persona_check(p personas) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
-BEGIN
-    IF NOT p.confirm_tools <@ p.tools THEN
-        PERFORM fail('validation.error', 'confirms_other_tools');
-    END IF;
-END
-$$;
-
 -- wanted: all members of a persona that a client may set.
 CREATE OR REPLACE FUNCTION persona_create(wanted jsonb, limit_personas bigint) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
@@ -131,7 +121,6 @@ DECLARE
     scope_id uuid := scope_org('data.personas.manage');
     created personas;
 BEGIN
-    PERFORM persona_check(jsonb_populate_record(NULL::personas, wanted));
     IF scope_id IS NOT NULL THEN
         PERFORM limit_check('limit.personas', limit_personas);
     END IF;
@@ -157,7 +146,6 @@ DECLARE
     old_state personas := persona_of_scope(persona, true);
     new_state personas := jsonb_populate_record(old_state, changes);
 BEGIN
-    PERFORM persona_check(new_state);
     IF old_state.built_in AND old_state.persona_key = 'normal' AND NOT new_state.is_active THEN
         PERFORM fail('personas.built_in', 'default_stays_active');
     END IF;

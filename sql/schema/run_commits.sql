@@ -10,9 +10,9 @@ CREATE OR REPLACE FUNCTION turns_charge(which bigint[], run_ids uuid[], turn_num
     tokens_out bigint[], tokens_cache_read bigint[], tokens_cache_write bigint[], credits_per_usd bigint[],
     run_holds bigint[], statuses text[])
 RETURNS TABLE (nth bigint, run_id uuid, org_id uuid, thread_id uuid, user_id uuid, model text, shown_model text,
-    is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, next_run_id uuid, is_notified boolean,
-    cost bigint, credits bigint, number bigint, balance_after bigint, hold bigint, held_change bigint,
-    may_go_on boolean, bytes_before bigint)
+    is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, was_apart boolean, next_run_id uuid,
+    is_notified boolean, cost bigint, credits bigint, number bigint, balance_after bigint, hold bigint,
+    held_change bigint, may_go_on boolean, bytes_before bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
@@ -27,7 +27,7 @@ DECLARE
     held bigint;
 BEGIN
     FOR nth, run_id, org_id, thread_id, user_id, model, shown_model, is_new, is_ended, is_taken_back, was_queued,
-        next_run_id, is_notified, cost, credits, is_free, used_before, held_before, may_go_on, bytes_before,
+        was_apart, next_run_id, is_notified, cost, credits, is_free, used_before, held_before, may_go_on, bytes_before,
         account_balance, account_held, account_entries IN
         SELECT p.nth, r.id, r.org_id, r.thread_id, r.created_by_user_id, r.model,
             -- A model is of its provider's organization.
@@ -36,6 +36,7 @@ BEGIN
             turn_numbers[p.nth] > 0 AND NOT EXISTS (
                 SELECT FROM usage_records u WHERE u.run_id = r.id AND u.turn = turn_numbers[p.nth]),
             statuses[p.nth] <> '', r.source = 'retry' AND statuses[p.nth] NOT IN ('', 'completed'), r.queued,
+            waits_apart(r.input_request),
             CASE WHEN statuses[p.nth] <> '' AND NOT r.queued THEN (
                 SELECT q.id FROM runs q WHERE q.org_id = r.org_id AND q.thread_id = r.thread_id AND q.queued
                 ORDER BY q.id LIMIT 1) END,
@@ -138,8 +139,8 @@ BEGIN
     moment := clock_timestamp();
     WITH step AS MATERIALIZED (
         SELECT c.nth, c.run_id, c.org_id, c.thread_id, c.user_id, c.model, c.shown_model, c.is_new, c.is_ended,
-            c.is_taken_back, c.was_queued, c.next_run_id, c.is_notified, c.cost, c.credits, c.number, c.balance_after,
-            c.hold, c.held_change, c.may_go_on,
+            c.is_taken_back, c.was_queued, c.was_apart, c.next_run_id, c.is_notified, c.cost, c.credits, c.number,
+            c.balance_after, c.hold, c.held_change, c.may_go_on,
             CASE WHEN c.is_new OR c.is_ended THEN stored_events[c.nth] + stored_results[c.nth] - c.bytes_before
                  ELSE 0 END + CASE WHEN c.is_ended THEN octet_length(answers[c.nth]) ELSE 0 END AS stored_change
         FROM turns_charge(which, run_ids, turn_numbers, tokens_in, tokens_out, tokens_cache_read, tokens_cache_write,
@@ -182,16 +183,18 @@ BEGIN
         SELECT s.org_id, s.number, -s.credits, s.balance_after, 'consumption', 'run', s.run_id::text
         FROM step s WHERE s.credits > 0),
     -- Once an organization: what it pays, what its runs hold, how many there are, and what is stored of them. The only
-    -- place where the counts go down: a run that ends was an active or a queued one; one that was queued behind it is
-    -- active in its stead.
+    -- place where all counts go down: a run that ends was an active, a waiting or a queued one; one that was queued
+    -- behind it is active in its stead.
     paid AS (
         UPDATE credit_accounts a SET balance = a.balance - c.credits, held = a.held + c.held_change,
-            entries = a.entries + c.entries, active_runs = a.active_runs - (c.ended - c.no_longer_queued),
+            entries = a.entries + c.entries, active_runs = a.active_runs - (c.ended - c.no_longer_queued - c.apart),
+            waiting_runs = a.waiting_runs - c.apart,
             queued_runs = a.queued_runs - c.no_longer_queued, stored_bytes = a.stored_bytes + c.stored_change
         FROM (SELECT s.org_id, sum(s.credits)::bigint AS credits, sum(s.held_change)::bigint AS held_change,
                   sum(s.stored_change)::bigint AS stored_change,
                   count(*) FILTER (WHERE s.credits > 0) AS entries,
                   (count(*) FILTER (WHERE s.is_ended))::integer AS ended,
+                  (count(*) FILTER (WHERE s.is_ended AND s.was_apart))::integer AS apart,
                   (count(*) FILTER (WHERE s.is_ended AND (s.was_queued OR s.next_run_id IS NOT NULL)))::integer
                       AS no_longer_queued
               FROM step s GROUP BY s.org_id) AS c

@@ -54,10 +54,24 @@ BEGIN
     PERFORM user_runs_lock();
     IF (SELECT count(*) FROM runs r
         WHERE r.created_by_user_id = current_user_id() AND r.ended_at IS NULL AND NOT r.queued
+              AND NOT waits_apart(r.input_request)
               AND NOT EXISTS (SELECT FROM entitlement_granted(r.org_id, 'limit.concurrent_runs') AS g
                               WHERE g.value_type = 'integer')) >= limit_concurrent_runs_per_user THEN
         PERFORM fail('runs.limit_exceeded', 'runs_of_user',
                      jsonb_build_object('count_max', limit_concurrent_runs_per_user));
+    END IF;
+END
+$$;
+
+-- Raises runs.limit_exceeded when as many runs of an organization wait for results as may: asked of runs that may come
+-- to wait themselves. One that waits or goes on is never refused, so those that are active then come on top.
+CREATE OR REPLACE FUNCTION waiting_runs_check(org uuid, limit_waiting_runs bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    count_max bigint := entitlement_integer(org, 'limit.waiting_runs', limit_waiting_runs);
+BEGIN
+    IF (SELECT a.waiting_runs FROM credit_accounts a WHERE a.org_id = org) >= count_max THEN
+        PERFORM fail('runs.limit_exceeded', 'too_many_waiting', jsonb_build_object('count_max', count_max));
     END IF;
 END
 $$;
@@ -69,7 +83,8 @@ $$;
 -- holds which this one waits for, and which it gives back when it ends.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     run_source text, is_queued boolean, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint,
-    limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint, freed bigint DEFAULT 0) RETURNS json
+    limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint,
+    function_tools json, freed bigint DEFAULT 0) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     platform uuid := '00000000-0000-0000-0000-000000000000';  -- what indexes have in place of no organization
@@ -129,11 +144,15 @@ BEGIN
     IF chosen.is_of_many THEN
         PERFORM user_runs_check(limit_concurrent_runs_per_user);
     END IF;
+    IF function_tools IS NOT NULL THEN
+        PERFORM waiting_runs_check(org, limit_waiting_runs);
+    END IF;
     hold := CASE WHEN chosen.is_free THEN 0 ELSE credit_run_hold END;
     count_max := coalesce(chosen.entitled, CASE WHEN is_queued THEN limit_queued_runs ELSE limit_concurrent_runs END);
     LOOP
         UPDATE credit_accounts a SET held = a.held + hold, active_runs = a.active_runs + (NOT is_queued)::integer,
-            queued_runs = a.queued_runs + is_queued::integer
+            queued_runs = a.queued_runs + is_queued::integer,
+            stored_bytes = a.stored_bytes + coalesce(octet_length(function_tools::text), 0)
         WHERE a.org_id = org AND CASE WHEN is_queued THEN a.queued_runs ELSE a.active_runs END < count_max
               AND (chosen.bytes_max = 0 OR a.stored_bytes < chosen.bytes_max)
               AND (chosen.is_free OR a.balance - a.held + freed >= hold);
@@ -142,10 +161,12 @@ BEGIN
                                     CASE WHEN NOT chosen.is_free THEN hold END, freed);
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
-                      model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at)
+                      model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
+                      tools, result_bytes)
     VALUES (run, org, thread, current_user_id(), is_queued, run_source, trace,
             chosen.persona_key || '@' || chosen.version, chosen.persona_row_id, chosen.model_id, chosen.model,
-            chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment);
+            chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment,
+            function_tools, coalesce(octet_length(function_tools::text), 0));
     RETURN json_build_object('run_id', run, 'trace_id', trace);
 END
 $$;
@@ -159,7 +180,8 @@ $$;
 -- gives its places and credits back before the new run is counted; what is wrong with that one stops nothing.
 CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
     limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
-    limit_stored_bytes bigint, credit_run_hold bigint, OUT item json, OUT stopped uuid[])
+    limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
+    OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     run uuid;
@@ -177,7 +199,7 @@ BEGIN
         IF FOUND THEN
             item := run_insert(run, thread, moment, route, persona_id, 'api', false, limit_concurrent_runs,
                                limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes,
-                               credit_run_hold);
+                               credit_run_hold, limit_waiting_runs, function_tools);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -203,15 +225,16 @@ BEGIN
     END IF;
     item := run_insert(coalesce(run, uuidv7()), thread, coalesce(moment, clock_timestamp()), route, persona_id,
                        'enqueue', run IS NULL, limit_concurrent_runs, limit_concurrent_runs_per_user,
-                       limit_queued_runs, limit_stored_bytes, credit_run_hold, coalesce(freed, 0));
+                       limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
+                       coalesce(freed, 0));
 END
 $$;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a message or a run that completed without text
--- came behind it; a run with the last one's route and persona begins.
+-- came behind it; a run with the last one's route, persona and tools begins.
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint,
-    credit_run_hold bigint) RETURNS json
+    credit_run_hold bigint, limit_waiting_runs bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread_row threads := thread_of_caller_locked(thread);
@@ -234,7 +257,7 @@ BEGIN
     RETURNING active_run_id, updated_at INTO run, moment;
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, 'retry', false,
                        limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes,
-                       credit_run_hold);
+                       credit_run_hold, limit_waiting_runs, last_run.tools);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (
@@ -244,4 +267,5 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION thread_of_caller_locked, run_insert FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION account_run_refused, user_runs_lock, user_runs_check FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION account_run_refused, user_runs_lock, user_runs_check, waiting_runs_check
+    FROM hostler_api, hostler_runner;

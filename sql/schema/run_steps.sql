@@ -22,11 +22,27 @@ CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 
 SELECT make_tenant_table('run_tool_results');
 GRANT SELECT, INSERT ON run_tool_results TO hostler_runner;
 
--- Bytes of a run's results; as run_event_bytes().
+-- What a run asked others for, of whom it then waits: the calls of function tools, since their answers are wanted. One
+-- that has its result stands in run_tool_results too.
+CREATE TABLE run_asked_calls (
+    run_id uuid NOT NULL,
+    org_id uuid NOT NULL,
+    tool_call_id text NOT NULL,
+    turn integer NOT NULL CHECK (turn > 0),
+    tool_name text NOT NULL,
+    answered_by text NOT NULL CHECK (answered_by = 'client'),
+    asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, tool_call_id),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
+);
+SELECT make_tenant_table('run_asked_calls');
+
+-- Bytes of a run's results and of the tools that it declares; as run_event_bytes().
 CREATE OR REPLACE FUNCTION run_result_bytes(run uuid) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    RETURN (SELECT coalesce(sum(octet_length(t.result::text)), 0) FROM run_tool_results t WHERE t.run_id = run);
+    RETURN (SELECT coalesce(sum(octet_length(t.result::text)), 0) FROM run_tool_results t WHERE t.run_id = run)
+        + coalesce((SELECT octet_length(r.tools::text) FROM runs r WHERE r.id = run), 0);
 END
 $$;
 
@@ -142,8 +158,9 @@ BEGIN
 END
 $$;
 
--- An owned run begins to wait: it has no owner any more. request: {request_id, kind, message, turn,
--- tool_call_id, tool_name, arguments}. When a cancel was asked for meanwhile, the run is cancelled instead.
+-- An owned run begins to wait: it has no owner any more. request: {request_id, kind, message, turn, tool_call_id,
+-- tool_name, arguments}, or of kind tool_results, instead of the last three, {calls: [{tool_call_id, tool_name,
+-- answered_by}]}. When a cancel was asked for meanwhile, the run is cancelled instead. Locks the run, then the account.
 CREATE OR REPLACE FUNCTION run_wait(owner uuid, run uuid, run_epoch bigint, final_seq bigint, request jsonb,
     wait_seconds bigint)
 RETURNS boolean
@@ -156,10 +173,19 @@ BEGIN
         RETURN false;
     END IF;
     UPDATE runs SET status = 'waiting_for_input', owner_id = NULL, last_seq = final_seq,
-        input_request = request, input_deadline = clock_timestamp() + make_interval(secs => wait_seconds),
+        input_request = request || jsonb_build_object('since', rfc3339(clock_timestamp())),
+        input_deadline = clock_timestamp() + make_interval(secs => wait_seconds),
         worked_ms = run_worked_ms(r), active_since = NULL, crash_count = 0
     WHERE id = r.id
     RETURNING * INTO STRICT r;
+    IF waits_apart(request) THEN
+        INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by)
+        SELECT r.id, r.org_id, c ->> 'tool_call_id', (request ->> 'turn')::integer, c ->> 'tool_name',
+            c ->> 'answered_by'
+        FROM jsonb_array_elements(request -> 'calls') AS c;
+        UPDATE credit_accounts SET active_runs = active_runs - 1, waiting_runs = waiting_runs + 1
+        WHERE org_id = r.org_id;
+    END IF;
     PERFORM webhook_queue(r, 'run.waiting_for_input', clock_timestamp());
     IF r.cancel_requested_at IS NOT NULL THEN
         PERFORM run_cancel_locked(run, 'requested');
@@ -201,6 +227,9 @@ BEGIN
     IF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
     END IF;
+    IF waits_apart(r.input_request) THEN
+        PERFORM fail('runs.other_answer', 'waits_for_results');
+    END IF;
     decides := r.input_request ->> 'kind' = 'tool_confirmation';
     IF decides AND decision IS NULL THEN
         CASE fault
@@ -223,6 +252,72 @@ BEGIN
     UPDATE runs SET status = 'running', last_seq = r.last_seq + 1, input_request = NULL, input_deadline = NULL,
         active_since = clock_timestamp(), after_input = true
     WHERE id = run;
+END
+$$;
+
+-- POST /v1/runs/{run_id}/tool-results: by the creator, results of calls that the run asked its client for, all of them
+-- or none. results: [{tool_call_id, output} or {tool_call_id, error: {code, message}}], each call once. The run goes on
+-- when none is missing: however many runs are active then. Of two that answer the same call one wins. Locks the run,
+-- then the account.
+CREATE OR REPLACE FUNCTION run_tool_answer(run uuid, results json) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs := run_of_creator(run);
+    unknown_nth bigint;
+    answered_id text;
+    missing json;
+    final_seq bigint;
+BEGIN
+    SELECT * INTO STRICT r FROM runs WHERE id = run FOR NO KEY UPDATE;
+    SELECT min(e.nth) FILTER (WHERE a.run_id IS NULL) - 1,
+        min(t.tool_call_id) INTO unknown_nth, answered_id
+    FROM json_array_elements(results) WITH ORDINALITY AS e (item, nth)
+    LEFT JOIN run_asked_calls a ON a.run_id = run AND a.tool_call_id = e.item ->> 'tool_call_id'
+        AND a.answered_by = 'client'
+    LEFT JOIN run_tool_results t ON t.run_id = a.run_id AND t.turn = a.turn AND t.tool_call_id = a.tool_call_id;
+    IF unknown_nth IS NOT NULL THEN
+        PERFORM fail('validation.error', 'call_not_asked', jsonb_build_object('nth', unknown_nth));
+    ELSIF answered_id IS NOT NULL THEN
+        PERFORM fail('runs.tool_result_exists', 'call_has_result', jsonb_build_object('tool_call_id', answered_id));
+    ELSIF r.status <> 'waiting_for_input' THEN
+        PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
+    END IF;
+    WITH answered AS (
+        INSERT INTO run_tool_results AS t (run_id, org_id, turn, tool_call_id, tool_name, result, error_code,
+            error_message, duration_ms, last_seq)
+        SELECT run, r.org_id, a.turn, a.tool_call_id, a.tool_name, e.item -> 'output', e.item #>> '{error,code}',
+            e.item #>> '{error,message}',
+            greatest(0, extract(epoch FROM clock_timestamp() - a.asked_at) * 1000)::bigint, r.last_seq + e.nth
+        FROM json_array_elements(results) WITH ORDINALITY AS e (item, nth)
+        JOIN run_asked_calls a ON a.run_id = run AND a.tool_call_id = e.item ->> 'tool_call_id'
+        RETURNING t.tool_call_id, t.tool_name, t.result, t.error_code, t.error_message, t.duration_ms, t.last_seq)
+    INSERT INTO run_events (run_id, seq, type, data)
+    SELECT run, a.last_seq, 'tool.result', CASE WHEN a.error_code IS NULL
+        THEN json_build_object('tool_call_id', a.tool_call_id, 'tool_name', a.tool_name, 'result', a.result,
+                               'duration_ms', a.duration_ms)
+        ELSE json_build_object('tool_call_id', a.tool_call_id, 'tool_name', a.tool_name, 'error',
+                               json_build_object('code', a.error_code, 'message', a.error_message),
+                               'duration_ms', a.duration_ms) END
+    FROM answered a;
+    final_seq := r.last_seq + json_array_length(results);
+    missing := (SELECT coalesce(json_agg(c.item ->> 'tool_call_id' ORDER BY c.nth), '[]')
+        FROM jsonb_array_elements(r.input_request -> 'calls') WITH ORDINALITY AS c (item, nth)
+        WHERE NOT EXISTS (SELECT FROM run_tool_results t
+                          WHERE t.run_id = run AND t.turn = (r.input_request ->> 'turn')::integer
+                                AND t.tool_call_id = c.item ->> 'tool_call_id'));
+    IF json_array_length(missing) > 0 THEN
+        UPDATE runs SET last_seq = final_seq WHERE id = run;
+    ELSE
+        INSERT INTO run_events (run_id, seq, type, data)
+        VALUES (run, final_seq + 1, 'run.input_provided',
+                json_build_object('request_id', r.input_request ->> 'request_id'));
+        UPDATE runs SET status = 'running', last_seq = final_seq + 1, input_request = NULL, input_deadline = NULL,
+            active_since = clock_timestamp(), after_input = true
+        WHERE id = run;
+        UPDATE credit_accounts SET active_runs = active_runs + 1, waiting_runs = waiting_runs - 1
+        WHERE org_id = r.org_id;
+    END IF;
+    RETURN json_build_object('ok', true, 'missing', missing);
 END
 $$;
 

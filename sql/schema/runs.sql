@@ -23,6 +23,13 @@ BEGIN
 END
 $$;
 
+-- Whether a request that a run waits with is answered by programs rather than by a human: such a run counts in
+-- limit.waiting_runs instead of limit.concurrent_runs. One expression, which Postgres puts into what calls it.
+CREATE OR REPLACE FUNCTION waits_apart(input_request jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(input_request ->> 'kind' = 'tool_results', false)
+$$;
+
 CREATE TABLE runs (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL,
@@ -68,7 +75,8 @@ CREATE TABLE runs (
     after_input boolean NOT NULL DEFAULT false,  -- the next claim goes on where an answer was awaited
     cancel_reason text,
     event_bytes bigint NOT NULL DEFAULT 0,  -- of them the account counts these, until their month is dropped
-    result_bytes bigint NOT NULL DEFAULT 0,  -- likewise of results of tools, which stay
+    result_bytes bigint NOT NULL DEFAULT 0,  -- likewise of results of tools, and of tools, which stay
+    tools json,  -- function tools that the run declares; null: none
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         input_request IS NOT NULL, ended_at IS NOT NULL))
@@ -201,12 +209,21 @@ CREATE OR REPLACE FUNCTION run_list_item(r runs, creator_name text, creator_emai
     org_id uuid, thread_id uuid, status text, model text, persona_id text, total_input_tokens bigint,
     total_output_tokens bigint, total_cost_usd double precision, duration_ms bigint, cache_hit_rate double precision,
     credits_used bigint, created_at timestamptz, completed_at timestamptz, failed_at timestamptz,
-    created_by_user_id uuid, created_by_user_name text, created_by_email text)
+    created_by_user_id uuid, created_by_user_name text, created_by_email text, waiting json)
 LANGUAGE sql STABLE AS $$
     SELECT r.id, r.org_id, r.thread_id, r.status, r.model, r.persona_id, r.total_input_tokens, r.total_output_tokens,
         run_cost_usd(r), run_duration_ms(r), run_cache_hit_rate(r), r.credits_used, r.created_at,
         CASE WHEN r.status = 'completed' THEN r.ended_at END, CASE WHEN r.status = 'failed' THEN r.ended_at END,
-        r.created_by_user_id, creator_name, creator_email
+        r.created_by_user_id, creator_name, creator_email, run_waiting(r)
+$$;
+
+-- What a run in a list waits for; null: nothing. since is of requests that tell it.
+CREATE OR REPLACE FUNCTION run_waiting(r runs) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN r.input_request IS NOT NULL THEN
+        json_build_object('kind', r.input_request ->> 'kind',
+            'since', coalesce(r.input_request ->> 'since', rfc3339(r.created_at)),
+            'message', coalesce(r.input_request ->> 'message', '')) END
 $$;
 
 CREATE OR REPLACE FUNCTION run_admin_json(r runs) RETURNS json
@@ -265,7 +282,7 @@ CREATE OR REPLACE FUNCTION run_page(page_limit integer, before uuid, wanted_stat
     org_id uuid, thread_id uuid, status text, model text, persona_id text, total_input_tokens bigint,
     total_output_tokens bigint, total_cost_usd double precision, duration_ms bigint, cache_hit_rate double precision,
     credits_used bigint, created_at timestamptz, completed_at timestamptz, failed_at timestamptz,
-    created_by_user_id uuid, created_by_user_name text, created_by_email text)
+    created_by_user_id uuid, created_by_user_name text, created_by_email text, waiting json)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
 SET enable_sort = off SET enable_incremental_sort = off SET enable_bitmapscan = off AS $$
@@ -310,7 +327,7 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION thread_run_page(thread uuid, page_limit integer, before uuid) RETURNS TABLE (run_id uuid,
-    status text, created_at timestamptz)
+    status text, created_at timestamptz, waiting json)
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -321,7 +338,7 @@ BEGIN
         PERFORM thread_of_caller(thread, false);
     END IF;
     RETURN QUERY
-        SELECT r.id, r.status, r.created_at FROM runs r WHERE r.thread_id = thread AND r.id < upper_end
+        SELECT r.id, r.status, r.created_at, run_waiting(r) FROM runs r WHERE r.thread_id = thread AND r.id < upper_end
         ORDER BY r.id DESC LIMIT page_limit;
 END
 $$;

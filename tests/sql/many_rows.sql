@@ -83,6 +83,8 @@ INSERT INTO run_turns (run_id, org_id, turn, text, last_seq)
 SELECT id, org_id, 1, 'text', 3 FROM runs;
 INSERT INTO run_tool_results (run_id, org_id, turn, tool_call_id, tool_name, result, last_seq)
 SELECT id, org_id, 1, 'call', 'web_search', '{}', 3 FROM runs;
+INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by)
+SELECT id, org_id, 'c' || n, 2, 'lookup', 'client' FROM runs, generate_series(1, 2) AS n;
 INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content)
 SELECT id, gen_random_uuid(), org_id, 1, 'call', 'question', 'yes' FROM runs;
 INSERT INTO usage_records (id, org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
@@ -159,7 +161,8 @@ WHERE endpoint_id = (SELECT id FROM webhook_endpoints ORDER BY id LIMIT 1) AND s
 INSERT INTO outbox (kind, template, recipient, locale, fields, status, next_attempt_at)
 SELECT 'mail', 'verify_email', email, 'en', '{}', 'delivered', NULL FROM users;
 
--- One run each that can be claimed, that waits, and that somebody owns: of threads of user1, user2 and user3.
+-- One run each that can be claimed, that waits for an answer, that waits for results, and that somebody owns: of
+-- threads of user1, user2 and user3.
 UPDATE runs SET status = 'running', ended_at = NULL
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r
             JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user2');
@@ -168,6 +171,12 @@ UPDATE runs SET status = 'waiting_for_input', ended_at = NULL, input_deadline = 
                                       'request_id', gen_random_uuid())
 WHERE id = (SELECT max(r.id::text)::uuid FROM runs r
             JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user1');
+UPDATE runs SET status = 'waiting_for_input', ended_at = NULL, input_deadline = clock_timestamp() + interval '1 day',
+    input_request = json_build_object('kind', 'tool_results', 'turn', 2, 'request_id', gen_random_uuid(), 'calls',
+        json_build_array(json_build_object('tool_call_id', 'c1'), json_build_object('tool_call_id', 'c2')))
+WHERE id = (SELECT max(r.id::text)::uuid FROM runs r
+            JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user1'
+            AND NOT EXISTS (SELECT FROM runs a WHERE a.thread_id = r.thread_id AND a.ended_at IS NULL));
 INSERT INTO daemons (host, instance, version) VALUES ('host', 'place', '1');
 UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM daemons), epoch = 1
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r

@@ -54,7 +54,10 @@ inline PlanValues plan_values(postgres::DbSession& session) {
                            " AND org_id = " + org + " ORDER BY id LIMIT 1");
   std::string run =
       ask("quote_literal(id) FROM runs WHERE thread_id = " + thread + " ORDER BY id LIMIT 1");
-  std::string waiting_run = ask("quote_literal(id) FROM runs WHERE status = 'waiting_for_input'");
+  std::string waiting_run =
+      ask("quote_literal(id) FROM runs WHERE status = 'waiting_for_input' "
+          "AND NOT waits_apart(input_request)");
+  std::string asking_run = ask("quote_literal(id) FROM runs WHERE waits_apart(input_request)");
   std::string owned_run = ask("quote_literal(id) FROM runs WHERE owner_id IS NOT NULL");
   std::string outbox_owner = ask("quote_literal(owner_id) FROM outbox WHERE owner_id IS NOT NULL");
   std::string member = ask("quote_literal(id) FROM users WHERE login = 'user2'");
@@ -155,6 +158,10 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"limit_api_keys", "1000000"},
       {"limit_webhook_endpoints", "1000000"},
       {"limit_queued_runs", "100"},
+      {"limit_waiting_runs", "1000"},
+      {"run_create.tools", R"('[{"type": "function", "name": "a"}]')"},
+      {"run_tool_answer.run_id", asking_run},
+      {"run_tool_answer.results", R"('[{"tool_call_id": "c1", "output": 1}]')"},
       {"run_create.credit_run_hold", "10"},
       {"run_retry.credit_run_hold", "10"},
       {"limit_checks_per_minute", "100"},

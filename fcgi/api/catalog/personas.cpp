@@ -20,14 +20,18 @@ constexpr TextBounds prompt_bounds{.max = 65'536, .bytes_max = 256 << 10, .takes
 constexpr Bounds turns_bounds{1, 10'000};
 constexpr NumberBounds temperature_bounds{0, 2};
 
-// Each name once, in the order given; a fault for each that is no tool's.
-std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_view name) {
+// Each name once, in the order given; a fault for each that is none. Those of tools are of tools
+// that there are; what is to be confirmed may be a tool that only runs declare.
+std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_view name,
+                                                   bool is_known_only) {
   std::optional<std::vector<std::string>> given = fields.optional_texts(name, 100, {.max = 64});
   if (!given) return std::nullopt;
   std::vector<std::string> tools;
   for (size_t i = 0; i < given->size(); ++i) {
     const std::string& tool = (*given)[i];
-    if (!is_tool_name(tool)) {
+    if (!is_known_only && !is_well_formed_tool_name(tool)) {
+      fields.fault(fmt::format("{}.{}", name, i), "bad_format", std::string(tool_name_words));
+    } else if (is_known_only && !is_tool_name(tool)) {
       fields.fault(fmt::format("{}.{}", name, i), "unknown",
                    fmt::format("must be one of {}", fmt::join(tool_names, ", ")));
     } else if (std::find(tools.begin(), tools.end(), tool) == tools.end()) {
@@ -44,16 +48,6 @@ void add_tools(std::string_view name, const Tools& tools, JsonWriter& json) {
   json.key(name).begin_array();
   for (const std::string& tool : *tools) json.text(tool);
   json.end_array();
-}
-
-// Only a tool that the persona has can wait for the user. What is stored already is not seen here:
-// the database looks again.
-void check_confirmed(Fields& fields, const Tools& tools, const Tools& confirmed) {
-  if (!tools || !confirmed) return;
-  for (const std::string& tool : *confirmed) {
-    if (std::find(tools->begin(), tools->end(), tool) != tools->end()) continue;
-    fields.fault("confirm_tools", "unknown", fmt::format("{} is not among tools", tool));
-  }
 }
 
 template <class T, class Write>
@@ -73,11 +67,10 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
   if (description || is_new) json.member("description", description.value_or(""));
   std::optional<std::string> prompt = fields.optional_text("system_prompt", prompt_bounds);
   if (prompt || is_new) json.member("system_prompt", prompt.value_or(""));
-  Tools tools = read_tools(fields, "tools");
-  Tools confirmed = read_tools(fields, "confirm_tools");
+  Tools tools = read_tools(fields, "tools", true);
+  Tools confirmed = read_tools(fields, "confirm_tools", false);
   if (is_new && !tools) tools.emplace();
   if (is_new && !confirmed) confirmed.emplace();
-  check_confirmed(fields, tools, confirmed);
   add_tools("tools", tools, json);
   add_tools("confirm_tools", confirmed, json);
   add_nullable("model", fields.nullable_text("model", name_bounds), json,

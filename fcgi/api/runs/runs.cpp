@@ -4,6 +4,7 @@
 
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/runs/confirmation.h"
+#include "fcgi/api/runs/function_tools.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/persona_id.h"
 #include "queries/runs.h"
@@ -15,6 +16,7 @@ struct NewRun {
   std::optional<std::string> route_id;
   std::optional<std::string> persona_id;
   std::string strategy;
+  std::optional<std::string> tools;  // as the run keeps them
 };
 
 NewRun read_new_run(const Input& input) {
@@ -29,7 +31,10 @@ NewRun read_new_run(const Input& input) {
   }
   wanted.strategy = fields.nullable_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
                         .value.value_or("reject");
+  FunctionTools tools = read_function_tools(fields);
   fields.check();
+  check_tool_names(tools.names);
+  wanted.tools = std::move(tools.json);
   return wanted;
 }
 
@@ -54,7 +59,9 @@ OneStatement create_run(const Input& input) {
                                input.settings.integer("limit.concurrent_runs_per_user"),
                            .limit_queued_runs = input.settings.integer("limit.queued_runs"),
                            .limit_stored_bytes = input.settings.integer("limit.stored_bytes"),
-                           .credit_run_hold = input.settings.integer("credit.run_hold")},
+                           .credit_run_hold = input.settings.integer("credit.run_hold"),
+                           .limit_waiting_runs = input.settings.integer("limit.waiting_runs"),
+                           .tools = wanted.tools},
           201)
           .notify(query::RunNotify{})
           .notify_of(runs_that_stopped);
@@ -72,7 +79,8 @@ OneStatement retry_run(const Input& input) {
                      input.settings.integer("limit.concurrent_runs_per_user"),
                  .limit_queued_runs = input.settings.integer("limit.queued_runs"),
                  .limit_stored_bytes = input.settings.integer("limit.stored_bytes"),
-                 .credit_run_hold = input.settings.integer("credit.run_hold")},
+                 .credit_run_hold = input.settings.integer("credit.run_hold"),
+                 .limit_waiting_runs = input.settings.integer("limit.waiting_runs")},
              201)
       .notify(query::RunNotify{})
       .share_commit();

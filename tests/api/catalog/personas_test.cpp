@@ -79,14 +79,14 @@ TEST(CreatePersona, ListsEveryFaultOfTheInput) {
   Answer answer = user.client.post(
       "/v1/personas?scope=org",
       R"({"persona_key":"A b","version":"1@2","display_name":"","system_prompt":5,)"
-      R"("tools":["web_search","shell"],"confirm_tools":["web_fetch"],"model":"",)"
+      R"("tools":["web_search","shell"],"confirm_tools":["web_fetch","a b"],"model":"",)"
       R"("max_turns":0,"temperature":2.1,"is_active":"yes"})");
   EXPECT_TRUE(has_fault(answer, "persona_key", "bad_format"));
   EXPECT_TRUE(has_fault(answer, "version", "bad_format"));
   EXPECT_TRUE(has_fault(answer, "display_name", "required"));
   EXPECT_TRUE(has_fault(answer, "system_prompt", "wrong_type"));
   EXPECT_TRUE(has_fault(answer, "tools.1", "unknown"));
-  EXPECT_TRUE(has_fault(answer, "confirm_tools", "unknown"));
+  EXPECT_TRUE(has_fault(answer, "confirm_tools.1", "bad_format"));
   EXPECT_TRUE(has_fault(answer, "model", "required"));
   EXPECT_TRUE(has_fault(answer, "max_turns", "out_of_range"));
   EXPECT_TRUE(has_fault(answer, "temperature", "out_of_range"));
@@ -211,14 +211,19 @@ TEST(UpdatePersona, ChangesWhatIsGiven) {
   EXPECT_EQ(user.client.get("/v1/personas?scope=org").body, "[" + changed.body + "]");
 }
 
-TEST(UpdatePersona, KeepsConfirmedToolsAmongTheTools) {
+// What a run declares is not known yet.
+TEST(UpdatePersona, ConfirmsToolsThatItDoesNotHave) {
   TestUser user = register_user(stack());
   std::string path = path_of(
-      make(user, "p", R"("tools":["web_search"],"confirm_tools":["web_search"])").member("id"));
-  EXPECT_TRUE(has_fault(user.client.patch(path, R"({"tools":[]})"), "confirm_tools", "unknown"));
-  EXPECT_TRUE(has_fault(user.client.patch(path, R"({"confirm_tools":["web_fetch"]})"),
-                        "confirm_tools", "unknown"));
-  EXPECT_EQ(user.client.patch(path, R"({"tools":["web_fetch"],"confirm_tools":[]})").status, 200);
+      make(user, "p", R"("tools":["web_search"],"confirm_tools":["pay-Bill_2"])").member("id"));
+  Answer changed = user.client.patch(path, R"({"confirm_tools":["web_fetch","refund"]})");
+  EXPECT_EQ(changed.status, 200) << changed.body;
+  EXPECT_EQ(changed.member("confirm_tools"), R"(["web_fetch","refund"])");
+  EXPECT_TRUE(has_fault(user.client.patch(path, R"({"tools":["refund"]})"), "tools.0", "unknown"));
+  for (const std::string& name : {std::string("a.b"), std::string("é"), std::string(65, 'x')}) {
+    Answer refused = user.client.patch(path, R"({"confirm_tools":[")" + name + R"("]})");
+    EXPECT_EQ(refused.status, 422) << name;
+  }
 }
 
 TEST(UpdatePersona, RefusesWhatIsNoChange) {

@@ -95,6 +95,7 @@ class Mixture {
     const std::string thread = "/v1/threads/" + (pick(8) == 0 ? nobodys_id : meant.thread_id);
     const std::string title = fmt::format(R"({{"title":"{} {}"}})", own.mark, pick(1000));
     const std::string content = fmt::format(R"({{"content":"{} says {}"}})", own.mark, pick(1000));
+    const std::string result = R"({"results":[{"tool_call_id":"c","output":1}]})";
     const Call calls[] = {
         {"GET", "/v1/threads?limit=5", {}, {}, {}},
         {"GET", "/v1/threads/search?q=" + meant.mark, {}, {}, {}},
@@ -112,6 +113,7 @@ class Mixture {
         {"POST", thread + "/messages", content, "application/json", {}},
         {"POST", thread + "/runs", "{}", "application/json", {}},  // busy: aborts behind its locks
         {"POST", "/v1/runs/" + meant.run_id + "/input", content, "application/json", {}},
+        {"POST", "/v1/runs/" + meant.run_id + "/tool-results", result, "application/json", {}},
     };
     Call call = calls[pick(std::size(calls))];
     bool is_by_key = pick(4) == 0;

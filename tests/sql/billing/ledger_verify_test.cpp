@@ -140,7 +140,7 @@ TEST_F(LedgerVerify, SeesEveryKindOfFault) {
       {"UPDATE usage_of_org SET record_count = 2", "2 records are counted, there are 1",
        "UPDATE usage_of_org SET record_count = 1"},
       {"UPDATE credit_accounts SET queued_runs = 2",
-       "counts 1 active runs and 2 queued ones, there are 1 and 0",
+       "counts {1,2,0} active, queued and waiting runs, there are {1,0,0}",
        "SELECT account_runs_recount()"},
       {"UPDATE credit_accounts SET stored_bytes = stored_bytes + 1", "but messages, events and",
        "UPDATE credit_accounts SET stored_bytes = stored_bytes - 1"},

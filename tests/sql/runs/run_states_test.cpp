@@ -350,7 +350,8 @@ TEST_F(RunStatesTest, AFailedRetryBringsTheOldAnswerBackAndAGoodOneReplacesIt) {
                                                    .limit_concurrent_runs_per_user = 0,
                                                    .limit_queued_runs = 100,
                                                    .limit_stored_bytes = 0,
-                                                   .credit_run_hold = 10};
+                                                   .credit_run_hold = 10,
+                                                   .limit_waiting_runs = 1000};
   fixture_.as_owner(retry);
   EXPECT_EQ(messages_of(thread_id), "question");
   std::string retried = fixture_.column("SELECT id FROM runs ORDER BY id DESC LIMIT 1");

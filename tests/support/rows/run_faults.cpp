@@ -37,7 +37,7 @@ std::string run_faults(ApiStack& stack) {
       "UNION ALL SELECT 'result is not what was told: ' || t.run_id || ' ' || t.tool_call_id "
       "FROM run_tool_results t LEFT JOIN run_events e ON e.run_id = t.run_id "
       "AND e.type = 'tool.result' AND e.data ->> 'tool_call_id' = t.tool_call_id "
-      "AND (e.data ->> 'result')::jsonb IS NOT DISTINCT FROM t.result::jsonb "
+      "AND (e.data -> 'result')::jsonb IS NOT DISTINCT FROM t.result::jsonb "
       "WHERE e.run_id IS NULL "
       // The deltas that no run.resumed discarded are the stored answer.
       "UNION ALL SELECT 'shown is not stored: ' || r.id FROM runs r "

@@ -76,7 +76,9 @@ postgres::BoundStatement RunFixture::run_of(const std::string& thread_id,
                           .limit_concurrent_runs_per_user = 0,
                           .limit_queued_runs = 100,
                           .limit_stored_bytes = 0,
-                          .credit_run_hold = 10};
+                          .credit_run_hold = 10,
+                          .limit_waiting_runs = 1000,
+                          .tools = std::nullopt};
 }
 
 std::string RunFixture::new_run(const std::string& thread_id, const std::string& strategy,

@@ -51,6 +51,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/threads/{thread_id}:retry", "", ""},
       {"POST /v1/runs/{run_id}:cancel", "", ""},
       {"POST /v1/runs/{run_id}/input", R"({"content":"blue"})", ""},
+      {"POST /v1/runs/{run_id}/tool-results", R"({"results":[{"tool_call_id":"c","output":1}]})", ""},
       {"POST /v1/llm-providers", R"({"name":"{name}","provider_kind":"openai"})", org},
       {"PATCH /v1/llm-providers/{provider_id}", R"({"name":"{name}"})", org},
       {"DELETE /v1/llm-providers/{provider_id}", "", org},
@@ -219,16 +220,26 @@ void UserEndFixture::make_things() {
   values_["code"] = code.text_or("code");
 }
 
-// A thread whose last run is over, and a run of another that waits for an answer.
-void UserEndFixture::make_runs() {
+// A run of a thread of its own that waits with this further part of a request.
+std::string UserEndFixture::waiting_run(std::string_view request) {
   std::string asking = make_thread(client_);
   post_message(client_, asking);
-  values_["run_id"] = start_run(client_, asking);
-  claim_run(stack_, values_["run_id"]);
+  std::string run_id = start_run(client_, asking);
+  claim_run(stack_, run_id);
   stack_.sql().run_text(
-      filled("SELECT run_wait(owner_id, id, epoch, last_seq, json_build_object('request_id', "
-             "uuidv7(), 'kind', 'question', 'turn', 1, 'tool_call_id', 'c')::jsonb, 3600) FROM "
-             "runs WHERE id = '{run_id}'"));
+      fmt::format("SELECT run_wait(owner_id, id, epoch, last_seq, jsonb_build_object('request_id', "
+                  "uuidv7(), 'turn', 1) || '{}', 3600) FROM runs WHERE id = '{}'",
+                  request, run_id));
+  return run_id;
+}
+
+// A thread whose last run is over, a run of another that waits for an answer, and one that waits
+// for a result.
+void UserEndFixture::make_runs() {
+  values_["run_id"] = waiting_run(R"({"kind":"question","tool_call_id":"c"})");
+  values_["run_of_client"] =
+      waiting_run(R"({"kind":"tool_results","calls":[{"tool_call_id":"c","tool_name":"t",)"
+                  R"("answered_by":"client"}]})");
   values_["thread_id"] = make_thread(client_);
   post_message(client_, values_["thread_id"]);
   end_run(stack_, start_run(client_, values_["thread_id"]), "completed", "yes");
@@ -261,6 +272,7 @@ Call UserEndFixture::call(const WritingCall& wanted, bool by_key, bool names_org
   size_t space = wanted.route.find(' ');
   std::string path(wanted.route.substr(space + 1));
   if (path.starts_with("/v1/admin/settings/")) path = "/v1/admin/settings/{setting}";
+  if (path.ends_with("/tool-results")) path = "/v1/runs/{run_of_client}/tool-results";
   Call call;
   call.method = wanted.route.substr(0, space);
   call.path = filled(path + std::string(wanted.query));

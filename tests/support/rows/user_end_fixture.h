@@ -47,6 +47,7 @@ class UserEndFixture {
   void make_user();
   void make_things();
   void make_runs();
+  std::string waiting_run(std::string_view request);
   std::string token_of_invitation(const std::string& email);
   std::string filled(std::string_view text) const;
   std::string made(const std::string& path, const std::string& body, std::string_view id = "id");

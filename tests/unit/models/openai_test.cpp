@@ -47,6 +47,19 @@ TEST(OpenAiRequest, HasTheWireForm) {
       R"("stream_options":{"include_usage":true}})");
 }
 
+TEST(OpenAiRequest, TellsWhetherASchemaIsStrict) {
+  ModelRequest request;
+  request.endpoint.model = "m";
+  request.messages = {{ChatRole::user, "Hi"}};
+  request.tools = {{"a", "A.", "{}", true}, {"b", "B.", "{}", false}, {"c", "C.", "{}"}};
+  std::string body = openai_request(request).body;
+  for (const char* function : {R"({"name":"a","description":"A.","parameters":{},"strict":true})",
+                               R"({"name":"b","description":"B.","parameters":{},"strict":false})",
+                               R"({"name":"c","description":"C.","parameters":{}})"}) {
+    EXPECT_NE(body.find(function), std::string::npos) << body;
+  }
+}
+
 TEST(OpenAiRequest, LeavesOutWhatIsNotSet) {
   ModelRequest request;
   request.endpoint.model = "m";

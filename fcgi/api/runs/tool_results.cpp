@@ -1,0 +1,92 @@
+// What an app answers to calls of its function tools. Statements: sql/queries/runs.sql.
+#include <set>
+
+#include <fmt/format.h>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/http/input.h"
+#include "queries/runs.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t results_max = 10'000;           // as many calls as a run may make
+constexpr size_t output_bytes_max = 256 * 1024;  // written compactly
+constexpr size_t code_chars_max = 128;
+
+void check_size(Fields& entry, std::string_view name, const std::string& json) {
+  if (json.size() <= output_bytes_max) return;
+  entry.fault(name, "too_long",
+              fmt::format("must have at most {} bytes as compact JSON", output_bytes_max));
+}
+
+// {code, message}, as the model is told it.
+void read_error(Fields& entry, const Json& error, JsonWriter& json) {
+  std::string_view code = error.text_or("code");
+  const Json* message = error.find("message");
+  if (!error.is_object()) {
+    entry.fault("error", "wrong_type", "must be an object with code and message");
+  } else if (code.empty() || code.size() > code_chars_max) {
+    entry.fault("error.code", "bad_format",
+                fmt::format("must be a text of 1 to {} bytes", code_chars_max));
+  } else if (message == nullptr || !message->is_text()) {
+    entry.fault("error.message", "required", "must be a text");
+  } else {
+    JsonWriter kept;
+    kept.begin_object().member("code", code).member("message", *message->as_text()).end_object();
+    std::string text = kept.take();
+    check_size(entry, "error", text);
+    json.member_raw("error", text);
+  }
+}
+
+// output or error, one of the two; a null beside the other one is none.
+void read_entry(Fields& entry, const std::string& id, JsonWriter& json) {
+  const Json* output = entry.any("output");
+  const Json* error = entry.any("error");
+  bool is_error = error != nullptr && !error->is_null();
+  json.begin_object().member("tool_call_id", id);
+  if (is_error && output != nullptr && !output->is_null()) {
+    entry.fault("error", "bad_format", "must not stand beside output");
+  } else if (is_error) {
+    read_error(entry, *error, json);
+  } else if (!entry.has("output")) {
+    entry.fault("output", "required", "output or error is required");
+  } else {
+    std::string text = output == nullptr ? "null" : output->dump();
+    check_size(entry, "output", text);
+    json.member_raw("output", text);
+  }
+  json.end_object();
+}
+
+}  // namespace
+
+OneStatement answer_tool_calls(const Input& input) {
+  Fields fields = input.body();
+  std::vector<Fields> entries = fields.optional_objects("results", results_max);
+  const Json* given = fields.any("results");
+  if (given == nullptr) {
+    fields.fault("results", "required", "is required");
+  } else if (given->is_array() && given->as_array()->empty()) {
+    fields.fault("results", "too_short", "must have at least 1 item");
+  }
+  JsonWriter results;
+  results.begin_array();
+  std::set<std::string> ids;
+  for (Fields& entry : entries) {
+    std::string id = entry.required_text("tool_call_id", {.min = 1, .max = 256});
+    if (!id.empty() && !ids.insert(id).second) {
+      entry.fault("tool_call_id", "duplicate", "has a result in this body already");
+    }
+    read_entry(entry, id, results);
+  }
+  results.end_array();
+  fields.check();
+  std::string run_id(input.path_value("run_id"));
+  return OneStatement::row(query::RunToolAnswer{.run_id = run_id, .results = results.take()})
+      .notify(query::RunNotify{})
+      .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
+}
+
+}  // namespace hostler

@@ -1,0 +1,75 @@
+// See runner/tools/function_tools.h.
+#include "runner/tools/function_tools.h"
+
+#include <algorithm>
+#include <cassert>
+#include <variant>
+
+#include "lib/json.h"
+#include "lib/json_schema/schema.h"
+
+namespace hostler::runner {
+namespace {
+
+// As much as is stored of a result's error.
+constexpr size_t message_bytes_max = 2000;
+
+std::vector<ToolDefinition> read_tools(std::string_view json) {
+  std::vector<ToolDefinition> tools;
+  std::optional<Json> parsed = parse_json_or_nothing(json);
+  if (!parsed || !parsed->is_array()) return tools;
+  for (const Json& item : *parsed->as_array()) {
+    ToolDefinition tool;
+    tool.name = item.text_or("name");
+    tool.description = item.text_or("description");
+    const Json* parameters = item.find("parameters");
+    tool.parameters = parameters == nullptr ? R"({"type":"object"})" : parameters->dump();
+    const Json* strict = item.find("strict");
+    if (strict != nullptr && strict->as_boolean() != nullptr) tool.strict = *strict->as_boolean();
+    tools.push_back(std::move(tool));
+  }
+  return tools;
+}
+
+// In words that the model can act on.
+std::string words_of(const json_schema::Verdict& verdict) {
+  std::string words;
+  for (const json_schema::ValueFault& fault : verdict.faults) {
+    if (!words.empty()) words += "; ";
+    if (!fault.pointer.empty()) words += fault.pointer + ": ";
+    words += fault.message;
+  }
+  if (words.empty()) words = "The arguments do not fit the tool's parameters.";
+  return std::string(utf8_prefix(words, message_bytes_max));
+}
+
+}  // namespace
+
+FunctionTools::FunctionTools(std::string_view json)
+    : tools_(std::make_shared<const std::vector<ToolDefinition>>(read_tools(json))),
+      bytes_(static_cast<int64_t>(json.size())) {}
+
+const ToolDefinition* FunctionTools::find(std::string_view name) const {
+  auto found = std::find_if(tools_->begin(), tools_->end(),
+                            [name](const ToolDefinition& tool) { return tool.name == name; });
+  return found == tools_->end() ? nullptr : &*found;
+}
+
+std::optional<ToolOutcome> FunctionTools::refuse(const ToolCall& call) const {
+  const ToolDefinition* tool = find(call.name);
+  assert(tool != nullptr);
+  std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
+  if (!arguments || !arguments->is_object()) {
+    return tool_failed("tool.args_invalid", "The arguments must be a JSON object.");
+  }
+  std::optional<Json> parameters = parse_json_or_nothing(tool->parameters);
+  if (!parameters) return std::nullopt;
+  auto schema = json_schema::Schema::compile(*parameters);
+  // A keyword that only a newer version knows proves nothing here: the client sees the arguments.
+  if (std::holds_alternative<json_schema::SchemaFault>(schema)) return std::nullopt;
+  json_schema::Verdict verdict = std::get<json_schema::Schema>(schema).check(*arguments);
+  if (verdict.fits) return std::nullopt;
+  return tool_failed("tool.args_invalid", words_of(verdict));
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,75 @@
+// The function tools of a run: what the model is told of them, and which arguments reach the
+// client.
+#include "runner/tools/function_tools.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runner/agent/tool_calls.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr std::string_view declared =
+    R"([{"type":"function","name":"pay","description":"Pays.","parameters":{"type":"object",)"
+    R"("properties":{"amount":{"type":"integer","minimum":1}},"required":["amount"]},)"
+    R"("strict":true},{"type":"function","name":"look","description":"","parameters":)"
+    R"({"type":"object"}},{"type":"function","name":"newer","description":"","parameters":)"
+    R"({"type":"object","unknownToThisVersion":1}}])";
+
+std::string refusal(const std::string& name, const std::string& arguments) {
+  std::optional<ToolOutcome> outcome = FunctionTools(declared).refuse({"c", name, arguments});
+  return outcome ? outcome->error_code + ": " + outcome->error_message : "";
+}
+
+TEST(FunctionTools, AreReadAsTheyWereDeclared) {
+  FunctionTools tools(declared);
+  ASSERT_EQ(tools.definitions().size(), 3U);
+  const ToolDefinition& pay = tools.definitions()[0];
+  EXPECT_EQ(pay.name, "pay");
+  EXPECT_EQ(pay.description, "Pays.");
+  EXPECT_EQ(pay.parameters,
+            R"({"type":"object","properties":{"amount":{"type":"integer","minimum":1}},)"
+            R"("required":["amount"]})");
+  EXPECT_EQ(pay.strict, true);
+  EXPECT_EQ(tools.definitions()[1].strict, std::nullopt);
+  EXPECT_TRUE(tools.has("look"));
+  EXPECT_FALSE(tools.has("Look"));
+  EXPECT_FALSE(FunctionTools().has("look"));
+  EXPECT_FALSE(FunctionTools("no JSON").has("look"));
+}
+
+TEST(FunctionTools, RefuseArgumentsThatDoNotFit) {
+  EXPECT_EQ(refusal("pay", R"({"amount":3,"more":[]})"), "");
+  EXPECT_EQ(refusal("look", "{}"), "");
+  for (const char* arguments : {"", "{", "[]", "7", "null", R"({"a":1,"a":2})"}) {
+    EXPECT_EQ(refusal("look", arguments),
+              "tool.args_invalid: The arguments must be a JSON object.");
+  }
+  std::string missing = refusal("pay", "{}");
+  EXPECT_NE(missing.find("amount"), std::string::npos) << missing;
+  std::string small = refusal("pay", R"({"amount":0})");
+  EXPECT_TRUE(small.starts_with("tool.args_invalid: /amount: ")) << small;
+}
+
+// A daemon of before beside an API that takes more: the client looks at the arguments itself.
+TEST(FunctionTools, PassOnWhatOnlyANewerVersionChecks) {
+  EXPECT_EQ(refusal("newer", R"({"x":1})"), "");
+}
+
+TEST(ToolCallIds, AreOursAndUniqueInTheRun) {
+  std::vector<ToolCall> calls(500, {"call_1", "look", "{}"});
+  std::vector<FinishedTurn> turns(1);
+  turns[0].calls = {{"abcdefghi", "look", "{}"}};
+  give_own_ids(calls, turns);
+  std::set<std::string> ids = {"abcdefghi"};
+  for (const ToolCall& call : calls) {
+    EXPECT_EQ(call.id.size(), 9U);
+    EXPECT_EQ(call.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789"), std::string::npos);
+    EXPECT_TRUE(ids.insert(call.id).second);
+  }
+}
+
+}  // namespace
+}  // namespace hostler::runner
