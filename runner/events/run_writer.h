@@ -72,7 +72,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   // Whether an event of this size would still fit.
   bool has_room(size_t bytes) const;
 
-  // Returns when everything appended so far is on disk; false when the run was lost.
+  // Returns when everything appended so far is on disk; false when the run was fenced.
   Task<bool> committed();
   // Another daemon has the run: nothing further is appended. Where on_fenced is to be called too,
   // use EventLog::fence.
@@ -110,7 +110,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   void apply_results(const LogEntry& entry);
   void set_server(int64_t server) { server_ = server; }
   void set_credits_exhausted(bool are_exhausted) { has_exhausted_credits_ = are_exhausted; }
-  // It is on disk, or the run is lost: what was appended meanwhile may be taken.
+  // It is on disk, or the run is fenced: what was appended meanwhile may be taken.
   void land();
   void drop();  // what is pending, for good
 
