@@ -55,7 +55,9 @@ Task<ToolAdmission> admit_call(ToolServices& services, ToolContext context, Tool
                       "The organization made as many calls today as it may.");
   }
   // Of a run that is fenced no result is written.
-  if (answer == "fenced") co_return refused("tool.timeout", "The run is not this daemon's any more.");
+  if (answer == "fenced") {
+    co_return refused("tool.timeout", "The run is not this daemon's any more.");
+  }
   admission.cost = cost;
   co_return admission;
 }
