@@ -279,9 +279,7 @@ check: ## format, style, shell scripts, cppcheck, what clang says; clang-tidy ov
 	@$(stack)/install-packages build test check
 	clang-format-14 --dry-run -Werror $$(git ls-files '*.cpp' '*.h')
 	shellcheck -x $(shell_scripts)
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release build/release/style_test
-	build/release/style_test --gtest_brief=1
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release cppcheck tidy-changed
+	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release style cppcheck tidy-changed
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang syntax
 
 check-long: check ## the same, with clang-tidy over everything and a whole build with clang; half an hour more
@@ -301,7 +299,9 @@ $(BUILD)/syntax/%.ok: %.cpp $(BUILD)/read_once.pch | $(generated) $(schema) $(op
 	@touch $@
 
 # Findings that are none are listed with their reasons in the file of suppressions.
-.PHONY: cppcheck
+.PHONY: style cppcheck
+style: $(BUILD)/style_test
+	$< --gtest_brief=1
 cppcheck: | $(generated) $(openapi) $(mail_templates)
 	cppcheck --quiet --std=c++20 --language=c++ --enable=warning,performance,portability --error-exitcode=1 \
 	  --suppressions-list=tests/style/cppcheck_suppressions.txt --suppress=missingIncludeSystem \

@@ -133,6 +133,7 @@ Worker::Worker(const config::Settings& settings, const config::SecretBox& secret
   }
   // The master replaces a worker that leaves.
   parts_.passwords.hasher().on_exit = [this] { drain(); };
+  parts_.passwords.known_hasher().on_exit = [this] { drain(); };
   watch_listeners(true);
   drain_pipe_.watch(true, false);
   const MetricsWriter& metrics = parts_.metrics;

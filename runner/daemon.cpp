@@ -78,6 +78,7 @@ std::string Daemon::metrics_text() {
     counts.flushes = events_->flushes();
     counts.flushes_refused = events_->flushes_refused();
     counts.runs_blocked = events_->runs_blocked();
+    counts.event_bytes_pending = events_->pending_bytes();
     counts.deliveries = outbox_->under_way();
     counts.delivered = outbox_->delivered();
     counts.deliveries_failed = outbox_->failed();

@@ -31,12 +31,9 @@ constexpr size_t answer_bytes_max = 1024;
 constexpr std::string_view no_match = "no match";
 constexpr std::string_view match = "match";
 constexpr std::string_view match_of_old = "match, of old parameters";
-// A tenth of what others weigh: a machine that is full lets nobody wait for ever to log in.
-constexpr int niceness = 10;
-
 // Behind everybody on the machine: by what kernels with autogroups go by, and by what others do.
 // Refused, it is hashed all the same.
-void step_back() {
+void step_back(int niceness) {
   setsid();
   setpriority(PRIO_PROCESS, 0, niceness);
   int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -56,13 +53,13 @@ std::string work(const std::string& password, const std::string& stored) {
 
 // The child. It ends when the worker closes its end, by intention or by death; a signal for the
 // whole pool must not end it before the worker's last request has its answer.
-[[noreturn]] void serve(int fd) {
+[[noreturn]] void serve(int fd, int niceness) {
   dup2(fd, STDERR_FILENO + 1);
   fd = STDERR_FILENO + 1;
   close_range(static_cast<unsigned>(fd) + 1, ~0U, 0);
   for (int number : {SIGTERM, SIGINT, SIGHUP}) signal(number, SIG_IGN);
   prctl(PR_SET_NAME, "hostler-hasher");
-  step_back();
+  step_back(niceness);
   std::array<char, question_bytes_max> bytes;
   for (;;) {
     ssize_t count = recv(fd, bytes.data(), bytes.size(), 0);
@@ -86,13 +83,13 @@ Error exit_error() {
 
 }  // namespace
 
-PasswordHasher::PasswordHasher(loop::Loop& loop) {
+PasswordHasher::PasswordHasher(loop::Loop& loop, int niceness) {
   std::array<int, 2> ends;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw Error(ErrorCode::internal_error, {}, "no socket pair for the hasher");
   }
   pid_ = fork();
-  if (pid_ == 0) serve(ends[1]);
+  if (pid_ == 0) serve(ends[1], niceness);
   close(ends[1]);
   socket_ = ends[0];
   if (pid_ < 0) {

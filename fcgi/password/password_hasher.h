@@ -20,8 +20,9 @@ namespace hostler {
 
 class PasswordHasher {
  public:
-  // Forks: before this process has threads. Throws internal_error when it cannot.
-  explicit PasswordHasher(loop::Loop& loop);
+  // Forks: before this process has threads. niceness: 0 to 19, how far it stands behind others.
+  // Throws internal_error when it cannot.
+  PasswordHasher(loop::Loop& loop, int niceness);
   // Ends the process, whatever it is at.
   ~PasswordHasher();
   PasswordHasher(const PasswordHasher&) = delete;

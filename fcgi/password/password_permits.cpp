@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cassert>
 #include <thread>
 
@@ -23,6 +24,14 @@ int open_permit(const std::string& lock_dir, int number) {
   return open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+// What was inherited over a fork is one lock for all; opened again it is our own.
+int open_again(int file) {
+  std::string path = fmt::format("/proc/self/fd/{}", file);
+  int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) throw Error(ErrorCode::internal_error, {}, path + " cannot be opened");
+  return fd;
+}
+
 }  // namespace
 
 PasswordPermits::PasswordPermits(int worker_slots, const std::string& lock_dir, int running)
@@ -34,9 +43,9 @@ PasswordPermits::PasswordPermits(int worker_slots, const std::string& lock_dir, 
       mmap(nullptr, sizeof(Memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Error(ErrorCode::internal_error, {}, "no shared memory");
   memory_ = static_cast<Memory*>(memory);
-  for (int i = 0; i < running_max; ++i) {
-    int& file = files_[static_cast<size_t>(i)];
-    file = open_permit(lock_dir, i + 1);
+  for (size_t i = 0; i < files_.size(); ++i) {
+    int& file = files_[i];
+    file = open_permit(lock_dir, static_cast<int>(i) + 1);
     if (file >= 0) continue;
     is_alone_ = true;
     file = memfd_create("password", MFD_CLOEXEC);
@@ -77,34 +86,38 @@ void PasswordPermits::clear(int worker_slot) {
 
 PasswordLocks::PasswordLocks(const PasswordPermits& permits)
     : locks_(static_cast<size_t>(permits.running())) {
-  for (size_t i = 0; i < locks_.size(); ++i) {
-    // What was inherited over a fork is one lock for all; opened again it is our own.
-    std::string path = fmt::format("/proc/self/fd/{}", permits.files_[i]);
-    locks_[i].fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (locks_[i].fd < 0) throw Error(ErrorCode::internal_error, {}, path + " cannot be opened");
-  }
+  for (size_t i = 0; i < locks_.size(); ++i) locks_[i].fd = open_again(permits.files_[i]);
+  known_.fd = open_again(permits.files_.back());
 }
 
 PasswordLocks::~PasswordLocks() {
   for (const Lock& lock : locks_) close(lock.fd);
+  close(known_.fd);
+}
+
+bool PasswordLocks::Lock::take() {
+  if (is_locked || flock(fd, LOCK_EX | LOCK_NB) != 0) return false;
+  is_locked = true;
+  return true;
+}
+
+void PasswordLocks::Lock::leave() {
+  if (is_locked) flock(fd, LOCK_UN);
+  is_locked = false;
 }
 
 bool PasswordLocks::take() {
-  for (Lock& lock : locks_) {
-    if (lock.is_locked || flock(lock.fd, LOCK_EX | LOCK_NB) != 0) continue;
-    lock.is_locked = true;
-    return true;
-  }
-  return false;
+  return std::any_of(locks_.begin(), locks_.end(), [](Lock& lock) { return lock.take(); });
 }
 
 void PasswordLocks::leave() {
-  for (Lock& lock : locks_) {
-    if (!lock.is_locked) continue;
-    flock(lock.fd, LOCK_UN);
-    lock.is_locked = false;
-    return;
-  }
+  auto lock = std::find_if(locks_.begin(), locks_.end(),
+                           [](const Lock& candidate) { return candidate.is_locked; });
+  if (lock != locks_.end()) lock->leave();
 }
+
+bool PasswordLocks::take_known() { return known_.take(); }
+
+void PasswordLocks::leave_known() { known_.leave(); }
 
 }  // namespace hostler

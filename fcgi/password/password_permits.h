@@ -1,6 +1,7 @@
 // How many passwords are hashed at once: two on a host, whatever the number of pools and
 // workers, and never on more than half of its cores, so that requests that need no hash find
-// one. Permits are locks on two files that all pools of the host have open, so that a process that
+// one; and one more of those who are known, who wait behind no stranger's so. Permits are locks on
+// three files that all pools of the host have open, so that a process that
 // dies gives its permit back; how many wait, and whose turn it is, stands in memory that a pool's
 // workers share. Made by the master before it forks, used by fcgi/password/password_semaphore.h.
 #pragma once
@@ -18,7 +19,7 @@ enum class PasswordQueue { known, brief, patient };
 
 class PasswordPermits {
  public:
-  static constexpr int running_max = 2;
+  static constexpr int running_max = 2;  // besides the one of who is known
   // How many of them are used on a host of so many cores (0: not known).
   static int running_on(unsigned cores) { return cores < 4 ? 1 : running_max; }
 
@@ -61,7 +62,7 @@ class PasswordPermits {
   int worker_slots_;
   int running_;
   bool is_alone_ = false;
-  std::array<int, running_max> files_;
+  std::array<int, running_max + 1> files_;  // the last one: of who is known
 };
 
 // One a worker, made in it: a lock belongs to whoever opened the file.
@@ -73,16 +74,22 @@ class PasswordLocks {
   PasswordLocks(const PasswordLocks&) = delete;
   PasswordLocks& operator=(const PasswordLocks&) = delete;
 
-  // False when as many are hashing as may. Whoever took a permit gives it back.
+  // Both false when as many are hashing as may. Whoever took a permit gives it back.
   bool take();
   void leave();
+  // The permit of who is known.
+  bool take_known();
+  void leave_known();
 
  private:
   struct Lock {
     int fd = -1;
     bool is_locked = false;
+    bool take();
+    void leave();
   };
   std::vector<Lock> locks_;
+  Lock known_;
 };
 
 }  // namespace hostler

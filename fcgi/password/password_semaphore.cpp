@@ -10,17 +10,14 @@ namespace hostler {
 // A permit that was taken; the destructor gives it back, also when its request is cancelled.
 class PasswordSemaphore::Permit {
  public:
-  explicit Permit(PasswordSemaphore& semaphore) : semaphore_(semaphore) {}
-  ~Permit() {
-    semaphore_.is_hashing_ = false;
-    semaphore_.locks_.leave();
-    semaphore_.left_.notify();
-  }
+  Permit(PasswordSemaphore& semaphore, HasherSlot& slot) : semaphore_(semaphore), slot_(slot) {}
+  ~Permit() { semaphore_.leave(slot_); }
   Permit(const Permit&) = delete;
   Permit& operator=(const Permit&) = delete;
 
  private:
   PasswordSemaphore& semaphore_;
+  HasherSlot& slot_;
 };
 
 namespace {
@@ -64,11 +61,26 @@ Task<bool> PasswordSemaphore::next_left() {
   co_return true;
 }
 
-bool PasswordSemaphore::take_permit(PasswordQueue queue) {
-  if (is_hashing_ || permits_.must_yield(queue) || !locks_.take()) return false;
-  is_hashing_ = true;
-  if (queue != PasswordQueue::known) permits_.note_turn(queue);
-  return true;
+PasswordSemaphore::HasherSlot* PasswordSemaphore::take_permit(PasswordQueue queue) {
+  bool is_known = queue == PasswordQueue::known;
+  if (is_known && !known_.is_hashing && locks_.take_known()) {
+    known_.is_hashing = true;
+    return &known_;
+  }
+  if (strangers_.is_hashing || permits_.must_yield(queue) || !locks_.take()) return nullptr;
+  strangers_.is_hashing = true;
+  if (!is_known) permits_.note_turn(queue);
+  return &strangers_;
+}
+
+void PasswordSemaphore::leave(HasherSlot& slot) {
+  slot.is_hashing = false;
+  if (&slot == &known_) {
+    locks_.leave_known();
+  } else {
+    locks_.leave();
+  }
+  left_.notify();
 }
 
 void PasswordSemaphore::refuse_when_full(PasswordQueue queue) const {
@@ -78,28 +90,33 @@ void PasswordSemaphore::refuse_when_full(PasswordQueue queue) const {
   throw error;
 }
 
-Task<void> PasswordSemaphore::enter(PasswordQueue queue) {
-  if (waiting() == 0 && take_permit(queue)) co_return;
+Task<PasswordSemaphore::HasherSlot*> PasswordSemaphore::enter(PasswordQueue queue) {
+  bool is_known = queue == PasswordQueue::known;
+  bool is_next = is_known ? permits_.waiting_in_pool(queue) == 0 : waiting() == 0;
+  HasherSlot* slot = is_next ? take_permit(queue) : nullptr;
+  if (slot != nullptr) co_return slot;
   refuse_when_full(queue);
   Waiting waiting(permits_, worker_slot_, queue);
-  while (!take_permit(queue)) {
+  while ((slot = take_permit(queue)) == nullptr) {
     Task<bool> next = next_left();
     co_await loop::with_timeout(loop_, std::move(next), look_again_ms);
   }
+  co_return slot;
 }
 
 Task<std::string> PasswordSemaphore::hash(std::string password, PasswordQueue queue) {
-  co_await enter(queue);
-  Permit permit(*this);
-  std::string hashed = co_await hasher_.hash(std::move(password));
+  HasherSlot* slot = co_await enter(queue);
+  Permit permit(*this, *slot);
+  std::string hashed = co_await slot->hasher.hash(std::move(password));
   co_return hashed;
 }
 
 Task<account::PasswordCheck> PasswordSemaphore::check(std::string password, std::string stored,
                                                       PasswordQueue queue) {
-  co_await enter(queue);
-  Permit permit(*this);
-  account::PasswordCheck checked = co_await hasher_.check(std::move(password), std::move(stored));
+  HasherSlot* slot = co_await enter(queue);
+  Permit permit(*this, *slot);
+  account::PasswordCheck checked =
+      co_await slot->hasher.check(std::move(password), std::move(stored));
   co_return checked;
 }
 

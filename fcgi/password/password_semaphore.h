@@ -1,6 +1,7 @@
 // Who may hash a password now: one of a worker, at most two on a host (of all its pools; see
 // fcgi/password/password_permits.h), in a process that yields to all others
-// (fcgi/password/password_hasher.h): a flood of logins slows logins first. One a worker.
+// (fcgi/password/password_hasher.h): a flood of logins slows logins first. Beside them one at a
+// time of who is known, in a process of their own. One a worker.
 #pragma once
 
 #include <string>
@@ -18,7 +19,12 @@ class PasswordSemaphore {
  public:
   // permits outlives this; worker_slot: the worker's own. Forks, see PasswordHasher.
   PasswordSemaphore(loop::Loop& loop, PasswordPermits& permits, int worker_slot)
-      : loop_(loop), hasher_(loop), permits_(permits), locks_(permits), worker_slot_(worker_slot) {}
+      : loop_(loop),
+        strangers_{PasswordHasher(loop, strangers_niceness)},
+        known_{PasswordHasher(loop, known_niceness)},
+        permits_(permits),
+        locks_(permits),
+        worker_slot_(worker_slot) {}
   PasswordSemaphore(const PasswordSemaphore&) = delete;
   PasswordSemaphore& operator=(const PasswordSemaphore&) = delete;
 
@@ -32,25 +38,36 @@ class PasswordSemaphore {
   void refuse_when_full(PasswordQueue queue) const;
 
   int waiting() const { return permits_.waiting(worker_slot_); }
-  PasswordHasher& hasher() { return hasher_; }
+  PasswordHasher& hasher() { return strangers_.hasher; }
+  PasswordHasher& known_hasher() { return known_.hasher; }
 
+  // A tenth and a third of what others weigh: a machine that is full lets nobody wait for ever.
+  static constexpr int strangers_niceness = 10;
+  static constexpr int known_niceness = 5;
   static constexpr int known_waiting_max = 16;
   static constexpr int brief_waiting_max = 16;
   static constexpr int patient_waiting_max = 256;
 
  private:
+  struct HasherSlot {
+    PasswordHasher hasher;
+    bool is_hashing = false;
+  };
   class Permit;
-  Task<void> enter(PasswordQueue queue);
+  // Where the password is to be hashed now.
+  Task<HasherSlot*> enter(PasswordQueue queue);
   Task<bool> next_left();
 
-  bool take_permit(PasswordQueue queue);
+  // Nothing when as many are hashing as may.
+  HasherSlot* take_permit(PasswordQueue queue);
+  void leave(HasherSlot& slot);
 
   loop::Loop& loop_;
-  PasswordHasher hasher_;
+  HasherSlot strangers_;  // and of who is known, when theirs is busy
+  HasherSlot known_;
   PasswordPermits& permits_;
   PasswordLocks locks_;
   const int worker_slot_;
-  bool is_hashing_ = false;
   loop::Signal left_;
 };
 

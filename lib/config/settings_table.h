@@ -123,9 +123,9 @@ inline constexpr auto setting_rows = [] {
       "Connections to Postgres an API worker may have, besides the one for quick reads."),
 
     text_row("api.lock_dir", start, "/run/hostler-api",
-      "Where all API pools of a host keep two lock files, so that together they hash no more than "
-      "two passwords at once, and one below four cores; a pool that cannot use it counts its own "
-      "alone, and says so."),
+      "Where all API pools of a host keep three lock files, so that together they hash no more "
+      "than two passwords at once, and one below four cores, besides one of who logs in from where "
+      "they did before; a pool that cannot use it counts its own alone, and says so."),
 
     text_row("stream.socket", start, "/run/hostler/stream.sock",
       "The Unix socket on which nginx reaches the event streams of the runner (SCGI)."),

@@ -31,6 +31,8 @@ class TurnObserver : public ModelObserver {
     writer_.append("run.retrying", json.take());
   }
   bool is_full() const override { return writer_.is_full(); }
+  bool is_blocked() const override { return writer_.log().is_full(); }
+  Task<void> has_room() override { return writer_.log().has_room(); }
 
  private:
   RunWriter& writer_;

@@ -90,7 +90,7 @@ Task<void> write_cancelled(AgentServices& services, RunPtr run) {
   co_await run->writer->committed();
 }
 
-// How the loop failed; nothing when it came to an end of its own, or the run is lost.
+// How the loop failed; nothing when it came to an end of its own, or the run is fenced.
 Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
   std::optional<RunOutcome> outcome;
   std::optional<RunFailure> failure;

@@ -43,6 +43,16 @@ void EventLog::enqueue(RunWriterPtr writer) {
   lane.enqueue(std::move(writer));
 }
 
+void EventLog::count_pending(int64_t bytes) {
+  bool was_full = is_full();
+  pending_bytes_ += bytes;
+  if (was_full && !is_full()) room_.notify();
+}
+
+Task<void> EventLog::has_room() {
+  while (is_full()) co_await room_.wait();
+}
+
 bool EventLog::is_idle(const LogLane& lane) const {
   return !lane.is_busy() && (lane.holds_nothing() || leaves_blocked_);
 }

@@ -26,6 +26,9 @@ class EventLog final : LaneOwner {
   // What the database must be told to wait for a lock, so that one that is held delays the other
   // runs of a batch by no more.
   static constexpr int64_t lock_timeout_ms = 100;
+  // What all runs together may have appended and not on disk: beyond it no more is read of their
+  // models. Postgres takes that in seconds; while it is away, this is what the daemon remembers.
+  static constexpr int64_t pending_bytes_max = int64_t{64} << 20;
 
   // What is on disk is counted in metrics. on_fenced hears of a run that this daemon turned out not
   // to own any more (from the loop, never from within a call of append).
@@ -45,6 +48,10 @@ class EventLog final : LaneOwner {
   Task<void> write_events() { return events_.write_forever(); }
   Task<void> write_steps() { return steps_.write_forever(); }
 
+  bool is_full() const { return pending_bytes_ > pending_bytes_max; }
+  Task<void> has_room();  // returns when the log is not full
+  int64_t pending_bytes() const { return pending_bytes_; }
+
   // Whether other daemons live and are notified of new events. True until it is known.
   void set_others_alive(bool are_alive) { others_alive_ = are_alive; }
 
@@ -58,6 +65,8 @@ class EventLog final : LaneOwner {
 
   // Called by writers alone: this one has something to be written.
   void enqueue(RunWriterPtr writer);
+  // Called by writers alone: so many bytes more wait, or fewer.
+  void count_pending(int64_t bytes);
 
  private:
   void committed(InFlightBatch& batch, const postgres::Results& results) override;
@@ -81,6 +90,8 @@ class EventLog final : LaneOwner {
   LogLane events_;
   LogLane steps_;
   loop::Signal idle_;
+  loop::Signal room_;
+  int64_t pending_bytes_ = 0;
   int64_t server_ = 0;  // that took the last flush
   int64_t events_written_ = 0;
   int64_t flushes_ = 0;

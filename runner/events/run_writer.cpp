@@ -45,6 +45,14 @@ RunWriter::RunWriter(Claim claim, EventLog& log)
       result_bytes_(claim_.result_bytes),
       output_bytes_(claim_.event_bytes) {}
 
+RunWriter::~RunWriter() { log_.count_pending(-pending_bytes_ - in_flight_bytes_); }
+
+void RunWriter::count_pending(size_t bytes) {
+  output_bytes_ += static_cast<int64_t>(bytes);
+  pending_bytes_ += static_cast<int64_t>(bytes);
+  log_.count_pending(static_cast<int64_t>(bytes));
+}
+
 void RunWriter::mark_dirty() {
   ++writes_;
   if (!is_in_flight_) log_.enqueue(shared_from_this());
@@ -56,14 +64,14 @@ bool RunWriter::has_room(size_t bytes) const {
 
 void RunWriter::append(std::string_view type, std::string data_json) {
   if (is_fenced_) return;
-  output_bytes_ += static_cast<int64_t>(data_json.size());
+  count_pending(data_json.size());
   events_.push_back({++last_seq_, JsonEvent{std::string(type), std::move(data_json)}});
   mark_dirty();
 }
 
 void RunWriter::append_delta(std::string_view channel, std::string_view text) {
   if (is_fenced_ || text.empty()) return;
-  output_bytes_ += static_cast<int64_t>(text.size());
+  count_pending(text.size());
   if (!events_.empty()) {
     TextDelta* last = std::get_if<TextDelta>(&events_.back().body);
     if (last != nullptr && last->channel == channel && last->text.size() < delta_bytes_max) {
@@ -149,6 +157,7 @@ LogEntry RunWriter::take() {
   entry.events.reserve(events_.size());
   for (PendingEvent& event : events_) entry.events.push_back(finished(std::move(event)));
   events_.clear();
+  in_flight_bytes_ += std::exchange(pending_bytes_, 0);
   entry.steps = std::exchange(steps_, {});
   entry.writes = writes_;
   entry.writer = shared_from_this();
@@ -162,6 +171,9 @@ LogEntry RunWriter::take_deltas() {
     return std::holds_alternative<TextDelta>(event.body);
   });
   for (auto event = events_.begin(); event != end; ++event) {
+    int64_t bytes = std::ssize(std::get<TextDelta>(event->body).text);
+    pending_bytes_ -= bytes;
+    in_flight_bytes_ += bytes;
     entry.events.push_back(finished(std::move(*event)));
   }
   events_.erase(events_.begin(), end);
@@ -181,11 +193,13 @@ void RunWriter::apply_results(const LogEntry& entry) {
 
 void RunWriter::land() {
   is_in_flight_ = false;
+  log_.count_pending(-std::exchange(in_flight_bytes_, 0));
   if (has_pending()) log_.enqueue(shared_from_this());
 }
 
 void RunWriter::drop() {
   events_.clear();
+  log_.count_pending(-std::exchange(pending_bytes_, 0));
   steps_ = {};
 }
 

@@ -45,10 +45,12 @@ struct LogEntry {
 class RunWriter final : public std::enable_shared_from_this<RunWriter> {
  public:
   RunWriter(Claim claim, EventLog& log);
+  ~RunWriter();
   RunWriter(const RunWriter&) = delete;
   RunWriter& operator=(const RunWriter&) = delete;
 
   const Claim& claim() const { return claim_; }
+  EventLog& log() const { return log_; }
 
   // The events get their numbers now and reach the disk with the next flush. A step and what was
   // appended without a suspension before it commit in one transaction, but for deltas, which may
@@ -72,7 +74,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   // Whether an event of this size would still fit.
   bool has_room(size_t bytes) const;
 
-  // Returns when everything appended so far is on disk; false when the run was lost.
+  // Returns when everything appended so far is on disk; false when the run was fenced.
   Task<bool> committed();
   // Another daemon has the run: nothing further is appended. Where on_fenced is to be called too,
   // use EventLog::fence.
@@ -110,7 +112,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   void apply_results(const LogEntry& entry);
   void set_server(int64_t server) { server_ = server; }
   void set_credits_exhausted(bool are_exhausted) { has_exhausted_credits_ = are_exhausted; }
-  // It is on disk, or the run is lost: what was appended meanwhile may be taken.
+  // It is on disk, or the run is fenced: what was appended meanwhile may be taken.
   void land();
   void drop();  // what is pending, for good
 
@@ -131,6 +133,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
 
   RunEvent finished(PendingEvent event);
   void mark_dirty();
+  void count_pending(size_t bytes);
 
   const Claim claim_;
   EventLog& log_;
@@ -141,7 +144,9 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   int64_t result_bytes_;
   int64_t output_bytes_;
   int64_t output_bytes_max_ = 0;
-  int64_t writes_ = 0;  // appended: events, turns, the outcome
+  int64_t pending_bytes_ = 0;    // of events_, as the log counts them
+  int64_t in_flight_bytes_ = 0;  // of what a lane has taken
+  int64_t writes_ = 0;           // appended: events, turns, the outcome
   int64_t committed_writes_ = 0;
   std::vector<PendingEvent> events_;
   RunSteps steps_;

@@ -49,6 +49,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {counter, "hostler_runner_event_flushes_total", "", "Commits that wrote them.", &Own::flushes},
     {counter, "hostler_runner_event_flushes_refused_total", "", "Those that were refused: a row was held, or they took too long.", &Own::flushes_refused},
     {gauge, "hostler_runner_runs_blocked", "", "Runs whose events wait for a row that somebody else holds.", &Own::runs_blocked},
+    {gauge, "hostler_runner_event_bytes_pending", "", "Events not stored yet; beyond 64 MiB models are read no further.", &Own::event_bytes_pending},
     {gauge, "hostler_runner_deliveries", "", "Webhooks and mails that are being sent.", &Own::deliveries},
     {counter, "hostler_runner_delivered_total", "", "Webhooks and mails that arrived.", &Own::delivered},
     {counter, "hostler_runner_delivery_failures_total", "", "Attempts to send a webhook or mail that failed.", &Own::deliveries_failed},

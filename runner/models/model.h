@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/loop/task.h"
+
 namespace hostler {
 
 enum class ChatRole { system, user, assistant, tool };
@@ -87,6 +89,10 @@ class ModelObserver {
   virtual void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) = 0;
   // The run has shown as much as it may: the turn ends with run.output_limit.
   virtual bool is_full() const { return false; }
+  // Too much of what was shown is not stored yet: no more is read of the model until has_room()
+  // returns. Asked between two pieces of an answer.
+  virtual bool is_blocked() const { return false; }
+  virtual Task<void> has_room() { co_return; }
 };
 
 // Of text, thinking and arguments of one turn together.

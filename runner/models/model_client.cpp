@@ -40,6 +40,8 @@ class StreamedText : public ModelObserver {
   }
   void on_retrying(int, int64_t, std::string_view) override {}
   bool is_full() const override { return observer_.is_full(); }
+  bool is_blocked() const override { return observer_.is_blocked(); }
+  Task<void> has_room() override { return observer_.has_room(); }
   bool is_any() const { return is_any_; }
 
  private:
@@ -254,6 +256,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
       make_turn_reader(request.endpoint.provider_kind, turn, observer);
   BodyReader body(*reader, observer);
   while (!body.is_over()) {
+    if (observer.is_blocked()) co_await observer.has_room();
     std::optional<std::string> piece = co_await exchange.next_piece();
     if (!piece) break;
     body.feed(*piece);

@@ -54,8 +54,10 @@ Task<ToolAdmission> admit_call(ToolServices& services, ToolContext context, Tool
     co_return refused("tool.limit_exceeded",
                       "The organization made as many calls today as it may.");
   }
-  // Of a run that is lost no result is written.
-  if (answer == "lost") co_return refused("tool.timeout", "The run is not this daemon's any more.");
+  // Of a run that is fenced no result is written.
+  if (answer == "fenced") {
+    co_return refused("tool.timeout", "The run is not this daemon's any more.");
+  }
   admission.cost = cost;
   co_return admission;
 }

@@ -365,6 +365,7 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     user_delete, user_hold_alone, user_set_status, user_stop_runs, workspaces_hand_over;
 DROP FUNCTION IF EXISTS account_run_refused, api_key_create, attempt_guard, attempt_or_fail, audit_gather,
     audit_login_failed, authenticate, authenticate_fully, llm_model_create, message_create, message_page, org_create,
-    org_hold, persona_create, route_resolve, run_list_text, runs_commit, thread_json, thread_text,
-    thread_text_of_caller, turns_charge, webhook_create, thread_item, run_list_item;
+    org_hold, persona_create, route_resolve, run_list_text, runs_commit, thread_json,
+    thread_item, thread_newest_messages, thread_text, thread_text_of_caller, run_list_item, turns_charge,
+    webhook_create;
 DROP VIEW run_list_items;

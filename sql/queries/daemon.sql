@@ -63,8 +63,8 @@ SELECT true AS is_there;
 -- back is free again. An epoch is never given twice, also when the sequence went back with what a server lost: its
 -- low bits are random.
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
--- history: the thread's visible messages, newest first, each as its role's first letter, its bytes, a colon and its
--- content; null when there are more than 100, or they have more than 32 times message_bytes together, or one is longer
+-- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter,
+-- its bytes, a colon and its content; null when they have more than 32 times message_bytes together, or one is longer
 -- than message_bytes, or the run has turns: then run_history is asked. How many are wanted is hidden in a SELECT, so
 -- that one plan looks as good as a plan for each call: making that takes longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
@@ -111,11 +111,11 @@ LEFT JOIN LATERAL (
     FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
     WHERE m.id = c.model_id OFFSET 0) AS route ON true
 LEFT JOIN LATERAL (
-    SELECT CASE WHEN count(*) <= 100 AND sum(octet_length(recent.content)) <= 32 * $3
+    SELECT CASE WHEN sum(octet_length(recent.content)) <= 32 * $3
                      AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
         THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), '')
             FILTER (WHERE octet_length(recent.content) <= $3) END AS history
-    FROM thread_newest_messages(c.thread_id, 101) AS recent) AS thread ON c.turns = 0
+    FROM thread_newest_messages(c.thread_id, 1000, 32 * $3) AS recent) AS thread ON c.turns = 0
 CROSS JOIN LATERAL (
     SELECT max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns') AS turns,
         max(g.value::bigint) FILTER (WHERE g.key = 'limit.tool_calls') AS tool_calls,
@@ -208,7 +208,7 @@ WHERE r.id = $1;
 -- $1 run_id uuid, $2 bytes_max bigint
 SELECT role, content FROM (
     SELECT m.id, m.role, m.content, sum(octet_length(m.content)) OVER (ORDER BY m.id DESC) AS bytes
-    FROM runs r CROSS JOIN thread_newest_messages(r.thread_id, 1000) AS m
+    FROM runs r CROSS JOIN thread_newest_messages(r.thread_id, 1000, $2) AS m
     WHERE r.id = $1) AS recent
 WHERE bytes <= $2 OR bytes = octet_length(content)
 ORDER BY id DESC;

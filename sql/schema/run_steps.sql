@@ -67,7 +67,7 @@ CREATE TABLE tool_call_days (
 SELECT make_tenant_table('tool_call_days');
 
 -- Before a tool is called on the platform's account: whether it may be. Answers admitted, credits (less than the cost
--- is available), limit (of the day) or lost (the run is another daemon's). The cost is held for the run until the
+-- is available), limit (of the day) or fenced (the run is another daemon's). The cost is held for the run until the
 -- call's result, or the run's end; day_setting: limit.platform_tool_calls_per_day of the settings. Locks the run, then
 -- the account, then the day; of a call that costs nothing the day alone.
 CREATE OR REPLACE FUNCTION run_tool_admit(org uuid, run uuid, run_epoch bigint, cost bigint, day_setting bigint)
@@ -81,7 +81,7 @@ BEGIN
         PERFORM FROM runs r WHERE r.id = run AND r.org_id = org AND r.epoch = run_epoch AND r.owner_id IS NOT NULL
             FOR NO KEY UPDATE;
         IF NOT FOUND THEN
-            RETURN 'lost';
+            RETURN 'fenced';
         END IF;
         SELECT a.balance::numeric - a.held INTO STRICT available FROM credit_accounts a WHERE a.org_id = org FOR UPDATE;
         IF available < cost THEN

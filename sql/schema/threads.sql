@@ -210,15 +210,23 @@ BEGIN
 END
 $$;
 
--- The visible messages of a thread that the model may be told, newest first. In the order of the key, whatever the
--- statistics are: a thread that Postgres takes for a short one it would read whole, and sort.
-CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint)
+-- The visible messages of a thread that a model may read, newest first: at most so many, and none behind the one with
+-- which they are longer than bytes_max together. In the order of the key, whatever the statistics are: a thread that
+-- Postgres takes for a short one it would read whole, and sort. A loop, because it stops reading.
+CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint)
 RETURNS TABLE (id uuid, role text, content text)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
+DECLARE
+    bytes bigint := 0;
 BEGIN
-    RETURN QUERY SELECT m.id, m.role, m.content FROM messages m
-        WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL ORDER BY m.id DESC LIMIT at_most;
+    FOR id, role, content IN SELECT m.id, m.role, m.content FROM messages m
+        WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL ORDER BY m.id DESC LIMIT at_most
+    LOOP
+        RETURN NEXT;
+        bytes := bytes + octet_length(content);
+        EXIT WHEN bytes > bytes_max;
+    END LOOP;
 END
 $$;
 

@@ -162,7 +162,7 @@ TEST_F(RunCredits, PayForNoToolOfARunThatIsLost) {
   OwnedRun run = claimed_run();
   OwnedRun lost = run;
   --lost.epoch;
-  EXPECT_EQ(admit(lost, 7), "lost");
+  EXPECT_EQ(admit(lost, 7), "fenced");
   EXPECT_EQ(admit(run, 7), "admitted");
   EXPECT_FALSE(commit_tool(lost, "a", 7));
   EXPECT_EQ(account(), "30 17");

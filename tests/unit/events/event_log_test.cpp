@@ -56,6 +56,10 @@ class EventLogTest : public ::testing::Test {
         fmt::format("SELECT FROM threads WHERE id = '{}' FOR UPDATE", run_->claim().thread_id));
     run_->end("run.failed", "{}", failure());
   }
+  Task<void> note_room(bool& has_room) {
+    co_await log_.has_room();
+    has_room = true;
+  }
   static Task<bool> stored(RunWriterPtr run, int64_t seq) {
     while (run->committed_seq() < seq) co_await run->written().wait();
     co_return true;
@@ -255,6 +259,33 @@ TEST_F(EventLogTest, GivesARunUpOfWhichAnotherServerHasLess) {
                             "crash_count) " +
                             about),
             "1 0 1 0");
+}
+
+// What gathers while nothing can be stored: models are read no further until there is room again.
+TEST_F(EventLogTest, IsFullWhileTooMuchIsNotStored) {
+  RunWriterPtr fenced = owned_run();
+  fenced->append("message.delta", std::string(EventLog::pending_bytes_max, ' '));
+  EXPECT_FALSE(log_.is_full());
+  run_->append("run.started", "{}");
+  EXPECT_TRUE(log_.is_full());
+  bool has_room = false;
+  tasks_.add("waits", note_room(has_room));
+  EXPECT_FALSE(has_room);
+  log_.fence(fenced);
+  run_task(loop_, run_->committed());
+  EXPECT_TRUE(has_room);
+  EXPECT_EQ(log_.pending_bytes(), 0);
+
+  // Also of a writer that is abandoned with what it had, and of deltas that go ahead.
+  RunWriterPtr abandoned = owned_run();
+  abandoned->append("run.started", "{}");
+  abandoned->abandon();
+  abandoned->drop();
+  commit([&] {
+    run_->append_delta("", "a word");
+    run_->append("turn.started", "{}");
+  });
+  EXPECT_EQ(log_.pending_bytes(), 0);
 }
 
 // Whoever writes to the server that it knows asks nothing: the statement itself refuses another.

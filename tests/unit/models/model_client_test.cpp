@@ -9,12 +9,14 @@
 
 #include "runner/models/run_failure.h"
 #include "tests/support/clients/turn_listener.h"
+#include "tests/support/eventually.h"
 #include "tests/support/peers/scripted_server.h"
 #include "tests/support/run_task.h"
 
 namespace hostler {
 namespace {
 
+using testing_support::eventually;
 using testing_support::Peer;
 using testing_support::run_task;
 using testing_support::ScriptedServer;
@@ -106,6 +108,29 @@ TEST_F(ModelClientTest, StreamsATurn) {
   EXPECT_EQ(turn_.usage.input_tokens, 3);  // of 12 bytes
   EXPECT_EQ(turn_.usage.output_tokens, 2);
   EXPECT_FALSE(turn_.usage.measured);
+}
+
+// Full once it has received anything, until it is asked for room.
+class FullListener : public TurnListener {
+ public:
+  bool is_blocked() const override { return !received.empty() && !was_asked; }
+  Task<void> has_room() override {
+    was_asked = true;
+    co_return;
+  }
+  std::atomic<bool> was_asked{false};
+};
+
+TEST_F(ModelClientTest, ReadsNoFurtherWhereThereIsNoRoom) {
+  FullListener full;
+  ScriptedServer server([&full](Peer& peer) {
+    peer.read_request();
+    peer.send(stream_head + chunk(text_event("Hel")));
+    EXPECT_TRUE(eventually(10'000, [&full] { return full.was_asked.load(); }));
+    peer.send(chunk(text_event("lo") + stop_event + done_event) + stream_end);
+  });
+  run_task(loop_, stream_model_turn(http_, loop_, request_to(server), turn_, full, timing_));
+  EXPECT_EQ(turn_.text, "Hello");
 }
 
 TEST_F(ModelClientTest, KeepsTheConnectionAfterATurn) {
