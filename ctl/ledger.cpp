@@ -13,6 +13,7 @@
 #include "lib/error.h"
 #include "lib/json.h"
 #include "queries/credits.h"
+#include "queries/ledger.h"
 #include "queries/operator.h"
 
 namespace hostler {

@@ -155,12 +155,12 @@ struct WrittenItems {
   std::vector<size_t> ends;
 };
 
-WrittenItems fitting_items(const Columns& columns, const PageShape& shape) {
+WrittenItems fitting_items(const Columns& columns, int rows, const PageShape& shape) {
   ItemWriter writer(columns);
   int measured = shape.measured.empty() ? -1 : columns.find(shape.measured);
   WrittenItems written;
   size_t bytes = 0;
-  for (int row = 0; row < columns.rows() && row < shape.limit; ++row) {
+  for (int row = 0; row < rows && row < shape.limit; ++row) {
     size_t begin = written.text.size();
     writer.append(row, written.text);
     bytes += measured < 0 ? written.text.size() - begin : columns.bytes(row, measured).size();
@@ -184,7 +184,10 @@ std::string item_json(const postgres::Result& result) {
 
 ItemPage item_page(const postgres::Result& result, const PageShape& shape) {
   Columns columns(result);
-  WrittenItems written = fitting_items(columns, shape);
+  int rows = columns.rows();
+  bool has_end = shape.ends_early && rows > 0 && columns.is_null(rows - 1, 1);
+  if (has_end) --rows;
+  WrittenItems written = fitting_items(columns, rows, shape);
   std::string_view text = written.text;
   size_t count = written.ends.size();
   ItemPage page;
@@ -198,7 +201,11 @@ ItemPage item_page(const postgres::Result& result, const PageShape& shape) {
   }
   page.body += ']';
   int shown = static_cast<int>(count);
-  if (shown < columns.rows()) page.next = columns.uuid(shown - 1, 0);
+  if (shown < rows) {
+    page.next = columns.uuid(shown - 1, 0);
+  } else if (has_end) {
+    page.next = columns.uuid(rows, 0);
+  }
   return page;
 }
 

@@ -20,6 +20,9 @@ struct PageShape {
   int64_t limit;  // the statement read one row further
   std::string_view cursor_name = "before";
   bool is_reversed = false;  // clients get them in the other order than they were read in
+  // The last row may be an id and otherwise null: a look that is bounded ended there, and the next
+  // page goes on behind it.
+  bool ends_early = false;
   // The column whose bytes count against the bound of a page; empty: all that is written counts.
   std::string_view measured = {};
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/http/request_target.h"
 #include "lib/json.h"
 
 namespace hostler {
@@ -68,7 +69,8 @@ Response page_response(std::string_view uri, postgres::Result page, std::string_
   postgres::Row row = response.rows.front();
   response.body_view = row.text("body");
   if (!row.is_null("next")) {
-    response.add_header("Link", next_link(uri, cursor_name, row.text("next")));
+    response.add_header("Link",
+                        next_link(uri, cursor_name, http::percent_encoded(row.text("next"))));
   }
   return response;
 }
@@ -92,7 +94,7 @@ std::string next_link(std::string_view uri, std::string_view cursor_name, std::s
   link += separator;
   link += cursor_name;
   link += '=';
-  link += cursor;  // an id: nothing to encode
+  link += cursor;
   link += ">; rel=\"next\"";
   return link;
 }

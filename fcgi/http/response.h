@@ -33,12 +33,12 @@ struct Response {
 };
 
 // A page of a list, as page_of() makes it in SQL: a row with the columns body (a JSON array) and
-// next (the id of the last item when more exist, else null). Then Link rel="next" repeats the
+// next (the id or the like of the last item when more exist, else null). Then Link rel="next" repeats the
 // request's query with the cursor moved there. The body is passed on without a copy.
 // uri: as it was asked for.
 Response page_response(std::string_view uri, postgres::Result page, std::string_view cursor_name);
 
-// The value of such a Link header.
+// The value of such a Link header. cursor: percent-encoded where it has to be.
 std::string next_link(std::string_view uri, std::string_view cursor_name, std::string_view cursor);
 
 }  // namespace hostler

@@ -68,10 +68,17 @@ void PgConnection::connect() {
 
 void PgConnection::start_connecting() {
   std::string options = session_options(options_);
-  std::vector<const char*> names{"dbname", "application_name", "options", "tcp_user_timeout",
-                                 "keepalives_idle"};
-  std::vector<const char*> values{options_.conninfo.c_str(), options_.application_name.c_str(),
-                                  options.c_str(), "10000", "30"};
+  // What stands before dbname gives way to what the operator says there. A standby takes no writes:
+  // the next host is looked at.
+  std::vector<const char*> names{"target_session_attrs", "dbname",
+                                 "application_name",     "options",
+                                 "tcp_user_timeout",     "keepalives_idle"};
+  std::vector<const char*> values{"read-write",
+                                  options_.conninfo.c_str(),
+                                  options_.application_name.c_str(),
+                                  options.c_str(),
+                                  "10000",
+                                  "30"};
   std::vector<HostOrder::Word> hosts = hosts_.words();
   for (const HostOrder::Word& word : hosts) {
     names.push_back(word.name);

@@ -106,8 +106,8 @@ std::string conninfo_with(const std::string& conninfo,
 }
 
 std::optional<std::string> why_no_connection(const std::string& conninfo) {
-  std::array<const char*, 3> names{"connect_timeout", "dbname", nullptr};
-  std::array<const char*, 3> values{"10", conninfo.c_str(), nullptr};
+  std::array<const char*, 4> names{"connect_timeout", "target_session_attrs", "dbname", nullptr};
+  std::array<const char*, 4> values{"10", "read-write", conninfo.c_str(), nullptr};
   std::unique_ptr<pg_conn, void (*)(pg_conn*)> connection(
       PQconnectdbParams(names.data(), values.data(), 1), &PQfinish);
   if (PQstatus(connection.get()) == CONNECTION_OK) return std::nullopt;
@@ -120,9 +120,13 @@ DbSession::DbSession(const std::string& conninfo, const std::string& application
                      const std::string& database)
     : on_notice_(std::make_unique<std::function<void(std::string_view)>>()) {
   std::string whole = database.empty() ? conninfo : conninfo_with(conninfo, {{"dbname", database}});
-  std::array<const char*, 5> names{"connect_timeout", "dbname", "application_name", "options",
-                                   nullptr};
-  std::array<const char*, 5> values{"10", whole.c_str(), application_name.c_str(),
+  // What stands before dbname gives way to what the operator says there.
+  std::array<const char*, 6> names{
+      "connect_timeout", "target_session_attrs", "dbname", "application_name", "options", nullptr};
+  std::array<const char*, 6> values{"10",
+                                    "read-write",
+                                    whole.c_str(),
+                                    application_name.c_str(),
                                     "-c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO",
                                     nullptr};
   connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));

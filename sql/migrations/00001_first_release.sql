@@ -2,10 +2,10 @@
 -- decisions, organizations' own models stand apart in the platform's sums, the audit log is parted by month and names
 -- nobody by a hash that a list of names reverses, an address has one open invitation of an organization, and versions
 -- are counted anew; accounts count the runs that have not ended; a message's key begins with its thread, and access
--- tokens keep what they grant.
--- Locks: all of run_inputs, usage_of_platform, platform_days, daemons, runs, credit_accounts, messages, audit_logs,
--- org_invitations, outbox, users, access_tokens, sessions, orgs, org_members, api_keys and webhook_endpoints,
--- exclusively: stop the programs before it.
+-- tokens keep what they grant; threads, runs and usage are marked by apps.
+-- Locks: all of run_inputs, usage_of_platform, usage_of_org, usage_records, threads, platform_days, daemons, runs,
+-- credit_accounts, messages, audit_logs, org_invitations, outbox, users, access_tokens, sessions, orgs, org_members,
+-- api_keys and webhook_endpoints, exclusively: stop the programs before it.
 
 DELETE FROM schema_migrations;
 CREATE TABLE schema_functions (
@@ -336,6 +336,39 @@ ALTER TABLE run_asked_calls FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON run_asked_calls USING (org_id = current_org()) WITH CHECK (org_id = current_org());
 DROP FUNCTION IF EXISTS persona_check;
 
+-- ---------------------------------------------------------------- marks of apps
+
+ALTER TABLE threads ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
+CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
+    WHERE end_user IS NOT NULL AND deleted_at IS NULL;
+GRANT UPDATE (metadata) ON threads TO hostler_api;
+ALTER TABLE runs ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
+CREATE INDEX runs_of_end_user ON runs (org_id, end_user, id) WHERE end_user IS NOT NULL;
+ALTER TABLE usage_records ADD COLUMN end_user text;
+ALTER TABLE usage_of_org ADD COLUMN has_end_user boolean NOT NULL DEFAULT false,
+    ADD COLUMN credits bigint NOT NULL DEFAULT 0,
+    DROP CONSTRAINT usage_of_org_pkey, ADD PRIMARY KEY (org_id, day, model, has_end_user);
+UPDATE usage_of_org o SET credits = u.credits
+FROM (SELECT org_id, utc_day(created_at) AS day, model, least(sum(credits), 9223372036854775807)::bigint AS credits
+      FROM usage_records GROUP BY 1, 2, 3) AS u
+WHERE o.org_id = u.org_id AND o.day = u.day AND o.model = u.model AND u.credits > 0;
+CREATE TABLE usage_of_end_user (
+    org_id uuid NOT NULL,
+    month date NOT NULL,
+    end_user text COLLATE "C" NOT NULL,
+    input_tokens bigint NOT NULL DEFAULT 0,
+    output_tokens bigint NOT NULL DEFAULT 0,
+    cost_nano_usd bigint NOT NULL DEFAULT 0,
+    credits bigint NOT NULL DEFAULT 0,
+    record_count bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (org_id, month, end_user)
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
+CREATE INDEX usage_of_end_user_cost ON usage_of_end_user (org_id, month, (-cost_nano_usd), end_user);
+ALTER TABLE usage_of_end_user ENABLE ROW LEVEL SECURITY;
+ALTER TABLE usage_of_end_user FORCE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON usage_of_end_user USING (org_id = current_org()) WITH CHECK (org_id = current_org());
+GRANT SELECT ON usage_of_end_user TO hostler_api;
+
 -- ---------------------------------------------------------------- names
 
 ALTER TABLE daemons RENAME COLUMN place TO instance;
@@ -353,5 +386,6 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
 DROP FUNCTION IF EXISTS account_run_refused, api_key_create, attempt_guard, attempt_or_fail, audit_gather,
     audit_login_failed, authenticate, authenticate_fully, llm_model_create, message_create, message_page, org_create,
     org_hold, persona_create, route_resolve, run_list_text, runs_commit, thread_json,
-    thread_newest_messages, thread_text, thread_text_of_caller, turns_charge, webhook_create;
+    thread_item, thread_newest_messages, thread_text, thread_text_of_caller, run_list_item, turns_charge,
+    webhook_create;
 DROP VIEW run_list_items;

@@ -2,9 +2,10 @@
 
 -- name: run_create
 -- $1 thread_id uuid, $2 route_id uuid or null, $3 persona_id text or null, $4 strategy text,
--- $5 limit_concurrent_runs bigint, $6 limit_concurrent_runs_per_user bigint, $7 limit_queued_runs bigint,
--- $8 limit_stored_bytes bigint, $9 credit_run_hold bigint, $10 limit_waiting_runs bigint, $11 tools json or null
-SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+-- $5 metadata json, $6 limit_concurrent_runs bigint, $7 limit_concurrent_runs_per_user bigint,
+-- $8 limit_queued_runs bigint, $9 limit_stored_bytes bigint, $10 credit_run_hold bigint,
+-- $11 limit_waiting_runs bigint, $12 tools json or null
+SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: run_retry
 -- $1 thread_id uuid, $2 limit_concurrent_runs bigint, $3 limit_concurrent_runs_per_user bigint,
@@ -46,10 +47,20 @@ SELECT run_admin_json(r) AS item FROM run_of_reader($1) AS r;
 -- $1 status text or null, $2 limit integer, $3 before uuid or null
 SELECT item.* FROM run_page($2::integer + 1, $3, $1) AS item;
 
+-- name: run_marked_page
+-- The same of those that an app marked so: by their end user, by a member of their metadata, or by both.
+-- $1 status text or null, $2 end_user text or null, $3 metadata_name text or null, $4 metadata_value text or null,
+-- $5 limit integer, $6 before uuid or null
+SELECT item.* FROM run_marked_page($5::integer + 1, $6, $1, $2, $3, $4) AS item;
+
 -- name: thread_run_page
 -- A page of a thread's runs.
 -- $1 thread_id uuid, $2 limit integer, $3 before uuid or null
 SELECT item.* FROM thread_run_page($1, $2::integer + 1, $3) AS item;
+
+-- name: run_update
+-- $1 run_id uuid, $2 metadata json
+SELECT run_update($1, $2) AS item;
 
 -- name: run_cancel
 -- $1 run_id uuid

@@ -1,10 +1,10 @@
 -- Threads and messages. Each begins behind access.authenticate in the same batch.
 
 -- name: thread_create
--- $1 title text or null, $2 is_private boolean
+-- $1 title text or null, $2 is_private boolean, $3 end_user text or null, $4 metadata json
 WITH made AS (
-    INSERT INTO threads (org_id, created_by_user_id, title, is_private)
-    VALUES (current_org(), current_user_id(), $1, $2)
+    INSERT INTO threads (org_id, created_by_user_id, title, is_private, end_user, metadata)
+    VALUES (current_org(), current_user_id(), $1, $2, $3, $4)
     RETURNING threads AS t)
 SELECT item.* FROM made, thread_item(made.t) AS item;
 
@@ -16,6 +16,14 @@ WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND 
       AND t.id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 ORDER BY t.id DESC LIMIT $1::integer + 1;
 
+-- name: thread_page_of_end_user
+-- The same of those that are for one end user.
+-- $1 end_user text, $2 limit integer, $3 before uuid or null
+SELECT item.* FROM threads t, thread_item(t) AS item
+WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
+      AND t.end_user = $1 AND t.id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+ORDER BY t.id DESC LIMIT $2::integer + 1;
+
 -- name: thread_show
 -- Only when the look finds none of the caller's the rest is asked, which says why.
 -- $1 thread_id uuid
@@ -26,9 +34,10 @@ UNION ALL
 LIMIT 1;
 
 -- name: thread_update
--- $1 thread_id uuid, $2 title text or null
+-- $1 thread_id uuid, $2 has_title boolean, $3 title text or null, $4 metadata json or null (null: as it is)
 WITH changed AS (
-    UPDATE threads SET title = $2, updated_at = clock_timestamp()
+    UPDATE threads SET title = CASE WHEN $2 THEN $3 ELSE title END, metadata = coalesce($4, metadata),
+        updated_at = clock_timestamp()
     WHERE id = (SELECT (thread_of_caller($1, true)).id)
     RETURNING threads AS t)
 SELECT item.* FROM changed, thread_item(changed.t) AS item;

@@ -10,7 +10,8 @@ CREATE OR REPLACE FUNCTION turns_charge(which bigint[], run_ids uuid[], turn_num
     tokens_out bigint[], tokens_cache_read bigint[], tokens_cache_write bigint[], credits_per_usd bigint[],
     run_holds bigint[], statuses text[])
 RETURNS TABLE (nth bigint, run_id uuid, org_id uuid, thread_id uuid, user_id uuid, model text, shown_model text,
-    is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, was_apart boolean, next_run_id uuid,
+    end_user text, is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, was_apart boolean,
+    next_run_id uuid,
     is_notified boolean, cost bigint, credits bigint, number bigint, balance_after bigint, hold bigint,
     held_change bigint, may_go_on boolean, bytes_before bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
@@ -26,12 +27,13 @@ DECLARE
     last_org_id uuid;
     held bigint;
 BEGIN
-    FOR nth, run_id, org_id, thread_id, user_id, model, shown_model, is_new, is_ended, is_taken_back, was_queued,
-        was_apart, next_run_id, is_notified, cost, credits, is_free, used_before, held_before, may_go_on, bytes_before,
+    FOR nth, run_id, org_id, thread_id, user_id, model, shown_model, end_user, is_new, is_ended, is_taken_back,
+        was_queued, was_apart, next_run_id, is_notified, cost, credits, is_free, used_before, held_before, may_go_on,
+        bytes_before,
         account_balance, account_held, account_entries IN
         SELECT p.nth, r.id, r.org_id, r.thread_id, r.created_by_user_id, r.model,
             -- A model is of its provider's organization.
-            CASE WHEN m.org_id IS NULL THEN r.model ELSE 'own models' END,
+            CASE WHEN m.org_id IS NULL THEN r.model ELSE 'own models' END, r.end_user,
             -- A batch whose answer was lost is sent again; a turn is paid for once.
             turn_numbers[p.nth] > 0 AND NOT EXISTS (
                 SELECT FROM usage_records u WHERE u.run_id = r.id AND u.turn = turn_numbers[p.nth]),
@@ -138,8 +140,9 @@ BEGIN
     PERFORM FROM credit_accounts a WHERE a.org_id = ANY (org_ids) ORDER BY a.org_id FOR UPDATE;
     moment := clock_timestamp();
     WITH step AS MATERIALIZED (
-        SELECT c.nth, c.run_id, c.org_id, c.thread_id, c.user_id, c.model, c.shown_model, c.is_new, c.is_ended,
-            c.is_taken_back, c.was_queued, c.was_apart, c.next_run_id, c.is_notified, c.cost, c.credits, c.number,
+        SELECT c.nth, c.run_id, c.org_id, c.thread_id, c.user_id, c.model, c.shown_model, c.end_user, c.is_new,
+            c.is_ended, c.is_taken_back, c.was_queued, c.was_apart, c.next_run_id, c.is_notified, c.cost, c.credits,
+            c.number,
             c.balance_after, c.hold, c.held_change, c.may_go_on,
             CASE WHEN c.is_new OR c.is_ended THEN stored_events[c.nth] + stored_results[c.nth] - c.bytes_before
                  ELSE 0 END + CASE WHEN c.is_ended THEN octet_length(answers[c.nth]) ELSE 0 END AS stored_change
@@ -147,9 +150,10 @@ BEGIN
                           credits_per_usd, run_holds, statuses) AS c),
     used AS (
         INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, output_tokens,
-            cache_read_tokens, cache_write_tokens, cost_nano_usd, credits, measured, created_at)
+            cache_read_tokens, cache_write_tokens, cost_nano_usd, credits, measured, created_at, end_user)
         SELECT s.org_id, s.run_id, turn_numbers[s.nth], s.user_id, s.model, tokens_in[s.nth], tokens_out[s.nth],
-            tokens_cache_read[s.nth], tokens_cache_write[s.nth], s.cost, s.credits, are_measured[s.nth], moment
+            tokens_cache_read[s.nth], tokens_cache_write[s.nth], s.cost, s.credits, are_measured[s.nth], moment,
+            s.end_user
         FROM step s WHERE s.is_new),
     -- A turn that was broken off, or with which the run ends, is paid for, but is no step to go on from.
     turned AS (
@@ -159,15 +163,29 @@ BEGIN
         FROM step s WHERE s.is_new AND are_finished[s.nth] AND NOT s.is_ended),
     -- The sums of usage: the account of an organization orders its writers, and each daemon has rows of its own.
     summed AS (
-        INSERT INTO usage_of_org AS o (org_id, day, model, input_tokens, output_tokens, cost_nano_usd, record_count)
-        SELECT s.org_id, utc_day(moment), s.model, saturated(sum(tokens_in[s.nth])),
-            saturated(sum(tokens_out[s.nth])), saturated(sum(s.cost)), count(*)
-        FROM step s WHERE s.is_new GROUP BY s.org_id, s.model
-        ON CONFLICT (org_id, day, model) DO UPDATE SET
+        INSERT INTO usage_of_org AS o (org_id, day, model, has_end_user, input_tokens, output_tokens, cost_nano_usd,
+            credits, record_count)
+        SELECT s.org_id, utc_day(moment), s.model, s.end_user IS NOT NULL, saturated(sum(tokens_in[s.nth])),
+            saturated(sum(tokens_out[s.nth])), saturated(sum(s.cost)), saturated(sum(s.credits)), count(*)
+        FROM step s WHERE s.is_new GROUP BY s.org_id, s.model, s.end_user IS NOT NULL
+        ON CONFLICT (org_id, day, model, has_end_user) DO UPDATE SET
             input_tokens = saturated(o.input_tokens::numeric + excluded.input_tokens),
             output_tokens = saturated(o.output_tokens::numeric + excluded.output_tokens),
             cost_nano_usd = saturated(o.cost_nano_usd::numeric + excluded.cost_nano_usd),
+            credits = saturated(o.credits::numeric + excluded.credits),
             record_count = o.record_count + excluded.record_count),
+    summed_for_end_users AS (
+        INSERT INTO usage_of_end_user AS e (org_id, month, end_user, input_tokens, output_tokens, cost_nano_usd,
+            credits, record_count)
+        SELECT s.org_id, utc_month(moment), s.end_user, saturated(sum(tokens_in[s.nth])),
+            saturated(sum(tokens_out[s.nth])), saturated(sum(s.cost)), saturated(sum(s.credits)), count(*)
+        FROM step s WHERE s.is_new AND s.end_user IS NOT NULL GROUP BY s.org_id, s.end_user
+        ON CONFLICT (org_id, month, end_user) DO UPDATE SET
+            input_tokens = saturated(e.input_tokens::numeric + excluded.input_tokens),
+            output_tokens = saturated(e.output_tokens::numeric + excluded.output_tokens),
+            cost_nano_usd = saturated(e.cost_nano_usd::numeric + excluded.cost_nano_usd),
+            credits = saturated(e.credits::numeric + excluded.credits),
+            record_count = e.record_count + excluded.record_count),
     summed_for_platform AS (
         INSERT INTO usage_of_platform AS p (day, model, daemon_id, input_tokens, output_tokens, cost_nano_usd,
             record_count)

@@ -82,9 +82,9 @@ $$;
 -- exact. One plan for all callers: making it anew for a call takes longer than the call. freed: credits that the run
 -- holds which this one waits for, and which it gives back when it ends.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
-    run_source text, is_queued boolean, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint,
-    limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint,
-    function_tools json, freed bigint DEFAULT 0) RETURNS json
+    end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
+    limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
+    limit_waiting_runs bigint, function_tools json, freed bigint DEFAULT 0) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     platform uuid := '00000000-0000-0000-0000-000000000000';  -- what indexes have in place of no organization
@@ -162,11 +162,11 @@ BEGIN
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
-                      tools, result_bytes)
+                      end_user, metadata, tools, result_bytes)
     VALUES (run, org, thread, current_user_id(), is_queued, run_source, trace,
             chosen.persona_key || '@' || chosen.version, chosen.persona_row_id, chosen.model_id, chosen.model,
-            chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment,
-            function_tools, coalesce(octet_length(function_tools::text), 0));
+            chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment, end_user,
+            metadata, function_tools, coalesce(octet_length(function_tools::text), 0));
     RETURN json_build_object('run_id', run, 'trace_id', trace);
 END
 $$;
@@ -179,7 +179,7 @@ $$;
 -- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4). What interrupt stops
 -- gives its places and credits back before the new run is counted; what is wrong with that one stops nothing.
 CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
-    limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
+    metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
     OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -187,6 +187,7 @@ DECLARE
     run uuid;
     moment timestamptz;
     thread_row threads;
+    thread_end_user text;
     persona personas;
     freed bigint;
 BEGIN
@@ -195,11 +196,11 @@ BEGIN
         UPDATE threads t SET active_run_id = uuidv7(), updated_at = clock_timestamp()
         WHERE t.id = thread AND t.org_id = current_org() AND t.created_by_user_id = current_user_id()
               AND t.deleted_at IS NULL AND t.active_run_id IS NULL
-        RETURNING t.active_run_id, t.updated_at INTO run, moment;
+        RETURNING t.active_run_id, t.updated_at, t.end_user INTO run, moment, thread_end_user;
         IF FOUND THEN
-            item := run_insert(run, thread, moment, route, persona_id, 'api', false, limit_concurrent_runs,
-                               limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes,
-                               credit_run_hold, limit_waiting_runs, function_tools);
+            item := run_insert(run, thread, moment, route, persona_id, thread_end_user, metadata, 'api', false,
+                               limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
+                               limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -224,14 +225,14 @@ BEGIN
         SELECT r.credits_held INTO freed FROM runs r WHERE run IS NULL AND r.id = thread_row.active_run_id;
     END IF;
     item := run_insert(coalesce(run, uuidv7()), thread, coalesce(moment, clock_timestamp()), route, persona_id,
-                       'enqueue', run IS NULL, limit_concurrent_runs, limit_concurrent_runs_per_user,
-                       limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
-                       coalesce(freed, 0));
+                       thread_row.end_user, metadata, 'enqueue', run IS NULL, limit_concurrent_runs,
+                       limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes, credit_run_hold,
+                       limit_waiting_runs, function_tools, coalesce(freed, 0));
 END
 $$;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a message or a run that completed without text
--- came behind it; a run with the last one's route, persona and tools begins.
+-- came behind it; a run with the last one's route, persona, tools and metadata begins.
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint,
     credit_run_hold bigint, limit_waiting_runs bigint) RETURNS json
@@ -255,9 +256,9 @@ BEGIN
     WHERE thread_id = thread_row.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
     UPDATE threads SET active_run_id = uuidv7(), updated_at = clock_timestamp() WHERE id = thread_row.id
     RETURNING active_run_id, updated_at INTO run, moment;
-    item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, 'retry', false,
-                       limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes,
-                       credit_run_hold, limit_waiting_runs, last_run.tools);
+    item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, thread_row.end_user,
+                       last_run.metadata, 'retry', false, limit_concurrent_runs, limit_concurrent_runs_per_user,
+                       limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, last_run.tools);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (

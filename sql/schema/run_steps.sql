@@ -131,6 +131,7 @@ DECLARE
     r runs;
     released bigint;
     charged bigint;
+    moment timestamptz;
 BEGIN
     SELECT * INTO r FROM runs WHERE id = run AND owner_id = owner AND epoch = run_epoch FOR NO KEY UPDATE;
     IF r.id IS NULL THEN
@@ -150,7 +151,12 @@ BEGIN
             UPDATE runs SET credits_used = credits_used + charged, credits_held = credits_held - released
             WHERE id = r.id;
             UPDATE run_tool_results t SET credits = charged
-            WHERE t.run_id = r.id AND t.turn = turn_number AND t.tool_call_id = call_id;
+            WHERE t.run_id = r.id AND t.turn = turn_number AND t.tool_call_id = call_id
+            RETURNING t.created_at INTO STRICT moment;
+            INSERT INTO usage_of_end_user AS e (org_id, month, end_user, credits)
+            VALUES (r.org_id, utc_month(moment), coalesce(r.end_user, ''), charged)
+            ON CONFLICT (org_id, month, end_user) DO UPDATE
+                SET credits = saturated(e.credits::numeric + excluded.credits);
         END IF;
     END IF;
     UPDATE runs SET crash_count = 0 WHERE id = r.id AND crash_count <> 0;
@@ -204,6 +210,17 @@ BEGIN
         PERFORM fail('policy.denied', 'only_creator_answers');
     END IF;
     RETURN r;
+END
+$$;
+
+-- PATCH /v1/runs/{run_id}: by the creator, whatever became of the run.
+CREATE OR REPLACE FUNCTION run_update(run uuid, new_metadata json) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs := run_of_creator(run);
+BEGIN
+    UPDATE runs SET metadata = new_metadata WHERE id = r.id RETURNING * INTO STRICT r;
+    RETURN run_text(r);
 END
 $$;
 

@@ -76,6 +76,8 @@ CREATE TABLE runs (
     cancel_reason text,
     event_bytes bigint NOT NULL DEFAULT 0,  -- of them the account counts these, until their month is dropped
     result_bytes bigint NOT NULL DEFAULT 0,  -- likewise of results of tools, and of tools, which stay
+    end_user text,  -- the thread's
+    metadata json NOT NULL DEFAULT '{}',
     tools json,  -- function tools that the run declares; null: none
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
@@ -97,6 +99,7 @@ CREATE INDEX runs_input_deadline ON runs (input_deadline) WHERE status = 'waitin
 CREATE UNIQUE INDEX runs_of_org ON runs (org_id, id);
 CREATE INDEX runs_of_org_status ON runs (org_id, status, id);
 CREATE INDEX runs_of_user ON runs (org_id, created_by_user_id, id);
+CREATE INDEX runs_of_end_user ON runs (org_id, end_user, id) WHERE end_user IS NOT NULL;
 CREATE INDEX runs_of_thread ON runs (thread_id, id);
 CREATE INDEX runs_active_of_user ON runs (created_by_user_id) WHERE ended_at IS NULL;
 SELECT make_tenant_table('runs');
@@ -186,7 +189,9 @@ LANGUAGE sql STABLE AS $$
     SELECT concat('{"run_id":"', r.id, '","org_id":"', r.org_id, '","thread_id":"', r.thread_id,
         '","created_by_user_id":"', r.created_by_user_id, '","status":"', r.status,
         '","created_at":"', rfc3339(r.created_at), '","trace_id":', to_json(r.trace_id), ',"model":', to_json(r.model),
-        ',"persona_id":', to_json(r.persona_id), ',"total_input_tokens":', r.total_input_tokens,
+        ',"persona_id":', to_json(r.persona_id),
+        ',"end_user":', coalesce(to_json(r.end_user)::text, 'null'), ',"metadata":', r.metadata,
+        ',"total_input_tokens":', r.total_input_tokens,
         ',"total_output_tokens":', r.total_output_tokens, ',"total_cost_usd":', run_cost_usd(r),
         ',"credits_used":', r.credits_used, ',"cache_hit_rate":', run_cache_hit_rate(r),
         ',"duration_ms":', run_duration_ms(r),
@@ -206,13 +211,13 @@ $$;
 
 -- A run as lists show it: its members in their order (fcgi/http/items.h).
 CREATE OR REPLACE FUNCTION run_list_item(r runs, creator_name text, creator_email text) RETURNS TABLE (run_id uuid,
-    org_id uuid, thread_id uuid, status text, model text, persona_id text, total_input_tokens bigint,
-    total_output_tokens bigint, total_cost_usd double precision, duration_ms bigint, cache_hit_rate double precision,
-    credits_used bigint, created_at timestamptz, completed_at timestamptz, failed_at timestamptz,
-    created_by_user_id uuid, created_by_user_name text, created_by_email text, waiting json)
+    org_id uuid, thread_id uuid, status text, model text, persona_id text, end_user text, metadata json,
+    total_input_tokens bigint, total_output_tokens bigint, total_cost_usd double precision, duration_ms bigint,
+    cache_hit_rate double precision, credits_used bigint, created_at timestamptz, completed_at timestamptz,
+    failed_at timestamptz, created_by_user_id uuid, created_by_user_name text, created_by_email text, waiting json)
 LANGUAGE sql STABLE AS $$
-    SELECT r.id, r.org_id, r.thread_id, r.status, r.model, r.persona_id, r.total_input_tokens, r.total_output_tokens,
-        run_cost_usd(r), run_duration_ms(r), run_cache_hit_rate(r), r.credits_used, r.created_at,
+    SELECT r.id, r.org_id, r.thread_id, r.status, r.model, r.persona_id, r.end_user, r.metadata, r.total_input_tokens,
+        r.total_output_tokens, run_cost_usd(r), run_duration_ms(r), run_cache_hit_rate(r), r.credits_used, r.created_at,
         CASE WHEN r.status = 'completed' THEN r.ended_at END, CASE WHEN r.status = 'failed' THEN r.ended_at END,
         r.created_by_user_id, creator_name, creator_email, run_waiting(r)
 $$;
@@ -229,7 +234,8 @@ $$;
 CREATE OR REPLACE FUNCTION run_admin_json(r runs) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT json_build_object('run_id', r.id, 'org_id', r.org_id, 'thread_id', r.thread_id, 'status', r.status,
-        'model', r.model, 'persona_id', r.persona_id, 'provider_kind', r.provider_kind,
+        'model', r.model, 'persona_id', r.persona_id, 'end_user', r.end_user, 'metadata', r.metadata,
+        'provider_kind', r.provider_kind,
         'credential_name', r.credential_name, 'persona_model', r.persona_model, 'duration_ms', run_duration_ms(r),
         'total_input_tokens', r.total_input_tokens, 'total_output_tokens', r.total_output_tokens,
         'total_cost_usd', run_cost_usd(r), 'created_at', rfc3339(r.created_at),
@@ -269,77 +275,6 @@ CREATE OR REPLACE FUNCTION run_text_of_reader(run uuid) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 BEGIN
     RETURN run_text(run_of_reader(run));
-END
-$$;
-
--- The runs of the current organization, newest first: all of them for org.runs.read_all (but those of other people's
--- private threads), the caller's own otherwise. One plan serves every caller, and is made once: making it anew for
--- each call, as Postgres may choose to, takes longer than reading the page. So that it is the same with whatever
--- statistics, each form names the two ends of its part of an index and that index's order, which no other index has:
--- those of id alone hold everybody's runs. OFFSET 0 keeps the look for a run's creator apart: then Postgres remembers
--- whom it found, which a join does not.
-CREATE OR REPLACE FUNCTION run_page(page_limit integer, before uuid, wanted_status text) RETURNS TABLE (run_id uuid,
-    org_id uuid, thread_id uuid, status text, model text, persona_id text, total_input_tokens bigint,
-    total_output_tokens bigint, total_cost_usd double precision, duration_ms bigint, cache_hit_rate double precision,
-    credits_used bigint, created_at timestamptz, completed_at timestamptz, failed_at timestamptz,
-    created_by_user_id uuid, created_by_user_name text, created_by_email text, waiting json)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
-SET plan_cache_mode = force_generic_plan
-SET enable_sort = off SET enable_incremental_sort = off SET enable_bitmapscan = off AS $$
-DECLARE
-    org uuid := current_org();
-    of_user uuid := current_user_id();
-    upper_end uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-BEGIN
-    IF NOT has_permission('org.runs.read_all') THEN
-        RETURN QUERY
-            SELECT item.*
-            FROM runs r CROSS JOIN LATERAL (
-                SELECT c.username, c.email FROM users c WHERE c.id = r.created_by_user_id OFFSET 0) AS u
-            CROSS JOIN LATERAL run_list_item(r, u.username, u.email) AS item
-            WHERE (r.org_id, r.created_by_user_id) >= (org, of_user)
-                  AND (r.org_id, r.created_by_user_id, r.id) < (org, of_user, upper_end)
-                  AND (wanted_status IS NULL OR r.status = wanted_status)
-            ORDER BY r.org_id DESC, r.created_by_user_id DESC, r.id DESC LIMIT page_limit;
-    ELSIF wanted_status IS NULL THEN
-        RETURN QUERY
-            SELECT item.*
-            FROM runs r CROSS JOIN LATERAL (
-                SELECT c.username, c.email FROM users c WHERE c.id = r.created_by_user_id OFFSET 0) AS u
-            CROSS JOIN LATERAL run_list_item(r, u.username, u.email) AS item
-            WHERE r.org_id >= org AND (r.org_id, r.id) < (org, upper_end)
-                  AND may_read_run(r.created_by_user_id,
-                                   (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), of_user, true)
-            ORDER BY r.org_id DESC, r.id DESC LIMIT page_limit;
-    ELSE
-        RETURN QUERY
-            SELECT item.*
-            FROM runs r CROSS JOIN LATERAL (
-                SELECT c.username, c.email FROM users c WHERE c.id = r.created_by_user_id OFFSET 0) AS u
-            CROSS JOIN LATERAL run_list_item(r, u.username, u.email) AS item
-            WHERE (r.org_id, r.status) >= (org, wanted_status)
-                  AND (r.org_id, r.status, r.id) < (org, wanted_status, upper_end)
-                  AND may_read_run(r.created_by_user_id,
-                                   (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id), of_user, true)
-            ORDER BY r.org_id DESC, r.status DESC, r.id DESC LIMIT page_limit;
-    END IF;
-END
-$$;
-
-CREATE OR REPLACE FUNCTION thread_run_page(thread uuid, page_limit integer, before uuid) RETURNS TABLE (run_id uuid,
-    status text, created_at timestamptz, waiting json)
-LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog
-SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
-DECLARE
-    upper_end uuid := coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-BEGIN
-    IF NOT EXISTS (SELECT FROM threads t WHERE t.id = thread AND t.deleted_at IS NULL
-                   AND t.created_by_user_id = current_user_id()) THEN
-        PERFORM thread_of_caller(thread, false);
-    END IF;
-    RETURN QUERY
-        SELECT r.id, r.status, r.created_at, run_waiting(r) FROM runs r WHERE r.thread_id = thread AND r.id < upper_end
-        ORDER BY r.id DESC LIMIT page_limit;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION run_last_seq_now FROM hostler_api;

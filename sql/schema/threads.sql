@@ -6,6 +6,8 @@ CREATE TABLE threads (
     created_by_user_id uuid NOT NULL REFERENCES users,
     title text,
     is_private boolean NOT NULL DEFAULT false,
+    end_user text,  -- whom of its users an app opened it for, by a name of the app's
+    metadata json NOT NULL DEFAULT '{}',
     active_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -14,10 +16,12 @@ CREATE TABLE threads (
     UNIQUE (org_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
+    WHERE end_user IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX threads_search ON threads USING gin (org_id, search);
 SELECT make_tenant_table('threads');
 GRANT SELECT, INSERT ON threads TO hostler_api;
-GRANT UPDATE (title, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
+GRANT UPDATE (title, metadata, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
 GRANT SELECT, UPDATE ON threads TO hostler_runner;
 
 -- hidden_by_run_id: a run that was started by :retry took this message's place; the message comes
@@ -46,9 +50,11 @@ GRANT SELECT, INSERT, UPDATE ON messages TO hostler_runner;
 -- The members of a thread, in their order, as clients read them (fcgi/http/items.h). Postgres puts such a function into
 -- the statement that reads from it.
 CREATE OR REPLACE FUNCTION thread_item(t threads) RETURNS TABLE (id uuid, org_id uuid, created_by_user_id uuid,
-    title text, is_private boolean, active_run_id uuid, created_at timestamptz, updated_at timestamptz)
+    title text, is_private boolean, end_user text, metadata json, active_run_id uuid, created_at timestamptz,
+    updated_at timestamptz)
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT t.id, t.org_id, t.created_by_user_id, t.title, t.is_private, t.active_run_id, t.created_at, t.updated_at
+    SELECT t.id, t.org_id, t.created_by_user_id, t.title, t.is_private, t.end_user, t.metadata, t.active_run_id,
+        t.created_at, t.updated_at
 $$;
 
 CREATE OR REPLACE FUNCTION message_item(m messages) RETURNS TABLE (id uuid, org_id uuid, thread_id uuid, run_id uuid,

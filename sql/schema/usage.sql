@@ -1,4 +1,5 @@
--- Usage by day and model, for an organization and for the platform, so that no answer reads usage_records.
+-- Usage by day and model, for an organization and for the platform, and by month and end user, so that no answer reads
+-- usage_records.
 --
 -- Written with the turn, in its transaction, and by nothing else: the sums cannot drift from the records. Days are
 -- UTC.
@@ -18,6 +19,7 @@ CREATE TABLE usage_records (
     credits bigint NOT NULL DEFAULT 0 CHECK (credits >= 0),
     measured boolean NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    end_user text,  -- the run's
     UNIQUE (run_id, turn)
 );
 CREATE INDEX usage_records_org ON usage_records (org_id, id);
@@ -33,10 +35,35 @@ CREATE TABLE usage_of_org (
     output_tokens bigint NOT NULL,
     cost_nano_usd bigint NOT NULL,
     record_count bigint NOT NULL,
-    PRIMARY KEY (org_id, day, model)
+    has_end_user boolean NOT NULL DEFAULT false,
+    credits bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (org_id, day, model, has_end_user)
 );
 SELECT make_tenant_table('usage_of_org');
 GRANT SELECT ON usage_of_org TO hostler_api;
+
+CREATE OR REPLACE FUNCTION utc_month(moment timestamptz) RETURNS date
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT date_trunc('month', moment AT TIME ZONE 'UTC')::date
+$$;
+
+-- The turns of runs with an end user, and the credits of everybody's tool calls: end_user is '' where there is none,
+-- whose turns usage_of_org knows. So an app that names no end users pays nothing for this.
+CREATE TABLE usage_of_end_user (
+    org_id uuid NOT NULL,
+    month date NOT NULL,
+    end_user text COLLATE "C" NOT NULL,
+    input_tokens bigint NOT NULL DEFAULT 0,
+    output_tokens bigint NOT NULL DEFAULT 0,
+    cost_nano_usd bigint NOT NULL DEFAULT 0,
+    credits bigint NOT NULL DEFAULT 0,
+    record_count bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (org_id, month, end_user)
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
+-- The order of the answer, which is read page by page however many end users there are.
+CREATE INDEX usage_of_end_user_cost ON usage_of_end_user (org_id, month, (-cost_nano_usd), end_user);
+SELECT make_tenant_table('usage_of_end_user');
+GRANT SELECT ON usage_of_end_user TO hostler_api;
 
 -- Of all organizations. Each daemon adds to rows of its own: they would wait for each other otherwise.
 CREATE TABLE usage_of_platform (
@@ -137,4 +164,66 @@ LANGUAGE sql STABLE AS $$
           FROM usage_month(wanted_year, wanted_month) AS m, usage_rows(org, m.first_day, m.last_day) AS u
           GROUP BY u.model) AS s
 $$;
-REVOKE EXECUTE ON FUNCTION usage_rows, usage_summary, usage_daily, usage_by_model FROM hostler_runner;
+
+-- A page of the end users of a month of the current organization, the most expensive first, then by name; the runs
+-- without one are a row too, behind those of their cost. after_cost and after_end_user are of the last row of the page
+-- before: the latter is null of the row without end user, the former is null for the first page. Answers a row further
+-- than page_limit when there is one.
+CREATE OR REPLACE FUNCTION usage_end_user_rows(wanted_year integer, wanted_month integer, page_limit integer,
+    after_cost bigint, after_end_user text)
+RETURNS TABLE (end_user text, input_tokens bigint, output_tokens bigint, cost_nano_usd bigint, credits bigint,
+    record_count bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_seqscan = off AS $$
+DECLARE
+    org uuid := current_org();
+    first date := (usage_month(wanted_year, wanted_month)).first_day;
+    last date := (usage_month(wanted_year, wanted_month)).last_day;
+    -- The order is that of costs turned negative; behind the row without end user are those that cost less.
+    lower_cost bigint := CASE WHEN after_cost IS NULL THEN -9223372036854775807
+                              WHEN after_end_user IS NULL THEN 1 - after_cost ELSE -after_cost END;
+BEGIN
+    RETURN QUERY
+        SELECT p.end_user, p.input_tokens, p.output_tokens, p.cost_nano_usd, p.credits, p.record_count
+        FROM (
+            (SELECT u.end_user::text AS end_user, u.input_tokens, u.output_tokens, u.cost_nano_usd, u.credits,
+                 u.record_count
+             FROM usage_of_end_user u
+             WHERE (u.org_id, u.month) <= (org, first)
+                   AND (u.org_id, u.month, -u.cost_nano_usd, u.end_user)
+                       > (org, first, lower_cost, coalesce(after_end_user, ''))
+                   AND u.end_user <> ''
+             ORDER BY u.org_id, u.month, -u.cost_nano_usd, u.end_user LIMIT page_limit + 1)
+            UNION ALL
+            (SELECT NULL, n.input_tokens, n.output_tokens, n.cost_nano_usd, n.credits, n.record_count
+             FROM (SELECT saturated(sum(t.input_tokens)) AS input_tokens,
+                       saturated(sum(t.output_tokens)) AS output_tokens,
+                       saturated(sum(t.cost_nano_usd)) AS cost_nano_usd, saturated(sum(t.credits)) AS credits,
+                       sum(t.record_count)::bigint AS record_count
+                   FROM (SELECT o.input_tokens, o.output_tokens, o.cost_nano_usd, o.credits, o.record_count
+                         FROM usage_of_org o
+                         WHERE o.org_id = org AND o.day BETWEEN first AND last AND NOT o.has_end_user
+                         UNION ALL
+                         SELECT c.input_tokens, c.output_tokens, c.cost_nano_usd, c.credits, c.record_count
+                         FROM usage_of_end_user c WHERE c.org_id = org AND c.month = first AND c.end_user = '') AS t
+                   HAVING count(*) > 0) AS n
+             WHERE after_cost IS NULL OR n.cost_nano_usd < after_cost
+                   OR (n.cost_nano_usd = after_cost AND after_end_user IS NOT NULL))) AS p
+        ORDER BY p.cost_nano_usd DESC, p.end_user COLLATE "C" LIMIT page_limit + 1;
+END
+$$;
+
+-- next: the cursor, <cost> or <cost>:<end_user> of the last row shown.
+CREATE OR REPLACE FUNCTION usage_by_end_user(wanted_year integer, wanted_month integer, page_limit integer,
+    after_cost bigint, after_end_user text) RETURNS TABLE (body text, next text)
+LANGUAGE sql STABLE AS $$
+    SELECT '[' || coalesce(string_agg(json_build_object('end_user', s.end_user, 'input_tokens', s.input_tokens,
+            'output_tokens', s.output_tokens, 'cost_usd', usage_usd(s.cost_nano_usd), 'credits', s.credits,
+            'record_count', s.record_count)::text, ',' ORDER BY s.nth) FILTER (WHERE s.nth <= page_limit), '') || ']',
+        CASE WHEN count(*) > page_limit
+             THEN min(concat_ws(':', s.cost_nano_usd, s.end_user)) FILTER (WHERE s.nth = page_limit) END
+    FROM usage_end_user_rows(wanted_year, wanted_month, page_limit, after_cost, after_end_user)
+        WITH ORDINALITY AS s (end_user, input_tokens, output_tokens, cost_nano_usd, credits, record_count, nth)
+$$;
+REVOKE EXECUTE ON FUNCTION usage_rows, usage_summary, usage_daily, usage_by_model, usage_end_user_rows,
+    usage_by_end_user FROM hostler_runner;

@@ -66,6 +66,7 @@ BEGIN
     END IF;
     message := json_build_object('type', event, 'timestamp', rfc3339(happened_at), 'data', json_build_object(
         'run_id', r.id, 'org_id', r.org_id, 'thread_id', r.thread_id, 'status', r.status, 'model', r.model,
+        'end_user', r.end_user, 'metadata', r.metadata,
         'usage', json_build_object('total_input_tokens', r.total_input_tokens,
             'total_output_tokens', r.total_output_tokens, 'cache_hit_rate', run_cache_hit_rate(r),
             'duration_ms', run_duration_ms(r)),

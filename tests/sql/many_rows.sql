@@ -57,9 +57,9 @@ SELECT uuidv7(), personal_org_id, n, 1, 1, 'consumption' FROM users, generate_se
 UPDATE credit_accounts SET entries = 8;
 
 -- Half of all threads and runs belong to the large organization.
-INSERT INTO threads (id, org_id, created_by_user_id, title)
+INSERT INTO threads (id, org_id, created_by_user_id, title, end_user)
 SELECT uuidv7(), CASE WHEN n = 1 THEN b.personal_org_id ELSE u.personal_org_id END, u.id,
-       'title of ' || u.login || ' ' || n
+       'title of ' || u.login || ' ' || n, CASE n WHEN 1 THEN 'customer' END
 FROM users u, generate_series(1, 2) AS n, (SELECT personal_org_id FROM users WHERE login = 'user1') AS b;
 INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content)
 SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'user', 'message ' || n || ' about ' || t.title
@@ -69,9 +69,9 @@ SELECT uuidv7(), id, 'own', 'openai' FROM orgs;
 INSERT INTO llm_models (id, org_id, provider_id, model, is_default)
 SELECT uuidv7(), org_id, id, 'model', true FROM llm_providers;
 INSERT INTO runs (id, org_id, thread_id, created_by_user_id, status, source, trace_id, persona_id, persona_row_id,
-                  model_id, model, provider_kind, credential_name, last_seq, ended_at)
+                  model_id, model, provider_kind, credential_name, last_seq, ended_at, end_user)
 SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'completed', 'api', 'x', 'normal@1', p.id, m.id, 'model',
-       'openai', 'own', 3, clock_timestamp()
+       'openai', 'own', 3, clock_timestamp(), t.end_user
 FROM threads t,
      generate_series(1, coalesce(nullif(current_setting('many_rows.runs_of_thread', true), ''), '3')::int) AS n,
      (SELECT id FROM personas WHERE persona_key = 'normal') AS p,
@@ -92,6 +92,9 @@ INSERT INTO usage_records (id, org_id, run_id, turn, user_id, model, input_token
 SELECT uuidv7(), org_id, id, 1, created_by_user_id, 'model', 1, 1, 0, 0, 1, true FROM runs;
 INSERT INTO usage_of_org (org_id, day, model, input_tokens, output_tokens, cost_nano_usd, record_count)
 SELECT personal_org_id, current_date - n, 'model', 1, 1, 1, 1 FROM users, generate_series(1, 5) AS n;
+INSERT INTO usage_of_end_user (org_id, month, end_user, cost_nano_usd, record_count)
+SELECT u.personal_org_id, utc_month(clock_timestamp()), 'customer ' || n, n % 7, 1
+FROM users u, generate_series(1, CASE u.login WHEN 'user1' THEN 4000 ELSE 1 END) AS n;
 INSERT INTO usage_of_platform (day, model, daemon_id, input_tokens, output_tokens, cost_nano_usd, record_count)
 SELECT current_date - n, 'model', gen_random_uuid(), 1, 1, 1, 1 FROM generate_series(1, 4000) AS n;
 INSERT INTO redemption_codes (id, code, type, value, value_type, max_uses, batch_id, created_by_user_id)

@@ -5,6 +5,7 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/runs/confirmation.h"
 #include "fcgi/api/runs/function_tools.h"
+#include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/persona_id.h"
 #include "queries/runs.h"
@@ -17,6 +18,7 @@ struct NewRun {
   std::optional<std::string> persona_id;
   std::string strategy;
   std::optional<std::string> tools;  // as the run keeps them
+  std::string metadata;
 };
 
 NewRun read_new_run(const Input& input) {
@@ -31,6 +33,7 @@ NewRun read_new_run(const Input& input) {
   }
   wanted.strategy = fields.nullable_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
                         .value.value_or("reject");
+  wanted.metadata = read_metadata(fields).value_or("{}");
   FunctionTools tools = read_function_tools(fields);
   fields.check();
   check_tool_names(tools.names);
@@ -54,6 +57,7 @@ OneStatement create_run(const Input& input) {
                            .route_id = wanted.route_id,
                            .persona_id = wanted.persona_id,
                            .strategy = wanted.strategy,
+                           .metadata = wanted.metadata,
                            .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
                            .limit_concurrent_runs_per_user =
                                input.settings.integer("limit.concurrent_runs_per_user"),
@@ -99,8 +103,23 @@ OneStatement list_runs(const Input& input) {
   QueryFields fields = input.query();
   std::optional<std::string> status =
       fields.choice("status", {"running", "waiting_for_input", "completed", "failed", "cancelled"});
+  std::optional<std::string> end_user = fields.text("end_user", end_user_bounds);
+  std::optional<MetadataFilter> metadata = read_metadata_filter(input.routed.target, fields);
   Page page = Input::page_of(fields);
   fields.check();
+  if (end_user || metadata) {
+    query::RunMarkedPage wanted{.status = status,
+                                .end_user = end_user,
+                                .metadata_name = std::nullopt,
+                                .metadata_value = std::nullopt,
+                                .limit = page.limit,
+                                .before = page.before};
+    if (metadata) {
+      wanted.metadata_name = metadata->name;
+      wanted.metadata_value = metadata->value;
+    }
+    return OneStatement::items(input, std::move(wanted), {.limit = page.limit, .ends_early = true});
+  }
   return OneStatement::items(
       input, query::RunPage{.status = status, .limit = page.limit, .before = page.before},
       {.limit = page.limit});
@@ -108,6 +127,14 @@ OneStatement list_runs(const Input& input) {
 
 OneStatement show_run(const Input& input) {
   return OneStatement::row(query::RunShow{.run_id = input.path_value("run_id")});
+}
+
+OneStatement update_run(const Input& input) {
+  Fields fields = input.body();
+  std::optional<std::string> metadata = read_metadata(fields);
+  fields.check_patch();
+  return OneStatement::row(
+      query::RunUpdate{.run_id = input.path_value("run_id"), .metadata = metadata.value_or("{}")});
 }
 
 OneStatement show_run_to_admin(const Input& input) {

@@ -1,6 +1,7 @@
 // Threads: the caller's conversations. Statements: sql/queries/threads.sql.
 #include "queries/threads.h"
 #include "fcgi/api/handlers.h"
+#include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
 #include "queries/runs.h"
 
@@ -10,13 +11,29 @@ OneStatement create_thread(const Input& input) {
   Fields fields = input.optional_body();
   std::optional<std::string> title = fields.nullable_text("title", {.max = 200}).value;
   bool is_private = fields.optional_boolean("is_private").value_or(false);
+  std::optional<std::string> end_user = fields.nullable_text("end_user", end_user_bounds).value;
+  std::string metadata = read_metadata(fields).value_or("{}");
   fields.check();
-  return OneStatement::item(query::ThreadCreate{.title = title, .is_private = is_private}, 201)
+  return OneStatement::item(query::ThreadCreate{.title = title,
+                                                .is_private = is_private,
+                                                .end_user = end_user,
+                                                .metadata = metadata},
+                            201)
       .share_commit();
 }
 
 OneStatement list_threads(const Input& input) {
-  Page page = input.page();
+  QueryFields fields = input.query();
+  std::optional<std::string> end_user = fields.text("end_user", end_user_bounds);
+  Page page = Input::page_of(fields);
+  fields.check();
+  if (end_user) {
+    return OneStatement::items(
+        input,
+        query::ThreadPageOfEndUser{
+            .end_user = *end_user, .limit = page.limit, .before = page.before},
+        {.limit = page.limit});
+  }
   return OneStatement::items(input, query::ThreadPage{.limit = page.limit, .before = page.before},
                              {.limit = page.limit});
 }
@@ -38,9 +55,12 @@ OneStatement show_thread(const Input& input) {
 OneStatement update_thread(const Input& input) {
   Fields fields = input.body();
   Nullable<std::string> title = fields.nullable_text("title", {.max = 200});
+  std::optional<std::string> metadata = read_metadata(fields);
   fields.check_patch();
-  return OneStatement::item(
-      query::ThreadUpdate{.thread_id = input.path_value("thread_id"), .title = title.value});
+  return OneStatement::item(query::ThreadUpdate{.thread_id = input.path_value("thread_id"),
+                                                .has_title = title.is_given,
+                                                .title = title.value,
+                                                .metadata = metadata});
 }
 
 OneStatement delete_thread(const Input& input) {

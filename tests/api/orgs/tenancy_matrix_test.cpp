@@ -31,6 +31,8 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     {{"POST /v1/runs/{run_id}/input", Actor::platform}, Outcome::forbidden},
     {{"POST /v1/runs/{run_id}/tool-results", Actor::admin}, Outcome::forbidden},
     {{"POST /v1/runs/{run_id}/tool-results", Actor::platform}, Outcome::forbidden},
+    {{"PATCH /v1/runs/{run_id}", Actor::admin}, Outcome::forbidden},
+    {{"PATCH /v1/runs/{run_id}", Actor::platform}, Outcome::forbidden},
     // Platform administrators see every run and subscription, and cancel runs.
     {{"GET /v1/runs/{run_id}", Actor::platform}, Outcome::passes},
     {{"POST /v1/runs/{run_id}:cancel", Actor::platform}, Outcome::passes},

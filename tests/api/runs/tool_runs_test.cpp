@@ -9,6 +9,7 @@
 
 #include "tests/support/eventually.h"
 #include "tests/support/rigs/tool_harness.h"
+#include "tests/support/rows/run_money.h"
 #include "tests/support/rows/threads.h"
 
 namespace hostler::testing_support {
@@ -303,6 +304,19 @@ TEST(PlatformTools, CostWhatTheOperatorSays) {
   Json account = user.client.get("/v1/me/credits").json();
   EXPECT_EQ(account.integer_or("balance", -1), 200) << account.dump();
   EXPECT_EQ(account.integer_or("available", -1), 200);
+  Json nobody = user.client.get("/v1/me/usage/by-end-user").json().as_array()->at(0);
+  EXPECT_EQ(nobody.integer_or("credits", 0), 800) << nobody.dump();
+  std::string thread = make_thread(user.client, R"({"end_user":"anna"})");
+  sql_value(tool_stack(),
+            fmt::format("SELECT credit_post('{}', 1000, 'admin_adjustment')", user.org_id));
+  post_message(user.client, thread, search_call("z"));
+  std::string run_id = start_run(user.client, thread);
+  ASSERT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
+  Json rows = user.client.get("/v1/me/usage/by-end-user").json();
+  ASSERT_EQ(rows.as_array()->size(), 2u);
+  EXPECT_EQ(rows.as_array()->at(0).text_or("end_user"), "anna") << "equal costs, by name";
+  EXPECT_EQ(rows.as_array()->at(0).integer_or("credits", 0), 400) << rows.dump();
+  EXPECT_EQ(ledger_fault(tool_stack().sql()), "");
 }
 
 TEST(PlatformTools, AreCountedByDayAndAnOrganizationsOwnAreNot) {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
-#include "queries/operator.h"
+#include "queries/ledger.h"
 #include "tests/support/rigs/run_program.h"
 #include "tests/support/rows/run_money.h"
 
@@ -144,6 +144,11 @@ TEST_F(LedgerVerify, SeesEveryKindOfFault) {
        "SELECT account_runs_recount()"},
       {"UPDATE credit_accounts SET stored_bytes = stored_bytes + 1", "but messages, events and",
        "UPDATE credit_accounts SET stored_bytes = stored_bytes - 1"},
+      {"UPDATE usage_of_org SET credits = credits + 1", "usage_of_org",
+       "UPDATE usage_of_org SET credits = credits - 1"},
+      {"INSERT INTO usage_of_end_user (org_id, month, end_user, credits, record_count) SELECT "
+       "org_id, utc_month(now()), 'anna', 1, 3 FROM credit_accounts",
+       "anna of", "DELETE FROM usage_of_end_user"},
       {"UPDATE usage_of_org SET cost_nano_usd = 0", "usage_of_org", "SELECT 1"},
   };
   for (const Spoilt& spoilt : all) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
+#include "lib/json.h"
 #include "tests/support/rigs/database.h"
 
 namespace hostler::testing_support {
@@ -122,6 +123,23 @@ TEST_F(Items, MakeAPageOfOneLessThanWasRead) {
   ItemPage none = page(rows_of(0, 0), {.limit = 2});
   EXPECT_EQ(none.body, "[]");
   EXPECT_EQ(none.next, "");
+}
+
+TEST_F(Items, GoOnWhereABoundedLookEnded) {
+  const std::string last = "00000000-0000-0000-0000-000000000009";
+  auto looked = [&](const std::string& numbers, int64_t limit) {
+    return page(
+        "SELECT id, v FROM (SELECT ('00000000-0000-0000-0000-00000000000' || n)::uuid, n "
+        "FROM unnest('" +
+            numbers + "'::integer[]) AS n UNION ALL SELECT '" + last + "', NULL) AS rows (id, v)",
+        {.limit = limit, .ends_early = true});
+  };
+  ItemPage some = looked("{1,2}", 2);
+  EXPECT_EQ(some.next, last);
+  EXPECT_EQ(parse_json_or_nothing(some.body)->as_array()->size(), 2u);
+  EXPECT_EQ(looked("{}", 2).body, "[]");
+  EXPECT_EQ(looked("{}", 2).next, last);
+  EXPECT_EQ(looked("{1,2,3}", 2).next, "00000000-0000-0000-0000-000000000002");
 }
 
 TEST_F(Items, MakeAPageOfFourMebibytesOrOfOneThatIsLarger) {

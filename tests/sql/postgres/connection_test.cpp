@@ -1,15 +1,21 @@
-// Connections of lib/postgres whose plans no longer hold.
+// Connections of lib/postgres whose plans no longer hold, and to whom there are none.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include <fmt/format.h>
+
+#include "lib/error.h"
 #include "lib/postgres/database.h"
+#include "tests/support/eventually.h"
+#include "tests/support/rigs/database.h"
 #include "tests/support/run_task.h"
 
 namespace hostler {
 namespace {
 
 using testing_support::run_task;
+using testing_support::TestDatabase;
 
 postgres::DatabaseOptions one_connection() {
   const char* url = std::getenv("TEST_DATABASE_URL");
@@ -44,6 +50,44 @@ TEST(DbConnection, MakesAPlanAnewBehindTheTransactionInWhichItBecameInvalid) {
     EXPECT_EQ(run_task(loop, db.dedicated(look)).front().text("n"), "1");
   }
   run_task(loop, other.dedicated(drop));
+}
+
+// Where the primary was, a standby may answer.
+TEST(DbConnection, IsNoneToAServerThatTakesNoWrites) {
+  TestDatabase database;
+  auto set_read_only = [&database](const char* value) {
+    postgres::DbSession(testing_support::test_cluster_url(), "connection_test")
+        .run_text(fmt::format("ALTER DATABASE {} SET default_transaction_read_only = {}",
+                              database.name(), value));
+  };
+  set_read_only("on");
+  static constexpr postgres::Statement look{"test", "look", "SELECT 1 AS n", 0};
+  loop::Loop loop;
+  postgres::DatabaseOptions options = one_connection();
+  options.conninfo = database.runner_url();
+  postgres::Database db(loop, options);
+  try {
+    run_task(loop, db.pipelined(look));
+    ADD_FAILURE() << "answered by a server that takes no writes";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::database_unavailable);
+  }
+  EXPECT_THROW(database.as_runner(), Error);
+  EXPECT_NE(postgres::why_no_connection(database.runner_url()), std::nullopt);
+  std::string any =
+      postgres::conninfo_with(database.runner_url(), {{"target_session_attrs", "any"}});
+  EXPECT_NO_THROW(postgres::DbSession(any, "reader")) << "but to whoever asks for it";
+
+  set_read_only("off");
+  auto answers = [&] {
+    try {
+      return run_task(loop, db.pipelined(look)).front().text("n") == "1";
+    } catch (const Error&) {
+      run_task(loop, loop::sleep_ms(loop, 10));  // it connects in this loop
+      return false;
+    }
+  };
+  EXPECT_TRUE(testing_support::eventually(10'000, answers));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "queries/daemon.h"
-#include "queries/operator.h"
+#include "queries/ledger.h"
 #include "tests/support/rows/run_statements.h"
 
 namespace hostler::testing_support {

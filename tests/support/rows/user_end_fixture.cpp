@@ -49,6 +49,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/threads/{thread_id}/messages", R"({"content":"hello"})", ""},
       {"POST /v1/threads/{thread_id}/runs", R"({"multitask_strategy":"enqueue"})", ""},
       {"POST /v1/threads/{thread_id}:retry", "", ""},
+      {"PATCH /v1/runs/{run_id}", R"({"metadata":{"a":"{name}"}})", ""},
       {"POST /v1/runs/{run_id}:cancel", "", ""},
       {"POST /v1/runs/{run_id}/input", R"({"content":"blue"})", ""},
       {"POST /v1/runs/{run_id}/tool-results", R"({"results":[{"tool_call_id":"c","output":1}]})", ""},
