@@ -29,8 +29,8 @@ struct RunnerCounts {
   int64_t runs_fenced = 0;  // to another daemon
   int64_t events = 0;
   int64_t flushes = 0;
-  int64_t flushes_refused = 0;    // for a lock or for their time
-  int64_t runs_blocked = 0;       // now
+  int64_t flushes_refused = 0;  // for a lock or for their time
+  int64_t runs_blocked = 0;     // now
   int64_t event_bytes_pending = 0;
   int64_t deliveries = 0;         // of the outbox, under way now
   int64_t delivered = 0;          // webhooks and mails
