@@ -33,8 +33,8 @@ struct Response {
 };
 
 // A page of a list, as page_of() makes it in SQL: a row with the columns body (a JSON array) and
-// next (the id or the like of the last item when more exist, else null). Then Link rel="next" repeats the
-// request's query with the cursor moved there. The body is passed on without a copy.
+// next (the id or the like of the last item when more exist, else null). Then Link rel="next"
+// repeats the request's query with the cursor moved there. The body is passed on without a copy.
 // uri: as it was asked for.
 Response page_response(std::string_view uri, postgres::Result page, std::string_view cursor_name);
 

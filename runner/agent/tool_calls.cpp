@@ -229,7 +229,9 @@ void give_own_ids(std::vector<ToolCall>& calls, const std::vector<FinishedTurn>&
   for (ToolCall& call : calls) {
     do {
       call.id.clear();
-      for (unsigned char byte : random_bytes(length)) call.id += letters[byte % letters.size()];
+      for (char byte : random_bytes(length)) {
+        call.id += letters[static_cast<unsigned char>(byte) % letters.size()];
+      }
     } while (!taken.insert(call.id).second);
   }
 }

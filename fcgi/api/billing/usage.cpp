@@ -1,5 +1,5 @@
-// Usage of the organization the request acts in, and of the platform: by month, day, model and end user.
-// Statements: sql/queries/usage.sql.
+// Usage of the organization the request acts in, and of the platform: by month, day, model and end
+// user. Statements: sql/queries/usage.sql.
 #include "queries/usage.h"
 
 #include <charconv>
