@@ -146,7 +146,7 @@ TEST(Entitlements, AreTheLimitsThatAnOrganizationHas) {
             "credits.monthly_grant limit.agent_turns limit.api_keys limit.concurrent_runs "
             "limit.input_bytes limit.llm_models limit.personas limit.platform_tool_calls_per_day "
             "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.stored_bytes "
-            "limit.streams limit.tool_calls limit.webhook_endpoints ");
+            "limit.streams limit.tool_calls limit.waiting_runs limit.webhook_endpoints ");
 }
 
 TEST(Entitlements, AnOverrideStandsAbovePlanSettingAndDefaultUntilItExpires) {
