@@ -144,16 +144,20 @@ TEST(RateLimit, IsLearnedOfTokensThatOnlyFail) {
 TEST(RateLimit, CountsAStrangerForTheirOwnOrganization) {
   TestUser other = register_user(stack());
   auto expect_limited = [&](const TestUser& user, const Client& client, const char* path) {
-    std::vector<Call> calls(3 * org_limit, Call{"GET", path, {}, {}, {}});
+    // Who calls is known when the database has answered: those that are under way at once pass.
+    constexpr int at_once = 10;
+    std::vector<Call> calls(at_once, Call{"GET", path, {}, {}, {}});
     int missing = 0, limited = 0;
-    for (const Answer& answer : client.send_all(calls)) {
-      missing += is_problem(answer, 404, "orgs.not_found");
-      limited += is_problem(answer, 429, "rate_limit.exceeded");
-      EXPECT_EQ(reported_by(answer).policy, "org");
+    for (int sent = 0; sent < 3 * org_limit; sent += at_once) {
+      for (const Answer& answer : client.send_all(calls)) {
+        missing += is_problem(answer, 404, "orgs.not_found");
+        limited += is_problem(answer, 429, "rate_limit.exceeded");
+        EXPECT_EQ(reported_by(answer).policy, "org");
+      }
     }
     EXPECT_EQ(missing + limited, 3 * org_limit) << path;
     EXPECT_GE(missing, 2 * org_limit - 1) << path;
-    EXPECT_LE(missing, 2 * org_limit + 4) << path;
+    EXPECT_LE(missing, 2 * org_limit + 4 + at_once) << path;
     // A token is learned by its first request without a header.
     user.client.get("/v1/me");
     EXPECT_EQ(user.client.get("/v1/me").status, 429) << path;

@@ -161,42 +161,46 @@ TEST_F(CommitCrash, InTheGapLosesOnlyWhatNobodyWasToldOf) {
     std::vector<Call> calls(24, Call{"POST", "/v1/threads", "{}", "application/json", {}});
     return users_[0].client.send_all(calls);
   };
-  EXPECT_TRUE(eventually(20'000, [&] {
-    post_all();
-    return those_who_flush().size() > 4;
-  }));
-  std::vector<pid_t> stopped = those_who_flush();
-  pid_t daemon = stack_.pid("RUNNER_PIDS");
-  if (!signal_all(stopped, SIGSTOP)) {
-    signal_all(stopped, SIGCONT);
-    GTEST_SKIP() << "Postgres belongs to somebody else";
-  }
-  kill(daemon, SIGSTOP);  // its own commits would take the others along
-  postgres::DbSession asking = session();
-  auto threads = [&] { return count_threads(asking); };
-  int64_t before = threads();
-  std::set<std::string> reported;
-  std::thread calls([&] {
-    Line line(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
-    Client client(line);
-    client.token = users_[0].client.token;
-    for (const Answer& answer : client.send_all(
-             std::vector<Call>(24, Call{"POST", "/v1/threads", "{}", "application/json", {}}))) {
-      if (answer.status == 201) reported.insert(answer.member("id"));
+  // Whoever else flushes the log meanwhile, closes the gap: then once more.
+  bool is_met = false;
+  for (int attempt = 0; attempt < 3 && !is_met; ++attempt) {
+    EXPECT_TRUE(eventually(20'000, [&] {
+      post_all();
+      return those_who_flush().size() > 4;
+    }));
+    std::vector<pid_t> stopped = those_who_flush();
+    pid_t daemon = stack_.pid("RUNNER_PIDS");
+    if (!signal_all(stopped, SIGSTOP)) {
+      signal_all(stopped, SIGCONT);
+      GTEST_SKIP() << "Postgres belongs to somebody else";
     }
-  });
-  EXPECT_TRUE(eventually(2000, [&] { return threads() == before + 24; }));
-  signal_all(stopped, SIGKILL);
-  calls.join();
-  kill(daemon, SIGCONT);
-  EXPECT_TRUE(
-      eventually(30'000, [&] { return !postgres::why_no_connection(stack_.env("DATABASE_URL")); }));
-  EXPECT_EQ(missing("threads", reported), 0U);
-  postgres::DbSession again = session();
-  int64_t after = count_threads(again);
-  EXPECT_LT(after, before + 24) << "nothing was lost: the gap was not met";
-  stack_.up();  // a daemon that stood still too long ends
-  wait_for_service();
+    kill(daemon, SIGSTOP);  // its own commits would take the others along
+    postgres::DbSession asking = session();
+    auto threads = [&] { return count_threads(asking); };
+    int64_t before = threads();
+    std::set<std::string> reported;
+    std::thread calls([&] {
+      Line line(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
+      Client client(line);
+      client.token = users_[0].client.token;
+      for (const Answer& answer : client.send_all(
+               std::vector<Call>(24, Call{"POST", "/v1/threads", "{}", "application/json", {}}))) {
+        if (answer.status == 201) reported.insert(answer.member("id"));
+      }
+    });
+    EXPECT_TRUE(eventually(2000, [&] { return threads() == before + 24; }));
+    signal_all(stopped, SIGKILL);
+    calls.join();
+    kill(daemon, SIGCONT);
+    EXPECT_TRUE(eventually(
+        30'000, [&] { return !postgres::why_no_connection(stack_.env("DATABASE_URL")); }));
+    EXPECT_EQ(missing("threads", reported), 0U);
+    postgres::DbSession again = session();
+    is_met = count_threads(again) < before + 24;
+    stack_.up();  // a daemon that stood still too long ends
+    wait_for_service();
+  }
+  EXPECT_TRUE(is_met) << "nothing was lost: the gap was not met";
 }
 
 TEST_F(CommitCrash, AtAnyMomentLosesOnlyWhatNobodyWasToldOf) {
