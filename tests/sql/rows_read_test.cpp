@@ -82,6 +82,12 @@ using RowsRead = std::map<std::string, long>;  // by table or index
 struct Filled {
   Filled(const std::map<std::string, std::string>& sizes, bool is_analyzed) {
     postgres::DbSession session = database.as_superuser();
+    // Statistics are those that the test gives, to its end.
+    session.run_text(
+        "DO $$ DECLARE name text; BEGIN FOR name IN SELECT oid::regclass FROM pg_class "
+        "WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
+        "LOOP EXECUTE 'ALTER TABLE ' || name || ' SET (autovacuum_enabled = false)'; END LOOP; "
+        "END $$");
     for (const auto& [name, size] : sizes) {
       session.run_text(fmt::format("SELECT set_config('many_rows.{}', '{}', false)", name, size));
     }
