@@ -179,7 +179,7 @@ $(BUILD)/read_once.h: Makefile
 $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
 # Those of the schema read it as hostlerctl does, those of columns make JSON of them as the pool does.
-$(BUILD)/sql_test: $(call objects,ctl/schema.cpp runner/agent/round_robin.cpp fcgi/http/items.cpp)
+$(BUILD)/sql_test: $(call objects,ctl/schema.cpp ctl/doctor_postgres.cpp runner/agent/round_robin.cpp fcgi/http/items.cpp)
 # They also try the inputs that the fuzzers keep.
 $(BUILD)/unit_test: $(call objects,$(fuzz_targets))
 # Test databases are made by the real hostlerctl.

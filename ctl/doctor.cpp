@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <variant>
@@ -19,16 +18,12 @@
 #include "lib/config/secret_box.h"
 #include "lib/error.h"
 #include "lib/json.h"
-#include "lib/time_text.h"
 #include "queries/operator.h"
 #include "queries/settings.h"
-#include "schema_version.h"
 
 namespace hostler {
 namespace {
 
-constexpr int64_t clock_skew_max_ms = 2'000;
-constexpr int64_t transaction_max_s = 3'600;
 constexpr int64_t outbox_wait_max_s = 900;
 
 const char* verdict_name(Verdict verdict) {
@@ -69,34 +64,6 @@ void look_at_gateway(const config::Settings& in_force, postgres::DbSession& sess
   if (doubts.empty()) report.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
 }
 
-void look_at_postgres(const postgres::Row& row, DoctorReport& report) {
-  report.well("database", fmt::format("Postgres {}, schema {}", row.text("server_version"),
-                                      schema_version_expected));
-  int64_t skew_ms = std::abs(row.integer("now_ms") - unix_now_ms());
-  if (skew_ms > clock_skew_max_ms) {
-    report.warn("clock", fmt::format("{} ms from the database's; run an NTP client", skew_ms));
-  } else {
-    report.well("clock", fmt::format("{} ms from the database's", skew_ms));
-  }
-  if (!row.boolean("is_durable")) {
-    report.fault("durability",
-                 "fsync, full_page_writes or synchronous_commit is off: a crash loses what was "
-                 "answered");
-  }
-  int64_t max = row.integer("connections_max");
-  int64_t now = row.integer("connections");
-  if (now * 5 > max * 4) {
-    report.warn("connections", fmt::format("{} of {}: raise max_connections", now, max));
-  } else {
-    report.well("connections", fmt::format("{} of {}", now, max));
-  }
-  if (row.integer("transaction_s") > transaction_max_s) {
-    report.warn("transactions",
-                fmt::format("one is open for {} s and keeps vacuum from its work: pg_stat_activity",
-                            row.integer("transaction_s")));
-  }
-}
-
 void look_at_work(const postgres::Row& row, DoctorReport& report) {
   if (row.integer("admins") == 0) {
     report.warn("administrators", "none: hostlerctl admin create --login … --email …");
@@ -135,7 +102,7 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   postgres::DbSession& session = *owner.session;
   postgres::Result facts = session.run(query::DoctorDatabase{});
   const postgres::Row& row = facts.front();
-  look_at_postgres(row, report);
+  look_at_postgres(settings, row, report);
   if (box && row.integer("key_version") > box->newest_version()) {
     report.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
                                         row.integer("key_version"), box->newest_version()));

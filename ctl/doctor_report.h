@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,12 @@ class DoctorReport {
   std::vector<Finding> findings_;
 };
 
+// ctl/doctor_postgres.cpp: the server, of which row tells (query::DoctorDatabase).
+void look_at_postgres(const config::Settings& settings, const postgres::Row& row,
+                      DoctorReport& report);
+// How many of the named standbys may be lost before every commit waits for one; 1 when none is
+// waited for, or any will do.
+int64_t standbys_to_spare(std::string_view synchronous_standby_names);
 // ctl/doctor_sockets.cpp: who takes connections, and whether the daemon answers on its way out.
 void look_at_sockets(const config::Settings& settings, DoctorReport& report);
 // ctl/doctor_host.cpp: the sockets, nginx as it runs, certificates, disk, file limits, ports.

@@ -9,6 +9,7 @@
 #include "fcgi/answer_call.h"
 #include "fcgi/http/admitted.h"
 #include "fcgi/identity/authentication.h"
+#include "lib/config/result_token.h"
 #include "lib/http/cors.h"
 #include "lib/http/problem.h"
 #include "lib/log.h"
@@ -171,6 +172,9 @@ Task<Response> answer(WorkerParts& parts, const Request& request, Client& client
     co_return options_response(*parts.settings.current(), request, std::move(match.allow));
   }
   answered.route = match.route;
+  if (config::is_result_token(request.authorization) && match.route->by_result_token != nullptr) {
+    answered.route = match.route = match.route->by_result_token;
+  }
   Routed routed{request, target, *match.route, match.values};
   check_body_size(routed);
   if (routed.route.rate != Rate::none && !parts.settings.are_read()) {

@@ -16,6 +16,7 @@
 #include "queries/runs.h"
 #include "queries/threads.h"
 #include "queries/tool_providers.h"
+#include "queries/tools.h"
 #include "queries/webhooks.h"
 
 namespace hostler::route_table {
@@ -47,6 +48,10 @@ inline postgres::BoundStatement guard_llm_model(const PathValues& path) {
 
 inline postgres::BoundStatement guard_persona(const PathValues& path) {
   return query::PersonaGuard{.persona_id = path.find("persona_id")};
+}
+
+inline postgres::BoundStatement guard_tool(const PathValues& path) {
+  return query::ToolGuard{.tool_id = path.find("tool_id")};
 }
 
 inline postgres::BoundStatement guard_webhook(const PathValues& path) {

@@ -9,6 +9,7 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/guards.h"
 #include "fcgi/http/route.h"
+#include "fcgi/path_names.h"
 
 namespace hostler::route_table {
 
@@ -40,6 +41,11 @@ constexpr int64_t mib = body_bytes_limit;
 constexpr Rate uncounted = Rate::none;
 constexpr Rate by_address = Rate::anonymous;
 constexpr Rate by_org = Rate::org;
+
+// What the server of a webhook tool asks for with the token of one call. No caller, and no key.
+inline constexpr Route tool_results_by_token{
+    post,       "/v1/runs/{run_id}/tool-results", open, dedicated, mib,
+    by_address, answer_tool_call_by_token};
 
 // A row: method, path, access; sending, body limit, what calls count for, handler, and for a route
 // with ids and a body or a query the guard of its ids. Where a literal and a value both fit, the
@@ -188,7 +194,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/runs/{run_id}/input",        may_or_key("data.runs.write"),
             dedicated, mib, by_org, answer_run, guard_run},
     {post,  "/v1/runs/{run_id}/tool-results", may_or_key("data.runs.write"),
-            idempotent, mib, by_org, answer_tool_calls, guard_run},
+            idempotent, mib, by_org, answer_tool_calls, guard_run, nullptr, &tool_results_by_token},
     {get,   "/v1/runs/{run_id}/events",       may_or_key("data.runs.read"),
             pipelined, none, uncounted, served_by_relay, guard_run_read},
 
@@ -219,6 +225,17 @@ inline constexpr auto routes = std::to_array<Route>({
             dedicated, mib, by_org, update_persona, guard_persona},
     {del,   "/v1/personas/{persona_id}",      scoped("data.personas.manage"),
             dedicated, none, by_org, delete_persona},
+
+    {get,   "/v1/tools",                      scoped("data.personas.manage"),
+            dedicated, none, by_org, list_tools},
+    {post,  "/v1/tools",                      scoped("data.personas.manage"),
+            idempotent, mib, by_org, create_tool},
+    {patch, "/v1/tools/{tool_id}",            scoped("data.personas.manage"),
+            dedicated, mib, by_org, update_tool, guard_tool},
+    {del,   "/v1/tools/{tool_id}",            scoped("data.personas.manage"),
+            dedicated, none, by_org, delete_tool},
+    {post,  "/v1/tools/{tool_id}/rotate-secret", scoped("data.personas.manage"),
+            idempotent, none, by_org, rotate_tool_secret},
 
     {get,   "/v1/tool-providers",             scoped("data.secrets"),
             dedicated, none, by_org, list_tool_providers},
@@ -367,34 +384,5 @@ inline constexpr auto routes = std::to_array<Route>({
             dedicated, mib, by_org, test_email},
 });
 // clang-format on
-
-struct PathName {
-  std::string_view name;
-  ErrorCode not_found;
-  std::string_view under = "/";  // the beginning of the paths it holds for
-};
-
-// What a path value that is no UUID is the absence of. The first row that fits.
-inline constexpr std::array path_names{
-    PathName{"session_id", ErrorCode::sessions_not_found},
-    PathName{"thread_id", ErrorCode::threads_not_found},
-    PathName{"run_id", ErrorCode::runs_not_found},
-    PathName{"provider_id", ErrorCode::llm_providers_not_found},
-    PathName{"model_id", ErrorCode::llm_models_not_found},
-    PathName{"persona_id", ErrorCode::personas_not_found},
-    PathName{"org_id", ErrorCode::orgs_not_found},
-    PathName{"user_id", ErrorCode::members_not_found, "/v1/orgs/"},
-    PathName{"invitation_id", ErrorCode::invitations_not_found},
-    PathName{"key_id", ErrorCode::api_keys_not_found},
-    PathName{"plan_id", ErrorCode::plans_not_found},
-    PathName{"subscription_id", ErrorCode::subscriptions_not_found},
-    PathName{"endpoint_id", ErrorCode::webhooks_not_found},
-    PathName{"delivery_id", ErrorCode::webhooks_not_found},
-    PathName{"redemption_code_id", ErrorCode::redemption_codes_not_found},
-    PathName{"override_id", ErrorCode::entitlement_overrides_not_found},
-    PathName{"user_id", ErrorCode::users_not_found},
-    PathName{"invite_code_id", ErrorCode::invite_codes_not_found},
-    PathName{"rule_id", ErrorCode::ip_rules_not_found},
-};
 
 }  // namespace hostler::route_table

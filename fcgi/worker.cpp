@@ -158,6 +158,9 @@ void Worker::heartbeat() {
   int64_t sessions = parts_.database.sessions_begun();
   metrics.count(metric_database_sessions, 0, sessions - sessions_counted_);
   sessions_counted_ = sessions;
+  for (const auto& [version, wraps] : parts_.secret_box.take_wraps()) {
+    metrics.count(metric_key_wraps, key_series(version), wraps);
+  }
   heartbeat_due_us_ = now_us + heartbeat_every_ms * 1000;
   heartbeat_timer_.restart(heartbeat_every_ms);
 }

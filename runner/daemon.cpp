@@ -69,6 +69,7 @@ Daemon::~Daemon() = default;
 
 std::string Daemon::metrics_text() {
   RunnerCounts counts;
+  counts.started_us = started_us_;
   stream_side_.count(counts);
   if (queue_) {
     counts.runs = static_cast<int64_t>(queue_->active());

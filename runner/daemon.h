@@ -13,6 +13,7 @@
 #include "lib/loop/loop.h"
 #include "lib/loop/task_set.h"
 #include "lib/postgres/database.h"
+#include "lib/time_text.h"
 #include "runner/access_log/tailer.h"
 #include "runner/agent/run_queue.h"
 #include "runner/delivery/outbox.h"
@@ -82,6 +83,7 @@ class Daemon {
   std::shared_ptr<const client::Gateway> gateway_;
   RunnerMetrics metrics_;
   std::string id_;
+  int64_t started_us_ = unix_now_ms() * 1000;
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<ToolBox> tools_;
   std::unique_ptr<AgentServices> agent_services_;

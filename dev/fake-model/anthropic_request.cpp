@@ -2,12 +2,14 @@
 // result must belong to the message before: both are kept in one set while the messages pass by.
 #include "dev/fake-model/anthropic_request.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "dev/fake-model/chat_checks.h"
+#include "dev/fake-model/prompt_cache.h"
 
 namespace hostler::fake_model {
 namespace {
@@ -121,7 +123,7 @@ Fault read_user(const Json& content, const std::string& where, Reading& reading)
                    *reading.uses_open.begin());
   }
   std::string text = content_text(&content);
-  if (text.empty()) return std::nullopt;
+  if (text.empty() || asks_for_repair(text)) return std::nullopt;
   reading.chat.last_user_text = std::move(text);
   reading.chat.turn = 0;
   reading.unthinking_message.clear();
@@ -188,6 +190,16 @@ Fault check_tools(const Json& body) {
   return std::nullopt;
 }
 
+Fault check_output_config(const Json& body) {
+  const Json* output = body.find("output_config");
+  const Json* format = output == nullptr ? nullptr : output->find("format");
+  if (format == nullptr || format->is_null()) return std::nullopt;
+  if (format->text_or("type") != "json_schema") {
+    return refused("output_config.format.type: Input should be 'json_schema'");
+  }
+  return check_answer_schema(format->find("schema"), "output_config.format.schema");
+}
+
 Fault read_options(const Json& body, Reading& reading) {
   const Json* stream = body.find("stream");
   reading.chat.stream =
@@ -222,8 +234,63 @@ std::string history_of(const Json& body) {
   if (const Json* tools = body.find("tools")) {
     for (const Json& tool : *tools->as_array()) writer.text(tool.text_or("name"));
   }
-  writer.end_array().key("messages").value(*body.find("messages")).end_object();
+  writer.end_array();
+  if (const Json* output = body.find("output_config")) writer.key("output_config").value(*output);
+  writer.key("messages").value(*body.find("messages")).end_object();
   return writer.take();
+}
+
+// A tool, a system text or a part of a message, without its mark.
+Fault read_block(const Json& block, std::string_view role, std::vector<PromptBlock>& prompt) {
+  PromptBlock& read = prompt.emplace_back();
+  JsonWriter writer;
+  writer.begin_object().member("role", role);
+  for (const auto& [name, value] : *block.as_object()) {
+    if (name != "cache_control") writer.key(name).value(value);
+  }
+  read.bytes = writer.end_object().take();
+  const Json* mark = block.find("cache_control");
+  if (mark == nullptr || mark->is_null()) return std::nullopt;
+  std::string_view lifetime = mark->text_or("ttl", "5m");
+  if (mark->text_or("type") != "ephemeral" || (lifetime != "5m" && lifetime != "1h")) {
+    return refused("cache_control: type must be 'ephemeral', and ttl '5m' or '1h'");
+  }
+  if (block.text_or("type") == "text" && block.text_or("text").empty()) {
+    return refused("cache_control cannot be set for empty text blocks");
+  }
+  read.is_breakpoint = true;
+  return std::nullopt;
+}
+
+// A list of blocks, or one text.
+Fault read_blocks(const Json* blocks, std::string_view role, std::vector<PromptBlock>& prompt) {
+  if (blocks == nullptr) return std::nullopt;
+  if (blocks->is_text()) {
+    prompt.push_back({std::string(role) + *blocks->as_text()});
+    return std::nullopt;
+  }
+  if (!blocks->is_array()) return std::nullopt;
+  for (const Json& block : *blocks->as_array()) {
+    if (!block.is_object()) return refused(std::string(role) + ": must be a list of objects");
+    if (Fault fault = read_block(block, role, prompt)) return fault;
+  }
+  return std::nullopt;
+}
+
+// In the order in which the model reads it, whatever the order of the body's members.
+Fault read_prompt(const Json& body, std::vector<PromptBlock>& prompt) {
+  if (const Json* output = body.find("output_config")) prompt.push_back({output->dump()});
+  if (Fault fault = read_blocks(body.find("tools"), "tools", prompt)) return fault;
+  if (Fault fault = read_blocks(body.find("system"), "system", prompt)) return fault;
+  for (const Json& message : *body.find("messages")->as_array()) {
+    std::string_view role = message.text_or("role");
+    if (Fault fault = read_blocks(message.find("content"), role, prompt)) return fault;
+  }
+  auto marks = std::count_if(prompt.begin(), prompt.end(),
+                             [](const PromptBlock& block) { return block.is_breakpoint; });
+  if (marks <= 4) return std::nullopt;
+  return refused("A maximum of 4 blocks with cache_control may be provided. Found " +
+                 std::to_string(marks) + ".");
 }
 
 }  // namespace
@@ -235,6 +302,7 @@ std::variant<ChatRequest, Refusal> read_anthropic_request(const Json& body) {
   if (Fault fault = read_options(body, reading)) return *fault;
   if (Fault fault = read_messages(body, reading)) return *fault;
   if (Fault fault = check_tools(body)) return *fault;
+  if (Fault fault = check_output_config(body)) return *fault;
   if (reading.uses_tools && body.find("tools") == nullptr) {
     return refused("Requests which have `tool_use` or `tool_result` blocks must define tools.");
   }
@@ -245,13 +313,13 @@ std::variant<ChatRequest, Refusal> read_anthropic_request(const Json& body) {
   }
   reading.chat.model = body.text_or("model");
   reading.chat.history = history_of(body);
-  std::string messages = body.find("messages")->dump();
-  reading.chat.conversation = hash_of(messages);
-  size_t bytes = messages.size();
-  for (std::string_view name : {"tools", "system"}) {
-    if (const Json* part = body.find(name)) bytes += part->dump().size();
-  }
+  reading.chat.conversation = hash_of(body.find("messages")->dump());
+  std::vector<PromptBlock> prompt;
+  if (Fault fault = read_prompt(body, prompt)) return *fault;
+  size_t bytes = 0;
+  for (const PromptBlock& block : prompt) bytes += block.bytes.size();
   reading.chat.input_tokens = guess_tokens(bytes);
+  if (reading.chat.input_tokens >= cached_tokens_min) reading.chat.prompt = std::move(prompt);
   return std::move(reading.chat);
 }
 

@@ -22,6 +22,12 @@ struct Refusal {
   int64_t retry_after_s = 0;  // Retry-After when above 0
 };
 
+// A part of a prompt, in the order in which a model reads it.
+struct PromptBlock {
+  std::string bytes;
+  bool is_breakpoint = false;  // marked by cache_control
+};
+
 struct ChatRequest {
   std::string model;
   bool stream = false;
@@ -33,6 +39,10 @@ struct ChatRequest {
   std::string history;                    // what came in, as JSON, for [echo-history]
   uint64_t conversation = 0;              // a hash of the messages: the same for a repeated request
   int64_t input_tokens = 0;               // a guess: a token is four bytes
+  std::vector<PromptBlock> prompt;        // empty of one that is too short to be kept
+  bool caches_by_itself = false;          // without marks, as OpenAI does
+  int64_t cached_tokens = 0;              // of the input, what the cache had
+  int64_t written_tokens = 0;             // and what went into it
 };
 
 struct ToolCall {

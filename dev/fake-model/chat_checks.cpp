@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/answer_repair.h"
+
 namespace hostler::fake_model {
 
 Refusal refused(std::string message) {
@@ -58,6 +60,13 @@ std::optional<Refusal> check_tool_schema(const Json* schema, const std::string& 
   }
   return std::nullopt;
 }
+
+std::optional<Refusal> check_answer_schema(const Json* schema, const std::string& where) {
+  if (schema == nullptr || !schema->is_object()) return refused(where + ": must be a JSON schema");
+  return std::nullopt;
+}
+
+bool asks_for_repair(std::string_view text) { return text.starts_with(answer_repair_opening); }
 
 std::string content_text(const Json* content) {
   if (content == nullptr) return {};

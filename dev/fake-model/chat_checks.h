@@ -20,6 +20,11 @@ bool is_tool_name(std::string_view name);
 // A JSON schema whose type is "object"; `where` begins the message.
 std::optional<Refusal> check_tool_schema(const Json* schema, const std::string& where);
 
+// A JSON schema for an answer; `where` begins the message.
+std::optional<Refusal> check_answer_schema(const Json* schema, const std::string& where);
+// Whether the user's message only asks to repair the answer: the script goes on.
+bool asks_for_repair(std::string_view text);
+
 // The text of a content: a text itself, or its blocks of type "text" joined.
 std::string content_text(const Json* content);
 uint64_t hash_of(std::string_view text);

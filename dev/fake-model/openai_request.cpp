@@ -7,6 +7,7 @@
 #include <set>
 
 #include "dev/fake-model/chat_checks.h"
+#include "dev/fake-model/prompt_cache.h"
 
 namespace hostler::fake_model {
 namespace {
@@ -105,8 +106,9 @@ Fault read_message(const Json& message, const std::string& where, Reading& readi
                    "'assistant', 'user', 'tool', and 'developer'. (" +
                    where + ".role)");
   }
-  if (role == "user") {
-    reading.chat.last_user_text = content_text(message.find("content"));
+  std::string text = role == "user" ? content_text(message.find("content")) : std::string();
+  if (role == "user" && !asks_for_repair(text)) {
+    reading.chat.last_user_text = std::move(text);
     reading.chat.turn = 0;
     reading.chat.tool_results.clear();
   }
@@ -157,6 +159,26 @@ Fault check_tools(const Json& body) {
   return std::nullopt;
 }
 
+Fault check_response_format(const Json& body) {
+  const Json* format = body.find("response_format");
+  if (format == nullptr || format->is_null()) return std::nullopt;
+  std::string_view type = format->text_or("type");
+  if (type == "text") return std::nullopt;
+  if (type == "json_object") {
+    bool says_json = body.find("messages")->dump().find("JSON") != std::string::npos;
+    if (says_json) return std::nullopt;
+    return refused("'messages' must contain the word 'json' in some form, to use 'json_object'.");
+  }
+  const Json* named = format->find("json_schema");
+  if (type != "json_schema" || named == nullptr) {
+    return refused("Invalid value: 'response_format.type'.");
+  }
+  if (!is_tool_name(named->text_or("name"))) {
+    return refused("Invalid 'response_format.json_schema.name': does not match the pattern.");
+  }
+  return check_answer_schema(named->find("schema"), "response_format.json_schema.schema");
+}
+
 Fault read_options(const Json& body, ChatRequest& chat) {
   const Json* stream = body.find("stream");
   chat.stream = stream != nullptr && stream->as_boolean() != nullptr && *stream->as_boolean();
@@ -188,7 +210,11 @@ std::string history_of(const Json& body) {
       writer.text(tool.find("function")->text_or("name"));
     }
   }
-  writer.end_array().key("messages").value(*body.find("messages")).end_object();
+  writer.end_array();
+  if (const Json* format = body.find("response_format")) {
+    writer.key("response_format").value(*format);
+  }
+  writer.key("messages").value(*body.find("messages")).end_object();
   return writer.take();
 }
 
@@ -200,14 +226,19 @@ std::variant<ChatRequest, Refusal> read_openai_request(const Json& body) {
   if (Fault fault = check_settings(body, 2)) return *fault;
   if (Fault fault = read_messages(body, reading)) return *fault;
   if (Fault fault = check_tools(body)) return *fault;
+  if (Fault fault = check_response_format(body)) return *fault;
   if (Fault fault = read_options(body, reading.chat)) return *fault;
   reading.chat.model = body.text_or("model");
   reading.chat.history = history_of(body);
   std::string messages = body.find("messages")->dump();
   reading.chat.conversation = hash_of(messages);
   const Json* tools = body.find("tools");
-  reading.chat.input_tokens =
-      guess_tokens(messages.size() + (tools == nullptr ? 0 : tools->dump().size()));
+  std::string offered = tools == nullptr ? "" : tools->dump();
+  reading.chat.input_tokens = guess_tokens(offered.size() + messages.size());
+  reading.chat.caches_by_itself = true;
+  if (reading.chat.input_tokens >= cached_tokens_min) {
+    reading.chat.prompt = {{std::move(offered)}, {std::move(messages)}};
+  }
   return std::move(reading.chat);
 }
 

@@ -254,9 +254,12 @@ void Player::play_garbage(const Step& step) {
 
 std::optional<Usage> Player::usage() const {
   if (!has_usage_) return std::nullopt;
+  // A script that says how much came in says what of it was cached, too.
+  bool is_counted = !usage_.input_tokens;
   return Usage{usage_.input_tokens.value_or(request_.input_tokens),
-               usage_.output_tokens.value_or(output_tokens_), usage_.cached_tokens.value_or(0),
-               usage_.written_tokens.value_or(0)};
+               usage_.output_tokens.value_or(output_tokens_),
+               usage_.cached_tokens.value_or(is_counted ? request_.cached_tokens : 0),
+               usage_.written_tokens.value_or(is_counted ? request_.written_tokens : 0)};
 }
 
 void Player::open() {

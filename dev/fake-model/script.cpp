@@ -154,6 +154,14 @@ Fault end_turn(Script& script, std::vector<ToolCall> calls) {
   return std::nullopt;
 }
 
+// An answer that is to fit a response_format: the script goes on when it was refused.
+Fault add_answer(Script& script, std::string_view rest) {
+  if (Fault fault = add_text<StepKind::say>(script, rest)) return fault;
+  script.turns.push_back(std::exchange(script.turn, {}));
+  if (script.turns.size() > turns_max) return "makes the script longer than 1000 turns";
+  return std::nullopt;
+}
+
 template <bool many>
 Fault add_tools(Script& script, std::string_view rest) {
   std::vector<ToolCall> calls;
@@ -206,6 +214,7 @@ struct CommandRow {
 
 constexpr CommandRow commands[] = {
     {"say", Body::text, add_text<StepKind::say>},
+    {"answer", Body::text, add_answer},
     {"words", Body::plain, add_words},
     {"stamps", Body::plain, add_number<StepKind::stamps, 1, words_max>},
     {"think", Body::text, add_text<StepKind::think>},

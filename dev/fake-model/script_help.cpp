@@ -8,12 +8,15 @@ std::string_view script_help() {
   Commands stand in brackets in the last user message; the text around them is ignored. Without
   any, the answer is a few friendly words. They are carried out in order. A tool call ends the
   model's turn: the script goes on when the tool's result has come back (the position is the number
-  of assistant messages since the last user message). A command that is written wrongly is refused
-  with 400; brackets whose first word is no command are ordinary text. When a turn says nothing by
-  itself, the friendly words follow; when the script has ended, a few words about the tool results.
+  of assistant messages since the last user message, one that asks for a repair not counted). A
+  command that is written wrongly is refused with 400; brackets whose first word is no command are
+  ordinary text. When a turn says nothing by itself, the friendly words follow; when the script has
+  ended, a few words about the tool results.
 
   Saying
     [say TEXT]             the text, word by word; \n is a new line, \] \[ \\ the character itself
+    [answer TEXT]          the same, and the turn ends: the script goes on when the answer did not
+                           fit the request's response format and is asked for once more
     [words N]              N words
     [stamps N]             N words, each the time at which it was written, in microseconds
     [think TEXT]           the same, as reasoning
@@ -29,7 +32,9 @@ std::string_view script_help() {
     [bad-tool-json NAME]   a call (of web_search without NAME) whose arguments are not JSON
     [repeat N]             the turn of the tool call before is played N times in all
   Settings of a turn
-    [usage in=N out=N cached=N written=N]   instead of the counted usage; in includes cached
+    [usage in=N out=N cached=N written=N]   instead of the counted usage; in includes cached and
+                           written. Counted is, from 1,024 tokens on, what is cached: in Anthropic's
+                           form up to the marks of cache_control, in OpenAI's by itself
     [no-usage]             none is told
     [finish REASON]        stop, length, content_filter or tool_calls
   Failures (times=N: only for the first N requests of this very conversation, then it goes on)
@@ -44,7 +49,7 @@ std::string_view script_help() {
 Looking back
   GET /_requests           counts (count, finished, aborted_by_client, cut_by_server, open,
                            open_streams, open_most, counts by kind) and the last 100 requests
-  DELETE /_requests        begins anew, also for times=N
+  DELETE /_requests        begins anew, also for times=N and what is cached
 )";
 }
 

@@ -27,6 +27,7 @@ void answer_text(Exchange& exchange, int status, std::string_view text) {
 Service::Service(loop::Loop& loop, ServiceOptions options)
     : options_(std::move(options)),
       wheel_(loop, options_.tick_ms),
+      cache_([&loop] { return loop.now_ms(); }),
       openai_(make_openai_form()),
       anthropic_(make_anthropic_form()) {}
 
@@ -92,6 +93,7 @@ std::unique_ptr<Work> Service::answer_chat(Exchange& exchange, const HttpRequest
     refuse(exchange, form, *refusal);
     return nullptr;
   }
+  cache_.count(chat);
   std::unique_ptr<AnswerForm> answer = form.answer(chat);
   auto player = std::make_unique<Player>(wheel_, exchange, std::move(chat), std::move(answer),
                                          std::get<Turn>(std::move(plan)), options_.word_delay_ms);
@@ -105,6 +107,7 @@ void Service::answer_ledger(Exchange& exchange, const HttpRequest& request) {
   } else if (request.method == "DELETE") {
     ledger_.reset();
     planner_.reset();
+    cache_.reset();
     exchange.answer({200, "application/json", {}}, "{\"ok\":true}");
   } else {
     exchange.answer({405, "text/plain", {{"allow", "GET, DELETE"}}}, "GET or DELETE\n");

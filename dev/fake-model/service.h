@@ -10,6 +10,7 @@
 #include "dev/fake-model/http_server.h"
 #include "dev/fake-model/ledger.h"
 #include "dev/fake-model/planner.h"
+#include "dev/fake-model/prompt_cache.h"
 #include "dev/fake-model/wheel.h"
 #include "lib/loop/loop.h"
 
@@ -38,6 +39,7 @@ class Service {
   Wheel wheel_;
   Ledger ledger_;
   Planner planner_;
+  PromptCache cache_;
   std::unique_ptr<WireForm> openai_;
   std::unique_ptr<WireForm> anthropic_;
 };

@@ -120,6 +120,7 @@ OneStatement show_run_to_admin(const Input& input);
 OneStatement cancel_run(const Input& input);
 OneStatement answer_run(const Input& input);
 OneStatement answer_tool_calls(const Input& input);
+OneStatement answer_tool_call_by_token(const Input& input);
 
 // streams.cpp
 OneStatement served_by_relay(const Input& input);
@@ -142,6 +143,13 @@ OneStatement list_personas(const Input& input);
 OneStatement create_persona(const Input& input);
 OneStatement update_persona(const Input& input);
 OneStatement delete_persona(const Input& input);
+
+// tools.cpp
+OneStatement list_tools(const Input& input);
+Task<Response> create_tool(Call& call);
+Task<Response> update_tool(Call& call);
+OneStatement delete_tool(const Input& input);
+Task<Response> rotate_tool_secret(Call& call);
 
 // tool_providers.cpp
 OneStatement list_tool_providers(const Input& input);

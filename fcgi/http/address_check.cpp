@@ -8,19 +8,22 @@
 
 #include "lib/net/address_guard.h"
 #include "lib/net/name_lookup.h"
+#include "lib/net/own_address.h"
 
 namespace hostler {
 namespace {
 
-constexpr int64_t lookup_limit_ms = 2000;
+// The call may hold a connection to Postgres meanwhile (Idempotency-Key). A name that takes longer
+// is checked when it is dialled, as all are.
+constexpr int64_t lookup_limit_ms = 500;
 
-bool are_all_denied(const std::vector<net::IpAddress>& addresses, bool is_port_denied,
+bool are_all_denied(const std::vector<net::IpAddress>& addresses, int port,
                     const config::Settings& settings) {
   net::CidrList allowed =
       net::CidrList::parse(settings.strings("outbound.allow_cidrs")).value_or(net::CidrList());
   return std::all_of(addresses.begin(), addresses.end(), [&](const net::IpAddress& address) {
     if (allowed.contains(address)) return false;
-    return is_port_denied || net::refused_address(address, allowed).has_value();
+    return net::refused_address(address, allowed).has_value() || net::is_closed_port(address, port);
   });
 }
 
@@ -51,9 +54,8 @@ Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url) {
   } else {
     addresses = co_await net::look_up_name(call.loop, url.host, lookup_limit_ms);
   }
-  bool is_port_denied = net::is_service_port(url.port);
-  if (addresses.empty()) co_return is_port_denied;
-  co_return are_all_denied(addresses, is_port_denied, call.input.settings);
+  if (addresses.empty()) co_return net::is_service_port(url.port);
+  co_return are_all_denied(addresses, url.port, call.input.settings);
 }
 
 }  // namespace hostler

@@ -13,6 +13,7 @@ namespace hostler {
 namespace {
 
 constexpr int status_classes = 5;
+constexpr int64_t key_versions = 12;  // that have a series of their own
 
 std::string route_label(const Route* route) {
   if (route == nullptr) return "route=\"none\"";
@@ -33,6 +34,15 @@ std::vector<std::string> by_route_and_status() {
       series.push_back(fmt::format("{},status=\"{}xx\"", route, status));
     }
   }
+  return series;
+}
+
+std::vector<std::string> by_key() {
+  std::vector<std::string> series;
+  for (int64_t version = 1; version <= key_versions; ++version) {
+    series.push_back(fmt::format("key_version=\"{}\"", version));
+  }
+  series.emplace_back("key_version=\"later\"");
   return series;
 }
 
@@ -62,6 +72,8 @@ std::vector<MetricRow> api_metric_rows() {
        "hostler_api_peers_refused_total",
        "Connections to api.listen_tcp from addresses that are not among api.tcp_peers.",
        {""}},
+      {counter, "hostler_api_key_wraps_total",
+       "Secrets and stored answers that a key of secrets.key_file wrapped.", by_key()},
       {gauge,
        "hostler_api_loop_lag_seconds",
        "How late the loops were at their last heartbeat.",
@@ -88,6 +100,10 @@ size_t route_series(const Route* route) {
   std::span<const Route> routes = all_routes();
   if (route == nullptr) return routes.size();
   return static_cast<size_t>(route - routes.data());
+}
+
+size_t key_series(int64_t key_version) {
+  return static_cast<size_t>(std::clamp<int64_t>(key_version, 1, key_versions + 1) - 1);
 }
 
 size_t request_series(const Route* route, int status) {

@@ -20,6 +20,7 @@ enum ApiMetric : size_t {
   metric_password_waiting,    // a gauge
   metric_background_dropped,  // by what
   metric_peers_refused,       // connections to the port
+  metric_key_wraps,           // by the key's version
   metric_loop_lag_us,         // a gauge: how late the last heartbeat was
   metric_workers,             // the rest are gauges too
   metric_in_flight_max,
@@ -35,5 +36,6 @@ std::vector<MetricRow> api_metric_rows();
 // The series of an answer. A request that found no route (null) counts for the last one.
 size_t request_series(const Route* route, int status);
 size_t route_series(const Route* route);
+size_t key_series(int64_t key_version);
 
 }  // namespace hostler

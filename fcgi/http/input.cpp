@@ -279,6 +279,10 @@ std::optional<bool> Fields::optional_boolean(std::string_view name) {
   return optional_of<bool>(name, BooleanReader{});
 }
 
+Nullable<bool> Fields::nullable_boolean(std::string_view name) {
+  return nullable_of<bool>(name, BooleanReader{});
+}
+
 std::string Fields::required_choice(std::string_view name, Choices choices) {
   const Json* json = required(name);
   if (json == nullptr) return {};
@@ -320,6 +324,19 @@ std::optional<std::vector<std::string>> Fields::optional_texts(std::string_view 
                                                                size_t count_max,
                                                                TextBounds bounds) {
   return optional_of<std::vector<std::string>>(name, TextsReader{count_max, bounds});
+}
+
+Nullable<Fields> Fields::nullable_object(std::string_view name) {
+  Nullable<Fields> result;
+  const Json* json = find(name);
+  if (json == nullptr) return result;
+  result.is_given = true;
+  if (json->is_object()) {
+    result.value.emplace(*json, field_name(name), faults_).owner_ = owner_;
+  } else if (!json->is_null()) {
+    wrong_kind(Json::Kind::object, field_name(name), *faults_);
+  }
+  return result;
 }
 
 std::vector<Fields> Fields::optional_objects(std::string_view name, size_t count_max) {

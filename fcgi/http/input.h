@@ -87,6 +87,7 @@ class Fields {
 
   bool required_boolean(std::string_view name);
   std::optional<bool> optional_boolean(std::string_view name);
+  Nullable<bool> nullable_boolean(std::string_view name);
 
   std::string required_choice(std::string_view name, Choices choices);
   std::optional<std::string> optional_choice(std::string_view name, Choices choices);
@@ -107,6 +108,9 @@ class Fields {
                                                          TextBounds bounds);
   // An array of objects, to be read like this one; their faults are named "models.0.name".
   std::vector<Fields> optional_objects(std::string_view name, size_t count_max);
+
+  // An object, to be read like this one; null is none.
+  Nullable<Fields> nullable_object(std::string_view name);
 
   // A member as it is, whatever it is; null when absent. Counts as known.
   const Json* any(std::string_view name);

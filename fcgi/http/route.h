@@ -100,6 +100,8 @@ struct Route {
   Guard guard = nullptr;
   // For the one answer whose errors are not problem documents (/readyz).
   Response (*render_error)(const Error&) = nullptr;
+  // The row for whoever shows a result_token instead of what other routes take.
+  const Route* by_result_token = nullptr;
 };
 
 constexpr int64_t body_bytes_limit = 1 << 20;

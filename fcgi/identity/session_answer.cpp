@@ -9,19 +9,13 @@ namespace {
 
 constexpr config::SettingName<config::SettingType::text> account_mode = "auth.registration_mode";
 constexpr config::SettingName<config::SettingType::integer> account_numbers[] = {
-    "auth.access_token_seconds",
-    "auth.email_token_seconds",
-    "auth.forgot_password_seconds",
-    "auth.refresh_token_seconds",
-    "credit.initial_grant",
-    "credit.invite_reward",
-    "credit.invitee_reward",
-    "invite.default_max_uses",
-    "limit.login_failures_per_ip",
-    "limit.login_failures_per_login",
-    "limit.login_failures_per_login_and_ip",
-    "limit.login_window_seconds",
-    "limit.registrations_per_network_hour",
+    "auth.access_token_seconds",      "auth.email_token_seconds",
+    "auth.forgot_password_seconds",   "auth.refresh_token_seconds",
+    "credit.initial_grant",           "credit.invite_reward",
+    "credit.invitee_reward",          "invite.default_max_uses",
+    "limit.checks_per_minute",        "limit.login_failures_per_ip",
+    "limit.login_failures_per_login", "limit.login_failures_per_login_and_ip",
+    "limit.login_window_seconds",     "limit.registrations_per_network_hour",
 };
 
 }  // namespace

@@ -143,6 +143,7 @@ SealedSecret SecretBox::seal(const SecretIdentity& identity, std::string_view pl
   const std::string& wrapping_key = keys_.at(version);
   std::string data_key = random_bytes(key_bytes);
   std::string bound = bound_text(identity);
+  ++wraps_[version];
   return {version, hostler::seal(wrapping_key, data_key, bound),
           hostler::seal(data_key, plain, bound)};
 }
@@ -174,6 +175,13 @@ std::optional<SealedSecret> SecretBox::rewrap(const SecretIdentity& identity,
 std::string SecretBox::derived_key(std::string_view purpose) const {
   read_again();
   return hmac_sha256(keys_.at(newest_), fmt::format("hostler {}", purpose));
+}
+
+std::optional<std::string> SecretBox::derived_key(std::string_view purpose, int64_t version) const {
+  if (!keys_.contains(version)) read_again();
+  auto key = keys_.find(version);
+  if (key == keys_.end()) return std::nullopt;
+  return hmac_sha256(key->second, fmt::format("hostler {}", purpose));
 }
 
 std::string secret_json(const SecretIdentity& identity, const SealedSecret& secret) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -47,8 +48,13 @@ class SecretBox {
   // 32 bytes for one purpose, the same wherever the newest key is: for what must be recognised, not
   // read again. It changes with that key.
   std::string derived_key(std::string_view purpose) const;
+  // The same of a certain key of the file; nothing when it is not there.
+  std::optional<std::string> derived_key(std::string_view purpose, int64_t version) const;
 
   int64_t newest_version() const { return newest_; }
+  // How often each key, by its version, wrapped since the last call: to be counted, since 2^32
+  // random nonces are what AES-GCM allows a key.
+  std::map<int64_t, int64_t> take_wraps() const { return std::exchange(wraps_, {}); }
   std::vector<int64_t> versions() const;
 
  private:
@@ -69,6 +75,7 @@ class SecretBox {
   mutable int64_t newest_ = 0;  // of the keys that seal; always there
   std::string path_;            // empty: parsed from a text
   mutable Mark mark_;
+  mutable std::map<int64_t, int64_t> wraps_;
 };
 
 // For a statement that stores the secret: {"id", "key_version", "wrapped_key", "sealed"}, bytes in

@@ -50,6 +50,8 @@ struct HttpRequest {
   bool guarded = true;      // false only for addresses that the operator chose
   bool https_only = false;  // otherwise http, too; never anything else, never with user info
   bool accept_gzip = false;
+  // Sent once at most, on a new connection: on an old one that breaks, libcurl sends it again.
+  bool is_sent_once = false;
   int64_t connect_timeout_ms = 10'000;     // look-up, connect and TLS together
   int64_t first_byte_timeout_ms = 60'000;  // from then to the answer's first byte
   int64_t idle_timeout_ms = 60'000;        // silence inside the answer

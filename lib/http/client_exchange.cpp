@@ -5,6 +5,7 @@
 
 #include "lib/http/client.h"
 #include "lib/http/client_lane.h"
+#include "lib/net/own_address.h"
 
 namespace hostler::http {
 namespace {
@@ -94,7 +95,7 @@ bool HttpExchange::may_dial(const net::IpAddress& address) {
   net::AddressKind kind = net::kind_of_address(address);
   if (kind != net::AddressKind::global) {
     refused_ = address.text() + ": " + std::string(net::address_kind_name(kind));
-  } else if (net::is_service_port(url_.port)) {
+  } else if (net::is_closed_port(address, url_.port)) {
     refused_ = address.text() + ": port " + std::to_string(url_.port);
   } else {
     return true;

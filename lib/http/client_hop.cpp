@@ -118,6 +118,7 @@ void HttpExchange::set_options() {
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(easy_, CURLOPT_MAXAGE_CONN, idle_connection_max_s);
+  curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, request_.is_sent_once ? 1L : 0L);
   curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, receive_bytes);
   curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, send_bytes);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,9 +18,6 @@
 namespace hostler::runner {
 namespace {
 
-// nginx takes the name from the second in which a request ended; a worker that is held up longer
-// than this between name and write is no more.
-constexpr int64_t finished_after_s = 10;
 constexpr size_t piece_bytes_max = 512 << 10;
 constexpr size_t files_max = 100'000;
 
@@ -46,7 +42,6 @@ std::vector<LogFile> list_log_files(const std::string& folder) {
   std::vector<LogFile> files;
   DIR* open_folder = opendir(folder.c_str());
   if (open_folder == nullptr) return files;
-  int64_t now_s = time(nullptr);
   while (const dirent* entry = readdir(open_folder)) {
     if (!is_log_name(entry->d_name) || files.size() >= files_max) continue;
     LogFile file;
@@ -57,7 +52,6 @@ std::vector<LogFile> list_log_files(const std::string& folder) {
     if (failed != 0 || !S_ISREG(found.stx_mode)) continue;
     file.inode = found.stx_ino;
     file.bytes = static_cast<int64_t>(found.stx_size);
-    file.is_finished = now_s - found.stx_mtime.tv_sec > finished_after_s;
     if ((found.stx_mask & STATX_BTIME) != 0) {
       file.born_ns = found.stx_btime.tv_sec * 1'000'000'000 + found.stx_btime.tv_nsec;
     }
@@ -96,10 +90,26 @@ LogPiece read_log_piece(const std::string& path, int64_t bytes_from, const LogRe
   return piece;
 }
 
-void remove_log_file(const std::string& path) {
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-    log_warning("access_log_not_removed", {{"path", path}, {"cause", std::strerror(errno)}});
+bool remove_log_file(const LogFile& file) {
+  struct stat found {};
+  if (lstat(file.path.c_str(), &found) != 0) return errno == ENOENT;
+  if (found.st_ino != file.inode || found.st_size != file.bytes) return false;
+  if (unlink(file.path.c_str()) == 0 || errno == ENOENT) return true;
+  log_warning("access_log_not_removed", {{"path", file.path}, {"cause", std::strerror(errno)}});
+  return false;
+}
+
+void QuietFiles::mark(std::vector<LogFile>& files, int64_t now_ms) {
+  std::unordered_map<std::string, Seen> seen;
+  for (LogFile& file : files) {
+    auto before = seen_.find(file.path);
+    bool is_same = before != seen_.end() && before->second.inode == file.inode &&
+                   before->second.bytes == file.bytes;
+    int64_t since_ms = is_same ? before->second.since_ms : now_ms;
+    file.is_finished = now_ms - since_ms >= quiet_ms_;
+    seen[file.path] = {file.inode, file.bytes, since_ms};
   }
+  seen_ = std::move(seen);
 }
 
 int64_t drop_backlog(std::vector<LogFile>& files, int64_t bytes_max) {
@@ -107,8 +117,7 @@ int64_t drop_backlog(std::vector<LogFile>& files, int64_t bytes_max) {
   for (const LogFile& file : files) bytes += file.bytes;
   int64_t dropped = 0;
   size_t count = 0;
-  while (bytes - dropped > bytes_max && files[count].is_finished) {
-    remove_log_file(files[count].path);
+  while (bytes - dropped > bytes_max && files[count].is_finished && remove_log_file(files[count])) {
     dropped += files[count++].bytes;
   }
   if (count > 0) {

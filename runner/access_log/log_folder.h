@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/client/gateway.h"
@@ -16,7 +17,7 @@ struct LogFile {
   uint64_t inode = 0;
   int64_t born_ns = 0;  // wall clock; 0: the file system does not say
   int64_t bytes = 0;
-  bool is_finished = false;  // its time is over: no worker of nginx will write to it again
+  bool is_finished = false;  // no worker of nginx will write to it again: see QuietFiles
 };
 
 // Whole lines of a file as the entries of one statement.
@@ -36,10 +37,33 @@ struct LogReaders {
 // Of several daemons on a host the one that has this lock file reads the folder.
 inline std::string lock_of_folder(const std::string& folder) { return folder + "/.tail.lock"; }
 
-// In the order of time.
+// In the order of their names, which is that of time unless the wall clock was stepped.
 std::vector<LogFile> list_log_files(const std::string& folder);
 LogPiece read_log_piece(const std::string& path, int64_t bytes_from, const LogReaders& readers);
-void remove_log_file(const std::string& path);
+// Not one that grew, or is another one, since it was listed: false.
+bool remove_log_file(const LogFile& file);
+
+// nginx takes the name from the second in which a request ended, and keeps a file open for five
+// seconds at most; a worker that is held up for ten between name and write is no more.
+constexpr int64_t log_file_quiet_ms = 10'000;
+
+// How long each file has been seen as it is, by a clock that nobody steps: by the wall clock, which
+// also stamps the files, one that nginx writes may look old, and one that it left be of tomorrow.
+class QuietFiles {
+ public:
+  explicit QuietFiles(int64_t quiet_ms) : quiet_ms_(quiet_ms) {}
+  // Sets is_finished of each; now_ms: steady. Forgets files that are not listed any more.
+  void mark(std::vector<LogFile>& files, int64_t now_ms);
+
+ private:
+  struct Seen {
+    uint64_t inode = 0;
+    int64_t bytes = 0;
+    int64_t since_ms = 0;
+  };
+  int64_t quiet_ms_;
+  std::unordered_map<std::string, Seen> seen_;  // by path
+};
 
 // What may wait for the database: beyond it the oldest files go unread, told in the log. A flood
 // while Postgres is away must not fill the disk that nginx and Postgres may share.

@@ -21,6 +21,7 @@ AccessLogTailer::AccessLogTailer(loop::Loop& loop, postgres::Database& db, Acces
       options_(std::move(options)),
       geo_(std::make_shared<const GeoLookup>(options_.geoip_database)),
       lock_(std::make_shared<LockFile>(lock_of_folder(options_.folder))),
+      quiet_(std::make_shared<QuietFiles>(options_.quiet_ms)),
       read_at_ms_(loop.now_ms()) {}
 
 std::string log_file_key(const LockFile& lock, const std::string& host, const LogFile& file) {
@@ -39,10 +40,13 @@ Task<void> AccessLogTailer::run() {
 
 Task<void> AccessLogTailer::poll() {
   std::shared_ptr<LockFile> lock = lock_;
+  std::shared_ptr<QuietFiles> quiet = quiet_;
   std::string folder = options_.folder;
-  std::function<std::vector<LogFile>()> list = [lock, folder] {
+  int64_t now_ms = loop_.now_ms();
+  std::function<std::vector<LogFile>()> list = [lock, quiet, folder, now_ms] {
     std::vector<LogFile> found;
     if (lock->take()) found = list_log_files(folder);
+    quiet->mark(found, now_ms);
     drop_backlog(found, backlog_bytes_max);
     return found;
   };
@@ -53,16 +57,12 @@ Task<void> AccessLogTailer::poll() {
     bool is_read = co_await read_on(file);
     std::string key = log_file_key(*lock_, options_.host, file);
     if (!is_read) unread_bytes += file.bytes - bytes_read_[key];
+    bool is_removed = false;
     if (is_read && file.is_finished) {
-      std::string path = file.path;
-      std::function<bool()> remove = [path] {
-        remove_log_file(path);
-        return true;
-      };
-      co_await loop::on_thread(loop_, std::move(remove));
-    } else {
-      still_there[key] = bytes_read_[key];
+      std::function<bool()> remove = [file] { return remove_log_file(file); };
+      is_removed = co_await loop::on_thread(loop_, std::move(remove));
     }
+    if (!is_removed) still_there[key] = bytes_read_[key];
   }
   bytes_read_ = std::move(still_there);
   unread_bytes_ = unread_bytes;

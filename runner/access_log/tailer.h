@@ -21,6 +21,7 @@ struct AccessLogOptions {
   std::string folder;  // access_log.dir
   std::string geoip_database;
   std::function<std::shared_ptr<const client::Gateway>()> gateway;  // of this moment
+  int64_t quiet_ms = log_file_quiet_ms;  // what has not grown for so long is finished
 };
 
 // What no other file has, on whichever host: names may be the same on all of them, and so may
@@ -51,6 +52,7 @@ class AccessLogTailer {
   AccessLogOptions options_;
   std::shared_ptr<const GeoLookup> geo_;
   std::shared_ptr<LockFile> lock_;
+  std::shared_ptr<QuietFiles> quiet_;
   std::unordered_map<std::string, int64_t> bytes_read_;  // by file, as the database has it
   int64_t lines_ = 0;
   int64_t lines_skipped_ = 0;

@@ -16,7 +16,8 @@ namespace hostler::runner {
 struct RunProgress {
   int turns = 0;            // finished ones
   int tool_calls = 0;       // of the finished turns
-  std::string text;         // of the finished turns
+  std::string text;         // of the finished turns, less those that were discarded
+  std::string output;       // the last turn's answer, when it fits the run's response_format
   bool knows_text = false;  // since those of other daemons were read
   ModelTurn turn;           // the one in progress
   bool turn_is_open = false;

@@ -17,6 +17,18 @@ namespace {
 
 constexpr size_t answer_bytes_max = size_t{4} << 20;
 
+// {"output":}
+constexpr size_t output_frame_bytes = 11;
+
+// A turn from the call of the model until it is a step.
+struct OpenTurn {
+  int64_t begun_ms = 0;
+  int64_t behind_seq = 0;     // its deltas come behind it
+  AnswerVerdict verdict;      // of a run with a format
+  bool is_discarded = false;  // the model is told what does not fit, and answers once more
+  bool is_misfit = false;     // it does not fit, and no turn may follow
+};
+
 // What the model client tells while a turn streams.
 class TurnObserver : public ModelObserver {
  public:
@@ -79,14 +91,26 @@ void check_tool_limit(const RunProgress& progress, const RunLimits& limits) {
   }
 }
 
+// What of the run's events a discarded answer was, and why.
+void announce_repair(const ActiveRun& run, const OpenTurn& turn, int attempt) {
+  JsonWriter json;
+  json.begin_object().member("attempt", attempt).member_raw("errors", turn.verdict.errors_json);
+  json.member("discard_after_seq", turn.behind_seq).end_object();
+  run.writer->append("output.repair", json.take());
+}
+
 // The turn becomes a step: its text, its calls and its usage commit together with their events.
-void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, int64_t begun_ms) {
+void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, OpenTurn open) {
   RunProgress& progress = run->progress;
   give_own_ids(progress.turn.tool_calls, parts.turns);
   FinishedTurn finished;
   finished.turn = progress.turns + 1;
   finished.text = progress.turn.text;
   finished.calls = progress.turn.tool_calls;
+  if (open.is_discarded) {
+    announce_repair(*run, open, parts.repairs() + 1);
+    finished.repair = std::move(open.verdict.repair);
+  }
   for (const ToolCall& call : finished.calls) {
     JsonWriter json;
     json.begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
@@ -96,14 +120,34 @@ void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, int
   TurnRecord record = priced_turn(services, run);
   record.turn = finished.turn;
   record.text = finished.text;
-  record.duration_ms = services.loop.now_ms() - begun_ms;
+  record.duration_ms = services.loop.now_ms() - open.begun_ms;
   record.tool_calls_json = tool_calls_json(finished.calls);
   run->writer->commit_turn(std::move(record));
-  progress.text += finished.text;
+  if (!open.is_discarded) progress.text += finished.text;
   progress.tool_calls += static_cast<int>(finished.calls.size());
   ++progress.turns;
   progress.turn_is_open = false;
   parts.turns.push_back(std::move(finished));
+}
+
+// What the run's format says of a turn that calls no tool. Checked before the turn is closed, so
+// that nothing comes between its step and what follows from it.
+Task<void> check_open_answer(AgentServices& services, RunPtr run, const RunParts& parts,
+                             OpenTurn& turn) {
+  AnswerFormat format = *parts.format;
+  std::string text = run->progress.turn.text;
+  AnswerVerdict verdict = co_await check_answer(services.loop, std::move(format), std::move(text));
+  turn.verdict = std::move(verdict);
+  if (turn.verdict.fits()) {
+    if (!run->writer->has_room(turn.verdict.output.size() + output_frame_bytes)) {
+      throw RunFailure("run.output_limit", "The run's events have no room for its output.");
+    }
+    run->progress.output = turn.verdict.output;
+    co_return;
+  }
+  int repairs_max = static_cast<int>(services.settings.current()->integer("limit.repair_turns"));
+  turn.is_discarded = parts.repairs() < repairs_max && run->progress.turns + 1 < parts.limits.turns;
+  turn.is_misfit = !turn.is_discarded;
 }
 
 Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
@@ -111,19 +155,43 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   ModelRequest request = parts.request;
   request.messages = parts.messages();
   request.tools = services.tools.definitions(parts.tools);
-  const std::vector<ToolDefinition>& declared = parts.functions.definitions();
-  request.tools.insert(request.tools.end(), declared.begin(), declared.end());
+  for (const DeclaredTools* declared : {&parts.webhooks, &parts.functions}) {
+    for (ToolDefinition& tool : declared->definitions()) request.tools.push_back(std::move(tool));
+  }
   progress.turn = ModelTurn();
   progress.turn_is_open = true;
   TurnObserver observer(*run->writer);
-  int64_t begun_ms = services.loop.now_ms();
+  OpenTurn open;
+  open.begun_ms = services.loop.now_ms();
+  open.behind_seq = run->writer->last_seq();
   co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,
                              observer);
+  if (progress.turn.refuses_temperature) parts.request.temperature.reset();
   if (progress.text.size() + progress.turn.text.size() > answer_bytes_max) {
     throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
   }
   check_tool_limit(progress, parts.limits);
-  close_turn(services, run, parts, begun_ms);
+  if (parts.format && progress.turn.tool_calls.empty()) {
+    co_await check_open_answer(services, run, parts, open);
+  }
+  bool is_misfit = open.is_misfit;
+  close_turn(services, run, parts, std::move(open));
+  if (is_misfit) {
+    throw RunFailure("output.schema_mismatch", "The model's answer does not fit response_format.");
+  }
+}
+
+// Answers that an earlier daemon discarded: what the model was told of them.
+Task<void> check_stored_answers(AgentServices& services, RunParts& parts) {
+  if (!parts.format) co_return;
+  for (FinishedTurn& turn : parts.turns) {
+    if (!turn.calls.empty()) continue;
+    AnswerFormat format = *parts.format;
+    std::string text = turn.text;
+    AnswerVerdict verdict =
+        co_await check_answer(services.loop, std::move(format), std::move(text));
+    turn.repair = std::move(verdict.repair);
+  }
 }
 
 }  // namespace
@@ -144,9 +212,10 @@ Task<RunParts> begin_run(AgentServices& services, RunPtr run) {
   if (is_new) announce_start(*run);
   RunParts parts = co_await load_run_parts(services, run);
   if (!is_new && !run->claim.after_input) announce_resumption(*run, parts.last_step_seq);
+  co_await check_stored_answers(services, parts);
   progress.turns = static_cast<int>(parts.turns.size());
   for (const FinishedTurn& turn : parts.turns) {
-    progress.text += turn.text;
+    if (turn.repair.empty()) progress.text += turn.text;
     progress.tool_calls += static_cast<int>(turn.calls.size());
   }
   progress.knows_text = true;
@@ -163,12 +232,12 @@ Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& part
       if (calls == CallsOutcome::waiting) co_return RunOutcome::waiting;
       continue;
     }
-    if (!parts.turns.empty() && parts.turns.back().calls.empty()) co_return RunOutcome::answered;
+    if (parts.is_answered()) co_return RunOutcome::answered;
     check_credits(*run->writer, parts);
     check_turn_limit(run->progress, parts.limits);
     co_await take_turn(services, run, parts);
-    // The last turn commits together with the run's outcome, any other before its tools run.
-    if (parts.has_open_calls()) co_await run->writer->committed();
+    // The last turn commits together with the run's outcome, any other before what follows it.
+    if (!parts.is_answered()) co_await run->writer->committed();
   }
 }
 

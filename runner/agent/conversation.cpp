@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "lib/json.h"
 
@@ -37,22 +38,39 @@ class Room {
   int64_t bytes_;
 };
 
+constexpr size_t nothing = std::string::npos;
+
+// What of a conversation is sent, as places in all of it. What a turn adds is sent whole, behind
+// what the last one sent, until that is too long: only then the plan is made anew.
+struct Plan {
+  size_t from = 0;           // the first message of the history
+  size_t first = 0;          // the first exchange
+  size_t whole = 0;          // the first with its results; before it, a note stands in each place
+  size_t cut = nothing;      // an exchange whose results are cut
+  std::vector<size_t> kept;  // of those, the bytes that are left; nothing: it is whole
+  size_t bytes = 0;          // of everything that is sent
+};
+
 // The shortest stay whole; what they leave of their share is the longer ones'.
-void cut_results(Exchange& exchange, Room& room) {
-  std::vector<ChatMessage*> by_length;
-  for (ChatMessage& result : exchange.results) by_length.push_back(&result);
-  std::sort(by_length.begin(), by_length.end(), [](const ChatMessage* a, const ChatMessage* b) {
-    return a->text.size() < b->text.size();
+std::vector<size_t> cut_results(const Exchange& exchange, Room& room) {
+  std::vector<size_t> by_length(exchange.results.size());
+  for (size_t i = 0; i < by_length.size(); ++i) by_length[i] = i;
+  std::stable_sort(by_length.begin(), by_length.end(), [&](size_t a, size_t b) {
+    return exchange.results[a].text.size() < exchange.results[b].text.size();
   });
+  std::vector<size_t> kept(exchange.results.size(), nothing);
   for (size_t i = 0; i < by_length.size(); ++i) {
-    std::string& text = by_length[i]->text;
+    const std::string& text = exchange.results[by_length[i]].text;
     size_t share = room.bytes() / (by_length.size() - i);
-    if (text.size() > std::max(share, cut_mark.size())) {
-      size_t kept = share > cut_mark.size() ? share - cut_mark.size() : 0;
-      text = std::string(utf8_prefix(text, kept)) + std::string(cut_mark);
+    size_t bytes = text.size();
+    if (bytes > std::max(share, cut_mark.size())) {
+      size_t left = share > cut_mark.size() ? share - cut_mark.size() : 0;
+      kept[by_length[i]] = utf8_prefix(text, left).size();
+      bytes = kept[by_length[i]] + cut_mark.size();
     }
-    room.take_at_most(text.size());
+    room.take_at_most(bytes);
   }
+  return kept;
 }
 
 // Without its results, but for a note in each one's place.
@@ -64,30 +82,155 @@ size_t stub_bytes(const Exchange& exchange) {
   return bytes;
 }
 
-void leave_results_out(Exchange& exchange) {
-  for (ChatMessage& result : exchange.results) {
-    if (result.text.size() > left_out.size()) result.text = left_out;
-  }
-}
-
-// The first exchange that stays. What was called before is told in at most half of the room; the
-// newest results come next, then the older ones', as many as still fit.
-size_t fit_exchanges(std::vector<Exchange>& exchanges, Room& room) {
-  if (exchanges.empty()) return 0;
-  size_t newest = exchanges.size() - 1;
-  size_t first = newest;
+// Of the exchanges that there are, of which the last is the newest. What was called before is told
+// in at most half of the room; the newest results come next, then the older ones', as many as fit
+// into what the next turns need not.
+void fit_exchanges(const std::vector<Exchange>& exchanges, size_t count, Room& room, Plan& plan) {
+  size_t newest = count - 1;
+  plan.first = newest;
   room.take_at_most(bytes_of(exchanges[newest].answer));
   Room for_stubs(static_cast<int64_t>(room.bytes() / 2));
-  while (first > 0 && for_stubs.take(stub_bytes(exchanges[first - 1]))) {
-    room.take(stub_bytes(exchanges[--first]));
+  while (plan.first > 0 && for_stubs.take(stub_bytes(exchanges[plan.first - 1]))) {
+    room.take(stub_bytes(exchanges[--plan.first]));
   }
-  cut_results(exchanges[newest], room);
-  bool is_whole = true;
-  for (size_t i = newest; i-- > first;) {
-    is_whole = is_whole && room.take(exchanges[i].bytes() - stub_bytes(exchanges[i]));
-    if (!is_whole) leave_results_out(exchanges[i]);
+  plan.cut = newest;
+  plan.kept = cut_results(exchanges[newest], room);
+  plan.whole = newest;
+}
+
+// What is left of a budget once the newest is in it, less what stays free for the turns to come: a
+// quarter of the budget, or half of what is left.
+Room room_for_older(const Room& left, int64_t bytes_max) {
+  int64_t bytes = static_cast<int64_t>(left.bytes());
+  return Room(std::max(bytes - bytes_max / 4, bytes / 2));
+}
+
+// A number that tells messages apart, the same in every daemon. Of long texts the head is enough.
+uint64_t mark_of(const ChatMessage& message) {
+  constexpr size_t head_bytes = 256;
+  uint64_t mark = 14695981039346656037U + static_cast<uint64_t>(message.role);
+  auto add = [&mark](uint64_t value) { mark = (mark ^ value) * 1099511628211U; };
+  add(message.text.size());
+  for (char c : std::string_view(message.text).substr(0, head_bytes)) {
+    add(static_cast<unsigned char>(c));
   }
-  return first;
+  // FNV-1a's high bits hardly know of the last bytes.
+  return (mark ^ (mark >> 32)) * 0x9E3779B97F4A7C15U >> 1;
+}
+
+// Where a history begins that is cut: so that between half of the room and all of it is filled, at
+// the message with the least mark. The next runs of the thread, whose histories are a little
+// longer, mostly find the same one, so that what they send begins with the same bytes.
+size_t cut_history(const std::vector<ChatMessage>& history, Room room) {
+  constexpr size_t messages_kept_max = history_messages_max / 4 * 3;
+  size_t newest = history.size() - 1;
+  size_t bytes = 0;
+  size_t from = newest;
+  uint64_t least = std::numeric_limits<uint64_t>::max();
+  for (size_t i = newest; i-- > 0;) {
+    bytes += bytes_of(history[i]);
+    size_t count = newest - i;
+    if (bytes > room.bytes() || count > messages_kept_max) break;
+    bool is_half = bytes >= room.bytes() / 2 || count >= messages_kept_max / 2;
+    uint64_t mark = is_half ? mark_of(history[i]) : least;
+    if (mark <= least) {
+      from = i;
+      least = mark;
+    }
+  }
+  return from;
+}
+
+class Planner {
+ public:
+  Planner(const std::string& system_prompt, const std::vector<ChatMessage>& history,
+          const std::vector<Exchange>& exchanges, int64_t bytes_max)
+      : system_bytes_(system_prompt.size()),
+        history_(history),
+        exchanges_(exchanges),
+        bytes_max_(bytes_max) {}
+
+  // The plan of the turn behind all exchanges, found by going through the turns before it.
+  Plan plan() const {
+    Plan plan;
+    plan.bytes = system_bytes_;
+    for (const ChatMessage& message : history_) plan.bytes += bytes_of(message);
+    // Longer ones are read in part.
+    if (is_over(plan) || history_.size() >= history_messages_max) plan = fitted(0);
+    for (size_t count = 1; count <= exchanges_.size(); ++count) {
+      plan.bytes += exchanges_[count - 1].bytes();
+      if (is_over(plan)) plan = fitted(count);
+    }
+    return plan;
+  }
+
+ private:
+  bool is_over(const Plan& plan) const {
+    return static_cast<int64_t>(plan.bytes) > std::max<int64_t>(bytes_max_, 0);
+  }
+
+  Plan fitted(size_t count) const {
+    Plan plan;
+    Room room(bytes_max_);
+    room.take_at_most(system_bytes_);
+    // What the run is about comes before what it found.
+    if (!history_.empty()) room.take_at_most(bytes_of(history_.back()));
+    if (count > 0) fit_exchanges(exchanges_, count, room, plan);
+    Room older = room_for_older(room, bytes_max_);
+    while (plan.whole > plan.first && older.take(result_bytes(exchanges_[plan.whole - 1]))) {
+      --plan.whole;
+    }
+    plan.from = history_.empty() ? 0 : history_.size() - 1;
+    if (plan.from > 0 && plan.first == 0) plan.from = history_from(older);
+    plan.bytes = planned_bytes(plan, count);
+    return plan;
+  }
+
+  // What the results have over the notes in their places.
+  static size_t result_bytes(const Exchange& exchange) {
+    return exchange.bytes() - stub_bytes(exchange);
+  }
+
+  // The exchanges come first: a history that fits beside them stays whole.
+  size_t history_from(const Room& room) const {
+    size_t bytes = 0;
+    for (size_t i = history_.size() - 1; i-- > 0;) bytes += bytes_of(history_[i]);
+    bool is_whole = bytes <= room.bytes() && history_.size() < history_messages_max;
+    return is_whole ? 0 : cut_history(history_, room);
+  }
+
+  size_t planned_bytes(const Plan& plan, size_t count) const {
+    size_t bytes = system_bytes_;
+    for (size_t i = plan.from; i < history_.size(); ++i) bytes += bytes_of(history_[i]);
+    for (size_t i = plan.first; i < count; ++i) {
+      bytes += i < plan.whole ? stub_bytes(exchanges_[i]) : exchanges_[i].bytes();
+    }
+    for (size_t i = 0; i < plan.kept.size(); ++i) {
+      if (plan.kept[i] == nothing) continue;
+      bytes -= exchanges_[plan.cut].results[i].text.size();
+      bytes += plan.kept[i] + cut_mark.size();
+    }
+    return bytes;
+  }
+
+  size_t system_bytes_;
+  const std::vector<ChatMessage>& history_;
+  const std::vector<Exchange>& exchanges_;
+  int64_t bytes_max_;
+};
+
+// As the plan wants it.
+void add_exchange(const Plan& plan, size_t nth, Exchange exchange, std::vector<ChatMessage>& all) {
+  all.push_back(std::move(exchange.answer));
+  for (size_t i = 0; i < exchange.results.size(); ++i) {
+    std::string& text = exchange.results[i].text;
+    if (nth < plan.whole && text.size() > left_out.size()) text = left_out;
+    if (nth == plan.cut && plan.kept[i] != nothing) {
+      text.resize(plan.kept[i]);
+      text += cut_mark;
+    }
+    all.push_back(std::move(exchange.results[i]));
+  }
 }
 
 }  // namespace
@@ -101,21 +244,12 @@ size_t Exchange::bytes() const {
 std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
                                          const std::vector<ChatMessage>& history,
                                          std::vector<Exchange> exchanges, int64_t bytes_max) {
-  Room room(bytes_max);
-  room.take_at_most(system_prompt.size());
-  // What the run is about comes before what it found.
-  size_t from = history.size();
-  if (from > 0) room.take_at_most(bytes_of(history[--from]));
-  size_t first = fit_exchanges(exchanges, room);
-  bool has_all = first == 0;
-  while (has_all && from > 0 && room.take(bytes_of(history[from - 1]))) --from;
-
+  Plan plan = Planner(system_prompt, history, exchanges, bytes_max).plan();
   std::vector<ChatMessage> all;
   if (!system_prompt.empty()) all.push_back({ChatRole::system, system_prompt});
-  all.insert(all.end(), history.begin() + static_cast<ptrdiff_t>(from), history.end());
-  for (size_t i = first; i < exchanges.size(); ++i) {
-    all.push_back(std::move(exchanges[i].answer));
-    for (ChatMessage& result : exchanges[i].results) all.push_back(std::move(result));
+  all.insert(all.end(), history.begin() + static_cast<ptrdiff_t>(plan.from), history.end());
+  for (size_t i = plan.first; i < exchanges.size(); ++i) {
+    add_exchange(plan, i, std::move(exchanges[i]), all);
   }
   return all;
 }

@@ -17,6 +17,9 @@ namespace hostler::runner {
 // answer.
 int64_t history_bytes_max(int64_t context_tokens);
 
+// As query::run_claim and query::run_history read them at most.
+constexpr size_t history_messages_max = 1000;
+
 // Oldest first. rows: newest first, as query::run_history answers them.
 std::vector<ChatMessage> history_of(const postgres::Result& rows);
 
@@ -32,10 +35,14 @@ struct Exchange {
   size_t bytes() const;
 };
 
-// Everything the model is told: system prompt, history, the run's own exchanges, oldest first. What
-// is over the budget is left out from the oldest on, and a call never without its result: of the
-// run's own exchanges first the results, then whole ones. The newest message and the newest
-// exchange are always there, the latter's results cut where they must be.
+// Everything the model is told: system prompt, history, the run's own exchanges, oldest first. A
+// turn is told what the turn before it was, and behind it what is new: a provider that keeps what
+// it read need not read it again. The same whichever daemon asks, since it follows from the
+// arguments alone.
+//   What is over the budget is left out from the oldest on, and a call never without its result: of
+// the run's own exchanges first the results, then whole ones. The newest message and the newest
+// exchange are always there, the latter's results cut where they must be. More is left out than
+// must be, so that the next turns are told the same again.
 std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
                                          const std::vector<ChatMessage>& history,
                                          std::vector<Exchange> exchanges, int64_t bytes_max);

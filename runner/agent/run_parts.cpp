@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "lib/json.h"
+#include "lib/tool_names.h"
 #include "queries/daemon.h"
+#include "queries/webhook_calls.h"
 #include "runner/agent/conversation.h"
 #include "runner/models/run_failure.h"
 
@@ -101,16 +103,28 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
   }
 }
 
+// The provider's own mode is told with each request; what it lacks, the prompt tells.
+void add_format(RunParts& parts, std::string_view declared) {
+  parts.format = read_answer_format(declared);
+  const ResponseFormat& wanted = parts.format->declared;
+  parts.request.response_format = wanted;
+  std::string instruction = format_instruction(parts.request.endpoint.provider_kind, wanted);
+  if (instruction.empty()) return;
+  if (!parts.system_prompt.empty()) parts.system_prompt += "\n\n";
+  parts.system_prompt += instruction;
+}
+
 RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Row& row) {
   RunParts parts;
   parts.request = request_of(services, run, row);
   parts.system_prompt = row.text("system_prompt");
   parts.tools = texts_of(row.text("tools"));
   parts.confirm_tools = texts_of(row.text("confirm_tools"));
-  if (!row.is_null("function_tools")) parts.functions = FunctionTools(row.text("function_tools"));
+  if (!row.is_null("function_tools")) parts.functions = DeclaredTools(row.text("function_tools"));
   parts.limits = limits_of(row);
   parts.credits_exhausted = row.boolean("credits_exhausted");
   parts.history_bytes = history_bytes_max(run->claim.context_tokens) - parts.functions.bytes();
+  if (!row.is_null("response_format")) add_format(parts, row.text("response_format"));
   return parts;
 }
 
@@ -163,6 +177,28 @@ Task<std::optional<RunParts>> claimed_parts(AgentServices& services, RunPtr run)
   co_return parts;
 }
 
+// The webhook tools that the persona names are asked for apart: few runs have any.
+Task<void> offer_webhooks(AgentServices& services, RunPtr run, RunParts& parts) {
+  std::vector<std::string> names;
+  for (const std::string& name : parts.tools) {
+    if (!is_tool_name(name)) names.push_back(name);
+  }
+  if (names.empty()) co_return;
+  std::vector<std::string> taken;
+  for (const ToolDefinition& tool : parts.functions.definitions()) taken.push_back(tool.name);
+  postgres::Batch batch;
+  batch.add(query::RunOfferTools{
+      .run_id = run->claim.id, .epoch = run->claim.epoch, .names = names, .taken = taken});
+  // It locks the run, so it has a connection of its own.
+  Task<postgres::Results> work = load_with_retry(services, std::move(batch));
+  postgres::Results offered = co_await work;
+  postgres::Row row = offered.at(0).front();
+  if (row.is_null("offered")) co_return;  // fenced: nothing of the run is written
+  parts.webhooks = DeclaredTools(row.text("offered"));
+  if (!parts.webhooks.definitions().empty()) parts.history_bytes -= parts.webhooks.bytes();
+  run->writer->count_stored(row.integer("added"));
+}
+
 }  // namespace
 
 Task<postgres::Results> read_with_retry(AgentServices& services, postgres::Batch batch) {
@@ -189,6 +225,15 @@ bool RunParts::has_open_calls() const {
                      [&](const ToolCall& call) { return !has_result(last.turn, call.id); });
 }
 
+bool RunParts::is_answered() const {
+  return !turns.empty() && turns.back().calls.empty() && turns.back().repair.empty();
+}
+
+int RunParts::repairs() const {
+  return static_cast<int>(std::count_if(
+      turns.begin(), turns.end(), [](const FinishedTurn& turn) { return !turn.repair.empty(); }));
+}
+
 std::vector<ChatMessage> RunParts::messages() const {
   std::vector<Exchange> exchanges;
   for (const FinishedTurn& turn : turns) {
@@ -207,6 +252,13 @@ std::vector<ChatMessage> RunParts::messages() const {
                         ? tool_error_json("tool.timeout", "The call was not finished.")
                         : found->second.content;
     }
+    if (!turn.repair.empty()) {
+      // Providers refuse an answer without words.
+      if (is_blank(turn.text)) exchange.answer.text = "(The answer was empty.)";
+      ChatMessage& fault = exchange.results.emplace_back();
+      fault.role = ChatRole::user;
+      fault.text = turn.repair;
+    }
     exchanges.push_back(std::move(exchange));
   }
   return fitted_messages(system_prompt, history, std::move(exchanges), history_bytes);
@@ -216,7 +268,10 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   std::shared_ptr<const config::Settings> settings = services.settings.current();
   run->writer->limit_output(settings->integer("limit.run_event_bytes"));
   std::optional<RunParts> claimed = co_await claimed_parts(services, run);
-  if (claimed) co_return *std::move(claimed);
+  if (claimed) {
+    co_await offer_webhooks(services, run, *claimed);
+    co_return *std::move(claimed);
+  }
   postgres::Batch load;
   load.add(query::RunLoad{.run_id = run->claim.id,
                           .limit_agent_turns = settings->integer("limit.agent_turns"),
@@ -237,6 +292,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   RunParts parts = parts_of(services, run, loaded.at(0).front());
   parts.history = history_of(loaded.at(1));
   if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
+  co_await offer_webhooks(services, run, parts);
   co_return parts;
 }
 

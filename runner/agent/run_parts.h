@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "runner/agent/agent_services.h"
+#include "runner/agent/answer_format.h"
 #include "runner/models/model.h"
-#include "runner/tools/function_tools.h"
+#include "runner/tools/declared_tools.h"
 
 namespace hostler::runner {
 
@@ -18,6 +19,8 @@ struct FinishedTurn {
   int turn = 0;
   std::string text;
   std::vector<ToolCall> calls;
+  // Of an answer that does not fit the run's format, and was discarded: what the model is told.
+  std::string repair = {};
 };
 
 struct ToolResult {
@@ -51,8 +54,10 @@ struct RunParts {
   int64_t history_bytes = 0;         // what the model is told at most
   std::vector<std::string> tools;
   std::vector<std::string> confirm_tools;
-  FunctionTools functions;  // that the run declares
+  DeclaredTools functions;  // that the run declares
+  DeclaredTools webhooks;   // that it was offered since its first turn
   RunLimits limits;
+  std::optional<AnswerFormat> format;  // none: the answer is any text
 
   std::vector<FinishedTurn> turns;
   std::map<CallKey, ToolResult> results;
@@ -63,8 +68,16 @@ struct RunParts {
   bool has_result(int turn, const std::string& call_id) const {
     return results.contains({turn, call_id});
   }
+  // Of the tools that are no code of ours, those with this one; null: none has it.
+  const DeclaredTools* declaring(const std::string& tool) const {
+    if (functions.has(tool)) return &functions;
+    return webhooks.has(tool) ? &webhooks : nullptr;
+  }
   // Whether a call of the last turn waits for its result.
   bool has_open_calls() const;
+  // Whether the last turn is the run's answer.
+  bool is_answered() const;
+  int repairs() const;  // answers that were discarded
   // Everything the model is told: prompt, history, the run's own turns and results, as much as
   // history_bytes holds.
   std::vector<ChatMessage> messages() const;

@@ -40,7 +40,14 @@ Outcome outcome_of(const RunPtr& run, std::string status) {
 }
 
 void end_completed(const RunPtr& run) {
-  run->writer->end("run.completed", "{}", outcome_of(run, "completed"));
+  Outcome outcome = outcome_of(run, "completed");
+  outcome.output = run->progress.output;
+  if (!outcome.output.empty()) {
+    JsonWriter json;
+    json.begin_object().member_raw("output", outcome.output).end_object();
+    run->writer->append("run.output", json.take());
+  }
+  run->writer->end("run.completed", "{}", std::move(outcome));
 }
 
 void end_failed(AgentServices& services, const RunPtr& run, const std::string& code,

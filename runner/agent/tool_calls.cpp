@@ -55,25 +55,45 @@ ToolRecord record_of(int turn, const ToolCall& call, ToolOutcome outcome, int64_
   return record;
 }
 
-Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int turn, ToolCall call) {
+// Nothing: a webhook's result comes later, by token.
+Task<std::optional<ToolOutcome>> outcome_of_call(AgentServices& services, RunPtr run,
+                                                 const RunParts& parts, int turn, ToolCall call) {
   const Claim& claim = run->claim;
   ToolContext context{claim.id, claim.org_id, claim.trace_id, claim.epoch};
-  ToolPermits::Permit permit = co_await services.tools.permits().take(claim.org_id);
+  std::optional<ToolOutcome> outcome;
+  if (parts.webhooks.has(call.name)) {
+    WebhookCall webhook{parts.webhooks.tool_id(call.name), turn, std::move(call)};
+    outcome = co_await services.tools.call_webhook(std::move(context), std::move(webhook));
+  } else {
+    outcome = co_await services.tools.call(std::move(context), std::move(call));
+  }
+  co_return outcome;
+}
+
+// Adds the call to those that are waited for, or commits its outcome.
+Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int turn, ToolCall call,
+                   std::vector<ToolCall>& awaited) {
+  ToolPermits::Permit permit = co_await services.tools.permits().take(run->claim.org_id);
   int64_t start_ms = services.loop.now_ms();
-  ToolOutcome outcome = co_await services.tools.call(context, call);
+  Task<std::optional<ToolOutcome>> work = outcome_of_call(services, run, parts, turn, call);
+  std::optional<ToolOutcome> outcome = co_await work;
   int64_t duration_ms = services.loop.now_ms() - start_ms;
-  commit_outcome(run, parts, record_of(turn, call, std::move(outcome), duration_ms));
+  if (!outcome) {
+    awaited.push_back(std::move(call));
+    co_return;
+  }
+  commit_outcome(run, parts, record_of(turn, call, std::move(*outcome), duration_ms));
 }
 
 Task<void> run_side_by_side(AgentServices& services, RunPtr run, RunParts& parts, int turn,
-                            std::vector<ToolCall> calls) {
+                            std::vector<ToolCall> calls, std::vector<ToolCall>& awaited) {
   std::exception_ptr broke;
   loop::TaskSet tasks(services.loop, [&broke](const std::string&, std::exception_ptr failure) {
     // A tool answers its faults; what is thrown is our own mistake and ends the run.
     broke = failure;
   });
   for (const ToolCall& call : calls) {
-    tasks.add(call.id, run_one(services, run, parts, turn, call));
+    tasks.add(call.id, run_one(services, run, parts, turn, call, awaited));
   }
   co_await tasks.ended();
   if (broke) std::rethrow_exception(broke);
@@ -121,9 +141,10 @@ Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   co_await begin_wait(services, run, std::move(shown), data.take());
 }
 
-// Once for all calls of the turn that the run's client answers. What is kept of the request leaves
-// the arguments out: whoever answers has them from the event.
-Task<void> ask_for_results(AgentServices& services, RunPtr run, int turn,
+// Once for all calls of the turn that others answer: the run's client, or the servers of webhook
+// tools that said so. What is kept of the request leaves the arguments out: whoever answers has
+// them from the event, or from the call.
+Task<void> ask_for_results(AgentServices& services, RunPtr run, const RunParts& parts, int turn,
                            std::vector<ToolCall> calls) {
   std::string request_id = co_await new_request_id(services);
   std::string message =
@@ -139,7 +160,8 @@ Task<void> ask_for_results(AgentServices& services, RunPtr run, int turn,
     for (const ToolCall& call : calls) {
       json->begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
       if (json == &shown) json->member_raw("arguments", shown_arguments(call));
-      json->member("answered_by", "client").end_object();
+      bool is_webhook = parts.webhooks.has(call.name);
+      json->member("answered_by", is_webhook ? "webhook" : "client").end_object();
     }
     json->end_array().end_object();
   }
@@ -182,35 +204,39 @@ std::vector<OpenCall> open_calls(AgentServices& services, const RunParts& parts,
   for (const ToolCall& call : turn.calls) {
     if (parts.has_result(turn.turn, call.id)) continue;
     OpenCall& open = open_calls.emplace_back(OpenCall{call});
-    bool is_function = parts.functions.has(call.name);
+    bool is_built_in = parts.declaring(call.name) == nullptr;
     // What was answered holds, also when the persona would not ask any more.
     auto answer = parts.inputs.find({turn.turn, call.id});
     open.is_answered = answer != parts.inputs.end();
-    if (!is_function) open.outcome = services.tools.refuse(call, parts.tools);
+    if (is_built_in) open.outcome = services.tools.refuse(call, parts.tools);
     if (open.outcome || !open.is_answered) continue;
     open.outcome = outcome_of(services, answer->second, open.call);
     // Edited arguments are checked like the model's own.
-    if (!open.outcome && !is_function) open.outcome = services.tools.refuse(open.call, parts.tools);
+    if (!open.outcome && is_built_in) open.outcome = services.tools.refuse(open.call, parts.tools);
   }
   return open_calls;
 }
 
-// The faults of the function tools' calls. Megabytes of arguments would hold up every other run of
-// the loop, and so would a schema that is compiled.
-Task<void> check_functions(AgentServices& services, const RunParts& parts,
-                           std::vector<OpenCall>& open_calls) {
+// The faults of calls of tools that are no code of ours. Megabytes of arguments would hold up every
+// other run of the loop, and so would a schema that is compiled.
+Task<void> check_declared(AgentServices& services, const RunParts& parts,
+                          std::vector<OpenCall>& open_calls) {
   using Outcomes = std::vector<std::optional<ToolOutcome>>;
   std::vector<OpenCall*> unchecked;
   std::vector<ToolCall> calls;
   for (OpenCall& open : open_calls) {
-    if (open.outcome || !parts.functions.has(open.call.name)) continue;
+    if (open.outcome || parts.declaring(open.call.name) == nullptr) continue;
     unchecked.push_back(&open);
     calls.push_back(open.call);
   }
   if (calls.empty()) co_return;
-  std::function<Outcomes()> check = [functions = parts.functions, calls = std::move(calls)] {
+  std::function<Outcomes()> check = [functions = parts.functions, webhooks = parts.webhooks,
+                                     calls = std::move(calls)] {
     Outcomes outcomes;
-    for (const ToolCall& call : calls) outcomes.push_back(functions.refuse(call));
+    for (const ToolCall& call : calls) {
+      const DeclaredTools& declaring = functions.has(call.name) ? functions : webhooks;
+      outcomes.push_back(declaring.refuse(call));
+    }
     return outcomes;
   };
   Outcomes outcomes = co_await loop::on_thread(services.loop, std::move(check));
@@ -249,31 +275,31 @@ std::string shown_arguments(const ToolCall& call) {
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts) {
   const FinishedTurn turn = parts.turns.back();
   std::vector<OpenCall> open = open_calls(services, parts, turn);
-  co_await check_functions(services, parts, open);
+  co_await check_declared(services, parts, open);
   std::vector<ToolCall> at_once;
   std::vector<ToolCall> unanswered;
-  std::vector<ToolCall> of_client;
+  std::vector<ToolCall> awaited;
   for (OpenCall& next : open) {
     if (next.outcome) {
       commit_outcome(run, parts, record_of(turn.turn, next.call, std::move(*next.outcome), 0));
     } else if (!next.is_answered && needs_human(services, parts, next.call)) {
       unanswered.push_back(std::move(next.call));
     } else if (parts.functions.has(next.call.name)) {
-      of_client.push_back(std::move(next.call));
+      awaited.push_back(std::move(next.call));
     } else {
       at_once.push_back(std::move(next.call));
     }
   }
   if (!at_once.empty()) {
-    co_await run_side_by_side(services, run, parts, turn.turn, std::move(at_once));
+    co_await run_side_by_side(services, run, parts, turn.turn, std::move(at_once), awaited);
   }
   // A run that is full ends instead of asking.
-  bool asks = !unanswered.empty() || !of_client.empty();
+  bool asks = !unanswered.empty() || !awaited.empty();
   if (!asks || run->writer->is_full()) co_return CallsOutcome::done;
   if (!unanswered.empty()) {
     co_await ask(services, run, turn.turn, unanswered.front());
   } else {
-    co_await ask_for_results(services, run, turn.turn, std::move(of_client));
+    co_await ask_for_results(services, run, parts, turn.turn, std::move(awaited));
   }
   co_return CallsOutcome::waiting;
 }

@@ -1,5 +1,5 @@
 // The tool calls of one turn: those that need nobody run side by side, then questions and
-// confirmations one after the other, then the run waits once for all results that its client owes.
+// confirmations one after the other, then the run waits once for all results that others owe.
 // Every result is committed as it comes.
 #pragma once
 

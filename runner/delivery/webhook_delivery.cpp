@@ -4,8 +4,8 @@
 #include "lib/client/trace.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
+#include "lib/webhook_signature.h"
 #include "runner/delivery/delivery.h"
-#include "runner/delivery/webhook_signature.h"
 
 namespace hostler::runner {
 namespace {

@@ -55,6 +55,13 @@ int64_t last_seq_of(const LogEntry& entry) {
   return entry.events.empty() ? entry.writer->committed_seq() : entry.events.back().seq;
 }
 
+postgres::BoundStatement output(const Owner& owner, const Outcome& outcome) {
+  return query::RunOutput{.daemon_id = owner.daemon_id,
+                          .run_id = owner.claim.id,
+                          .epoch = owner.claim.epoch,
+                          .output = outcome.output};
+}
+
 // What runs_commit takes of all runs that are paid for.
 class Commits {
  public:
@@ -249,14 +256,16 @@ void InFlightBatch::add_account_lock(postgres::Batch& batch) const {
   if (has_tool_costs) batch.add(query::AccountLock{.org_ids = org_ids});
 }
 
-// Tools come first, since an end takes the run from its daemon; waits come last: what webhooks are
-// told of them counts the turn.
+// Tools and outputs come first, since an end takes the run from its daemon; waits come last: what
+// webhooks are told of them counts the turn.
 void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& batch) {
   add_account_lock(batch);
   Commits commits;
   for (const LogEntry& entry : entries) {
     Owner owner{daemon_id, entry.writer->claim()};
     for (const ToolRecord& tool : entry.steps.tools) batch.add(tool_commit(owner, tool));
+    const std::optional<Outcome>& outcome = entry.steps.outcome;
+    if (outcome && !outcome->output.empty()) batch.add(output(owner, *outcome));
     if (entry.steps.is_paid()) commits.add(entry);
   }
   if (commits.empty()) return;

@@ -33,6 +33,7 @@ int64_t LogEntry::result_bytes() const {
   for (const ToolRecord& tool : steps.tools) {
     if (tool.error_code.empty()) sum += tool.result.size();
   }
+  if (steps.outcome) sum += steps.outcome->output.size();
   return static_cast<int64_t>(sum);
 }
 

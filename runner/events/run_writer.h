@@ -70,6 +70,8 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   void limit_output(int64_t bytes_max) { output_bytes_max_ = bytes_max; }
   // Besides what is appended here: what had no room.
   void count_output(int64_t bytes) { output_bytes_ += bytes; }
+  // What of the run's tools was stored since it was claimed, besides their results.
+  void count_stored(int64_t bytes) { result_bytes_ += bytes; }
   bool is_full() const { return output_bytes_max_ > 0 && output_bytes_ > output_bytes_max_; }
   // Whether an event of this size would still fit.
   bool has_room(size_t bytes) const;
@@ -82,7 +84,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
 
   int64_t last_seq() const { return last_seq_; }            // given to the newest event
   int64_t committed_seq() const { return committed_seq_; }  // on disk
-  // Of events and results of tools that are on disk, since the run began.
+  // Of events, and of results of tools and the output, that are on disk, since the run began.
   int64_t event_bytes() const { return event_bytes_; }
   int64_t result_bytes() const { return result_bytes_; }
   bool is_on_disk() const { return committed_writes_ == writes_; }

@@ -34,6 +34,7 @@ using Own = RunnerCounts;  // this daemon's
 
 // clang-format off
 constexpr ReadRow<int64_t Own::*> own_rows[] = {
+    {gauge, "hostler_runner_started_timestamp_seconds", "", "When this daemon began; it ends by itself when one of its tasks does.", &Own::started_us},
     {gauge, "hostler_runner_runs", "", "Runs that this daemon executes.", &Own::runs},
     {gauge, "hostler_runner_slots", "", "Runs that this daemon takes at most.", &Own::slots},
     {gauge, "hostler_runner_streams", "", "Event streams that are open.", &Own::streams},
@@ -66,6 +67,8 @@ constexpr ReadRow<const char*> shared_rows[] = {
     {gauge, "hostler_runs", "state=\"queued\"", "", "runs_queued"},
     {gauge, "hostler_runs", "state=\"waiting_for_input\"", "", "runs_waiting"},
     {gauge, "hostler_runs_lapsed", "", "Claimed runs whose daemon has not been heard of for 30 s: none freed them yet.", "runs_lapsed"},
+    {gauge, "hostler_runs_stuck", "why=\"crashed\"", "Runs whose end cannot be written, or that nothing lets begin.", "runs_crashed"},
+    {gauge, "hostler_runs_stuck", "why=\"queued\"", "", "runs_left_queued"},
     {gauge, "hostler_outbox_pending", "kind=\"mail\"", "Messages that wait to be sent.", "mails_pending"},
     {gauge, "hostler_outbox_pending", "kind=\"webhook\"", "", "webhooks_pending"},
     {gauge, "hostler_outbox_failed", "", "Messages that were given up.", "outbox_failed"},
@@ -82,7 +85,7 @@ constexpr ReadRow<const char*> shared_rows[] = {
 // clang-format on
 
 // What a run can end with, else other.
-constexpr std::array<std::string_view, 13> failure_codes{"model.rejected",
+constexpr std::array<std::string_view, 14> failure_codes{"model.rejected",
                                                          "model.rate_limited",
                                                          "model.unavailable",
                                                          "model.stream_broken",
@@ -92,6 +95,7 @@ constexpr std::array<std::string_view, 13> failure_codes{"model.rejected",
                                                          "run.turn_limit",
                                                          "run.answer_too_long",
                                                          "run.crashed",
+                                                         "output.schema_mismatch",
                                                          "run.input_timeout",
                                                          "internal.error",
                                                          "other"};

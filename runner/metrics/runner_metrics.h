@@ -16,6 +16,7 @@ namespace hostler::runner {
 
 // Counted by the daemon since its start; runs and streams are what it has now.
 struct RunnerCounts {
+  int64_t started_us = 0;  // wall clock
   int64_t runs = 0;
   int64_t slots = 0;  // runs it takes at most
   int64_t streams = 0;

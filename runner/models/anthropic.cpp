@@ -17,71 +17,109 @@ bool is_of_user(const ChatMessage& message) {
   return message.role == ChatRole::user || message.role == ChatRole::tool;
 }
 
-// The API refuses texts that are empty or hold nothing but spaces.
-bool is_empty_message(const ChatMessage& message) {
-  bool may_be_empty = message.role == ChatRole::tool || !message.tool_calls.empty();
-  return is_blank(message.text) && !may_be_empty;
-}
+// A part of a message: a text, what a tool answered, or a call.
+struct Block {
+  const ChatMessage* result = nullptr;
+  const ToolCall* call = nullptr;
+  std::string_view text = {};
+  bool ends_cached = false;
+};
 
-void write_text_block(JsonWriter& json, std::string_view text) {
-  json.begin_object().member("type", "text").member("text", text).end_object();
-}
-
-void write_blocks(JsonWriter& json, const ChatMessage& message) {
-  if (message.role == ChatRole::tool) {
-    json.begin_object().member("type", "tool_result");
-    json.member("tool_use_id", message.tool_call_id).member("content", message.text);
-    json.end_object();
-    return;
-  }
-  if (!is_blank(message.text)) write_text_block(json, message.text);
-  for (const ToolCall& call : message.tool_calls) {
-    std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
-    json.begin_object().member("type", "tool_use");
-    json.member("id", call.id).member("name", name_on_the_wire(call.name));
-    json.key("input");
-    // The model is shown what it wrote, also when it was not an object.
-    if (arguments && arguments->is_object()) {
-      json.value(*arguments);
-    } else {
-      json.begin_object().member("not_an_object", call.arguments).end_object();
-    }
-    json.end_object();
-  }
-}
-
-void begin_message(JsonWriter& json, bool is_user) {
-  json.begin_object().member("role", is_user ? "user" : "assistant").key("content").begin_array();
-}
-
-// Roles take turns: neighbours of one role become one message, and the results of a turn's tool
-// calls stand together at the head of the user's next one. The API wants the user to have the first
-// word, and the last: newer models refuse to go on with a message of their own.
-void write_messages(JsonWriter& json, const std::vector<ChatMessage>& messages) {
-  json.key("messages").begin_array();
-  bool is_open = false;
+struct WireMessage {
   bool is_user = true;
+  std::vector<Block> blocks = {};
+};
+
+Block text_block(std::string_view text) { return {.text = text}; }
+
+// The API refuses texts that are empty or hold nothing but spaces.
+std::vector<Block> blocks_of(const ChatMessage& message) {
+  std::vector<Block> blocks;
+  if (message.role == ChatRole::tool) return {Block{.result = &message}};
+  if (!is_blank(message.text)) blocks.push_back(text_block(message.text));
+  for (const ToolCall& call : message.tool_calls) blocks.push_back({.call = &call});
+  if (blocks.empty() && message.role == ChatRole::user) {
+    blocks.push_back(text_block("(The message is empty.)"));
+  }
+  return blocks;
+}
+
+// Roles take turns: what the user says at one time becomes one message, and the results of a turn's
+// tool calls stand together at the head of the user's next one. The API wants the user to have the
+// first word, and the last: newer models refuse to go on with a message of their own. A word of the
+// user's that is put in for that stays when the conversation goes on: what was sent is never
+// changed, so that a provider that keeps it finds it again.
+std::vector<WireMessage> wire_messages(const std::vector<ChatMessage>& messages) {
+  std::vector<WireMessage> wire;
   for (const ChatMessage& message : messages) {
-    if (message.role == ChatRole::system || is_empty_message(message)) continue;
-    if (!is_open) {
-      begin_message(json, is_user);
-      is_open = true;
+    std::vector<Block> blocks;
+    if (message.role != ChatRole::system) blocks = blocks_of(message);
+    if (blocks.empty()) continue;
+    bool is_user = is_of_user(message);
+    if (!is_user && (wire.empty() || !wire.back().is_user)) {
       // A history that was cut begins with an answer.
-      if (!is_of_user(message)) write_text_block(json, "(Earlier messages are left out.)");
+      std::string_view word = wire.empty() ? "(Earlier messages are left out.)" : "(Go on.)";
+      wire.push_back({true, {text_block(word)}});
     }
-    if (is_user != is_of_user(message)) {
-      json.end_array().end_object();
-      is_user = !is_user;
-      begin_message(json, is_user);
-    }
-    write_blocks(json, message);
+    if (wire.empty() || wire.back().is_user != is_user) wire.push_back({is_user});
+    std::vector<Block>& all = wire.back().blocks;
+    all.insert(all.end(), blocks.begin(), blocks.end());
   }
-  if (!is_open || !is_user) {
-    if (is_open) json.end_array().end_object();
-    begin_message(json, true);
-    write_text_block(json, is_open ? "(Go on.)" : "(The message is empty.)");
+  if (wire.empty()) wire.push_back({true, {text_block("(The message is empty.)")}});
+  if (!wire.back().is_user) wire.push_back({true, {text_block("(Go on.)")}});
+  return wire;
+}
+
+void write_call(JsonWriter& json, const ToolCall& call) {
+  std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
+  json.member("type", "tool_use").member("id", call.id);
+  json.member("name", name_on_the_wire(call.name)).key("input");
+  // The model is shown what it wrote, also when it was not an object.
+  if (arguments && arguments->is_object()) {
+    json.value(*arguments);
+  } else {
+    json.begin_object().member("not_an_object", call.arguments).end_object();
   }
-  json.end_array().end_object().end_array();
+}
+
+// Up to here the provider keeps what it reads, for five minutes, and reads what it kept. It takes
+// four of these marks: behind the tools, the system text, what the last turn was sent, and all.
+void write_cache_mark(JsonWriter& json) {
+  json.key("cache_control").begin_object().member("type", "ephemeral").end_object();
+}
+
+// What the last turn was sent ended with what the user said the last time but one. That is marked,
+// because the provider looks for what it kept at no more than 20 blocks before a mark, and a turn
+// may have more calls and results. The first turn of a thread's next run finds there what the first
+// one of this run left.
+void mark_messages(std::vector<WireMessage>& messages) {
+  messages.back().blocks.back().ends_cached = true;
+  if (messages.size() >= 3) messages[messages.size() - 3].blocks.back().ends_cached = true;
+}
+
+void write_block(JsonWriter& json, const Block& block) {
+  json.begin_object();
+  if (block.call != nullptr) {
+    write_call(json, *block.call);
+  } else if (block.result != nullptr) {
+    json.member("type", "tool_result").member("tool_use_id", block.result->tool_call_id);
+    json.member("content", block.result->text);
+  } else {
+    json.member("type", "text").member("text", block.text);
+  }
+  if (block.ends_cached) write_cache_mark(json);
+  json.end_object();
+}
+
+void write_messages(JsonWriter& json, const std::vector<WireMessage>& messages) {
+  json.key("messages").begin_array();
+  for (const WireMessage& message : messages) {
+    json.begin_object().member("role", message.is_user ? "user" : "assistant");
+    json.key("content").begin_array();
+    for (const Block& block : message.blocks) write_block(json, block);
+    json.end_array().end_object();
+  }
+  json.end_array();
 }
 
 std::string system_text(const std::vector<ChatMessage>& messages) {
@@ -109,25 +147,51 @@ std::vector<ToolDefinition> tools_of(const ModelRequest& request) {
   return tools;
 }
 
-std::string write_body(const ModelRequest& request) {
-  JsonWriter json;
-  json.begin_object().member("model", request.endpoint.model);
+void write_settings(JsonWriter& json, const ModelRequest& request) {
+  json.member("model", request.endpoint.model);
   json.member("max_tokens", request.output_tokens_max.value_or(default_output_tokens_max));
-  std::string system = system_text(request.messages);
-  if (!system.empty()) json.member("system", system);
-  write_messages(json, request.messages);
-  std::vector<ToolDefinition> tools = tools_of(request);
-  if (!tools.empty()) {
-    json.key("tools").begin_array();
-    for (const ToolDefinition& tool : tools) {
-      json.begin_object().member("name", tool.name).member("description", tool.description);
-      json.member_raw("input_schema", tool.parameters).end_object();
-    }
-    json.end_array();
-  }
+  json.member("stream", true);
   // Their scale ends at 1, that of personas at 2.
   if (request.temperature) json.member("temperature", std::min(*request.temperature, 1.0));
-  json.member("stream", true).end_object();
+  const std::optional<ResponseFormat>& format = request.response_format;
+  if (format && has_own_mode(ProviderKind::anthropic, *format)) {
+    json.key("output_config").begin_object().key("format").begin_object();
+    json.member("type", "json_schema").member_raw("schema", format->schema);
+    json.end_object().end_object();
+  }
+}
+
+void write_tools(JsonWriter& json, const std::vector<ToolDefinition>& tools) {
+  json.key("tools").begin_array();
+  for (const ToolDefinition& tool : tools) {
+    json.begin_object().member("name", tool.name).member("description", tool.description);
+    json.member_raw("input_schema", tool.parameters);
+    if (&tool == &tools.back()) write_cache_mark(json);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_system(JsonWriter& json, std::string_view text) {
+  json.key("system").begin_array();
+  json.begin_object().member("type", "text").member("text", text);
+  write_cache_mark(json);
+  json.end_object().end_array();
+}
+
+// In the order in which models read it: what a turn adds comes last.
+std::string write_body(const ModelRequest& request) {
+  JsonWriter json;
+  json.begin_object();
+  write_settings(json, request);
+  std::vector<ToolDefinition> tools = tools_of(request);
+  if (!tools.empty()) write_tools(json, tools);
+  std::string system = system_text(request.messages);
+  if (!is_blank(system)) write_system(json, system);
+  std::vector<WireMessage> messages = wire_messages(request.messages);
+  mark_messages(messages);
+  write_messages(json, messages);
+  json.end_object();
   return json.take();
 }
 

@@ -61,12 +61,21 @@ struct ModelTimeouts {
   int64_t idle_ms = 60'000;
 };
 
+// What the answer must be: JSON that fits a schema, or any JSON object.
+struct ResponseFormat {
+  bool has_schema = false;
+  std::string name;
+  std::string schema;          // JSON Schema text
+  std::optional<bool> strict;  // the provider is to hold the model to the schema
+};
+
 struct ModelRequest {
   ModelEndpoint endpoint;
   std::vector<ChatMessage> messages;  // system texts first, then by time
   std::vector<ToolDefinition> tools;
   std::optional<double> temperature;
   std::optional<int64_t> output_tokens_max;
+  std::optional<ResponseFormat> response_format;
   ModelTimeouts timeouts;
   std::string trace_id;  // of the run; empty: none is told
 };
@@ -79,6 +88,7 @@ struct ModelTurn {
   std::vector<ToolCall> tool_calls;
   ModelUsage usage;
   FinishReason finish_reason = FinishReason::none;
+  bool refuses_temperature = false;  // it was asked again without one
 };
 
 enum class TextChannel { answer, thinking };
@@ -105,6 +115,9 @@ constexpr size_t turn_tool_calls_max = 10'000;
 
 constexpr int64_t tokens_of_bytes(size_t bytes) { return static_cast<int64_t>((bytes + 3) / 4); }
 int64_t estimate_input_tokens(const ModelRequest& request);
+
+// Whether the provider has a mode of its own for the format; else the prompt must ask for it.
+bool has_own_mode(ProviderKind kind, const ResponseFormat& format);
 
 // What providers refuse in a text, and what they admit as the name of a tool. A model that made a
 // name up is told it in a form that its provider takes back.

@@ -28,6 +28,7 @@ struct TryEnd {
   std::string reason;  // one word, for run.retrying and the log
   bool may_retry = false;
   std::optional<int64_t> retry_after_ms;
+  bool refuses_temperature = false;
 };
 
 // Passes on what is shown, and remembers that something was.
@@ -207,6 +208,9 @@ Task<TryEnd> read_refusal(loop::Loop& loop, http::HttpExchange& exchange,
   if (error) excerpt = safe_excerpt(error->message, api_key);
   TryEnd end = end_by_status(status, excerpt);
   end.retry_after_ms = retry_after_ms;
+  // Anthropic: "`temperature` is deprecated for this model."; OpenAI of its models that reason:
+  // "Unsupported value: 'temperature' does not support 0.5 with this model."
+  end.refuses_temperature = status == 400 && excerpt.find("temperature") != excerpt.npos;
   co_return end;
 }
 
@@ -280,11 +284,20 @@ int64_t jittered(int64_t delay_ms) {
 Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
                              ModelTurn& turn, ModelObserver& observer, RetryTiming timing) {
   int64_t delay_ms = timing.first_delay_ms;
+  bool refuses_temperature = false;
   for (int attempt = 1;; ++attempt) {
     StreamedText shown(observer);
     turn = ModelTurn();
     TryEnd end = co_await try_turn(http, loop, request, turn, shown);
+    turn.refuses_temperature = refuses_temperature;
     if (end.code.empty()) co_return;
+    if (end.refuses_temperature && request.temperature) {
+      // What a persona would like is no reason to have no answer.
+      request.temperature.reset();
+      refuses_temperature = true;
+      --attempt;
+      continue;
+    }
     bool is_unreadable = end.code == "model.bad_response" || end.code == "run.answer_too_long" ||
                          end.code == "run.turn_limit" || end.code == "run.output_limit";
     if (shown.is_any() && !is_unreadable) {

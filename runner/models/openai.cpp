@@ -43,33 +43,53 @@ void write_message(JsonWriter& json, const ChatMessage& message) {
   json.end_object();
 }
 
-std::string write_body(const ModelRequest& request, std::string_view base_url) {
-  JsonWriter json;
-  json.begin_object().member("model", request.endpoint.model);
-  json.key("messages").begin_array();
-  for (const ChatMessage& message : request.messages) write_message(json, message);
-  json.end_array();
-  if (!request.tools.empty()) {
-    json.key("tools").begin_array();
-    for (const ToolDefinition& tool : request.tools) {
-      json.begin_object().member("type", "function");
-      json.key("function").begin_object();
-      json.member("name", tool.name).member("description", tool.description);
-      json.member_raw("parameters", tool.parameters);
-      if (tool.strict) json.member("strict", *tool.strict);
-      json.end_object().end_object();
-    }
-    json.end_array();
+void write_response_format(JsonWriter& json, const ResponseFormat& format) {
+  json.key("response_format").begin_object();
+  if (!format.has_schema) {
+    json.member("type", "json_object").end_object();
+    return;
   }
+  json.member("type", "json_schema").key("json_schema").begin_object();
+  json.member("name", format.name).member_raw("schema", format.schema);
+  if (format.strict) json.member("strict", *format.strict);
+  json.end_object().end_object();
+}
+
+void write_settings(JsonWriter& json, const ModelRequest& request, std::string_view base_url) {
+  json.member("model", request.endpoint.model).member("stream", true);
+  json.key("stream_options").begin_object().member("include_usage", true).end_object();
   if (request.temperature) json.member("temperature", *request.temperature);
   if (request.output_tokens_max) {
     // OpenAI's newer models refuse the old name, compatible servers often know no other.
     bool is_openai = base_url.starts_with("https://api.openai.com/");
     json.member(is_openai ? "max_completion_tokens" : "max_tokens", *request.output_tokens_max);
   }
-  json.member("stream", true);
-  json.key("stream_options").begin_object().member("include_usage", true).end_object();
-  json.end_object();
+  if (request.response_format) write_response_format(json, *request.response_format);
+}
+
+void write_tools(JsonWriter& json, const std::vector<ToolDefinition>& tools) {
+  json.key("tools").begin_array();
+  for (const ToolDefinition& tool : tools) {
+    json.begin_object().member("type", "function");
+    json.key("function").begin_object();
+    json.member("name", tool.name).member("description", tool.description);
+    json.member_raw("parameters", tool.parameters);
+    if (tool.strict) json.member("strict", *tool.strict);
+    json.end_object().end_object();
+  }
+  json.end_array();
+}
+
+// In the order in which models read it: what a turn adds comes last. A server that keeps what it
+// read finds it again.
+std::string write_body(const ModelRequest& request, std::string_view base_url) {
+  JsonWriter json;
+  json.begin_object();
+  write_settings(json, request, base_url);
+  if (!request.tools.empty()) write_tools(json, request.tools);
+  json.key("messages").begin_array();
+  for (const ChatMessage& message : request.messages) write_message(json, message);
+  json.end_array().end_object();
   return json.take();
 }
 

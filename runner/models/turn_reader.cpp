@@ -162,7 +162,15 @@ int64_t estimate_input_tokens(const ModelRequest& request) {
   for (const ToolDefinition& tool : request.tools) {
     bytes += tool.name.size() + tool.description.size() + tool.parameters.size();
   }
+  if (request.response_format) bytes += request.response_format->schema.size();
   return tokens_of_bytes(bytes);
+}
+
+// Anthropic's mode takes schemas that name every member of every object and holds the model to
+// them, which is what OpenAI calls strict; it has none for any object.
+bool has_own_mode(ProviderKind kind, const ResponseFormat& format) {
+  if (kind == ProviderKind::openai) return true;
+  return format.has_schema && format.strict.value_or(false);
 }
 
 std::unique_ptr<TurnReader> make_turn_reader(ProviderKind kind, ModelTurn& turn,

@@ -44,6 +44,7 @@ struct Outcome {
   std::string code;    // of a failure
   std::string message;
   std::string answer;  // the text of all turns
+  std::string output;  // JSON text; empty: the run has no response_format, or no answer that fits
   bool is_incomplete = false;
 };
 

@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "lib/net/name_lookup.h"
+#include "lib/net/own_address.h"
 
 namespace hostler::runner {
 namespace {
 
 bool is_refused(const net::IpAddress& address, int port, const net::CidrList& allowed) {
   if (allowed.contains(address)) return false;
-  return net::refused_address(address, allowed).has_value() || net::is_service_port(port);
+  return net::refused_address(address, allowed).has_value() || net::is_closed_port(address, port);
 }
 
 // A name that is no public site's: of one word, or under a suffix that RFC 6761, 6762 or 8375 sets

@@ -130,4 +130,11 @@ Task<ToolOutcome> ToolBox::call(ToolContext context, ToolCall call) {
   co_return outcome;
 }
 
+Task<std::optional<ToolOutcome>> ToolBox::call_webhook(ToolContext context, WebhookCall call) {
+  Task<std::optional<ToolOutcome>> work =
+      call_webhook_tool(services_, std::move(context), std::move(call));
+  std::optional<ToolOutcome> outcome = co_await work;
+  co_return outcome;
+}
+
 }  // namespace hostler::runner

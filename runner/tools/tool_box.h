@@ -9,6 +9,7 @@
 #include "lib/loop/task.h"
 #include "runner/models/model.h"
 #include "runner/tools/tool.h"
+#include "runner/tools/webhook_call.h"
 
 namespace hostler::runner {
 
@@ -26,6 +27,8 @@ class ToolBox {
   std::optional<ToolOutcome> refuse(const ToolCall& call,
                                     const std::vector<std::string>& allowed) const;
   Task<ToolOutcome> call(ToolContext context, ToolCall call);
+  // The same of a webhook tool; nothing: its result comes by token.
+  Task<std::optional<ToolOutcome>> call_webhook(ToolContext context, WebhookCall call);
   // To be taken before a call, and kept until it has ended.
   ToolPermits& permits() { return permits_; }
 

@@ -1,9 +1,10 @@
 -- Registration, logins, sessions. They begin behind access.enter, but logout, which has a caller.
 
 -- name: registration_begin
--- Refuses, before the password is hashed, what register_user would refuse now.
+-- Refuses, before the password is hashed, what register_user would refuse now; a name that somebody has is answered
+-- by its code, and counted.
 -- $1 login text, $2 email text, $3 invite_code text or null, $4 settings jsonb (values by names of settings)
-SELECT registration_begin($1, $2, $3, $4);
+SELECT registration_begin($1, $2, $3, $4) AS taken;
 
 -- name: register_user
 -- An account with all that belongs to it, and its first session.

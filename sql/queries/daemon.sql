@@ -88,14 +88,14 @@ claimed AS (
     RETURNING r.id, r.org_id, r.thread_id, r.created_by_user_id, r.epoch, r.source, r.persona_id, r.model, r.trace_id,
         r.last_seq, r.turns, r.tool_calls, r.crash_count, r.take_overs, r.trials,
         r.cancel_requested_at IS NOT NULL AS is_cancelled, coalesce(r.cancel_reason, 'requested') AS cancel_reason,
-        run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted,
+        run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted, r.response_format,
         CASE WHEN r.last_seq > 0 THEN run_event_bytes(r.id) ELSE 0 END AS event_bytes,
         CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE r.result_bytes END AS result_bytes, r.tools)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.trials, c.is_cancelled, c.cancel_reason,
     c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens,
     persona.system_prompt, persona.tools, persona.confirm_tools, persona.temperature, persona.max_turns,
-    c.tools AS function_tools, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
+    c.tools AS function_tools, c.response_format, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
     route.key_version, route.wrapped_key, route.sealed, thread.history
@@ -115,7 +115,7 @@ LEFT JOIN LATERAL (
                      AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
         THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), '')
             FILTER (WHERE octet_length(recent.content) <= $3) END AS history
-    FROM thread_newest_messages(c.thread_id, 1000, 32 * $3) AS recent) AS thread ON c.turns = 0
+    FROM thread_newest_messages(c.thread_id, 1000, 32 * $3, NULL) AS recent) AS thread ON c.turns = 0
 CROSS JOIN LATERAL (
     SELECT max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns') AS turns,
         max(g.value::bigint) FILTER (WHERE g.key = 'limit.tool_calls') AS tool_calls,
@@ -188,10 +188,14 @@ SELECT id, coalesce(cancel_reason, 'requested') AS cancel_reason FROM runs
 WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
 
 -- name: run_load
--- What a run is made of, and what bounds it; the settings are those of runs without entitlements.
+-- What a run is made of, and what bounds it; the settings are those of runs without entitlements. A run that took a
+-- turn goes on with the prompt, tools and temperature that its persona had when it began.
 -- $1 run_id uuid, $2 limit_agent_turns bigint, $3 limit_tool_calls bigint, $4 limit_run_seconds bigint
-SELECT p.system_prompt, to_json(p.tools) AS tools, to_json(p.confirm_tools) AS confirm_tools, p.temperature,
-    p.max_turns, r.tools AS function_tools, r.credits_exhausted,
+SELECT coalesce(begun.state ->> 'system_prompt', p.system_prompt) AS system_prompt,
+    coalesce(begun.state ->> 'tools', to_json(p.tools)::text) AS tools, to_json(p.confirm_tools) AS confirm_tools,
+    CASE WHEN begun.state IS NULL THEN p.temperature ELSE (begun.state ->> 'temperature')::double precision END
+        AS temperature,
+    p.max_turns, r.tools AS function_tools, r.response_format, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
@@ -201,17 +205,21 @@ JOIN llm_models m ON m.id = r.model_id
 JOIN llm_providers l ON l.id = m.provider_id
 CROSS JOIN run_limits(r.org_id, $2, $3, $4) AS limits
 LEFT JOIN secrets s ON s.id = l.secret_id
+LEFT JOIN LATERAL (
+    SELECT e.state FROM jsonb_array_elements(p.earlier) WITH ORDINALITY AS e(state, nth)
+    WHERE r.turns > 0 AND (e.state ->> 'until')::numeric > extract(epoch FROM r.started_at)
+    ORDER BY e.nth LIMIT 1) AS begun ON true
 WHERE r.id = $1;
 
 -- name: run_history
--- The thread's newest visible messages that fit, newest first.
+-- The thread's newest visible messages, newest first, until they have more than bytes_max together. Those that came
+-- since the run began are for the next one: a run that goes on tells its model what it told it before.
 -- $1 run_id uuid, $2 bytes_max bigint
-SELECT role, content FROM (
-    SELECT m.id, m.role, m.content, sum(octet_length(m.content)) OVER (ORDER BY m.id DESC) AS bytes
-    FROM runs r CROSS JOIN thread_newest_messages(r.thread_id, 1000, $2) AS m
-    WHERE r.id = $1) AS recent
-WHERE bytes <= $2 OR bytes = octet_length(content)
-ORDER BY id DESC;
+SELECT m.role, m.content
+FROM runs r CROSS JOIN LATERAL thread_newest_messages(r.thread_id, 1000, $2,
+                                                      uuidv7_floor(r.started_at + interval '1 millisecond')) AS m
+WHERE r.id = $1
+ORDER BY m.id DESC;
 
 -- name: run_turns
 -- The finished turns of a run.
@@ -296,6 +304,12 @@ CROSS JOIN LATERAL (SELECT t.id FROM threads t WHERE t.id = wanted.id FOR UPDATE
 SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
     $19, $20, $21, $22);
 
+-- name: run_output
+-- The answer of a run that completes in this transaction, as its format wants it; behind its event and before its end,
+-- which takes it from its daemon.
+-- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 output json
+UPDATE runs SET output = $4 WHERE id = $2 AND owner_id = $1 AND epoch = $3;
+
 -- name: run_streamed_text
 -- What subscribers were shown as the answer so far.
 -- $1 run_id uuid
@@ -345,9 +359,15 @@ SELECT uuidv7();
 
 -- name: metrics_facts
 -- What Prometheus is told of the whole installation. Everything is counted on a partial index.
+-- runs_crashed: three crashes without a step are to end a run (runs_after_crash), at once; these have not ended.
+-- runs_left_queued: of threads in which nothing runs whose end would let them begin; no daemon claims them.
 SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL) AS runs_unclaimed,
        owned.claimed AS runs_claimed, owned.lapsed AS runs_lapsed,
        (SELECT count(*) FROM runs WHERE queued) AS runs_queued,
+       (SELECT count(*) FROM runs WHERE ended_at IS NULL AND NOT queued AND crash_count >= 3) AS runs_crashed,
+       (SELECT count(*) FROM runs q WHERE q.queued AND NOT EXISTS (
+            SELECT FROM runs a WHERE a.thread_id = q.thread_id AND a.ended_at IS NULL AND NOT a.queued))
+           AS runs_left_queued,
        (SELECT count(*) FROM runs WHERE status = 'waiting_for_input') AS runs_waiting,
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mails_pending,
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhooks_pending,
@@ -358,7 +378,7 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
         FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhook_lag_us,
        (SELECT count(*) FROM daemons
         WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
-       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+       (SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS connections,
        current_setting('max_connections')::integer AS connections_max,
        pg_database_size(current_database()) AS bytes,
        month_partitions_ahead('run_events') AS event_months_ahead,

@@ -9,7 +9,7 @@ SELECT email_verification_send($1, $2, $3, $4);
 -- $1 email text, $2 own_hash text or null (a session that may do without), $3 mail jsonb,
 -- $4 limit_verification_mails_per_hour integer, $5 auth_forgot_password_seconds integer,
 -- $6 auth_email_token_seconds integer
-SELECT email_change_begin($1, $2, $3, $4, $5, $6);
+SELECT email_change_begin($1, $2, $3, $4, $5, $6) AS is_taken;
 
 -- name: email_confirm
 -- $1 given_hash bytea, $2 mail jsonb (the way back, for a change), $3 auth_email_token_seconds integer,

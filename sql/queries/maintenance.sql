@@ -34,9 +34,9 @@ SELECT auth_prune($1) = $1 AS more, NULL AS fault;
 SELECT outbox_prune($1) = $1 AS more, NULL AS fault;
 
 -- name: webhook_secrets_prune
--- Signing secrets whose day after a rotation is over.
+-- Signing secrets of endpoints and of tools, whose day after a rotation is over.
 -- $1 at_most integer
-SELECT webhook_secrets_prune($1) = $1 AS more, NULL AS fault;
+SELECT greatest(webhook_secrets_prune($1), tool_secrets_prune($1)) = $1 AS more, NULL AS fault;
 
 -- name: webhook_prune
 -- Messages of endpoints that were deleted, and these.

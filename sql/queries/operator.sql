@@ -205,8 +205,11 @@ SELECT count(*) FROM pg_tables WHERE schemaname = 'public';
 -- What the doctor looks at inside; needs a migrated schema.
 SELECT current_setting('server_version') AS server_version,
        (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
-       current_setting('max_connections')::integer AS connections_max,
-       (SELECT count(*) FROM pg_stat_activity) AS connections,
+       -- for programs that are no superuser
+       current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+           AS connections_max,
+       client.connections, client.connections_of_pools, current_setting('synchronous_standby_names')
+           AS synchronous_standby_names,
        current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on'
            AND current_setting('synchronous_commit') <> 'off' AS is_durable,
        (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::bigint FROM pg_stat_activity
@@ -222,7 +225,11 @@ SELECT current_setting('server_version') AS server_version,
        (SELECT count(*) FROM daemons
         WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
        (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
-            AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed;
+            AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed
+FROM (SELECT count(*) AS connections,
+          count(*) FILTER (WHERE application_name LIKE 'hostler-api/%') AS connections_of_pools
+      FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS client;
+
 -- name: admin_demote
 -- Takes the mark away; raises users.last_admin.
 -- $1 login text (or username, or email)

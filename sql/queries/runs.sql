@@ -4,8 +4,8 @@
 -- $1 thread_id uuid, $2 route_id uuid or null, $3 persona_id text or null, $4 strategy text,
 -- $5 metadata json, $6 limit_concurrent_runs bigint, $7 limit_concurrent_runs_per_user bigint,
 -- $8 limit_queued_runs bigint, $9 limit_stored_bytes bigint, $10 credit_run_hold bigint,
--- $11 limit_waiting_runs bigint, $12 tools json or null
-SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+-- $11 limit_waiting_runs bigint, $12 tools json or null, $13 response_format json or null
+SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 -- name: run_retry
 -- $1 thread_id uuid, $2 limit_concurrent_runs bigint, $3 limit_concurrent_runs_per_user bigint,
@@ -74,6 +74,11 @@ SELECT run_input($1, $2, $3, $4, $5, $6, $7, $8, $9);
 -- name: run_tool_answer
 -- $1 run_id uuid, $2 results json
 SELECT run_tool_answer($1, $2) AS item;
+
+-- name: run_tool_answer_by_token
+-- Of whoever shows the call's result_token.
+-- $1 run_id uuid, $2 tool_call_id text, $3 result json
+SELECT run_tool_answer_by_token($1, $2, $3) AS item;
 
 -- name: run_guard
 -- Raises what keeps the caller from answering for the run.

@@ -66,21 +66,24 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- POST /v1/me/email. The newest address that was asked for is the one; nothing happens when it is verified already.
+-- Answers whether somebody else has it, which is counted like a mail: whoever asks often learns nothing.
 CREATE OR REPLACE FUNCTION email_change_begin(address text, checked_hash text, mail jsonb, max_per_hour integer,
     auth_forgot_password_seconds integer, auth_email_token_seconds integer)
-RETURNS void
+RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     me users := own_row_locked(checked_hash, auth_forgot_password_seconds);
 BEGIN
-    IF email_is_taken(address, me.id) THEN
-        PERFORM fail('auth.email_exists');
-    ELSIF address = me.email AND me.email_verified_at IS NOT NULL THEN
-        RETURN;
+    IF address = me.email AND me.email_verified_at IS NOT NULL AND NOT email_is_kept(address, me.id) THEN
+        RETURN false;
     END IF;
     PERFORM attempt_or_fail('email.change', me.id::text, max_per_hour, interval '1 hour', 'email.rate_limited');
+    IF email_is_taken(address, me.id) THEN
+        RETURN true;
+    END IF;
     DELETE FROM email_tokens t WHERE t.user_id = me.id AND t.is_change;
     PERFORM email_token_queue(me, address, true, mail, auth_email_token_seconds);
+    RETURN false;
 END
 $$;
 

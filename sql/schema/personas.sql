@@ -13,10 +13,12 @@ CREATE TABLE personas (
     model text,
     max_turns integer CHECK (max_turns > 0),
     temperature double precision CHECK (temperature BETWEEN 0 AND 2),
+    response_format text,  -- JSON; as text, because jsonb, in which changes come, does not keep the order of members
     is_active boolean NOT NULL DEFAULT true,
     built_in boolean NOT NULL DEFAULT false,  -- changed by administrators, but never gone
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz,
+    earlier jsonb NOT NULL DEFAULT '[]',  -- what its models were told until it changed; see persona_until
     CHECK (NOT built_in OR (org_id IS NULL AND deleted_at IS NULL))
 );
 CREATE UNIQUE INDEX personas_version
@@ -66,33 +68,37 @@ LANGUAGE sql STABLE AS $$
         'persona_key', p.persona_key, 'version', p.version, 'display_name', p.display_name,
         'description', p.description, 'system_prompt', CASE WHEN persona_is_managed(p) THEN p.system_prompt END,
         'tools', p.tools, 'confirm_tools', p.confirm_tools, 'model', p.model, 'max_turns', p.max_turns,
-        'temperature', p.temperature, 'is_active', p.is_active, 'created_at', rfc3339(p.created_at))
+        'temperature', p.temperature, 'response_format', p.response_format::json, 'is_active', p.is_active,
+        'created_at', rfc3339(p.created_at))
 $$;
 
--- A persona as the audit log keeps it; of a prompt its beginning.
+-- A persona as the audit log keeps it; of a prompt and a format their beginning.
 CREATE OR REPLACE FUNCTION persona_state(p personas) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT jsonb_build_object('persona_key', p.persona_key, 'version', p.version, 'display_name', p.display_name,
         'description', p.description, 'system_prompt', left(p.system_prompt, 1000), 'tools', p.tools,
         'confirm_tools', p.confirm_tools, 'model', p.model, 'max_turns', p.max_turns,
-        'temperature', p.temperature, 'is_active', p.is_active)
+        'temperature', p.temperature, 'response_format', left(p.response_format, 1000), 'is_active', p.is_active)
 $$;
 
--- GET /v1/personas: of the platform or of the caller's organization. Prompts are long, so that only as many are read
--- as fit into a page, and one further; see fcgi/http/items.h.
+-- GET /v1/personas: of the platform or of the caller's organization. Prompts and formats are long, so that only as many
+-- are read as fit into a page, and one further; see fcgi/http/items.h. Prompts count for those who are shown them.
 CREATE OR REPLACE FUNCTION persona_page(of_org boolean, page_limit integer, before uuid)
 RETURNS TABLE (id uuid, item json)
 LANGUAGE sql STABLE AS $$
     SELECT p.id, persona_json(p)
     FROM (SELECT s.id, coalesce(sum(s.bytes) OVER (ORDER BY s.id DESC
               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
-          FROM (SELECT r.id, octet_length(r.system_prompt) + octet_length(r.description) AS bytes FROM personas r
+          FROM (SELECT r.id, coalesce(octet_length(r.response_format), 0)
+                    + CASE WHEN (SELECT CASE WHEN of_org THEN has_permission('data.personas.manage')
+                                             ELSE is_platform_admin() END)
+                           THEN octet_length(r.system_prompt) + octet_length(r.description) ELSE 0 END AS bytes
+                FROM personas r
                 WHERE ((of_org AND r.org_id = current_org()) OR (NOT of_org AND r.org_id IS NULL))
                       AND r.deleted_at IS NULL AND (before IS NULL OR r.id < before)
                 ORDER BY r.id DESC LIMIT page_limit) AS s) AS sized
     JOIN personas p ON p.id = sized.id
-    WHERE sized.bytes_before <= 4194304 OR NOT (SELECT CASE WHEN of_org THEN has_permission('data.personas.manage')
-                                                            ELSE is_platform_admin() END)
+    WHERE sized.bytes_before <= 4194304
     ORDER BY p.id DESC
 $$;
 
@@ -114,7 +120,7 @@ BEGIN
 END
 $$;
 
--- wanted: all members of a persona that a client may set.
+-- wanted: all members of a persona that a client may set, and as other_tools those of its tools that are not built in.
 CREATE OR REPLACE FUNCTION persona_create(wanted jsonb, limit_personas bigint) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -124,10 +130,11 @@ BEGIN
     IF scope_id IS NOT NULL THEN
         PERFORM limit_check('limit.personas', limit_personas);
     END IF;
+    PERFORM tools_check(scope_id, wanted -> 'other_tools');
     INSERT INTO personas (org_id, persona_key, version, display_name, description, system_prompt, tools, confirm_tools,
-                          model, max_turns, temperature, is_active)
+                          model, max_turns, temperature, response_format, is_active)
     SELECT scope_id, w.persona_key, w.version, w.display_name, w.description, w.system_prompt, w.tools, w.confirm_tools,
-        w.model, w.max_turns, w.temperature, w.is_active
+        w.model, w.max_turns, w.temperature, w.response_format, w.is_active
     FROM jsonb_populate_record(NULL::personas, wanted) AS w
     ON CONFLICT DO NOTHING RETURNING * INTO created;
     IF created.id IS NULL THEN
@@ -139,7 +146,19 @@ BEGIN
 END
 $$;
 
--- changes: the members that change. Key and version stay: runs name them.
+-- The earlier states of a persona that changes, oldest first, with the one that it had until now: runs that took a turn
+-- with it go on with that (run_load). The last four of them; a run that saw more changes goes on with the oldest kept.
+CREATE OR REPLACE FUNCTION persona_until(old_state personas, new_state personas, moment timestamptz) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN (old_state.system_prompt, old_state.tools, old_state.temperature)
+                     IS NOT DISTINCT FROM (new_state.system_prompt, new_state.tools, new_state.temperature)
+        THEN old_state.earlier
+        ELSE CASE WHEN jsonb_array_length(old_state.earlier) < 4 THEN old_state.earlier ELSE old_state.earlier - 0 END
+             || jsonb_build_object('until', extract(epoch FROM moment), 'system_prompt', old_state.system_prompt,
+                                   'tools', old_state.tools, 'temperature', old_state.temperature) END
+$$;
+
+-- changes: the members that change, with other_tools beside tools. Key and version stay: runs name them.
 CREATE OR REPLACE FUNCTION persona_update(persona uuid, changes jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -149,10 +168,12 @@ BEGIN
     IF old_state.built_in AND old_state.persona_key = 'normal' AND NOT new_state.is_active THEN
         PERFORM fail('personas.built_in', 'default_stays_active');
     END IF;
+    PERFORM tools_check(old_state.org_id, changes -> 'other_tools');
     UPDATE personas SET display_name = new_state.display_name, description = new_state.description,
         system_prompt = new_state.system_prompt, tools = new_state.tools, confirm_tools = new_state.confirm_tools,
         model = new_state.model, max_turns = new_state.max_turns, temperature = new_state.temperature,
-        is_active = new_state.is_active
+        response_format = new_state.response_format, is_active = new_state.is_active,
+        earlier = persona_until(old_state, new_state, clock_timestamp())
     WHERE id = old_state.id;
     PERFORM audit('personas.update', 'persona', old_state.id::text, old_state.org_id, persona_state(old_state),
                   persona_state(new_state));

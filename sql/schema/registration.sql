@@ -109,12 +109,19 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     quota integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
     initial_grant bigint := (settings ->> 'credit.initial_grant')::bigint;
+    taken text;
 BEGIN
     IF quota > 0 THEN
         PERFORM attempt_or_fail('auth.register', request_network()::text, quota, interval '1 hour',
                                 'auth.rate_limited');
     END IF;
-    PERFORM registration_check(new_login, new_email, given_code, settings);
+    PERFORM registration_check(new_login, given_code, settings);
+    taken := registration_taken(new_login, new_email);
+    IF taken = 'auth.login_exists' THEN
+        PERFORM fail('auth.login_exists');
+    ELSIF taken = 'auth.email_exists' THEN
+        PERFORM fail('auth.email_exists');
+    END IF;
     new_user_id := uuidv7();
     new_org_id := uuidv7();
     INSERT INTO users (id, login, username, email, password_hash, personal_org_id, locale)
@@ -250,8 +257,17 @@ CREATE TRIGGER users_code_search AFTER UPDATE OF login, email ON users
 
 -- ---------------------------------------------------------------- registrations
 
--- What refuses a registration for its names or its invitation code.
-CREATE OR REPLACE FUNCTION registration_check(new_login text, new_email text, given_code text, settings jsonb)
+-- The code of what is in the way of an account of these names; null: nothing.
+CREATE OR REPLACE FUNCTION registration_taken(new_login text, new_email text) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM user_names WHERE name_key = name_key(new_login)) THEN 'auth.login_exists'
+        WHEN EXISTS (SELECT 1 FROM users WHERE name_key(email) = name_key(new_email) AND status <> 'deleted')
+             OR email_is_kept(new_email, NULL)
+            THEN 'auth.email_exists' END
+$$;
+
+-- What refuses a registration for its login's form or its invitation code.
+CREATE OR REPLACE FUNCTION registration_check(new_login text, given_code text, settings jsonb)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -262,23 +278,25 @@ BEGIN
         PERFORM fail('auth.invite_code_required', 'none_given');
     ELSIF needs_code AND NOT invite_code_holds(given_code) THEN
         PERFORM fail('auth.invite_code_invalid', 'code_does_not_hold');
-    ELSIF EXISTS (SELECT 1 FROM user_names WHERE name_key = name_key(new_login)) THEN
-        PERFORM fail('auth.login_exists');
-    ELSIF EXISTS (SELECT 1 FROM users WHERE name_key(email) = name_key(new_email) AND status <> 'deleted') THEN
-        PERFORM fail('auth.email_exists');
     END IF;
 END
 $$;
 
 -- Before the password is hashed, which is what a registration costs: whatever can be refused by then is refused.
--- limit.registrations_per_network_hour is how many accounts a network makes within an hour; 0: any number.
+-- limit.registrations_per_network_hour is how many accounts a network makes within an hour; 0: any number. A name that
+-- somebody has is answered, not raised, so that it is counted: this route tells as much as POST /v1/auth/check. A
+-- network that was told limit.checks_per_minute of them is told nothing for a while, not even that a name is free.
 CREATE OR REPLACE FUNCTION registration_begin(new_login text, new_email text, given_code text, settings jsonb)
-RETURNS void
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     quota integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
+    told_max integer := (settings ->> 'limit.checks_per_minute')::integer;
     oldest timestamptz;
+    taken text;
 BEGIN
+    PERFORM attempt_guard('auth.register_taken', request_network()::text, told_max, interval '1 minute',
+                          'auth.rate_limited');
     IF quota > 0 THEN
         SELECT a.at INTO oldest FROM attempts a
         WHERE a.kind = 'auth.register' AND a.subject = request_network()::text
@@ -288,10 +306,18 @@ BEGIN
             PERFORM fail_for_now('auth.rate_limited', oldest + interval '1 hour');
         END IF;
     END IF;
-    PERFORM registration_check(new_login, new_email, given_code, settings);
+    PERFORM registration_check(new_login, given_code, settings);
+    taken := registration_taken(new_login, new_email);
+    IF taken IS NOT NULL THEN
+        PERFORM set_config('synchronous_commit', 'off', true);  -- a count need not survive a crash
+        PERFORM attempt_or_fail('auth.register_taken', request_network()::text, told_max, interval '1 minute',
+                                'auth.rate_limited');
+    END IF;
+    RETURN taken;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION invite_code_make, invite_code_holds, invite_code_use, user_promote, user_rename,
-    invite_code_search_text, invite_codes_fill_search, users_refill_code_search, registration_check
+    invite_code_search_text, invite_codes_fill_search, users_refill_code_search, registration_check,
+    registration_taken
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION register_user, me_json, me_update, registration_begin FROM hostler_runner;

@@ -78,13 +78,15 @@ $$;
 
 -- A new run of a thread that is locked, belongs to the caller, and names the run already unless it is to be queued
 -- behind the active one. What succeeds takes few statements, since each costs more than what it reads; what does not
--- asks further for its reason. The account's row serialises the organization, so that its limits and its credits are
--- exact. One plan for all callers: making it anew for a call takes longer than the call. freed: credits that the run
--- holds which this one waits for, and which it gives back when it ends.
+-- asks further for its reason. response_format: the run's own, which stands above its persona's; a retry repeats that
+-- of the last run, whatever the persona says now. The account's row serialises the organization, so that its limits and
+-- its credits are exact. One plan for all callers: making it anew for a call takes longer than the call. freed: credits
+-- that the run holds which this one waits for, and which it gives back when it ends.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
-    limit_waiting_runs bigint, function_tools json, freed bigint DEFAULT 0) RETURNS json
+    limit_waiting_runs bigint, function_tools json, response_format json,
+    freed bigint DEFAULT 0) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     platform uuid := '00000000-0000-0000-0000-000000000000';  -- what indexes have in place of no organization
@@ -96,9 +98,12 @@ DECLARE
     chosen record;
     count_max bigint;
     hold bigint;
+    wanted_format json;
+    declared_bytes bigint;
 BEGIN
     SELECT p.id AS persona_row_id, p.persona_key, p.version, p.model AS persona_model, p.org_id AS persona_org_id,
-           p.built_in, d.id AS model_id, d.org_id AS model_org_id, d.model, d.is_free, d.provider_kind,
+           p.built_in, p.response_format AS persona_format, p.tools AS persona_tools, d.id AS model_id,
+           d.org_id AS model_org_id, d.model, d.is_free, d.provider_kind,
            d.name AS credential_name,
            EXISTS (SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
            granted.count_max AS entitled, granted.bytes_max,
@@ -106,7 +111,8 @@ BEGIN
                AND limit_concurrent_runs * (SELECT count(*) FROM org_members o WHERE o.user_id = current_user_id())
                    > limit_concurrent_runs_per_user AS is_of_many
     INTO chosen
-    FROM (SELECT a.id, a.org_id, a.persona_key, a.version, a.model, a.built_in FROM personas a
+    FROM (SELECT a.id, a.org_id, a.persona_key, a.version, a.model, a.built_in, a.response_format, a.tools
+          FROM personas a
           WHERE coalesce(a.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
                 AND a.persona_key = wanted_key AND (wanted_version IS NULL OR a.version = wanted_version)
                 AND a.deleted_at IS NULL AND a.is_active
@@ -145,14 +151,18 @@ BEGIN
         PERFORM user_runs_check(limit_concurrent_runs_per_user);
     END IF;
     IF function_tools IS NOT NULL THEN
+        PERFORM tool_names_check(function_tools, chosen.persona_tools, chosen.persona_org_id);
         PERFORM waiting_runs_check(org, limit_waiting_runs);
     END IF;
+    wanted_format := CASE WHEN response_format IS NULL AND run_source <> 'retry' THEN chosen.persona_format::json
+                          ELSE response_format END;
+    declared_bytes := coalesce(octet_length(function_tools::text), 0) + coalesce(octet_length(wanted_format::text), 0);
     hold := CASE WHEN chosen.is_free THEN 0 ELSE credit_run_hold END;
     count_max := coalesce(chosen.entitled, CASE WHEN is_queued THEN limit_queued_runs ELSE limit_concurrent_runs END);
     LOOP
         UPDATE credit_accounts a SET held = a.held + hold, active_runs = a.active_runs + (NOT is_queued)::integer,
             queued_runs = a.queued_runs + is_queued::integer,
-            stored_bytes = a.stored_bytes + coalesce(octet_length(function_tools::text), 0)
+            stored_bytes = a.stored_bytes + declared_bytes
         WHERE a.org_id = org AND CASE WHEN is_queued THEN a.queued_runs ELSE a.active_runs END < count_max
               AND (chosen.bytes_max = 0 OR a.stored_bytes < chosen.bytes_max)
               AND (chosen.is_free OR a.balance - a.held + freed >= hold);
@@ -162,11 +172,11 @@ BEGIN
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
-                      end_user, metadata, tools, result_bytes)
+                      end_user, metadata, tools, response_format, result_bytes)
     VALUES (run, org, thread, current_user_id(), is_queued, run_source, trace,
             chosen.persona_key || '@' || chosen.version, chosen.persona_row_id, chosen.model_id, chosen.model,
             chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment, end_user,
-            metadata, function_tools, coalesce(octet_length(function_tools::text), 0));
+            metadata, function_tools, wanted_format, declared_bytes);
     RETURN json_build_object('run_id', run, 'trace_id', trace);
 END
 $$;
@@ -181,7 +191,7 @@ $$;
 CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
     metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
-    OUT item json, OUT stopped uuid[])
+    response_format json, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     run uuid;
@@ -200,7 +210,8 @@ BEGIN
         IF FOUND THEN
             item := run_insert(run, thread, moment, route, persona_id, thread_end_user, metadata, 'api', false,
                                limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
-                               limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools);
+                               limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
+                               response_format);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -227,12 +238,12 @@ BEGIN
     item := run_insert(coalesce(run, uuidv7()), thread, coalesce(moment, clock_timestamp()), route, persona_id,
                        thread_row.end_user, metadata, 'enqueue', run IS NULL, limit_concurrent_runs,
                        limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes, credit_run_hold,
-                       limit_waiting_runs, function_tools, coalesce(freed, 0));
+                       limit_waiting_runs, function_tools, response_format, coalesce(freed, 0));
 END
 $$;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a message or a run that completed without text
--- came behind it; a run with the last one's route, persona, tools and metadata begins.
+-- came behind it; a run with the last one's route, persona, tools, response_format and metadata begins.
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint,
     credit_run_hold bigint, limit_waiting_runs bigint) RETURNS json
@@ -258,7 +269,8 @@ BEGIN
     RETURNING active_run_id, updated_at INTO run, moment;
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, thread_row.end_user,
                        last_run.metadata, 'retry', false, limit_concurrent_runs, limit_concurrent_runs_per_user,
-                       limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, last_run.tools);
+                       limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, last_run.tools,
+                       last_run.response_format);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (

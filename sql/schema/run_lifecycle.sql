@@ -19,13 +19,14 @@ BEGIN
 END
 $$;
 
--- What subscribers of a run were shown as its answer: its deltas, less those that a take-over discarded.
+-- What subscribers of a run were shown as its answer: its deltas, less those that a take-over discarded, or a repair.
 CREATE OR REPLACE FUNCTION run_streamed_text(run uuid) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT coalesce(string_agg(e.data ->> 'content', '' ORDER BY e.seq), '')
-    FROM (SELECT seq, type, data, min((data ->> 'discard_after_seq')::bigint) FILTER (WHERE type = 'run.resumed')
+    FROM (SELECT seq, type, data, min((data ->> 'discard_after_seq')::bigint) FILTER (WHERE type <> 'message.delta')
               OVER (ORDER BY seq DESC) AS kept_until
-          FROM run_events WHERE run_id = run AND type IN ('message.delta', 'run.resumed')) AS e
+          FROM run_events
+          WHERE run_id = run AND type IN ('message.delta', 'run.resumed', 'output.repair')) AS e
     WHERE e.type = 'message.delta' AND e.data ->> 'channel' IS NULL AND e.seq <= coalesce(e.kept_until, e.seq)
 $$;
 

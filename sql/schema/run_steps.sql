@@ -22,27 +22,15 @@ CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 
 SELECT make_tenant_table('run_tool_results');
 GRANT SELECT, INSERT ON run_tool_results TO hostler_runner;
 
--- What a run asked others for, of whom it then waits: the calls of function tools, since their answers are wanted. One
--- that has its result stands in run_tool_results too.
-CREATE TABLE run_asked_calls (
-    run_id uuid NOT NULL,
-    org_id uuid NOT NULL,
-    tool_call_id text NOT NULL,
-    turn integer NOT NULL CHECK (turn > 0),
-    tool_name text NOT NULL,
-    answered_by text NOT NULL CHECK (answered_by = 'client'),
-    asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (run_id, tool_call_id),
-    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
-);
-SELECT make_tenant_table('run_asked_calls');
-
--- Bytes of a run's results and of the tools that it declares; as run_event_bytes().
+-- Bytes of a run's results, and of the tools and the format that it declares; as run_event_bytes().
 CREATE OR REPLACE FUNCTION run_result_bytes(run uuid) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     RETURN (SELECT coalesce(sum(octet_length(t.result::text)), 0) FROM run_tool_results t WHERE t.run_id = run)
-        + coalesce((SELECT octet_length(r.tools::text) FROM runs r WHERE r.id = run), 0);
+        + coalesce((SELECT coalesce(octet_length(r.tools::text), 0) + coalesce(octet_length(r.response_format::text), 0)
+                        + CASE WHEN json_array_length(r.offered_tools) > 0 THEN octet_length(r.offered_tools::text)
+                               ELSE 0 END
+                    FROM runs r WHERE r.id = run), 0);
 END
 $$;
 
@@ -185,16 +173,18 @@ BEGIN
     WHERE id = r.id
     RETURNING * INTO STRICT r;
     IF waits_apart(request) THEN
+        -- Those of webhooks stand there since they were sent.
         INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by)
-        SELECT r.id, r.org_id, c ->> 'tool_call_id', (request ->> 'turn')::integer, c ->> 'tool_name',
-            c ->> 'answered_by'
-        FROM jsonb_array_elements(request -> 'calls') AS c;
+        SELECT r.id, r.org_id, c ->> 'tool_call_id', (request ->> 'turn')::integer, c ->> 'tool_name', 'client'
+        FROM jsonb_array_elements(request -> 'calls') AS c WHERE c ->> 'answered_by' = 'client';
         UPDATE credit_accounts SET active_runs = active_runs - 1, waiting_runs = waiting_runs + 1
         WHERE org_id = r.org_id;
     END IF;
     PERFORM webhook_queue(r, 'run.waiting_for_input', clock_timestamp());
     IF r.cancel_requested_at IS NOT NULL THEN
         PERFORM run_cancel_locked(run, 'requested');
+    ELSIF waits_apart(request) THEN
+        PERFORM run_take_early_results(r);
     END IF;
     RETURN true;
 END
@@ -272,72 +262,6 @@ BEGIN
 END
 $$;
 
--- POST /v1/runs/{run_id}/tool-results: by the creator, results of calls that the run asked its client for, all of them
--- or none. results: [{tool_call_id, output} or {tool_call_id, error: {code, message}}], each call once. The run goes on
--- when none is missing: however many runs are active then. Of two that answer the same call one wins. Locks the run,
--- then the account.
-CREATE OR REPLACE FUNCTION run_tool_answer(run uuid, results json) RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    r runs := run_of_creator(run);
-    unknown_nth bigint;
-    answered_id text;
-    missing json;
-    final_seq bigint;
-BEGIN
-    SELECT * INTO STRICT r FROM runs WHERE id = run FOR NO KEY UPDATE;
-    SELECT min(e.nth) FILTER (WHERE a.run_id IS NULL) - 1,
-        min(t.tool_call_id) INTO unknown_nth, answered_id
-    FROM json_array_elements(results) WITH ORDINALITY AS e (item, nth)
-    LEFT JOIN run_asked_calls a ON a.run_id = run AND a.tool_call_id = e.item ->> 'tool_call_id'
-        AND a.answered_by = 'client'
-    LEFT JOIN run_tool_results t ON t.run_id = a.run_id AND t.turn = a.turn AND t.tool_call_id = a.tool_call_id;
-    IF unknown_nth IS NOT NULL THEN
-        PERFORM fail('validation.error', 'call_not_asked', jsonb_build_object('nth', unknown_nth));
-    ELSIF answered_id IS NOT NULL THEN
-        PERFORM fail('runs.tool_result_exists', 'call_has_result', jsonb_build_object('tool_call_id', answered_id));
-    ELSIF r.status <> 'waiting_for_input' THEN
-        PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
-    END IF;
-    WITH answered AS (
-        INSERT INTO run_tool_results AS t (run_id, org_id, turn, tool_call_id, tool_name, result, error_code,
-            error_message, duration_ms, last_seq)
-        SELECT run, r.org_id, a.turn, a.tool_call_id, a.tool_name, e.item -> 'output', e.item #>> '{error,code}',
-            e.item #>> '{error,message}',
-            greatest(0, extract(epoch FROM clock_timestamp() - a.asked_at) * 1000)::bigint, r.last_seq + e.nth
-        FROM json_array_elements(results) WITH ORDINALITY AS e (item, nth)
-        JOIN run_asked_calls a ON a.run_id = run AND a.tool_call_id = e.item ->> 'tool_call_id'
-        RETURNING t.tool_call_id, t.tool_name, t.result, t.error_code, t.error_message, t.duration_ms, t.last_seq)
-    INSERT INTO run_events (run_id, seq, type, data)
-    SELECT run, a.last_seq, 'tool.result', CASE WHEN a.error_code IS NULL
-        THEN json_build_object('tool_call_id', a.tool_call_id, 'tool_name', a.tool_name, 'result', a.result,
-                               'duration_ms', a.duration_ms)
-        ELSE json_build_object('tool_call_id', a.tool_call_id, 'tool_name', a.tool_name, 'error',
-                               json_build_object('code', a.error_code, 'message', a.error_message),
-                               'duration_ms', a.duration_ms) END
-    FROM answered a;
-    final_seq := r.last_seq + json_array_length(results);
-    missing := (SELECT coalesce(json_agg(c.item ->> 'tool_call_id' ORDER BY c.nth), '[]')
-        FROM jsonb_array_elements(r.input_request -> 'calls') WITH ORDINALITY AS c (item, nth)
-        WHERE NOT EXISTS (SELECT FROM run_tool_results t
-                          WHERE t.run_id = run AND t.turn = (r.input_request ->> 'turn')::integer
-                                AND t.tool_call_id = c.item ->> 'tool_call_id'));
-    IF json_array_length(missing) > 0 THEN
-        UPDATE runs SET last_seq = final_seq WHERE id = run;
-    ELSE
-        INSERT INTO run_events (run_id, seq, type, data)
-        VALUES (run, final_seq + 1, 'run.input_provided',
-                json_build_object('request_id', r.input_request ->> 'request_id'));
-        UPDATE runs SET status = 'running', last_seq = final_seq + 1, input_request = NULL, input_deadline = NULL,
-            active_since = clock_timestamp(), after_input = true
-        WHERE id = run;
-        UPDATE credit_accounts SET active_runs = active_runs + 1, waiting_runs = waiting_runs - 1
-        WHERE org_id = r.org_id;
-    END IF;
-    RETURN json_build_object('ok', true, 'missing', missing);
-END
-$$;
-
 -- Ends runs that nobody answered in time, each by itself: one that cannot be ended comes again in a minute and stops no
 -- other. Locks threads, then runs, then accounts.
 CREATE OR REPLACE FUNCTION run_expire_inputs(at_most integer, OUT ended integer, OUT more boolean, OUT fault text)
@@ -366,8 +290,8 @@ BEGIN
             VALUES (r.id, r.last_seq + 1, 'run.failed',
                     json_build_object('code', 'run.input_timeout', 'message', 'Nobody answered in time.'));
             PERFORM run_end(r, 'failed', r.last_seq + 1, 'run.input_timeout', 'Nobody answered in time.',
-                (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t WHERE t.run_id = r.id),
-                true);
+                (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t
+                 WHERE t.run_id = r.id AND (r.response_format IS NULL OR json_array_length(t.tool_calls) > 0)), true);
             PERFORM pg_notify('hostler_control', r.id::text);
             ended := ended + 1;
         EXCEPTION WHEN others THEN

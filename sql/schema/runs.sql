@@ -75,10 +75,13 @@ CREATE TABLE runs (
     after_input boolean NOT NULL DEFAULT false,  -- the next claim goes on where an answer was awaited
     cancel_reason text,
     event_bytes bigint NOT NULL DEFAULT 0,  -- of them the account counts these, until their month is dropped
-    result_bytes bigint NOT NULL DEFAULT 0,  -- likewise of results of tools, and of tools, which stay
+    result_bytes bigint NOT NULL DEFAULT 0,  -- likewise of results, output and what it declares, which stay
     end_user text,  -- the thread's
     metadata json NOT NULL DEFAULT '{}',
     tools json,  -- function tools that the run declares; null: none
+    offered_tools json,  -- webhook tools that it is offered since its first turn; null: it named none
+    response_format json,  -- the answer's, its own or its persona's; null: any text
+    output json,  -- the answer of a run that completed, as its format wants it
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         input_request IS NOT NULL, ended_at IS NOT NULL))
@@ -121,7 +124,8 @@ CREATE TRIGGER runs_transition BEFORE UPDATE OF status ON runs
     FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION runs_refuse_transition();
 
 -- A finished model turn that the run goes on from, be it on another daemon after a take-over. The last one is told by
--- the run's end and its answer.
+-- the run's end and its answer. One without calls, which is no end, is an answer that did not fit response_format: it
+-- was discarded, and the next turn repairs it.
 CREATE TABLE run_turns (
     run_id uuid NOT NULL,
     org_id uuid NOT NULL,
@@ -180,6 +184,14 @@ BEGIN
 END
 $$;
 
+-- What the run answered, as messages and streams of its thread: with the thread it is gone.
+CREATE OR REPLACE FUNCTION run_output_text(r runs) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    RETURN coalesce((SELECT r.output::text FROM threads t WHERE t.id = r.thread_id AND t.deleted_at IS NULL), 'null');
+END
+$$;
+
 -- The functions that make a row's JSON hold no query, so that Postgres puts them into the statement that calls them;
 -- a function in SQL that it cannot put there is planned again at every call, which costs more than the rest. What is
 -- read often is glued as text: json_build_object() and row_to_json() look at the types of all members anew for each
@@ -201,7 +213,8 @@ LANGUAGE sql STABLE AS $$
         ',"error":', CASE WHEN r.status = 'failed' THEN
             json_build_object('code', r.error_code, 'message', r.error_message)::text ELSE 'null' END,
         ',"completed_at":', CASE WHEN r.status = 'completed' THEN '"' || rfc3339(r.ended_at) || '"' ELSE 'null' END,
-        ',"failed_at":', CASE WHEN r.status = 'failed' THEN '"' || rfc3339(r.ended_at) || '"' ELSE 'null' END, '}')
+        ',"failed_at":', CASE WHEN r.status = 'failed' THEN '"' || rfc3339(r.ended_at) || '"' ELSE 'null' END,
+        ',"output":', CASE WHEN r.output IS NULL THEN 'null' ELSE run_output_text(r) END, '}')
 $$;
 
 CREATE OR REPLACE FUNCTION run_json(r runs) RETURNS json

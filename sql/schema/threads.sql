@@ -18,7 +18,7 @@ CREATE TABLE threads (
 CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
     WHERE end_user IS NOT NULL AND deleted_at IS NULL;
-CREATE INDEX threads_search ON threads USING gin (org_id, search);
+CREATE INDEX threads_search ON threads USING gin (org_id, search) WITH (gin_pending_list_limit = 1024);
 SELECT make_tenant_table('threads');
 GRANT SELECT, INSERT ON threads TO hostler_api;
 GRANT UPDATE (title, metadata, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
@@ -42,7 +42,7 @@ CREATE TABLE messages (
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 );
 CREATE INDEX messages_hidden ON messages (hidden_by_run_id) WHERE hidden_by_run_id IS NOT NULL;
-CREATE INDEX messages_search ON messages USING gin (org_id, search);
+CREATE INDEX messages_search ON messages USING gin (org_id, search) WITH (gin_pending_list_limit = 1024);
 SELECT make_tenant_table('messages');
 GRANT SELECT, INSERT ON messages TO hostler_api;
 GRANT SELECT, INSERT, UPDATE ON messages TO hostler_runner;
@@ -210,10 +210,11 @@ BEGIN
 END
 $$;
 
--- The visible messages of a thread that a model may read, newest first: at most so many, and none behind the one with
--- which they are longer than bytes_max together. In the order of the key, whatever the statistics are: a thread that
--- Postgres takes for a short one it would read whole, and sort. A loop, because it stops reading.
-CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint)
+-- The visible messages of a thread that a model may read, newest first: at most so many, none behind the one with
+-- which they are longer than bytes_max together, and none from the id on that `before` is, if there is one. In the
+-- order of the key, whatever the statistics are: a thread that Postgres takes for a short one it would read whole, and
+-- sort. A loop, because it stops reading.
+CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint, before uuid)
 RETURNS TABLE (id uuid, role text, content text)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
@@ -221,7 +222,8 @@ DECLARE
     bytes bigint := 0;
 BEGIN
     FOR id, role, content IN SELECT m.id, m.role, m.content FROM messages m
-        WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL ORDER BY m.id DESC LIMIT at_most
+        WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL
+              AND m.id < coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) ORDER BY m.id DESC LIMIT at_most
     LOOP
         RETURN NEXT;
         bytes := bytes + octet_length(content);

@@ -112,6 +112,14 @@ TEST_F(Catalogue, HasNoViewThatLooksPastRowLevelSecurity) {
             "");
 }
 
+// Whoever inserts merges what others left to be merged, while it holds its locks: that is bounded.
+TEST_F(Catalogue, LeavesFewEntriesOfAnIndexOfWordsToALaterInsert) {
+  EXPECT_EQ(faults("SELECT c.relname FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE "
+                   "a.amname = 'gin' AND NOT coalesce('gin_pending_list_limit=1024' = ANY "
+                   "(c.reloptions), false)"),
+            "");
+}
+
 // Of ours: not of an extension.
 constexpr const char* our_functions =
     "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "

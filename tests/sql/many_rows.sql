@@ -88,6 +88,8 @@ INSERT INTO run_tool_results (run_id, org_id, turn, tool_call_id, tool_name, res
 SELECT id, org_id, 1, 'call', 'web_search', '{}', 3 FROM runs;
 INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by)
 SELECT id, org_id, 'c' || n, 2, 'lookup', 'client' FROM runs, generate_series(1, 2) AS n;
+INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by, tries)
+SELECT id, org_id, 'w1', 2, 'weather', 'webhook', 1 FROM runs;
 INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content)
 SELECT id, gen_random_uuid(), org_id, 1, 'call', 'question', 'yes' FROM runs;
 INSERT INTO usage_records (id, org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,
@@ -155,6 +157,19 @@ INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
 SELECT uuidv7(), id, 'webhook', 1, 'x', 'x' FROM orgs;
 INSERT INTO webhook_endpoints (org_id, url, events, secret_id)
 SELECT org_id, 'https://example.org', ARRAY['run.completed'], id FROM secrets WHERE kind = 'webhook';
+INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+SELECT uuidv7(), id, 'tool', 1, 'x', 'x' FROM orgs;
+INSERT INTO tools (org_id, name, description, parameters, url, secret_id)
+SELECT org_id, 'weather', 'd', '{"type": "object"}', 'https://example.org', id FROM secrets WHERE kind = 'tool';
+INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+VALUES (uuidv7(), NULL, 'tool of platform', 1, 'x', 'x');
+INSERT INTO tools (org_id, name, description, parameters, url, secret_id)
+SELECT NULL, 'weather', 'd', '{}', 'https://example.org', id FROM secrets WHERE kind = 'tool of platform';
+INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+SELECT uuidv7(), id, 'old tool', 1, 'x', 'x' FROM orgs;
+INSERT INTO tool_old_secrets (secret_id, org_id, tool_id, until)
+SELECT s.id, s.org_id, t.id, clock_timestamp() + interval '1 hour'
+FROM secrets s JOIN tools t ON t.org_id = s.org_id WHERE s.kind = 'old tool';
 INSERT INTO tool_call_days (org_id, day, calls) SELECT id, utc_day(clock_timestamp()), 1 FROM orgs;
 INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
 SELECT uuidv7(), org_id, id, clock_timestamp() + interval '1 hour' FROM webhook_endpoints;

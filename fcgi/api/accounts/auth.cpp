@@ -168,7 +168,11 @@ Task<Response> register_account(OpenCall& call) {
                                                             .email = account.email,
                                                             .invite_code = account.invite_code,
                                                             .settings = account_settings(settings)};
-  co_await call.database.query(std::move(asked));
+  postgres::Result begun = co_await call.database.query(std::move(asked));
+  if (!begun.front().is_null("taken")) {
+    bool is_login = begun.front().text("taken") == "auth.login_exists";
+    throw Error(is_login ? ErrorCode::auth_login_exists : ErrorCode::auth_email_exists);
+  }
   std::string password_hash = co_await call.passwords.hash(account.password);
   SessionTokens tokens;
   postgres::BoundStatement registration =

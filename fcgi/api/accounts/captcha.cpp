@@ -1,6 +1,7 @@
 // Turnstile's siteverify; see fcgi/api/accounts/captcha.h.
 #include "fcgi/api/accounts/captcha.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/http/request_target.h"
@@ -56,6 +57,36 @@ std::string_view fault_of_service(const Json& verdict) {
   return {};
 }
 
+std::string_view text_of(const Json& verdict, std::string_view name) {
+  const Json* value = verdict.find(name);
+  return value != nullptr && value->as_text() != nullptr ? *value->as_text() : std::string_view();
+}
+
+bool is_word_of(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    size_t end = std::min(words.find(' '), words.size());
+    if (!word.empty() && words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+// Whoever knows the site key may have visitors of another page solve captchas for them.
+bool is_of_our_page(const config::Settings& settings, const Client& client, const Json& verdict) {
+  const std::string& hostnames = settings.text("captcha.hostnames");
+  const std::string& action = settings.text("captcha.action");
+  std::string_view hostname = text_of(verdict, "hostname");
+  std::string_view its_action = text_of(verdict, "action");
+  bool is_ours = (hostnames.empty() || is_word_of(hostnames, hostname)) &&
+                 (action.empty() || action == its_action);
+  if (!is_ours) {
+    log_warning("captcha_of_another_page", {{"trace_id", client.trace_id},
+                                            {"hostname", std::string(hostname)},
+                                            {"action", std::string(its_action)}});
+  }
+  return is_ours;
+}
+
 }  // namespace
 
 bool captcha_is_on(const config::Settings& settings) {
@@ -83,7 +114,7 @@ Task<void> check_captcha(OpenCall& call, std::optional<std::string> token) {
   const Json* success = verdict ? verdict->find("success") : nullptr;
   if (success == nullptr || !success->as_boolean())
     throw unavailable(client, "no verdict in the answer");
-  if (*success->as_boolean()) co_return;
+  if (*success->as_boolean() && is_of_our_page(settings, client, *verdict)) co_return;
   std::string_view fault = fault_of_service(*verdict);
   if (!fault.empty()) throw unavailable(client, std::string(fault));
   throw Error(ErrorCode::auth_captcha_invalid, "Solve it again: a token serves once.");

@@ -84,7 +84,9 @@ Task<Response> change_email(Call& call) {
       .auth_forgot_password_seconds = settings.integer("auth.forgot_password_seconds"),
       .auth_email_token_seconds = settings.integer("auth.email_token_seconds")};
   postgres::BoundStatement notification = query::OutboxNotify{};
-  co_await call.database.query_and_notify(std::move(change), std::move(notification));
+  postgres::Result begun =
+      co_await call.database.query_and_notify(std::move(change), std::move(notification));
+  if (begun.front().boolean("is_taken")) throw Error(ErrorCode::auth_email_exists);
   co_return Response::no_content();
 }
 

@@ -7,6 +7,7 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/persona_id.h"
+#include "fcgi/http/response_format.h"
 #include "lib/json.h"
 #include "lib/tool_names.h"
 #include "queries/personas.h"
@@ -21,24 +22,35 @@ constexpr Bounds turns_bounds{1, 10'000};
 constexpr NumberBounds temperature_bounds{0, 2};
 
 // Each name once, in the order given; a fault for each that is none. Those of tools are of tools
-// that there are; what is to be confirmed may be a tool that only runs declare.
-std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_view name,
-                                                   bool is_known_only) {
+// that there are, which the statement checks; what is to be confirmed may be one that only runs
+// declare.
+std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_view name) {
   std::optional<std::vector<std::string>> given = fields.optional_texts(name, 100, {.max = 64});
   if (!given) return std::nullopt;
   std::vector<std::string> tools;
   for (size_t i = 0; i < given->size(); ++i) {
     const std::string& tool = (*given)[i];
-    if (!is_known_only && !is_well_formed_tool_name(tool)) {
+    if (!is_well_formed_tool_name(tool)) {
       fields.fault(fmt::format("{}.{}", name, i), "bad_format", std::string(tool_name_words));
-    } else if (is_known_only && !is_tool_name(tool)) {
-      fields.fault(fmt::format("{}.{}", name, i), "unknown",
-                   fmt::format("must be one of {}", fmt::join(tool_names, ", ")));
     } else if (std::find(tools.begin(), tools.end(), tool) == tools.end()) {
       tools.push_back(tool);
     }
   }
   return tools;
+}
+
+// Those that only the statement knows, each with its place in the body.
+void add_other_tools(Fields& fields, const std::vector<std::string>& tools, JsonWriter& json) {
+  const Json::Array& written = *fields.any("tools")->as_array();
+  json.key("other_tools").begin_array();
+  for (const std::string& tool : tools) {
+    if (is_tool_name(tool)) continue;
+    auto at = std::find_if(written.begin(), written.end(), [&](const Json& item) {
+      return item.is_text() && *item.as_text() == tool;
+    });
+    json.begin_object().member("name", tool).member("nth", at - written.begin()).end_object();
+  }
+  json.end_array();
 }
 
 using Tools = std::optional<std::vector<std::string>>;
@@ -67,8 +79,9 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
   if (description || is_new) json.member("description", description.value_or(""));
   std::optional<std::string> prompt = fields.optional_text("system_prompt", prompt_bounds);
   if (prompt || is_new) json.member("system_prompt", prompt.value_or(""));
-  Tools tools = read_tools(fields, "tools", true);
-  Tools confirmed = read_tools(fields, "confirm_tools", false);
+  Tools tools = read_tools(fields, "tools");
+  if (tools) add_other_tools(fields, *tools, json);
+  Tools confirmed = read_tools(fields, "confirm_tools");
   if (is_new && !tools) tools.emplace();
   if (is_new && !confirmed) confirmed.emplace();
   add_tools("tools", tools, json);
@@ -79,6 +92,9 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
                [&](int64_t turns) { json.integer(turns); });
   add_nullable("temperature", fields.nullable_number("temperature", temperature_bounds), json,
                [&](double temperature) { json.number(temperature); });
+  // As a text: see the table.
+  add_nullable("response_format", read_response_format(fields), json,
+               [&](const std::string& format) { json.text(format); });
   std::optional<bool> is_active = fields.optional_boolean("is_active");
   if (is_active || is_new) json.member("is_active", is_active.value_or(true));
 }

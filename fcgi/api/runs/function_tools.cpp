@@ -3,11 +3,10 @@
 
 #include <set>
 #include <string_view>
-#include <variant>
 
 #include <fmt/format.h>
 
-#include "lib/json_schema/schema.h"
+#include "fcgi/http/tool_parameters.h"
 #include "lib/tool_names.h"
 
 namespace hostler {
@@ -15,32 +14,6 @@ namespace {
 
 constexpr TextBounds description_bounds{
     .max = function_tools_bytes_max, .bytes_max = function_tools_bytes_max, .takes_control = true};
-
-// The schema of the arguments as it is kept; patterns: those of the tools so far.
-std::string read_parameters(Fields& tool, size_t& patterns) {
-  const Json* parameters = tool.any("parameters");
-  if (parameters == nullptr) {
-    tool.fault("parameters", "required", "is required");
-    return {};
-  }
-  if (!parameters->is_object()) {
-    tool.fault("parameters", "wrong_type", "must be an object");
-    return {};
-  }
-  if (parameters->text_or("type") != "object") {
-    tool.fault("parameters", "bad_format", R"(must have "type": "object")");
-    return {};
-  }
-  auto compiled = json_schema::Schema::compile(*parameters);
-  if (const auto* fault = std::get_if<json_schema::SchemaFault>(&compiled)) {
-    tool.fault("parameters", "bad_format",
-               fault->pointer.empty() ? fault->message
-                                      : fmt::format("{}: {}", fault->pointer, fault->message));
-    return {};
-  }
-  patterns += std::get<json_schema::Schema>(compiled).pattern_count();
-  return parameters->dump();
-}
 
 // Appends the tool; false when it is the last that is looked at.
 bool read_tool(Fields& tool, FunctionTools& tools, JsonWriter& json, size_t& patterns) {
@@ -51,7 +24,7 @@ bool read_tool(Fields& tool, FunctionTools& tools, JsonWriter& json, size_t& pat
   }
   std::string description = tool.required_text("description", description_bounds);
   std::optional<bool> strict = tool.optional_boolean("strict");
-  std::string parameters = read_parameters(tool, patterns);
+  std::string parameters = read_tool_parameters(tool, patterns);
   if (patterns > function_tools_patterns_max) {
     tool.fault("parameters", "too_long",
                fmt::format("the tools of a run have at most {} patterns together",

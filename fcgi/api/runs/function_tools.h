@@ -18,7 +18,7 @@ constexpr size_t function_tools_patterns_max = 256;
 struct FunctionTools {
   std::vector<std::string> names;
   // [{type, name, description, parameters, strict?}], as the run keeps them and
-  // runner/tools/function_tools reads them; nothing when there are none.
+  // runner/tools/declared_tools reads them; nothing when there are none.
   std::optional<std::string> json;
 };
 

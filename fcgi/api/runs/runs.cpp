@@ -8,6 +8,7 @@
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/persona_id.h"
+#include "fcgi/http/response_format.h"
 #include "queries/runs.h"
 
 namespace hostler {
@@ -17,7 +18,8 @@ struct NewRun {
   std::optional<std::string> route_id;
   std::optional<std::string> persona_id;
   std::string strategy;
-  std::optional<std::string> tools;  // as the run keeps them
+  std::optional<std::string> tools;            // as the run keeps them
+  std::optional<std::string> response_format;  // JSON text
   std::string metadata;
 };
 
@@ -34,6 +36,7 @@ NewRun read_new_run(const Input& input) {
   wanted.strategy = fields.nullable_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
                         .value.value_or("reject");
   wanted.metadata = read_metadata(fields).value_or("{}");
+  wanted.response_format = read_response_format(fields).value;
   FunctionTools tools = read_function_tools(fields);
   fields.check();
   check_tool_names(tools.names);
@@ -65,7 +68,8 @@ OneStatement create_run(const Input& input) {
                            .limit_stored_bytes = input.settings.integer("limit.stored_bytes"),
                            .credit_run_hold = input.settings.integer("credit.run_hold"),
                            .limit_waiting_runs = input.settings.integer("limit.waiting_runs"),
-                           .tools = wanted.tools},
+                           .tools = wanted.tools,
+                           .response_format = wanted.response_format},
           201)
           .notify(query::RunNotify{})
           .notify_of(runs_that_stopped);

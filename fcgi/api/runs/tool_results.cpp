@@ -5,6 +5,7 @@
 
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
+#include "lib/config/result_token.h"
 #include "queries/runs.h"
 
 namespace hostler {
@@ -60,9 +61,13 @@ void read_entry(Fields& entry, const std::string& id, JsonWriter& json) {
   json.end_object();
 }
 
-}  // namespace
+// Of a body that is well: the results as an array in its order, and whose they are.
+struct Results {
+  std::string json;
+  std::set<std::string> tool_call_ids;
+};
 
-OneStatement answer_tool_calls(const Input& input) {
+Results read_results(const Input& input) {
   Fields fields = input.body();
   std::vector<Fields> entries = fields.optional_objects("results", results_max);
   const Json* given = fields.any("results");
@@ -71,20 +76,48 @@ OneStatement answer_tool_calls(const Input& input) {
   } else if (given->is_array() && given->as_array()->empty()) {
     fields.fault("results", "too_short", "must have at least 1 item");
   }
-  JsonWriter results;
-  results.begin_array();
-  std::set<std::string> ids;
+  Results results;
+  JsonWriter json;
+  json.begin_array();
   for (Fields& entry : entries) {
     std::string id = entry.required_text("tool_call_id", {.min = 1, .max = 256});
-    if (!id.empty() && !ids.insert(id).second) {
+    if (!id.empty() && !results.tool_call_ids.insert(id).second) {
       entry.fault("tool_call_id", "duplicate", "has a result in this body already");
     }
-    read_entry(entry, id, results);
+    read_entry(entry, id, json);
   }
-  results.end_array();
+  json.end_array();
   fields.check();
+  results.json = json.take();
+  return results;
+}
+
+}  // namespace
+
+OneStatement answer_tool_calls(const Input& input) {
+  Results results = read_results(input);
   std::string run_id(input.path_value("run_id"));
-  return OneStatement::row(query::RunToolAnswer{.run_id = run_id, .results = results.take()})
+  return OneStatement::row(query::RunToolAnswer{.run_id = run_id, .results = results.json})
+      .notify(query::RunNotify{})
+      .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
+}
+
+OneStatement answer_tool_call_by_token(const Input& input) {
+  std::string run_id(input.path_value("run_id"));
+  std::optional<std::string> call =
+      config::call_of_result_token(input.secret_box, run_id, input.request().authorization);
+  if (!call) {
+    throw Error(ErrorCode::auth_invalid_token, "This is no result_token of a call of this run.");
+  }
+  Results results = read_results(input);
+  if (results.tool_call_ids != std::set{*call}) {
+    throw Error(ErrorCode::auth_invalid_token,
+                fmt::format("This result_token is for the call {} alone.", *call));
+  }
+  // The one in the array.
+  std::string result = results.json.substr(1, results.json.size() - 2);
+  return OneStatement::row(
+             query::RunToolAnswerByToken{.run_id = run_id, .tool_call_id = *call, .result = result})
       .notify(query::RunNotify{})
       .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
 }

@@ -39,6 +39,11 @@ class CaptchaServer {
       return asked.find(std::string("response=") + token + "&") != asked.npos;
     };
     if (says("good%20one")) peer.answer(R"({"success":true,"hostname":"x"})");
+    if (says("ours.example"))
+      peer.answer(R"({"success":true,"hostname":"ours.example","action":"account"})");
+    if (says("other.action"))
+      peer.answer(R"({"success":true,"hostname":"ours.example","action":"vote"})");
+    if (says("no.facts")) peer.answer(R"({"success":true,"hostname":7})");
     if (says("bad")) peer.answer(R"({"success":false,"error-codes":["timeout-or-duplicate"]})");
     if (says("ours")) peer.answer(R"({"success":false,"error-codes":["invalid-input-secret"]})");
     if (says("odd")) peer.answer("<html>");
@@ -133,6 +138,29 @@ TEST(Captcha, ThatCannotBeVerifiedLetsNobodyIn) {
     }
   }
   EXPECT_EQ(sql_number(stack(), "SELECT count(*) FROM users WHERE login LIKE 'unverified%'"), 0);
+}
+
+TEST(Captcha, IsOfThePageThatTheSettingsName) {
+  ApiStack named(
+      {{"HOSTLER_CAPTCHA_SITE_KEY=site", "HOSTLER_CAPTCHA_SECRET_KEY=secret",
+        "HOSTLER_CAPTCHA_HOSTNAMES=app.example ours.example", "HOSTLER_CAPTCHA_ACTION=account",
+        "HOSTLER_CAPTCHA_VERIFY_URL=" + server().url()},
+       false});
+  for (const char* token : {"good one", "other.action", "no.facts"}) {
+    for (const Guarded& guarded_route : guarded("elsewhere")) {
+      EXPECT_TRUE(
+          is_problem(named.client().post(guarded_route.path, with_token(guarded_route.body, token)),
+                     422, "auth.captcha_invalid"))
+          << token << guarded_route.path;
+    }
+  }
+  for (const Guarded& guarded_route : guarded()) {
+    EXPECT_EQ(named.client()
+                  .post(guarded_route.path, with_token(guarded_route.body, "ours.example"))
+                  .status,
+              guarded_route.status)
+        << guarded_route.path;
+  }
 }
 
 TEST(Captcha, IsNotMissedWhereInputIsWrongAlready) {

@@ -259,6 +259,15 @@ TEST(EmailChange, IsMailedFiveTimesAnHour) {
   EXPECT_GT(often.header_number("retry-after"), 3000);
 }
 
+TEST(EmailChange, TellsFiveTimesAnHourThatAnAddressIsTaken) {
+  TestUser user = register_user(stack());
+  TestUser other = register_user(stack());
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(is_problem(change_email(user, other.email), 409, "auth.email_exists"));
+  }
+  EXPECT_TRUE(is_problem(change_email(user, other.email), 429, "email.rate_limited"));
+}
+
 TEST(EmailChange, KnowsWhatAnAddressIs) {
   TestUser user = register_user(stack());
   EXPECT_TRUE(has_fault(change_email(user, "nobody"), "email", "bad_format"));

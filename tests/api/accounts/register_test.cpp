@@ -293,6 +293,27 @@ TEST(RegistrationLimit, AndTakenNamesAreToldBeforeThePasswordIsHashed) {
   EXPECT_EQ(register_at(new_name(), new_name() + "@example.org").status, 500);
 }
 
+TEST(RegistrationLimit, IsOfTakenNamesToo) {
+  ApiStack limited({{"HOSTLER_LIMIT_CHECKS_PER_MINUTE=3"}, false});
+  TestUser user = register_user(limited);
+  auto register_at = [&](const std::string& login, const std::string& email) {
+    return limited.client().post("/v1/auth/register", account_json(login, "long enough", email));
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(
+        is_problem(register_at(user.login, new_name() + "@example.org"), 409, "auth.login_exists"));
+  }
+  EXPECT_EQ(register_at(new_name(), new_name() + "@example.org").status, 201) << "counts nothing";
+  EXPECT_TRUE(is_problem(register_at(new_name(), user.email), 409, "auth.email_exists"));
+  EXPECT_TRUE(is_problem(register_at(new_name(), user.email), 429, "auth.rate_limited"));
+  Answer refused = register_at(new_name(), new_name() + "@example.org");
+  EXPECT_TRUE(is_problem(refused, 429, "auth.rate_limited")) << "or a free name would be told";
+  int64_t wait_s = refused.header_number("retry-after");
+  EXPECT_TRUE(wait_s > 0 && wait_s <= 60) << wait_s;
+  limited.sql().run_text("UPDATE attempts SET at = at - interval '1 minute'");
+  EXPECT_EQ(register_at(new_name(), new_name() + "@example.org").status, 201);
+}
+
 TEST(RegistrationMode, IsOpenUnlessSaidOtherwise) {
   Answer answer =
       stack().client().get("/v1/auth/registration-mode");  // GET /v1/auth/registration-mode

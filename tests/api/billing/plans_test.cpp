@@ -142,11 +142,12 @@ TEST(Entitlements, AreTheLimitsThatAnOrganizationHas) {
     EXPECT_EQ(item.text_or("value_type"), "integer");
     EXPECT_THAT(item.text_or("source"), testing::AnyOf("default", "setting"));
   }
-  EXPECT_EQ(keys,
-            "credits.monthly_grant limit.agent_turns limit.api_keys limit.concurrent_runs "
-            "limit.input_bytes limit.llm_models limit.personas limit.platform_tool_calls_per_day "
-            "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.stored_bytes "
-            "limit.streams limit.tool_calls limit.waiting_runs limit.webhook_endpoints ");
+  EXPECT_EQ(
+      keys,
+      "credits.monthly_grant limit.agent_turns limit.api_keys limit.concurrent_runs "
+      "limit.input_bytes limit.llm_models limit.personas limit.platform_tool_calls_per_day "
+      "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.stored_bytes "
+      "limit.streams limit.tool_calls limit.tools limit.waiting_runs limit.webhook_endpoints ");
 }
 
 TEST(Entitlements, AnOverrideStandsAbovePlanSettingAndDefaultUntilItExpires) {

@@ -19,11 +19,13 @@ struct ModelRun {
   int org = 0;
   int thread = 0;
   int64_t held = 0;
+  std::vector<int64_t> tools{};  // what each call that was admitted, and has no result yet, costs
+  int calls = 0;
   bool is_queued = false;
   int turns = 0;
   bool is_exhausted = false;
   bool is_cancel_requested = false;
-  std::optional<testing_support::OwnedRun> owned;
+  std::optional<testing_support::OwnedRun> owned{};
 };
 
 struct ModelOrg {
@@ -56,6 +58,22 @@ struct ModelOrg {
     held = others + hold;
     run.held = hold;
     run.is_exhausted = hold == 0;
+  }
+
+  // A call of a tool on the platform's account: what it costs is held until its result, or the
+  // run's end; a turn in between takes from that hold too.
+  bool admit(ModelRun& run, int64_t cost) {
+    if (cost > 0 && balance - held < cost) return false;
+    held += cost;
+    run.held += cost;
+    run.tools.push_back(cost);
+    return true;
+  }
+  void pay_tool(ModelRun& run, int64_t cost) {
+    int64_t released = std::min(cost, run.held);
+    if (cost > 0) post(-cost);
+    held -= released;
+    run.held -= released;
   }
 };
 

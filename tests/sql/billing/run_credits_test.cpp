@@ -57,34 +57,13 @@ class RunCredits : public ::testing::Test {
     EXPECT_TRUE(finish_run(session, run, status));
   }
   std::string account() { return account_of(fixture_); }
-  // What the daemon is told before it calls a tool on the platform's account.
   std::string admit(const OwnedRun& run, int64_t cost, int64_t calls_max = 0) {
     postgres::DbSession session = database_.as_runner();
-    return std::string(session
-                           .run(query::RunToolAdmit{.org_id = run.org_id,
-                                                    .run_id = run.run_id,
-                                                    .epoch = run.epoch,
-                                                    .cost = cost,
-                                                    .limit_platform_tool_calls = calls_max})
-                           .text());
+    return admit_tool_call(session, run, cost, calls_max);
   }
   bool commit_tool(const OwnedRun& run, const std::string& call_id, int64_t cost) {
     postgres::DbSession session = database_.as_runner();
-    return session
-        .run(query::RunToolCommit{.daemon_id = run.daemon_id,
-                                  .run_id = run.run_id,
-                                  .epoch = run.epoch,
-                                  .turn = 1,
-                                  .tool_call_id = call_id,
-                                  .tool_name = "web_search",
-                                  .result = "{}",
-                                  .error_code = std::nullopt,
-                                  .error_message = std::nullopt,
-                                  .duration_ms = 1,
-                                  .last_seq = 2,
-                                  .cost = cost})
-        .front()
-        .boolean("locked");
+    return commit_tool_call(session, run, call_id, cost);
   }
 
   TestDatabase database_;

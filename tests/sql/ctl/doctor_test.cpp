@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ctl/doctor_report.h"
 #include "lib/crypto.h"
 #include "tests/support/peers/outside_peers.h"
 #include "tests/support/rigs/database.h"
@@ -64,6 +65,24 @@ TEST_F(Doctor, WarnsOfAPortThatEverybodyMayReach) {
               ContainsRegex("warning +api.listen_tcp +0.0.0.0:9000 may be reached"));
   EXPECT_THAT(reported({"HOSTLER_API_LISTEN_TCP=10.0.0.5:9000", "HOSTLER_API_TCP_PEERS=10.0.0.1"}),
               ContainsRegex("ok +api.listen_tcp +10.0.0.5:9000"));
+}
+
+TEST_F(Doctor, WarnsOfAPoolWhoseReloadHasNoRoom) {
+  EXPECT_THAT(reported({"HOSTLER_API_WORKERS=200", "HOSTLER_API_OWN_CONNECTIONS=98"}),
+              ContainsRegex("warning +connections +[0-9]+ of [0-9]+; a reload of the pool, which "
+                            "has up to 20000, needs room for 400[0-9][0-9]: raise max_connections "
+                            "by [0-9]+"));
+}
+
+TEST(DoctorOfStandbys, SaysHowManyMayBeLost) {
+  EXPECT_EQ(standbys_to_spare(""), 1);
+  EXPECT_EQ(standbys_to_spare("*"), 1);
+  EXPECT_EQ(standbys_to_spare("ANY 1 (*)"), 1);
+  EXPECT_EQ(standbys_to_spare("a"), 0);
+  EXPECT_EQ(standbys_to_spare("a, b"), 1);
+  EXPECT_EQ(standbys_to_spare("1 (a)"), 0);
+  EXPECT_EQ(standbys_to_spare("FIRST 2 (a, b)"), 0);
+  EXPECT_EQ(standbys_to_spare("ANY 1 (a, b, c)"), 2);
 }
 
 TEST_F(Doctor, WarnsOfMailThatNobodyTakes) {

@@ -105,6 +105,32 @@ TEST_F(DaemonsTest, RunsOfOneThatIsNotHeardOfAreCountedUntilTheyAreFree) {
   EXPECT_EQ(run_column("owner_id || ' ' || take_overs", good_run), other + " 0");
 }
 
+TEST_F(DaemonsTest, RunsThatNoDaemonBringsToAnEndAreCountedAsStuck) {
+  postgres::DbSession session = database_.as_runner();
+  auto counted = [&](const char* column) {
+    return session.run(query::MetricsFacts{}).front().integer(column);
+  };
+  std::string thread = fixture_.new_thread();
+  std::string run = fixture_.new_run(thread);
+  std::string queued = fixture_.new_run(thread, "enqueue");
+  int64_t crashed = counted("runs_crashed"), left_queued = counted("runs_left_queued");
+  auto crashes = [&](int count) {
+    session.run_text(fmt::format("UPDATE runs SET crash_count = {} WHERE id = '{}'", count, run));
+  };
+  crashes(2);
+  EXPECT_EQ(counted("runs_crashed"), crashed);
+  crashes(3);
+  EXPECT_EQ(counted("runs_crashed"), crashed + 1);
+  EXPECT_EQ(counted("runs_left_queued"), left_queued);
+  // Not as a run ends, which lets the next one begin.
+  database_.as_superuser().run_text(
+      "SET session_replication_role = replica; UPDATE runs SET status = 'failed', credits_held = 0,"
+      " ended_at = now() WHERE id = '" +
+      run + "'");
+  EXPECT_EQ(counted("runs_crashed"), crashed);
+  EXPECT_EQ(counted("runs_left_queued"), left_queued + 1);
+}
+
 TEST_F(DaemonsTest, ThatOwnRunsAreToldToTheOthersWithTheirBeats) {
   postgres::DbSession session = database_.as_runner();
   std::string a = fixture_.new_daemon("a"), b = fixture_.new_daemon("b");

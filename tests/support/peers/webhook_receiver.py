@@ -4,7 +4,9 @@
 Without PORT it takes one that is free. Says "listening on PORT", then answers by the path, and
 appends every request to RECORD as a line of JSON {path, headers, body}. Paths: /ok, /status/NNN,
 /flaky/N/… (503 for the first N requests of a webhook-id), /later/SECONDS/… (503 with Retry-After
-for the first), /hang, /trickle (a byte a second), /flood, /redirect, /reset, /headers (10,000 of
+for the first), /json/PERCENT-ENCODED (with that body), /accepted/… (202), /slow/MILLISECONDS,
+/big/N (N bytes of JSON), /busy/N/SECONDS (429 for the first N requests of a webhook-id, with
+Retry-After), /hang, /trickle (a byte a second), /flood, /redirect, /reset, /headers (10,000 of
 them). It runs until it is killed.
 """
 import asyncio
@@ -13,6 +15,7 @@ import socket
 import ssl
 import struct
 import sys
+import urllib.parse
 
 certificate, key, record = sys.argv[-3:]
 port = int(sys.argv[1]) if len(sys.argv) == 5 else 0
@@ -53,6 +56,20 @@ async def answer(path, headers, writer):
     elif words[0] == "later":
         first = count(headers, path) == 1
         writer.write(plain(503, f"Retry-After: {words[1]}\r\n") if first else plain(200))
+    elif words[0] == "json":
+        body = urllib.parse.unquote(words[1]).encode()
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    elif words[0] == "slow":
+        await asyncio.sleep(int(words[1]) / 1000)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1")
+    elif words[0] == "accepted":
+        writer.write(plain(202))
+    elif words[0] == "big":
+        body = b'"' + b"x" * (int(words[1]) - 2) + b'"'
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    elif words[0] == "busy":
+        is_busy = count(headers, path) <= int(words[1])
+        writer.write(plain(429, f"Retry-After: {words[2]}\r\n") if is_busy else plain(200))
     elif words[0] == "hang":
         await asyncio.sleep(600)
     elif words[0] == "trickle":

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
@@ -78,6 +80,31 @@ std::string signature_by_openssl(const std::string& secret, const Json& record) 
       key);
   ProgramRun run = run_program({"/bin/sh", "-c", command}, {"TEXT=" + text});
   return "v1," + run.out;
+}
+
+std::string verifier_folder() {
+  const std::filesystem::path folder =
+      std::filesystem::absolute(build_folder()).lexically_normal() / "verifier";
+  std::filesystem::create_directories(folder);
+  for (const char* name : {"package.json", "package-lock.json"}) {
+    std::filesystem::copy_file(std::string("tests/support/verifier/") + name, folder / name,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  if (std::filesystem::exists(folder / "node_modules/standardwebhooks")) return folder.string();
+  ProgramRun run = run_program({"/usr/bin/env", "npm", "ci", "--prefix", folder.string(),
+                                "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline",
+                                "--fetch-retries=0", "--fetch-timeout=20000"});
+  return run.status == 0 ? folder.string() : "";
+}
+
+std::string verified(const std::string& folder, const std::string& secret, const Json& record,
+                     const std::string& body) {
+  JsonWriter json;
+  json.begin_object().member("secret", secret).member("body", body);
+  json.member_raw("headers", record.find("headers")->dump()).end_object();
+  return run_program({"/usr/bin/env", "node", "tests/support/verifier/verify.cjs", folder}, {},
+                     json.take())
+      .out;
 }
 
 void make_due(const std::string& endpoint_id) {

@@ -47,4 +47,12 @@ std::string field(const Json& record, std::string_view name);
 // Computed by OpenSSL's command line, which knows nothing of our code.
 std::string signature_by_openssl(const std::string& secret, const Json& record);
 
+// The folder of the published verifier, the package standardwebhooks, as npm installs it, with the
+// digests of tests/support/verifier; empty where there is no Node.js, or no registry to have it
+// from.
+std::string verifier_folder();
+// "verified TYPE" and a line end, or "refused: " and why.
+std::string verified(const std::string& folder, const std::string& secret, const Json& record,
+                     const std::string& body);
+
 }  // namespace hostler::testing_support

@@ -39,13 +39,20 @@ std::string run_faults(ApiStack& stack) {
       "AND e.type = 'tool.result' AND e.data ->> 'tool_call_id' = t.tool_call_id "
       "AND (e.data -> 'result')::jsonb IS NOT DISTINCT FROM t.result::jsonb "
       "WHERE e.run_id IS NULL "
-      // The deltas that no run.resumed discarded are the stored answer.
+      // The deltas that no run.resumed and no output.repair discarded are the stored answer.
       "UNION ALL SELECT 'shown is not stored: ' || r.id FROM runs r "
       "JOIN messages m ON m.run_id = r.id WHERE r.status = 'completed' AND m.content <> ("
       "SELECT coalesce(string_agg(d.data ->> 'content', '' ORDER BY d.seq), '') FROM run_events d "
       "WHERE d.run_id = r.id AND d.type = 'message.delta' AND NOT EXISTS ("
-      "SELECT 1 FROM run_events x WHERE x.run_id = r.id AND x.type = 'run.resumed' "
-      "AND x.seq > d.seq AND (x.data ->> 'discard_after_seq')::bigint < d.seq))"
+      "SELECT 1 FROM run_events x WHERE x.run_id = r.id "
+      "AND x.type IN ('run.resumed', 'output.repair') AND x.seq > d.seq AND (x.data ->> "
+      "'discard_after_seq')::bigint < d.seq))"
+      // Its output is what was told of it, directly before its end.
+      "UNION ALL SELECT 'output is not what was told: ' || r.id FROM runs r "
+      "LEFT JOIN run_events e ON e.run_id = r.id AND e.type = 'run.output' "
+      "WHERE (r.status = 'completed' AND r.response_format IS NOT NULL) <> (r.output IS NOT NULL) "
+      "OR r.output::text IS DISTINCT FROM (e.data -> 'output')::text "
+      "OR e.seq <> r.last_seq - 1 "
       // A message for each endpoint that wants the event that ended the run, and no other.
       "UNION ALL SELECT 'told ' || count(o.id) || ' times: ' || r.id FROM runs r "
       "JOIN webhook_endpoints w ON w.org_id = r.org_id LEFT JOIN outbox o ON o.endpoint_id = w.id "

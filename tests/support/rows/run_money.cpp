@@ -39,6 +39,36 @@ void lock_run(postgres::DbSession& session, const OwnedRun& run) {
   session.run_text(fmt::format("SELECT credit_lock('{{{}}}')", run.org_id));
 }
 
+std::string admit_tool_call(postgres::DbSession& session, const OwnedRun& run, int64_t cost,
+                            int64_t calls_max) {
+  return std::string(session
+                         .run(query::RunToolAdmit{.org_id = run.org_id,
+                                                  .run_id = run.run_id,
+                                                  .epoch = run.epoch,
+                                                  .cost = cost,
+                                                  .limit_platform_tool_calls = calls_max})
+                         .text());
+}
+
+bool commit_tool_call(postgres::DbSession& session, const OwnedRun& run, const std::string& call_id,
+                      int64_t cost) {
+  return session
+      .run(query::RunToolCommit{.daemon_id = run.daemon_id,
+                                .run_id = run.run_id,
+                                .epoch = run.epoch,
+                                .turn = 1,
+                                .tool_call_id = call_id,
+                                .tool_name = "web_search",
+                                .result = "{}",
+                                .error_code = std::nullopt,
+                                .error_message = std::nullopt,
+                                .duration_ms = 1,
+                                .last_seq = 2,
+                                .cost = cost})
+      .front()
+      .boolean("locked");
+}
+
 std::vector<OwnedRun> claim_all(postgres::DbSession& session, const std::string& daemon_id) {
   postgres::Result claimed = session.run(RunFixture::claim_of(daemon_id, 1000));
   std::vector<OwnedRun> runs;
@@ -55,6 +85,24 @@ void set_balance(postgres::DbSession& superuser, const std::string& org_id, int6
       fmt::format("SELECT credit_post(org_id, {} - balance, 'admin_adjustment') "
                   "FROM credit_accounts WHERE org_id = '{}'",
                   balance, org_id));
+}
+
+std::string monthly_plan(postgres::DbSession& superuser, int64_t credits) {
+  return std::string(superuser
+                         .run_text(fmt::format(
+                             "WITH p AS (INSERT INTO plans (name, display_name) VALUES ('p', 'P') "
+                             "RETURNING id) INSERT INTO plan_entitlements (plan_id, key, value, "
+                             "value_type) SELECT id, 'credits.monthly_grant', '{}', 'integer' "
+                             "FROM p RETURNING plan_id",
+                             credits))
+                         .text());
+}
+
+std::string ledger_of(const RunFixture& fixture) {
+  return fixture.column(
+      fmt::format("SELECT string_agg(amount || ',', '' ORDER BY number) FROM credit_transactions "
+                  "WHERE org_id = '{}'",
+                  fixture.org_id));
 }
 
 std::string account_of(const RunFixture& fixture) {

@@ -178,6 +178,9 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
            R"({"model":"m","is_default":true})");
   values["persona_id"] =
       made(of_owner, "/v1/personas?scope=org", R"({"persona_key":"p","version":"1"})");
+  values["tool_id"] = made(of_owner, "/v1/tools?scope=org",
+                           R"({"name":"t","description":"d","parameters":{"type":"object"},)"
+                           R"("url":"https://93.184.215.14/x"})");
   values["invitation_id"] =
       made(of_owner, "/v1/orgs/" + org_id + "/invitations",
            fmt::format(R"({{"email":"{}@example.net","role":"member"}})", new_name()));

@@ -1,6 +1,6 @@
 // Asks the published package standardwebhooks whether a delivery is genuine:
 //   node verify.cjs FOLDER_OF_NODE_MODULES < {"secret", "headers", "body"}
-// Says "verified TYPE", or "refused: REASON" with status 1. For tests/system/delivery/webhook_causes_test.cpp.
+// Says "verified TYPE", or "refused: REASON" with status 1. For the tests of webhooks and of webhook tools.
 const { createRequire } = require("node:module");
 const { readFileSync } = require("node:fs");
 

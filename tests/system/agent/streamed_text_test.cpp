@@ -1,7 +1,9 @@
 // A property of every run, whatever happens to it: the deltas that its subscribers were shown, less
 // those that were discarded, are its stored message. Random scripts of the model (text, thinking,
-// tools, questions, retries, answers that break off), cancels, and daemons that are killed or
-// stopped in between. The seed is printed with every failure; HOSTLER_TEST_SEED repeats it.
+// tools, questions, retries, answers that break off, or do not fit what was asked for), cancels,
+// and daemons that are killed or stopped in between. The seed is printed with every failure;
+// HOSTLER_TEST_SEED repeats it.
+//
 //
 // The check is shown to fail: each mutant below is what subscribers would see of a daemon with one
 // mistake, made of the events of the same runs.
@@ -39,6 +41,14 @@ class Scripts {
     script += before() + words();
     if (pick(8) == 0) script += pick(2) == 0 ? "[cut]" : "[error-in-stream]";
     return script;
+  }
+  // Of a run that wants an object: says once or twice what is none, or three times and fails.
+  std::string repaired_script() {
+    std::string script = fmt::format("[delay {}]", pick(30));
+    if (pick(3) == 0) script += before() + words() + call();
+    for (size_t turns = 1 + pick(3); turns > 0; --turns) script += words() + "[answer no object]";
+    if (pick(3) == 0) script += words() + call();
+    return script + R"([answer {"a": "b c d e f"}])";
   }
 
  private:
@@ -91,7 +101,7 @@ struct Event {
   std::string type;
   std::string content;
   bool is_thinking = false;
-  int64_t discard_after = -1;  // of run.resumed
+  int64_t discard_after = -1;  // of run.resumed and output.repair
 };
 using Events = std::vector<Event>;
 
@@ -108,7 +118,7 @@ std::string shown_text(const Events& events) {
   std::vector<const Event*> shown;
   for (const Event& event : events) {
     if (event.type == "message.delta" && !event.is_thinking) shown.push_back(&event);
-    if (event.type != "run.resumed") continue;
+    if (event.type != "run.resumed" && event.type != "output.repair") continue;
     std::erase_if(shown, [&](const Event* delta) { return delta->seq > event.discard_after; });
   }
   std::string text;
@@ -133,7 +143,14 @@ class StreamedText : public ::testing::Test {
   void start_runs(Scripts& scripts) {
     for (int i = 0; i < users; ++i) {
       users_.push_back(register_user(stack_));
-      for (int j = 0; j < runs_each; ++j) start_output(users_.back().client, scripts.script());
+      for (int j = 0; j < runs_each; ++j) {
+        if (scripts.pick(4) == 0) {
+          start_output(users_.back().client, scripts.repaired_script(),
+                       R"({"response_format":{"type":"json_object"}})");
+        } else {
+          start_output(users_.back().client, scripts.script());
+        }
+      }
     }
   }
   int64_t open_runs() {
@@ -216,6 +233,9 @@ int seen(const std::vector<Story>& stories, const std::function<bool(Story&)>& m
 bool forgets_to_discard(Story& story) {
   return std::erase_if(story.events, [](const Event& e) { return e.type == "run.resumed"; }) > 0;
 }
+bool forgets_to_repair(Story& story) {
+  return std::erase_if(story.events, [](const Event& e) { return e.type == "output.repair"; }) > 0;
+}
 bool discards_one_too_many(Story& story) {
   for (Event& event : story.events) {
     if (event.type == "run.resumed") event.discard_after = 0;
@@ -271,6 +291,7 @@ TEST_F(StreamedText, OfEveryRunIsItsStoredMessage) {
   }
   EXPECT_GT(by_status["completed"], users * runs_each / 3) << "too little went well to say much";
   EXPECT_GT(seen(all, forgets_to_discard), 0);
+  EXPECT_GT(seen(all, forgets_to_repair), 0);
   EXPECT_GT(seen(all, discards_one_too_many), 0);
   EXPECT_GT(seen(all, loses_a_delta), 20);
   EXPECT_GT(seen(all, duplicates_a_delta), 20);

@@ -2,7 +2,6 @@
 // however long the receiver was away; and the published verifier takes what arrives for genuine.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 
 #include <fmt/format.h>
@@ -140,33 +139,6 @@ TEST(Webhook, IsNotSentWhereItMayNotGoWhateverItsRowSays) {
     EXPECT_EQ(delivery.text_or("last_error"), one.error) << one.url;
   }
   EXPECT_TRUE(received_at("/ok/" + user.login).empty());
-}
-
-// The folder of the package as npm installs it, with the digests of tests/support/verifier; empty
-// where there is no Node.js, or no registry to have it from.
-std::string verifier_folder() {
-  const std::filesystem::path folder =
-      std::filesystem::absolute(build_folder()).lexically_normal() / "verifier";
-  std::filesystem::create_directories(folder);
-  for (const char* name : {"package.json", "package-lock.json"}) {
-    std::filesystem::copy_file(std::string("tests/support/verifier/") + name, folder / name,
-                               std::filesystem::copy_options::overwrite_existing);
-  }
-  if (std::filesystem::exists(folder / "node_modules/standardwebhooks")) return folder.string();
-  ProgramRun run = run_program({"/usr/bin/env", "npm", "ci", "--prefix", folder.string(),
-                                "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline",
-                                "--fetch-retries=0", "--fetch-timeout=20000"});
-  return run.status == 0 ? folder.string() : "";
-}
-
-std::string verified(const std::string& folder, const std::string& secret, const Json& record,
-                     const std::string& body) {
-  JsonWriter json;
-  json.begin_object().member("secret", secret).member("body", body);
-  json.member_raw("headers", record.find("headers")->dump()).end_object();
-  return run_program({"/usr/bin/env", "node", "tests/support/verifier/verify.cjs", folder}, {},
-                     json.take())
-      .out;
 }
 
 TEST(Webhook, IsGenuineToThePublishedVerifier) {

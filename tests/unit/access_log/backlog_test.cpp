@@ -1,6 +1,8 @@
 // What waits for the database in nginx's folder, and what of it goes when it grows too long.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +27,9 @@ class Backlog : public testing::Test {
     file.bytes = static_cast<int64_t>(bytes);
     file.is_finished = is_finished;
     std::ofstream(file.path) << std::string(bytes, 'x');
+    struct stat made {};
+    stat(file.path.c_str(), &made);
+    file.inode = made.st_ino;
     files_.push_back(std::move(file));
   }
   bool is_there(int second) const {
@@ -59,6 +64,40 @@ TEST_F(Backlog, KeepsWhatNginxStillWrites) {
   add(2, 100, false);
   EXPECT_EQ(drop_backlog(files_, 50), 0);
   EXPECT_TRUE(is_there(1) && is_there(2));
+}
+
+TEST_F(Backlog, KeepsAFileThatGrewBehindItsListing) {
+  add(1, 100);
+  std::ofstream(files_.front().path, std::ios::app) << "more";
+  EXPECT_FALSE(remove_log_file(files_.front()));
+  EXPECT_EQ(drop_backlog(files_, 50), 0);
+  EXPECT_TRUE(is_there(1));
+}
+
+// As the wall clock steps by an hour, and with it the times of files.
+TEST_F(Backlog, IsFinishedWhenNothingChangedForLongWhateverTheWallClockSays) {
+  QuietFiles quiet(10'000);
+  add(1, 100);
+  auto finished_at = [&](int64_t now_ms) {
+    std::vector<LogFile> files = list_log_files(folder_);
+    quiet.mark(files, now_ms);
+    return files.size() == 1 && files.front().is_finished;
+  };
+  std::string path = files_.front().path;
+  auto now = std::filesystem::file_time_type::clock::now();
+  std::filesystem::last_write_time(path, now - std::chrono::hours(1));
+  EXPECT_FALSE(finished_at(0)) << "seen for the first time";
+  EXPECT_FALSE(finished_at(9'999));
+  std::ofstream(path, std::ios::app) << "more";
+  std::filesystem::last_write_time(path, now + std::chrono::hours(1));
+  EXPECT_FALSE(finished_at(10'000)) << "it grew";
+  EXPECT_FALSE(finished_at(19'999));
+  EXPECT_TRUE(finished_at(20'000));
+  // Another file under its name.
+  std::string text = std::string(104, 'y');
+  std::filesystem::rename(path, folder_ + "/gone");
+  std::ofstream(path) << text;
+  EXPECT_FALSE(finished_at(20'001));
 }
 
 }  // namespace

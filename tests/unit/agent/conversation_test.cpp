@@ -162,7 +162,7 @@ std::vector<Exchange> three_exchanges(size_t bytes) {
 }
 
 TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
-  std::vector<ChatMessage> history{{ChatRole::user, std::string(500, 'q')},
+  std::vector<ChatMessage> history{{ChatRole::user, std::string(2000, 'q')},
                                    {ChatRole::user, "and?"}};
   auto reported = [&](int64_t bytes_max) {
     std::string roles;
@@ -178,13 +178,100 @@ TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
     return roles;
   };
   EXPECT_EQ(reported(10'000), "uucrcrcr");
+  EXPECT_EQ(reported(5'000), "ucrcrcr");
   EXPECT_EQ(reported(3'300), "ucrcrcr");
-  EXPECT_EQ(reported(2'500), "ucr-crcr");
+  EXPECT_EQ(reported(2'500), "ucr-cr-cr");
   EXPECT_EQ(reported(1'500), "ucr-cr-cr");
   EXPECT_EQ(reported(1'050), "ucr-cr-cr~");
   EXPECT_EQ(reported(500), "ucr-cr-cr~");
   EXPECT_EQ(reported(200), "ucr-cr~");
   EXPECT_EQ(reported(0), "ucr~");
+}
+
+// What is sent with each turn, as its provider would compare it.
+std::string sent(const std::vector<ChatMessage>& messages) {
+  std::string all;
+  for (const ChatMessage& message : messages) {
+    all += fmt::format("{}|{}|{}|{}\n", static_cast<int>(message.role), message.text,
+                       message.tool_call_id, tool_calls_json(message.tool_calls));
+  }
+  return all;
+}
+
+TEST(Conversation, IsToldAgainAsItWasAndGoesOn) {
+  RandomRun random(11);
+  int changed = 0;
+  int turns = 0;
+  for (int i = 0; i < 300; ++i) {
+    RunParts whole = random.make();
+    whole.history_bytes = 20'000;
+    RunParts parts = whole;
+    parts.turns.clear();
+    std::string before = sent(parts.messages());
+    for (const FinishedTurn& turn : whole.turns) {
+      parts.turns.push_back(turn);
+      std::string now = sent(parts.messages());
+      changed += now.starts_with(before) ? 0 : 1;
+      ++turns;
+      before = now;
+    }
+  }
+  EXPECT_GT(turns, 500);
+  EXPECT_EQ(changed, 0) << "all of it fits";
+}
+
+TEST(Conversation, IsRarelyToldAnotherWayWhenItIsOverTheBudget) {
+  std::vector<ChatMessage> history;
+  for (int i = 0; i < 40; ++i) {
+    ChatRole role = i % 2 == 0 ? ChatRole::user : ChatRole::assistant;
+    history.push_back({role, fmt::format("{} {}", i, std::string(1000, 'h'))});
+  }
+  std::vector<Exchange> exchanges;
+  std::string before;
+  int changed = 0;
+  for (int turn = 0; turn < 40; ++turn) {
+    std::vector<ChatMessage> messages = fitted_messages("prompt", history, exchanges, 40'000);
+    ASSERT_LE(bytes_of(messages), 40'000u);
+    changed += sent(messages).starts_with(before) ? 0 : 1;
+    before = sent(messages);
+    std::string id = fmt::format("call{}", turn);
+    exchanges.push_back({answer(id), {result(id, 1000)}});
+  }
+  EXPECT_LE(changed, 5) << "of 40 turns, each a fortieth of the budget";
+  EXPECT_GE(changed, 1);
+}
+
+// The histories of a thread's runs, each two messages longer than the one before.
+TEST(Conversation, OfALongThreadMostlyBeginsWhereThatOfTheRunBeforeBegan) {
+  std::vector<ChatMessage> history;
+  std::string before;
+  int changed = 0;
+  for (int run = 0; run < 200; ++run) {
+    history.push_back({ChatRole::user, fmt::format("{} {}", run, std::string(500, 'q'))});
+    std::vector<ChatMessage> messages = fitted_messages("prompt", history, {}, 20'000);
+    ASSERT_LE(bytes_of(messages), 20'000u);
+    ASSERT_GE(bytes_of(messages), std::min<size_t>(6'000, bytes_of(history))) << run;
+    changed += sent(messages).starts_with(before) ? 0 : 1;
+    before = sent(messages);
+    history.push_back({ChatRole::assistant, fmt::format("{} {}", run, std::string(500, 'a'))});
+  }
+  EXPECT_LE(changed, 60);
+  EXPECT_GE(changed, 5);
+}
+
+TEST(Conversation, OfMoreMessagesThanAreReadBeginsWhereThatOfTheRunBeforeBegan) {
+  std::vector<ChatMessage> all;
+  for (int i = 0; i < 1600; ++i) all.push_back({ChatRole::user, std::to_string(i)});
+  std::string before;
+  int changed = 0;
+  for (size_t end = history_messages_max; end <= all.size(); end += 2) {
+    std::vector<ChatMessage> read(all.begin() + static_cast<ptrdiff_t>(end - history_messages_max),
+                                  all.begin() + static_cast<ptrdiff_t>(end));
+    std::string now = sent(fitted_messages("", read, {}, 1'000'000));
+    changed += now.starts_with(before) ? 0 : 1;
+    before = now;
+  }
+  EXPECT_LE(changed, 20) << "of 300";
 }
 
 TEST(Conversation, CutsTheLongestResultsOfTheNewestTurn) {

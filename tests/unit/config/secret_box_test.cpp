@@ -89,6 +89,16 @@ TEST(SecretBox, WrapsWithTheNewestKeyAndOpensWithAnOlderOne) {
   EXPECT_FALSE(box_of(key_line(2)).open(identity, old_secret)) << "its version is not in the file";
 }
 
+TEST(SecretBox, CountsHowOftenEachKeyWraps) {
+  config::SecretBox box = box_of(key_line(3) + key_line(4));
+  EXPECT_TRUE(box.take_wraps().empty());
+  config::SealedSecret secret = box.seal(identity, "one");
+  box.seal(identity, "two");
+  box.open(identity, secret);
+  EXPECT_EQ(box.take_wraps(), (std::map<int64_t, int64_t>{{4, 2}}));
+  EXPECT_TRUE(box.take_wraps().empty());
+}
+
 TEST(SecretBox, OpensWithAKeyThatIsPreparedAndDoesNotSealWithIt) {
   std::string first = key_line(1);
   std::string second = key_line(2);

@@ -11,7 +11,7 @@
 #include "lib/json.h"
 #include "lib/mail/mail_message.h"
 #include "lib/mail/mail_text.h"
-#include "runner/delivery/webhook_signature.h"
+#include "lib/webhook_signature.h"
 
 namespace hostler {
 namespace {
@@ -20,11 +20,11 @@ namespace {
 TEST(WebhookSignature, IsTheOneOfTheSpecification) {
   std::string secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   std::string body = R"({"test": 2432232314})";
-  EXPECT_EQ(runner::webhook_signature("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body, {secret}),
+  EXPECT_EQ(webhook_signature("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body, {secret}),
             "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
   std::string other = "whsec_" + to_base64("another key of some length");
-  std::string both = runner::webhook_signature("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body,
-                                               {secret, other, "no secret"});
+  std::string both = webhook_signature("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body,
+                                       {secret, other, "no secret"});
   EXPECT_EQ(both.substr(0, 50), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE= v1");
   EXPECT_EQ(both.size(), 2u * 47 + 1);
 }

@@ -176,6 +176,19 @@ TEST(ModelPlanner, SpeaksItsOwnWordsWhenTheTurnOnlySetsThingsUp) {
   EXPECT_FALSE(std::get<Turn>(plan).at(1).text.empty());
 }
 
+TEST(ModelPlanner, GoesOnWithTheScriptWhenItsAnswerIsToBeRepaired) {
+  constexpr std::string_view bad = R"({"role":"assistant","content":"x"})";
+  constexpr std::string_view repair =
+      R"({"role":"user","content":"Your answer does not fit the response format. What is …"})";
+  std::string script = user("[answer x] [answer {\"n\":[1,2]}]");
+  Planner planner;
+  for (Read (*read)(std::string_view) : {openai, anthropic}) {
+    EXPECT_EQ(first_text(planner.plan(chat_of(read(messages({script}))))), "x");
+    EXPECT_EQ(first_text(planner.plan(chat_of(read(messages({script, bad, repair}))))),
+              R"({"n":[1,2]})");
+  }
+}
+
 TEST(ModelPlanner, RefusesABadScriptWith400) {
   Planner planner;
   std::variant<Turn, Refusal> plan = planner.plan(chat_of(openai(messages({user("[words x]")}))));

@@ -43,11 +43,18 @@ ModelRequest request_of(std::vector<ChatMessage> messages) {
   return request;
 }
 
+const std::string mark = R"(,"cache_control":{"type":"ephemeral"})";
+
+std::string body_of(const ModelRequest& request) { return anthropic_request(request).body; }
+
+// Without their marks.
 std::string messages_of(const ModelRequest& request) {
-  std::string body = anthropic_request(request).body;
+  std::string body = body_of(request);
+  for (size_t at = body.find(mark); at != std::string::npos; at = body.find(mark)) {
+    body.erase(at, mark.size());
+  }
   size_t from = body.find(R"("messages":)") + 11;
-  size_t to = std::min(body.find(R"(,"stream")"), body.find(R"(,"tools")"));
-  return body.substr(from, to - from);
+  return body.substr(from, body.size() - 1 - from);
 }
 
 TEST(AnthropicRequest, HasTheWireForm) {
@@ -59,10 +66,12 @@ TEST(AnthropicRequest, HasTheWireForm) {
   EXPECT_EQ(http.url, "https://api.anthropic.com/v1/messages");
   EXPECT_EQ(
       http.body,
-      R"({"model":"claude","max_tokens":8192,"system":"One.\n\nTwo.",)"
-      R"("messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}],)"
-      R"("tools":[{"name":"web_fetch","description":"Fetches.","input_schema":{"type":"object"}}],)"
-      R"("temperature":0,"stream":true})");
+      R"({"model":"claude","max_tokens":8192,"stream":true,"temperature":0,)"
+      R"("tools":[{"name":"web_fetch","description":"Fetches.","input_schema":{"type":"object"},)"
+      R"("cache_control":{"type":"ephemeral"}}],)"
+      R"("system":[{"type":"text","text":"One.\n\nTwo.","cache_control":{"type":"ephemeral"}}],)"
+      R"("messages":[{"role":"user","content":[{"type":"text","text":"Hi",)"
+      R"("cache_control":{"type":"ephemeral"}}]}]})");
   EXPECT_EQ(http.headers[2], http::HttpField("anthropic-version", "2023-06-01"));
   EXPECT_EQ(http.headers[3], http::HttpField("x-api-key", "sk-ant"));
   request.temperature = 1.5;
@@ -127,6 +136,53 @@ TEST(AnthropicRequest, GivesTheUserTheLastWord) {
       R"x([{"role":"user","content":[{"type":"text","text":"(The message is empty.)"}]}])x";
   EXPECT_EQ(messages_of(request_of({{ChatRole::user, " \n"}})), empty);
   EXPECT_EQ(messages_of(request_of({})), empty);
+}
+
+TEST(AnthropicRequest, KeepsWhatItSentWhenTheConversationGoesOn) {
+  std::vector<ChatMessage> turns{
+      {ChatRole::user, " "},          {ChatRole::assistant, "a"},
+      {ChatRole::assistant, ""},      {ChatRole::assistant, "b", {{"x", "f", "{}"}}},
+      {ChatRole::tool, "r", {}, "x"}, {ChatRole::assistant, "c"}};
+  std::string before;
+  for (size_t count = 1; count <= turns.size(); ++count) {
+    if (count == 4) continue;  // a call is sent with its result
+    std::string body =
+        messages_of(request_of({turns.begin(), turns.begin() + static_cast<ptrdiff_t>(count)}));
+    EXPECT_TRUE(body.starts_with(before)) << body << "\nbehind " << before;
+    before = body.substr(0, body.size() - 1);
+  }
+}
+
+TEST(AnthropicRequest, MarksWhatTheNextTurnReads) {
+  std::vector<ChatMessage> messages{{ChatRole::system, "s"}, {ChatRole::user, "q"}};
+  ModelRequest request = request_of({});
+  request.tools = {{"f", "F.", "{}"}, {"g", "G.", "{}"}};
+  std::string read;  // marked in the turn before, as its last
+  for (int turn = 0; turn < 4; ++turn) {
+    request.messages = messages;
+    std::string body = body_of(request);
+    size_t marks = 0;
+    for (size_t at = body.find(mark); at != std::string::npos; at = body.find(mark, at + 1)) {
+      ++marks;
+    }
+    EXPECT_EQ(marks, turn == 0 ? 3u : 4u) << body;
+    EXPECT_TRUE(body.ends_with(mark + "}]}]}")) << body;
+    EXPECT_NE(body.find(read + mark), std::string::npos) << body;
+    EXPECT_EQ(body.find(R"("name":"f","description":"F.","input_schema":{})" + mark),
+              std::string::npos)
+        << "the last tool's holds for all";
+    // More blocks than a provider looks back for what it kept.
+    ChatMessage answer{ChatRole::assistant, "so", {}, {}};
+    std::vector<ChatMessage> results;
+    for (int call = 0; call < 15; ++call) {
+      std::string id = "c" + std::to_string(turn * 100 + call);
+      answer.tool_calls.push_back({id, "f", "{}"});
+      results.push_back({ChatRole::tool, "r" + id, {}, id});
+    }
+    messages.push_back(answer);
+    messages.insert(messages.end(), results.begin(), results.end());
+    read = turn == 0 ? R"("text":"q")" : R"("content":")" + request.messages.back().text + "\"";
+  }
 }
 
 TEST(AnthropicRequest, DefinesTheToolsOfItsCallsWhenNoOthersAreLeft) {

@@ -98,6 +98,28 @@ class ModelClientTest : public testing::Test {
   int tries_ = 0;
 };
 
+TEST_F(ModelClientTest, AsksAgainWithoutATemperatureThatAModelRefuses) {
+  const std::string deprecated =
+      R"({"error":{"message":"`temperature` is deprecated for this model."}})";
+  std::atomic<int> asked{0};
+  ScriptedServer server([&](Peer& peer) {
+    for (std::string got = peer.read_request(); !got.empty(); got = peer.read_request()) {
+      bool is_refused = ++asked > 3 || got.find("temperature") != got.npos;
+      peer.send(is_refused ? refusal("400", deprecated) : stream_of(text_event("Hi") + stop_event));
+    }
+  });
+  ModelRequest request = request_to(server);
+  request.temperature = 0.5;
+  EXPECT_EQ(stream(request), "ok");
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(turn_.refuses_temperature);
+  EXPECT_TRUE(listener_.retries.empty()) << "nobody waits for it";
+  request.temperature.reset();
+  EXPECT_EQ(stream(request), "ok");
+  EXPECT_FALSE(turn_.refuses_temperature);
+  EXPECT_EQ(stream(request), "model.rejected") << "there was none";
+}
+
 TEST_F(ModelClientTest, StreamsATurn) {
   EXPECT_EQ(
       stream_answers({stream_of(text_event("Hel") + text_event("lo") + stop_event + done_event)}),

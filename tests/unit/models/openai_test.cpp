@@ -37,14 +37,14 @@ TEST(OpenAiRequest, HasTheWireForm) {
   EXPECT_EQ(http.headers.back(), http::HttpField("Authorization", "Bearer sk-1"));
   EXPECT_EQ(
       http.body,
-      R"({"model":"m-1","messages":[{"role":"system","content":"Be brief."},)"
+      R"({"model":"m-1","stream":true,"stream_options":{"include_usage":true},"temperature":0.5,)"
+      R"("max_tokens":100,"tools":[{"type":"function","function":{"name":"web_search",)"
+      R"("description":"Searches.","parameters":{"type":"object"}}}],)"
+      R"("messages":[{"role":"system","content":"Be brief."},)"
       R"({"role":"user","content":"Hi \"you\""},)"
       R"({"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",)"
       R"("function":{"name":"web_search","arguments":"{\"query\":\"x\"}"}}]},)"
-      R"({"role":"tool","content":"found","tool_call_id":"c1"}],)"
-      R"("tools":[{"type":"function","function":{"name":"web_search","description":"Searches.",)"
-      R"("parameters":{"type":"object"}}}],"temperature":0.5,"max_tokens":100,"stream":true,)"
-      R"("stream_options":{"include_usage":true}})");
+      R"({"role":"tool","content":"found","tool_call_id":"c1"}]})");
 }
 
 TEST(OpenAiRequest, TellsWhetherASchemaIsStrict) {

@@ -2,8 +2,14 @@
 #include "lib/net/address_guard.h"
 
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 
 #include <map>
+#include <optional>
+#include <vector>
+
+#include "lib/net/own_address.h"
 
 namespace hostler {
 namespace {
@@ -236,6 +242,35 @@ TEST(AddressGuard, KnowsThePortsOfOtherServices) {
   for (int port : {80, 443, 1024, 3000, 8000, 8080, 8443, 65535}) {
     EXPECT_FALSE(net::is_service_port(port)) << port;
   }
+}
+
+// Those of the interfaces that are up.
+std::vector<net::IpAddress> addresses_of_interfaces() {
+  std::vector<net::IpAddress> found;
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return found;
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    if ((each->ifa_flags & IFF_UP) == 0 || each->ifa_addr == nullptr) continue;
+    std::optional<net::IpAddress> address = net::IpAddress::from_socket(each->ifa_addr);
+    if (address && net::kind_of_address(*address) != Kind::link_local) found.push_back(*address);
+  }
+  freeifaddrs(first);
+  return found;
+}
+
+TEST(AddressGuard, KnowsTheHostsOwnAddressesAndLeavesItsWebServerOpen) {
+  std::vector<net::IpAddress> own = addresses_of_interfaces();
+  ASSERT_FALSE(own.empty());
+  for (const net::IpAddress& address : own) {
+    EXPECT_TRUE(net::is_own_address(address)) << address.text();
+    EXPECT_TRUE(net::is_closed_port(address, 3000)) << address.text();
+    EXPECT_FALSE(net::is_closed_port(address, 443)) << address.text();
+  }
+  net::IpAddress other = net::IpAddress::parse("192.0.2.1").value();
+  EXPECT_FALSE(net::is_own_address(other));
+  EXPECT_FALSE(net::is_closed_port(other, 3000));
+  EXPECT_TRUE(net::is_closed_port(other, 5432));
+  EXPECT_FALSE(net::is_own_address(net::IpAddress::parse("2001:db8::1").value()));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// See runner/delivery/webhook_signature.h.
-#include "runner/delivery/webhook_signature.h"
+// See lib/webhook_signature.h.
+#include "lib/webhook_signature.h"
 
 #include <optional>
 
@@ -7,7 +7,7 @@
 
 #include "lib/crypto.h"
 
-namespace hostler::runner {
+namespace hostler {
 
 std::string webhook_signature(std::string_view id, int64_t timestamp_s, std::string_view body,
                               const std::vector<std::string>& secrets) {
@@ -24,4 +24,4 @@ std::string webhook_signature(std::string_view id, int64_t timestamp_s, std::str
   return field;
 }
 
-}  // namespace hostler::runner
+}  // namespace hostler

@@ -1,6 +1,6 @@
 // The function tools of a run: what the model is told of them, and which arguments reach the
 // client.
-#include "runner/tools/function_tools.h"
+#include "runner/tools/declared_tools.h"
 
 #include <gtest/gtest.h>
 
@@ -19,12 +19,12 @@ constexpr std::string_view declared =
     R"({"type":"object","unknownToThisVersion":1}}])";
 
 std::string refusal(const std::string& name, const std::string& arguments) {
-  std::optional<ToolOutcome> outcome = FunctionTools(declared).refuse({"c", name, arguments});
+  std::optional<ToolOutcome> outcome = DeclaredTools(declared).refuse({"c", name, arguments});
   return outcome ? outcome->error_code + ": " + outcome->error_message : "";
 }
 
-TEST(FunctionTools, AreReadAsTheyWereDeclared) {
-  FunctionTools tools(declared);
+TEST(DeclaredTools, AreReadAsTheyWereDeclared) {
+  DeclaredTools tools(declared);
   ASSERT_EQ(tools.definitions().size(), 3U);
   const ToolDefinition& pay = tools.definitions()[0];
   EXPECT_EQ(pay.name, "pay");
@@ -36,11 +36,11 @@ TEST(FunctionTools, AreReadAsTheyWereDeclared) {
   EXPECT_EQ(tools.definitions()[1].strict, std::nullopt);
   EXPECT_TRUE(tools.has("look"));
   EXPECT_FALSE(tools.has("Look"));
-  EXPECT_FALSE(FunctionTools().has("look"));
-  EXPECT_FALSE(FunctionTools("no JSON").has("look"));
+  EXPECT_FALSE(DeclaredTools().has("look"));
+  EXPECT_FALSE(DeclaredTools("no JSON").has("look"));
 }
 
-TEST(FunctionTools, RefuseArgumentsThatDoNotFit) {
+TEST(DeclaredTools, RefuseArgumentsThatDoNotFit) {
   EXPECT_EQ(refusal("pay", R"({"amount":3,"more":[]})"), "");
   EXPECT_EQ(refusal("look", "{}"), "");
   for (const char* arguments : {"", "{", "[]", "7", "null", R"({"a":1,"a":2})"}) {
@@ -54,7 +54,7 @@ TEST(FunctionTools, RefuseArgumentsThatDoNotFit) {
 }
 
 // A daemon of before beside an API that takes more: the client looks at the arguments itself.
-TEST(FunctionTools, PassOnWhatOnlyANewerVersionChecks) {
+TEST(DeclaredTools, PassOnWhatOnlyANewerVersionChecks) {
   EXPECT_EQ(refusal("newer", R"({"x":1})"), "");
 }
 

@@ -1,5 +1,5 @@
-// See runner/tools/function_tools.h.
-#include "runner/tools/function_tools.h"
+// See runner/tools/declared_tools.h.
+#include "runner/tools/declared_tools.h"
 
 #include <algorithm>
 #include <cassert>
@@ -14,19 +14,21 @@ namespace {
 // As much as is stored of a result's error.
 constexpr size_t message_bytes_max = 2000;
 
-std::vector<ToolDefinition> read_tools(std::string_view json) {
-  std::vector<ToolDefinition> tools;
+std::vector<DeclaredTool> read_tools(std::string_view json) {
+  std::vector<DeclaredTool> tools;
   std::optional<Json> parsed = parse_json_or_nothing(json);
   if (!parsed || !parsed->is_array()) return tools;
   for (const Json& item : *parsed->as_array()) {
-    ToolDefinition tool;
+    DeclaredTool declared;
+    declared.tool_id = item.text_or("tool_id");
+    ToolDefinition& tool = declared.definition;
     tool.name = item.text_or("name");
     tool.description = item.text_or("description");
     const Json* parameters = item.find("parameters");
     tool.parameters = parameters == nullptr ? R"({"type":"object"})" : parameters->dump();
     const Json* strict = item.find("strict");
     if (strict != nullptr && strict->as_boolean() != nullptr) tool.strict = *strict->as_boolean();
-    tools.push_back(std::move(tool));
+    tools.push_back(std::move(declared));
   }
   return tools;
 }
@@ -45,24 +47,31 @@ std::string words_of(const json_schema::Verdict& verdict) {
 
 }  // namespace
 
-FunctionTools::FunctionTools(std::string_view json)
-    : tools_(std::make_shared<const std::vector<ToolDefinition>>(read_tools(json))),
+DeclaredTools::DeclaredTools(std::string_view json)
+    : tools_(std::make_shared<const std::vector<DeclaredTool>>(read_tools(json))),
       bytes_(static_cast<int64_t>(json.size())) {}
 
-const ToolDefinition* FunctionTools::find(std::string_view name) const {
-  auto found = std::find_if(tools_->begin(), tools_->end(),
-                            [name](const ToolDefinition& tool) { return tool.name == name; });
+std::vector<ToolDefinition> DeclaredTools::definitions() const {
+  std::vector<ToolDefinition> definitions;
+  for (const DeclaredTool& tool : *tools_) definitions.push_back(tool.definition);
+  return definitions;
+}
+
+const DeclaredTool* DeclaredTools::find(std::string_view name) const {
+  auto found = std::find_if(tools_->begin(), tools_->end(), [name](const DeclaredTool& tool) {
+    return tool.definition.name == name;
+  });
   return found == tools_->end() ? nullptr : &*found;
 }
 
-std::optional<ToolOutcome> FunctionTools::refuse(const ToolCall& call) const {
-  const ToolDefinition* tool = find(call.name);
+std::optional<ToolOutcome> DeclaredTools::refuse(const ToolCall& call) const {
+  const DeclaredTool* tool = find(call.name);
   assert(tool != nullptr);
   std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
   if (!arguments || !arguments->is_object()) {
     return tool_failed("tool.args_invalid", "The arguments must be a JSON object.");
   }
-  std::optional<Json> parameters = parse_json_or_nothing(tool->parameters);
+  std::optional<Json> parameters = parse_json_or_nothing(tool->definition.parameters);
   if (!parameters) return std::nullopt;
   auto schema = json_schema::Schema::compile(*parameters);
   // A keyword that only a newer version knows proves nothing here: the client sees the arguments.

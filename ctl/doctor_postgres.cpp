@@ -1,0 +1,98 @@
+// What the doctor says of the server: versions, clock, durability, connections; see
+// ctl/doctor_report.h.
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "ctl/doctor_report.h"
+#include "lib/time_text.h"
+#include "schema_version.h"
+
+namespace hostler {
+namespace {
+
+constexpr int64_t clock_skew_max_ms = 2'000;
+constexpr int64_t transaction_max_s = 3'600;
+// Beside the dedicated ones of a worker: the pipelined one and the flusher.
+constexpr int64_t other_connections_of_worker = 2;
+
+// What this host's pool opens at most.
+int64_t pool_connections(const config::Settings& settings) {
+  int64_t workers = settings.integer("api.workers");
+  if (workers == 0) workers = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  return workers * (settings.integer("api.own_connections") + other_connections_of_worker);
+}
+
+void look_at_connections(const config::Settings& settings, const postgres::Row& row,
+                         DoctorReport& report) {
+  int64_t max = row.integer("connections_max");
+  int64_t now = row.integer("connections");
+  int64_t of_pools = row.integer("connections_of_pools");
+  int64_t pool = pool_connections(settings);
+  // New workers come up before the old ones go: for that time this host's pool is there twice.
+  int64_t while_reloading = now - of_pools + std::max(of_pools, pool) + pool;
+  if (while_reloading > max) {
+    report.warn("connections",
+                fmt::format("{} of {}; a reload of the pool, which has up to {}, needs room for {}:"
+                            " raise max_connections by {}, or lower api.own_connections",
+                            now, max, pool, while_reloading, while_reloading - max));
+  } else if (now * 5 > max * 4) {
+    report.warn("connections", fmt::format("{} of {}: raise max_connections", now, max));
+  } else {
+    report.well("connections",
+                fmt::format("{} of {}; {} while the pool is reloaded", now, max, while_reloading));
+  }
+}
+
+}  // namespace
+
+int64_t standbys_to_spare(std::string_view synchronous_standby_names) {
+  std::string_view names = synchronous_standby_names;
+  int64_t wanted = 1;
+  size_t open = names.find('(');
+  if (open != names.npos) {
+    std::string_view before = names.substr(0, open);
+    size_t digit = std::min(before.find_first_of("0123456789"), before.size());
+    std::from_chars(before.data() + digit, before.data() + before.size(), wanted);
+    names = names.substr(open + 1, names.rfind(')') - open - 1);
+  }
+  if (names.find_first_not_of(" \t") == names.npos) return 1;
+  if (names.find('*') != names.npos) return 1;
+  return std::count(names.begin(), names.end(), ',') + 1 - wanted;
+}
+
+void look_at_postgres(const config::Settings& settings, const postgres::Row& row,
+                      DoctorReport& report) {
+  report.well("database", fmt::format("Postgres {}, schema {}", row.text("server_version"),
+                                      schema_version_expected));
+  int64_t skew_ms = std::abs(row.integer("now_ms") - unix_now_ms());
+  if (skew_ms > clock_skew_max_ms) {
+    report.warn("clock", fmt::format("{} ms from the database's; run an NTP client", skew_ms));
+  } else {
+    report.well("clock", fmt::format("{} ms from the database's", skew_ms));
+  }
+  if (!row.boolean("is_durable")) {
+    report.fault("durability",
+                 "fsync, full_page_writes or synchronous_commit is off: a crash loses what was "
+                 "answered");
+  }
+  std::string_view standbys = row.text("synchronous_standby_names");
+  if (standbys_to_spare(standbys) < 1) {
+    report.warn("durability",
+                fmt::format("synchronous_standby_names is '{}': when one of them is lost, every "
+                            "write waits until it is back; name one more, ANY 1 (a, b)",
+                            standbys));
+  }
+  look_at_connections(settings, row, report);
+  if (row.integer("transaction_s") > transaction_max_s) {
+    report.warn("transactions",
+                fmt::format("one is open for {} s and keeps vacuum from its work: pg_stat_activity",
+                            row.integer("transaction_s")));
+  }
+}
+
+}  // namespace hostler

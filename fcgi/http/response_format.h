@@ -1,0 +1,14 @@
+// response_format of runs and personas: what the answer of a run must be. Its schema is compiled
+// here, so that what it may not hold is refused when it is declared.
+#pragma once
+
+#include <string>
+
+#include "fcgi/http/input.h"
+
+namespace hostler {
+
+// The member "response_format" as compact JSON with the members that we know, or its faults.
+Nullable<std::string> read_response_format(Fields& fields);
+
+}  // namespace hostler

@@ -1,0 +1,42 @@
+// The values in paths of the route table, by their names, and the 404 of one that is none. Included
+// by fcgi/route_table.h alone.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "lib/error.h"
+
+namespace hostler::route_table {
+
+struct PathName {
+  std::string_view name;
+  ErrorCode not_found;
+  std::string_view under = "/";  // the beginning of the paths it holds for
+};
+
+// What a path value that is no UUID is the absence of. The first row that fits.
+inline constexpr std::array path_names{
+    PathName{"session_id", ErrorCode::sessions_not_found},
+    PathName{"thread_id", ErrorCode::threads_not_found},
+    PathName{"run_id", ErrorCode::runs_not_found},
+    PathName{"provider_id", ErrorCode::llm_providers_not_found},
+    PathName{"model_id", ErrorCode::llm_models_not_found},
+    PathName{"persona_id", ErrorCode::personas_not_found},
+    PathName{"org_id", ErrorCode::orgs_not_found},
+    PathName{"user_id", ErrorCode::members_not_found, "/v1/orgs/"},
+    PathName{"invitation_id", ErrorCode::invitations_not_found},
+    PathName{"key_id", ErrorCode::api_keys_not_found},
+    PathName{"plan_id", ErrorCode::plans_not_found},
+    PathName{"subscription_id", ErrorCode::subscriptions_not_found},
+    PathName{"tool_id", ErrorCode::tools_not_found},
+    PathName{"endpoint_id", ErrorCode::webhooks_not_found},
+    PathName{"delivery_id", ErrorCode::webhooks_not_found},
+    PathName{"redemption_code_id", ErrorCode::redemption_codes_not_found},
+    PathName{"override_id", ErrorCode::entitlement_overrides_not_found},
+    PathName{"user_id", ErrorCode::users_not_found},
+    PathName{"invite_code_id", ErrorCode::invite_codes_not_found},
+    PathName{"rule_id", ErrorCode::ip_rules_not_found},
+};
+
+}  // namespace hostler::route_table

@@ -1,0 +1,119 @@
+// See runner/agent/answer_format.h.
+#include "runner/agent/answer_format.h"
+
+#include <functional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/answer_repair.h"
+#include "lib/json.h"
+#include "lib/loop/wait.h"
+#include "runner/models/run_failure.h"
+
+namespace hostler::runner {
+namespace {
+
+// Longer ones take too much of a loop's time (lib/json_schema/schema.h).
+constexpr size_t loop_bytes_max = 64 * 1024;
+// Of what is told of a fault: parts of it are the model's own words.
+constexpr size_t pointer_bytes_max = 300;
+constexpr size_t message_bytes_max = 500;
+
+using Faults = std::vector<json_schema::ValueFault>;
+
+// JSON that was read already, without the white space between its values. Numbers stay as they
+// were written, which a double would not keep.
+std::string compact(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  bool is_in_text = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    char c = json[i];
+    if (!is_in_text && (c == ' ' || c == '\t' || c == '\r' || c == '\n')) continue;
+    out += c;
+    if (is_in_text && c == '\\' && i + 1 < json.size()) out += json[++i];
+    if (c == '"') is_in_text = !is_in_text;
+  }
+  return out;
+}
+
+AnswerVerdict misfit(const Faults& faults) {
+  AnswerVerdict verdict;
+  JsonWriter errors;
+  errors.begin_array();
+  verdict.repair = std::string(answer_repair_opening) + " What is wrong:";
+  for (const json_schema::ValueFault& fault : faults) {
+    std::string_view pointer = utf8_prefix(fault.pointer, pointer_bytes_max);
+    std::string_view message = utf8_prefix(fault.message, message_bytes_max);
+    errors.begin_object().member("pointer", pointer).member("message", message).end_object();
+    verdict.repair += "\n- ";
+    if (!pointer.empty()) verdict.repair += std::string(pointer) + ": ";
+    verdict.repair += message;
+  }
+  verdict.repair += "\nAnswer once more, with the whole JSON and nothing before or behind it.";
+  verdict.errors_json = errors.end_array().take();
+  return verdict;
+}
+
+AnswerVerdict checked_answer(const AnswerFormat& format, std::string_view text) {
+  std::variant<Json, JsonFault> parsed = parse_json(text);
+  if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
+    return misfit({{.keyword = "",
+                    .message = "the answer must be JSON; at byte " + std::to_string(fault->offset) +
+                               ": " + fault->message}});
+  }
+  const Json& value = std::get<Json>(parsed);
+  if (!format.declared.has_schema && !value.is_object()) {
+    return misfit({{.keyword = "type", .message = "the answer must be a JSON object"}});
+  }
+  if (format.schema) {
+    json_schema::Verdict checked = format.schema->check(value);
+    if (!checked.fits) return misfit(checked.faults);
+  }
+  AnswerVerdict verdict;
+  verdict.output = compact(text);
+  return verdict;
+}
+
+}  // namespace
+
+AnswerFormat read_answer_format(std::string_view json) {
+  AnswerFormat format;
+  std::optional<Json> declared = parse_json_or_nothing(json);
+  const Json* schema = declared ? declared->find("schema") : nullptr;
+  if (schema == nullptr) return format;
+  format.declared.has_schema = true;
+  format.declared.name = declared->text_or("name");
+  format.declared.schema = schema->dump();
+  if (const Json* strict = declared->find("strict"); strict != nullptr && strict->as_boolean()) {
+    format.declared.strict = *strict->as_boolean();
+  }
+  std::variant<json_schema::Schema, json_schema::SchemaFault> compiled =
+      json_schema::Schema::compile(*schema);
+  if (const json_schema::SchemaFault* fault = std::get_if<json_schema::SchemaFault>(&compiled)) {
+    throw RunFailure("internal.error", "The run's schema is not taken any more: " + fault->message);
+  }
+  format.schema = std::get<json_schema::Schema>(std::move(compiled));
+  return format;
+}
+
+std::string format_instruction(ProviderKind kind, const ResponseFormat& format) {
+  // OpenAI wants the word in the prompt, too, when it is to answer with any object.
+  if (!format.has_schema) {
+    return "Your final answer is one JSON object, with nothing before or behind it.";
+  }
+  if (has_own_mode(kind, format)) return {};
+  return "Your final answer is JSON that fits this JSON Schema, with nothing before or behind "
+         "it:\n" +
+         format.schema;
+}
+
+Task<AnswerVerdict> check_answer(loop::Loop& loop, AnswerFormat format, std::string text) {
+  if (text.size() <= loop_bytes_max) co_return checked_answer(format, text);
+  std::function<AnswerVerdict()> work = [format, text] { return checked_answer(format, text); };
+  AnswerVerdict verdict = co_await loop::on_thread<AnswerVerdict>(loop, std::move(work));
+  co_return verdict;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,37 @@
+// What a run's answer must be, and whether it is: response_format as it was declared, its schema
+// compiled, and what a model is told of an answer that does not fit. Used by the agent loop.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/json_schema/schema.h"
+#include "lib/loop/loop.h"
+#include "lib/loop/task.h"
+#include "runner/models/model.h"
+
+namespace hostler::runner {
+
+struct AnswerFormat {
+  ResponseFormat declared;
+  std::optional<json_schema::Schema> schema;  // none: any object fits
+};
+
+struct AnswerVerdict {
+  std::string output;       // the answer without white space between its values, when it fits
+  std::string errors_json;  // else: an array of {pointer, message}
+  std::string repair;       // and what the model is told
+  bool fits() const { return !output.empty(); }
+};
+
+// As runs store it; the API let nothing else pass.
+AnswerFormat read_answer_format(std::string_view json);
+
+// What the prompt says where the provider's own mode does not; empty: nothing.
+std::string format_instruction(ProviderKind kind, const ResponseFormat& format);
+
+// Long texts are read on a thread of the pool.
+Task<AnswerVerdict> check_answer(loop::Loop& loop, AnswerFormat format, std::string text);
+
+}  // namespace hostler::runner

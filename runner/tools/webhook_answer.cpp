@@ -1,0 +1,74 @@
+// See runner/tools/webhook_answer.h.
+#include "runner/tools/webhook_answer.h"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+
+namespace hostler::runner {
+namespace {
+
+using Kind = WebhookAnswer::Kind;
+
+WebhookAnswer failed(Kind kind, std::string code, std::string message) {
+  return {kind, tool_failed(std::move(code), std::move(message)), std::nullopt};
+}
+
+WebhookAnswer read_failure(const http::HttpFailure& failure) {
+  switch (failure.kind) {
+    case http::HttpFailureKind::bad_request:
+    case http::HttpFailureKind::denied_address:
+      return failed(Kind::done, "tool.url_denied", "The tool's address may not be called.");
+    case http::HttpFailureKind::connect:
+    case http::HttpFailureKind::timeout_connect:
+      return failed(Kind::unsent, "tool.unreachable", "The tool's server could not be reached.");
+    case http::HttpFailureKind::tls:
+      return failed(Kind::unsent, "tool.unreachable",
+                    "The tool's server showed no certificate that is valid for its name.");
+    case http::HttpFailureKind::too_large:
+      return failed(Kind::done, "tool.bad_answer", "The tool's answer is longer than 1 MiB.");
+    case http::HttpFailureKind::timeout_first_byte:
+    case http::HttpFailureKind::timeout_idle:
+    case http::HttpFailureKind::timeout_total:
+      return failed(Kind::unclear, "tool.timeout", "The tool did not answer in time.");
+    case http::HttpFailureKind::reset:
+    case http::HttpFailureKind::protocol:
+    case http::HttpFailureKind::too_many_redirects:
+      break;
+  }
+  return failed(Kind::unclear, "tool.timeout", "The connection to the tool's server broke.");
+}
+
+WebhookAnswer read_status(const http::HttpHead& head) {
+  std::string words = fmt::format("The tool's server answered {}.", head.status);
+  bool is_passing = head.status == 429 || head.status >= 500;
+  WebhookAnswer answer =
+      failed(is_passing ? Kind::unclear : Kind::done, "tool.failed", std::move(words));
+  if (is_passing) answer.retry_after_ms = head.retry_after_ms();
+  return answer;
+}
+
+}  // namespace
+
+WebhookAnswer read_webhook_answer(const http::HttpAnswer& answer) {
+  if (answer.failure) return read_failure(*answer.failure);
+  if (answer.head.status == 202) return {Kind::accepted, {}, std::nullopt};
+  if (answer.head.status < 200 || answer.head.status > 299) return read_status(answer.head);
+  std::optional<Json> result = parse_json_or_nothing(answer.body);
+  if (!result) return failed(Kind::done, "tool.bad_answer", "The tool's answer is not JSON.");
+  WebhookAnswer read{Kind::done, {}, std::nullopt};
+  read.outcome.result = result->dump();
+  return read;
+}
+
+ToolOutcome unclear_outcome(const WebhookAnswer& answer, bool is_repeatable) {
+  if (is_repeatable) return answer.outcome;
+  return tool_failed("tool.outcome_unknown", "Nobody knows whether the call was carried out: " +
+                                                 answer.outcome.error_message +
+                                                 " It must not be repeated unseen.");
+}
+
+}  // namespace hostler::runner

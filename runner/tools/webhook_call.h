@@ -1,0 +1,26 @@
+// A call of a webhook tool: one message of Standard Webhooks to the app's own server, under one id
+// however often it is tried. That it is about to be sent is committed before its first byte leaves,
+// so that whoever takes the run over knows that it may have happened. Used by the agent loop.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lib/loop/task.h"
+#include "runner/models/model.h"
+#include "runner/tools/tool.h"
+
+namespace hostler::runner {
+
+struct WebhookCall {
+  std::string tool_id;
+  int turn = 0;
+  ToolCall call;  // its arguments fit
+};
+
+// Nothing: the server said that the result comes later, by result_token. Waits while Postgres is
+// away. Of a run that is fenced no result is written.
+Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolContext context,
+                                                   WebhookCall call);
+
+}  // namespace hostler::runner

@@ -1,0 +1,100 @@
+// What the two kinds of providers are sent, in all its kinds: plain, with tools, with their
+// results, with a response format, with repairs. Each is in what the fake model got. When
+// CAPTURED_REQUESTS names a file, they are written there, a line each, for `make clients-test`,
+// which compiles them against the types of the providers' own packages.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "tests/support/rigs/model_route.h"
+#include "tests/support/rows/function_tools.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr const char* strict_tool =
+    R"({"type":"function","name":"book","description":"Books a room.","strict":true,)"
+    R"("parameters":{"type":"object","properties":{"nights":{"type":"integer"}},)"
+    R"("required":["nights"],"additionalProperties":false}})";
+constexpr const char* schema =
+    R"({"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],)"
+    R"("additionalProperties":false})";
+
+class CapturedRequests : public testing::TestWithParam<const char*> {
+ protected:
+  CapturedRequests() { add_fake_model(stack_); }
+
+  std::string body(std::string_view further) const {
+    return fmt::format(R"({{"route_id":"{}"{}}})", route_.route_id, further);
+  }
+  void complete(std::string_view script, std::string_view further) {
+    RunStory story = run_story(user_.client, script, body(further));
+    EXPECT_EQ(story.status, "completed") << story.text();
+  }
+  std::string format(std::string_view strict) const {
+    return fmt::format(
+        R"(,"response_format":{{"type":"json_schema","name":"count","schema":{}{}}})", schema,
+        strict);
+  }
+  // A persona with a temperature, which nobody needs else.
+  std::string warm_persona() {
+    std::string key = new_name("warm");
+    Answer made = user_.client.post(
+        "/v1/personas?scope=org",
+        fmt::format(R"({{"persona_key":"{}","version":"1","display_name":"Warm","system_prompt":)"
+                    R"("Be warm.","tools":["web_search"],"temperature":0.7}})",
+                    key));
+    EXPECT_EQ(made.status, 201) << made.body;
+    return key + "@1";
+  }
+
+  ApiStack stack_{ApiStackOptions{{}, true}};
+  TestUser user_ = register_user(stack_);
+  ModelRoute route_ = make_route(stack_, register_admin(stack_), GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Forms, CapturedRequests, testing::Values("openai", "anthropic"));
+
+TEST_P(CapturedRequests, AreOfEveryKind) {
+  complete("hello", "");
+  complete("[say well][tool no_tool {\"a\":[1,null]}][bad-tool-json web_search][say end]",
+           R"(,"persona_id":")" + warm_persona() + "\"");
+  AskingRun asking =
+      asking_run(user_.client,
+                 start_output(user_.client,
+                              R"([tools weather {"city":"Rome"} | book {"nights":2}][say thanks])",
+                              run_with_tools({city_tool("weather"), strict_tool},
+                                             fmt::format(R"("route_id":"{}")", route_.route_id))));
+  EXPECT_EQ(asking.give(0, R"({"celsius":21.5})").status, 200);
+  EXPECT_EQ(asking.give(1, "null").status, 200);
+  EXPECT_EQ(asking.end().status, "completed");
+  for (const char* strict : {"", R"(,"strict":true)", R"(,"strict":false)"}) {
+    complete(R"([answer four][answer {"n":4}])", format(strict));
+  }
+  complete(R"([answer {"n":4}])", R"(,"response_format":{"type":"json_object"})");
+
+  std::vector<std::string> bodies = requests_for(stack_, route_.model);
+  std::string all;
+  for (const std::string& sent : bodies) all += sent + "\n";
+  EXPECT_EQ(bodies.size(), 1u + 3 + 2 + 6 + 1) << all;
+  std::vector<const char*> kinds{R"("tools")", R"("temperature")", "celsius", "does not fit"};
+  if (std::string_view(GetParam()) == "anthropic") {
+    kinds.insert(kinds.end(), {R"("cache_control")", R"("output_config")", R"("tool_result")"});
+  } else {
+    kinds.insert(kinds.end(), {R"("json_object")", R"("json_schema")", R"("tool_call_id")"});
+  }
+  for (const char* kind : kinds) EXPECT_NE(all.find(kind), all.npos) << kind << " in " << all;
+  const char* file = std::getenv("CAPTURED_REQUESTS");
+  if (file == nullptr) return;
+  std::ofstream out(file, std::ios::app);
+  for (const std::string& sent : bodies) {
+    out << fmt::format("{{\"form\":\"{}\",\"body\":{}}}\n", GetParam(), sent);
+  }
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

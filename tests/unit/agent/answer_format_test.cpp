@@ -1,0 +1,98 @@
+// Whether an answer fits, and what a model is told when it does not.
+#include "runner/agent/answer_format.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/json.h"
+#include "runner/models/anthropic.h"
+#include "runner/models/openai.h"
+#include "tests/support/run_task.h"
+
+namespace hostler::runner {
+namespace {
+
+AnswerVerdict checked(std::string_view format, std::string text) {
+  loop::Loop loop;
+  AnswerFormat read = read_answer_format(format);
+  return testing_support::run_task(loop, check_answer(loop, std::move(read), std::move(text)));
+}
+
+constexpr std::string_view any_object = R"({"type":"json_object"})";
+constexpr std::string_view texts =
+    R"({"type":"json_schema","name":"t","schema":{"type":"array","items":{"type":"string"}}})";
+
+TEST(AnswerFormat, TakesOnlyJson) {
+  for (const char* text : {"", " ", "Sure: {}", "{} Here you are.", "```json\n{}\n```", "{\"a\":1",
+                           R"({"a":1,"a":2})", "NaN"}) {
+    AnswerVerdict verdict = checked(any_object, text);
+    EXPECT_FALSE(verdict.fits()) << text;
+    std::optional<Json> errors = parse_json_or_nothing(verdict.errors_json);
+    ASSERT_TRUE(errors && errors->is_array()) << verdict.errors_json;
+    EXPECT_EQ(errors->as_array()->size(), 1u);
+  }
+  EXPECT_FALSE(checked(any_object, "[1]").fits());
+  EXPECT_FALSE(checked(any_object, "null").fits());
+}
+
+TEST(AnswerFormat, LeavesOutTheSpaceBetweenValuesAndNothingElse) {
+  EXPECT_EQ(
+      checked(any_object, "\r\n{ \"a b\" : \"c \\\" \\\\\" ,\t\"d\": [ 1.50 , -0 ] }\n").output,
+      R"({"a b":"c \" \\","d":[1.50,-0]})");
+  EXPECT_EQ(checked(texts, "[ ]").output, "[]");
+}
+
+TEST(AnswerFormat, TellsWhereItDoesNotFit) {
+  AnswerVerdict verdict = checked(texts, R"(["a",1])");
+  EXPECT_NE(verdict.errors_json.find(R"("pointer":"/1")"), std::string::npos)
+      << verdict.errors_json;
+  EXPECT_NE(verdict.repair.find("- /1: "), std::string::npos) << verdict.repair;
+}
+
+TEST(AnswerFormat, BoundsWhatIsToldOfALongAnswer) {
+  std::string many = "[";
+  for (int i = 0; i < 50'000; ++i) many += "1,";
+  AnswerVerdict verdict = checked(texts, many + "1]");
+  EXPECT_FALSE(verdict.fits());
+  EXPECT_LT(verdict.repair.size(), 20'000u);
+  std::string name(100'000, 'x');
+  verdict = checked(R"({"type":"json_schema","name":"t","schema":{"additionalProperties":false}})",
+                    "{\"" + name + "\":1}");
+  EXPECT_FALSE(verdict.fits());
+  EXPECT_LT(verdict.repair.size(), 20'000u);
+  EXPECT_LT(verdict.errors_json.size(), 20'000u);
+}
+
+TEST(AnswerFormat, ReadsALongAnswerOnAThread) {
+  std::string long_text(1 << 20, 'x');
+  EXPECT_TRUE(checked(texts, "[\"" + long_text + "\"]").fits());
+}
+
+TEST(AnswerFormat, IsAskedForInThePromptWhereTheProviderHasNoMode) {
+  ResponseFormat format = read_answer_format(texts).declared;
+  EXPECT_EQ(format_instruction(ProviderKind::openai, format), "");
+  EXPECT_NE(format_instruction(ProviderKind::anthropic, format).find(R"({"type":"array",)"),
+            std::string::npos);
+  format.strict = true;
+  EXPECT_EQ(format_instruction(ProviderKind::anthropic, format), "");
+}
+
+TEST(AnswerFormat, HasTheWireFormsOfItsProviders) {
+  ModelRequest request;
+  request.messages = {{ChatRole::user, "Hi"}};
+  request.response_format = read_answer_format(texts).declared;
+  EXPECT_NE(openai_request(request).body.find(
+                R"("response_format":{"type":"json_schema","json_schema":{"name":"t","schema":)"
+                R"({"type":"array","items":{"type":"string"}}}})"),
+            std::string::npos)
+      << openai_request(request).body;
+  EXPECT_EQ(anthropic_request(request).body.find("output_config"), std::string::npos);
+  request.response_format->strict = false;
+  EXPECT_NE(openai_request(request).body.find(R"("strict":false)"), std::string::npos);
+  request.response_format->strict = true;
+  EXPECT_NE(anthropic_request(request).body.find(
+                R"("output_config":{"format":{"type":"json_schema","schema":{"type":"array",)"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace hostler::runner

@@ -1,0 +1,103 @@
+// What a server's answer to a call of a webhook tool means.
+#include "runner/tools/webhook_answer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace hostler::runner {
+namespace {
+
+using Kind = WebhookAnswer::Kind;
+using Failure = http::HttpFailureKind;
+
+http::HttpAnswer answered(int status, const std::string& body = "{}") {
+  http::HttpAnswer answer;
+  answer.head.status = status;
+  answer.body = body;
+  return answer;
+}
+
+http::HttpAnswer broke(Failure kind) {
+  http::HttpAnswer answer;
+  answer.failure = http::HttpFailure{kind, "names an address"};
+  return answer;
+}
+
+TEST(WebhookAnswer, IsTheResultWhenItIsJson) {
+  for (int status : {200, 201, 204, 299}) {
+    WebhookAnswer answer = read_webhook_answer(answered(status, " {\"a\": 1.50}\n"));
+    EXPECT_EQ(answer.kind, Kind::done);
+    EXPECT_EQ(answer.outcome.error_code, "");
+    EXPECT_EQ(answer.outcome.result, R"({"a":1.5})");
+  }
+  EXPECT_EQ(read_webhook_answer(answered(200, "null")).outcome.result, "null");
+}
+
+TEST(WebhookAnswer, IsBadWhenItIsNoJsonOrTooLong) {
+  for (const char* body : {"", "ok", "{"}) {
+    EXPECT_EQ(read_webhook_answer(answered(200, body)).outcome.error_code, "tool.bad_answer");
+  }
+  WebhookAnswer answer = read_webhook_answer(broke(Failure::too_large));
+  EXPECT_EQ(answer.kind, Kind::done);
+  EXPECT_EQ(answer.outcome.error_code, "tool.bad_answer");
+}
+
+TEST(WebhookAnswer, ComesLaterBehind202) {
+  EXPECT_EQ(read_webhook_answer(answered(202, "whatever")).kind, Kind::accepted);
+}
+
+TEST(WebhookAnswer, IsAFailureForGoodWhenTheServerRefuses) {
+  for (int status : {301, 302, 400, 404, 410, 422}) {
+    WebhookAnswer answer = read_webhook_answer(answered(status));
+    EXPECT_EQ(answer.kind, Kind::done) << status;
+    EXPECT_EQ(answer.outcome.error_code, "tool.failed");
+    EXPECT_NE(answer.outcome.error_message.find(std::to_string(status)), std::string::npos);
+  }
+}
+
+TEST(WebhookAnswer, IsUnclearWhenTheServerMayHaveDoneIt) {
+  for (int status : {429, 500, 503, 599}) {
+    WebhookAnswer answer = read_webhook_answer(answered(status));
+    EXPECT_EQ(answer.kind, Kind::unclear) << status;
+    EXPECT_EQ(answer.outcome.error_code, "tool.failed");
+  }
+  for (Failure kind : {Failure::timeout_first_byte, Failure::timeout_idle, Failure::timeout_total,
+                       Failure::reset, Failure::protocol}) {
+    WebhookAnswer answer = read_webhook_answer(broke(kind));
+    EXPECT_EQ(answer.kind, Kind::unclear);
+    EXPECT_EQ(answer.outcome.error_code, "tool.timeout");
+  }
+}
+
+TEST(WebhookAnswer, SaysWhenToComeAgain) {
+  http::HttpAnswer busy = answered(429);
+  busy.head.headers.emplace_back("retry-after", "3");
+  EXPECT_EQ(read_webhook_answer(busy).retry_after_ms, 3000);
+}
+
+TEST(WebhookAnswer, WasNeverSentWithoutAConnection) {
+  for (Failure kind : {Failure::connect, Failure::tls, Failure::timeout_connect}) {
+    WebhookAnswer answer = read_webhook_answer(broke(kind));
+    EXPECT_EQ(answer.kind, Kind::unsent);
+    EXPECT_EQ(answer.outcome.error_code, "tool.unreachable");
+    EXPECT_EQ(answer.outcome.error_message.find("names an address"), std::string::npos);
+  }
+}
+
+TEST(WebhookAnswer, IsNoneOfAnAddressThatMayNotBeCalled) {
+  for (Failure kind : {Failure::denied_address, Failure::bad_request}) {
+    WebhookAnswer answer = read_webhook_answer(broke(kind));
+    EXPECT_EQ(answer.kind, Kind::done);
+    EXPECT_EQ(answer.outcome.error_code, "tool.url_denied");
+  }
+}
+
+TEST(WebhookAnswer, IsUnknownOfAToolThatMustNotBeRepeated) {
+  WebhookAnswer answer = read_webhook_answer(answered(503));
+  EXPECT_EQ(unclear_outcome(answer, true).error_code, "tool.failed");
+  EXPECT_EQ(unclear_outcome(answer, false).error_code, "tool.outcome_unknown");
+}
+
+}  // namespace
+}  // namespace hostler::runner
