@@ -26,7 +26,7 @@ std::string refusal(const std::string& name, const std::string& arguments) {
 TEST(DeclaredTools, AreReadAsTheyWereDeclared) {
   DeclaredTools tools(declared);
   ASSERT_EQ(tools.definitions().size(), 3U);
-  const ToolDefinition& pay = tools.definitions()[0];
+  const ToolDefinition pay = tools.definitions()[0];
   EXPECT_EQ(pay.name, "pay");
   EXPECT_EQ(pay.description, "Pays.");
   EXPECT_EQ(pay.parameters,
