@@ -65,15 +65,16 @@ Task<std::optional<ToolOutcome>> outcome_of_call(AgentServices& services, RunPtr
     WebhookCall webhook{parts.webhooks.tool_id(call.name), turn, std::move(call)};
     outcome = co_await services.tools.call_webhook(std::move(context), std::move(webhook));
   } else {
+    ToolPermits::Permit permit = co_await services.tools.permits().take(claim.org_id);
     outcome = co_await services.tools.call(std::move(context), std::move(call));
   }
   co_return outcome;
 }
 
-// Adds the call to those that are waited for, or commits its outcome.
+// Adds the call to those that are waited for, or commits its outcome. Its duration is all that the
+// run waited for it.
 Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int turn, ToolCall call,
                    std::vector<ToolCall>& awaited) {
-  ToolPermits::Permit permit = co_await services.tools.permits().take(run->claim.org_id);
   int64_t start_ms = services.loop.now_ms();
   Task<std::optional<ToolOutcome>> work = outcome_of_call(services, run, parts, turn, call);
   std::optional<ToolOutcome> outcome = co_await work;

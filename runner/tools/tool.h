@@ -55,6 +55,7 @@ struct ToolServices {
   http::HttpClient& http;
   const config::SecretBox& secrets;
   const config::LiveSettings& settings;
+  ToolPermits& calls;     // taken before a call, and kept until it has ended
   ToolPermits& look_ups;  // of names that models chose; one that hangs keeps a thread
 };
 

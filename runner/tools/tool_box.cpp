@@ -82,9 +82,10 @@ const ToolRow* find_tool(std::string_view name) {
 
 ToolBox::ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& http,
                  const config::SecretBox& secrets, const config::LiveSettings& settings)
-    : permits_(loop, call_shares),
-      look_ups_(loop, look_up_shares),
-      services_{loop, db, http, secrets, settings, look_ups_} {}
+    : permits_(loop, call_shares), look_ups_(loop, look_up_shares), services_{loop,     db,
+                                                                              http,     secrets,
+                                                                              settings, permits_,
+                                                                              look_ups_} {}
 
 std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>& names) const {
   std::vector<ToolDefinition> found;

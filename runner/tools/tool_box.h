@@ -29,7 +29,7 @@ class ToolBox {
   Task<ToolOutcome> call(ToolContext context, ToolCall call);
   // The same of a webhook tool; nothing: its result comes by token.
   Task<std::optional<ToolOutcome>> call_webhook(ToolContext context, WebhookCall call);
-  // To be taken before a call, and kept until it has ended.
+  // To be taken before call(), and kept until it has ended; call_webhook() takes its own.
   ToolPermits& permits() { return permits_; }
 
  private:

@@ -54,9 +54,12 @@ WebhookAnswer read_status(const http::HttpHead& head) {
 }  // namespace
 
 WebhookAnswer read_webhook_answer(const http::HttpAnswer& answer) {
+  int status = answer.head.status;
+  if (answer.failure && status == 0) return read_failure(*answer.failure);
+  // The head said enough, whatever became of the body.
+  if (status == 202) return {Kind::accepted, {}, std::nullopt};
+  if (status < 200 || status > 299) return read_status(answer.head);
   if (answer.failure) return read_failure(*answer.failure);
-  if (answer.head.status == 202) return {Kind::accepted, {}, std::nullopt};
-  if (answer.head.status < 200 || answer.head.status > 299) return read_status(answer.head);
   std::optional<Json> result = parse_json_or_nothing(answer.body);
   if (!result) return failed(Kind::done, "tool.bad_answer", "The tool's answer is not JSON.");
   WebhookAnswer read{Kind::done, {}, std::nullopt};

@@ -41,7 +41,18 @@ Task<postgres::Result> ask(ToolServices& services, postgres::BoundStatement stat
   }
 }
 
-// What came by token: {tool_call_id, output} or {tool_call_id, error: {code, message}}.
+// Of a call that stays in its place: {tool_call_id, output} or {tool_call_id, error: {code,
+// message}}, as what comes by token is stored.
+std::string outcome_json(const WebhookCall& call, const ToolOutcome& outcome) {
+  JsonWriter json;
+  json.begin_object().member("tool_call_id", call.call.id);
+  if (outcome.error_code.empty())
+    return json.member_raw("output", outcome.result).end_object().take();
+  json.key("error").begin_object();
+  json.member("code", outcome.error_code).member("message", outcome.error_message).end_object();
+  return json.end_object().take();
+}
+
 ToolOutcome early_outcome(std::string_view json) {
   ToolOutcome outcome;
   std::optional<Json> early = parse_json_or_nothing(json);
@@ -71,7 +82,7 @@ std::vector<std::string> signing_secrets(const config::SecretBox& box, std::stri
   return secrets;
 }
 
-// The same bytes on every try.
+// The same bytes on every try, but for metadata that were changed meanwhile.
 std::string body_of(const ToolServices& services, const ToolContext& context,
                     const WebhookCall& call, const postgres::Row& row) {
   JsonWriter json;
@@ -142,13 +153,18 @@ int64_t pause_ms(const WebhookAnswer& answer, int tries) {
   return std::min(std::max(answer.retry_after_ms.value_or(0), own), pause_max_ms);
 }
 
-// The call was answered. What came by token before counts instead.
+// The call was answered. What came by token before counts instead. is_repeatable: whoever takes the
+// run over before its outcome is committed may make the call again.
 Task<std::optional<ToolOutcome>> end_call(ToolServices& services, ToolContext context,
-                                          WebhookCall call, std::optional<ToolOutcome> outcome) {
+                                          WebhookCall call, std::optional<ToolOutcome> outcome,
+                                          bool is_repeatable) {
+  std::optional<std::string> own;
+  if (outcome && !is_repeatable) own = outcome_json(call, *outcome);
   postgres::BoundStatement ending = query::WebhookCallEnd{.run_id = context.run_id,
                                                           .epoch = context.epoch,
                                                           .tool_call_id = call.call.id,
-                                                          .is_accepted = !outcome};
+                                                          .is_accepted = !outcome,
+                                                          .result = own};
   Task<postgres::Result> work = ask(services, std::move(ending));
   postgres::Result ended = co_await work;
   if (!ended.front().is_null("early")) co_return early_outcome(ended.front().text("early"));
@@ -160,23 +176,31 @@ Task<std::optional<ToolOutcome>> end_call(ToolServices& services, ToolContext co
 Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolContext context,
                                                    WebhookCall call) {
   std::optional<ToolOutcome> outcome;  // nothing: accepted
+  bool is_repeatable = false;
   for (int64_t tries = 0;;) {
-    postgres::BoundStatement beginning = query::WebhookCallBegin{.run_id = context.run_id,
-                                                                 .epoch = context.epoch,
-                                                                 .turn = call.turn,
-                                                                 .tool_call_id = call.call.id,
-                                                                 .tool_id = call.tool_id,
-                                                                 .tries_known = tries,
-                                                                 .tries_max = tries_max};
+    // Not while it pauses between tries: that costs nobody anything.
+    Task<ToolPermits::Permit> turn = services.calls.take(context.org_id);
+    std::optional<ToolPermits::Permit> permit(co_await turn);
+    postgres::BoundStatement beginning =
+        query::WebhookCallBegin{.run_id = context.run_id,
+                                .epoch = context.epoch,
+                                .turn = call.turn,
+                                .tool_call_id = call.call.id,
+                                .tool_name = call.call.name,
+                                .tool_id = call.tool_id,
+                                .tries_known = tries,
+                                .tries_max = tries_max,
+                                .try_id = to_hex(random_bytes(16))};
     Task<postgres::Result> begin = ask(services, std::move(beginning));
     postgres::Result begun = co_await begin;
     postgres::Row row = begun.front();
     std::string state(row.text("state"));
     if (state == "result") co_return early_outcome(row.text("early"));
     if (state == "accepted") co_return std::nullopt;
-    if (state != "send") co_return refusal_of(state);
+    // A tool that went between two tries: what came of the last one holds.
+    if (state != "send") co_return outcome ? std::move(*outcome) : refusal_of(state);
     tries = row.integer("tries");
-    bool is_repeatable = row.boolean("is_repeatable");
+    is_repeatable = row.boolean("is_repeatable");
     std::vector<std::string> secrets = signing_secrets(services.secrets, row.text("secrets"));
     if (secrets.empty()) {
       outcome = tool_failed("tool.failed", "The tool's signing secret cannot be read; rotate it.");
@@ -185,18 +209,17 @@ Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolC
     http::HttpRequest request = request_of(services, context, call, row, secrets);
     http::HttpAnswer came = co_await services.http.fetch(std::move(request));
     WebhookAnswer answer = read_webhook_answer(came);
+    outcome.reset();
     if (answer.kind == WebhookAnswer::Kind::accepted) break;
     bool is_unclear = answer.kind == WebhookAnswer::Kind::unclear;
+    outcome = is_unclear ? unclear_outcome(answer, is_repeatable) : answer.outcome;
     bool may_repeat = answer.kind == WebhookAnswer::Kind::unsent || (is_unclear && is_repeatable);
-    if (may_repeat && tries < tries_max) {
-      co_await loop::sleep_ms(services.loop, pause_ms(answer, static_cast<int>(tries)));
-      continue;
-    }
-    outcome = is_unclear ? unclear_outcome(answer, is_repeatable) : std::move(answer.outcome);
-    break;
+    if (!may_repeat || tries >= tries_max) break;
+    permit.reset();
+    co_await loop::sleep_ms(services.loop, pause_ms(answer, static_cast<int>(tries)));
   }
   Task<std::optional<ToolOutcome>> ending =
-      end_call(services, std::move(context), std::move(call), std::move(outcome));
+      end_call(services, std::move(context), std::move(call), std::move(outcome), is_repeatable);
   outcome = co_await ending;
   co_return outcome;
 }

@@ -290,9 +290,9 @@ ALTER TABLE credit_accounts ADD COLUMN waiting_runs integer NOT NULL DEFAULT 0 C
 CREATE TABLE run_asked_calls (
     run_id uuid NOT NULL, org_id uuid NOT NULL, tool_call_id text NOT NULL, turn integer NOT NULL CHECK (turn > 0),
     tool_name text NOT NULL, answered_by text NOT NULL CHECK (answered_by IN ('client', 'webhook')), asked_at
-    timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, accepted boolean NOT NULL
-    DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id, tool_call_id), FOREIGN KEY
-    (org_id, run_id) REFERENCES runs (org_id, id)
+    timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, try_id uuid, accepted boolean
+    NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id, tool_call_id),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
 DROP FUNCTION IF EXISTS persona_check;
 
@@ -352,8 +352,8 @@ CREATE TABLE tools (
     parameters text NOT NULL, url text NOT NULL, timeout_seconds integer NOT NULL DEFAULT 30 CHECK (timeout_seconds
     BETWEEN 1 AND 600), is_repeatable boolean NOT NULL DEFAULT false, is_active boolean NOT NULL DEFAULT true,
     secret_id uuid REFERENCES secrets CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL), created_at timestamptz
-    NOT NULL DEFAULT clock_timestamp(), deleted_at timestamptz, FOREIGN KEY (org_id, secret_id) REFERENCES secrets
-    (org_id, id)
+    NOT NULL DEFAULT clock_timestamp(), deleted_at timestamptz, UNIQUE (org_id, id), FOREIGN KEY (org_id,
+    secret_id) REFERENCES secrets (org_id, id)
 );
 CREATE UNIQUE INDEX tools_name ON tools (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), name)
     WHERE deleted_at IS NULL;
@@ -361,7 +361,8 @@ CREATE INDEX tools_org ON tools (org_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX tools_secret ON tools (secret_id) WHERE secret_id IS NOT NULL;
 CREATE TABLE tool_old_secrets (
     secret_id uuid PRIMARY KEY REFERENCES secrets, org_id uuid, tool_id uuid NOT NULL REFERENCES tools, until
-    timestamptz NOT NULL
+    timestamptz NOT NULL, FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id), FOREIGN KEY (org_id, tool_id)
+    REFERENCES tools (org_id, id)
 );
 CREATE INDEX tool_old_secrets_tool ON tool_old_secrets (tool_id, until);
 CREATE INDEX tool_old_secrets_until ON tool_old_secrets (until);

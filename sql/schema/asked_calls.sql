@@ -12,9 +12,12 @@ CREATE TABLE run_asked_calls (
     asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Of a webhook's:
     tries integer NOT NULL DEFAULT 0,  -- begun; each is counted before its first byte leaves
+    try_id uuid,  -- the newest's: whoever begins it again, because no answer of ours came, has it
     accepted boolean NOT NULL DEFAULT false,  -- 202: the result comes by token
-    closed boolean NOT NULL DEFAULT false,  -- its own answer counts: no token does any more
-    early json,  -- what came by token while the run did not wait, {tool_call_id, output} or {tool_call_id, error}
+    closed boolean NOT NULL DEFAULT false,  -- its own answer counts, or its end: no token does any more
+    -- The result before it stands there, {tool_call_id, output} or {tool_call_id, error}: what came by token while the
+    -- run did not wait, else the own answer of a call that nobody may repeat.
+    early json,
     PRIMARY KEY (run_id, tool_call_id),
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
@@ -153,16 +156,17 @@ $$;
 
 -- Before a call of a webhook tool is sent: whether it may be, and all that it is made of. Sent without this, its result
 -- could not be told from that of a call that was never made. state:
---   send      it may be; the try is counted
---   result    one came by token: early
+--   send      it may be; the try is counted, once a try_id
+--   result    there is one: early
 --   accepted  its server said 202 before
 --   unknown   a daemon died while the call was under way, and it must not be repeated
 --   used_up   likewise, and it was tried as often as it may be
 --   gone      the tool was deleted or switched off
 --   fenced    the run is another daemon's
--- tries_known: those that the caller made itself, and may follow with another. The run is locked.
+-- tries_known: those that the caller made itself, and may follow with another. Of a call that is not made any more no
+-- token counts from then on. The run is locked.
 CREATE OR REPLACE FUNCTION webhook_call_begin(run uuid, run_epoch bigint, turn_number integer, call_id text,
-    tool uuid, tries_known integer, tries_max integer)
+    name text, tool uuid, tries_known integer, tries_max integer, this_try uuid)
 RETURNS TABLE (state text, tries integer, early json, url text, timeout_seconds integer, is_repeatable boolean,
     is_org_scope boolean, asked_at text, now_seconds bigint, thread_id uuid, end_user text, metadata json, secrets json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -183,15 +187,19 @@ BEGIN
     state := CASE
         WHEN asked.early IS NOT NULL THEN 'result'
         WHEN asked.accepted THEN 'accepted'
+        WHEN called.id IS NOT NULL AND asked.try_id = this_try THEN 'send'
         WHEN coalesce(asked.tries, 0) <> tries_known AND NOT coalesce(called.is_repeatable, false) THEN 'unknown'
         WHEN coalesce(asked.tries, 0) >= tries_max THEN 'used_up'
         WHEN called.id IS NULL THEN 'gone'
         ELSE 'send' END;
     IF state = 'send' THEN
-        INSERT INTO run_asked_calls AS a (run_id, org_id, tool_call_id, turn, tool_name, answered_by, tries)
-        VALUES (r.id, r.org_id, call_id, turn_number, called.name, 'webhook', 1)
-        ON CONFLICT (run_id, tool_call_id) DO UPDATE SET tries = a.tries + 1, closed = false
+        INSERT INTO run_asked_calls AS a (run_id, org_id, tool_call_id, turn, tool_name, answered_by, tries, try_id)
+        VALUES (r.id, r.org_id, call_id, turn_number, name, 'webhook', 1, this_try)
+        ON CONFLICT (run_id, tool_call_id) DO UPDATE
+            SET tries = a.tries + (a.try_id IS DISTINCT FROM this_try)::integer, try_id = this_try, closed = false
         RETURNING a.* INTO STRICT asked;
+    ELSIF state IN ('unknown', 'used_up', 'gone') THEN
+        UPDATE run_asked_calls a SET closed = true WHERE a.run_id = run AND a.tool_call_id = call_id;
     END IF;
     tries := asked.tries;
     early := asked.early;
@@ -210,8 +218,9 @@ END
 $$;
 
 -- A call of a webhook tool was answered: by 202 (then its result comes by token), or for good. Answers the result that
--- came by token meanwhile, which counts instead; from now on none does unless it was 202.
-CREATE OR REPLACE FUNCTION webhook_call_end(run uuid, run_epoch bigint, call_id text, is_accepted boolean)
+-- came by token meanwhile, which counts instead; from now on none does unless it was 202. own: its own result, of a
+-- call that whoever takes the run over must not repeat; else null.
+CREATE OR REPLACE FUNCTION webhook_call_end(run uuid, run_epoch bigint, call_id text, is_accepted boolean, own json)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -219,7 +228,7 @@ DECLARE
 BEGIN
     PERFORM FROM runs q WHERE q.id = run AND q.epoch = run_epoch AND q.owner_id IS NOT NULL FOR NO KEY UPDATE;
     IF FOUND THEN
-        UPDATE run_asked_calls a SET accepted = is_accepted, closed = NOT is_accepted
+        UPDATE run_asked_calls a SET accepted = is_accepted, closed = NOT is_accepted, early = coalesce(a.early, own)
         WHERE a.run_id = run AND a.tool_call_id = call_id
         RETURNING a.early INTO came;
     END IF;
@@ -260,8 +269,8 @@ BEGIN
                             SELECT q.* FROM tools q
                             WHERE coalesce(q.org_id, '00000000-0000-0000-0000-000000000000') = s.id
                                   AND q.name = n.name AND q.deleted_at IS NULL OFFSET 0) AS w
-                        WHERE w.is_active ORDER BY s.nth LIMIT 1) AS t
-                    WHERE n.name <> ALL (taken)) AS found) AS sized
+                        ORDER BY s.nth LIMIT 1) AS t
+                    WHERE t.is_active AND n.name <> ALL (taken)) AS found) AS sized
         WHERE sized.bytes <= 262144);
     offered := coalesce(offered, '[]');
     added := CASE WHEN json_array_length(offered) > 0 THEN octet_length(offered::text) ELSE 0 END;
@@ -277,8 +286,14 @@ DECLARE
     taken text;
 BEGIN
     SELECT t.name INTO taken FROM json_array_elements(function_tools) AS f (item)
-    JOIN tools t ON t.name = f.item ->> 'name' AND t.name = ANY (persona_tools) AND t.deleted_at IS NULL
-                    AND t.is_active AND (t.org_id IS NULL OR t.org_id = persona_org)
+    CROSS JOIN LATERAL (
+        SELECT q.name, q.is_active FROM tools q
+        WHERE coalesce(q.org_id, '00000000-0000-0000-0000-000000000000')
+                  IN ('00000000-0000-0000-0000-000000000000',
+                      coalesce(persona_org, '00000000-0000-0000-0000-000000000000'))
+              AND q.name = f.item ->> 'name' AND q.deleted_at IS NULL
+        ORDER BY q.org_id NULLS LAST LIMIT 1) AS t
+    WHERE f.item ->> 'name' = ANY (persona_tools) AND t.is_active
     LIMIT 1;
     IF taken IS NOT NULL THEN
         PERFORM fail('tools.name_taken', 'tool_of_persona', jsonb_build_object('name', taken));

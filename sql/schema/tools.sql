@@ -14,6 +14,7 @@ CREATE TABLE tools (
     secret_id uuid REFERENCES secrets CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz,
+    UNIQUE (org_id, id),
     FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
 );
 CREATE UNIQUE INDEX tools_name ON tools (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), name)
@@ -28,7 +29,9 @@ CREATE TABLE tool_old_secrets (
     secret_id uuid PRIMARY KEY REFERENCES secrets,
     org_id uuid,
     tool_id uuid NOT NULL REFERENCES tools,
-    until timestamptz NOT NULL
+    until timestamptz NOT NULL,
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id),
+    FOREIGN KEY (org_id, tool_id) REFERENCES tools (org_id, id)
 );
 CREATE INDEX tool_old_secrets_tool ON tool_old_secrets (tool_id, until);
 CREATE INDEX tool_old_secrets_until ON tool_old_secrets (until);

@@ -173,6 +173,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"webhook_call_end.run_id", owned_run},
       {"webhook_call_begin.tool_call_id", "'w1'"},
       {"webhook_call_end.tool_call_id", "'w1'"},
+      {"webhook_call_end.result", R"('{"tool_call_id": "w1", "output": 1}')"},
       {"tries_known", "0"},
       {"tries_max", "3"},
       {"is_accepted", "false"},

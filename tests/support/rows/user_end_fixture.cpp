@@ -66,6 +66,13 @@ const std::vector<WritingCall>& writing_calls() {
       {"PUT /v1/tool-providers/{group}/{provider}/deactivate", "", org},
       {"PUT /v1/tool-providers/{group}/{provider}/credential", R"({"api_key":"key-0123456789"})", org},
       {"DELETE /v1/tool-providers/{group}/{provider}/credential", "", org},
+      {"POST /v1/tools",
+       R"({"name":"{new_flag}","description":"d","parameters":{"type":"object"},)"
+       R"("url":"https://93.184.215.14/x"})",
+       org},
+      {"PATCH /v1/tools/{tool_id}", R"({"description":"e"})", org},
+      {"DELETE /v1/tools/{tool_id}", "", org},
+      {"POST /v1/tools/{tool_id}/rotate-secret", "", org},
       {"POST /v1/webhook-endpoints",
        R"({"url":"https://93.184.215.14/x","events":["run.failed"]})", ""},
       {"PATCH /v1/webhook-endpoints/{endpoint_id}", R"({"events":["run.completed"]})", ""},
@@ -192,6 +199,9 @@ void UserEndFixture::make_things() {
   values_["model_id"] = made("/v1/llm-providers/{provider_id}/models?scope=org",
                              R"({"model":"m","is_default":true})");
   values_["persona_id"] = made("/v1/personas?scope=org", R"({"persona_key":"p","version":"1"})");
+  values_["tool_id"] =
+      made("/v1/tools?scope=org", R"({"name":"t","description":"d","parameters":{"type":"object"},)"
+                                  R"("url":"https://93.184.215.14/x"})");
   values_["endpoint_id"] =
       made("/v1/webhook-endpoints", R"({"url":"https://93.184.215.14/x","events":["run.failed"]})");
   client_.post(filled("/v1/webhook-endpoints/{endpoint_id}:test"));

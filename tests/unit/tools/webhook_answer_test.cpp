@@ -70,6 +70,29 @@ TEST(WebhookAnswer, IsUnclearWhenTheServerMayHaveDoneIt) {
   }
 }
 
+// The head had come when the body broke, trickled or grew too long.
+TEST(WebhookAnswer, IsDecidedByItsStatusBeforeItsBody) {
+  for (Failure kind : {Failure::reset, Failure::timeout_total, Failure::too_large}) {
+    auto broken = [kind](int status) {
+      http::HttpAnswer answer = answered(status);
+      answer.failure = http::HttpFailure{kind, "inside the body"};
+      answer.head.headers.emplace_back("retry-after", "3");
+      return read_webhook_answer(answer);
+    };
+    EXPECT_EQ(broken(202).kind, Kind::accepted);
+    for (int status : {302, 404}) {
+      EXPECT_EQ(broken(status).kind, Kind::done);
+      EXPECT_EQ(broken(status).outcome.error_code, "tool.failed");
+    }
+    for (int status : {429, 503}) {
+      EXPECT_EQ(broken(status).kind, Kind::unclear);
+      EXPECT_EQ(broken(status).outcome.error_code, "tool.failed");
+      EXPECT_EQ(broken(status).retry_after_ms, 3000);
+    }
+    EXPECT_EQ(broken(200).kind, kind == Failure::too_large ? Kind::done : Kind::unclear);
+  }
+}
+
 TEST(WebhookAnswer, SaysWhenToComeAgain) {
   http::HttpAnswer busy = answered(429);
   busy.head.headers.emplace_back("retry-after", "3");
