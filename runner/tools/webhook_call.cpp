@@ -179,8 +179,8 @@ Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolC
   bool is_repeatable = false;
   for (int64_t tries = 0;;) {
     // Not while it pauses between tries: that costs nobody anything.
-    Task<ToolPermits::Permit> turn = services.calls.take(context.org_id);
-    std::optional<ToolPermits::Permit> permit(co_await turn);
+    ToolPermits::Permit taken = co_await services.calls.take(context.org_id);
+    std::optional<ToolPermits::Permit> permit(std::move(taken));
     postgres::BoundStatement beginning =
         query::WebhookCallBegin{.run_id = context.run_id,
                                 .epoch = context.epoch,
