@@ -309,7 +309,7 @@ CREATE TABLE run_asked_calls (
     DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id, tool_call_id), FOREIGN KEY
     (org_id, run_id) REFERENCES runs (org_id, id)
 );
-DROP FUNCTION IF EXISTS persona_check;
+DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
 
 -- ---------------------------------------------------------------- marks of apps
 
