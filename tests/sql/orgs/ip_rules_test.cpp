@@ -63,7 +63,7 @@ TEST_F(IpRules, AdmitWhomEachRuleByItselfWouldAdmit) {
       "FILTER (WHERE is_admitted <> should_be))[:3]) FROM judged",
       fixture_.org_id));
   EXPECT_TRUE(differing.ends_with(" t")) << "admitted, some not, those that differ: " << differing;
-  EXPECT_GT(std::stoi(differing), 100);
+  EXPECT_GE(differing.find(' '), 3u) << "hundreds are admitted";
 }
 
 // It is asked with every request and every few seconds for each stream.

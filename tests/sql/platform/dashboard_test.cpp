@@ -55,9 +55,9 @@ class DashboardTest : public ::testing::Test {
         "utc_day(u.last_seen_at) >= utc_day(now()) - 29");
     return std::strtol(counted.c_str(), nullptr, 10);
   }
-  int64_t workspaces_told() const {
-    Json told = numbers();
-    return told.integer_or("active_orgs", -1) - told.integer_or("active_users_30d", 0);
+  int64_t workspaces_shown() const {
+    Json shown = numbers();
+    return shown.integer_or("active_orgs", -1) - shown.integer_or("active_users_30d", 0);
   }
   void see(const std::string& user_id, const char* ago) const {
     database_.as_superuser().run_text(fmt::format(
@@ -191,14 +191,14 @@ TEST_F(DashboardTest, ReadsNoMorePagesForAHundredTimesTheWorkspaces) {
   int64_t few = pages_read();
   add_workspaces(10'000);
   EXPECT_LE(pages_read(), few + 20);
-  EXPECT_EQ(workspaces_told(), workspaces_counted());
+  EXPECT_EQ(workspaces_shown(), workspaces_counted());
 }
 
 TEST_F(DashboardTest, CountsAWorkspaceByWhoeverOfItsMembersWasSeenLast) {
   const std::string& owner = fixture_.owner_id;
   const std::string& other = fixture_.other_id;
   auto agrees = [&](int64_t expected) {
-    EXPECT_EQ(workspaces_told(), expected);
+    EXPECT_EQ(workspaces_shown(), expected);
     EXPECT_EQ(workspaces_counted(), expected);
   };
   see(owner, "40 days");
@@ -234,7 +234,7 @@ TEST_F(DashboardTest, CountsAWorkspaceByWhoeverOfItsMembersWasSeenLast) {
   agrees(0);
 }
 
-// Whoever is seen just while they are taken out, or join, is counted as if one came after the other.
+// Whoever is seen just while they are taken out, or join: as if one came after the other.
 TEST_F(DashboardTest, CountsAWorkspaceExactlyWhenMembersComeAndGoAsTheyAreSeen) {
   const std::string& other = fixture_.other_id;
   see(other, "40 days");
@@ -254,7 +254,7 @@ TEST_F(DashboardTest, CountsAWorkspaceExactlyWhenMembersComeAndGoAsTheyAreSeen) 
     }));
     changes.run_text("COMMIT");
     seen.join();
-    EXPECT_EQ(workspaces_told(), workspaces_counted()) << change;
+    EXPECT_EQ(workspaces_shown(), workspaces_counted()) << change;
     see(other, "40 days");
   }
 }

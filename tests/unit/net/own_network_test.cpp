@@ -31,10 +31,10 @@ bool enter_own_network() {
   if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
   int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   ifreq loopback{};
-  std::strcpy(loopback.ifr_name, "lo");  // NOLINT: of one length
+  std::memcpy(loopback.ifr_name, "lo", sizeof "lo");
   loopback.ifr_flags = IFF_UP | IFF_LOOPBACK | IFF_RUNNING;
   ifreq own{};
-  std::strcpy(own.ifr_name, "lo:1");  // NOLINT
+  std::memcpy(own.ifr_name, "lo:1", sizeof "lo:1");
   auto* address = reinterpret_cast<sockaddr_in*>(&own.ifr_addr);
   address->sin_family = AF_INET;
   inet_pton(AF_INET, "8.8.8.8", &address->sin_addr);
@@ -93,7 +93,7 @@ constexpr OwnCase own_cases[] = {
     {"http://8.8.4.4:3000/", false, ""},
 };
 
-[[noreturn]] void judge_in_own_network() {
+[[noreturn]] void check_in_own_network() {
   bool is_well = enter_own_network();
   for (const OwnCase& each : own_cases) {
     std::string found = refused_by(each.url, each.is_allowed ? std::vector<std::string>{"8.8.8.8"}
@@ -109,7 +109,7 @@ TEST(OwnNetwork, IsRefusedByAllThatTenantsMakeUsCall) {
   if (!may_enter_own_network()) GTEST_SKIP() << "SKIPPED: no network of its own here";
   // The threads of other tests' look-ups stay behind in a fork.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(judge_in_own_network(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(check_in_own_network(), testing::ExitedWithCode(0), "");
   GTEST_FLAG_SET(death_test_style, "fast");
 }
 
