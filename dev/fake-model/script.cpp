@@ -169,7 +169,7 @@ Fault add_tools(Script& script, std::string_view rest) {
     ToolCall call;
     if (Fault fault = take_call(rest, call)) return fault;
     calls.push_back(std::move(call));
-    if (calls.size() > 128) return "makes more than 128 calls";
+    if (calls.size() > 1000) return "makes more than 1000 calls";
   } while (many && take_bar(rest));
   if (!Words(rest).all_taken()) return "has something behind its arguments";
   return end_turn(script, std::move(calls));

@@ -46,16 +46,17 @@ bool has_sound_form(std::string_view written, const http::HttpUrl& url) {
   }
 }
 
-Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url) {
+Task<bool> is_denied_to_tenants(loop::Loop& loop, const config::Settings& settings,
+                                http::HttpUrl url) {
   std::vector<net::IpAddress> addresses;
   std::optional<net::IpAddress> literal = net::IpAddress::parse(url.host);
   if (literal) {
     addresses.push_back(*literal);
   } else {
-    addresses = co_await net::look_up_name(call.loop, url.host, lookup_limit_ms);
+    addresses = co_await net::look_up_name(loop, url.host, lookup_limit_ms);
   }
   if (addresses.empty()) co_return net::is_service_port(url.port);
-  co_return are_all_denied(addresses, url.port, call.input.settings);
+  co_return are_all_denied(addresses, url.port, settings);
 }
 
 }  // namespace hostler

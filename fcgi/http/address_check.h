@@ -4,8 +4,9 @@
 
 #include <string_view>
 
-#include "fcgi/http/handler.h"
+#include "lib/config/settings.h"
 #include "lib/http/client_url.h"
+#include "lib/loop/loop.h"
 #include "lib/loop/task.h"
 
 namespace hostler {
@@ -18,6 +19,7 @@ bool has_sound_form(std::string_view written, const http::HttpUrl& url);
 // such, or the port is one of services (is_service_port()); what outbound.allow_cidrs names is not
 // denied. A name that does not resolve is denied for its port alone. Its caller is known and may
 // write the URL: nobody else makes us ask for names.
-Task<bool> is_denied_to_tenants(const Call& call, http::HttpUrl url);
+Task<bool> is_denied_to_tenants(loop::Loop& loop, const config::Settings& settings,
+                                http::HttpUrl url);
 
 }  // namespace hostler

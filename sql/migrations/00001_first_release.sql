@@ -86,7 +86,19 @@ SELECT gin_clean_pending_list('messages_search'), gin_clean_pending_list('thread
 ALTER TABLE usage_of_platform ALTER COLUMN input_tokens TYPE numeric, ALTER COLUMN output_tokens TYPE numeric,
     ALTER COLUMN cost_nano_usd TYPE numeric;
 ALTER TABLE platform_days ALTER COLUMN input_tokens TYPE numeric, ALTER COLUMN output_tokens TYPE numeric,
-    ALTER COLUMN cost_nano_usd TYPE numeric;
+    ALTER COLUMN cost_nano_usd TYPE numeric, ADD COLUMN seen_workspaces bigint NOT NULL DEFAULT 0;
+ALTER TABLE platform_deltas ADD COLUMN seen_workspaces bigint NOT NULL DEFAULT 0;
+ALTER TABLE orgs ADD COLUMN seen_day date;
+UPDATE orgs o SET seen_day = (SELECT max(utc_day(u.last_seen_at)) FROM org_members m JOIN users u ON u.id = m.user_id
+    WHERE m.org_id = o.id AND u.status <> 'deleted') WHERE o.type = 'workspace';
+INSERT INTO platform_deltas (day, seen_workspaces)
+SELECT seen_day, count(*) FROM orgs WHERE seen_day IS NOT NULL GROUP BY seen_day;
+CREATE FUNCTION platform_count_workspace() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE FUNCTION platform_count_member() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER org_members_counted AFTER INSERT OR DELETE ON org_members FOR EACH ROW EXECUTE FUNCTION
+    platform_count_member();
+CREATE TRIGGER orgs_counted AFTER UPDATE OF seen_day ON orgs FOR EACH ROW
+    WHEN (OLD.seen_day IS DISTINCT FROM NEW.seen_day) EXECUTE FUNCTION platform_count_workspace();
 
 -- ---------------------------------------------------------------- audit log
 
@@ -294,7 +306,7 @@ CREATE TABLE run_asked_calls (
     NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id, tool_call_id),
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
-DROP FUNCTION IF EXISTS persona_check;
+DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
 
 -- ---------------------------------------------------------------- marks of apps
 

@@ -37,7 +37,7 @@ LIMIT 1;
 -- $1 thread_id uuid, $2 has_title boolean, $3 title text or null, $4 metadata json or null (null: as it is)
 WITH changed AS (
     UPDATE threads SET title = CASE WHEN $2 THEN $3 ELSE title END, metadata = coalesce($4, metadata),
-        updated_at = clock_timestamp()
+        updated_at = moment_after(updated_at, clock_timestamp())
     WHERE id = (SELECT (thread_of_caller($1, true)).id)
     RETURNING threads AS t)
 SELECT item.* FROM changed, thread_item(changed.t) AS item;

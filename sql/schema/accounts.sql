@@ -47,7 +47,8 @@ CREATE TABLE orgs (
     name text NOT NULL,
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
     ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    seen_day date  -- of a workspace: when a member was seen last (dashboard.sql)
 );
 CREATE INDEX orgs_workspaces ON orgs (id) WHERE type = 'workspace';
 GRANT SELECT ON orgs TO hostler_runner;

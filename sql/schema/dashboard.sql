@@ -2,6 +2,10 @@
 --
 -- Every transaction that adds something appends what it adds to platform_deltas: nobody waits for anybody. The daemon
 -- rolls them up into platform_days, a row a day (UTC), every ten seconds. The sum of both is exact at every commit.
+--
+-- A workspace is counted on the day on which any of its members was seen last, orgs.seen_day. It changes behind the
+-- lock of the organization's row, as members do, and behind that of the user's, as everywhere: once a day, by the first
+-- member who is seen.
 
 CREATE TABLE platform_days (
     day date PRIMARY KEY,
@@ -10,7 +14,8 @@ CREATE TABLE platform_days (
     runs bigint NOT NULL DEFAULT 0,
     input_tokens numeric NOT NULL DEFAULT 0,
     output_tokens numeric NOT NULL DEFAULT 0,
-    cost_nano_usd numeric NOT NULL DEFAULT 0
+    cost_nano_usd numeric NOT NULL DEFAULT 0,
+    seen_workspaces bigint NOT NULL DEFAULT 0  -- of those of that seen_day
 );
 
 CREATE TABLE platform_deltas (
@@ -20,8 +25,70 @@ CREATE TABLE platform_deltas (
     runs bigint NOT NULL DEFAULT 0,
     input_tokens bigint NOT NULL DEFAULT 0,
     output_tokens bigint NOT NULL DEFAULT 0,
-    cost_nano_usd bigint NOT NULL DEFAULT 0
+    cost_nano_usd bigint NOT NULL DEFAULT 0,
+    seen_workspaces bigint NOT NULL DEFAULT 0
 );
+
+CREATE OR REPLACE FUNCTION platform_count_workspace() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    INSERT INTO platform_deltas (day, seen_workspaces)
+    SELECT v.day, v.change FROM (VALUES (OLD.seen_day, -1), (NEW.seen_day, 1)) AS v(day, change)
+    WHERE v.day IS NOT NULL;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER orgs_counted AFTER UPDATE OF seen_day ON orgs FOR EACH ROW
+    WHEN (OLD.seen_day IS DISTINCT FROM NEW.seen_day) EXECUTE FUNCTION platform_count_workspace();
+
+-- A member of a workspace, whose row is held, was seen on that day. Whether they are one is asked behind the lock: they
+-- may have been taken out while it was waited for.
+CREATE OR REPLACE FUNCTION workspace_seen(org uuid, of_user uuid, day date) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM FROM orgs o WHERE o.id = org FOR NO KEY UPDATE;
+    UPDATE orgs o SET seen_day = day
+    WHERE o.id = org AND coalesce(o.seen_day < day, day IS NOT NULL)
+          AND EXISTS (SELECT FROM org_members m WHERE m.org_id = org AND m.user_id = of_user);
+END
+$$;
+
+-- Who was seen on that day counts no more in a workspace: whether another member was seen then, and when the last one
+-- was if none. Who was seen before its last day changes nothing.
+CREATE OR REPLACE FUNCTION workspace_unseen(org uuid, day date) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM FROM orgs o WHERE o.id = org FOR NO KEY UPDATE;
+    IF EXISTS (SELECT FROM orgs o WHERE o.id = org AND o.seen_day = day)
+       AND NOT EXISTS (SELECT FROM org_members m JOIN users u ON u.id = m.user_id
+                       WHERE m.org_id = org AND u.status <> 'deleted' AND utc_day(u.last_seen_at) = day) THEN
+        UPDATE orgs SET seen_day = (
+            SELECT max(utc_day(u.last_seen_at)) FROM org_members m JOIN users u ON u.id = m.user_id
+            WHERE m.org_id = org AND u.status <> 'deleted')
+        WHERE id = org;
+    END IF;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION platform_count_member() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    day date;
+BEGIN
+    IF NOT EXISTS (SELECT FROM orgs o WHERE o.id = coalesce(NEW.org_id, OLD.org_id) AND o.type = 'workspace') THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'INSERT' THEN
+        SELECT utc_day(u.last_seen_at) INTO day FROM users u
+        WHERE u.id = NEW.user_id AND u.status <> 'deleted' FOR SHARE;
+        PERFORM workspace_seen(NEW.org_id, NEW.user_id, day);
+    ELSE
+        PERFORM workspace_unseen(OLD.org_id, utc_day(u.last_seen_at)) FROM users u WHERE u.id = OLD.user_id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER org_members_counted AFTER INSERT OR DELETE ON org_members FOR EACH ROW
+    EXECUTE FUNCTION platform_count_member();
 
 CREATE OR REPLACE FUNCTION platform_count_runs() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -67,6 +134,17 @@ BEGIN
     SELECT utc_day(v.at), v.change
     FROM (VALUES (OLD.last_seen_at, OLD.status, -1), (NEW.last_seen_at, NEW.status, 1)) AS v(at, status, change)
     WHERE v.at IS NOT NULL AND v.status <> 'deleted';
+    IF NEW.status = 'deleted' OR coalesce(NEW.last_seen_at < OLD.last_seen_at, NEW.last_seen_at IS NULL) THEN
+        PERFORM workspace_unseen(w.org_id, utc_day(OLD.last_seen_at))
+        FROM (SELECT m.org_id FROM org_members m JOIN orgs o ON o.id = m.org_id
+              WHERE m.user_id = NEW.id AND o.type = 'workspace' ORDER BY m.org_id) AS w;
+    ELSE
+        PERFORM workspace_seen(w.id, NEW.id, utc_day(NEW.last_seen_at))
+        FROM (SELECT o.id FROM org_members m JOIN orgs o ON o.id = m.org_id
+              WHERE m.user_id = NEW.id AND o.type = 'workspace'
+                    AND (o.seen_day IS NULL OR o.seen_day < utc_day(NEW.last_seen_at))
+              ORDER BY o.id) AS w;
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -86,14 +164,17 @@ BEGIN
     END IF;
     WITH taken AS (
         DELETE FROM platform_deltas
-        RETURNING day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd)
-    INSERT INTO platform_days AS d (day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd)
-    SELECT day, sum(users), sum(seen_users), sum(runs), sum(input_tokens), sum(output_tokens), sum(cost_nano_usd)
+        RETURNING day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd, seen_workspaces)
+    INSERT INTO platform_days AS d (day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd,
+        seen_workspaces)
+    SELECT day, sum(users), sum(seen_users), sum(runs), sum(input_tokens), sum(output_tokens), sum(cost_nano_usd),
+        sum(seen_workspaces)
     FROM taken GROUP BY day
     ON CONFLICT (day) DO UPDATE SET users = d.users + excluded.users, seen_users = d.seen_users + excluded.seen_users,
         runs = d.runs + excluded.runs, input_tokens = d.input_tokens + excluded.input_tokens,
         output_tokens = d.output_tokens + excluded.output_tokens,
-        cost_nano_usd = d.cost_nano_usd + excluded.cost_nano_usd;
+        cost_nano_usd = d.cost_nano_usd + excluded.cost_nano_usd,
+        seen_workspaces = d.seen_workspaces + excluded.seen_workspaces;
 END
 $$;
 
@@ -103,21 +184,33 @@ CREATE OR REPLACE FUNCTION platform_recount() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('platform roll up', 0));
-    LOCK TABLE users, runs, usage_records IN SHARE MODE;
+    LOCK TABLE users IN SHARE MODE;
+    LOCK TABLE orgs IN EXCLUSIVE MODE;
+    LOCK TABLE org_members, runs, usage_records IN SHARE MODE;
+    UPDATE orgs o SET seen_day = seen.day
+    FROM (SELECT w.id, max(utc_day(u.last_seen_at)) AS day
+          FROM orgs w LEFT JOIN org_members m ON m.org_id = w.id
+              LEFT JOIN users u ON u.id = m.user_id AND u.status <> 'deleted'
+          WHERE w.type = 'workspace' GROUP BY w.id) AS seen
+    WHERE o.id = seen.id AND o.seen_day IS DISTINCT FROM seen.day;
     DELETE FROM platform_deltas;
     DELETE FROM platform_days;
-    INSERT INTO platform_days (day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd)
-    SELECT day, sum(users), sum(seen_users), sum(runs), sum(input_tokens), sum(output_tokens), sum(cost_nano_usd)
-    FROM (SELECT utc_day(created_at), count(*), 0, 0, 0, 0, 0 FROM users WHERE status <> 'deleted' GROUP BY 1
+    INSERT INTO platform_days (day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd,
+        seen_workspaces)
+    SELECT day, sum(users), sum(seen_users), sum(runs), sum(input_tokens), sum(output_tokens), sum(cost_nano_usd),
+        sum(seen_workspaces)
+    FROM (SELECT utc_day(created_at), count(*), 0, 0, 0, 0, 0, 0 FROM users WHERE status <> 'deleted' GROUP BY 1
           UNION ALL
-          SELECT utc_day(last_seen_at), 0, count(*), 0, 0, 0, 0 FROM users
+          SELECT utc_day(last_seen_at), 0, count(*), 0, 0, 0, 0, 0 FROM users
           WHERE status <> 'deleted' AND last_seen_at IS NOT NULL GROUP BY 1
           UNION ALL
-          SELECT utc_day(created_at), 0, 0, count(*), 0, 0, 0 FROM runs GROUP BY 1
+          SELECT utc_day(created_at), 0, 0, count(*), 0, 0, 0, 0 FROM runs GROUP BY 1
           UNION ALL
-          SELECT utc_day(created_at), 0, 0, 0, sum(input_tokens), sum(output_tokens), sum(cost_nano_usd)
-          FROM usage_records GROUP BY 1)
-        AS counted(day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd)
+          SELECT utc_day(created_at), 0, 0, 0, sum(input_tokens), sum(output_tokens), sum(cost_nano_usd), 0
+          FROM usage_records GROUP BY 1
+          UNION ALL
+          SELECT seen_day, 0, 0, 0, 0, 0, 0, count(*) FROM orgs WHERE seen_day IS NOT NULL GROUP BY 1)
+        AS counted(day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd, seen_workspaces)
     GROUP BY day;
 END
 $$;
@@ -125,19 +218,14 @@ $$;
 SELECT platform_recount();
 
 -- GET /v1/admin/dashboard. Seen in 30 days: today or on one of the 29 days (UTC) before. A user's personal
--- organization has no other member, so only workspaces are looked at, one by one.
+-- organization has no other member, and counts with the user.
 CREATE OR REPLACE FUNCTION dashboard_json() RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     today date := utc_day(clock_timestamp());
     first_day date := today - 29;
-    active_workspaces bigint;
 BEGIN
     PERFORM need_platform_admin();
-    SELECT count(*) INTO active_workspaces FROM orgs o
-    WHERE o.type = 'workspace' AND EXISTS (
-        SELECT 1 FROM org_members m JOIN users u ON u.id = m.user_id
-        WHERE m.org_id = o.id AND u.status <> 'deleted' AND u.last_seen_at >= first_day::timestamp AT TIME ZONE 'UTC');
     RETURN (
         SELECT json_build_object('total_users', coalesce(sum(t.users), 0)::bigint,
             'active_users_30d', coalesce(sum(t.seen_users) FILTER (WHERE t.day >= first_day), 0)::bigint,
@@ -145,13 +233,13 @@ BEGIN
             'runs_today', coalesce(sum(t.runs) FILTER (WHERE t.day = today), 0)::bigint,
             'total_input_tokens', saturated(coalesce(sum(t.input_tokens), 0)),
             'total_output_tokens', saturated(coalesce(sum(t.output_tokens), 0)),
-            'active_orgs', active_workspaces
-                + coalesce(sum(t.seen_users) FILTER (WHERE t.day >= first_day), 0)::bigint,
+            'active_orgs', coalesce(sum(t.seen_workspaces + t.seen_users) FILTER (WHERE t.day >= first_day), 0)::bigint,
             'total_cost_usd', usage_usd(sum(t.cost_nano_usd)))
-        FROM (SELECT day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd FROM platform_days
+        FROM (SELECT day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd, seen_workspaces
+              FROM platform_days
               UNION ALL
-              SELECT day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd FROM platform_deltas)
-            AS t);
+              SELECT day, users, seen_users, runs, input_tokens, output_tokens, cost_nano_usd, seen_workspaces
+              FROM platform_deltas) AS t);
 END
 $$;
 
@@ -168,7 +256,7 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION platform_count_runs, platform_count_usage, platform_count_new_users, platform_count_user,
-    platform_recount
+    platform_count_workspace, platform_count_member, workspace_seen, workspace_unseen, platform_recount
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION platform_roll_up FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION dashboard_json, node_list FROM hostler_runner;

@@ -36,6 +36,21 @@ LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
             || substr(gen_random_uuid()::text, 20))::uuid
 $$;
 
+-- The same of a given moment: of two that are a microsecond apart the later one has the greater id.
+CREATE OR REPLACE FUNCTION uuidv7_of(moment timestamptz) RETURNS uuid
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+    SELECT (left(overlay(lpad(to_hex(trunc(extract(epoch FROM moment) * 65536000)::bigint), 16, '0')
+                         PLACING '7' FROM 13 FOR 0), 16)
+            || substr(gen_random_uuid()::text, 20))::uuid
+$$;
+
+-- The moment of a change to what was changed last at `last`, whose row is held: later than that, also when the clock
+-- went back, or a standby whose clock is behind was promoted. Where ids of it stand for an order.
+CREATE OR REPLACE FUNCTION moment_after(last timestamptz, now timestamptz) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT greatest(now, last + interval '1 microsecond')
+$$;
+
 -- The least id of a moment: bounds of partitions and of time filters over ids.
 CREATE OR REPLACE FUNCTION uuidv7_floor(moment timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

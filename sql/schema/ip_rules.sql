@@ -8,7 +8,7 @@ CREATE TABLE ip_rules (
     cidr cidr NOT NULL,
     note text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Which rules hold an address is asked by its prefixes, 33 or 129 look-ups here, however many rules there are.
+    -- Which rules hold an address is asked here, by some look-ups however many rules there are: ip_rule_holds().
     CONSTRAINT ip_rules_once UNIQUE (org_id, type, cidr)
 );
 CREATE INDEX ip_rules_org ON ip_rules (org_id, id);
@@ -26,33 +26,40 @@ END
 $$;
 CREATE TRIGGER ip_rule_counted AFTER INSERT OR DELETE ON ip_rules FOR EACH ROW EXECUTE FUNCTION ip_rule_counted();
 
--- Every network that holds the address.
-CREATE OR REPLACE FUNCTION ip_prefixes(address inet) RETURNS cidr[]
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-    SELECT array_agg(network(set_masklen(address, bits)))
-    FROM generate_series(0, CASE family(address) WHEN 4 THEN 32 ELSE 128 END) AS bits
+-- Whether a rule of that kind holds the address. In their order a network stands before all that it holds: the last
+-- rule that is not behind the address holds it, or whatever holds the address holds that rule too, and is looked for
+-- next.
+CREATE OR REPLACE FUNCTION ip_rule_holds(org uuid, kind text, address inet) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER COST 100
+SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    behind cidr := set_masklen(address, CASE family(address) WHEN 4 THEN 32 ELSE 128 END);
+    nearest cidr;
+BEGIN
+    LOOP
+        SELECT r.cidr INTO nearest FROM ip_rules r WHERE r.org_id = org AND r.type = kind AND r.cidr <= behind
+        ORDER BY r.cidr DESC LIMIT 1;
+        IF nearest IS NULL OR family(nearest) <> family(behind) THEN
+            RETURN false;
+        ELSIF nearest >>= behind THEN
+            RETURN true;
+        END IF;
+        behind := inet_merge(nearest, behind);  -- wider each time
+    END LOOP;
+END
 $$;
 
 -- Whether the organization's rules let the address in: no blocklist rule holds it and, when there is any allowlist
 -- rule, one of those does. An address that is not known is let in by no rule.
 CREATE OR REPLACE FUNCTION ip_admits(org uuid, address inet) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER COST 1000 SET search_path = public, pg_catalog AS $$
-DECLARE
-    networks cidr[] := ip_prefixes(address);
 BEGIN
     IF address IS NULL THEN
         RETURN NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org);
     END IF;
-    -- One look-up a network: asked for all at once, Postgres may read all rules of the organization.
-    IF EXISTS (SELECT FROM unnest(networks) AS n (cidr) CROSS JOIN LATERAL (
-                   SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'blocklist' AND r.cidr = n.cidr
-                   OFFSET 0) AS blocked) THEN
-        RETURN false;
-    END IF;
-    RETURN EXISTS (SELECT FROM unnest(networks) AS n (cidr) CROSS JOIN LATERAL (
-                       SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist' AND r.cidr = n.cidr
-                       OFFSET 0) AS allowed)
-        OR NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist');
+    RETURN NOT ip_rule_holds(org, 'blocklist', address)
+        AND (ip_rule_holds(org, 'allowlist', address)
+             OR NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist'));
 END
 $$;
 
@@ -174,6 +181,6 @@ BEGIN
     RETURN count;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION ip_admits_named, risk_check, ip_rule_counted, org_of_operator, ip_rules_remove
+REVOKE EXECUTE ON FUNCTION ip_rule_holds, ip_admits_named, risk_check, ip_rule_counted, org_of_operator, ip_rules_remove
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION ip_rule_create, ip_rule_guard, ip_rule_delete, ip_rule_lockout_fail FROM hostler_runner;

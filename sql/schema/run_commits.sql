@@ -219,12 +219,12 @@ BEGIN
         WHERE a.org_id = c.org_id
               AND (c.entries > 0 OR c.held_change <> 0 OR c.ended > 0 OR c.stored_change <> 0)),
     answered AS (
-        INSERT INTO messages (org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
-        SELECT s.org_id, s.thread_id, s.run_id, 'assistant', answers[s.nth], are_incomplete[s.nth],
-            CASE WHEN s.is_taken_back THEN s.run_id END
-        FROM step s WHERE s.is_ended AND answers[s.nth] <> ''),
+        INSERT INTO messages (id, org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
+        SELECT uuidv7_of(moment_after(t.updated_at, moment)), s.org_id, s.thread_id, s.run_id, 'assistant',
+            answers[s.nth], are_incomplete[s.nth], CASE WHEN s.is_taken_back THEN s.run_id END
+        FROM step s JOIN threads t ON t.id = s.thread_id WHERE s.is_ended AND answers[s.nth] <> ''),
     freed AS (
-        UPDATE threads t SET active_run_id = s.next_run_id, updated_at = moment
+        UPDATE threads t SET active_run_id = s.next_run_id, updated_at = moment_after(t.updated_at, moment)
         FROM step s WHERE s.is_ended AND NOT s.was_queued AND t.id = s.thread_id),
     written AS (
         UPDATE runs r SET turns = CASE WHEN s.is_new THEN turn_numbers[s.nth] ELSE r.turns END,

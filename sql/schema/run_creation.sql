@@ -203,7 +203,8 @@ DECLARE
 BEGIN
     LOOP
         -- Ids are made behind the lock, so that a thread's runs have them in their order.
-        UPDATE threads t SET active_run_id = uuidv7(), updated_at = clock_timestamp()
+        UPDATE threads t SET active_run_id = uuidv7_of(moment_after(t.updated_at, clock_timestamp())),
+            updated_at = moment_after(t.updated_at, clock_timestamp())
         WHERE t.id = thread AND t.org_id = current_org() AND t.created_by_user_id = current_user_id()
               AND t.deleted_at IS NULL AND t.active_run_id IS NULL
         RETURNING t.active_run_id, t.updated_at, t.end_user INTO run, moment, thread_end_user;
@@ -230,12 +231,17 @@ BEGIN
         PERFORM user_runs_lock();
         stopped := thread_stop(thread_row, NULL, 'interrupted');
         -- A run that nobody owned is over.
-        UPDATE threads t SET active_run_id = uuidv7(), updated_at = clock_timestamp()
+        UPDATE threads t SET active_run_id = uuidv7_of(moment_after(t.updated_at, clock_timestamp())),
+            updated_at = moment_after(t.updated_at, clock_timestamp())
         WHERE t.id = thread AND t.active_run_id IS NULL
         RETURNING t.active_run_id, t.updated_at INTO run, moment;
         SELECT r.credits_held INTO freed FROM runs r WHERE run IS NULL AND r.id = thread_row.active_run_id;
     END IF;
-    item := run_insert(coalesce(run, uuidv7()), thread, coalesce(moment, clock_timestamp()), route, persona_id,
+    IF run IS NULL THEN
+        UPDATE threads t SET updated_at = moment_after(t.updated_at, clock_timestamp()) WHERE t.id = thread
+        RETURNING t.updated_at INTO moment;
+    END IF;
+    item := run_insert(coalesce(run, uuidv7_of(moment)), thread, moment, route, persona_id,
                        thread_row.end_user, metadata, 'enqueue', run IS NULL, limit_concurrent_runs,
                        limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes, credit_run_hold,
                        limit_waiting_runs, function_tools, response_format, coalesce(freed, 0));
@@ -265,7 +271,9 @@ BEGIN
     END IF;
     SELECT id INTO answer FROM messages
     WHERE thread_id = thread_row.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
-    UPDATE threads SET active_run_id = uuidv7(), updated_at = clock_timestamp() WHERE id = thread_row.id
+    UPDATE threads t SET active_run_id = uuidv7_of(moment_after(t.updated_at, clock_timestamp())),
+        updated_at = moment_after(t.updated_at, clock_timestamp())
+    WHERE t.id = thread_row.id
     RETURNING active_run_id, updated_at INTO run, moment;
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, thread_row.end_user,
                        last_run.metadata, 'retry', false, limit_concurrent_runs, limit_concurrent_runs_per_user,

@@ -133,7 +133,7 @@ DECLARE
     account record;
 BEGIN
     LOOP
-        UPDATE threads t SET updated_at = clock_timestamp()
+        UPDATE threads t SET updated_at = moment_after(t.updated_at, clock_timestamp())
         WHERE t.id = thread AND t.org_id = org AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
         RETURNING t.updated_at INTO moment;
         EXIT WHEN FOUND;
@@ -150,8 +150,9 @@ BEGIN
         WHERE a.org_id = org AND (granted.bytes_max = 0
                                   OR a.stored_bytes + octet_length(message_create.content) <= granted.bytes_max)
         RETURNING a.org_id)
-    INSERT INTO messages (org_id, thread_id, created_by_user_id, role, content, created_at)
-    SELECT counted.org_id, thread, current_user_id(), 'user', message_create.content, moment FROM counted
+    INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at)
+    SELECT uuidv7_of(moment), counted.org_id, thread, current_user_id(), 'user', message_create.content, moment
+    FROM counted
     RETURNING message_json(messages) INTO item;
     IF item IS NULL THEN
         SELECT entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes) AS bytes_max, a.stored_bytes

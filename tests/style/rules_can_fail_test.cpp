@@ -103,6 +103,8 @@ std::vector<Sample> samples() {
       {"name_form", "lib/RunRow.h", "", "struct RunRow {};"},
       {"retired_word", "lib/a.h", "void next_bell();", "// bell\nvoid next_notification();"},
       {"retired_word", "lib/a.h", "class OutboundDoor;", "class EgressProxy;"},
+      {"opened_group", "docs/a.conf", "# a web server, adduser www-data hostler\n",
+       "# a web server, setfacl -m u:www-data:rw socket\n"},
       {"retired_word", "sql/queries/a.sql", "-- name: a\nSELECT bell();",
        "-- name: a\n-- bell\nSELECT 1;"},
   };

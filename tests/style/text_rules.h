@@ -106,6 +106,21 @@ inline Findings open_mark(const SourceFile& file) {
   return marks_in(file.path, comments);
 }
 
+// What tells an operator to put a program that strangers reach into a group.
+inline Findings opened_group(const SourceFile& file) {
+  if (is_cpp(file.path)) return {};
+  Findings findings;
+  int number = 0;
+  for (const std::string& line : lines_of(file.text)) {
+    ++number;
+    if (line.find("www-data") == line.npos && line.find("nginx") == line.npos) continue;
+    for (std::string_view way : {"adduser", "usermod", "gpasswd"}) {
+      if (line.find(way) != line.npos) findings.push_back({file.path, number, std::string(way)});
+    }
+  }
+  return findings;
+}
+
 inline Findings banner(const SourceFile& file) {
   if (!is_cpp(file.path)) return {};
   Findings findings;

@@ -33,7 +33,7 @@ Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
     fields.fault("base_url", "denied", "must be https in an organization");
     co_return std::nullopt;
   }
-  bool is_denied = co_await is_denied_to_tenants(call, std::move(*url));
+  bool is_denied = co_await is_denied_to_tenants(call.loop, call.input.settings, std::move(*url));
   if (is_denied) {
     fields.fault("base_url", "denied",
                  "must lead to a public address, on a port that no other service has");

@@ -40,7 +40,7 @@ std::optional<http::HttpUrl> read_url(const Input& input, Fields& fields,
 // The operator may name any address. A name that does not resolve is checked when it is dialled.
 Task<void> check_address(const Call& call, http::HttpUrl url) {
   if (!call.input.is_org_scope()) co_return;
-  bool is_denied = co_await is_denied_to_tenants(call, std::move(url));
+  bool is_denied = co_await is_denied_to_tenants(call.loop, call.input.settings, std::move(url));
   if (is_denied) {
     throw Error(ErrorCode::tool_url_denied,
                 "url must lead to a public address, on a port that no other service has.");

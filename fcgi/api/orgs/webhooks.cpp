@@ -53,7 +53,7 @@ std::optional<http::HttpUrl> read_url(Fields& fields, const std::string& written
 
 // A name that does not resolve is checked when it is dialled, as all are.
 Task<void> check_address(const Call& call, http::HttpUrl url) {
-  bool is_denied = co_await is_denied_to_tenants(call, std::move(url));
+  bool is_denied = co_await is_denied_to_tenants(call.loop, call.input.settings, std::move(url));
   if (is_denied)
     throw Error(ErrorCode::webhooks_url_denied,
                 "url must lead to a public address, on a port that no other service has.");

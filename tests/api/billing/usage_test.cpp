@@ -197,6 +197,20 @@ TEST(RunLimits, OfTurnsToolCallsAndTimeComeFromEntitlements) {
   }
 }
 
+TEST(RunLimits, OfToolCallsAreAllThatCountsHoweverManyATurnMakes) {
+  TestUser user = register_user(stack());
+  std::string calls = "no_such_tool {}";
+  for (int i = 1; i < 200; ++i) calls += " | no_such_tool {}";
+  std::string flood = "[tools " + calls + "] [say done]";
+  RunStory refused = run_story(user.client, flood);
+  EXPECT_EQ(refused.only("run.failed").text_or("code"), "run.turn_limit");
+  EXPECT_TRUE(refused.all("tool.result").empty()) << "the turn is not executed";
+  grant(user, "limit.tool_calls", "200");
+  RunStory allowed = run_story(user.client, flood);
+  EXPECT_EQ(allowed.status, "completed");
+  EXPECT_EQ(allowed.all("tool.result").size(), 200u);
+}
+
 TEST(RunLimits, OfAnAnswersBytesComeFromEntitlements) {
   TestUser user = register_user(stack());
   grant(user, "limit.input_bytes", "4");

@@ -9,6 +9,9 @@
 
 #include "ctl/doctor_report.h"
 #include "lib/crypto.h"
+#include "queries/health.h"
+#include "queries/operator.h"
+#include "tests/support/eventually.h"
 #include "tests/support/peers/outside_peers.h"
 #include "tests/support/rigs/database.h"
 #include "tests/support/rigs/run_program.h"
@@ -92,6 +95,17 @@ TEST_F(Doctor, WarnsOfMailThatNobodyTakes) {
   database_.as_superuser().run_text(
       "UPDATE outbox SET next_attempt_at = clock_timestamp() - interval '1 hour'");
   EXPECT_THAT(reported({}), ContainsRegex("warning +outbox +something waits for 3[0-9]+ s"));
+}
+
+TEST_F(Doctor, SeesATransactionThatSomebodyElseLeavesOpen) {
+  postgres::DbSession idle = database_.as_api();
+  idle.begin();
+  idle.run_text("SELECT 1");
+  postgres::DbSession owner = database_.as_superuser();
+  owner.run(query::BecomeOwner{});
+  EXPECT_TRUE(eventually(5'000, [&] {
+    return owner.run(query::DoctorDatabase{}).front().integer("transaction_s") >= 1;
+  }));
 }
 
 // What nginx -T prints decides, not the files that were meant: a fake on the PATH prints it.

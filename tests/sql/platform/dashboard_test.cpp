@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "queries/admin_overview.h"
 #include "queries/maintenance.h"
+#include "tests/support/eventually.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler {
@@ -46,6 +47,34 @@ class DashboardTest : public ::testing::Test {
     return parse_json_or_nothing(shown.text()).value_or(Json());
   }
   int64_t number(const char* name) const { return numbers().integer_or(name, -1); }
+  // Workspaces with a member who was seen in time, counted one by one.
+  int64_t workspaces_counted() const {
+    std::string counted = fixture_.column(
+        "SELECT count(DISTINCT o.id) FROM orgs o JOIN org_members m ON m.org_id = o.id JOIN users "
+        "u ON u.id = m.user_id WHERE o.type = 'workspace' AND u.status <> 'deleted' AND "
+        "utc_day(u.last_seen_at) >= utc_day(now()) - 29");
+    return std::strtol(counted.c_str(), nullptr, 10);
+  }
+  int64_t workspaces_shown() const {
+    Json shown = numbers();
+    return shown.integer_or("active_orgs", -1) - shown.integer_or("active_users_30d", 0);
+  }
+  void see(const std::string& user_id, const char* ago) const {
+    database_.as_superuser().run_text(fmt::format(
+        "UPDATE users SET last_seen_at = now() - interval '{}' WHERE id = '{}'", ago, user_id));
+  }
+  std::string new_workspace(const std::vector<std::string>& members) const {
+    std::string org = fixture_.column(
+        "INSERT INTO orgs (slug, name, type) VALUES (gen_random_uuid()::text, 'w', 'workspace') "
+        "RETURNING id");
+    for (const std::string& member : members) join(org, member);
+    return org;
+  }
+  void join(const std::string& org, const std::string& user) const {
+    database_.as_superuser().run_text(
+        fmt::format("INSERT INTO org_members (org_id, user_id, role) VALUES ('{}', '{}', 'member')",
+                    org, user));
+  }
   // What the statement reads, in pages of 8 KiB, with everything inside its functions.
   int64_t pages_read() const {
     postgres::DbSession session = database_.as_superuser();
@@ -143,6 +172,91 @@ TEST_F(DashboardTest, CountsWhoWasSeenOnTheDaysThatCount) {
   EXPECT_EQ(number("active_users_30d"), without);
   session.run_text("SELECT platform_recount()");
   EXPECT_EQ(number("active_users_30d"), without);
+}
+
+TEST_F(DashboardTest, ReadsNoMorePagesForAHundredTimesTheWorkspaces) {
+  postgres::DbSession session = database_.as_superuser();
+  auto add_workspaces = [&](int count) {
+    session.run_text(
+        fmt::format("WITH made AS (INSERT INTO orgs (slug, name, type) SELECT "
+                    "gen_random_uuid()::text, 'w', 'workspace' FROM generate_series(1, {}) "
+                    "RETURNING id) INSERT INTO org_members (org_id, user_id, role) SELECT id, "
+                    "'{}', 'owner' FROM made",
+                    count, fixture_.owner_id));
+    session.run_text("SELECT platform_roll_up()");
+    session.run_text("VACUUM ANALYZE");
+  };
+  see(fixture_.owner_id, "0 minutes");
+  add_workspaces(100);
+  int64_t few = pages_read();
+  add_workspaces(10'000);
+  EXPECT_LE(pages_read(), few + 20);
+  EXPECT_EQ(workspaces_shown(), workspaces_counted());
+}
+
+TEST_F(DashboardTest, CountsAWorkspaceByWhoeverOfItsMembersWasSeenLast) {
+  const std::string& owner = fixture_.owner_id;
+  const std::string& other = fixture_.other_id;
+  auto agrees = [&](int64_t expected) {
+    EXPECT_EQ(workspaces_shown(), expected);
+    EXPECT_EQ(workspaces_counted(), expected);
+  };
+  see(owner, "40 days");
+  see(other, "40 days");
+  int64_t without = workspaces_counted();
+  std::string first = new_workspace({owner, other});
+  std::string second = new_workspace({owner});
+  agrees(without);
+  see(other, "0 minutes");
+  int64_t seen = workspaces_counted();
+  EXPECT_GT(seen, without);
+  agrees(seen);
+  join(second, other);
+  agrees(seen + 1);
+  postgres::DbSession session = database_.as_superuser();
+  auto leaves = [&](const std::string& org, const std::string& user) {
+    session.run_text(
+        fmt::format("DELETE FROM org_members WHERE org_id = '{}' AND user_id = '{}'", org, user));
+  };
+  leaves(second, owner);
+  agrees(seen + 1);
+  leaves(second, other);
+  agrees(seen);
+  see(owner, "3 days");
+  see(other, "31 days");
+  agrees(seen);
+  session.run_text(fmt::format("UPDATE users SET status = 'deleted' WHERE id = '{}'", owner));
+  agrees(without);
+  session.run_text(fmt::format("UPDATE users SET status = 'active' WHERE id = '{}'", owner));
+  agrees(seen);
+  session.run_text("SET session_replication_role = replica; DELETE FROM org_members");
+  session.run_text("SELECT platform_recount()");
+  agrees(0);
+}
+
+// Whoever is seen just while they are taken out, or join: as if one came after the other.
+TEST_F(DashboardTest, CountsAWorkspaceExactlyWhenMembersComeAndGoAsTheyAreSeen) {
+  const std::string& other = fixture_.other_id;
+  see(other, "40 days");
+  std::string org = new_workspace({other});
+  for (const char* change :
+       {"DELETE FROM org_members WHERE org_id = '{0}' AND user_id = '{1}'",
+        "INSERT INTO org_members (org_id, user_id, role) VALUES ('{0}', '{1}', 'member')"}) {
+    postgres::DbSession changes = database_.as_superuser();
+    changes.begin();
+    changes.run_text(fmt::format("SELECT FROM orgs WHERE id = '{}' FOR NO KEY UPDATE", org));
+    changes.run_text(fmt::format(fmt::runtime(change), org, other));
+    std::thread seen([&] { see(other, "0 minutes"); });
+    EXPECT_TRUE(testing_support::eventually(5'000, [&] {
+      return fixture_.column(
+                 "SELECT count(*) FROM pg_stat_activity WHERE datname = "
+                 "current_database() AND wait_event_type = 'Lock'") == "1";
+    }));
+    changes.run_text("COMMIT");
+    seen.join();
+    EXPECT_EQ(workspaces_shown(), workspaces_counted()) << change;
+    see(other, "40 days");
+  }
 }
 
 TEST_F(DashboardTest, IsRefusedToOthersByTheDatabaseToo) { EXPECT_THROW(numbers("{}"), Error); }
