@@ -133,20 +133,17 @@ Task<void> StreamClient::open() {
   }
   follows_ = wanted.follow;
   subscription()->saw(opening.last_seq);
-  begin_stream(wanted.after);
+  begin_stream(wanted.after, format_.begin(wanted.run_id));
   ends_ms_ = now_ms() + services_.host.age_max_ms();
   is_counted_ = true;
   services_.open_streams.add(reader_);
   services_.host.opened();
   if (is_over) {
     answer_no_more();
+  } else if (goes_back) {
+    send(head_text(false), now_ms());  // the page is that of the old cursor
   } else {
-    send_head(opening.page.events);
-    if (goes_back) {
-      is_page_due_ = true;
-    } else {
-      finish_page(opening.page);
-    }
+    send_page({std::make_shared<const std::string>(head_text(false))}, opening.page);
   }
   arrival_.reset();
 }
@@ -171,13 +168,6 @@ void StreamClient::take_caller(const postgres::Row& row) {
   arrival_->context.note.identity = client::identity_of(account::caller_from(row));
 }
 
-// Head and first events in one write.
-void StreamClient::send_head(const events::SharedBatch& events) {
-  std::vector<loop::SharedBytes> buffers{std::make_shared<const std::string>(head_text(false))};
-  if (!events->is_empty()) buffers.push_back(frames_of(events));
-  send(buffers, now_ms());
-}
-
 // The run has ended and there is nothing behind the cursor: nothing will ever come.
 void StreamClient::answer_no_more() {
   send(head_text(true), now_ms());
@@ -199,14 +189,19 @@ std::string StreamClient::head_text(bool is_over) const {
   return stream_head(context, *origins, services_.host.retry_ms());
 }
 
-// After the page was sent: what it means for the client, and how far the run is.
-void StreamClient::finish_page(const EventPage& page) {
+// What stands before the page, and its frames, in one write; then what it means for the client, and
+// how far the run is.
+void StreamClient::send_page(std::vector<loop::SharedBytes> buffers, const EventPage& page) {
   is_page_due_ = page.is_full;
+  bool is_last = !follows_ && !page.is_full;
   if (!page.events->is_empty()) {
-    set_cursor(page.events->last_seq());
+    auto frames = std::make_shared<const formats::FrameBatch>(state(), *page.events, cursor());
+    if (!frames->frames().empty()) buffers.push_back(bytes_of(frames));
+    go_on(frames->last_seq(), frames->state());
     subscription()->saw(page.events->last_seq());
+    if (frames->is_final()) is_last = true;
   }
-  bool is_last = page.events->is_final() || (!follows_ && !page.is_full);
+  if (!buffers.empty()) send(buffers, now_ms());
   if (is_last) subscription()->finish(*this);
 }
 
@@ -231,14 +226,13 @@ Task<void> StreamClient::catch_up() {
     postgres::BoundStatement asked = page_statement(run_ids, afters);
     postgres::Result rows = co_await services_.db.pipelined(std::move(asked));
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
-    if (!page.events->is_empty()) send(frames_of(page.events), now_ms());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();
     if (is_pruned) {
       // While it was read. Whoever comes back is told so.
       followed.finish(*this);
       co_return;
     }
-    finish_page(page);
+    send_page({}, page);
   }
 }
 

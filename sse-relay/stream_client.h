@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/error.h"
+#include "lib/formats/formats.h"
 #include "lib/ids.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/stream.h"
@@ -121,15 +122,15 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void audit_denied(const Error& error);
   Task<bool> go_back_to_resumed();
   void take_caller(const postgres::Row& row);
-  void send_head(const events::SharedBatch& events);
   void answer_no_more();
   void answer_head(const StreamOpening& opening);
   std::string head_text(bool is_over) const;
   void end_with_retry();
-  void finish_page(const EventPage& page);
+  void send_page(std::vector<loop::SharedBytes> buffers, const EventPage& page);
   int64_t now_ms() const { return services_.loop.now_ms(); }
 
   StreamServices& services_;
+  const formats::Format& format_ = formats::native_format();
   std::unique_ptr<Arrival> arrival_;
   StreamReader reader_;
   int64_t ends_ms_ = 0;  // when an open stream has been open long enough

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/formats/encoder.h"
 #include "lib/loop/stream.h"
 
 namespace hostler::relay {
@@ -58,11 +59,18 @@ class Subscriber {
     stream_->start(owner);
   }
   void begin_opening() { phase_ = Phase::opening; }
-  void begin_stream(int64_t cursor) {
+  // From the cursor on, behind which the state is.
+  void begin_stream(int64_t cursor, formats::EncoderState state) {
     phase_ = Phase::behind;
-    cursor_ = cursor;
+    go_on(cursor, std::move(state));
   }
-  void set_cursor(int64_t cursor) { cursor_ = cursor; }
+  // Of one that is not live: it has all up to the cursor.
+  void go_on(int64_t cursor, formats::EncoderState state) {
+    cursor_ = cursor;
+    state_ = std::move(state);
+  }
+  // Of one that is not live: the encoder's behind the cursor.
+  const formats::EncoderState& state() const { return state_; }
   // Nothing follows. Of one with a subscription only that calls this: Subscription::finish.
   void end() {
     phase_ = Phase::ending;
@@ -82,7 +90,8 @@ class Subscriber {
   std::unique_ptr<loop::Stream> stream_;
   Subscription* subscription_ = nullptr;
   int64_t cursor_ = 0;
-  int64_t sent_ms_ = 0;  // when something was last sent; at first, when it came
+  formats::EncoderState state_;  // while live, the subscription has it
+  int64_t sent_ms_ = 0;          // when something was last sent; at first, when it came
   uint64_t sent_bytes_ = 0;
   uint64_t written_bytes_ = 0;   // of these, as of the last look
   int64_t stands_since_ms_ = 0;  // when that last grew
