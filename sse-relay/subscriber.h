@@ -49,6 +49,9 @@ class Subscriber {
   void send(std::string text, int64_t now_ms) {
     send(std::make_shared<const std::string>(std::move(text)), now_ms);
   }
+  // Frames of the run. In an answer that is held back they are its body, and end it.
+  void send_frames(const loop::SharedBytes& frames, int status, int64_t now_ms);
+  bool is_held() const { return held_fields_ != nullptr; }
   size_t pending_bytes() const { return stream_->pending_bytes(); }
 
  protected:
@@ -69,6 +72,11 @@ class Subscriber {
     cursor_ = cursor;
     state_ = std::move(state);
   }
+  // Nothing is sent before the body, and these fields of the head with it.
+  void hold_back(std::string fields) {
+    held_fields_ = std::make_unique<const std::string>(std::move(fields));
+  }
+  const std::string& held_fields() const { return *held_fields_; }
   // Of one that is not live: the encoder's behind the cursor.
   const formats::EncoderState& state() const { return state_; }
   // Nothing follows. Of one with a subscription only that calls this: Subscription::finish.
@@ -91,7 +99,8 @@ class Subscriber {
   Subscription* subscription_ = nullptr;
   int64_t cursor_ = 0;
   formats::EncoderState state_;  // while live, the subscription has it
-  int64_t sent_ms_ = 0;          // when something was last sent; at first, when it came
+  std::unique_ptr<const std::string> held_fields_;
+  int64_t sent_ms_ = 0;  // when something was last sent; at first, when it came
   uint64_t sent_bytes_ = 0;
   uint64_t written_bytes_ = 0;   // of these, as of the last look
   int64_t stands_since_ms_ = 0;  // when that last grew

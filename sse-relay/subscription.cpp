@@ -9,8 +9,8 @@ namespace hostler::relay {
 
 loop::SharedBytes bytes_of(const formats::SharedFrames& batch) { return {batch, &batch->frames()}; }
 
-Subscription::Subscription(std::string run_id, int64_t now_ms)
-    : run_id_(std::move(run_id)), id_(uuid_bytes(run_id_)), updates_ms_(now_ms) {}
+Subscription::Subscription(std::string run_id, const formats::Format& format, int64_t now_ms)
+    : run_id_(std::move(run_id)), format_(format), id_(uuid_bytes(run_id_)), updates_ms_(now_ms) {}
 
 void Subscription::add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber) {
   subscriber.slot_ = static_cast<uint32_t>(subscribers.size());
@@ -142,7 +142,7 @@ Subscription::Given Subscription::give(Subscriber& subscriber, const formats::Sh
             : std::make_shared<const std::string>(batch->frames_after(subscriber.cursor_));
     size_t pending = subscriber.pending_bytes();
     if (pending > 0 && pending + frames->size() > pending_bytes_max) return Given::nothing;
-    if (!frames->empty()) subscriber.send(frames, now_ms);
+    if (!frames->empty()) subscriber.send_frames(frames, batch->status(), now_ms);
     subscriber.cursor_ = batch->last_seq();
   }
   if (batch->is_final()) finish(subscriber);

@@ -1,6 +1,6 @@
-// One followed run: who follows it, and what is on its way to them. Live subscribers get the shared
-// bytes of new events at once, without a coroutine; those that are behind find what they missed
-// here, if it is still kept, or in the table.
+// One run followed in one format: who follows it so, and what is on its way to them. Live
+// subscribers get the shared bytes of new events at once, without a coroutine; those that are
+// behind find what they missed here, if it is still kept, or in the table.
 //
 //   live_seq_    every live subscriber has all up to here (or said that it has)
 //   newest_seq_  all up to here is committed, as far as this side knows; never below live_seq_
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/events/event_batch.h"
+#include "lib/formats/formats.h"
 #include "lib/formats/frame_batch.h"
 #include "lib/ids.h"
 #include "lib/loop/stream.h"
@@ -25,12 +26,13 @@ loop::SharedBytes bytes_of(const formats::SharedFrames& batch);
 
 class Subscription {
  public:
-  Subscription(std::string run_id, int64_t now_ms);
+  Subscription(std::string run_id, const formats::Format& format, int64_t now_ms);
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
   const std::string& run_id() const { return run_id_; }
   const UuidBytes& id() const { return id_; }
+  const formats::Format& format() const { return format_; }
   bool is_empty() const { return members_ == 0; }
   bool has_live() const { return !live_.empty(); }
   int64_t live_seq() const { return live_seq_; }
@@ -95,6 +97,7 @@ class Subscription {
   static void add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber);
 
   std::string run_id_;
+  const formats::Format& format_;
   UuidBytes id_;
   std::vector<Subscriber*> live_;
   std::vector<Subscriber*> behind_;

@@ -20,6 +20,8 @@ class Encoder {
   [[nodiscard]] virtual bool append(const events::EventView& event, std::string& out) = 0;
   // The state as it is. Called for every batch: what grows with the run has to be shared.
   virtual std::shared_ptr<Encoder> copy() const = 0;
+  // Of an answer that is held back, behind its last event.
+  virtual int status() const { return 200; }
 };
 
 // States that are shared never change.

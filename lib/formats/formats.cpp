@@ -8,11 +8,15 @@
 namespace hostler::formats {
 namespace {
 
+// clang-format off
 constexpr std::array<Format, 1> formats{{
-    {"native", begin_native},
+    {"native", "text/event-stream", Delivery::resumable, begin_native, nullptr, nullptr},
 }};
+// clang-format on
 
 }  // namespace
+
+std::span<const Format> all_formats() { return formats; }
 
 const Format& native_format() { return formats.front(); }
 

@@ -25,6 +25,7 @@ class FrameBatch {
   bool is_final() const { return is_final_; }
   // The state behind the last event.
   const EncoderState& state() const { return state_; }
+  int status() const { return state_->status(); }
   // All frames as they stand on the wire. May be empty: not every event is a frame everywhere.
   const std::string& frames() const { return frames_; }
   // Those of the events behind the one with this number.
