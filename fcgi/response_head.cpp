@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace hostler {
@@ -13,6 +14,11 @@ void append_field(std::string_view name, std::string_view value, std::string& ou
   out += ": ";
   for (char c : value) out += static_cast<unsigned char>(c) < ' ' || c == 0x7F ? ' ' : c;
   out += "\r\n";
+}
+
+bool is_sent_on(const Response& response) {
+  return std::any_of(response.headers.begin(), response.headers.end(),
+                     [](const auto& field) { return field.first == "X-Accel-Redirect"; });
 }
 
 }  // namespace
@@ -29,7 +35,9 @@ std::string response_head(const Request& request, const Answered& answered,
   }
   append_field("X-Trace-Id", answered.trace_id, out);
   append_field(client::access_note_header, client::access_note_text(answered.note), out);
-  out += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
+  // nginx keeps this one field when it sends the request on, and then whoever answers adds theirs.
+  if (!is_sent_on(response)) out += "Cache-Control: no-store\r\n";
+  out += "X-Content-Type-Options: nosniff\r\n";
   if (request.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";
   for (const auto& [name, value] : response.headers) append_field(name, value, out);
   for (const auto& [name, value] : cors_headers) append_field(name, value, out);

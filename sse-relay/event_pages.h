@@ -1,5 +1,5 @@
-// Stored events, read page by page and made into the bytes that live subscribers got. A page is
-// small enough to wait for a slow reader; only a single event may be larger.
+// Stored events, read page by page. A page is small enough to wait for a slow reader; only a single
+// event may be larger.
 #pragma once
 
 #include <cstdint>

@@ -143,10 +143,12 @@ Task<void> Poller::read_due_forever() {
   for (;;) {
     std::vector<UuidBytes> ids;
     std::vector<int64_t> afters;
-    std::vector<std::string> run_ids;  // subscriptions may go while Postgres answers
+    std::vector<FollowedRun> due;  // subscriptions may go while Postgres answers
+    std::vector<std::string> run_ids;
     for (Subscription* subscription : subscriptions_.take_read_due(runs_at_once_max)) {
       ids.push_back(subscription->id());
       afters.push_back(subscription->live_seq());
+      due.push_back({subscription->run_id(), &subscription->format()});
       run_ids.push_back(subscription->run_id());
     }
     if (ids.empty()) {
@@ -158,13 +160,14 @@ Task<void> Poller::read_due_forever() {
     postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_fault(*outcome.error);
-      for (const std::string& run_id : run_ids) subscriptions_.postpone(run_id);
+      for (const FollowedRun& followed : due) subscriptions_.postpone(followed);
       co_await read_due_.wait();
       continue;
     }
-    for (const EventPage& page : pages_of(outcome.results.at(0), run_ids)) {
-      if (!page.events->is_empty()) subscriptions_.publish_read(page.events);
-      if (page.is_full) subscriptions_.postpone(page.events->run_id());
+    std::vector<EventPage> pages = pages_of(outcome.results.at(0), run_ids);
+    for (size_t i = 0; i < due.size(); ++i) {
+      if (!pages[i].events->is_empty()) subscriptions_.publish_read(due[i], pages[i].events);
+      if (pages[i].is_full) subscriptions_.postpone(due[i]);
     }
   }
 }

@@ -13,7 +13,7 @@ struct Parameter {
 };
 
 // A second Authorization or cursor would leave open which of them counts: none may come twice.
-constexpr std::array<Parameter, 12> parameters{
+constexpr std::array<Parameter, 14> parameters{
     {{"REQUEST_METHOD", &ScgiRequest::method},
      {"REQUEST_URI", &ScgiRequest::uri},
      {"HTTP_AUTHORIZATION", &ScgiRequest::authorization},
@@ -25,7 +25,9 @@ constexpr std::array<Parameter, 12> parameters{
      {"HTTP_CF_CONNECTING_IP", &ScgiRequest::connecting_ip},
      {"HTTP_TRACEPARENT", &ScgiRequest::traceparent},
      {"HTTP_USER_AGENT", &ScgiRequest::user_agent},
-     {"TRACE_ID", &ScgiRequest::trace_id}}};
+     {"TRACE_ID", &ScgiRequest::trace_id},
+     {"HOSTLER_RUN", &ScgiRequest::run_id},
+     {"HOSTLER_FORMAT", &ScgiRequest::format}}};
 
 constexpr size_t length_digits_max = 5;  // of pairs_bytes_max
 

@@ -25,6 +25,10 @@ struct ScgiRequest {
   std::string_view traceparent;
   std::string_view user_agent;
   std::string_view trace_id;
+  // The run and the format that the pool sent the request here for; empty: a client asked for the
+  // event stream by its path.
+  std::string_view run_id;
+  std::string_view format;
   bool is_tls = false;  // HTTPS is on
 };
 

@@ -2,6 +2,7 @@
 #include "sse-relay/stream_answer.h"
 
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace hostler::relay {
 namespace {
 
 // RFC 9110 section 15; nginx passes the line on as it is.
-constexpr std::array<std::pair<int, std::string_view>, 12> reasons{{
+constexpr std::array<std::pair<int, std::string_view>, 14> reasons{{
     {200, "OK"},
     {204, "No Content"},
     {400, "Bad Request"},
@@ -26,8 +27,13 @@ constexpr std::array<std::pair<int, std::string_view>, 12> reasons{{
     {422, "Unprocessable Content"},
     {429, "Too Many Requests"},
     {500, "Internal Server Error"},
+    {502, "Bad Gateway"},
     {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
 }};
+
+constexpr const char* run_field = "X-Hostler-Run";
+constexpr const char* error_type = "application/json";
 
 std::string_view reason_of(int status) {
   for (const auto& [known, reason] : reasons) {
@@ -45,9 +51,14 @@ void append_fields(const http::HeaderList& fields, std::string& out) {
   }
 }
 
-std::string head(int status, const AnswerContext& context,
-                 std::span<const std::string> cors_origins, const http::HeaderList& fields) {
-  std::string out = fmt::format("Status: {} {}\r\n", status, reason_of(status));
+std::string status_line(int status) {
+  return fmt::format("Status: {} {}\r\n", status, reason_of(status));
+}
+
+// All that a head has besides the status.
+std::string fields_text(const AnswerContext& context, std::span<const std::string> cors_origins,
+                        const http::HeaderList& fields) {
+  std::string out;
   append_fields(fields, out);
   out += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Trace-Id: ";
   out += context.trace_id;
@@ -57,20 +68,31 @@ std::string head(int status, const AnswerContext& context,
   http::HeaderList cors_fields;
   http::add_cors_headers(cors_origins, context.origin, cors_fields);
   append_fields(cors_fields, out);
-  out += "\r\n";
   return out;
 }
+
+std::string head(int status, const AnswerContext& context,
+                 std::span<const std::string> cors_origins, const http::HeaderList& fields) {
+  return status_line(status) + fields_text(context, cors_origins, fields) + "\r\n";
+}
+
+// Of an error behind which the run goes on: a client that repeats its request by itself would begin
+// another one (the SDKs of OpenAI read this field).
+constexpr const char* not_again = "x-should-retry: false\r\n";
 
 }  // namespace
 
 std::string retry_block(int64_t retry_ms) { return fmt::format("retry: {}\n\n", retry_ms); }
 
 std::string stream_head(const AnswerContext& context, std::span<const std::string> cors_origins,
-                        int64_t retry_ms) {
+                        const formats::Format& format, std::string_view run_id, int64_t retry_ms) {
   http::HeaderList fields;
-  fields.emplace_back("Content-Type", "text/event-stream");
+  fields.emplace_back("Content-Type", format.content_type);
   fields.emplace_back("X-Accel-Buffering", "no");
-  return head(200, context, cors_origins, fields) + ": ok\n" + retry_block(retry_ms);
+  if (!run_id.empty()) fields.emplace_back(run_field, run_id);
+  bool comes_back = format.delivery == formats::Delivery::resumable;
+  return head(200, context, cors_origins, fields) + ": ok\n" +
+         (comes_back ? retry_block(retry_ms) : "\n");
 }
 
 std::string no_more_answer(const AnswerContext& context,
@@ -78,14 +100,42 @@ std::string no_more_answer(const AnswerContext& context,
   return head(204, context, cors_origins, {});
 }
 
-std::string problem_answer(const AnswerContext& context, std::span<const std::string> cors_origins,
-                           const Error& error) {
-  std::string body = http::problem_text(error, context.trace_id);
+std::string error_answer(const AnswerContext& context, std::span<const std::string> cors_origins,
+                         const formats::Format& format, std::string_view run_id,
+                         const Error& error) {
+  bool is_problem = format.error_body == nullptr;
+  std::string body =
+      is_problem ? http::problem_text(error, context.trace_id) : format.error_body(error);
   http::HeaderList fields;
-  fields.emplace_back("Content-Type", http::problem_type);
+  fields.emplace_back("Content-Type", is_problem ? http::problem_type : error_type);
   fields.emplace_back("Content-Length", fmt::format_int(body.size()).str());
   for (auto& field : http::problem_headers(error)) fields.push_back(std::move(field));
-  return head(error_row(error.code).status, context, cors_origins, fields) + body;
+  if (!run_id.empty()) fields.emplace_back(run_field, run_id);
+  std::string out = status_line(error_row(error.code).status);
+  if (!run_id.empty()) out += not_again;
+  return out + fields_text(context, cors_origins, fields) + "\r\n" + body;
+}
+
+std::string held_answer_fields(const AnswerContext& context,
+                               std::span<const std::string> cors_origins,
+                               const formats::Format& format, std::string_view run_id) {
+  http::HeaderList fields;
+  fields.emplace_back("Content-Type", format.content_type);
+  fields.emplace_back(run_field, run_id);
+  return fields_text(context, cors_origins, fields);
+}
+
+std::string held_head(int status, std::string_view fields, size_t body_bytes) {
+  std::string out = status_line(status);
+  fmt::format_to(std::back_inserter(out), "{}Content-Length: {}\r\n\r\n", fields, body_bytes);
+  return out;
+}
+
+std::string held_error_answer(std::string_view fields, const formats::Format& format,
+                              const Error& error) {
+  std::string body = format.error_body(error);
+  return held_head(error_row(error.code).status, std::string(fields) + not_again, body.size()) +
+         body;
 }
 
 }  // namespace hostler::relay

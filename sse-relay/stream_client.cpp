@@ -33,6 +33,11 @@ void refuse_while_away(const postgres::Database& db) {
   throw error;
 }
 
+// What they are told who cannot come back for the rest.
+Error broken_off() {
+  return Error(ErrorCode::http_unavailable, "The answer ends here, but its run goes on.");
+}
+
 Error not_now(const char* why) {
   Error error(ErrorCode::http_unavailable, why);
   error.retry_after_s = 1;
@@ -58,6 +63,7 @@ void StreamClient::on_bytes(std::string_view bytes) {
   ScgiReader::State state = arrival.reader.take(bytes);
   if (state == ScgiReader::State::more) return;
   begin_opening();
+  if (state == ScgiReader::State::whole) choose_format();
   std::shared_ptr<const client::Gateway> gateway = services_.host.gateway();
   arrival.context = answer_context(arrival.reader.request(),
                                    gateway ? *gateway : client::Gateway(config::Settings()));
@@ -102,12 +108,23 @@ Task<void> StreamClient::advance() {
   if (!std::exchange(is_to_be_freed_, true)) services_.host.rested(*this);
 }
 
+// The format that the pool names; a name that is not known stays for open() to refuse.
+void StreamClient::choose_format() {
+  for (const formats::Format& format : services_.options.formats) {
+    if (format.name == arrival_->reader.request().format) format_ = &format;
+  }
+}
+
 // From the request, which has arrived, to the head and the first events. Then the client is live,
 // behind or ending. Throws the answer's Error, before anything was sent.
 Task<void> StreamClient::open() {
   if (services_.host.is_crowded()) throw crowded();
   StreamRequest& wanted = arrival_->request;
-  wanted = read_stream_request(arrival_->reader.request());
+  const ScgiRequest& request = arrival_->reader.request();
+  wanted = read_stream_request(request);
+  if (!request.format.empty() && format_->name != request.format) {
+    throw Error(ErrorCode::internal_error, {}, "no format has the name that the pool says");
+  }
   const std::string& client_ip = arrival_->context.note.client_ip;
   reader_.address = net::IpAddress::parse(client_ip).value_or(net::IpAddress());
   services_.open_streams.check_network(reader_.address);
@@ -115,7 +132,7 @@ Task<void> StreamClient::open() {
   Semaphore::Permit permit(services_.semaphore);
   co_await permit;
   if (was_full) refuse_while_away(services_.db);
-  if (asks_for_events(wanted)) services_.subscriptions.join(*this, wanted.run_id);
+  if (asks_for_events(wanted)) services_.subscriptions.join(*this, wanted.run_id, *format_);
   int64_t limit_of_org = services_.open_streams.limit_of_org();
   postgres::Batch batch = opening_batch(wanted, arrival_->context, limit_of_org);
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
@@ -133,20 +150,21 @@ Task<void> StreamClient::open() {
   }
   follows_ = wanted.follow;
   subscription()->saw(opening.last_seq);
-  begin_stream(wanted.after);
-  ends_ms_ = now_ms() + services_.host.age_max_ms();
+  begin_stream(wanted.after, format_->begin(wanted.run_id));
+  if (comes_back()) ends_ms_ = now_ms() + services_.host.age_max_ms();
   is_counted_ = true;
   services_.open_streams.add(reader_);
   services_.host.opened();
   if (is_over) {
     answer_no_more();
+  } else if (goes_back) {
+    send(head_text(false), now_ms());  // the page is that of the old cursor
+  } else if (format_->delivery == formats::Delivery::held) {
+    hold_back(held_answer_fields(arrival_->context, *services_.host.cors_origins(), *format_,
+                                 wanted.run_id));
+    send_page({}, opening.page);
   } else {
-    send_head(opening.page.events);
-    if (goes_back) {
-      is_page_due_ = true;
-    } else {
-      finish_page(opening.page);
-    }
+    send_page({std::make_shared<const std::string>(head_text(false))}, opening.page);
   }
   arrival_.reset();
 }
@@ -171,13 +189,6 @@ void StreamClient::take_caller(const postgres::Row& row) {
   arrival_->context.note.identity = client::identity_of(account::caller_from(row));
 }
 
-// Head and first events in one write.
-void StreamClient::send_head(const events::SharedBatch& events) {
-  std::vector<loop::SharedBytes> buffers{std::make_shared<const std::string>(head_text(false))};
-  if (!events->is_empty()) buffers.push_back(frames_of(events));
-  send(buffers, now_ms());
-}
-
 // The run has ended and there is nothing behind the cursor: nothing will ever come.
 void StreamClient::answer_no_more() {
   send(head_text(true), now_ms());
@@ -196,17 +207,30 @@ std::string StreamClient::head_text(bool is_over) const {
   Origins origins = services_.host.cors_origins();
   bool comes_again = arrival_->request.has_last_event_id;
   if (is_over && comes_again) return no_more_answer(context, *origins);
-  return stream_head(context, *origins, services_.host.retry_ms());
+  return stream_head(context, *origins, *format_, run_to_tell(), services_.host.retry_ms());
 }
 
-// After the page was sent: what it means for the client, and how far the run is.
-void StreamClient::finish_page(const EventPage& page) {
+// Whoever asked for the stream by its path named the run.
+std::string StreamClient::run_to_tell() const {
+  const ScgiRequest& request = arrival_->reader.request();
+  return is_uuid(request.run_id) ? std::string(request.run_id) : "";
+}
+
+// What stands before the page, and its frames, in one write; then what it means for the client, and
+// how far the run is.
+void StreamClient::send_page(std::vector<loop::SharedBytes> buffers, const EventPage& page) {
   is_page_due_ = page.is_full;
+  bool is_last = !follows_ && !page.is_full;
   if (!page.events->is_empty()) {
-    set_cursor(page.events->last_seq());
+    auto frames = std::make_shared<const formats::FrameBatch>(state(), *page.events, cursor());
+    bool has_frames = !frames->frames().empty();
+    if (has_frames && is_held()) send_frames(bytes_of(frames), frames->status(), now_ms());
+    if (has_frames && !is_held()) buffers.push_back(bytes_of(frames));
+    go_on(frames->last_seq(), frames->state());
     subscription()->saw(page.events->last_seq());
+    if (frames->is_final()) is_last = true;
   }
-  bool is_last = page.events->is_final() || (!follows_ && !page.is_full);
+  if (!buffers.empty()) send(buffers, now_ms());
   if (is_last) subscription()->finish(*this);
 }
 
@@ -231,14 +255,13 @@ Task<void> StreamClient::catch_up() {
     postgres::BoundStatement asked = page_statement(run_ids, afters);
     postgres::Result rows = co_await services_.db.pipelined(std::move(asked));
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
-    if (!page.events->is_empty()) send(frames_of(page.events), now_ms());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();
     if (is_pruned) {
       // While it was read. Whoever comes back is told so.
-      followed.finish(*this);
+      finish_early();
       co_return;
     }
-    finish_page(page);
+    send_page({}, page);
   }
 }
 
@@ -262,7 +285,7 @@ void StreamClient::take_fault(const Error& fault) {
     return;
   }
   log_error("stream_failed", {{"cause", fault.cause}});
-  subscription()->finish(*this);
+  finish_early();
 }
 
 // Answers before anything was sent.
@@ -275,7 +298,8 @@ void StreamClient::refuse(Error error) {
   }
   if (error_row(error.code).status == 403) audit_denied(error);
   services_.subscriptions.leave(*this);
-  send(problem_answer(context, *services_.host.cors_origins(), error), now_ms());
+  Origins origins = services_.host.cors_origins();
+  send(error_answer(context, *origins, *format_, run_to_tell(), error), now_ms());
   end();
 }
 
@@ -301,14 +325,24 @@ void StreamClient::audit_denied(const Error& error) {
   services_.denials.add(std::move(denial));
 }
 
+// The run has not ended. Who does not come back by itself is told.
+void StreamClient::finish_early() {
+  if (is_held()) {
+    send(held_error_answer(held_fields(), *format_, broken_off()), now_ms());
+  } else if (!comes_back()) {
+    send(format_->error_frames(broken_off()), now_ms());
+  }
+  subscription()->finish(*this);
+}
+
 void StreamClient::end_early() {
   task_.cancel();
-  subscription()->finish(*this);
+  finish_early();
 }
 
 // Whoever follows on comes back for the rest.
 void StreamClient::end_with_retry() {
-  send(retry_block(services_.host.retry_ms()), now_ms());
+  if (comes_back()) send(retry_block(services_.host.retry_ms()), now_ms());
   end_early();
 }
 
@@ -351,8 +385,9 @@ void StreamClient::look() {
     services_.wheel.schedule(*this, std::min(limit_ms, now + standstill_look_ms));
     return;
   }
-  if (is_open() && now - sent_ms() >= options.ping_after_ms) send(services_.ping, now);
-  int64_t next_ms = (is_open() ? sent_ms() : now) + options.ping_after_ms;
+  bool gets_pings = is_open() && !is_held();
+  if (gets_pings && now - sent_ms() >= options.ping_after_ms) send(services_.ping, now);
+  int64_t next_ms = (gets_pings ? sent_ms() : now) + options.ping_after_ms;
   services_.wheel.schedule(*this, is_open() ? std::min(next_ms, ends_ms_) : next_ms);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/error.h"
+#include "lib/formats/formats.h"
 #include "lib/ids.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/stream.h"
@@ -84,7 +85,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void look();
   // Goes on after it stalled. False: it did not.
   bool resume();
-  // Its session, membership or thread is gone.
+  // Its session, membership or thread is gone, or the server goes.
   void end_early();
   // The server leaves: a retry line is the last of it. May be the end of it.
   void drain();
@@ -110,6 +111,9 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void on_drained() override;
   void on_closed() override { services_.host.gone(*this); }
 
+  void choose_format();
+  // Its clients do so by themselves.
+  bool comes_back() const { return format_->delivery == formats::Delivery::resumable; }
   void begin_task();
   // No task brings it on. One that has ended is freed a turn later.
   bool is_resting() const { return !task_ || task_.done(); }
@@ -121,18 +125,21 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void audit_denied(const Error& error);
   Task<bool> go_back_to_resumed();
   void take_caller(const postgres::Row& row);
-  void send_head(const events::SharedBatch& events);
   void answer_no_more();
   void answer_head(const StreamOpening& opening);
   std::string head_text(bool is_over) const;
   void end_with_retry();
-  void finish_page(const EventPage& page);
+  void finish_early();
+  std::string run_to_tell() const;
+  void send_page(std::vector<loop::SharedBytes> buffers, const EventPage& page);
   int64_t now_ms() const { return services_.loop.now_ms(); }
 
   StreamServices& services_;
+  const formats::Format* format_ = &formats::native_format();
   std::unique_ptr<Arrival> arrival_;
   StreamReader reader_;
-  int64_t ends_ms_ = 0;  // when an open stream has been open long enough
+  // When an open stream has been open long enough; what is given once ends with its run.
+  int64_t ends_ms_ = INT64_MAX;
   uint32_t index_ = 0;
   bool follows_ = true;      // false: wants what is there, then the end
   bool is_page_due_ = true;  // the table may hold more than what was read

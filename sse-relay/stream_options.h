@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "lib/config/settings.h"
+#include "lib/formats/formats.h"
 
 namespace hostler::relay {
 
@@ -16,6 +18,7 @@ struct StreamOptions {
   std::string conninfo;
   int clients_max = 20'000;  // open streams; more are told 503
   std::vector<std::string> cors_origins;
+  std::span<const formats::Format> formats = formats::all_formats();
 
   // Moments. Each is kept to within a tick.
   int64_t tick_ms = 1'000;

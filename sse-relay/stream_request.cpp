@@ -59,6 +59,16 @@ void refuse_duplicates(const http::Target& target, StreamRequest& wanted) {
   }
 }
 
+// The pool began the run and sent the client's request on: its path, query and body are the pool's.
+StreamRequest read_sent_request(const ScgiRequest& request) {
+  StreamRequest wanted;
+  wanted.run_id = request.run_id;
+  wanted.credential = account::read_credential(request.authorization);
+  wanted.org_id = request.org_id;
+  wanted.user_agent = request.user_agent;
+  return wanted;
+}
+
 }  // namespace
 
 AnswerContext answer_context(const ScgiRequest& request, const client::Gateway& gateway) {
@@ -80,6 +90,7 @@ AnswerContext answer_context(const ScgiRequest& request, const client::Gateway& 
 }
 
 StreamRequest read_stream_request(const ScgiRequest& request) {
+  if (!request.format.empty()) return read_sent_request(request);
   http::Target target;
   http::parse_target(request.uri, target);
   bool is_known = target.segment_count == 4 && !target.is_too_deep && target.segments[0] == "v1" &&

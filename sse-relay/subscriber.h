@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/formats/encoder.h"
 #include "lib/loop/stream.h"
 
 namespace hostler::relay {
@@ -48,6 +49,9 @@ class Subscriber {
   void send(std::string text, int64_t now_ms) {
     send(std::make_shared<const std::string>(std::move(text)), now_ms);
   }
+  // Frames of the run. In an answer that is held back they are its body, and end it.
+  void send_frames(const loop::SharedBytes& frames, int status, int64_t now_ms);
+  bool is_held() const { return held_fields_ != nullptr; }
   size_t pending_bytes() const { return stream_->pending_bytes(); }
 
  protected:
@@ -58,11 +62,23 @@ class Subscriber {
     stream_->start(owner);
   }
   void begin_opening() { phase_ = Phase::opening; }
-  void begin_stream(int64_t cursor) {
+  // From the cursor on, behind which the state is.
+  void begin_stream(int64_t cursor, formats::EncoderState state) {
     phase_ = Phase::behind;
-    cursor_ = cursor;
+    go_on(cursor, std::move(state));
   }
-  void set_cursor(int64_t cursor) { cursor_ = cursor; }
+  // Of one that is not live: it has all up to the cursor.
+  void go_on(int64_t cursor, formats::EncoderState state) {
+    cursor_ = cursor;
+    state_ = std::move(state);
+  }
+  // Nothing is sent before the body, and these fields of the head with it.
+  void hold_back(std::string fields) {
+    held_fields_ = std::make_unique<const std::string>(std::move(fields));
+  }
+  const std::string& held_fields() const { return *held_fields_; }
+  // Of one that is not live: the encoder's behind the cursor.
+  const formats::EncoderState& state() const { return state_; }
   // Nothing follows. Of one with a subscription only that calls this: Subscription::finish.
   void end() {
     phase_ = Phase::ending;
@@ -82,6 +98,8 @@ class Subscriber {
   std::unique_ptr<loop::Stream> stream_;
   Subscription* subscription_ = nullptr;
   int64_t cursor_ = 0;
+  formats::EncoderState state_;  // while live, the subscription has it
+  std::unique_ptr<const std::string> held_fields_;
   int64_t sent_ms_ = 0;  // when something was last sent; at first, when it came
   uint64_t sent_bytes_ = 0;
   uint64_t written_bytes_ = 0;   // of these, as of the last look

@@ -7,10 +7,10 @@
 
 namespace hostler::relay {
 
-loop::SharedBytes frames_of(const events::SharedBatch& batch) { return {batch, &batch->frames()}; }
+loop::SharedBytes bytes_of(const formats::SharedFrames& batch) { return {batch, &batch->frames()}; }
 
-Subscription::Subscription(std::string run_id, int64_t now_ms)
-    : run_id_(std::move(run_id)), id_(uuid_bytes(run_id_)), updates_ms_(now_ms) {}
+Subscription::Subscription(std::string run_id, const formats::Format& format, int64_t now_ms)
+    : run_id_(std::move(run_id)), format_(format), id_(uuid_bytes(run_id_)), updates_ms_(now_ms) {}
 
 void Subscription::add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber) {
   subscriber.slot_ = static_cast<uint32_t>(subscribers.size());
@@ -53,17 +53,22 @@ void Subscription::finish(Subscriber& subscriber) {
   subscriber.end();
 }
 
-void Subscription::set_behind(Subscriber& subscriber) {
+void Subscription::set_behind(Subscriber& subscriber, formats::EncoderState state) {
   remove(live_, subscriber);
   add(behind_, subscriber);
   subscriber.phase_ = Phase::behind;
+  subscriber.state_ = std::move(state);
 }
 
 void Subscription::set_live(Subscriber& subscriber) {
   assert(subscriber.cursor_ >= newest_seq_);
   remove(behind_, subscriber);
   forget_if_unneeded();
-  if (live_.empty()) live_seq_ = newest_seq_;
+  if (live_.empty()) {
+    live_seq_ = newest_seq_;
+    state_ = subscriber.state_;
+  }
+  subscriber.state_.reset();
   add(live_, subscriber);
   subscriber.phase_ = Phase::live;
 }
@@ -100,32 +105,44 @@ void Subscription::forget_if_unneeded() {
   recent_bytes_ = 0;
 }
 
-void Subscription::keep(const events::SharedBatch& batch) {
+void Subscription::keep(const events::SharedBatch& events, formats::SharedFrames frames) {
   if (behind_.empty()) return;
-  if (!recent_.empty() && batch->last_seq() <= recent_.back()->last_seq()) return;
-  if (!recent_.empty() && batch->first_seq() != recent_.back()->last_seq() + 1) {
-    recent_.clear();
-    recent_bytes_ = 0;
+  if (!recent_.empty()) {
+    int64_t kept_seq = recent_.back().events->last_seq();
+    if (events->last_seq() <= kept_seq) return;
+    if (events->first_seq() != kept_seq + 1) {
+      recent_.clear();
+      recent_bytes_ = 0;
+    }
   }
-  recent_.push_back(batch);
-  recent_bytes_ += batch->frames().size();
+  recent_.push_back({events, std::move(frames)});
+  recent_bytes_ += events->bytes();
   while (recent_bytes_ > pending_bytes_max) {
-    recent_bytes_ -= recent_.front()->frames().size();
+    recent_bytes_ -= recent_.front().events->bytes();
     recent_.pop_front();
   }
 }
 
+// The frames behind the subscriber's cursor, made once for all who are behind at the same event.
+formats::SharedFrames Subscription::frames_for(const Subscriber& subscriber, Recent& recent) {
+  if (recent.frames && recent.frames->first_seq() <= subscriber.cursor_ + 1) return recent.frames;
+  auto frames = std::make_shared<const formats::FrameBatch>(subscriber.state_, *recent.events,
+                                                            subscriber.cursor_);
+  if (frames->first_seq() == recent.events->first_seq()) recent.frames = frames;
+  return frames;
+}
+
 // Sends the batch, or the part of it that is new to the subscriber. Nothing: there is no room.
-Subscription::Given Subscription::give(Subscriber& subscriber, const events::SharedBatch& batch,
+Subscription::Given Subscription::give(Subscriber& subscriber, const formats::SharedFrames& batch,
                                        int64_t now_ms) {
   if (batch->last_seq() > subscriber.cursor_) {
     loop::SharedBytes frames =
         subscriber.cursor_ < batch->first_seq()
-            ? frames_of(batch)
+            ? bytes_of(batch)
             : std::make_shared<const std::string>(batch->frames_after(subscriber.cursor_));
     size_t pending = subscriber.pending_bytes();
     if (pending > 0 && pending + frames->size() > pending_bytes_max) return Given::nothing;
-    subscriber.send(frames, now_ms);
+    if (!frames->empty()) subscriber.send_frames(frames, batch->status(), now_ms);
     subscriber.cursor_ = batch->last_seq();
   }
   if (batch->is_final()) finish(subscriber);
@@ -143,12 +160,12 @@ std::vector<events::SharedBatch> Subscription::take_gathered() {
   if (batches.size() == 1) return batches;
   std::vector<events::SharedBatch> out;
   for (size_t begin = 0; begin < batches.size();) {
-    size_t bytes = batches[begin]->frames().size();
+    size_t bytes = batches[begin]->bytes();
     size_t end = begin + 1;
     for (; end < batches.size(); ++end) {
       if (batches[end]->first_seq() != batches[end - 1]->last_seq() + 1) break;
-      if (bytes + batches[end]->frames().size() > pending_bytes_max) break;
-      bytes += batches[end]->frames().size();
+      if (bytes + batches[end]->bytes() > pending_bytes_max) break;
+      bytes += batches[end]->bytes();
     }
     if (end == begin + 1) {
       out.push_back(std::move(batches[begin]));
@@ -181,29 +198,34 @@ bool Subscription::deliver(const events::SharedBatch& batch, Source source, int6
   saw(batch->last_seq());
   bool is_new = !live_.empty() && batch->last_seq() > live_seq_;
   bool has_gap = is_new && source == Source::bus && batch->first_seq() > live_seq_ + 1;
+  formats::SharedFrames frames;
   if (is_new && !has_gap) {
     take_beyond(*batch);
+    frames = std::make_shared<const formats::FrameBatch>(state_, *batch, live_seq_);
+    formats::EncoderState before = std::exchange(state_, frames->state());
     live_seq_ = batch->last_seq();
     // Backwards: whoever leaves the list is replaced by one that was served already.
     for (size_t i = live_.size(); i-- > 0;) {
       Subscriber& subscriber = *live_[i];
-      if (give(subscriber, batch, now_ms) == Given::nothing) set_behind(subscriber);
+      if (give(subscriber, frames, now_ms) == Given::nothing) set_behind(subscriber, before);
     }
   }
-  keep(batch);
+  keep(batch, std::move(frames));
   return !has_gap;
 }
 
 Subscription::Served Subscription::serve(Subscriber& subscriber, int64_t now_ms) {
   if (subscriber.cursor_ < newest_seq_) {
-    if (recent_.empty() || recent_.front()->first_seq() > subscriber.cursor_ + 1) {
+    if (recent_.empty() || recent_.front().events->first_seq() > subscriber.cursor_ + 1) {
       return Served::needs_table;
     }
-    // Ending the last one that is behind forgets what is kept.
-    std::deque<events::SharedBatch> batches = recent_;
-    for (const events::SharedBatch& batch : batches) {
-      if (give(subscriber, batch, now_ms) == Given::nothing) return Served::done;
+    for (Recent& recent : recent_) {
+      if (recent.events->last_seq() <= subscriber.cursor_) continue;
+      formats::SharedFrames frames = frames_for(subscriber, recent);
+      if (give(subscriber, frames, now_ms) == Given::nothing) return Served::done;
+      // Ending the last one that is behind forgot what was kept.
       if (subscriber.phase_ == Phase::ending) return Served::done;
+      subscriber.state_ = frames->state();
     }
     if (subscriber.cursor_ < newest_seq_) return Served::needs_table;
   }

@@ -1,6 +1,6 @@
-// One followed run: who follows it, and what is on its way to them. Live subscribers get the shared
-// bytes of new events at once, without a coroutine; those that are behind find what they missed
-// here, if it is still kept, or in the table.
+// One run followed in one format: who follows it so, and what is on its way to them. Live
+// subscribers get the shared bytes of new events at once, without a coroutine; those that are
+// behind find what they missed here, if it is still kept, or in the table.
 //
 //   live_seq_    every live subscriber has all up to here (or said that it has)
 //   newest_seq_  all up to here is committed, as far as this side knows; never below live_seq_
@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "lib/events/event_batch.h"
+#include "lib/formats/formats.h"
+#include "lib/formats/frame_batch.h"
 #include "lib/ids.h"
 #include "lib/loop/stream.h"
 #include "sse-relay/subscriber.h"
@@ -20,16 +22,17 @@
 namespace hostler::relay {
 
 // The batch's frames as they are sent: not copied, the batch lives as long as they do.
-loop::SharedBytes frames_of(const events::SharedBatch& batch);
+loop::SharedBytes bytes_of(const formats::SharedFrames& batch);
 
 class Subscription {
  public:
-  Subscription(std::string run_id, int64_t now_ms);
+  Subscription(std::string run_id, const formats::Format& format, int64_t now_ms);
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
   const std::string& run_id() const { return run_id_; }
   const UuidBytes& id() const { return id_; }
+  const formats::Format& format() const { return format_; }
   bool is_empty() const { return members_ == 0; }
   bool has_live() const { return !live_.empty(); }
   int64_t live_seq() const { return live_seq_; }
@@ -78,24 +81,32 @@ class Subscription {
 
  private:
   enum class Given { all, nothing };
-  Given give(Subscriber& subscriber, const events::SharedBatch& batch, int64_t now_ms);
-  void keep(const events::SharedBatch& batch);
+  // What is kept of the run: what came, and its frames once somebody needed them.
+  struct Recent {
+    events::SharedBatch events;
+    formats::SharedFrames frames;
+  };
+  Given give(Subscriber& subscriber, const formats::SharedFrames& batch, int64_t now_ms);
+  void keep(const events::SharedBatch& events, formats::SharedFrames frames);
+  static formats::SharedFrames frames_for(const Subscriber& subscriber, Recent& recent);
   void forget_if_unneeded();
   void take_beyond(const events::EventBatch& batch);
-  void set_behind(Subscriber& subscriber);
+  void set_behind(Subscriber& subscriber, formats::EncoderState state);
   void set_live(Subscriber& subscriber);
   static void remove(std::vector<Subscriber*>& subscribers, Subscriber& subscriber);
   static void add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber);
 
   std::string run_id_;
+  const formats::Format& format_;
   UuidBytes id_;
   std::vector<Subscriber*> live_;
   std::vector<Subscriber*> behind_;
   size_t members_ = 0;  // with those that are ending
   int64_t live_seq_ = 0;
+  formats::EncoderState state_;  // behind live_seq_; of no meaning while nobody is live
   int64_t newest_seq_ = 0;
   std::vector<events::SharedBatch> gathered_;
-  std::deque<events::SharedBatch> recent_;  // consecutive; kept while somebody is behind
+  std::deque<Recent> recent_;  // consecutive; kept while somebody is behind
   size_t recent_bytes_ = 0;
   int64_t updates_ms_;        // when something was last heard of the run, or looked for
   bool is_read_due_ = false;  // among the runs whose new events are to be read

@@ -1,6 +1,7 @@
 // The followed runs; see sse-relay/subscriptions.h.
 #include "sse-relay/subscriptions.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hostler::relay {
@@ -11,11 +12,14 @@ Subscriptions::Subscriptions(loop::Loop& loop, events::EventBus& bus,
 
 Subscriptions::~Subscriptions() = default;
 
-Subscription& Subscriptions::join(Subscriber& subscriber, const std::string& run_id) {
-  std::unique_ptr<Subscription>& subscription = subscriptions_[run_id];
-  if (!subscription) {
-    subscription = std::make_unique<Subscription>(run_id, loop_.now_ms());
-    bus_.follow(run_id);
+Subscription& Subscriptions::join(Subscriber& subscriber, const std::string& run_id,
+                                  const formats::Format& format) {
+  OfRun& of_run = runs_[run_id];
+  if (of_run.empty()) bus_.follow(run_id);
+  Subscription* subscription = find({run_id, &format});
+  if (subscription == nullptr) {
+    of_run.push_back(std::make_unique<Subscription>(run_id, format, loop_.now_ms()));
+    subscription = of_run.back().get();
   }
   subscription->join(subscriber);
   return *subscription;
@@ -26,25 +30,38 @@ void Subscriptions::leave(Subscriber& subscriber) {
   Subscription& subscription = *subscriber.subscription();
   subscription.leave(subscriber);
   if (!subscription.is_empty()) return;
-  bus_.unfollow(subscription.run_id());
-  subscriptions_.erase(std::string(subscription.run_id()));
+  auto found = runs_.find(subscription.run_id());
+  std::erase_if(found->second, [&](const auto& each) { return each.get() == &subscription; });
+  if (!found->second.empty()) return;
+  bus_.unfollow(found->first);
+  runs_.erase(found);
+}
+
+Subscription* Subscriptions::find(const FollowedRun& followed) const {
+  auto found = runs_.find(followed.run_id);
+  if (found == runs_.end()) return nullptr;
+  for (const std::unique_ptr<Subscription>& subscription : found->second) {
+    if (&subscription->format() == followed.format) return subscription.get();
+  }
+  return nullptr;
 }
 
 void Subscriptions::publish(events::EventBus::Updates updates) {
   std::vector<Subscription*> touched;
-  for (events::SharedBatch& batch : updates.batches) {
-    auto found = subscriptions_.find(batch->run_id());
-    if (found == subscriptions_.end()) continue;
-    Subscription& subscription = *found->second;
-    if (subscription.gather(std::move(batch))) touched.push_back(&subscription);
+  for (const events::SharedBatch& batch : updates.batches) {
+    auto found = runs_.find(batch->run_id());
+    if (found == runs_.end()) continue;
+    for (const std::unique_ptr<Subscription>& subscription : found->second) {
+      if (subscription->gather(batch)) touched.push_back(subscription.get());
+    }
   }
   for (Subscription* subscription : touched) flush(*subscription);
   for (const std::string& run_id : updates.changed) {
-    auto found = subscriptions_.find(run_id);
-    if (found != subscriptions_.end()) wake(*found->second);
+    auto found = runs_.find(run_id);
+    if (found != runs_.end()) wake_all(found->second);
   }
   if (!updates.must_resync) return;
-  for (auto& [run_id, subscription] : subscriptions_) wake(*subscription);
+  for (const auto& [run_id, subscriptions] : runs_) wake_all(subscriptions);
 }
 
 void Subscriptions::flush(Subscription& subscription) {
@@ -54,55 +71,69 @@ void Subscriptions::flush(Subscription& subscription) {
   }
 }
 
-void Subscriptions::publish_read(const events::SharedBatch& batch) {
-  auto found = subscriptions_.find(batch->run_id());
-  if (found == subscriptions_.end()) return;
-  found->second->deliver(batch, Subscription::Source::table, loop_.now_ms());
+void Subscriptions::publish_read(const FollowedRun& followed, const events::SharedBatch& batch) {
+  Subscription* subscription = find(followed);
+  if (subscription == nullptr) return;
+  subscription->deliver(batch, Subscription::Source::table, loop_.now_ms());
 }
 
 void Subscriptions::wake(Subscription& subscription) {
   if (!subscription.wake(loop_.now_ms())) return;
-  read_due_.push_back(subscription.run_id());
+  read_due_.push_back({subscription.run_id(), &subscription.format()});
   on_read_due_();
+}
+
+void Subscriptions::wake_all(const OfRun& subscriptions) {
+  for (const std::unique_ptr<Subscription>& subscription : subscriptions) wake(*subscription);
 }
 
 void Subscriptions::wake_idle(int64_t idle_ms) {
   int64_t now_ms = loop_.now_ms();
-  for (auto& [run_id, subscription] : subscriptions_) {
-    if (subscription->has_been_idle(idle_ms, now_ms)) wake(*subscription);
+  for (const auto& [run_id, subscriptions] : runs_) {
+    for (const std::unique_ptr<Subscription>& subscription : subscriptions) {
+      if (subscription->has_been_idle(idle_ms, now_ms)) wake(*subscription);
+    }
   }
 }
 
-void Subscriptions::postpone(const std::string& run_id) {
-  auto found = subscriptions_.find(run_id);
-  if (found == subscriptions_.end() || !found->second->set_read_due()) return;
-  read_due_.push_back(run_id);
+void Subscriptions::postpone(const FollowedRun& followed) {
+  Subscription* subscription = find(followed);
+  if (subscription == nullptr || !subscription->set_read_due()) return;
+  read_due_.push_back(followed);
 }
 
 bool Subscriptions::go_back(const std::string& run_id, int64_t seq) {
-  auto found = subscriptions_.find(run_id);
-  if (found == subscriptions_.end() || found->second->newest_seq() <= seq) return false;
-  found->second->go_back(seq);
-  wake(*found->second);
-  return true;
+  auto found = runs_.find(run_id);
+  if (found == runs_.end()) return false;
+  bool was_further = false;
+  for (const std::unique_ptr<Subscription>& subscription : found->second) {
+    if (subscription->newest_seq() <= seq) continue;
+    was_further = true;
+    subscription->go_back(seq);
+    wake(*subscription);
+  }
+  return was_further;
 }
 
 std::vector<std::pair<std::string, int64_t>> Subscriptions::followed() const {
-  std::vector<std::pair<std::string, int64_t>> runs;
-  runs.reserve(subscriptions_.size());
-  for (const auto& [run_id, subscription] : subscriptions_) {
-    runs.emplace_back(run_id, subscription->newest_seq());
+  std::vector<std::pair<std::string, int64_t>> followed;
+  followed.reserve(runs_.size());
+  for (const auto& [run_id, subscriptions] : runs_) {
+    int64_t newest_seq = 0;
+    for (const std::unique_ptr<Subscription>& subscription : subscriptions) {
+      newest_seq = std::max(newest_seq, subscription->newest_seq());
+    }
+    followed.emplace_back(run_id, newest_seq);
   }
-  return runs;
+  return followed;
 }
 
 std::vector<Subscription*> Subscriptions::take_read_due(size_t max) {
   std::vector<Subscription*> taken;
   while (!read_due_.empty() && taken.size() < max) {
-    auto found = subscriptions_.find(read_due_.back());
+    Subscription* subscription = find(read_due_.back());
     read_due_.pop_back();
-    if (found == subscriptions_.end()) continue;
-    if (found->second->begin_read()) taken.push_back(found->second.get());
+    if (subscription != nullptr && subscription->begin_read()) taken.push_back(subscription);
   }
   return taken;
 }

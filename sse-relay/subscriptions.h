@@ -1,5 +1,6 @@
-// All followed runs of this relay, and what came for them. Tells the bus which runs are followed:
-// before a subscriber's backlog is read, so that nothing falls between backlog and bus.
+// All followed runs of this relay, each once for every format that somebody follows it in, and what
+// came for them. Tells the bus which runs are followed: before a subscriber's backlog is read, so
+// that nothing falls between backlog and bus.
 #pragma once
 
 #include <functional>
@@ -15,6 +16,12 @@
 
 namespace hostler::relay {
 
+// What a subscription is of: it may be gone when this is looked at again.
+struct FollowedRun {
+  std::string run_id;
+  const formats::Format* format;
+};
+
 class Subscriptions {
  public:
   // on_read_due is called when runs have to be read from the table: see take_read_due.
@@ -23,13 +30,14 @@ class Subscriptions {
   Subscriptions(const Subscriptions&) = delete;
   Subscriptions& operator=(const Subscriptions&) = delete;
 
-  Subscription& join(Subscriber& subscriber, const std::string& run_id);
+  Subscription& join(Subscriber& subscriber, const std::string& run_id,
+                     const formats::Format& format);
   void leave(Subscriber& subscriber);  // also one that follows nothing
 
   // Delivers what came by the bus: one write a stream.
   void publish(events::EventBus::Updates updates);
-  // Delivers what was read from the table, when somebody still follows the run.
-  void publish_read(const events::SharedBatch& batch);
+  // Delivers what was read from the table, when somebody still follows the run so.
+  void publish_read(const FollowedRun& followed, const events::SharedBatch& batch);
   // There may be something new in the table.
   void wake(Subscription& subscription);
   void wake_idle(int64_t idle_ms);  // each run of which nothing was heard for so long
@@ -42,19 +50,20 @@ class Subscriptions {
   // The runs with live subscribers whose new events are to be read: at most that many.
   std::vector<Subscription*> take_read_due(size_t max);
   // What was taken has to be read later, or again. Calls nobody.
-  void postpone(const std::string& run_id);
+  void postpone(const FollowedRun& followed);
   bool is_read_due() const { return !read_due_.empty(); }
 
-  size_t size() const { return subscriptions_.size(); }
-
  private:
+  using OfRun = std::vector<std::unique_ptr<Subscription>>;  // a format each: a few at most
+  Subscription* find(const FollowedRun& followed) const;
+  void wake_all(const OfRun& subscriptions);
   void flush(Subscription& subscription);
 
   loop::Loop& loop_;
   events::EventBus& bus_;
   std::function<void()> on_read_due_;
-  std::unordered_map<std::string, std::unique_ptr<Subscription>> subscriptions_;
-  std::vector<std::string> read_due_;
+  std::unordered_map<std::string, OfRun> runs_;
+  std::vector<FollowedRun> read_due_;
 };
 
 }  // namespace hostler::relay

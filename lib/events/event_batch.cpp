@@ -1,49 +1,41 @@
 // See lib/events/event_batch.h.
 #include "lib/events/event_batch.h"
 
-#include <algorithm>
 #include <cassert>
-
-#include "lib/events/sse_frame.h"
 
 namespace hostler::events {
 
 void EventBatch::append(int64_t seq, std::string_view type, std::string_view data_json,
                         std::string_view created_at) {
-  assert(seq > last_seq_);
-  if (is_empty()) {
-    first_seq_ = seq;
-  } else {
-    begins_.push_back({seq, frames_.size()});
-  }
-  last_seq_ = seq;
-  is_final_ = is_terminal_event(type);
+  assert(seq > last_seq());
+  events_.push_back({seq, texts_.size(), data_json.size(), static_cast<uint32_t>(type.size()),
+                     static_cast<uint32_t>(created_at.size())});
+  texts_.reserve(texts_.size() + type.size() + data_json.size() + created_at.size());
+  texts_.append(type).append(data_json).append(created_at);
   if (type == "run.resumed") resumed_seq_ = seq;
-  append_frame(frames_, seq, type, data_json, created_at);
 }
 
 void EventBatch::append(const EventBatch& next) {
-  assert(next.first_seq_ > last_seq_);
-  size_t offset = frames_.size();
-  if (is_empty()) {
-    first_seq_ = next.first_seq_;
-  } else {
-    begins_.push_back({next.first_seq_, offset});
+  assert(next.first_seq() > last_seq());
+  size_t offset = texts_.size();
+  texts_ += next.texts_;
+  for (Place place : next.events_) {
+    place.begin += offset;
+    events_.push_back(place);
   }
-  for (const Begin& begin : next.begins_) begins_.push_back({begin.seq, offset + begin.offset});
-  last_seq_ = next.last_seq_;
-  is_final_ = next.is_final_;
   if (next.resumed_seq_ != 0) resumed_seq_ = next.resumed_seq_;
-  frames_ += next.frames_;
 }
 
-std::string_view EventBatch::frames_after(int64_t seq) const {
-  std::string_view frames = frames_;
-  if (seq < first_seq_) return frames;
-  auto next =
-      std::upper_bound(begins_.begin(), begins_.end(), seq,
-                       [](int64_t wanted, const Begin& begin) { return wanted < begin.seq; });
-  return next == begins_.end() ? std::string_view() : frames.substr(next->offset);
+EventView EventBatch::operator[](size_t index) const {
+  const Place& place = events_[index];
+  std::string_view texts = std::string_view(texts_).substr(place.begin);
+  EventView event;
+  event.seq = place.seq;
+  event.type = texts.substr(0, place.type_bytes);
+  texts.remove_prefix(place.type_bytes);
+  event.data_json = texts.substr(0, place.data_bytes);
+  event.created_at = texts.substr(place.data_bytes, place.created_bytes);
+  return event;
 }
 
 }  // namespace hostler::events

@@ -1,6 +1,6 @@
-// Committed events of one run, from the commit to the socket: the bytes of their frames, made once,
-// and where each frame begins, so that nobody reads a number back from the wire's text. Made by the
-// runner for live events and by the relay for stored ones; once shared it never changes.
+// Committed events of one run on their way from the commit to those who follow it, in no format:
+// what they are as bytes is made of them by lib/formats, once for each format. Made by the runner
+// for live events and by the relay for stored ones; once shared it never changes.
 #pragma once
 
 #include <cstddef>
@@ -12,44 +12,57 @@
 
 namespace hostler::events {
 
+// An event of this type is the last of its run (contract section 4).
+constexpr bool is_terminal_event(std::string_view type) {
+  return type == "run.completed" || type == "run.failed" || type == "run.cancelled";
+}
+
+struct EventView {
+  int64_t seq = 0;
+  std::string_view type;
+  std::string_view data_json;   // one JSON value as it is stored
+  std::string_view created_at;  // RFC 3339
+};
+
 class EventBatch {
  public:
   explicit EventBatch(std::string run_id) : run_id_(std::move(run_id)) {}
 
-  // The run's next event: numbers ascend. See append_frame for the texts.
+  // The run's next event: numbers ascend.
   void append(int64_t seq, std::string_view type, std::string_view data_json,
               std::string_view created_at);
   // The events of another batch of the run, which begins behind this one's last.
   void append(const EventBatch& next);
-  // How many bytes of frames will be appended, about.
-  void reserve(size_t bytes) { frames_.reserve(bytes); }
+  // What will be appended, as bytes() counts it.
+  void reserve(size_t bytes) { texts_.reserve(bytes); }
 
   const std::string& run_id() const { return run_id_; }
-  bool is_empty() const { return last_seq_ == 0; }
-  int64_t first_seq() const { return first_seq_; }
-  int64_t last_seq() const { return last_seq_; }
+  bool is_empty() const { return events_.empty(); }
+  size_t size() const { return events_.size(); }
+  EventView operator[](size_t index) const;
+  int64_t first_seq() const { return is_empty() ? 0 : events_.front().seq; }
+  int64_t last_seq() const { return is_empty() ? 0 : events_.back().seq; }
   // Of the newest run.resumed in it; 0: none.
   int64_t resumed_seq() const { return resumed_seq_; }
-  // The last event is the run's terminal one.
-  bool is_final() const { return is_final_; }
-  // All frames as they stand on the wire (lib/events/sse_frame.h).
-  const std::string& frames() const { return frames_; }
-  // Those of the events behind the one with this number.
-  std::string_view frames_after(int64_t seq) const;
+  // What it takes in memory and, about, on the wire.
+  size_t bytes() const { return texts_.size() + events_.size() * bytes_of_an_event; }
 
  private:
-  struct Begin {
+  // The texts stand one behind the other: type, data, creation.
+  struct Place {
     int64_t seq;
-    size_t offset;
+    size_t begin;
+    size_t data_bytes;
+    uint32_t type_bytes;
+    uint32_t created_bytes;
   };
+  // What a frame of the event stream has around its texts.
+  static constexpr size_t bytes_of_an_event = 64;
 
   std::string run_id_;
-  int64_t first_seq_ = 0;
-  int64_t last_seq_ = 0;
   int64_t resumed_seq_ = 0;
-  bool is_final_ = false;
-  std::string frames_;
-  std::vector<Begin> begins_;  // of all but the first: most batches are one event
+  std::string texts_;
+  std::vector<Place> events_;
 };
 
 using SharedBatch = std::shared_ptr<const EventBatch>;

@@ -17,7 +17,7 @@ void EventBus::publish(std::vector<SharedBatch> batches) noexcept {
   if (!notify_) return;
   for (SharedBatch& batch : batches) {
     if (!followed_.contains(batch->run_id())) continue;
-    waiting_bytes_ += batch->frames().size();
+    waiting_bytes_ += batch->bytes();
     updates_.batches.push_back(std::move(batch));
   }
   if (waiting_bytes_ > waiting_bytes_max) {

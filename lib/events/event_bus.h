@@ -33,7 +33,7 @@ class EventBus {
   // Whether notifications arrive. While they do not (as at the start), the relay looks for itself
   // every second; their coming back implies resync().
   void set_listening(bool is_listening) noexcept;
-  // Whether anybody here follows the run. Asked after the commit it may spare the making of frames:
+  // Whether anybody here follows the run. Asked after the commit it may spare making a batch:
   // who begins to follow later reads the table later. Asked before the commit it says nothing.
   bool has_subscribers(const std::string& run_id) const;
 
@@ -54,7 +54,7 @@ class EventBus {
   // All that came since the last call.
   Updates take();
 
-  // Frames waiting for the relay; beyond, they are dropped and must_resync is set.
+  // Events waiting for the relay; beyond, they are dropped and must_resync is set.
   static constexpr size_t waiting_bytes_max = 64 << 20;
   // Run ids waiting; beyond, likewise.
   static constexpr size_t changed_max = 100000;

@@ -109,7 +109,7 @@ void EventLog::apply_results(const LogEntry& entry, std::string_view created_at,
     bus_.changed_elsewhere({run_id});
     return;
   }
-  // Who follows from now on reads the table; frames that nobody wants are not made.
+  // Who follows from now on reads the table; batches that nobody wants are not made.
   if (!bus_.has_subscribers(run_id)) return;
   auto events = std::make_shared<events::EventBatch>(run_id);
   for (const RunEvent& event : entry.events) {

@@ -49,9 +49,10 @@ struct Arrow {
 
 // clang-format off
 // Every room may include itself. No two reach each other: the rooms of a program are read from the bottom up.
-inline const std::array<Arrow, 32> arrows = {{
+inline const std::array<Arrow, 33> arrows = {{
     {"lib", {}},
     {"lib/events", {}},
+    {"lib/formats", {"lib", "lib/events"}},
     {"lib/account", {"lib"}},
     {"lib/json_schema", {"lib"}},
     {"lib/loop", {"lib"}},

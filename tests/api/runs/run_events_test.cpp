@@ -161,6 +161,7 @@ TEST(RunEvents, AreThereUnderAPathInPercentEscapes) {
        {"/v1/runs/{}/%65vents", "/v1/run%73/{}/events", "/v%31/runs/{}/events"}) {
     Answer answer = run.conversation.user.client.get(fmt::format(fmt::runtime(path), run.id));
     ASSERT_EQ(answer.status, 200) << path;
+    EXPECT_EQ(answer.headers_named("cache-control"), std::vector<std::string>{"no-store"});
     EXPECT_EQ(events_in(answer.body), plain) << path;
     Answer missing = run.conversation.user.client.get(fmt::format(fmt::runtime(path), "x"));
     EXPECT_TRUE(is_problem(missing, 404, "runs.not_found")) << path;

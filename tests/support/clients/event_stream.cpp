@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "lib/events/sse_frame.h"
+#include "lib/events/event_batch.h"
 
 namespace hostler::testing_support {
 namespace {

@@ -43,7 +43,9 @@ StreamClient::StreamClient(const std::string& socket_path) {
 
 StreamClient::StreamClient(const std::string& socket_path, const StreamAsk& ask)
     : StreamClient(socket_path) {
-  std::string uri = "/v1/runs/" + ask.run_id + "/events";
+  bool is_sent_by_pool = !ask.format.empty();
+  std::string uri =
+      is_sent_by_pool ? "/v1/any/path" : std::string("/v1/runs/" + ask.run_id + "/events");
   if (!ask.query.empty()) uri += "?" + ask.query;
   ScgiPairs pairs{{"REQUEST_METHOD", "GET"},
                   {"REQUEST_URI", uri},
@@ -52,6 +54,10 @@ StreamClient::StreamClient(const std::string& socket_path, const StreamAsk& ask)
                   {"TRACE_ID", "00000000000000000000000000000abc"}};
   if (!ask.token.empty()) pairs.emplace_back("HTTP_AUTHORIZATION", "Bearer " + ask.token);
   if (!ask.last_event_id.empty()) pairs.emplace_back("HTTP_LAST_EVENT_ID", ask.last_event_id);
+  if (is_sent_by_pool) {
+    pairs.emplace_back("HOSTLER_RUN", ask.run_id);
+    pairs.emplace_back("HOSTLER_FORMAT", ask.format);
+  }
   for (const auto& pair : ask.more) pairs.push_back(pair);
   send(scgi_text(pairs));
 }

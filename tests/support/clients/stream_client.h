@@ -23,6 +23,8 @@ struct StreamAsk {
   std::string last_event_id;
   ScgiPairs more;
   std::string peer = "192.0.2.7";
+  std::string format =
+      {};  // as nginx names it when the pool sent the request on; empty: it did not
 };
 
 class StreamClient {

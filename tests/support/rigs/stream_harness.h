@@ -20,6 +20,8 @@
 
 #include "lib/crypto.h"
 #include "lib/events/event_bus.h"
+#include "lib/formats/formats.h"
+#include "lib/formats/frame_batch.h"
 #include "sse-relay/stream_server.h"
 #include "tests/support/clients/stream_client.h"
 #include "tests/support/eventually.h"
@@ -68,6 +70,12 @@ class StreamHarness {
   std::string socket_path_;
   std::thread thread_;
 };
+
+// As subscribers of the event stream get them.
+inline std::string native_frames(const events::EventBatch& events) {
+  formats::EncoderState begin = formats::native_format().begin(events.run_id());
+  return formats::FrameBatch(begin, events, 0).frames();
+}
 
 inline std::string new_socket_path() {
   static std::atomic<int> number = 0;

@@ -1,63 +1,54 @@
-// Events of a run on their way to the socket: what is newer than a cursor is found among them,
-// whatever their texts say, and batches are joined without a seam.
+// Events of a run on their way to those who follow it: each comes out as it was put in, and batches
+// are joined without a seam.
 #include "lib/events/event_batch.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "lib/events/sse_frame.h"
-
 namespace hostler {
 namespace {
 
 constexpr const char* now = "2026-11-20T15:04:05.123Z";
 
-std::string frame(int64_t seq, std::string_view type, std::string_view data_json) {
-  std::string out;
-  events::append_frame(out, seq, type, data_json, now);
-  return out;
-}
-std::string delta(int64_t seq) { return frame(seq, "message.delta", R"({"content":"id: 99"})"); }
-
 events::EventBatch deltas(int64_t first, int64_t last) {
   events::EventBatch batch("run");
   for (int64_t seq = first; seq <= last; ++seq) {
-    batch.append(seq, "message.delta", R"({"content":"id: 99"})", now);
+    batch.append(seq, "message.delta", R"({"content":")" + std::to_string(seq) + "\"}", now);
   }
   return batch;
+}
+
+std::string text_of(const events::EventBatch& batch) {
+  std::string text;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    events::EventView event = batch[i];
+    text += std::to_string(event.seq) + "|" + std::string(event.type) + "|" +
+            std::string(event.data_json) + "|" + std::string(event.created_at) + "\n";
+  }
+  return text;
 }
 
 TEST(EventBatch, HoldsNothingAtFirst) {
   events::EventBatch batch("run");
   EXPECT_TRUE(batch.is_empty());
-  EXPECT_FALSE(batch.is_final());
-  EXPECT_EQ(batch.frames_after(0), "");
+  EXPECT_EQ(batch.first_seq(), 0);
+  EXPECT_EQ(batch.last_seq(), 0);
+  EXPECT_EQ(batch.bytes(), 0U);
 }
 
-TEST(EventBatch, HoldsTheFramesOfItsEventsInTheirOrder) {
-  events::EventBatch batch = deltas(9, 11);
+TEST(EventBatch, HoldsItsEventsInTheirOrder) {
+  events::EventBatch batch("run");
+  batch.append(9, "run.resumed", "{}", "then");
+  batch.append(10, "", R"({"a":1})", "");
+  batch.append(12, "run.completed", "", now);
   EXPECT_EQ(batch.run_id(), "run");
   EXPECT_EQ(batch.first_seq(), 9);
-  EXPECT_EQ(batch.last_seq(), 11);
-  EXPECT_EQ(batch.frames(), delta(9) + delta(10) + delta(11));
-}
-
-TEST(EventBatch, AnswersWhatIsBehindACursor) {
-  events::EventBatch batch = deltas(9, 11);
-  EXPECT_EQ(batch.frames_after(0), batch.frames());
-  EXPECT_EQ(batch.frames_after(8), batch.frames());
-  EXPECT_EQ(batch.frames_after(9), delta(10) + delta(11));
-  EXPECT_EQ(batch.frames_after(10), delta(11));
-  EXPECT_EQ(batch.frames_after(11), "");
-}
-
-TEST(EventBatch, AnswersWhatIsBehindACursorThatIsInAGap) {
-  events::EventBatch batch = deltas(3, 4);
-  batch.append(deltas(8, 9));
-  EXPECT_EQ(batch.frames_after(4), delta(8) + delta(9));
-  EXPECT_EQ(batch.frames_after(6), delta(8) + delta(9));
-  EXPECT_EQ(batch.frames_after(8), delta(9));
+  EXPECT_EQ(batch.last_seq(), 12);
+  EXPECT_EQ(text_of(batch),
+            "9|run.resumed|{}|then\n"
+            "10||{\"a\":1}|\n"
+            "12|run.completed||2026-11-20T15:04:05.123Z\n");
 }
 
 TEST(EventBatch, JoinsAnotherBehindItself) {
@@ -66,22 +57,29 @@ TEST(EventBatch, JoinsAnotherBehindItself) {
   batch.append(deltas(3, 3));
   batch.append(deltas(4, 5));
   events::EventBatch whole = deltas(1, 5);
-  EXPECT_EQ(batch.frames(), whole.frames());
+  EXPECT_EQ(text_of(batch), text_of(whole));
   EXPECT_EQ(batch.first_seq(), 1);
   EXPECT_EQ(batch.last_seq(), 5);
-  for (int64_t seq = 0; seq <= 5; ++seq) {
-    EXPECT_EQ(batch.frames_after(seq), whole.frames_after(seq));
-  }
+  EXPECT_EQ(batch.bytes(), whole.bytes());
 }
 
-TEST(EventBatch, IsFinalWhenItsLastEventEndsTheRun) {
+TEST(EventBatch, KnowsTheNewestResumptionInIt) {
   events::EventBatch batch = deltas(1, 2);
-  EXPECT_FALSE(batch.is_final());
-  events::EventBatch outcome("run");
-  outcome.append(3, "run.cancelled", "{}", now);
-  EXPECT_TRUE(outcome.is_final());
-  batch.append(outcome);
-  EXPECT_TRUE(batch.is_final());
+  EXPECT_EQ(batch.resumed_seq(), 0);
+  events::EventBatch resumed("run");
+  resumed.append(3, "run.resumed", "{}", now);
+  resumed.append(4, "run.resumed", "{}", now);
+  batch.append(resumed);
+  batch.append(deltas(5, 6));
+  EXPECT_EQ(batch.resumed_seq(), 4);
+}
+
+TEST(TerminalEvent, IsOneOfThree) {
+  EXPECT_TRUE(events::is_terminal_event("run.completed"));
+  EXPECT_TRUE(events::is_terminal_event("run.failed"));
+  EXPECT_TRUE(events::is_terminal_event("run.cancelled"));
+  EXPECT_FALSE(events::is_terminal_event("run.waiting_for_input"));
+  EXPECT_FALSE(events::is_terminal_event("message.delta"));
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST(EventBus, DropsWhatIsTooMuchAndSaysSo) {
   events::EventBus bus;
   bus.on_updates([] {});
   bus.follow("a");
-  size_t beside_data = events("a", 1, 0)->frames().size();
+  size_t beside_data = events("a", 1, 0)->bytes();
   size_t big = events::EventBus::waiting_bytes_max / 2 - beside_data;
   bus.publish({events("a", 1, big)});
   bus.publish({events("a", 2, big)});

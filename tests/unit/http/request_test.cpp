@@ -177,6 +177,14 @@ TEST(ResponseHead, PromisesTransportSecurityOnTlsOnly) {
   EXPECT_THAT(head, Not(HasSubstr("\r\nContent-")));
 }
 
+// nginx would keep it beside that of whoever answers in the end.
+TEST(ResponseHead, LeavesCachingToWhoeverTheRequestIsSentOnTo) {
+  Response response = Response::no_content();
+  response.add_header("X-Accel-Redirect", "/_stream");
+  std::string head = response_head(*TestRequest("GET", "/"), answered(response), {});
+  EXPECT_THAT(head, Not(HasSubstr("Cache-Control")));
+}
+
 TEST(ResponseHead, LetsNoValueBeginAnotherField) {
   Response response = Response::no_content();
   response.add_header("Link", "a\r\nSet-Cookie: evil\x7F");

@@ -1,0 +1,30 @@
+// How the events of a run become bytes of one wire format. An encoder is a state: what it must know
+// of the events before to write the next one. It follows from these events alone, so that whoever
+// runs over them from the first gets the same state and the same bytes. Formats are rows of
+// lib/formats/formats.h; nothing here knows who follows, or how far they are.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lib/events/event_batch.h"
+
+namespace hostler::formats {
+
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+
+  // Writes what the run's next event is on the wire: a frame, several or none. True: the stream
+  // ends with it.
+  [[nodiscard]] virtual bool append(const events::EventView& event, std::string& out) = 0;
+  // The state as it is. Called for every batch: what grows with the run has to be shared.
+  virtual std::shared_ptr<Encoder> copy() const = 0;
+  // Of an answer that is held back, behind its last event.
+  virtual int status() const { return 200; }
+};
+
+// States that are shared never change.
+using EncoderState = std::shared_ptr<const Encoder>;
+
+}  // namespace hostler::formats

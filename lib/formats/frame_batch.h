@@ -1,0 +1,50 @@
+// Events of a run as bytes of one format, made once and shared by all who follow the run in it, and
+// where the frames of each event begin, so that nobody reads a number back from the wire's text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/events/event_batch.h"
+#include "lib/formats/encoder.h"
+
+namespace hostler::formats {
+
+class FrameBatch {
+ public:
+  // Of those events that stand behind the one with this number; `before` is the state there.
+  FrameBatch(const EncoderState& before, const events::EventBatch& events, int64_t after);
+
+  int64_t first_seq() const { return first_seq_; }
+  int64_t last_seq() const { return last_seq_; }
+  // The stream ends with them.
+  bool is_final() const { return is_final_; }
+  // The state behind the last event.
+  const EncoderState& state() const { return state_; }
+  int status() const { return state_->status(); }
+  // All frames as they stand on the wire. May be empty: not every event is a frame everywhere.
+  const std::string& frames() const { return frames_; }
+  // Those of the events behind the one with this number.
+  std::string_view frames_after(int64_t seq) const;
+
+ private:
+  struct Begin {
+    int64_t seq;
+    size_t offset;
+  };
+
+  int64_t first_seq_ = 0;
+  int64_t last_seq_ = 0;
+  bool is_final_ = false;
+  EncoderState state_;
+  std::string frames_;
+  std::vector<Begin> begins_;  // of all but the first: most batches are one event
+};
+
+using SharedFrames = std::shared_ptr<const FrameBatch>;
+
+}  // namespace hostler::formats
