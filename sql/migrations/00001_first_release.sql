@@ -1,8 +1,6 @@
--- Why: what was installed before the first release becomes the first release: answers to confirmations are stored as
--- decisions, organizations' own models stand apart in the platform's sums, the audit log is parted by month and names
--- nobody by a hash that a list of names reverses, an address has one open invitation of an organization, and versions
--- are counted anew; accounts count the runs that have not ended; a message's key begins with its thread, and access
--- tokens keep what they grant; threads, runs and usage are marked by apps.
+-- Why: what was installed before the first release becomes the first release: decisions, own models, the audit log by
+-- month, hashes that no list of names reverses, one open invitation of an address, versions counted anew, counts of
+-- runs, keys of messages by thread, what tokens grant, apps' marks.
 -- Locks: all of run_inputs, usage_of_platform, usage_of_org, usage_records, threads, platform_days, daemons, runs,
 -- credit_accounts, messages, audit_logs, org_invitations, outbox, users, access_tokens, sessions, orgs, org_members,
 -- api_keys and webhook_endpoints, exclusively: stop the programs before it.
