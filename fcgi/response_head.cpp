@@ -28,6 +28,7 @@ std::string response_head(const Request& request, const Answered& answered,
     fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body().size());
   }
   append_field("X-Trace-Id", answered.trace_id, out);
+  if (answered.is_openai) append_field("x-request-id", answered.trace_id, out);
   append_field(client::access_note_header, client::access_note_text(answered.note), out);
   out += "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n";
   if (request.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";
