@@ -11,6 +11,7 @@
 #include "fcgi/identity/authentication.h"
 #include "lib/config/result_token.h"
 #include "lib/http/cors.h"
+#include "lib/http/openai_error.h"
 #include "lib/http/problem.h"
 #include "lib/log.h"
 
@@ -102,7 +103,14 @@ Error error_to_answer(WorkerParts& parts, const Admitted& request, const config:
   return fault;
 }
 
-Response error_response(const Request& request, const Client& client, const Route* route,
+Response openai_response(const Error& error) {
+  Response response =
+      Response::json_text(http::openai_status(error), http::openai_error_text(error));
+  response.headers = http::openai_error_headers(error);
+  return response;
+}
+
+Response error_response(const Request& request, const Client& client, const Answered& answered,
                         const Error& error) {
   int status = error.status();
   if (error.code == ErrorCode::internal_error) {
@@ -114,7 +122,9 @@ Response error_response(const Request& request, const Client& client, const Rout
     // The database and the semaphores tell of their own trouble; a line a request would be a flood.
     log_debug("request_unavailable", {{"trace_id", client.trace_id}, {"cause", error.cause}});
   }
+  const Route* route = answered.route;
   if (route != nullptr && route->render_error != nullptr) return route->render_error(error);
+  if (answered.is_openai) return openai_response(error);
   Response response = Response::json_text(status, http::problem_text(error, client.trace_id));
   response.content_type = http::problem_type;
   response.headers = http::problem_headers(error);
@@ -162,11 +172,13 @@ Response options_response(const config::Settings& settings, const Request& reque
   return response;
 }
 
-// Fills what of answered is known when the request fails: row, client, trail.
+// Fills what of answered is known when the request fails: form, row, client, trail.
 Task<Response> answer(WorkerParts& parts, const Request& request, Client& client,
                       Answered& answered, Trail& trail) {
   http::Target target;
   http::parse_target(request.uri, target);
+  answered.is_openai = http::is_openai_path(target);
+  if (answered.is_openai) http::drop_second_version(target);
   RouteMatch match = find_route(request.method, target);
   if (match.route == nullptr) {
     co_return options_response(*parts.settings.current(), request, std::move(match.allow));
@@ -190,12 +202,13 @@ Task<Response> answer(WorkerParts& parts, const Request& request, Client& client
 
 Task<Answered> dispatch(WorkerParts& parts, const Request& request) {
   Answered answered;
+  answered.is_openai = http::is_openai_path(request.uri);
   Trail trail;
   Client client = client_of(parts.gateway, request);
   Task<Response> answering = answer(parts, request, client, answered, trail);
   Outcome outcome = co_await caught(std::move(answering));
   if (const Error* error = std::get_if<Error>(&outcome)) {
-    answered.response = error_response(request, client, answered.route, *error);
+    answered.response = error_response(request, client, answered, *error);
   } else {
     answered.response = std::get<Response>(std::move(outcome));
   }

@@ -21,6 +21,7 @@ namespace hostler {
 struct Answered {
   Response response;
   const Route* route = nullptr;  // null: it has none
+  bool is_openai = false;        // below /v1/openai: errors and trace id as its clients know them
   std::string trace_id;
   client::AccessNote note;  // who asked from where
 };

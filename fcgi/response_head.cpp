@@ -34,6 +34,7 @@ std::string response_head(const Request& request, const Answered& answered,
     fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body().size());
   }
   append_field("X-Trace-Id", answered.trace_id, out);
+  if (answered.is_openai) append_field("x-request-id", answered.trace_id, out);
   append_field(client::access_note_header, client::access_note_text(answered.note), out);
   // nginx keeps this one field when it sends the request on, and then whoever answers adds theirs.
   if (!is_sent_on(response)) out += "Cache-Control: no-store\r\n";

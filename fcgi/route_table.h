@@ -217,6 +217,11 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/models",                     user_or_key,
             pipelined, none, by_org, list_models},
 
+    {get,   "/v1/openai/models",              user_or_key,
+            pipelined, none, by_org, list_openai_models},
+    {get,   "/v1/openai/models/{model}",      user_or_key,
+            pipelined, none, by_org, show_openai_model},
+
     {get,   "/v1/personas",                   user_or_key,
             dedicated, none, by_org, list_personas},
     {post,  "/v1/personas",                   scoped("data.personas.manage"),

@@ -138,6 +138,10 @@ OneStatement update_llm_model(const Input& input);
 OneStatement delete_llm_model(const Input& input);
 OneStatement list_models(const Input& input);
 
+// openai/models.cpp
+OneStatement list_openai_models(const Input& input);
+OneStatement show_openai_model(const Input& input);
+
 // personas.cpp
 OneStatement list_personas(const Input& input);
 OneStatement create_persona(const Input& input);

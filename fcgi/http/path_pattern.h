@@ -47,12 +47,15 @@ constexpr PathPattern path_pattern(std::string_view path) {
   }
 }
 
+// OpenAI's API has no verbs, but routes as models: "route:<route_id>".
+constexpr bool may_hold_colon(const PatternSegment& pattern) { return pattern.name == "model"; }
+
 // A value holds no colon, so that an unknown verb is an unknown path, and is not empty.
 constexpr bool matches(const PatternSegment& pattern, std::string_view text) {
   if (!pattern.is_value()) return pattern.literal == text;
   if (text.size() <= pattern.verb.size() || !text.ends_with(pattern.verb)) return false;
   std::string_view value = text.substr(0, text.size() - pattern.verb.size());
-  return value.find(':') == std::string_view::npos;
+  return value.find(':') == std::string_view::npos || may_hold_colon(pattern);
 }
 
 constexpr bool matches(const PathPattern& pattern, const http::Target& target) {

@@ -156,6 +156,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"permission", "NULL"},
       {"route_id", "NULL"},
       {"run_create.persona_id", "NULL"},
+      {"openai_model_show.persona_id", "'normal@1'"},
       {"limit", "20"},
       {"limit_concurrent_runs", "100"},
       {"limit_concurrent_runs_per_user", "1000000"},

@@ -214,6 +214,9 @@ std::vector<std::pair<std::string, bool>> members_of_body(const DocumentedRoute&
 
 bool names_fault(const Answer& answer, const std::string& field) {
   Json problem = answer.json();
+  if (const Json* error = problem.find("error")) {
+    return answer.status == 400 && error->text_or("param") == field;
+  }
   const Json* faults = problem.find("errors");
   return answer.status == 422 && faults != nullptr &&
          std::any_of(faults->as_array()->begin(), faults->as_array()->end(),

@@ -22,7 +22,7 @@ namespace {
 
 // What tells of somebody else's failure: the mail server, the captcha's service; and of a flood.
 bool is_honest_5xx(const Answer& answer) {
-  std::string code(answer.json().text_or("code"));
+  std::string code = error_code_of(answer);
   return code == "email.delivery_failed" || code == "email.not_configured" ||
          code == "auth.captcha_unavailable" || code == "overload.busy";
 }

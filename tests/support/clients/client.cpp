@@ -176,10 +176,20 @@ Client Client::with_org(std::string other_org_id) const {
   return other;
 }
 
+std::string error_code_of(const Answer& answer) {
+  std::string type = answer.header("content-type");
+  bool is_error = answer.status >= 400 && !answer.body.empty();
+  if (is_error && type == "application/problem+json") {
+    return std::string(answer.json().text_or("code"));
+  }
+  if (!is_error || type != "application/json" || !answer.has_header("x-request-id")) return {};
+  Json body = answer.json();
+  const Json* error = body.find("error");
+  return error == nullptr ? std::string() : std::string(error->text_or("code"));
+}
+
 testing::AssertionResult is_problem(const Answer& answer, int status, std::string_view code) {
-  bool is_it = answer.status == status &&
-               answer.header("content-type") == "application/problem+json" &&
-               answer.json().text_or("code") == code;
+  bool is_it = answer.status == status && error_code_of(answer) == code;
   if (is_it) return testing::AssertionSuccess() << "it is " << status << " " << code;
   return testing::AssertionFailure() << "not " << status << " " << code << " but " << answer.status
                                      << " " << answer.body.substr(0, 1000);

@@ -94,7 +94,9 @@ class Client {
   Line* line_;
 };
 
-// The answer is this problem: status, code, form of the document.
+// What an error says in a form that clients know: a problem, or OpenAI's. Else empty.
+std::string error_code_of(const Answer& answer);
+// The answer is this problem, or OpenAI's error: status, code, form of the document.
 testing::AssertionResult is_problem(const Answer& answer, int status, std::string_view code);
 // A 422 whose errors hold this fault.
 testing::AssertionResult has_fault(const Answer& answer, std::string_view field,

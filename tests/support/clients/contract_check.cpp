@@ -167,7 +167,8 @@ bool part_fits(std::string_view pattern, std::string_view part) {
   if (!pattern.starts_with('{')) return pattern == part;
   std::string_view verb = pattern.substr(pattern.find('}') + 1);
   if (part.size() <= verb.size() || !part.ends_with(verb)) return false;
-  return part.substr(0, part.size() - verb.size()).find(':') == part.npos;
+  bool has_colon = part.substr(0, part.size() - verb.size()).find(':') != part.npos;
+  return !has_colon || pattern == "{model}";
 }
 
 // The operation of a call: a path without values goes before one with them.
@@ -206,6 +207,14 @@ void check_headers(const Json& response, const Answer& answer, Findings& found) 
   }
 }
 
+void check_code(const Json& response, const std::string& code, Findings& found) {
+  const Json::Array* codes = member(response, "x-codes").as_array();
+  if (codes == nullptr) return;
+  bool is_known = std::any_of(codes->begin(), codes->end(),
+                              [&](const Json& one) { return *one.as_text() == code; });
+  if (!is_known) found.push_back(code + ": is not in the document for this status");
+}
+
 void check_problem(const Json& response, const Answer& answer, const Json& body, Findings& found) {
   check_value(member(member(member(openapi_document(), "components"), "schemas"), "Problem"), body,
               "", found);
@@ -213,11 +222,15 @@ void check_problem(const Json& response, const Answer& answer, const Json& body,
   if (body.text_or("trace_id") != answer.header("x-trace-id")) found.push_back("trace_id: differs");
   std::string code(body.text_or("code"));
   if (body.text_or("type") != "urn:hostler:problem:" + code) found.push_back("type: differs");
-  const Json::Array* codes = member(response, "x-codes").as_array();
-  if (codes == nullptr) return;
-  bool is_known = std::any_of(codes->begin(), codes->end(),
-                              [&](const Json& one) { return *one.as_text() == code; });
-  if (!is_known) found.push_back(code + ": is not in the document for this status");
+  check_code(response, code, found);
+}
+
+// Of an error below /v1/openai. The form itself is in the document.
+void check_openai_error(const Json& response, const Answer& answer, Findings& found) {
+  if (answer.header("x-request-id") != answer.header("x-trace-id")) {
+    found.push_back("x-request-id: is not the trace id");
+  }
+  check_code(response, error_code_of(answer), found);
 }
 
 // What no route has once it is read, and what cannot be read: there is no operation that answers.
@@ -251,11 +264,13 @@ std::vector<std::string> contract_faults(const Call& call, const Answer& answer)
   check_headers(response, answer, found);
   if (call.method == "HEAD" || call.method == "OPTIONS") return found;
   std::string type = answer.header("content-type");
-  if (answer.status >= 400 && type == "application/problem+json") {
+  bool is_openai = call.path.starts_with("/v1/openai/");
+  if (answer.status >= 400 && type == "application/problem+json" && !is_openai) {
     check_problem(response, answer, answer.json(), found);
     return found;
   }
   if (operation == nullptr) return found;
+  if (answer.status >= 400 && is_openai) check_openai_error(response, answer, found);
   const Json* content = member(response, "content").find(type);
   if (content != nullptr) {
     if (type == "application/json")

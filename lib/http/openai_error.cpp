@@ -1,0 +1,125 @@
+// See lib/http/openai_error.h.
+#include "lib/http/openai_error.h"
+
+#include <algorithm>
+#include <array>
+
+#include "lib/http/problem.h"
+#include "lib/json.h"
+
+namespace hostler::http {
+namespace {
+
+constexpr std::string_view path_begin = "/v1/openai";
+
+// What has a name of its own there.
+struct OpenAiRow {
+  ErrorCode code;
+  int status;
+  std::string_view name;
+  std::string_view type;
+  std::string_view param;    // empty: none
+  std::string_view message;  // empty: ours
+};
+constexpr std::string_view no_such_model =
+    "There is no such model: GET /v1/openai/models lists those there are.";
+constexpr std::array openai_rows{
+    OpenAiRow{ErrorCode::runs_unknown_persona, 404, "model_not_found", "not_found_error", "model",
+              no_such_model},
+    OpenAiRow{ErrorCode::runs_unknown_route, 404, "model_not_found", "not_found_error", "model",
+              no_such_model},
+    OpenAiRow{ErrorCode::credits_insufficient, 429, "insufficient_quota", "insufficient_quota", "",
+              ""},
+};
+
+const OpenAiRow* row_of(const Error& error) {
+  const OpenAiRow* row = std::find_if(openai_rows.begin(), openai_rows.end(),
+                                      [&](const OpenAiRow& one) { return one.code == error.code; });
+  return row == openai_rows.end() ? nullptr : row;
+}
+
+std::string_view type_of(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 429:
+      return "rate_limit_error";
+    default:
+      return status >= 500 ? "server_error" : "invalid_request_error";
+  }
+}
+
+std::string_view message_of(const Error& error) {
+  const OpenAiRow* row = row_of(error);
+  if (row != nullptr && !row->message.empty()) return row->message;
+  return error.detail.empty() ? error_row(error.code).title : std::string_view(error.detail);
+}
+
+std::string_view param_of(const Error& error) {
+  const OpenAiRow* row = row_of(error);
+  if (row != nullptr) return row->param;
+  return error.faults.empty() ? std::string_view() : error.faults.front().field;
+}
+
+}  // namespace
+
+bool is_openai_path(std::string_view uri) {
+  if (!uri.starts_with(path_begin)) return false;
+  uri.remove_prefix(path_begin.size());
+  return uri.empty() || uri.front() == '/' || uri.front() == '?';
+}
+
+bool is_openai_path(const Target& target) {
+  return target.segment_count >= 2 && target.segments[0] == "v1" && target.segments[1] == "openai";
+}
+
+void drop_second_version(Target& target) {
+  if (target.segment_count < 3 || target.segments[2] != "v1") return;
+  auto begin = target.segments.begin();
+  std::move(begin + 3, begin + static_cast<ptrdiff_t>(target.segment_count), begin + 2);
+  --target.segment_count;
+}
+
+int openai_status(const Error& error) {
+  const OpenAiRow* row = row_of(error);
+  if (row != nullptr) return row->status;
+  return error.status() == 422 ? 400 : error.status();
+}
+
+std::string_view openai_code(const Error& error) {
+  const OpenAiRow* row = row_of(error);
+  if (row != nullptr) return row->name;
+  bool is_unsupported = !error.faults.empty() && error.faults.front().code == unsupported_parameter;
+  return is_unsupported ? unsupported_parameter : error_row(error.code).name;
+}
+
+std::string openai_error_text(const Error& error) {
+  const OpenAiRow* row = row_of(error);
+  std::string_view param = param_of(error);
+  JsonWriter body;
+  body.begin_object().key("error").begin_object();
+  body.member("message", message_of(error));
+  body.member("type", row != nullptr ? row->type : type_of(openai_status(error)));
+  body.key("param");
+  if (param.empty()) {
+    body.null();
+  } else {
+    body.text(param);
+  }
+  body.member("code", openai_code(error));
+  return body.end_object().end_object().take();
+}
+
+HeaderList openai_error_headers(const Error& error) {
+  HeaderList headers = problem_headers(error);
+  if (error.code == ErrorCode::credits_insufficient || openai_status(error) == 409) {
+    headers.emplace_back("x-should-retry", "false");
+  }
+  return headers;
+}
+
+}  // namespace hostler::http

@@ -1,0 +1,35 @@
+// Errors as clients of OpenAI's API know them (contract section 11): what every error below
+// /v1/openai looks like, of the pool and of the relay alike. nginx/problems.conf writes the same
+// form for what nginx itself answers there. The names in `type` are those that the official clients
+// show.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/error.h"
+#include "lib/http/cors.h"
+#include "lib/http/request_target.h"
+
+namespace hostler::http {
+
+// A fault with this code names a member that would change the answer and cannot be honoured.
+inline constexpr std::string_view unsupported_parameter = "unsupported_parameter";
+
+// Of a path as it was sent, for a request whose path does not decode.
+bool is_openai_path(std::string_view uri);
+bool is_openai_path(const Target& target);
+// /v1/openai/v1/… is /v1/openai/…: some clients put the second /v1 behind any base address.
+void drop_second_version(Target& target);
+
+// As the native statuses, but 422 is 400, and what is wrong with a model or with credits is told
+// as there.
+int openai_status(const Error& error);
+// In `error.code`: ours, but for the few that those clients look for.
+std::string_view openai_code(const Error& error);
+// {"error": {"message", "type", "param", "code"}}; param is the first member at fault, or null.
+std::string openai_error_text(const Error& error);
+// Those of a problem, and x-should-retry where the clients would repeat in vain.
+HeaderList openai_error_headers(const Error& error);
+
+}  // namespace hostler::http

@@ -1,0 +1,49 @@
+-- Personas and routes as the models of OpenAI's API (contract section 11).
+
+-- org: of the persona or the route; null: the platform's.
+CREATE OR REPLACE FUNCTION openai_model_json(name text, created_at timestamptz, org uuid) RETURNS json
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('id', name, 'object', 'model', 'created', floor(extract(epoch FROM created_at))::bigint,
+                             'owned_by', CASE WHEN org IS NULL THEN 'platform' ELSE 'org' END)
+$$;
+
+-- GET /v1/openai/models: personas by key and version, and by key alone for the newest, own before the platform's, as
+-- persona_resolve() finds them; then routes. That API has no pages: of each kind, own and the platform's, the newest
+-- 1,000. An organization keeps 200 of each unless limit.personas and limit.llm_models say otherwise.
+CREATE OR REPLACE FUNCTION openai_model_list() RETURNS json
+LANGUAGE sql STABLE AS $$
+    WITH named AS (
+        (SELECT p.id, p.org_id, p.persona_key, p.version, p.created_at FROM personas p
+         WHERE p.org_id = current_org() AND p.deleted_at IS NULL AND p.is_active ORDER BY p.id DESC LIMIT 1000)
+        UNION ALL
+        (SELECT p.id, p.org_id, p.persona_key, p.version, p.created_at FROM personas p
+         WHERE p.org_id IS NULL AND p.deleted_at IS NULL AND p.is_active ORDER BY p.id DESC LIMIT 1000)
+    ), routes AS (
+        (SELECT m.id, m.org_id, m.created_at FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id
+         WHERE m.org_id = current_org() AND m.deleted_at IS NULL AND l.deleted_at IS NULL ORDER BY m.id DESC LIMIT 1000)
+        UNION ALL
+        (SELECT m.id, m.org_id, m.created_at FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id
+         WHERE m.org_id IS NULL AND m.deleted_at IS NULL AND l.deleted_at IS NULL ORDER BY m.id DESC LIMIT 1000)
+    ), models AS (
+        SELECT 1 AS kind, n.id, k.name, n.created_at, n.org_id
+        FROM named n
+        CROSS JOIN LATERAL (VALUES (n.persona_key), (n.persona_key || '@' || n.version)) AS k(name)
+        UNION ALL
+        SELECT 2, r.id, 'route:' || r.id, r.created_at, r.org_id FROM routes r
+    ), chosen AS (
+        SELECT DISTINCT ON (m.name) m.kind, m.id, m.name, m.created_at, m.org_id FROM models m
+        ORDER BY m.name, m.org_id IS NULL, m.id DESC
+    )
+    SELECT json_build_object('object', 'list', 'data',
+        coalesce(json_agg(openai_model_json(c.name, c.created_at, c.org_id) ORDER BY c.kind, c.id DESC, c.name), '[]'))
+    FROM chosen c
+$$;
+
+-- GET /v1/openai/models/{model}: called as it was asked for. Raises runs.unknown_persona or runs.unknown_route.
+CREATE OR REPLACE FUNCTION openai_model_show(persona_id text, route uuid) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN route IS NULL
+        THEN (SELECT openai_model_json(persona_id, p.created_at, p.org_id) FROM persona_resolve(persona_id) AS p)
+        ELSE (SELECT openai_model_json('route:' || route, m.created_at, m.org_id)
+              FROM route_resolve(route, NULL, false) AS m) END
+$$;
