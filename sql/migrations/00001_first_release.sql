@@ -296,6 +296,18 @@ CREATE TABLE run_asked_calls (
 );
 DROP FUNCTION IF EXISTS persona_check;
 
+-- ---------------------------------------------------------------- runs that are given their history
+
+ALTER TABLE threads ADD COLUMN is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden);
+ALTER TABLE runs ADD COLUMN history_bytes bigint, ADD COLUMN is_bare boolean NOT NULL DEFAULT false,
+    ADD COLUMN sampling json;
+CREATE TABLE run_histories (
+    run_id uuid PRIMARY KEY, org_id uuid NOT NULL, messages json NOT NULL, keeps boolean NOT NULL,
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
+);
+CREATE INDEX run_histories_to_forget ON run_histories (run_id) WHERE NOT keeps;
+GRANT SELECT ON run_histories TO hostler_runner;
+
 -- ---------------------------------------------------------------- marks of apps
 
 ALTER TABLE threads ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
@@ -377,7 +389,7 @@ DECLARE
     or_platforms text;
 BEGIN
     FOREACH new_table IN ARRAY ARRAY['audit_logs', 'webhook_old_secrets', 'tool_call_days', 'run_asked_calls',
-                                     'usage_of_end_user', 'tools', 'tool_old_secrets'] LOOP
+                                     'run_histories', 'usage_of_end_user', 'tools', 'tool_old_secrets'] LOOP
         or_platforms := CASE WHEN new_table IN ('tools', 'tool_old_secrets') THEN ' OR org_id IS NULL' ELSE '' END;
         EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', new_table);
         EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', new_table);
