@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "lib/loop/wait.h"
 #include "lib/tool_names.h"
+#include "queries/chat_runs.h"
 #include "queries/daemon.h"
 #include "queries/webhook_calls.h"
 #include "runner/agent/conversation.h"

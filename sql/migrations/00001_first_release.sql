@@ -285,7 +285,8 @@ DROP FUNCTION IF EXISTS run_tool_commit, run_expire_inputs;
 
 -- ---------------------------------------------------------------- tools of apps
 
-ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json;
+ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json, ADD COLUMN history_bytes bigint,
+    ADD COLUMN is_bare boolean NOT NULL DEFAULT false, ADD COLUMN sampling json;
 ALTER TABLE credit_accounts ADD COLUMN waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0);
 CREATE TABLE run_asked_calls (
     run_id uuid NOT NULL, org_id uuid NOT NULL, tool_call_id text NOT NULL, turn integer NOT NULL CHECK (turn > 0),
@@ -295,12 +296,8 @@ CREATE TABLE run_asked_calls (
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
 DROP FUNCTION IF EXISTS persona_check;
-
--- ---------------------------------------------------------------- runs that are given their history
-
+-- Runs that are given their history.
 ALTER TABLE threads ADD COLUMN is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden);
-ALTER TABLE runs ADD COLUMN history_bytes bigint, ADD COLUMN is_bare boolean NOT NULL DEFAULT false,
-    ADD COLUMN sampling json;
 CREATE TABLE run_histories (
     run_id uuid PRIMARY KEY, org_id uuid NOT NULL, messages json NOT NULL, keeps boolean NOT NULL,
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)

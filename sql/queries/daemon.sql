@@ -227,11 +227,6 @@ FROM runs r CROSS JOIN LATERAL thread_newest_messages(r.thread_id, 1000, $2,
 WHERE r.id = $1
 ORDER BY m.id DESC;
 
--- name: run_given_history
--- What a run was given in place of its thread's messages.
--- $1 run_id uuid
-SELECT messages FROM run_histories WHERE run_id = $1;
-
 -- name: run_turns
 -- The finished turns of a run.
 -- $1 run_id uuid

@@ -7,7 +7,6 @@
 #include "lib/error.h"
 #include "lib/json.h"
 #include "queries/chat_runs.h"
-#include "queries/daemon.h"
 #include "queries/maintenance.h"
 #include "queries/runs.h"
 #include "queries/stream.h"
@@ -109,12 +108,11 @@ class ChatRuns : public ::testing::Test {
         run_id, fixture_.org_id));
     fixture_.as_owner(query::RunCancel{.run_id = run_id});
   }
-  int64_t count_of(const std::string& table, const std::string& run_id,
-                   const std::string& text) const {
-    return std::stoll(
-        fixture_.column(fmt::format("SELECT count(*) FROM {0} WHERE run_id = '{1}' AND "
-                                    "row_to_json({0})::text LIKE '%{2}%'",
-                                    table, run_id, text)));
+  std::string count_of(const std::string& table, const std::string& run_id,
+                       const std::string& text) const {
+    return fixture_.column(fmt::format(
+        "SELECT count(*) FROM {0} WHERE run_id = '{1}' AND row_to_json({0})::text LIKE '%{2}%'",
+        table, run_id, text));
   }
   bool forget() const {
     postgres::DbSession session = database_.as_runner();
@@ -301,19 +299,19 @@ TEST_F(ChatRuns, AreForgottenTenMinutesBehindTheirEnds) {
   EXPECT_FALSE(forget());
   for (const std::string& run_id : {old, older}) {
     for (const char* table : {"run_events", "run_turns", "run_tool_results", "run_histories"}) {
-      EXPECT_EQ(count_of(table, run_id, "secret"), 0) << table;
+      EXPECT_EQ(count_of(table, run_id, "secret"), "0") << table;
     }
-    EXPECT_EQ(count_of("run_histories", run_id, "hello"), 0);
+    EXPECT_EQ(count_of("run_histories", run_id, "hello"), "0");
     EXPECT_EQ(of_run(run_id, "coalesce(output::text, 'none') || last_seq || status"),
               "none10cancelled");
-    EXPECT_EQ(count_of("run_events", run_id, ""), 10) << "their numbers stay";
-    EXPECT_EQ(count_of("run_events", run_id, "tool_call_id"), 4) << "and whose they are";
+    EXPECT_EQ(count_of("run_events", run_id, ""), "10") << "their numbers stay";
+    EXPECT_EQ(count_of("run_events", run_id, "tool_call_id"), "4") << "and whose they are";
   }
   for (const std::string& run_id : {fresh, kept}) {
-    EXPECT_EQ(count_of("run_events", run_id, "secret"), 8);
-    EXPECT_EQ(count_of("run_histories", run_id, "hello"), 1);
+    EXPECT_EQ(count_of("run_events", run_id, "secret"), "8");
+    EXPECT_EQ(count_of("run_histories", run_id, "hello"), "1");
   }
-  EXPECT_EQ(count_of("run_histories", open, "hello"), 1) << "it has not ended";
+  EXPECT_EQ(count_of("run_histories", open, "hello"), "1") << "it has not ended";
   EXPECT_EQ(ledger(), "") << "what is gone is not counted";
 }
 
@@ -330,8 +328,8 @@ TEST_F(ChatRuns, LoseTheirHistoriesWithTheirEvents) {
   ASSERT_EQ(
       session.run(query::RunEventsPrune{.run_events_retention_days = 90})[0].integer("dropped"), 1);
   session.run(query::RunEventsFree{.at_most = 10});
-  EXPECT_EQ(count_of("run_histories", run_id, ""), 0);
-  EXPECT_EQ(count_of("run_histories", young, ""), 1);
+  EXPECT_EQ(count_of("run_histories", run_id, ""), "0");
+  EXPECT_EQ(count_of("run_histories", young, ""), "1");
   EXPECT_EQ(of_run(run_id, "coalesce(history_bytes, 0) || ' ' || result_bytes"),
             "0 " + of_run(run_id, "run_result_bytes(id)"));
   EXPECT_EQ(ledger(), "");

@@ -92,9 +92,9 @@ TEST_F(ChatRun, TellsAModelOfOpenAisFormWhatItWasGiven) {
   wish.sampling =
       R"({"temperature":0.25,"top_p":0.5,"max_tokens":90,"stop":["END"],"presence_penalty":0.5,)"
       R"("frequency_penalty":-0.5,"seed":7})";
-  RunStory told = story(start("[say done]", wish));
-  EXPECT_EQ(told.only("run.started").text_or("source"), "openai");
-  EXPECT_EQ(told.only("message.delta").text_or("content"), "done");
+  RunStory done = story(start("[say done]", wish));
+  EXPECT_EQ(done.only("run.started").text_or("source"), "openai");
+  EXPECT_EQ(done.only("message.delta").text_or("content"), "done");
   expect_sent(
       route,
       {R"("temperature":0.25,"top_p":0.5,"stop":["END"],"presence_penalty":0.5,)"
@@ -107,7 +107,7 @@ TEST_F(ChatRun, TellsAModelOfOpenAisFormWhatItWasGiven) {
        R"({"role":"user","content":"[say done]"}])"});
   EXPECT_EQ(sent(route).find(R"("tools")"), std::string::npos) << "the model alone";
   EXPECT_EQ(value("SELECT count(*) FROM messages"), "0");
-  std::string thread_id(told.only("run.started").text_or("thread_id"));
+  std::string thread_id(done.only("run.started").text_or("thread_id"));
   EXPECT_EQ(user_.client.get("/v1/threads/" + thread_id).status, 404);
   EXPECT_EQ(user_.client.get("/v1/runs").json().as_array()->size(), 1u);
   EXPECT_EQ(run_faults(stack_), "");
@@ -137,10 +137,10 @@ TEST_F(ChatRun, HasItsPersonasPromptBeforeTheGivenOnesAndAsksNobody) {
   ChatWish wish;
   wish.persona_id = "guide@1";
   wish.sampling = R"({"temperature":0.25})";
-  RunStory told = story(start(R"([tool web_search {"query":"x"}][ask Why?][say end])", wish));
-  EXPECT_EQ(told.outcomes(), (std::vector<std::string>{"tool.denied", "tool.unknown"}));
-  EXPECT_EQ(told.all("run.waiting_for_input").size(), 0u);
-  std::string message = told.all("tool.result")[0].find("error")->dump();
+  RunStory done = story(start(R"([tool web_search {"query":"x"}][ask Why?][say end])", wish));
+  EXPECT_EQ(done.outcomes(), (std::vector<std::string>{"tool.denied", "tool.unknown"}));
+  EXPECT_EQ(done.all("run.waiting_for_input").size(), 0u);
+  std::string message = done.all("tool.result")[0].find("error")->dump();
   EXPECT_NE(message.find("nobody can be asked"), message.npos) << message;
   std::string model = value("SELECT model FROM llm_models WHERE is_default AND org_id IS NULL");
   expect_sent({model, ""}, {R"({"role":"system","content":"You guide.\n\nBe brief.\n\nBe kind."})",
@@ -166,8 +166,8 @@ TEST_F(ChatRun, GoesOnWithItsHistoryElsewhere) {
   stack_.kill_runner();
   stack_.start_runner();
   for (const std::string& run_id : {first, second}) {
-    RunStory told = story(run_id);
-    EXPECT_EQ(told.all("run.resumed").size(), 1u) << told.text();
+    RunStory done = story(run_id);
+    EXPECT_EQ(done.all("run.resumed").size(), 1u) << done.text();
   }
   std::vector<std::string> bodies = requests_for(stack_, route.model);
   ASSERT_EQ(asked, 3u);
