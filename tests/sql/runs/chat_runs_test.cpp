@@ -246,6 +246,43 @@ TEST_F(ChatRuns, AreShownAsAnyOthers) {
   EXPECT_EQ(stream.size(), 1) << "its events may be followed";
 }
 
+// What the relay asks of those who follow: that of a thread that was deleted ends them.
+TEST_F(ChatRuns, AreFollowedOn) {
+  std::string run_id = make(chat());
+  std::string key_id = fixture_.column(
+      fmt::format("INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash) VALUES ('{}', "
+                  "'{}', 'k', 'hst_', sha256('k')) RETURNING id",
+                  fixture_.org_id, fixture_.owner_id));
+  auto ended = [&] {
+    std::string no_session = "00000000-0000-0000-0000-000000000000";
+    postgres::DbSession relay = database_.as_runner();
+    return relay
+        .run(query::StreamRecheck{.session_ids = std::vector<std::string>{no_session},
+                                  .api_key_ids = std::vector<std::string>{key_id},
+                                  .org_ids = std::vector<std::string>{fixture_.org_id},
+                                  .run_ids = std::vector<std::string>{run_id},
+                                  .addresses = std::vector<std::string>{"10.0.0.1"}})
+        .size();
+  };
+  EXPECT_EQ(ended(), 0);
+  fixture_.column("UPDATE threads SET is_hidden = false RETURNING id");
+  EXPECT_EQ(ended(), 1);
+}
+
+TEST_F(ChatRuns, TakeResultsByToken) {
+  std::string run_id = make(chat());
+  fixture_.column(
+      fmt::format("INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, "
+                  "tool_name, answered_by) VALUES ('{}', '{}', 'w', 1, 'f', 'webhook') "
+                  "RETURNING run_id",
+                  run_id, fixture_.org_id));
+  query::RunToolAnswerByToken result{
+      .run_id = run_id, .tool_call_id = "w", .result = R"({"tool_call_id":"w","output":1})"};
+  EXPECT_EQ(code_of(std::move(result)), ErrorCode::count_);
+  EXPECT_EQ(fixture_.column("SELECT early FROM run_asked_calls"),
+            R"({"tool_call_id":"w","output":1})");
+}
+
 TEST_F(ChatRuns, AreClaimedWithTheirHistory) {
   std::string small = make(chat());
   query::ChatRunCreate wanted = chat();

@@ -19,21 +19,22 @@ namespace hostler::testing_support {
 namespace {
 
 // With calls and results, and a text of the system at its end. The script is the model's.
-std::string history_of(std::string_view script) {
+std::string history_of(std::string_view script, std::string_view found) {
   return fmt::format(
       R"([{{"role":"system","content":"Be brief."}},{{"role":"user","content":"where?"}},)"
       R"({{"role":"assistant","content":"","tool_calls":[{{"id":"call_7","name":"lookup",)"
       R"("arguments":"{{\"q\":\"harbour\"}}"}}]}},)"
-      R"({{"role":"tool","content":"at the harbour","tool_call_id":"call_7"}},)"
+      R"({{"role":"tool","content":"{}","tool_call_id":"call_7"}},)"
       R"({{"role":"assistant","content":"At the harbour."}},)"
       R"({{"role":"system","content":"Be kind."}},{{"role":"user","content":{}}}])",
-      json_quote(script));
+      found, json_quote(script));
 }
 
 struct ChatWish {
   std::optional<std::string> persona_id = std::nullopt;
   std::optional<std::string> route_id = std::nullopt;
   std::optional<std::string> sampling = std::nullopt;
+  std::string found = "at the harbour";  // what a tool answered
 };
 
 class ChatRun : public testing::Test {
@@ -48,18 +49,19 @@ class ChatRun : public testing::Test {
         query::SetRequestContext{.org_id = user_.org_id,
                                  .user_id = user_.id,
                                  .context = R"({"trace_id":"0123456789abcdef0123456789abcdef"})"});
-    postgres::Result made = session.run(query::ChatRunCreate{.persona_id = wish.persona_id,
-                                                             .route_id = wish.route_id,
-                                                             .history = history_of(script),
-                                                             .sampling = wish.sampling,
-                                                             .end_user = std::nullopt,
-                                                             .metadata = "{}",
-                                                             .keeps = true,
-                                                             .limit_concurrent_runs = 100,
-                                                             .limit_concurrent_runs_per_user = 0,
-                                                             .limit_stored_bytes = 0,
-                                                             .credit_run_hold = 10,
-                                                             .response_format = std::nullopt});
+    postgres::Result made =
+        session.run(query::ChatRunCreate{.persona_id = wish.persona_id,
+                                         .route_id = wish.route_id,
+                                         .history = history_of(script, wish.found),
+                                         .sampling = wish.sampling,
+                                         .end_user = std::nullopt,
+                                         .metadata = "{}",
+                                         .keeps = true,
+                                         .limit_concurrent_runs = 100,
+                                         .limit_concurrent_runs_per_user = 0,
+                                         .limit_stored_bytes = 0,
+                                         .credit_run_hold = 10,
+                                         .response_format = std::nullopt});
     std::string run_id(parse_json_or_nothing(made.text())->text_or("run_id"));
     session.commit();
     session.run(query::RunNotify{});
@@ -147,6 +149,18 @@ TEST_F(ChatRun, HasItsPersonasPromptBeforeTheGivenOnesAndAsksNobody) {
                             R"("temperature":0.25,)", R"("name":"web_search","description")"});
   EXPECT_EQ(sent({model, ""}).find(R"("name":"ask_user","description")"), std::string::npos);
   EXPECT_EQ(run_faults(stack_), "");
+}
+
+// One that a claim does not answer.
+TEST_F(ChatRun, ReadsALongHistory) {
+  ModelRoute route = make_route(stack_, admin_, "openai");
+  ChatWish wish;
+  wish.route_id = route.route_id;
+  wish.found = std::string(270'000, 'x');
+  RunStory done = story(start("[tool nothing {}][say done]", wish));
+  EXPECT_EQ(done.only("message.delta").text_or("content"), "done");
+  expect_sent(route, {"Be brief.\\n\\nBe kind.", wish.found, R"("content":"[tool nothing)"});
+  EXPECT_EQ(money_faults(stack_), "");
 }
 
 // Killed in its first turn, and in its second.
