@@ -17,6 +17,7 @@ Claim claim_of(const postgres::Row& row) {
   claim.take_overs = static_cast<int>(row.integer("take_overs"));
   claim.trials = static_cast<int>(row.integer("trials"));
   claim.worked_ms = row.integer("worked_ms");
+  claim.has_own_history = row.boolean("has_own_history");
   claim.after_input = row.boolean("after_input");
   claim.last_seq = row.integer("last_seq");
   claim.turns = row.integer("turns");

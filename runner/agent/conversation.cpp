@@ -118,12 +118,20 @@ uint64_t mark_of(const ChatMessage& message) {
   return (mark ^ (mark >> 32)) * 0x9E3779B97F4A7C15U >> 1;
 }
 
+// Where the newest of a history begins that is no empty one: its last message, or the one whose
+// calls that one and those before it answer.
+size_t newest_of(const std::vector<ChatMessage>& history) {
+  size_t newest = history.size() - 1;
+  while (newest > 0 && history[newest].role == ChatRole::tool) --newest;
+  return newest;
+}
+
 // Where a history begins that is cut: so that between half of the room and all of it is filled, at
 // the message with the least mark. The next runs of the thread, whose histories are a little
 // longer, mostly find the same one, so that what they send begins with the same bytes.
-size_t cut_history(const std::vector<ChatMessage>& history, Room room) {
-  constexpr size_t messages_kept_max = history_messages_max / 4 * 3;
-  size_t newest = history.size() - 1;
+size_t cut_history(const std::vector<ChatMessage>& history, Room room, size_t messages_max) {
+  const size_t messages_kept_max = messages_max / 4 * 3;
+  size_t newest = newest_of(history);
   size_t bytes = 0;
   size_t from = newest;
   uint64_t least = std::numeric_limits<uint64_t>::max();
@@ -131,6 +139,7 @@ size_t cut_history(const std::vector<ChatMessage>& history, Room room) {
     bytes += bytes_of(history[i]);
     size_t count = newest - i;
     if (bytes > room.bytes() || count > messages_kept_max) break;
+    if (history[i].role == ChatRole::tool) continue;
     bool is_half = bytes >= room.bytes() / 2 || count >= messages_kept_max / 2;
     uint64_t mark = is_half ? mark_of(history[i]) : least;
     if (mark <= least) {
@@ -144,11 +153,12 @@ size_t cut_history(const std::vector<ChatMessage>& history, Room room) {
 class Planner {
  public:
   Planner(const std::string& system_prompt, const std::vector<ChatMessage>& history,
-          const std::vector<Exchange>& exchanges, int64_t bytes_max)
+          const std::vector<Exchange>& exchanges, int64_t bytes_max, size_t messages_max)
       : system_bytes_(system_prompt.size()),
         history_(history),
         exchanges_(exchanges),
-        bytes_max_(bytes_max) {}
+        bytes_max_(bytes_max),
+        messages_max_(messages_max) {}
 
   // The plan of the turn behind all exchanges, found by going through the turns before it.
   Plan plan() const {
@@ -156,7 +166,7 @@ class Planner {
     plan.bytes = system_bytes_;
     for (const ChatMessage& message : history_) plan.bytes += bytes_of(message);
     // Longer ones are read in part.
-    if (is_over(plan) || history_.size() >= history_messages_max) plan = fitted(0);
+    if (is_over(plan) || history_.size() >= messages_max_) plan = fitted(0);
     for (size_t count = 1; count <= exchanges_.size(); ++count) {
       plan.bytes += exchanges_[count - 1].bytes();
       if (is_over(plan)) plan = fitted(count);
@@ -174,13 +184,14 @@ class Planner {
     Room room(bytes_max_);
     room.take_at_most(system_bytes_);
     // What the run is about comes before what it found.
-    if (!history_.empty()) room.take_at_most(bytes_of(history_.back()));
+    size_t newest = history_.empty() ? 0 : newest_of(history_);
+    for (size_t i = newest; i < history_.size(); ++i) room.take_at_most(bytes_of(history_[i]));
     if (count > 0) fit_exchanges(exchanges_, count, room, plan);
     Room older = room_for_older(room, bytes_max_);
     while (plan.whole > plan.first && older.take(result_bytes(exchanges_[plan.whole - 1]))) {
       --plan.whole;
     }
-    plan.from = history_.empty() ? 0 : history_.size() - 1;
+    plan.from = newest;
     if (plan.from > 0 && plan.first == 0) plan.from = history_from(older);
     plan.bytes = planned_bytes(plan, count);
     return plan;
@@ -194,9 +205,9 @@ class Planner {
   // The exchanges come first: a history that fits beside them stays whole.
   size_t history_from(const Room& room) const {
     size_t bytes = 0;
-    for (size_t i = history_.size() - 1; i-- > 0;) bytes += bytes_of(history_[i]);
-    bool is_whole = bytes <= room.bytes() && history_.size() < history_messages_max;
-    return is_whole ? 0 : cut_history(history_, room);
+    for (size_t i = newest_of(history_); i-- > 0;) bytes += bytes_of(history_[i]);
+    bool is_whole = bytes <= room.bytes() && history_.size() < messages_max_;
+    return is_whole ? 0 : cut_history(history_, room, messages_max_);
   }
 
   size_t planned_bytes(const Plan& plan, size_t count) const {
@@ -217,6 +228,7 @@ class Planner {
   const std::vector<ChatMessage>& history_;
   const std::vector<Exchange>& exchanges_;
   int64_t bytes_max_;
+  size_t messages_max_;
 };
 
 // As the plan wants it.
@@ -243,8 +255,9 @@ size_t Exchange::bytes() const {
 
 std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
                                          const std::vector<ChatMessage>& history,
-                                         std::vector<Exchange> exchanges, int64_t bytes_max) {
-  Plan plan = Planner(system_prompt, history, exchanges, bytes_max).plan();
+                                         std::vector<Exchange> exchanges, int64_t bytes_max,
+                                         size_t messages_max) {
+  Plan plan = Planner(system_prompt, history, exchanges, bytes_max, messages_max).plan();
   std::vector<ChatMessage> all;
   if (!system_prompt.empty()) all.push_back({ChatRole::system, system_prompt});
   all.insert(all.end(), history.begin() + static_cast<ptrdiff_t>(plan.from), history.end());
@@ -302,10 +315,14 @@ std::string tool_calls_json(const std::vector<ToolCall>& calls) {
 }
 
 std::vector<ToolCall> tool_calls_from(std::string_view json) {
-  std::vector<ToolCall> calls;
   std::optional<Json> parsed = parse_json_or_nothing(json);
-  if (!parsed || !parsed->is_array()) return calls;
-  for (const Json& item : *parsed->as_array()) {
+  return parsed ? tool_calls_of(*parsed) : std::vector<ToolCall>();
+}
+
+std::vector<ToolCall> tool_calls_of(const Json& stored) {
+  std::vector<ToolCall> calls;
+  if (!stored.is_array()) return calls;
+  for (const Json& item : *stored.as_array()) {
     ToolCall call;
     call.id = item.text_or("id");
     call.name = item.text_or("name");

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/json.h"
 #include "lib/postgres/database.h"
 #include "runner/models/model.h"
 
@@ -39,16 +40,19 @@ struct Exchange {
 // turn is told what the turn before it was, and behind it what is new: a provider that keeps what
 // it read need not read it again. The same whichever daemon asks, since it follows from the
 // arguments alone.
-//   What is over the budget is left out from the oldest on, and a call never without its result: of
-// the run's own exchanges first the results, then whole ones. The newest message and the newest
-// exchange are always there, the latter's results cut where they must be. More is left out than
-// must be, so that the next turns are told the same again.
+//   What is over the budget is left out from the oldest on, a call never without its result, nor a
+// result without its call: of the run's own exchanges first the results, then whole ones. The
+// newest message (with the call that it answers) and the newest exchange are always there, the
+// latter's results cut where they must be. More is left out than must be, so that the next turns
+// are told the same again. A history of messages_max or more counts as read in part.
 std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
                                          const std::vector<ChatMessage>& history,
-                                         std::vector<Exchange> exchanges, int64_t bytes_max);
+                                         std::vector<Exchange> exchanges, int64_t bytes_max,
+                                         size_t messages_max = history_messages_max);
 
 // The tool calls of a turn, as they are stored: [{"id","name","arguments"}…], and back.
 std::string tool_calls_json(const std::vector<ToolCall>& calls);
 std::vector<ToolCall> tool_calls_from(std::string_view json);
+std::vector<ToolCall> tool_calls_of(const Json& stored);
 
 }  // namespace hostler::runner

@@ -2,13 +2,19 @@
 #include "runner/agent/run_parts.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 
 #include "lib/json.h"
+#include "lib/loop/wait.h"
 #include "lib/tool_names.h"
+#include "queries/chat_runs.h"
 #include "queries/daemon.h"
 #include "queries/webhook_calls.h"
 #include "runner/agent/conversation.h"
+#include "runner/agent/given_history.h"
 #include "runner/models/run_failure.h"
+#include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
 namespace {
@@ -40,7 +46,6 @@ ModelRequest request_of(AgentServices& services, const RunPtr& run, const postgr
   request.trace_id = run->claim.trace_id;
   request.endpoint.guarded = row.boolean("is_org_scope");
   request.endpoint.api_key = api_key_of(services, row);
-  if (!row.is_null("temperature")) request.temperature = row.number("temperature");
   request.timeouts.connect_ms = settings->integer("model.connect_timeout_ms");
   request.timeouts.first_byte_ms = settings->integer("model.first_byte_timeout_ms");
   request.timeouts.idle_ms = settings->integer("model.idle_timeout_ms");
@@ -52,7 +57,6 @@ RunLimits limits_of(const postgres::Row& row) {
       10LL * 366 * 86'400;  // as the setting; entitlements have no bound
   RunLimits limits;
   limits.turns = row.integer("limit_turns");
-  if (!row.is_null("max_turns")) limits.turns = std::min(limits.turns, row.integer("max_turns"));
   limits.tool_calls = row.integer("limit_tool_calls");
   limits.seconds = std::min(row.integer("limit_seconds"), seconds_max);
   return limits;
@@ -114,16 +118,33 @@ void add_format(RunParts& parts, std::string_view declared) {
   parts.system_prompt += instruction;
 }
 
-RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Row& row) {
-  RunParts parts;
-  parts.request = request_of(services, run, row);
+// What a run has of its persona.
+void add_persona(AgentServices& services, const RunPtr& run, const postgres::Row& row,
+                 RunParts& parts) {
   parts.system_prompt = row.text("system_prompt");
   parts.tools = texts_of(row.text("tools"));
   parts.confirm_tools = texts_of(row.text("confirm_tools"));
-  if (!row.is_null("function_tools")) parts.functions = DeclaredTools(row.text("function_tools"));
+  if (!row.is_null("temperature")) parts.request.temperature = row.number("temperature");
+  if (!row.is_null("max_turns")) {
+    parts.limits.turns = std::min(parts.limits.turns, row.integer("max_turns"));
+  }
+  if (run->claim.has_own_history) {
+    std::erase_if(parts.tools,
+                  [&](const std::string& name) { return services.tools.is_question(name); });
+  }
+}
+
+RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Row& row) {
+  RunParts parts;
+  parts.request = request_of(services, run, row);
   parts.limits = limits_of(row);
+  if (!row.boolean("is_bare")) add_persona(services, run, row, parts);
+  if (!row.is_null("sampling")) add_sampling(parts.request, row.text("sampling"));
+  if (!row.is_null("function_tools")) parts.functions = DeclaredTools(row.text("function_tools"));
   parts.credits_exhausted = row.boolean("credits_exhausted");
   parts.history_bytes = history_bytes_max(run->claim.context_tokens) - parts.functions.bytes();
+  parts.history_messages =
+      run->claim.has_own_history ? std::numeric_limits<size_t>::max() : history_messages_max;
   if (!row.is_null("response_format")) add_format(parts, row.text("response_format"));
   return parts;
 }
@@ -153,8 +174,38 @@ Task<postgres::Results> load_with_retry(AgentServices& services, postgres::Batch
 }
 
 postgres::BoundStatement history_statement(const RunPtr& run) {
+  if (run->claim.has_own_history) return query::RunGivenHistory{.run_id = run->claim.id};
   return query::RunHistory{.run_id = run->claim.id,
                            .bytes_max = history_bytes_max(run->claim.context_tokens)};
+}
+
+// A megabyte of JSON is read on a thread of the pool: meanwhile every other run would wait.
+Task<void> add_given_history(AgentServices& services, RunParts& parts, std::string json) {
+  constexpr size_t loop_bytes_max = size_t{64} * 1024;
+  GivenHistory given;
+  if (json.size() <= loop_bytes_max) {
+    given = read_given_history(json);
+  } else {
+    std::function<GivenHistory()> read = [json = std::move(json)] {
+      return read_given_history(json);
+    };
+    given = co_await loop::on_thread<GivenHistory>(services.loop, std::move(read));
+  }
+  parts.history = std::move(given.messages);
+  if (given.system_text.empty()) co_return;
+  if (!parts.system_prompt.empty()) parts.system_prompt += "\n\n";
+  parts.system_prompt += given.system_text;
+}
+
+// rows: what history_statement() asked for.
+Task<void> add_history(AgentServices& services, RunPtr run, RunParts& parts,
+                       const postgres::Result& rows) {
+  if (!run->claim.has_own_history) {
+    parts.history = history_of(rows);
+  } else if (!rows.empty()) {
+    std::string given(rows[0].text("messages"));
+    co_await add_given_history(services, parts, std::move(given));
+  }
 }
 
 // Nothing when the thread has no messages: then the run may be gone.
@@ -169,11 +220,16 @@ Task<std::optional<RunParts>> claimed_parts(AgentServices& services, RunPtr run)
     parts.history = *std::move(history);
     co_return parts;
   }
+  if (!row.is_null("given_history")) {
+    std::string given(row.text("given_history"));
+    co_await add_given_history(services, parts, std::move(given));
+    co_return parts;
+  }
   postgres::Batch load;
   load.add(history_statement(run));
   postgres::Results loaded = co_await load_with_retry(services, std::move(load));
   if (loaded.at(0).empty()) co_return std::nullopt;
-  parts.history = history_of(loaded.at(0));
+  co_await add_history(services, run, parts, loaded.at(0));
   co_return parts;
 }
 
@@ -261,7 +317,8 @@ std::vector<ChatMessage> RunParts::messages() const {
     }
     exchanges.push_back(std::move(exchange));
   }
-  return fitted_messages(system_prompt, history, std::move(exchanges), history_bytes);
+  return fitted_messages(system_prompt, history, std::move(exchanges), history_bytes,
+                         history_messages);
 }
 
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
@@ -290,7 +347,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
     throw Error(ErrorCode::runs_not_found, {}, "the run is gone");
   }
   RunParts parts = parts_of(services, run, loaded.at(0).front());
-  parts.history = history_of(loaded.at(1));
+  co_await add_history(services, run, parts, loaded.at(1));
   if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
   co_await offer_webhooks(services, run, parts);
   co_return parts;

@@ -10,6 +10,7 @@
 
 #include "runner/agent/agent_services.h"
 #include "runner/agent/answer_format.h"
+#include "runner/agent/conversation.h"
 #include "runner/models/model.h"
 #include "runner/tools/declared_tools.h"
 
@@ -50,8 +51,9 @@ struct RunLimits {
 struct RunParts {
   ModelRequest request;  // complete but for messages and tools
   std::string system_prompt;
-  std::vector<ChatMessage> history;  // oldest first
-  int64_t history_bytes = 0;         // what the model is told at most
+  std::vector<ChatMessage> history;                // oldest first
+  size_t history_messages = history_messages_max;  // so many are a history that was read in part
+  int64_t history_bytes = 0;                       // what the model is told at most
   std::vector<std::string> tools;
   std::vector<std::string> confirm_tools;
   DeclaredTools functions;  // that the run declares

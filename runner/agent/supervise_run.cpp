@@ -34,6 +34,8 @@ void close_broken_turn(AgentServices& services, const RunPtr& run) {
 Outcome outcome_of(const RunPtr& run, std::string status) {
   Outcome outcome;
   outcome.status = std::move(status);
+  // A thread that nobody reads keeps nothing.
+  if (run->claim.has_own_history) return outcome;
   outcome.answer = run->progress.text;
   if (run->progress.turn_is_open) outcome.answer += run->progress.turn.text;
   return outcome;
@@ -70,7 +72,8 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
 
 // A run that ends before this daemon went on with it keeps what its subscribers were shown.
 Task<void> recall_text(AgentServices& services, RunPtr run) {
-  if (run->progress.knows_text || run->writer->is_fenced()) co_return;
+  bool is_kept = !run->claim.has_own_history;
+  if (run->progress.knows_text || run->writer->is_fenced() || !is_kept) co_return;
   postgres::Batch batch;
   batch.add(query::RunStreamedText{.run_id = run->claim.id});
   postgres::Results shown = co_await read_with_retry(services, std::move(batch));

@@ -107,6 +107,15 @@ bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall&
          parts.confirm_tools.end();
 }
 
+// Of a call that waits for a person, in a run whose form has no word for a question.
+ToolOutcome nobody_to_ask() {
+  ToolOutcome outcome;
+  outcome.error_code = "tool.denied";
+  outcome.error_message =
+      "The call needs the consent of a person, and nobody can be asked in a chat completion.";
+  return outcome;
+}
+
 // The run's last event for now: who follows it learns what is asked.
 Task<void> begin_wait(AgentServices& services, RunPtr run, std::string shown, std::string request) {
   WaitRecord record;
@@ -284,7 +293,11 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
     if (next.outcome) {
       commit_outcome(run, parts, record_of(turn.turn, next.call, std::move(*next.outcome), 0));
     } else if (!next.is_answered && needs_human(services, parts, next.call)) {
-      unanswered.push_back(std::move(next.call));
+      if (run->claim.has_own_history) {
+        commit_outcome(run, parts, record_of(turn.turn, next.call, nobody_to_ask(), 0));
+      } else {
+        unanswered.push_back(std::move(next.call));
+      }
     } else if (parts.functions.has(next.call.name)) {
       awaited.push_back(std::move(next.call));
     } else {

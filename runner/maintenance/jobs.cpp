@@ -12,6 +12,8 @@ constexpr int64_t pruned_max = 1000;
 // Accounts that one page of grants locks; fewer than 64, see subscription_maintenance.
 constexpr int64_t granted_max = 50;
 constexpr int64_t inputs_expired_max = 100;
+// Runs whose events one page writes anew, each up to limit.run_event_bytes.
+constexpr int64_t forgotten_max = 10;
 // Accounts that one page of a change of all of them locks: some ten milliseconds.
 constexpr int64_t changed_max = 500;
 
@@ -64,6 +66,7 @@ constexpr Job jobs[] = {
     bounded<query::AccessLogPrune>(minute_ms, access_log_retention),
     bounded<query::RunEventsPrune>(minute_ms, event_retention),
     paged<query::RunEventsFree, pruned_max>(minute_ms),
+    paged<query::ChatRunsForget, forgotten_max>(minute_ms),
     bounded<query::AuditPrune>(minute_ms, audit_retention),
 };
 

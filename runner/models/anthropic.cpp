@@ -153,6 +153,13 @@ void write_settings(JsonWriter& json, const ModelRequest& request) {
   json.member("stream", true);
   // Their scale ends at 1, that of personas at 2.
   if (request.temperature) json.member("temperature", std::min(*request.temperature, 1.0));
+  const Sampling& sampling = request.sampling;
+  if (sampling.top_p) json.member("top_p", *sampling.top_p);
+  if (!sampling.stop.empty()) {
+    json.key("stop_sequences").begin_array();
+    for (const std::string& text : sampling.stop) json.text(text);
+    json.end_array();
+  }
   const std::optional<ResponseFormat>& format = request.response_format;
   if (format && has_own_mode(ProviderKind::anthropic, *format)) {
     json.key("output_config").begin_object().key("format").begin_object();

@@ -69,11 +69,21 @@ struct ResponseFormat {
   std::optional<bool> strict;  // the provider is to hold the model to the schema
 };
 
+// What else a caller wants of the model. A provider's form leaves out what it has no word for.
+struct Sampling {
+  std::optional<double> top_p = std::nullopt;
+  std::optional<double> presence_penalty = std::nullopt;
+  std::optional<double> frequency_penalty = std::nullopt;
+  std::optional<int64_t> seed = std::nullopt;
+  std::vector<std::string> stop = {};  // texts before which the answer ends
+};
+
 struct ModelRequest {
   ModelEndpoint endpoint;
   std::vector<ChatMessage> messages;  // system texts first, then by time
   std::vector<ToolDefinition> tools;
   std::optional<double> temperature;
+  Sampling sampling;
   std::optional<int64_t> output_tokens_max;
   std::optional<ResponseFormat> response_format;
   ModelTimeouts timeouts;

@@ -55,10 +55,23 @@ void write_response_format(JsonWriter& json, const ResponseFormat& format) {
   json.end_object().end_object();
 }
 
+void write_sampling(JsonWriter& json, const Sampling& sampling) {
+  if (sampling.top_p) json.member("top_p", *sampling.top_p);
+  if (!sampling.stop.empty()) {
+    json.key("stop").begin_array();
+    for (const std::string& text : sampling.stop) json.text(text);
+    json.end_array();
+  }
+  if (sampling.presence_penalty) json.member("presence_penalty", *sampling.presence_penalty);
+  if (sampling.frequency_penalty) json.member("frequency_penalty", *sampling.frequency_penalty);
+  if (sampling.seed) json.member("seed", *sampling.seed);
+}
+
 void write_settings(JsonWriter& json, const ModelRequest& request, std::string_view base_url) {
   json.member("model", request.endpoint.model).member("stream", true);
   json.key("stream_options").begin_object().member("include_usage", true).end_object();
   if (request.temperature) json.member("temperature", *request.temperature);
+  write_sampling(json, request.sampling);
   if (request.output_tokens_max) {
     // OpenAI's newer models refuse the old name, compatible servers often know no other.
     bool is_openai = base_url.starts_with("https://api.openai.com/");

@@ -6,10 +6,8 @@
 -- api_keys and webhook_endpoints, exclusively: stop the programs before it.
 
 DELETE FROM schema_migrations;
-CREATE TABLE schema_functions (
-    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), checksum bytea NOT NULL, applied_at timestamptz NOT NULL
-    DEFAULT clock_timestamp()
-);
+CREATE TABLE schema_functions (is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), checksum bytea NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp());
 
 -- ---------------------------------------------------------------- functions whose types change, or that are gone
 
@@ -176,11 +174,9 @@ CREATE INDEX outbox_codes_due ON outbox (next_attempt_at)
 
 -- ---------------------------------------------------------------- signing secrets
 
-CREATE TABLE webhook_old_secrets (
-    secret_id uuid PRIMARY KEY, org_id uuid NOT NULL, endpoint_id uuid NOT NULL, until timestamptz NOT NULL, FOREIGN
-    KEY (org_id, endpoint_id) REFERENCES webhook_endpoints (org_id, id) ON DELETE CASCADE, FOREIGN KEY (org_id,
-    secret_id) REFERENCES secrets (org_id, id)
-);
+CREATE TABLE webhook_old_secrets (secret_id uuid PRIMARY KEY, org_id uuid NOT NULL, endpoint_id uuid NOT NULL, until
+    timestamptz NOT NULL, FOREIGN KEY (org_id, endpoint_id) REFERENCES webhook_endpoints (org_id, id) ON DELETE
+    CASCADE, FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id));
 CREATE INDEX webhook_old_secrets_endpoint ON webhook_old_secrets (endpoint_id, until);
 CREATE INDEX webhook_old_secrets_until ON webhook_old_secrets (until);
 GRANT SELECT ON webhook_old_secrets TO hostler_runner;
@@ -193,10 +189,8 @@ CREATE INDEX org_invitations_email ON org_invitations (name_key(email));
 
 -- ---------------------------------------------------------------- addresses that are taken back
 
-CREATE TABLE email_reverts (
-    hash bytea PRIMARY KEY CHECK (length(hash) = 32), user_id uuid NOT NULL REFERENCES users, email text NOT NULL,
-    asked_at timestamptz NOT NULL, expires_at timestamptz NOT NULL
-);
+CREATE TABLE email_reverts (hash bytea PRIMARY KEY CHECK (length(hash) = 32), user_id uuid NOT NULL REFERENCES users,
+    email text NOT NULL, asked_at timestamptz NOT NULL, expires_at timestamptz NOT NULL);
 CREATE INDEX email_reverts_user ON email_reverts (user_id);
 CREATE INDEX email_reverts_email ON email_reverts (name_key(email));
 CREATE INDEX email_reverts_expiry ON email_reverts (expires_at);
@@ -261,9 +255,7 @@ ALTER TABLE runs ADD COLUMN event_bytes bigint NOT NULL DEFAULT 0, ADD COLUMN re
     ADD COLUMN response_format json, ADD COLUMN output json;
 ALTER TABLE personas ADD COLUMN response_format text, ADD COLUMN earlier jsonb NOT NULL DEFAULT '[]';
 ALTER TABLE credit_accounts ADD COLUMN stored_bytes bigint NOT NULL DEFAULT 0;
-CREATE TABLE run_events_freed (
-    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), before_run_id uuid NOT NULL
-);
+CREATE TABLE run_events_freed (is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), before_run_id uuid NOT NULL);
 INSERT INTO run_events_freed (before_run_id) VALUES ('00000000-0000-0000-0000-000000000000');
 UPDATE runs r SET event_bytes = e.bytes
 FROM (SELECT run_id, sum(octet_length(data::text)) AS bytes FROM run_events GROUP BY run_id) AS e WHERE r.id = e.run_id;
@@ -295,16 +287,23 @@ DROP FUNCTION IF EXISTS run_tool_commit, run_expire_inputs;
 
 -- ---------------------------------------------------------------- tools of apps
 
-ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json;
+ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json, ADD COLUMN history_bytes bigint,
+    ADD COLUMN is_bare boolean NOT NULL DEFAULT false, ADD COLUMN sampling json;
 ALTER TABLE credit_accounts ADD COLUMN waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0);
-CREATE TABLE run_asked_calls (
-    run_id uuid NOT NULL, org_id uuid NOT NULL, tool_call_id text NOT NULL, turn integer NOT NULL CHECK (turn > 0),
-    tool_name text NOT NULL, answered_by text NOT NULL CHECK (answered_by IN ('client', 'webhook')), asked_at
-    timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, try_id uuid, accepted boolean
-    NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id, tool_call_id),
+CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_call_id text NOT NULL, turn integer NOT
+    NULL CHECK (turn > 0), tool_name text NOT NULL, answered_by text NOT NULL CHECK (answered_by IN ('client',
+    'webhook')), asked_at timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, try_id
+    uuid, accepted boolean NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY
+    (run_id, tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
+DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
+-- Runs that are given their history.
+ALTER TABLE threads ADD COLUMN is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden);
+CREATE TABLE run_histories (
+    run_id uuid PRIMARY KEY, org_id uuid NOT NULL, messages json NOT NULL, keeps boolean NOT NULL,
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
-DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
+CREATE INDEX run_histories_to_forget ON run_histories (run_id) WHERE NOT keeps;
+GRANT SELECT ON run_histories TO hostler_runner;
 
 -- ---------------------------------------------------------------- marks of apps
 
@@ -387,7 +386,7 @@ DECLARE
     or_platforms text;
 BEGIN
     FOREACH new_table IN ARRAY ARRAY['audit_logs', 'webhook_old_secrets', 'tool_call_days', 'run_asked_calls',
-                                     'usage_of_end_user', 'tools', 'tool_old_secrets'] LOOP
+                                     'run_histories', 'usage_of_end_user', 'tools', 'tool_old_secrets'] LOOP
         or_platforms := CASE WHEN new_table IN ('tools', 'tool_old_secrets') THEN ' OR org_id IS NULL' ELSE '' END;
         EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', new_table);
         EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', new_table);

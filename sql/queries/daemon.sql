@@ -65,7 +65,8 @@ SELECT true AS is_there;
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
 -- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter,
 -- its bytes, a colon and its content; null when they have more than 32 times message_bytes together, or one is longer
--- than message_bytes, or the run has turns: then run_history is asked. How many are wanted is hidden in a SELECT, so
+-- than message_bytes, or the run has turns: then run_history is asked. given_history: that of a run that was given one,
+-- null when it is longer than those; then run_given_history is asked. How many are wanted is hidden in a SELECT, so
 -- that one plan looks as good as a plan for each call: making that takes longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
 -- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
@@ -90,7 +91,8 @@ claimed AS (
         r.cancel_requested_at IS NOT NULL AS is_cancelled, coalesce(r.cancel_reason, 'requested') AS cancel_reason,
         run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted, r.response_format,
         CASE WHEN r.last_seq > 0 THEN run_event_bytes(r.id) ELSE 0 END AS event_bytes,
-        CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE r.result_bytes END AS result_bytes, r.tools)
+        CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE r.result_bytes END AS result_bytes, r.tools,
+        r.history_bytes, r.is_bare, r.sampling)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.trials, c.is_cancelled, c.cancel_reason,
     c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens,
@@ -98,7 +100,10 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     c.tools AS function_tools, c.response_format, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
-    route.key_version, route.wrapped_key, route.sealed, thread.history
+    route.key_version, route.wrapped_key, route.sealed, thread.history, c.history_bytes IS NOT NULL AS has_own_history,
+    c.is_bare, c.sampling,
+    CASE WHEN c.history_bytes <= 32 * $3 THEN (SELECT h.messages FROM run_histories h WHERE h.run_id = c.id) END
+        AS given_history
 FROM claimed c
 JOIN free ON free.id = c.id
 LEFT JOIN LATERAL (
@@ -115,7 +120,8 @@ LEFT JOIN LATERAL (
                      AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
         THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), '')
             FILTER (WHERE octet_length(recent.content) <= $3) END AS history
-    FROM thread_newest_messages(c.thread_id, 1000, 32 * $3, NULL) AS recent) AS thread ON c.turns = 0
+    FROM thread_newest_messages(c.thread_id, 1000, 32 * $3, NULL) AS recent) AS thread
+    ON c.turns = 0 AND c.history_bytes IS NULL
 CROSS JOIN LATERAL (
     SELECT max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns') AS turns,
         max(g.value::bigint) FILTER (WHERE g.key = 'limit.tool_calls') AS tool_calls,
@@ -195,7 +201,7 @@ SELECT coalesce(begun.state ->> 'system_prompt', p.system_prompt) AS system_prom
     coalesce(begun.state ->> 'tools', to_json(p.tools)::text) AS tools, to_json(p.confirm_tools) AS confirm_tools,
     CASE WHEN begun.state IS NULL THEN p.temperature ELSE (begun.state ->> 'temperature')::double precision END
         AS temperature,
-    p.max_turns, r.tools AS function_tools, r.response_format, r.credits_exhausted,
+    p.max_turns, r.is_bare, r.sampling, r.tools AS function_tools, r.response_format, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed

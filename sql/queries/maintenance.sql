@@ -78,6 +78,11 @@ SELECT dropped, dropped > 0 AS more, NULL AS fault FROM run_events_prune($1) AS 
 -- $1 at_most integer
 SELECT run_events_free($1) = $1 AS more, NULL AS fault;
 
+-- name: chat_runs_forget
+-- What runs were told and said whose callers want nothing kept, 10 minutes behind their ends.
+-- $1 at_most integer
+SELECT chat_runs_forget($1) = $1 AS more, NULL AS fault;
+
 -- name: audit_partitions
 -- Partitions of the audit log ahead of time.
 SELECT false AS more, NULL AS fault FROM audit_logs_make_partitions();

@@ -13,11 +13,12 @@ SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended,
 FROM runs r
 WHERE r.id = coalesce(
     (SELECT f.id FROM runs f JOIN threads t ON t.id = f.thread_id
-     WHERE f.id = $1 AND f.org_id = current_org() AND t.deleted_at IS NULL
+     WHERE f.id = $1 AND f.org_id = current_org() AND (t.deleted_at IS NULL OR t.is_hidden)
            AND may_read_run(f.created_by_user_id, t.is_private, current_user_id(),
                             has_permission('org.runs.read_all'))),
     (SELECT s.id FROM run_of_reader($1) AS s
-     WHERE EXISTS (SELECT FROM threads t WHERE t.id = s.thread_id AND t.deleted_at IS NULL)));
+     WHERE EXISTS (SELECT FROM threads t
+                   WHERE t.id = s.thread_id AND (t.deleted_at IS NULL OR t.is_hidden))));
 
 -- name: event_pages
 -- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128
@@ -74,7 +75,7 @@ WHERE NOT coalesce((
         AND (o.ip_rule_count = 0 OR ip_admits(o.id, f.address::inet))
     FROM (SELECT q.org_id, q.thread_id, q.created_by_user_id FROM runs q WHERE q.id = f.run_id OFFSET 0) AS r
     CROSS JOIN LATERAL (
-        SELECT h.is_private, h.deleted_at FROM threads h WHERE h.id = r.thread_id OFFSET 0) AS t
+        SELECT h.is_private, h.deleted_at, h.is_hidden FROM threads h WHERE h.id = r.thread_id OFFSET 0) AS t
     LEFT JOIN LATERAL (
         SELECT e.id, e.user_id, e.revoked_at FROM sessions e WHERE e.id = f.session_id OFFSET 0) AS s
         ON s.revoked_at IS NULL
@@ -87,4 +88,4 @@ WHERE NOT coalesce((
     CROSS JOIN LATERAL (
         SELECT d.role FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
     CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
-    WHERE t.deleted_at IS NULL AND u.status = 'active'), false);
+    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND u.status = 'active'), false);

@@ -131,7 +131,7 @@ BEGIN
     SELECT * INTO asked FROM run_asked_calls a
     WHERE a.run_id = run AND a.tool_call_id = call_id AND a.answered_by = 'webhook' FOR UPDATE;
     IF asked.run_id IS NULL OR NOT EXISTS (
-        SELECT FROM threads t WHERE t.id = r.thread_id AND t.deleted_at IS NULL) THEN
+        SELECT FROM threads t WHERE t.id = r.thread_id AND (t.deleted_at IS NULL OR t.is_hidden)) THEN
         PERFORM fail('auth.invalid_token', 'wait_is_over');
     ELSIF asked.closed OR asked.early IS NOT NULL OR EXISTS (
         SELECT FROM run_tool_results t

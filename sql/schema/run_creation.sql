@@ -81,12 +81,14 @@ $$;
 -- asks further for its reason. response_format: the run's own, which stands above its persona's; a retry repeats that
 -- of the last run, whatever the persona says now. The account's row serialises the organization, so that its limits and
 -- its credits are exact. One plan for all callers: making it anew for a call takes longer than the call. freed: credits
--- that the run holds which this one waits for, and which it gives back when it ends.
+-- that the run holds which this one waits for, and which it gives back when it ends. history: what the run is given in
+-- place of its thread's messages; chat_run_create() stores it.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
     limit_waiting_runs bigint, function_tools json, response_format json,
-    freed bigint DEFAULT 0) RETURNS json
+    freed bigint DEFAULT 0, history json DEFAULT NULL, sampling json DEFAULT NULL, is_bare boolean DEFAULT false)
+RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     platform uuid := '00000000-0000-0000-0000-000000000000';  -- what indexes have in place of no organization
@@ -105,7 +107,8 @@ BEGIN
            p.built_in, p.response_format AS persona_format, p.tools AS persona_tools, d.id AS model_id,
            d.org_id AS model_org_id, d.model, d.is_free, d.provider_kind,
            d.name AS credential_name,
-           EXISTS (SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
+           history IS NOT NULL OR EXISTS (
+               SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
            granted.count_max AS entitled, granted.bytes_max,
            NOT is_queued AND granted.count_max IS NULL AND limit_concurrent_runs_per_user > 0
                AND limit_concurrent_runs * (SELECT count(*) FROM org_members o WHERE o.user_id = current_user_id())
@@ -154,9 +157,11 @@ BEGIN
         PERFORM tool_names_check(function_tools, chosen.persona_tools, chosen.persona_org_id);
         PERFORM waiting_runs_check(org, limit_waiting_runs);
     END IF;
-    wanted_format := CASE WHEN response_format IS NULL AND run_source <> 'retry' THEN chosen.persona_format::json
+    wanted_format := CASE WHEN response_format IS NULL AND run_source <> 'retry' AND NOT is_bare
+                          THEN chosen.persona_format::json
                           ELSE response_format END;
-    declared_bytes := coalesce(octet_length(function_tools::text), 0) + coalesce(octet_length(wanted_format::text), 0);
+    declared_bytes := coalesce(octet_length(function_tools::text), 0) + coalesce(octet_length(wanted_format::text), 0)
+        + coalesce(octet_length(history::text), 0);
     hold := CASE WHEN chosen.is_free THEN 0 ELSE credit_run_hold END;
     count_max := coalesce(chosen.entitled, CASE WHEN is_queued THEN limit_queued_runs ELSE limit_concurrent_runs END);
     LOOP
@@ -172,11 +177,11 @@ BEGIN
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
-                      end_user, metadata, tools, response_format, result_bytes)
+                      end_user, metadata, tools, response_format, result_bytes, history_bytes, sampling, is_bare)
     VALUES (run, org, thread, current_user_id(), is_queued, run_source, trace,
             chosen.persona_key || '@' || chosen.version, chosen.persona_row_id, chosen.model_id, chosen.model,
             chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment, end_user,
-            metadata, function_tools, wanted_format, declared_bytes);
+            metadata, function_tools, wanted_format, declared_bytes, octet_length(history::text), sampling, is_bare);
     RETURN json_build_object('run_id', run, 'trace_id', trace);
 END
 $$;

@@ -44,8 +44,9 @@ CREATE TABLE run_events_freed (
 );
 INSERT INTO run_events_freed (before_run_id) VALUES ('00000000-0000-0000-0000-000000000000');
 
--- Gives back what the events of dropped months took, by pages of runs in the order of their ids: the place where it
--- goes on commits with them. Apart from the drop, whose lock everybody waits for. Answers how many runs it read.
+-- Gives back what the events of dropped months took, and what histories took that their runs were given, which go with
+-- them; by pages of runs in the order of their ids: the place where it goes on commits with them. Apart from the drop,
+-- whose lock everybody waits for. Answers how many runs it read.
 CREATE OR REPLACE FUNCTION run_events_free(at_most integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET lock_timeout = '200ms' AS $$
 DECLARE
@@ -62,9 +63,20 @@ BEGIN
         RETURN 0;
     END IF;
     WITH page AS MATERIALIZED (
-        SELECT r.id, r.org_id, r.event_bytes FROM runs r WHERE r.id >= freed_before AND r.id < kept_from
+        SELECT r.id, r.org_id, r.event_bytes, r.history_bytes FROM runs r
+        WHERE r.id >= freed_before AND r.id < kept_from
         ORDER BY r.id LIMIT at_most),
-    of_org AS (SELECT p.org_id, sum(p.event_bytes)::bigint AS bytes FROM page p GROUP BY p.org_id)
+    dropped AS (
+        DELETE FROM run_histories h WHERE h.run_id = ANY (ARRAY(
+            SELECT p.id FROM page p WHERE p.history_bytes IS NOT NULL)) AND h.keeps
+        RETURNING h.run_id),
+    shrunk AS (
+        UPDATE runs r SET result_bytes = r.result_bytes - r.history_bytes, history_bytes = NULL
+        WHERE r.id = ANY (ARRAY(SELECT d.run_id FROM dropped d))),
+    of_org AS (
+        SELECT p.org_id, sum(p.event_bytes + CASE WHEN d.run_id IS NULL THEN 0 ELSE p.history_bytes END)::bigint
+            AS bytes
+        FROM page p LEFT JOIN dropped d ON d.run_id = p.id GROUP BY p.org_id)
     SELECT (SELECT count(*) FROM page), (SELECT p.id FROM page p ORDER BY p.id DESC LIMIT 1),
         array_agg(o.org_id ORDER BY o.org_id), array_agg(o.bytes ORDER BY o.org_id)
     INTO runs_read, last_run_id, org_ids, freed FROM of_org o WHERE o.bytes > 0;

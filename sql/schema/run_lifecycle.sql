@@ -30,6 +30,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WHERE e.type = 'message.delta' AND e.data ->> 'channel' IS NULL AND e.seq <= coalesce(e.kept_until, e.seq)
 $$;
 
+-- The same as its thread is to keep it: that of a run with a history of its own keeps nothing.
+CREATE OR REPLACE FUNCTION run_message_text(r runs) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT CASE WHEN r.history_bytes IS NULL THEN run_streamed_text(r.id) ELSE '' END
+$$;
+
 -- Cancels a run whose thread is locked: at once when no daemon owns it, else by asking the owner, who tells the same
 -- reason. Of several reasons the first counts. A terminal run stays as it is. True when an owner must be told.
 CREATE OR REPLACE FUNCTION run_cancel_locked(run uuid, why text) RETURNS boolean
@@ -48,7 +54,7 @@ BEGIN
     END IF;
     INSERT INTO run_events (run_id, seq, type, data)
     VALUES (run, r.last_seq + 1, 'run.cancelled', json_build_object('reason', coalesce(r.cancel_reason, why)));
-    PERFORM run_end(r, 'cancelled', r.last_seq + 1, NULL, NULL, run_streamed_text(run), true);
+    PERFORM run_end(r, 'cancelled', r.last_seq + 1, NULL, NULL, run_message_text(r), true);
     RETURN true;
 END
 $$;
@@ -70,7 +76,7 @@ BEGIN
     END IF;
     final_seq := run_last_seq_now(run);
     BEGIN
-        answer := run_streamed_text(run);
+        answer := run_message_text(r);
         INSERT INTO run_events (run_id, seq, type, data)
         VALUES (run, final_seq + 1, 'run.failed', json_build_object('code', code, 'message', message));
         final_seq := final_seq + 1;
@@ -192,6 +198,6 @@ BEGIN
                  WHERE e.org_id = r.org_id AND e.enabled AND e.id <> ALL (free_endpoints))));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_abandon, run_end, run_streamed_text, run_cancel_locked, runs_blocked
+REVOKE EXECUTE ON FUNCTION run_abandon, run_end, run_streamed_text, run_message_text, run_cancel_locked, runs_blocked
     FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION thread_stop, thread_runs_lock FROM hostler_api, hostler_runner;

@@ -22,12 +22,13 @@ CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 
 SELECT make_tenant_table('run_tool_results');
 GRANT SELECT, INSERT ON run_tool_results TO hostler_runner;
 
--- Bytes of a run's results, and of the tools and the format that it declares; as run_event_bytes().
+-- Bytes of a run's results, and of the tools, the format and the history that it was given; as run_event_bytes().
 CREATE OR REPLACE FUNCTION run_result_bytes(run uuid) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     RETURN (SELECT coalesce(sum(octet_length(t.result::text)), 0) FROM run_tool_results t WHERE t.run_id = run)
         + coalesce((SELECT coalesce(octet_length(r.tools::text), 0) + coalesce(octet_length(r.response_format::text), 0)
+                        + coalesce(r.history_bytes, 0)
                         + CASE WHEN json_array_length(r.offered_tools) > 0 THEN octet_length(r.offered_tools::text)
                                ELSE 0 END
                     FROM runs r WHERE r.id = run), 0);

@@ -19,7 +19,7 @@ BEGIN
             WHEN 'waiting_for_input' THEN NOT has_ended AND asks_for_input AND NOT queued AND NOT is_owned
             ELSE status IN ('completed', 'failed', 'cancelled')
                  AND has_ended AND NOT asks_for_input AND NOT queued AND NOT is_owned END
-        AND credits_held >= 0 AND source IN ('api', 'retry', 'enqueue');
+        AND credits_held >= 0 AND source IN ('api', 'retry', 'enqueue', 'openai');
 END
 $$;
 
@@ -82,6 +82,9 @@ CREATE TABLE runs (
     offered_tools json,  -- webhook tools that it is offered since its first turn; null: it named none
     response_format json,  -- the answer's, its own or its persona's; null: any text
     output json,  -- the answer of a run that completed, as its format wants it
+    history_bytes bigint,  -- of the history that it was given (chat_runs.sql); null: its thread's messages
+    is_bare boolean NOT NULL DEFAULT false,  -- its model alone: nothing of its persona but the name
+    sampling json,  -- what its model is to be asked with, by the names of OpenAI; null: nothing
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         input_request IS NOT NULL, ended_at IS NOT NULL))
@@ -188,7 +191,8 @@ $$;
 CREATE OR REPLACE FUNCTION run_output_text(r runs) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    RETURN coalesce((SELECT r.output::text FROM threads t WHERE t.id = r.thread_id AND t.deleted_at IS NULL), 'null');
+    RETURN coalesce((SELECT r.output::text FROM threads t
+                     WHERE t.id = r.thread_id AND (t.deleted_at IS NULL OR t.is_hidden)), 'null');
 END
 $$;
 

@@ -12,6 +12,9 @@ CREATE TABLE threads (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz,
+    -- Of one run that was given its history (chat_runs.sql), whom alone it serves: it counts as deleted from the
+    -- beginning, so that nobody is shown it; only what asks whether the run may be read passes that over.
+    is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
     search tsvector GENERATED ALWAYS AS (search_vector(coalesce(title, ''))) STORED,
     UNIQUE (org_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);

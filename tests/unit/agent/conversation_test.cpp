@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include <fmt/format.h>
@@ -56,11 +57,13 @@ class RandomRun {
     RunParts parts;
     if (chance(2)) parts.system_prompt = text();
     for (size_t i = 0, count = 1 + pick(12); i < count; ++i) {
+      if (chance(5)) add_given_calls(parts.history, i);
       ChatMessage message;
       message.role = chance(2) ? ChatRole::user : ChatRole::assistant;
       message.text = text();
       parts.history.push_back(std::move(message));
     }
+    if (chance(5)) add_given_calls(parts.history, 100);
     for (int turn = 1, turns = static_cast<int>(pick(8)); turn <= turns; ++turn) add(parts, turn);
     parts.history_bytes = static_cast<int64_t>(pick(6000));
     return parts;
@@ -75,6 +78,20 @@ class RandomRun {
     std::string made;
     for (size_t words = pick(chance(4) ? 400 : 20); words > 0; --words) made += "wörd ";
     return made + "end";
+  }
+  // Calls and their results, as a history has them that was given with the run.
+  void add_given_calls(std::vector<ChatMessage>& history, size_t number) {
+    ChatMessage answer;
+    answer.role = ChatRole::assistant;
+    answer.text = text();
+    size_t calls = 1 + pick(3);
+    for (size_t i = 0; i < calls; ++i) {
+      answer.tool_calls.push_back({fmt::format("given_{}_{}", number, i), "lookup", "{}"});
+    }
+    history.push_back(std::move(answer));
+    for (size_t i = 0; i < calls; ++i) {
+      history.push_back({ChatRole::tool, text(), {}, fmt::format("given_{}_{}", number, i)});
+    }
   }
   void add(RunParts& parts, int number) {
     constexpr const char* names[] = {"web_search", "ask_user", "functions.web fetch", "", "größe"};
@@ -96,7 +113,11 @@ class RandomRun {
 // What must be there whatever the budget: prompt, question, the newest exchange with its results
 // cut.
 size_t min_bytes(const RunParts& parts) {
-  size_t bytes = parts.system_prompt.size() + parts.history.back().text.size();
+  size_t bytes = parts.system_prompt.size();
+  for (size_t i = parts.history.size(); i-- > 0;) {
+    bytes += Exchange{parts.history[i], {}}.bytes();
+    if (parts.history[i].role != ChatRole::tool) break;
+  }
   if (parts.turns.empty()) return bytes;
   const FinishedTurn& newest = parts.turns.back();
   bytes += newest.text.size();
@@ -204,7 +225,7 @@ TEST(Conversation, IsToldAgainAsItWasAndGoesOn) {
   int turns = 0;
   for (int i = 0; i < 300; ++i) {
     RunParts whole = random.make();
-    whole.history_bytes = 20'000;
+    whole.history_bytes = 40'000;
     RunParts parts = whole;
     parts.turns.clear();
     std::string before = sent(parts.messages());
@@ -272,6 +293,18 @@ TEST(Conversation, OfMoreMessagesThanAreReadBeginsWhereThatOfTheRunBeforeBegan) 
     before = now;
   }
   EXPECT_LE(changed, 20) << "of 300";
+}
+
+// One that was given whole is not: however many messages it has, all that fit are sent.
+TEST(Conversation, OfAGivenHistoryIsToldHoweverManyMessagesItHas) {
+  RunParts parts;
+  parts.history_bytes = 1'000'000;
+  parts.history_messages = std::numeric_limits<size_t>::max();
+  for (int i = 0; i < 5000; ++i) parts.history.push_back({ChatRole::user, std::to_string(i)});
+  EXPECT_EQ(parts.messages().size(), 5000u);
+  parts.history_bytes = 10'000;
+  EXPECT_LE(bytes_of(parts.messages()), 10'000u);
+  EXPECT_GE(bytes_of(parts.messages()), 3'000u);
 }
 
 TEST(Conversation, CutsTheLongestResultsOfTheNewestTurn) {

@@ -83,6 +83,17 @@ TEST(AnthropicRequest, HasTheWireForm) {
   EXPECT_NE(anthropic_request(request).body.find(R"("max_tokens":5,)"), std::string::npos);
 }
 
+TEST(AnthropicRequest, PassesOnOfSamplingWhatItHasAWordFor) {
+  ModelRequest request = request_of({{ChatRole::user, "Hi"}});
+  request.temperature = 0.5;
+  request.sampling = {0.25, -0.5, 1.5, 7, {"END", "STOP"}};
+  request.output_tokens_max = 9;
+  EXPECT_EQ(anthropic_request(request).body,
+            R"({"model":"claude","max_tokens":9,"stream":true,"temperature":0.5,"top_p":0.25,)"
+            R"("stop_sequences":["END","STOP"],"messages":[{"role":"user","content":)"
+            R"([{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]}]})");
+}
+
 TEST(AnthropicRequest, PutsTheResultsOfATurnIntoOneUserMessageBeforeWhatTheUserSays) {
   EXPECT_EQ(
       messages_of(request_of(

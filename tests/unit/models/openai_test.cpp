@@ -60,6 +60,20 @@ TEST(OpenAiRequest, TellsWhetherASchemaIsStrict) {
   }
 }
 
+TEST(OpenAiRequest, PassesSamplingOnByItsNames) {
+  ModelRequest request;
+  request.endpoint = {ProviderKind::openai, "http://own/v1", "", "m", false};
+  request.messages = {{ChatRole::user, "Hi"}};
+  request.temperature = 0.5;
+  request.sampling = {0.25, -0.5, 1.5, 9'007'199'254'740'993, {"END", "\n"}};
+  request.output_tokens_max = 7;
+  EXPECT_EQ(openai_request(request).body,
+            R"({"model":"m","stream":true,"stream_options":{"include_usage":true},)"
+            R"("temperature":0.5,"top_p":0.25,"stop":["END","\n"],"presence_penalty":-0.5,)"
+            R"("frequency_penalty":1.5,"seed":9007199254740993,"max_tokens":7,)"
+            R"("messages":[{"role":"user","content":"Hi"}]})");
+}
+
 TEST(OpenAiRequest, LeavesOutWhatIsNotSet) {
   ModelRequest request;
   request.endpoint.model = "m";

@@ -1,0 +1,67 @@
+// See runner/agent/given_history.h.
+#include "runner/agent/given_history.h"
+
+#include "lib/json.h"
+#include "runner/agent/conversation.h"
+
+namespace hostler::runner {
+namespace {
+
+ChatRole role_named(std::string_view name) {
+  if (name == "assistant") return ChatRole::assistant;
+  return name == "tool" ? ChatRole::tool : ChatRole::user;
+}
+
+std::optional<double> number_of(const Json& object, std::string_view name) {
+  const Json* value = object.find(name);
+  return value == nullptr ? std::nullopt : value->as_number();
+}
+
+std::optional<int64_t> integer_of(const Json& object, std::string_view name) {
+  const Json* value = object.find(name);
+  if (value == nullptr || value->as_integer() == nullptr) return std::nullopt;
+  return *value->as_integer();
+}
+
+}  // namespace
+
+GivenHistory read_given_history(std::string_view json) {
+  GivenHistory history;
+  std::optional<Json> parsed = parse_json_or_nothing(json);
+  if (!parsed || !parsed->is_array()) return history;
+  for (const Json& item : *parsed->as_array()) {
+    std::string_view role = item.text_or("role");
+    std::string_view content = item.text_or("content");
+    if (role == "system") {
+      if (!history.system_text.empty() && !content.empty()) history.system_text += "\n\n";
+      history.system_text += content;
+      continue;
+    }
+    ChatMessage& message = history.messages.emplace_back();
+    message.role = role_named(role);
+    message.text = content;
+    message.tool_call_id = item.text_or("tool_call_id");
+    const Json* calls = item.find("tool_calls");
+    if (calls != nullptr) message.tool_calls = tool_calls_of(*calls);
+  }
+  return history;
+}
+
+void add_sampling(ModelRequest& request, std::string_view json) {
+  std::optional<Json> wanted = parse_json_or_nothing(json);
+  if (!wanted) return;
+  if (std::optional<double> own = number_of(*wanted, "temperature")) request.temperature = own;
+  request.output_tokens_max = integer_of(*wanted, "max_tokens");
+  Sampling& sampling = request.sampling;
+  sampling.top_p = number_of(*wanted, "top_p");
+  sampling.presence_penalty = number_of(*wanted, "presence_penalty");
+  sampling.frequency_penalty = number_of(*wanted, "frequency_penalty");
+  sampling.seed = integer_of(*wanted, "seed");
+  const Json* stop = wanted->find("stop");
+  if (stop == nullptr || !stop->is_array()) return;
+  for (const Json& text : *stop->as_array()) {
+    if (text.is_text()) sampling.stop.push_back(*text.as_text());
+  }
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,25 @@
+// What a run was given with its creation in place of its thread's messages, and how its model is to
+// be asked: as they are stored, read. Used by run_parts.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runner/models/model.h"
+
+namespace hostler::runner {
+
+struct GivenHistory {
+  std::string system_text;            // of all messages of the system, in their order
+  std::vector<ChatMessage> messages;  // the others, oldest first
+};
+
+// An array of {role, content, tool_calls, tool_call_id}; the API let nothing else pass.
+GivenHistory read_given_history(std::string_view json);
+
+// An object with any of temperature, max_tokens, top_p, stop, presence_penalty, frequency_penalty
+// and seed. What it names stands above what the request has.
+void add_sampling(ModelRequest& request, std::string_view json);
+
+}  // namespace hostler::runner

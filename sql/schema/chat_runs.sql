@@ -1,0 +1,113 @@
+-- Runs that are given their history whole, as OpenAI's chat completions are: each has a thread of its own that nobody
+-- is shown, without messages; what its model is told lies beside the run.
+
+-- messages: [{role: system, user, assistant or tool, content, tool_calls: [{id, name, arguments}], tool_call_id}],
+-- oldest first, as the API read them. Goes with the run's events (run_events_free); not keeps: 10 minutes behind its
+-- end.
+CREATE TABLE run_histories (
+    run_id uuid PRIMARY KEY,
+    org_id uuid NOT NULL,
+    messages json NOT NULL,
+    keeps boolean NOT NULL,
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
+);
+CREATE INDEX run_histories_to_forget ON run_histories (run_id) WHERE NOT keeps;
+SELECT make_tenant_table('run_histories');
+GRANT SELECT ON run_histories TO hostler_runner;
+
+-- POST /v1/openai/chat/completions. With a route: its model alone, without anything of a persona's. The history counts
+-- as what a run declares does.
+CREATE OR REPLACE FUNCTION chat_run_create(persona_id text, route uuid, history json, sampling json, end_user text,
+    metadata json, keeps boolean, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint,
+    limit_stored_bytes bigint, credit_run_hold bigint, response_format json, OUT item json)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    is_bare CONSTANT boolean := route IS NOT NULL;
+    moment CONSTANT timestamptz := clock_timestamp();
+    thread uuid;
+    run uuid;
+BEGIN
+    INSERT INTO threads (org_id, created_by_user_id, end_user, active_run_id, created_at, updated_at, deleted_at,
+                         is_hidden)
+    VALUES (current_org(), current_user_id(), chat_run_create.end_user, uuidv7(), moment, moment, moment, true)
+    RETURNING id, active_run_id INTO thread, run;
+    item := run_insert(run, thread, moment, route, CASE WHEN NOT is_bare THEN chat_run_create.persona_id END,
+                       chat_run_create.end_user, chat_run_create.metadata, 'openai', false, limit_concurrent_runs,
+                       limit_concurrent_runs_per_user, NULL, limit_stored_bytes, credit_run_hold, NULL, NULL,
+                       chat_run_create.response_format, history => chat_run_create.history,
+                       sampling => chat_run_create.sampling, is_bare => is_bare);
+    INSERT INTO run_histories (run_id, org_id, messages, keeps)
+    VALUES (run, current_org(), chat_run_create.history, chat_run_create.keeps);
+END
+$$;
+
+-- An event's data without what a model or its caller said.
+CREATE OR REPLACE FUNCTION event_without_text(type text, data json) RETURNS json
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE type
+        WHEN 'message.delta' THEN CASE WHEN data -> 'channel' IS NULL THEN '{"content":""}'
+            ELSE json_build_object('channel', data -> 'channel', 'content', '') END
+        WHEN 'tool.call' THEN json_build_object('tool_call_id', data -> 'tool_call_id',
+            'tool_name', data -> 'tool_name', 'arguments', '{}'::json)
+        WHEN 'tool.result' THEN CASE WHEN data -> 'error' IS NULL
+            THEN json_build_object('tool_call_id', data -> 'tool_call_id', 'tool_name', data -> 'tool_name',
+                'result', NULL, 'duration_ms', data -> 'duration_ms')
+            ELSE json_build_object('tool_call_id', data -> 'tool_call_id', 'tool_name', data -> 'tool_name',
+                'error', json_build_object('code', data #> '{error,code}', 'message', ''),
+                'duration_ms', data -> 'duration_ms') END
+        WHEN 'run.output' THEN '{"output":null}'
+        WHEN 'output.repair' THEN json_build_object('attempt', data -> 'attempt', 'errors', '[]'::json,
+            'discard_after_seq', data -> 'discard_after_seq')
+        WHEN 'run.waiting_for_input' THEN json_build_object('request_id', data -> 'request_id',
+            'kind', data -> 'kind', 'message', data -> 'message', 'calls', coalesce((
+                SELECT json_agg(json_build_object('tool_call_id', c -> 'tool_call_id', 'tool_name', c -> 'tool_name',
+                                                  'arguments', '{}'::json, 'answered_by', c -> 'answered_by'))
+                FROM json_array_elements(data -> 'calls') AS c), '[]'))
+        ELSE data END
+$$;
+
+-- Maintenance: of runs that ended 10 minutes ago and shall not be kept, the history and every text of theirs; at most
+-- so many, answers how many. What they were and took stays. Locks what run_events_free() goes on behind, then runs,
+-- then accounts.
+CREATE OR REPLACE FUNCTION chat_runs_forget(at_most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    freed_before uuid;
+    forgotten uuid[];
+BEGIN
+    SELECT f.before_run_id INTO STRICT freed_before FROM run_events_freed f FOR SHARE;
+    forgotten := ARRAY(
+        SELECT r.id FROM run_histories h CROSS JOIN LATERAL (
+            SELECT o.id FROM runs o WHERE o.id = h.run_id AND o.ended_at < statement_timestamp() - interval '10 minutes'
+            FOR UPDATE SKIP LOCKED) AS r
+        WHERE NOT h.keeps AND h.run_id < uuidv7_floor(statement_timestamp() - interval '10 minutes')
+        ORDER BY h.run_id LIMIT at_most);
+    UPDATE run_events e SET data = event_without_text(e.type, e.data)
+    WHERE e.run_id = ANY (forgotten)
+          AND e.type IN ('message.delta', 'tool.call', 'tool.result', 'run.output', 'output.repair',
+                         'run.waiting_for_input');
+    UPDATE run_turns t SET text = '', tool_calls = '[]' WHERE t.run_id = ANY (forgotten);
+    UPDATE run_tool_results t SET result = CASE WHEN t.result IS NOT NULL THEN 'null'::json END,
+        error_message = CASE WHEN t.error_code IS NOT NULL THEN '' END
+    WHERE t.run_id = ANY (forgotten);
+    UPDATE run_asked_calls c SET early = NULL WHERE c.run_id = ANY (forgotten) AND c.early IS NOT NULL;
+    DELETE FROM run_histories h WHERE h.run_id = ANY (forgotten);
+    PERFORM FROM credit_accounts a
+    WHERE a.org_id IN (SELECT r.org_id FROM runs r WHERE r.id = ANY (forgotten)) ORDER BY a.org_id FOR UPDATE;
+    WITH before AS MATERIALIZED (
+        SELECT r.id, r.org_id, CASE WHEN r.id >= freed_before THEN r.event_bytes ELSE 0 END + r.result_bytes AS bytes
+        FROM runs r WHERE r.id = ANY (forgotten)),
+    emptied AS (
+        UPDATE runs r SET output = NULL, history_bytes = NULL, event_bytes = run_event_bytes(r.id),
+            result_bytes = run_result_bytes(r.id) - r.history_bytes
+        WHERE r.id = ANY (forgotten)
+        RETURNING r.id, CASE WHEN r.id >= freed_before THEN r.event_bytes ELSE 0 END + r.result_bytes AS bytes)
+    UPDATE credit_accounts a SET stored_bytes = a.stored_bytes - c.bytes
+    FROM (SELECT b.org_id, sum(b.bytes - e.bytes)::bigint AS bytes
+          FROM before b JOIN emptied e ON e.id = b.id GROUP BY b.org_id) AS c
+    WHERE a.org_id = c.org_id;
+    RETURN cardinality(forgotten);
+END
+$$;
+REVOKE EXECUTE ON FUNCTION chat_run_create FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION event_without_text, chat_runs_forget FROM hostler_api;
