@@ -151,7 +151,8 @@ def show_answers(document, page, responses):
             continue
         is_shared = "$ref" in response
         response = resolved(document, response)
-        codes = ", ".join(f"`{code}`" for code in response.get("x-codes", []))
+        listed = response.get("x-codes", []) + response.get("x-run-codes", [])
+        codes = ", ".join(f"`{code}`" for code in listed)
         if is_shared and codes:  # what it means stands once, below "Shared answers"
             page.item(f"**{status}** {codes}")
             continue

@@ -217,6 +217,8 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/models",                     user_or_key,
             pipelined, none, by_org, list_models},
 
+    {post,  "/v1/openai/chat/completions",    may_or_key("data.runs.write"),
+            idempotent, mib, by_org, create_chat_completion},
     {get,   "/v1/openai/models",              user_or_key,
             pipelined, none, by_org, list_openai_models},
     {get,   "/v1/openai/models/{model}",      user_or_key,

@@ -15,7 +15,7 @@ namespace hostler::relay {
 namespace {
 
 // RFC 9110 section 15; nginx passes the line on as it is.
-constexpr std::array<std::pair<int, std::string_view>, 14> reasons{{
+constexpr std::array<std::pair<int, std::string_view>, 15> reasons{{
     {200, "OK"},
     {204, "No Content"},
     {400, "Bad Request"},
@@ -23,6 +23,7 @@ constexpr std::array<std::pair<int, std::string_view>, 14> reasons{{
     {403, "Forbidden"},
     {404, "Not Found"},
     {405, "Method Not Allowed"},
+    {409, "Conflict"},
     {410, "Gone"},
     {422, "Unprocessable Content"},
     {429, "Too Many Requests"},
@@ -76,6 +77,12 @@ std::string head(int status, const AnswerContext& context,
   return status_line(status) + fields_text(context, cors_origins, fields) + "\r\n";
 }
 
+// Clients of other protocols look for the trace id under this name.
+void add_request_id(const formats::Format& format, const AnswerContext& context,
+                    http::HeaderList& fields) {
+  if (format.error_body != nullptr) fields.emplace_back("x-request-id", context.trace_id);
+}
+
 // Of an error behind which the run goes on: a client that repeats its request by itself would begin
 // another one (the SDKs of OpenAI read this field).
 constexpr const char* not_again = "x-should-retry: false\r\n";
@@ -90,6 +97,7 @@ std::string stream_head(const AnswerContext& context, std::span<const std::strin
   fields.emplace_back("Content-Type", format.content_type);
   fields.emplace_back("X-Accel-Buffering", "no");
   if (!run_id.empty()) fields.emplace_back(run_field, run_id);
+  add_request_id(format, context, fields);
   bool comes_back = format.delivery == formats::Delivery::resumable;
   return head(200, context, cors_origins, fields) + ": ok\n" +
          (comes_back ? retry_block(retry_ms) : "\n");
@@ -111,6 +119,7 @@ std::string error_answer(const AnswerContext& context, std::span<const std::stri
   fields.emplace_back("Content-Length", fmt::format_int(body.size()).str());
   for (auto& field : http::problem_headers(error)) fields.push_back(std::move(field));
   if (!run_id.empty()) fields.emplace_back(run_field, run_id);
+  add_request_id(format, context, fields);
   std::string out = status_line(error_row(error.code).status);
   if (!run_id.empty()) out += not_again;
   return out + fields_text(context, cors_origins, fields) + "\r\n" + body;
@@ -122,11 +131,14 @@ std::string held_answer_fields(const AnswerContext& context,
   http::HeaderList fields;
   fields.emplace_back("Content-Type", format.content_type);
   fields.emplace_back(run_field, run_id);
+  add_request_id(format, context, fields);
   return fields_text(context, cors_origins, fields);
 }
 
 std::string held_head(int status, std::string_view fields, size_t body_bytes) {
   std::string out = status_line(status);
+  // The run is over, and another one would end likewise.
+  if (status >= 400 && status < 500) out += not_again;
   fmt::format_to(std::back_inserter(out), "{}Content-Length: {}\r\n\r\n", fields, body_bytes);
   return out;
 }

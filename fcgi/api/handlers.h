@@ -138,6 +138,9 @@ OneStatement update_llm_model(const Input& input);
 OneStatement delete_llm_model(const Input& input);
 OneStatement list_models(const Input& input);
 
+// openai/chat_completions.cpp
+OneStatement create_chat_completion(const Input& input);
+
 // openai/models.cpp
 OneStatement list_openai_models(const Input& input);
 OneStatement show_openai_model(const Input& input);

@@ -71,4 +71,16 @@ Nullable<std::string> read_response_format(Fields& fields) {
   return result;
 }
 
+std::optional<std::string> read_openai_response_format(Fields& fields) {
+  Nullable<Fields> format = fields.nullable_object("response_format");
+  if (!format.value) return std::nullopt;
+  std::string type = format.value->required_choice("type", {"json_schema", "json_object", "text"});
+  if (type == "json_object") return R"({"type":"json_object"})";
+  if (type != "json_schema") return std::nullopt;
+  Nullable<Fields> wanted = format.value->nullable_object("json_schema");
+  if (wanted.value) return read_json_schema(*wanted.value);
+  format.value->fault("json_schema", "required", "is required");
+  return std::nullopt;
+}
+
 }  // namespace hostler

@@ -2,6 +2,7 @@
 // here, so that what it may not hold is refused when it is declared.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "fcgi/http/input.h"
@@ -10,5 +11,8 @@ namespace hostler {
 
 // The member "response_format" as compact JSON with the members that we know, or its faults.
 Nullable<std::string> read_response_format(Fields& fields);
+
+// The same in OpenAI's form: what belongs to a schema stands in json_schema; any text is nothing.
+std::optional<std::string> read_openai_response_format(Fields& fields);
 
 }  // namespace hostler

@@ -27,6 +27,10 @@ DECLARE
     thread uuid;
     run uuid;
 BEGIN
+    -- The answer is what the run says.
+    IF NOT has_permission('data.runs.read') THEN
+        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'data.runs.read'));
+    END IF;
     INSERT INTO threads (org_id, created_by_user_id, end_user, active_run_id, created_at, updated_at, deleted_at,
                          is_hidden)
     VALUES (current_org(), current_user_id(), chat_run_create.end_user, uuidv7(), moment, moment, moment, true)

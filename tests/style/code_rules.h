@@ -52,7 +52,7 @@ struct Arrow {
 inline const std::array<Arrow, 33> arrows = {{
     {"lib", {}},
     {"lib/events", {}},
-    {"lib/formats", {"lib", "lib/events"}},
+    {"lib/formats", {"lib", "lib/events", "lib/http"}},
     {"lib/account", {"lib"}},
     {"lib/json_schema", {"lib"}},
     {"lib/loop", {"lib"}},

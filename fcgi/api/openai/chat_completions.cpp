@@ -1,0 +1,184 @@
+// Chat completions in OpenAI's form: a run that is given its history whole, answered by the relay,
+// to which nginx sends the request on (X-Accel-Redirect). Statement: sql/queries/chat_runs.sql.
+#include <array>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "fcgi/api/handlers.h"
+#include "fcgi/api/openai/chat_messages.h"
+#include "fcgi/api/openai/model_name.h"
+#include "fcgi/api/runs/marks.h"
+#include "fcgi/http/input.h"
+#include "fcgi/http/response_format.h"
+#include "lib/http/openai_error.h"
+#include "queries/chat_runs.h"
+#include "queries/runs.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t stops_max = 4;
+
+struct NewChat {
+  ModelName model;
+  std::string history;
+  std::optional<std::string> sampling;
+  std::optional<std::string> response_format;
+  std::optional<std::string> end_user;
+  std::string metadata;
+  std::string_view wire_format;  // lib/formats/formats.cpp
+  bool keeps = true;
+};
+
+bool is_one_of(const Json& value, std::string_view one, std::string_view other) {
+  return value.is_text() && (*value.as_text() == one || *value.as_text() == other);
+}
+
+// Whether the value asks for nothing beyond what is done anyway.
+bool asks_for_nothing(std::string_view name, const Json& value) {
+  if (value.is_null()) return true;
+  if (value.as_array() != nullptr && value.as_array()->empty()) return true;
+  if (value.as_object() != nullptr && value.as_object()->empty()) return name == "logit_bias";
+  if (name == "n") return value.dump() == "1";
+  if (name == "logprobs") return value.as_boolean() != nullptr && !*value.as_boolean();
+  if (name == "top_logprobs") return value.dump() == "0";
+  if (name == "modalities") return value.dump() == R"(["text"])";
+  if (name == "tool_choice" || name == "function_call") return is_one_of(value, "none", "auto");
+  return false;
+}
+
+// What would change the answer and cannot be honoured is refused by its name; what is harmless is
+// taken, known or not.
+void refuse_unsupported(Fields& fields) {
+  constexpr std::array names{"n",
+                             "logprobs",
+                             "top_logprobs",
+                             "logit_bias",
+                             "modalities",
+                             "audio",
+                             "prediction",
+                             "tools",
+                             "functions",
+                             "tool_choice",
+                             "function_call",
+                             "reasoning_effort",
+                             "verbosity",
+                             "web_search_options"};
+  for (const char* name : names) {
+    const Json* value = fields.any(name);
+    if (value == nullptr || asks_for_nothing(name, *value)) continue;
+    fields.fault(name, std::string(http::unsupported_parameter), "is not supported here");
+  }
+}
+
+void read_stops(Fields& fields, JsonWriter& json) {
+  const Json* stop = fields.any("stop");
+  if (stop == nullptr || stop->is_null()) return;
+  json.key("stop").begin_array();
+  if (stop->is_text()) {
+    json.text(*stop->as_text());
+  } else if (std::optional<std::vector<std::string>> stops =
+                 fields.optional_texts("stop", stops_max, {.min = 1, .takes_control = true})) {
+    for (const std::string& text : *stops) json.text(text);
+  }
+  json.end_array();
+}
+
+// As the daemon passes them on; nothing when none is given.
+std::optional<std::string> read_sampling(Fields& fields) {
+  constexpr const char* nothing = "{}";
+  JsonWriter json;
+  json.begin_object();
+  struct Number {
+    const char* name;
+    NumberBounds bounds;
+  };
+  for (const Number& number :
+       {Number{"temperature", {0, 2}}, Number{"top_p", {0, 1}}, Number{"presence_penalty", {-2, 2}},
+        Number{"frequency_penalty", {-2, 2}}}) {
+    Nullable<double> value = fields.nullable_number(number.name, number.bounds);
+    if (value.value) json.member(number.name, *value.value);
+  }
+  Nullable<int64_t> older = fields.nullable_integer("max_tokens", {1, INT32_MAX});
+  Nullable<int64_t> newer = fields.nullable_integer("max_completion_tokens", {1, INT32_MAX});
+  std::optional<int64_t> tokens_max = newer.value ? newer.value : older.value;
+  if (tokens_max) json.member("max_tokens", *tokens_max);
+  read_stops(fields, json);
+  Nullable<int64_t> seed = fields.nullable_integer("seed");
+  if (seed.value) json.member("seed", *seed.value);
+  std::string text = json.end_object().take();
+  if (text == nothing) return std::nullopt;
+  return text;
+}
+
+// Text that must fit a format leaves when it has been checked.
+std::string_view read_wire_format(Fields& fields, bool is_checked) {
+  bool is_stream = fields.nullable_boolean("stream").value.value_or(false);
+  bool has_usage = false;
+  if (Nullable<Fields> options = fields.nullable_object("stream_options"); options.value) {
+    if (!is_stream) fields.fault("stream_options", "bad_format", "is for streams alone");
+    has_usage = options.value->nullable_boolean("include_usage").value.value_or(false);
+  }
+  if (!is_stream) return "openai_chat_whole";
+  if (is_checked) return has_usage ? "openai_chat_checked_usage" : "openai_chat_checked";
+  return has_usage ? "openai_chat_usage" : "openai_chat";
+}
+
+NewChat read_new_chat(const Input& input) {
+  Fields fields = input.body();
+  NewChat chat;
+  std::string model = fields.required_text("model", {.min = 1, .max = 256});
+  chat.history = read_chat_messages(fields);
+  refuse_unsupported(fields);
+  chat.sampling = read_sampling(fields);
+  chat.response_format = read_openai_response_format(fields);
+  chat.end_user = fields.nullable_text("user", end_user_bounds).value;
+  bool has_metadata = fields.any("metadata") != nullptr && !fields.any("metadata")->is_null();
+  if (has_metadata) chat.metadata = read_metadata(fields).value_or("{}");
+  if (chat.metadata.empty()) chat.metadata = "{}";
+  chat.keeps = fields.nullable_boolean("store").value.value_or(true);
+  chat.wire_format = read_wire_format(fields, chat.response_format.has_value());
+  fields.check();
+  chat.model = read_model_name(model);
+  return chat;
+}
+
+// The relay answers, wherever the run is.
+Response sent_on(const postgres::Result& result, std::string_view wire_format) {
+  std::optional<Json> made = parse_json_or_nothing(result.text());
+  std::string_view run_id = made ? made->text_or("run_id") : "";
+  Response response;
+  response.status = 200;
+  response.add_header("X-Accel-Redirect", fmt::format("/_run/{}/{}", run_id, wire_format));
+  return response;
+}
+
+}  // namespace
+
+OneStatement create_chat_completion(const Input& input) {
+  NewChat chat = read_new_chat(input);
+  const config::Settings& settings = input.settings;
+  query::ChatRunCreate statement{
+      .persona_id = chat.model.persona_id,
+      .route_id = chat.model.route_id,
+      .history = chat.history,
+      .sampling = chat.sampling,
+      .end_user = chat.end_user,
+      .metadata = chat.metadata,
+      .keeps = chat.keeps,
+      .limit_concurrent_runs = settings.integer("limit.concurrent_runs"),
+      .limit_concurrent_runs_per_user = settings.integer("limit.concurrent_runs_per_user"),
+      .limit_stored_bytes = settings.integer("limit.stored_bytes"),
+      .credit_run_hold = settings.integer("credit.run_hold"),
+      .response_format = chat.response_format};
+  return OneStatement(std::move(statement),
+                      [wire_format = chat.wire_format](const postgres::Result& result) {
+                        return sent_on(result, wire_format);
+                      })
+      .notify(query::RunNotify{})
+      .share_commit();
+}
+
+}  // namespace hostler
