@@ -99,6 +99,7 @@ class Tail {
   postgres::BoundStatement page_after() const {
     return query::EventPages{.run_ids = std::vector{options_.run_id},
                              .afters = std::vector{seq_},
+                             .usage_wanted = std::vector{false},
                              .rows_max = page_rows,
                              .bytes_max = page_bytes};
   }

@@ -16,9 +16,13 @@ constexpr int64_t bytes_max = 48 << 10;
 }  // namespace
 
 postgres::BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
-                                        const std::vector<int64_t>& afters) {
-  return query::EventPages{
-      .run_ids = run_ids, .afters = afters, .rows_max = rows_max, .bytes_max = bytes_max};
+                                        const std::vector<int64_t>& afters,
+                                        const std::vector<bool>& usage_wanted) {
+  return query::EventPages{.run_ids = run_ids,
+                           .afters = afters,
+                           .usage_wanted = usage_wanted,
+                           .rows_max = rows_max,
+                           .bytes_max = bytes_max};
 }
 
 std::vector<EventPage> pages_of(const postgres::Result& rows,
@@ -32,8 +36,8 @@ std::vector<EventPage> pages_of(const postgres::Result& rows,
     auto number = static_cast<int64_t>(pages.size()) + 1;
     for (; at < rows.size() && rows[at].integer("number") == number; ++at) {
       postgres::Row row = rows[at];
-      events->append(row.integer("seq"), row.text("type"), row.text("data"),
-                     row.text("created_at"));
+      events->append(row.integer("seq"), row.text("type"), row.text("data"), row.text("created_at"),
+                     row.is_null("usage") ? "" : row.text("usage"));
       has_next = row.boolean("has_next");
     }
     pages.push_back({std::move(events), has_next || at - begin >= rows_max});

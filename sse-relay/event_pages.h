@@ -17,9 +17,11 @@ struct EventPage {
   bool is_full = false;        // there may be more behind it
 };
 
-// Asks for the events of each run behind the one at the same index of afters.
+// Asks for the events of each run behind the one at the same index of afters, and with the last of
+// a run for what it took, where that is wanted.
 postgres::BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
-                                        const std::vector<int64_t>& afters);
+                                        const std::vector<int64_t>& afters,
+                                        const std::vector<bool>& usage_wanted);
 
 // The pages of its answer, one for each run that was asked for, in that order.
 std::vector<EventPage> pages_of(const postgres::Result& rows,

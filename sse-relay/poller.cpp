@@ -143,11 +143,13 @@ Task<void> Poller::read_due_forever() {
   for (;;) {
     std::vector<UuidBytes> ids;
     std::vector<int64_t> afters;
+    std::vector<bool> usage_wanted;
     std::vector<FollowedRun> due;  // subscriptions may go while Postgres answers
     std::vector<std::string> run_ids;
     for (Subscription* subscription : subscriptions_.take_read_due(runs_at_once_max)) {
       ids.push_back(subscription->id());
       afters.push_back(subscription->live_seq());
+      usage_wanted.push_back(subscription->format().tells_usage);
       due.push_back({subscription->run_id(), &subscription->format()});
       run_ids.push_back(subscription->run_id());
     }
@@ -156,7 +158,7 @@ Task<void> Poller::read_due_forever() {
       continue;
     }
     postgres::Batch batch;
-    batch.add(page_statement(ids, afters));
+    batch.add(page_statement(ids, afters, usage_wanted));
     postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_fault(*outcome.error);

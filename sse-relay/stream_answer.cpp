@@ -15,7 +15,7 @@ namespace hostler::relay {
 namespace {
 
 // RFC 9110 section 15; nginx passes the line on as it is.
-constexpr std::array<std::pair<int, std::string_view>, 14> reasons{{
+constexpr std::array<std::pair<int, std::string_view>, 15> reasons{{
     {200, "OK"},
     {204, "No Content"},
     {400, "Bad Request"},
@@ -23,6 +23,7 @@ constexpr std::array<std::pair<int, std::string_view>, 14> reasons{{
     {403, "Forbidden"},
     {404, "Not Found"},
     {405, "Method Not Allowed"},
+    {409, "Conflict"},
     {410, "Gone"},
     {422, "Unprocessable Content"},
     {429, "Too Many Requests"},
@@ -127,6 +128,8 @@ std::string held_answer_fields(const AnswerContext& context,
 
 std::string held_head(int status, std::string_view fields, size_t body_bytes) {
   std::string out = status_line(status);
+  // The run is over, and another one would end likewise.
+  if (status >= 400 && status < 500) out += not_again;
   fmt::format_to(std::back_inserter(out), "{}Content-Length: {}\r\n\r\n", fields, body_bytes);
   return out;
 }

@@ -134,7 +134,7 @@ Task<void> StreamClient::open() {
   if (was_full) refuse_while_away(services_.db);
   if (asks_for_events(wanted)) services_.subscriptions.join(*this, wanted.run_id, *format_);
   int64_t limit_of_org = services_.open_streams.limit_of_org();
-  postgres::Batch batch = opening_batch(wanted, arrival_->context, limit_of_org);
+  postgres::Batch batch = opening_batch(wanted, *format_, arrival_->context, limit_of_org);
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   if (!outcome.results.empty()) take_caller(outcome.results[0].front());
   if (outcome.error) throw *outcome.error;
@@ -252,7 +252,8 @@ Task<void> StreamClient::catch_up() {
     co_await permit;
     std::vector<UuidBytes> run_ids{followed.id()};
     std::vector<int64_t> afters{cursor()};
-    postgres::BoundStatement asked = page_statement(run_ids, afters);
+    std::vector<bool> usage_wanted{format_->tells_usage};
+    postgres::BoundStatement asked = page_statement(run_ids, afters, usage_wanted);
     postgres::Result rows = co_await services_.db.pipelined(std::move(asked));
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();

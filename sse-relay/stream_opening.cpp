@@ -61,8 +61,8 @@ bool asks_for_events(const StreamRequest& wanted) {
   return has_form(wanted) && !wanted.query_fault && wanted.faults.empty();
 }
 
-postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context,
-                              int64_t limit_of_org) {
+postgres::Batch opening_batch(const StreamRequest& wanted, const formats::Format& format,
+                              const AnswerContext& context, int64_t limit_of_org) {
   postgres::Batch batch;
   batch.add(authentication(wanted, context));
   if (!has_form(wanted)) return batch;
@@ -70,7 +70,8 @@ postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& 
   if (!asks_for_events(wanted)) return batch;
   std::vector<UuidBytes> run_ids{uuid_bytes(wanted.run_id)};
   std::vector<int64_t> afters{wanted.after};
-  batch.add(page_statement(run_ids, afters));
+  std::vector<bool> usage_wanted{format.tells_usage};
+  batch.add(page_statement(run_ids, afters, usage_wanted));
   return batch;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "lib/formats/formats.h"
 #include "lib/postgres/database.h"
 #include "sse-relay/event_pages.h"
 #include "sse-relay/stream_request.h"
@@ -14,8 +15,8 @@ namespace hostler::relay {
 bool asks_for_events(const StreamRequest& wanted);
 
 // The first result is that of query::authenticate.
-postgres::Batch opening_batch(const StreamRequest& wanted, const AnswerContext& context,
-                              int64_t limit_of_org);
+postgres::Batch opening_batch(const StreamRequest& wanted, const formats::Format& format,
+                              const AnswerContext& context, int64_t limit_of_org);
 
 struct StreamOpening {
   int64_t last_seq = 0;  // of the run

@@ -197,7 +197,10 @@ bool Subscription::deliver(const events::SharedBatch& batch, Source source, int6
   updates_ms_ = now_ms;
   saw(batch->last_seq());
   bool is_new = !live_.empty() && batch->last_seq() > live_seq_;
-  bool has_gap = is_new && source == Source::bus && batch->first_seq() > live_seq_ + 1;
+  // What the run took stands in the table alone.
+  bool lacks_usage = source == Source::bus && format_.tells_usage && batch->ends_run();
+  bool is_behind_gap = source == Source::bus && batch->first_seq() > live_seq_ + 1;
+  bool has_gap = is_new && (is_behind_gap || lacks_usage);
   formats::SharedFrames frames;
   if (is_new && !has_gap) {
     take_beyond(*batch);
@@ -210,7 +213,7 @@ bool Subscription::deliver(const events::SharedBatch& batch, Source source, int6
       if (give(subscriber, frames, now_ms) == Given::nothing) set_behind(subscriber, before);
     }
   }
-  keep(batch, std::move(frames));
+  if (!lacks_usage) keep(batch, std::move(frames));
   return !has_gap;
 }
 

@@ -46,7 +46,8 @@ class Subscription {
   bool gather(events::SharedBatch batch);
   std::vector<events::SharedBatch> take_gathered();
   // New events, in the order of their coming. From the bus there may be a gap, when something was
-  // lost on the way: then nothing is sent, and false says that the table must be read.
+  // lost on the way, or something missing that the format tells: then nothing is sent, and false
+  // says that the table must be read.
   enum class Source { bus, table };
   bool deliver(const events::SharedBatch& batch, Source source, int64_t now_ms);
 

@@ -6,12 +6,14 @@
 namespace hostler::events {
 
 void EventBatch::append(int64_t seq, std::string_view type, std::string_view data_json,
-                        std::string_view created_at) {
+                        std::string_view created_at, std::string_view usage_json) {
   assert(seq > last_seq());
   events_.push_back({seq, texts_.size(), data_json.size(), static_cast<uint32_t>(type.size()),
-                     static_cast<uint32_t>(created_at.size())});
-  texts_.reserve(texts_.size() + type.size() + data_json.size() + created_at.size());
-  texts_.append(type).append(data_json).append(created_at);
+                     static_cast<uint32_t>(created_at.size()),
+                     static_cast<uint32_t>(usage_json.size())});
+  texts_.reserve(texts_.size() + type.size() + data_json.size() + created_at.size() +
+                 usage_json.size());
+  texts_.append(type).append(data_json).append(created_at).append(usage_json);
   if (type == "run.resumed") resumed_seq_ = seq;
 }
 
@@ -34,7 +36,9 @@ EventView EventBatch::operator[](size_t index) const {
   event.type = texts.substr(0, place.type_bytes);
   texts.remove_prefix(place.type_bytes);
   event.data_json = texts.substr(0, place.data_bytes);
-  event.created_at = texts.substr(place.data_bytes, place.created_bytes);
+  texts.remove_prefix(place.data_bytes);
+  event.created_at = texts.substr(0, place.created_bytes);
+  event.usage_json = texts.substr(place.created_bytes, place.usage_bytes);
   return event;
 }
 

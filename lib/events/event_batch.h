@@ -22,6 +22,7 @@ struct EventView {
   std::string_view type;
   std::string_view data_json;   // one JSON value as it is stored
   std::string_view created_at;  // RFC 3339
+  std::string_view usage_json;  // of the last event, where somebody asked: what the run took
 };
 
 class EventBatch {
@@ -30,7 +31,7 @@ class EventBatch {
 
   // The run's next event: numbers ascend.
   void append(int64_t seq, std::string_view type, std::string_view data_json,
-              std::string_view created_at);
+              std::string_view created_at, std::string_view usage_json = {});
   // The events of another batch of the run, which begins behind this one's last.
   void append(const EventBatch& next);
   // What will be appended, as bytes() counts it.
@@ -42,19 +43,22 @@ class EventBatch {
   EventView operator[](size_t index) const;
   int64_t first_seq() const { return is_empty() ? 0 : events_.front().seq; }
   int64_t last_seq() const { return is_empty() ? 0 : events_.back().seq; }
+  // The last event is the run's last.
+  bool ends_run() const { return !is_empty() && is_terminal_event((*this)[size() - 1].type); }
   // Of the newest run.resumed in it; 0: none.
   int64_t resumed_seq() const { return resumed_seq_; }
   // What it takes in memory and, about, on the wire.
   size_t bytes() const { return texts_.size() + events_.size() * bytes_of_an_event; }
 
  private:
-  // The texts stand one behind the other: type, data, creation.
+  // The texts stand one behind the other: type, data, creation, usage.
   struct Place {
     int64_t seq;
     size_t begin;
     size_t data_bytes;
     uint32_t type_bytes;
     uint32_t created_bytes;
+    uint32_t usage_bytes;
   };
   // What a frame of the event stream has around its texts.
   static constexpr size_t bytes_of_an_event = 64;

@@ -21,6 +21,7 @@ struct Format {
   std::string_view name;  // in nginx's internal address: lower case and underscores
   std::string_view content_type;
   Delivery delivery;
+  bool tells_usage;  // its last event needs EventView::usage_json
   // The state before the run's first event.
   EncoderState (*begin)(std::string_view run_id);
   // The body of an answer that is refused, or held back and never made. Null: a problem document.

@@ -22,10 +22,14 @@ WHERE r.id = coalesce(
 -- name: event_pages
 -- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128
 -- stands for what an event is on the wire besides its data. has_next: more was there, but for bytes_max. What is
--- stored is measured first, so that large events are not unpacked only to be left out.
--- $1 run_ids uuid[], $2 afters bigint[], $3 rows_max bigint (of each run), $4 bytes_max bigint (of each run)
-SELECT followed.number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at, page.has_next
-FROM unnest($1::uuid[], $2::bigint[]) WITH ORDINALITY AS followed(run_id, after, number)
+-- stored is measured first, so that large events are not unpacked only to be left out. usage: what the run took, with
+-- its last event, where it is wanted.
+-- $1 run_ids uuid[], $2 afters bigint[], $3 usage_wanted boolean[], $4 rows_max bigint (of each run),
+-- $5 bytes_max bigint (of each run)
+SELECT followed.number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at, page.has_next,
+    CASE WHEN followed.wants_usage AND page.type IN ('run.completed', 'run.failed', 'run.cancelled')
+         THEN run_usage(followed.run_id) END AS usage
+FROM unnest($1::uuid[], $2::bigint[], $3::boolean[]) WITH ORDINALITY AS followed(run_id, after, wants_usage, number)
 CROSS JOIN LATERAL (
     SELECT small.seq, small.type, small.data, small.created_at, small.has_next,
         sum(octet_length(small.data::text) + 128) OVER (ORDER BY small.seq)
@@ -35,10 +39,10 @@ CROSS JOIN LATERAL (
             sum(pg_column_size(e.data) + 128) OVER w - (pg_column_size(e.data) + 128) AS stored_before
         FROM (SELECT seq, type, data, created_at FROM run_events
               WHERE run_events.run_id = followed.run_id AND run_events.seq > followed.after
-              ORDER BY run_events.seq LIMIT $3) AS e
+              ORDER BY run_events.seq LIMIT $4) AS e
         WINDOW w AS (ORDER BY e.seq)) AS small
-    WHERE small.stored_before < $4) AS page
-WHERE page.bytes_before < $4
+    WHERE small.stored_before < $5) AS page
+WHERE page.bytes_before < $5
 ORDER BY followed.number, page.seq;
 
 -- name: stream_stored

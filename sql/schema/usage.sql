@@ -124,6 +124,15 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (coalesce(cost_nano_usd, 0) / 1e9)::double precision
 $$;
 
+-- What a run took: the sums of its turns.
+CREATE OR REPLACE FUNCTION run_usage(wanted_run uuid) RETURNS json
+LANGUAGE sql STABLE AS $$
+    SELECT json_build_object('input_tokens', saturated(coalesce(sum(u.input_tokens), 0)),
+        'output_tokens', saturated(coalesce(sum(u.output_tokens), 0)),
+        'cache_read_tokens', saturated(coalesce(sum(u.cache_read_tokens), 0)))
+    FROM usage_records u WHERE u.run_id = wanted_run
+$$;
+
 CREATE OR REPLACE FUNCTION usage_summary(org uuid, wanted_year integer, wanted_month integer) RETURNS json
 LANGUAGE sql STABLE AS $$
     SELECT json_build_object('year', extract(year FROM m.first_day)::integer,

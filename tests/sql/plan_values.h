@@ -145,6 +145,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"wrapped", R"('[{"id": "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a", "old_key": "eA==", )"
                   R"("new_key": "eA=="}]')"},
       {"afters", "ARRAY[0]::bigint[]"},
+      {"usage_wanted", "ARRAY[true]"},
       {"lost_id", ask("quote_literal(owner_id) FROM runs WHERE owner_id IS NOT NULL")},
       {"heartbeats", "0"},
       {"run_owned.after_id", "'00000000-0000-0000-0000-000000000000'"},

@@ -63,9 +63,9 @@ inline std::string test_error_frames(const Error& error) {
 
 inline const std::array<formats::Format, 3> test_formats = {{
     formats::native_format(),
-    {"counted", "text/event-stream", formats::Delivery::once, begin_format<CountedFormat>,
+    {"counted", "text/event-stream", formats::Delivery::once, false, begin_format<CountedFormat>,
      test_error_body, test_error_frames},
-    {"whole", "application/json", formats::Delivery::held, begin_format<WholeFormat>,
+    {"whole", "application/json", formats::Delivery::held, false, begin_format<WholeFormat>,
      test_error_body, nullptr},
 }};
 

@@ -238,5 +238,41 @@ TEST_F(RunFormats, TakeNoCursorOfARequestThatThePoolSentOn) {
   EXPECT_EQ(client.seqs(), testing_support::one_to(5));
 }
 
+// The bus has events only: what the run took is read with the last one.
+TEST(OpenaiChatStream, TellsWhatTheRunTook) {
+  StreamHarness harness;
+  std::string run_id = harness.new_run();
+  auto followed = [&](const char* format) {
+    int before = harness.relay->streams();
+    StreamAsk asked;
+    asked.run_id = run_id;
+    asked.token = harness.token;
+    asked.format = format;
+    StreamClient client = harness.ask(asked);
+    harness.wait_for_streams(before + 1);
+    return client;
+  };
+  StreamClient chunks = followed("openai_chat_usage");
+  StreamClient whole = followed("openai_chat_whole");
+  harness.publish(run_id, 1, 1);
+  ASSERT_TRUE(chunks.read_until("\"content\":\"word 1\""));
+  harness.sql(fmt::format(
+      "INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, "
+      "output_tokens, cache_read_tokens, cache_write_tokens, cost_nano_usd, measured) "
+      "SELECT '{}', '{}', turn, '{}', 'm', 10, 2, 3, 0, 0, true FROM generate_series(1, 2) AS turn",
+      harness.fixture.org_id, run_id, harness.fixture.owner_id));
+  harness.publish(run_id, 2, 3, Last::completed);
+  for (StreamClient* client : {&chunks, &whole}) {
+    ASSERT_TRUE(client->read_to_end());
+    EXPECT_NE(client->body().find(R"("prompt_tokens":20,"completion_tokens":4,"total_tokens":24,)"
+                                  R"("prompt_tokens_details":{"cached_tokens":6})"),
+              std::string::npos)
+        << client->body();
+    EXPECT_NE(client->body().find("word 2"), std::string::npos);
+  }
+  EXPECT_TRUE(chunks.body().ends_with("data: [DONE]\n\n"));
+  EXPECT_EQ(whole.status(), 200);
+}
+
 }  // namespace
 }  // namespace hostler

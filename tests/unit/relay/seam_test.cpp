@@ -132,6 +132,7 @@ class NaiveSubscriber {
     postgres::DbSession session = harness_.database.as_runner();
     postgres::Result rows = session.run(query::EventPages{.run_ids = std::vector{run_id_},
                                                           .afters = std::vector{cursor_},
+                                                          .usage_wanted = std::vector{false},
                                                           .rows_max = 1000,
                                                           .bytes_max = 1 << 20});
     for (int i = 0; i < rows.size(); ++i) deliver(rows[i].integer("seq"));

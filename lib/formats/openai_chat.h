@@ -1,0 +1,22 @@
+// OpenAI's chat completions, of a run: a stream of chat.completion.chunk objects, or, held back,
+// one chat.completion. Tools that ran here are not in it: the text of all turns is one message.
+// Calls that are left to the caller come with the event run.tool_calls.
+//
+// A stream cannot take back what it sent: when a turn is done again (run.resumed, output.repair)
+// behind text that was sent, it ends with an error. `checked` is for runs with a response format:
+// their text is sent when it has been validated, and is that of the last turn alone.
+#pragma once
+
+#include <string_view>
+
+#include "lib/formats/encoder.h"
+
+namespace hostler::formats {
+
+EncoderState begin_openai_chat(std::string_view run_id);
+EncoderState begin_openai_chat_usage(std::string_view run_id);  // stream_options.include_usage
+EncoderState begin_openai_chat_checked(std::string_view run_id);
+EncoderState begin_openai_chat_checked_usage(std::string_view run_id);
+EncoderState begin_openai_chat_whole(std::string_view run_id);  // not streamed
+
+}  // namespace hostler::formats

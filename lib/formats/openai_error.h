@@ -1,0 +1,21 @@
+// Errors as clients of OpenAI's API read them: its envelope, with our code in it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lib/error.h"
+
+namespace hostler::formats {
+
+// {"error": {message, type, param, code}}
+std::string openai_error(int status, std::string_view code, std::string_view message);
+// Of a request that is refused.
+std::string openai_error_body(const Error& error);
+// As the last of a stream of server-sent events.
+std::string openai_error_frames(const Error& error);
+
+// What a non-streamed answer says of a run that failed with the code.
+int openai_failure_status(std::string_view code);
+
+}  // namespace hostler::formats
