@@ -54,8 +54,9 @@ def be_pool(line):
         "RateLimit: \"all\";r=9\r\nRateLimit-Policy: \"all\";q=10\r\n"
         "Idempotency-Replayed: true\r\nX-Trace-Id: of-the-pool\r\n\r\n"
     ).encode()
-    line.sendall(struct.pack(">BBHHBB", 1, 6, request, len(answer), 0, 0) + answer)
-    line.sendall(struct.pack(">BBHHBB", 1, 3, request, 8, 0, 0) + bytes(8))
+    # At once: nginx hangs up as soon as it has read where the request goes.
+    end = struct.pack(">BBHHBB", 1, 3, request, 8, 0, 0) + bytes(8)
+    line.sendall(struct.pack(">BBHHBB", 1, 6, request, len(answer), 0, 0) + answer + end)
 
 
 def be_runner(line):
