@@ -146,15 +146,14 @@ TEST(ChatCompletions, TellWhatTheyCannotHonourByName) {
 
 TEST(ChatCompletions, RefuseWhatIsNoConversation) {
   TestUser user = register_user(chat_stack());
-  for (
-      const char* body :
-      {R"({"messages":[{"role":"user","content":"a"}]})", R"({"model":"normal"})",
-       R"({"model":"normal","messages":[]})", R"({"model":"normal","messages":[{"role":"user"}]})",
-       R"({"model":"normal","messages":[{"role":"who","content":"a"}]})",
-       R"({"model":"normal","messages":[{"role":"tool","content":"a"}]})",
-       R"({"model":"normal","messages":[{"role":"user","content":"a"}],"temperature":3})",
-       R"({"model":"normal","messages":[{"role":"user","content":"a"}],"stop":[""]})",
-       R"({"model":"normal","messages":[{"role":"user","content":"a"}],"stream_options":{}})"}) {
+  for (const char* body :
+       {R"({"messages":[{"role":"user","content":"a"}]})", R"({"model":"normal"})",
+        R"({"model":"normal","messages":[]})", R"({"model":"normal","messages":[{"role":"user"}]})",
+        R"({"model":"normal","messages":[{"role":"who","content":"a"}]})",
+        R"({"model":"normal","messages":[{"role":"tool","content":"a"}]})",
+        R"({"model":"normal","messages":[{"role":"user","content":"a"}],"temperature":3})",
+        R"({"model":"normal","messages":[{"role":"user","content":"a"}],"stop":[""]})",
+        R"({"model":"normal","messages":[{"role":"user","content":"a"}],"stream_options":{}})"}) {
     EXPECT_TRUE(is_problem(user.client.post(route, body), 400, "validation.error")) << body;
   }
   EXPECT_TRUE(is_problem(user.client.post(route, "{"), 400, "http.bad_json"));
