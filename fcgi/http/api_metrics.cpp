@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -99,7 +100,13 @@ std::vector<MetricRow> api_metric_rows() {
 size_t route_series(const Route* route) {
   std::span<const Route> routes = all_routes();
   if (route == nullptr) return routes.size();
-  return static_cast<size_t>(route - routes.data());
+  std::less<const Route*> is_before;
+  bool is_row = !is_before(route, routes.data()) && is_before(route, routes.data() + routes.size());
+  if (is_row) return static_cast<size_t>(route - routes.data());
+  // The row for a result_token stands beside the table: it counts for the one that names it.
+  auto naming = std::find_if(routes.begin(), routes.end(),
+                             [route](const Route& row) { return row.by_result_token == route; });
+  return static_cast<size_t>(naming - routes.begin());
 }
 
 size_t key_series(int64_t key_version) {

@@ -48,7 +48,8 @@ const std::map<std::string, std::string> refused = {
 // An owner of the organization, once without org.runs.read_all; and a platform administrator.
 constexpr const char* contexts[] = {
     R"({"client_ip": "10.0.3.4", "scope": "org",
-        "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all"]})",
+        "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
+                        "data.runs.read"]})",
     R"({"client_ip": "10.0.3.4", "permissions": []})",
     R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})",
 };

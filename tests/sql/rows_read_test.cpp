@@ -52,6 +52,7 @@ const std::map<std::string, const char*> may_read = {
     {"run_retry", "all messages of the thread"},
     {"run_marked_page", "10,000 of the end user's runs, for a caller who may read none of them"},
     {"thread_search", "all messages that match, also of others"},
+    {"openai_model_list", "the providers of all organizations, without statistics"},
     {"model_choice_page", "the providers of all organizations, without statistics"},
     {"llm_provider_page", "the providers of all organizations, without statistics"},
     {"llm_model_create", "the models of all organizations, without statistics"},
@@ -71,7 +72,8 @@ const std::map<std::string, const char*> may_read = {
 
 constexpr const char* owner =
     R"({"client_ip": "10.0.3.4", "scope": "org",
-        "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all"]})";
+        "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
+                        "data.runs.read"]})";
 constexpr const char* member = R"({"client_ip": "10.0.3.4", "permissions": []})";
 constexpr const char* platform_admin =
     R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})";

@@ -215,7 +215,9 @@ std::vector<std::pair<std::string, bool>> members_of_body(const DocumentedRoute&
 bool names_fault(const Answer& answer, const std::string& field) {
   Json problem = answer.json();
   if (const Json* error = problem.find("error")) {
-    return answer.status == 400 && error->text_or("param") == field;
+    // The first fault alone has its member named apart.
+    std::string message(error->text_or("message"));
+    return answer.status == 400 && ("; " + message).find("; " + field + ": ") != std::string::npos;
   }
   const Json* faults = problem.find("errors");
   return answer.status == 422 && faults != nullptr &&

@@ -54,7 +54,8 @@ std::string RunFixture::new_thread(const std::string& message) {
 
 void RunFixture::begin_as(postgres::DbSession& session, const std::string& user_id) const {
   session.begin();
-  const char* context = R"({"trace_id": "0123456789abcdef0123456789abcdef"})";
+  const char* context = R"({"trace_id": "0123456789abcdef0123456789abcdef",
+    "permissions": ["data.runs.read"]})";
   session.run(query::SetRequestContext{.org_id = org_id, .user_id = user_id, .context = context});
 }
 

@@ -176,6 +176,7 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["model_id"] =
       made(of_owner, "/v1/llm-providers/" + values["provider_id"] + "/models?scope=org",
            R"({"model":"m","is_default":true})");
+  values["model"] = "route:" + values["model_id"];
   values["persona_id"] =
       made(of_owner, "/v1/personas?scope=org", R"({"persona_key":"p","version":"1"})");
   values["tool_id"] = made(of_owner, "/v1/tools?scope=org",

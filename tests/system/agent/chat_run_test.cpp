@@ -45,10 +45,11 @@ class ChatRun : public testing::Test {
   std::string start(std::string_view script, const ChatWish& wish = {}) {
     postgres::DbSession session = stack_.database().as_api();
     session.begin();
-    session.run(
-        query::SetRequestContext{.org_id = user_.org_id,
-                                 .user_id = user_.id,
-                                 .context = R"({"trace_id":"0123456789abcdef0123456789abcdef"})"});
+    session.run(query::SetRequestContext{
+        .org_id = user_.org_id,
+        .user_id = user_.id,
+        .context =
+            R"({"trace_id":"0123456789abcdef0123456789abcdef","permissions":["data.runs.read"]})"});
     postgres::Result made =
         session.run(query::ChatRunCreate{.persona_id = wish.persona_id,
                                          .route_id = wish.route_id,

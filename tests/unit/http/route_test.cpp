@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "fcgi/http/api_metrics.h"
 #include "fcgi/http/path_pattern.h"
 
 namespace hostler {
@@ -159,6 +160,17 @@ TEST(Routes, NeedACallerUnlessTheDescriptionSaysOtherwise) {
       EXPECT_FALSE(route.access.takes_key) << route.path;
     }
   }
+}
+
+TEST(RouteMetrics, CountTheRowBesideTheTableForTheOneThatNamesIt) {
+  size_t beside = 0;
+  for (const Route& route : all_routes()) {
+    if (route.by_result_token == nullptr) continue;
+    ++beside;
+    EXPECT_EQ(route_series(route.by_result_token), route_series(&route));
+  }
+  EXPECT_EQ(beside, 1u);
+  EXPECT_EQ(route_series(nullptr), all_routes().size());
 }
 
 }  // namespace
