@@ -52,6 +52,7 @@ const std::map<std::string, const char*> may_read = {
     {"run_retry", "all messages of the thread"},
     {"chat_run_create", "the models of all organizations, without statistics"},
     {"run_marked_page", "10,000 of the end user's runs, for a caller who may read none of them"},
+    {"audit_page", "what the actor did in a month, with some statistics of an idle system"},
     {"thread_search", "all messages that match, also of others"},
     {"openai_model_list", "the providers of all organizations, without statistics"},
     {"model_choice_page", "the providers of all organizations, without statistics"},
