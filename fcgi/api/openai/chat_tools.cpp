@@ -34,18 +34,18 @@ std::string read_named_choice(Fields& choice, const std::vector<std::string>& na
 }
 
 // Empty: not given, or of no use, since nothing can be chosen.
-std::string read_choice(Fields& fields, const std::vector<std::string>& names) {
+std::string read_choice(Fields& fields, const ChatTools& tools) {
   const Json* given = fields.any("tool_choice");
   if (given == nullptr || given->is_null()) return {};
   std::string choice;
   if (given->is_text()) {
     std::string word = fields.required_choice("tool_choice", {"none", "auto", "required"});
-    if (names.empty() && word != "required") return {};
+    if (!tools.declared && word != "required") return {};
     choice = json_quote(word);
   } else if (Nullable<Fields> named = fields.nullable_object("tool_choice"); named.value) {
-    choice = read_named_choice(*named.value, names);
+    choice = read_named_choice(*named.value, tools.names);
   }
-  if (names.empty() && !fields.has("tools")) {
+  if (!tools.declared) {
     fields.fault("tool_choice", "bad_format", "is for requests with tools");
   }
   return choice;
@@ -58,7 +58,7 @@ ChatTools read_chat_tools(Fields& fields) {
   ChatTools tools;
   tools.names = std::move(given.names);
   tools.declared = std::move(given.json);
-  tools.choice = read_choice(fields, tools.names);
+  tools.choice = read_choice(fields, tools);
   std::optional<bool> parallel = fields.nullable_boolean("parallel_tool_calls").value;
   if (tools.declared) tools.parallel = parallel;
   return tools;
