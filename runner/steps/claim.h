@@ -20,8 +20,7 @@ struct Claim {
   int take_overs = 0;
   int trials = 0;  // crashes in a row of daemons where it was on trial, see runner/agent/trials.h
   int64_t worked_ms = 0;
-  // It was given all that its model is told, by a request in whose form nobody can be asked; its
-  // thread is nobody's to read.
+  // It was given all that its model is told; its thread is nobody's to read.
   bool has_own_history = false;
   bool after_input = false;    // goes on behind a human's answer: nothing is taken over
   int64_t last_seq = 0;        // of its events so far; 0: it is new
@@ -29,6 +28,10 @@ struct Claim {
   int64_t context_tokens = 0;  // of its model
   int64_t event_bytes = 0;     // of its events so far
   int64_t result_bytes = 0;    // of the results of its tools so far
+
+  // It was begun in a form in which nobody waits for it to ask: no person is asked, and a call of
+  // a function tool is its end.
+  bool asks_nobody() const { return source == "openai"; }
 };
 
 }  // namespace hostler::runner

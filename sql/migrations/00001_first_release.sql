@@ -98,9 +98,7 @@ CREATE TRIGGER orgs_counted AFTER UPDATE OF seen_day ON orgs FOR EACH ROW
 
 -- ---------------------------------------------------------------- audit log
 
-ALTER TABLE audit_logs
-    ADD COLUMN count bigint NOT NULL DEFAULT 1 CHECK (count > 0),
-    ADD COLUMN denial_key uuid;
+ALTER TABLE audit_logs ADD COLUMN count bigint NOT NULL DEFAULT 1 CHECK (count > 0), ADD COLUMN denial_key uuid;
 -- A list of names reverses these.
 UPDATE audit_logs SET after_state = nullif(after_state - 'login_sha256', '{}') WHERE after_state ? 'login_sha256';
 UPDATE audit_logs SET before_state = before_state - ARRAY['username_sha256', 'email_sha256'],
@@ -141,9 +139,8 @@ CREATE INDEX audit_logs_denial ON audit_logs (denial_key, id) WHERE denial_key I
 CREATE INDEX audit_logs_invited ON audit_logs (name_key(coalesce(after_state, before_state) ->> 'email'))
     WHERE action IN ('invitations.create', 'invitations.revoke');
 GRANT SELECT ON audit_logs TO hostler_api;
-CREATE TABLE audit_writers (
-    id uuid PRIMARY KEY, last_batch bigint NOT NULL, updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
-);
+CREATE TABLE audit_writers (id uuid PRIMARY KEY, last_batch bigint NOT NULL, updated_at timestamptz NOT NULL DEFAULT
+    clock_timestamp());
 
 -- ---------------------------------------------------------------- invitations and mails
 
@@ -212,11 +209,10 @@ CREATE INDEX outbox_webhooks_due ON outbox (is_put_off, endpoint_id, next_attemp
     WHERE status = 'pending' AND kind = 'webhook';
 CREATE INDEX outbox_webhooks_put_off ON outbox (next_attempt_at)
     WHERE status = 'pending' AND kind = 'webhook' AND is_put_off;
-CREATE TABLE credit_bulk_changes (
-    id uuid PRIMARY KEY DEFAULT uuidv7(), amount bigint, kind text NOT NULL, note text, actor_user_id uuid NOT NULL
-    REFERENCES users, after_org_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000', last_org_id uuid NOT
-    NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), done_at timestamptz
-);
+CREATE TABLE credit_bulk_changes (id uuid PRIMARY KEY DEFAULT uuidv7(), amount bigint, kind text NOT NULL, note text,
+    actor_user_id uuid NOT NULL REFERENCES users, after_org_id uuid NOT NULL DEFAULT
+    '00000000-0000-0000-0000-000000000000', last_org_id uuid NOT NULL, created_at timestamptz NOT NULL DEFAULT
+    clock_timestamp(), done_at timestamptz);
 CREATE INDEX credit_bulk_changes_open ON credit_bulk_changes (id) WHERE done_at IS NULL;
 CREATE INDEX credit_bulk_changes_actor ON credit_bulk_changes (actor_user_id);
 
@@ -301,9 +297,13 @@ ALTER TABLE threads ADD COLUMN is_hidden boolean NOT NULL DEFAULT false CHECK (d
 CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, client_id)
     WHERE client_id IS NOT NULL AND deleted_at IS NULL;
 CREATE TABLE run_histories (run_id uuid PRIMARY KEY, org_id uuid NOT NULL, messages json NOT NULL, keeps boolean NOT
-    NULL, FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
+    NULL, put_back uuid[], FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
 CREATE INDEX run_histories_to_forget ON run_histories (run_id) WHERE NOT keeps;
 GRANT SELECT ON run_histories TO hostler_runner;
+CREATE TABLE run_left_calls (run_id uuid NOT NULL, tool_call_id text NOT NULL, org_id uuid NOT NULL, created_by_user_id
+    uuid NOT NULL, PRIMARY KEY (run_id, tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
+CREATE INDEX run_left_calls_of_user ON run_left_calls (org_id, created_by_user_id, tool_call_id, run_id);
+GRANT INSERT ON run_left_calls TO hostler_runner;
 
 -- ---------------------------------------------------------------- marks of apps
 
@@ -387,7 +387,7 @@ DECLARE
     or_platforms text;
 BEGIN
     FOREACH new_table IN ARRAY ARRAY['audit_logs', 'webhook_old_secrets', 'tool_call_days', 'run_asked_calls',
-                                     'run_histories', 'usage_of_end_user', 'tools', 'tool_old_secrets'] LOOP
+        'run_histories', 'run_left_calls', 'usage_of_end_user', 'tools', 'tool_old_secrets'] LOOP
         or_platforms := CASE WHEN new_table IN ('tools', 'tool_old_secrets') THEN ' OR org_id IS NULL' ELSE '' END;
         EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', new_table);
         EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', new_table);
