@@ -24,7 +24,7 @@ std::string openai_error(int status, std::string_view code, std::string_view mes
   JsonWriter json;
   json.begin_object().key("error").begin_object().member("message", message);
   json.member("type", type_of(status, code)).key("param").null();
-  json.member("code", is_about_credits(code) ? "insufficient_quota" : code);
+  json.member("code", openai_failure_code(code));
   json.end_object().end_object();
   return json.take();
 }
@@ -33,6 +33,21 @@ std::string openai_error_body(const Error& error) { return http::openai_error_te
 
 std::string openai_error_frames(const Error& error) {
   return "data: " + openai_error_body(error) + "\n\n";
+}
+
+// The clients of OpenAI's throw what has a member "error"; others know the type "error".
+std::string openai_response_error_frames(const Error& error) {
+  std::string body = openai_error_body(error);
+  JsonWriter json;
+  json.begin_object().member("type", "error").member("code", http::openai_code(error));
+  json.member("message", http::openai_message(error)).key("param").null().end_object();
+  std::string data = json.take();
+  data.back() = ',';
+  return "event: error\ndata: " + data + body.substr(1) + "\n\n";
+}
+
+std::string_view openai_failure_code(std::string_view code) {
+  return is_about_credits(code) ? "insufficient_quota" : code;
 }
 
 int openai_failure_status(std::string_view code) {
