@@ -64,10 +64,11 @@ SELECT true AS is_there;
 -- low bits are random.
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
 -- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter,
--- its bytes, a colon and its content; null when they have more than 32 times message_bytes together, or one is longer
--- than message_bytes, or the run has turns: then run_history is asked. given_history: that of a run that was given one,
--- null when it is longer than those; then run_given_history is asked. How many are wanted is hidden in a SELECT, so
--- that one plan looks as good as a plan for each call: making that takes longer than the claim.
+-- its bytes, a colon and its content; null when they have more than 32 times message_bytes together, or one is
+-- longer than message_bytes, or the run has turns: then run_history is asked. given_history: that of a run that was
+-- given one, null when it is longer than those, or turns are put back into it; then run_given_history is asked. How
+-- many are wanted is hidden in a SELECT, so that one plan looks as good as a plan for each call: making that takes
+-- longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
 -- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
 -- $9 limit_run_seconds bigint
@@ -102,7 +103,8 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
     route.key_version, route.wrapped_key, route.sealed, thread.history, c.history_bytes IS NOT NULL AS has_own_history,
     c.is_bare, c.sampling,
-    CASE WHEN c.history_bytes <= 32 * $3 THEN (SELECT h.messages FROM run_histories h WHERE h.run_id = c.id) END
+    CASE WHEN c.history_bytes <= 32 * $3 THEN (SELECT h.messages FROM run_histories h
+                                                 WHERE h.run_id = c.id AND h.put_back IS NULL) END
         AS given_history
 FROM claimed c
 JOIN free ON free.id = c.id
@@ -315,6 +317,13 @@ SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $
 -- which takes it from its daemon.
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 output json
 UPDATE runs SET output = $4 WHERE id = $2 AND owner_id = $1 AND epoch = $3;
+
+-- name: run_leave_calls
+-- The calls with which a run ends in this transaction, for its creator's next request to answer; before its end.
+-- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 tool_call_ids text[]
+INSERT INTO run_left_calls (run_id, tool_call_id, org_id, created_by_user_id)
+SELECT r.id, c.id, r.org_id, r.created_by_user_id FROM runs r CROSS JOIN unnest($4::text[]) AS c (id)
+WHERE r.id = $2 AND r.owner_id = $1 AND r.epoch = $3;
 
 -- name: run_streamed_text
 -- What subscribers were shown as the answer so far.

@@ -9,6 +9,7 @@ CREATE TABLE run_histories (
     org_id uuid NOT NULL,
     messages json NOT NULL,
     keeps boolean NOT NULL,
+    put_back uuid[],  -- earlier runs whose left calls it answers, oldest first; null: none
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
 CREATE INDEX run_histories_to_forget ON run_histories (run_id) WHERE NOT keeps;
@@ -16,10 +17,12 @@ SELECT make_tenant_table('run_histories');
 GRANT SELECT ON run_histories TO hostler_runner;
 
 -- POST /v1/openai/chat/completions. With a route: its model alone, without anything of a persona's. The history counts
--- as what a run declares does.
+-- as what a run declares does. function_tools: the caller's; a turn that calls one ends the run (left_calls.sql).
+-- answered_calls: of the calls that the history answers the newest, by their ids.
 CREATE OR REPLACE FUNCTION chat_run_create(persona_id text, route uuid, history json, sampling json, end_user text,
     metadata json, keeps boolean, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint,
-    limit_stored_bytes bigint, credit_run_hold bigint, response_format json, OUT item json)
+    limit_stored_bytes bigint, credit_run_hold bigint, response_format json, function_tools json DEFAULT NULL,
+    answered_calls text[] DEFAULT NULL, OUT item json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     is_bare CONSTANT boolean := route IS NOT NULL;
@@ -37,11 +40,11 @@ BEGIN
     RETURNING id, active_run_id INTO thread, run;
     item := run_insert(run, thread, moment, route, CASE WHEN NOT is_bare THEN chat_run_create.persona_id END,
                        chat_run_create.end_user, chat_run_create.metadata, 'openai', false, limit_concurrent_runs,
-                       limit_concurrent_runs_per_user, NULL, limit_stored_bytes, credit_run_hold, NULL, NULL,
-                       chat_run_create.response_format, history => chat_run_create.history,
-                       sampling => chat_run_create.sampling, is_bare => is_bare);
-    INSERT INTO run_histories (run_id, org_id, messages, keeps)
-    VALUES (run, current_org(), chat_run_create.history, chat_run_create.keeps);
+                       limit_concurrent_runs_per_user, NULL, limit_stored_bytes, credit_run_hold, NULL,
+                       chat_run_create.function_tools, chat_run_create.response_format,
+                       history => chat_run_create.history, sampling => chat_run_create.sampling, is_bare => is_bare);
+    INSERT INTO run_histories (run_id, org_id, messages, keeps, put_back)
+    VALUES (run, current_org(), chat_run_create.history, chat_run_create.keeps, left_calls_runs(answered_calls));
 END
 $$;
 
@@ -59,6 +62,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
             ELSE json_build_object('tool_call_id', data -> 'tool_call_id', 'tool_name', data -> 'tool_name',
                 'error', json_build_object('code', data #> '{error,code}', 'message', ''),
                 'duration_ms', data -> 'duration_ms') END
+        WHEN 'run.tool_calls' THEN json_build_object('calls', coalesce((
+                SELECT json_agg(json_build_object('tool_call_id', c -> 'tool_call_id', 'tool_name', c -> 'tool_name',
+                                                  'arguments', '{}'::json))
+                FROM json_array_elements(data -> 'calls') AS c), '[]'))
         WHEN 'run.output' THEN '{"output":null}'
         WHEN 'output.repair' THEN json_build_object('attempt', data -> 'attempt', 'errors', '[]'::json,
             'discard_after_seq', data -> 'discard_after_seq')
@@ -89,12 +96,13 @@ BEGIN
     UPDATE run_events e SET data = event_without_text(e.type, e.data)
     WHERE e.run_id = ANY (forgotten)
           AND e.type IN ('message.delta', 'tool.call', 'tool.result', 'run.output', 'output.repair',
-                         'run.waiting_for_input');
+                         'run.waiting_for_input', 'run.tool_calls');
     UPDATE run_turns t SET text = '', tool_calls = '[]' WHERE t.run_id = ANY (forgotten);
     UPDATE run_tool_results t SET result = CASE WHEN t.result IS NOT NULL THEN 'null'::json END,
         error_message = CASE WHEN t.error_code IS NOT NULL THEN '' END
     WHERE t.run_id = ANY (forgotten);
     UPDATE run_asked_calls c SET early = NULL WHERE c.run_id = ANY (forgotten) AND c.early IS NOT NULL;
+    DELETE FROM run_left_calls c WHERE c.run_id = ANY (forgotten);
     DELETE FROM run_histories h WHERE h.run_id = ANY (forgotten);
     PERFORM FROM credit_accounts a
     WHERE a.org_id IN (SELECT r.org_id FROM runs r WHERE r.id = ANY (forgotten)) ORDER BY a.org_id FOR UPDATE;

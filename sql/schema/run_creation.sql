@@ -154,8 +154,11 @@ BEGIN
     IF chosen.is_of_many THEN
         PERFORM user_runs_check(limit_concurrent_runs_per_user);
     END IF;
-    IF function_tools IS NOT NULL THEN
+    IF function_tools IS NOT NULL AND NOT is_bare THEN
         PERFORM tool_names_check(function_tools, chosen.persona_tools, chosen.persona_org_id);
+    END IF;
+    -- One that ends with its calls waits for nobody.
+    IF function_tools IS NOT NULL AND run_source <> 'openai' THEN
         PERFORM waiting_runs_check(org, limit_waiting_runs);
     END IF;
     wanted_format := CASE WHEN response_format IS NULL AND run_source <> 'retry' AND NOT is_bare

@@ -44,9 +44,9 @@ CREATE TABLE run_events_freed (
 );
 INSERT INTO run_events_freed (before_run_id) VALUES ('00000000-0000-0000-0000-000000000000');
 
--- Gives back what the events of dropped months took, and what histories took that their runs were given, which go with
--- them; by pages of runs in the order of their ids: the place where it goes on commits with them. Apart from the drop,
--- whose lock everybody waits for. Answers how many runs it read.
+-- Gives back what the events of dropped months took, and what histories took that their runs were given, which go
+-- with them, as do the calls that were left to clients; by pages of runs in the order of their ids: the place where
+-- it goes on commits with them. Apart from the drop, whose lock everybody waits for. Answers how many runs it read.
 CREATE OR REPLACE FUNCTION run_events_free(at_most integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET lock_timeout = '200ms' AS $$
 DECLARE
@@ -70,6 +70,8 @@ BEGIN
         DELETE FROM run_histories h WHERE h.run_id = ANY (ARRAY(
             SELECT p.id FROM page p WHERE p.history_bytes IS NOT NULL)) AND h.keeps
         RETURNING h.run_id),
+    left_behind AS (
+        DELETE FROM run_left_calls c WHERE c.run_id = ANY (ARRAY(SELECT p.id FROM page p))),
     shrunk AS (
         UPDATE runs r SET result_bytes = r.result_bytes - r.history_bytes, history_bytes = NULL
         WHERE r.id = ANY (ARRAY(SELECT d.run_id FROM dropped d))),

@@ -173,7 +173,7 @@ TEST_F(Catalogue, HasAnIndexBehindEveryForeignKeyOfATenantTable) {
       faults("SELECT k.conrelid::regclass || ' ' || k.conname FROM pg_constraint k WHERE "
              "k.contype = 'f' AND k.conrelid::regclass::text IN ('messages', 'runs', "
              "'access_tokens', 'refresh_tokens', 'sessions', 'run_turns', 'run_tool_results', "
-             "'run_asked_calls', 'run_inputs', 'run_histories', 'user_names', "
+             "'run_asked_calls', 'run_inputs', 'run_histories', 'run_left_calls', 'user_names', "
              "'credit_transactions') AND "
              "k.confdeltype <> 'a' AND NOT "
              "EXISTS (SELECT FROM pg_index i WHERE i.indrelid = k.conrelid AND "

@@ -92,6 +92,8 @@ INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answ
 SELECT id, org_id, 'w1', 2, 'weather', 'webhook', 1 FROM runs;
 INSERT INTO run_histories (run_id, org_id, messages, keeps)
 SELECT id, org_id, '[{"role": "user", "content": "hello"}]', right(id::text, 1) <> '0' FROM runs;
+INSERT INTO run_left_calls (run_id, tool_call_id, org_id, created_by_user_id)
+SELECT id, 'left' || n, org_id, created_by_user_id FROM runs, generate_series(1, 2) AS n;
 INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content)
 SELECT id, gen_random_uuid(), org_id, 1, 'call', 'question', 'yes' FROM runs;
 INSERT INTO usage_records (id, org_id, run_id, turn, user_id, model, input_tokens, output_tokens, cache_read_tokens,

@@ -193,6 +193,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"chat_run_create.sampling", "NULL"},
       {"chat_run_create.credit_run_hold", "10"},
       {"chat_run_create.response_format", "NULL"},
+      {"chat_run_create.tools", R"('[{"type": "function", "name": "a"}]')"},
+      {"answered_calls", "ARRAY['left1', 'left2', 'unknown']"},
       {"run_create.response_format", "NULL"},
       {"run_retry.credit_run_hold", "10"},
       {"limit_checks_per_minute", "100"},

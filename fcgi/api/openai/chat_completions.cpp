@@ -8,6 +8,7 @@
 
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/openai/chat_messages.h"
+#include "fcgi/api/openai/chat_tools.h"
 #include "fcgi/api/openai/model_name.h"
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
@@ -23,7 +24,8 @@ constexpr size_t stops_max = 4;
 
 struct NewChat {
   ModelName model;
-  std::string history;
+  ChatMessages messages;
+  ChatTools tools;
   std::optional<std::string> sampling;
   std::optional<std::string> response_format;
   std::optional<std::string> end_user;
@@ -31,10 +33,6 @@ struct NewChat {
   std::string_view wire_format;  // lib/formats/formats.cpp
   bool keeps = true;
 };
-
-bool is_one_of(const Json& value, std::string_view one, std::string_view other) {
-  return value.is_text() && (*value.as_text() == one || *value.as_text() == other);
-}
 
 // Whether the value asks for nothing beyond what is done anyway.
 bool asks_for_nothing(std::string_view name, const Json& value) {
@@ -45,7 +43,7 @@ bool asks_for_nothing(std::string_view name, const Json& value) {
   if (name == "logprobs") return value.as_boolean() != nullptr && !*value.as_boolean();
   if (name == "top_logprobs") return value.dump() == "0";
   if (name == "modalities") return value.dump() == R"(["text"])";
-  if (name == "tool_choice" || name == "function_call") return is_one_of(value, "none", "auto");
+  if (name == "function_call") return value.dump() == R"("none")" || value.dump() == R"("auto")";
   return false;
 }
 
@@ -59,9 +57,7 @@ void refuse_unsupported(Fields& fields) {
                              "modalities",
                              "audio",
                              "prediction",
-                             "tools",
                              "functions",
-                             "tool_choice",
                              "function_call",
                              "reasoning_effort",
                              "verbosity",
@@ -87,7 +83,7 @@ void read_stops(Fields& fields, JsonWriter& json) {
 }
 
 // As the daemon passes them on; nothing when none is given.
-std::optional<std::string> read_sampling(Fields& fields) {
+std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools) {
   constexpr const char* nothing = "{}";
   JsonWriter json;
   json.begin_object();
@@ -108,6 +104,7 @@ std::optional<std::string> read_sampling(Fields& fields) {
   read_stops(fields, json);
   Nullable<int64_t> seed = fields.nullable_integer("seed");
   if (seed.value) json.member("seed", *seed.value);
+  write_tool_choice(tools, json);
   std::string text = json.end_object().take();
   if (text == nothing) return std::nullopt;
   return text;
@@ -130,9 +127,10 @@ NewChat read_new_chat(const Input& input) {
   Fields fields = input.body();
   NewChat chat;
   std::string model = fields.required_text("model", {.min = 1, .max = 256});
-  chat.history = read_chat_messages(fields);
+  chat.messages = read_chat_messages(fields);
   refuse_unsupported(fields);
-  chat.sampling = read_sampling(fields);
+  chat.tools = read_chat_tools(fields);
+  chat.sampling = read_sampling(fields, chat.tools);
   chat.response_format = read_openai_response_format(fields);
   chat.end_user = fields.nullable_text("user", end_user_bounds).value;
   bool has_metadata = fields.any("metadata") != nullptr && !fields.any("metadata")->is_null();
@@ -142,6 +140,7 @@ NewChat read_new_chat(const Input& input) {
   chat.wire_format = read_wire_format(fields, chat.response_format.has_value());
   fields.check();
   chat.model = read_model_name(model);
+  check_chat_tool_names(chat.tools, chat.model.persona_id.has_value());
   return chat;
 }
 
@@ -163,7 +162,7 @@ OneStatement create_chat_completion(const Input& input) {
   query::ChatRunCreate statement{
       .persona_id = chat.model.persona_id,
       .route_id = chat.model.route_id,
-      .history = chat.history,
+      .history = chat.messages.history,
       .sampling = chat.sampling,
       .end_user = chat.end_user,
       .metadata = chat.metadata,
@@ -172,7 +171,9 @@ OneStatement create_chat_completion(const Input& input) {
       .limit_concurrent_runs_per_user = settings.integer("limit.concurrent_runs_per_user"),
       .limit_stored_bytes = settings.integer("limit.stored_bytes"),
       .credit_run_hold = settings.integer("credit.run_hold"),
-      .response_format = chat.response_format};
+      .response_format = chat.response_format,
+      .tools = chat.tools.declared,
+      .answered_calls = chat.messages.answered_calls};
   return OneStatement(std::move(statement),
                       [wire_format = chat.wire_format](const postgres::Result& result) {
                         return sent_on(result, wire_format);

@@ -63,7 +63,7 @@ void write_calls(std::vector<Fields>& calls, JsonWriter& json) {
   json.end_array();
 }
 
-void write_message(Fields& message, JsonWriter& json) {
+void write_message(Fields& message, JsonWriter& json, std::vector<std::string>& answered_calls) {
   std::string role =
       message.required_choice("role", {"system", "developer", "user", "assistant", "tool"});
   bool is_assistant = role == "assistant";
@@ -71,14 +71,18 @@ void write_message(Fields& message, JsonWriter& json) {
   if (is_assistant) calls = message.optional_objects("tool_calls", calls_max);
   json.begin_object().member("role", role == "developer" ? "system" : role);
   json.member("content", read_content(message, !calls.empty()));
-  if (role == "tool") json.member("tool_call_id", message.required_text("tool_call_id", id_bounds));
+  if (role == "tool") {
+    std::string id = message.required_text("tool_call_id", id_bounds);
+    json.member("tool_call_id", id);
+    answered_calls.push_back(std::move(id));
+  }
   write_calls(calls, json);
   json.end_object();
 }
 
 }  // namespace
 
-std::string read_chat_messages(Fields& fields) {
+ChatMessages read_chat_messages(Fields& fields) {
   std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
   if (messages.empty() && !fields.has("messages")) {
     fields.fault("messages", "required", "is required");
@@ -87,8 +91,19 @@ std::string read_chat_messages(Fields& fields) {
   }
   JsonWriter json;
   json.begin_array();
-  for (Fields& message : messages) write_message(message, json);
-  return json.end_array().take();
+  ChatMessages chat;
+  std::vector<std::string>& calls = chat.answered_calls;
+  for (Fields& message : messages) write_message(message, json, calls);
+  chat.history = json.end_array().take();
+  calls.erase(calls.begin(), calls.begin() + static_cast<ptrdiff_t>(first_looked_up(calls.size())));
+  return chat;
+}
+
+size_t first_looked_up(size_t answered) {
+  constexpr size_t looked_up_max = 200;
+  constexpr size_t step = 100;
+  if (answered <= looked_up_max) return 0;
+  return (answered - step - 1) / step * step;
 }
 
 }  // namespace hostler

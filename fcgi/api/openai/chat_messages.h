@@ -2,12 +2,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "fcgi/http/input.h"
 
 namespace hostler {
 
-// The member "messages" as JSON, oldest first; its faults are added to the fields'.
-std::string read_chat_messages(Fields& fields);
+struct ChatMessages {
+  std::string history;  // JSON, oldest first
+  // Of the calls that the history answers the newest, by their ids, for their runs to be looked up:
+  // between 100 and 200 of many.
+  std::vector<std::string> answered_calls;
+};
+
+// The member "messages"; its faults are added to the fields'.
+ChatMessages read_chat_messages(Fields& fields);
+
+// Which of so many calls are the first to be looked up: the same one while a hundred more come, so
+// that what a model is sent keeps its beginning.
+size_t first_looked_up(size_t answered);
 
 }  // namespace hostler

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fcgi/http/tool_parameters.h"
+#include "lib/http/openai_error.h"
 #include "lib/tool_names.h"
 
 namespace hostler {
@@ -15,42 +16,91 @@ namespace {
 constexpr TextBounds description_bounds{
     .max = function_tools_bytes_max, .bytes_max = function_tools_bytes_max, .takes_control = true};
 
-// Appends the tool; false when it is the last that is looked at.
-bool read_tool(Fields& tool, FunctionTools& tools, JsonWriter& json, size_t& patterns) {
-  std::string type = tool.required_choice("type", {"function"});
-  std::string name = tool.required_text("name", {.min = 1, .max = 64});
-  if (!name.empty() && !is_well_formed_tool_name(name)) {
-    tool.fault("name", "bad_format", std::string(tool_name_words));
-  }
-  std::string description = tool.required_text("description", description_bounds);
-  std::optional<bool> strict = tool.optional_boolean("strict");
+// A function without parameters.
+constexpr std::string_view no_parameters = R"({"type":"object","properties":{}})";
+
+bool is_absent(Fields& fields, std::string_view name) {
+  const Json* value = fields.any(name);
+  return value == nullptr || value->is_null();
+}
+
+std::string read_description(Fields& tool, ToolForm form) {
+  if (form == ToolForm::native) return tool.required_text("description", description_bounds);
+  return tool.nullable_text("description", description_bounds).value.value_or("");
+}
+
+std::string read_parameters(Fields& tool, ToolForm form, size_t& patterns) {
+  bool may_be_absent = form != ToolForm::native;
+  if (may_be_absent && is_absent(tool, "parameters")) return std::string(no_parameters);
   std::string parameters = read_tool_parameters(tool, patterns);
   if (patterns > function_tools_patterns_max) {
     tool.fault("parameters", "too_long",
                fmt::format("the tools of a run have at most {} patterns together",
                            function_tools_patterns_max));
-    return false;
   }
-  json.begin_object().member("type", type).member("name", name);
-  json.member("description", description);
-  json.member_raw("parameters", parameters.empty() ? "{}" : parameters);
+  return parameters.empty() ? "{}" : parameters;
+}
+
+std::optional<bool> read_strict(Fields& tool, ToolForm form) {
+  if (form == ToolForm::native) return tool.optional_boolean("strict");
+  return tool.nullable_boolean("strict").value;
+}
+
+void read_definition(Fields& tool, ToolForm form, FunctionTools& tools, JsonWriter& json,
+                     size_t& patterns) {
+  std::string name = tool.required_text("name", {.min = 1, .max = 64});
+  if (!name.empty() && !is_well_formed_tool_name(name)) {
+    tool.fault("name", "bad_format", std::string(tool_name_words));
+  }
+  json.begin_object().member("type", "function").member("name", name);
+  json.member("description", read_description(tool, form));
+  std::optional<bool> strict = read_strict(tool, form);
+  json.member_raw("parameters", read_parameters(tool, form, patterns));
   if (strict) json.member("strict", *strict);
   json.end_object();
   tools.names.push_back(std::move(name));
+}
+
+// False: a fault says that tools of other kinds are not supported.
+bool may_be_function(Fields& tool, ToolForm form) {
+  const Json* type = tool.any("type");
+  bool is_other = type != nullptr && type->is_text() && *type->as_text() != "function";
+  if (form != ToolForm::native && is_other) {
+    tool.fault("type", std::string(http::unsupported_parameter),
+               fmt::format("{} is not supported here, function is", *type->as_text()));
+    return false;
+  }
+  tool.required_choice("type", {"function"});
   return true;
+}
+
+void read_tool(Fields& tool, ToolForm form, FunctionTools& tools, JsonWriter& json,
+               size_t& patterns) {
+  if (!may_be_function(tool, form)) return;
+  if (form != ToolForm::openai_chat) return read_definition(tool, form, tools, json, patterns);
+  Nullable<Fields> function = tool.nullable_object("function");
+  if (function.value) {
+    read_definition(*function.value, form, tools, json, patterns);
+  } else {
+    tool.fault("function", "required", "is required");
+  }
 }
 
 }  // namespace
 
-FunctionTools read_function_tools(Fields& fields) {
+FunctionTools read_function_tools(Fields& fields, ToolForm form) {
   FunctionTools tools;
+  bool may_be_null = form != ToolForm::native;
+  if (may_be_null && is_absent(fields, "tools")) return tools;
   std::vector<Fields> given = fields.optional_objects("tools", function_tools_max);
   if (given.empty()) return tools;
   JsonWriter json;
   json.begin_array();
   size_t patterns = 0;
   for (Fields& tool : given) {
-    if (!read_tool(tool, tools, json, patterns)) return tools;
+    read_tool(tool, form, tools, json, patterns);
+    // Nothing more is compiled.
+    if (patterns > function_tools_patterns_max) return tools;
   }
   json.end_array();
   tools.json = json.take();
@@ -61,16 +111,23 @@ FunctionTools read_function_tools(Fields& fields) {
   return tools;
 }
 
-void check_tool_names(const std::vector<std::string>& names) {
+std::optional<TakenName> find_taken_name(const std::vector<std::string>& names,
+                                         bool offers_built_in_tools) {
   std::set<std::string_view> seen;
-  for (const std::string& name : names) {
-    if (is_tool_name(name)) {
-      throw Error(ErrorCode::tools_name_taken, fmt::format("{} is a built-in tool.", name));
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (offers_built_in_tools && is_tool_name(names[i])) {
+      return TakenName{i, fmt::format("{} is a built-in tool.", names[i])};
     }
-    if (!seen.insert(name).second) {
-      throw Error(ErrorCode::tools_name_taken, fmt::format("Two tools have the name {}.", name));
+    if (!seen.insert(names[i]).second) {
+      return TakenName{i, fmt::format("Two tools have the name {}.", names[i])};
     }
   }
+  return std::nullopt;
+}
+
+void check_tool_names(const std::vector<std::string>& names) {
+  std::optional<TakenName> taken = find_taken_name(names, true);
+  if (taken) throw Error(ErrorCode::tools_name_taken, std::move(taken->message));
 }
 
 }  // namespace hostler

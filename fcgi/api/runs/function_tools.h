@@ -1,5 +1,6 @@
-// The function tools that a run declares: tools of POST /v1/threads/{thread_id}/runs, which the
-// app itself answers. Read by fcgi/api/runs/runs.cpp; what is refused here no model is offered.
+// The function tools that a run declares, which the app itself answers: tools of POST
+// /v1/threads/{thread_id}/runs, and of the protocols of others that begin runs. What is refused
+// here no model is offered.
 #pragma once
 
 #include <optional>
@@ -15,6 +16,13 @@ constexpr size_t function_tools_bytes_max = 256 * 1024;  // all of them, written
 // Different ones, in all schemas of a run: compiling them holds up a worker.
 constexpr size_t function_tools_patterns_max = 256;
 
+// How a request writes a tool. In OpenAI's forms all but the name may be absent or null.
+enum class ToolForm {
+  native,            // {type, name, description, parameters, strict?}
+  openai_chat,       // {type, function: {name, description, parameters, strict}}
+  openai_responses,  // {type, name, description, parameters, strict}
+};
+
 struct FunctionTools {
   std::vector<std::string> names;
   // [{type, name, description, parameters, strict?}], as the run keeps them and
@@ -23,8 +31,16 @@ struct FunctionTools {
 };
 
 // Faults go to those of the body.
-FunctionTools read_function_tools(Fields& fields);
-// Throws tools.name_taken for a name that is given twice or that of a built-in tool.
+FunctionTools read_function_tools(Fields& fields, ToolForm form = ToolForm::native);
+
+// A name that is given twice, or that of a built-in tool.
+struct TakenName {
+  size_t nth;           // of the tools
+  std::string message;  // for the client
+};
+std::optional<TakenName> find_taken_name(const std::vector<std::string>& names,
+                                         bool offers_built_in_tools);
+// Throws tools.name_taken for a name that is taken.
 void check_tool_names(const std::vector<std::string>& names);
 
 }  // namespace hostler

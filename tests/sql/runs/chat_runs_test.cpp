@@ -34,7 +34,9 @@ class ChatRuns : public ::testing::Test {
             .limit_concurrent_runs_per_user = 0,
             .limit_stored_bytes = 0,
             .credit_run_hold = 10,
-            .response_format = std::nullopt};
+            .response_format = std::nullopt,
+            .tools = std::nullopt,
+            .answered_calls = std::vector<std::string>()};
   }
   std::string make(query::ChatRunCreate wanted) const {
     postgres::Result made = fixture_.as_owner(std::move(wanted));

@@ -62,7 +62,9 @@ class ChatRun : public testing::Test {
                                          .limit_concurrent_runs_per_user = 0,
                                          .limit_stored_bytes = 0,
                                          .credit_run_hold = 10,
-                                         .response_format = std::nullopt});
+                                         .response_format = std::nullopt,
+                                         .tools = std::nullopt,
+                                         .answered_calls = std::vector<std::string>()});
     std::string run_id(parse_json_or_nothing(made.text())->text_or("run_id"));
     session.commit();
     session.run(query::RunNotify{});

@@ -1,0 +1,66 @@
+-- Calls of function tools with which a run ended: in a form in which nobody waits for a client, its next request
+-- answers them, as part of the history that it gives whole. That history then gets the run's turns back in place of
+-- what the client knows of them.
+
+-- Goes with the run's events, and with its history when that is forgotten (chat_runs.sql).
+CREATE TABLE run_left_calls (
+    run_id uuid NOT NULL,
+    tool_call_id text NOT NULL,
+    org_id uuid NOT NULL,
+    created_by_user_id uuid NOT NULL,  -- the run's
+    PRIMARY KEY (run_id, tool_call_id),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
+);
+CREATE INDEX run_left_calls_of_user ON run_left_calls (org_id, created_by_user_id, tool_call_id, run_id);
+SELECT make_tenant_table('run_left_calls');
+GRANT INSERT ON run_left_calls TO hostler_runner;
+
+-- The caller's runs that left these calls, each once, oldest first; null: none did. Reads a row a call. Should two runs
+-- have called one thing the same, it is the newer one's.
+CREATE OR REPLACE FUNCTION left_calls_runs(call_ids text[]) RETURNS uuid[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(DISTINCT left_one.run_id) FROM unnest(call_ids) AS wanted (id)
+        CROSS JOIN LATERAL (
+            SELECT c.run_id FROM run_left_calls c
+            WHERE c.org_id = current_org() AND c.created_by_user_id = current_user_id() AND c.tool_call_id = wanted.id
+            ORDER BY c.org_id DESC, c.created_by_user_id DESC, c.tool_call_id DESC, c.run_id DESC LIMIT 1) AS left_one);
+END
+$$;
+
+-- For the daemon: the turns of the runs that are put back into what a run was given, with the results of their calls:
+-- [{tool_call_id, result (its JSON as text) or error_code and error_message}]; in their order, but of no more of the
+-- newest runs than have bytes_max together.
+CREATE OR REPLACE FUNCTION run_put_back(run uuid, bytes_max bigint)
+RETURNS TABLE (run_id uuid, text text, tool_calls json, results json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    earlier uuid[] := (SELECT h.put_back FROM run_histories h WHERE h.run_id = run);
+    first_nth integer := coalesce(cardinality(earlier), 0) + 1;
+    bytes bigint := 0;
+BEGIN
+    WHILE first_nth > 1 LOOP
+        bytes := bytes
+            + (SELECT coalesce(sum(octet_length(t.text) + octet_length(t.tool_calls::text)), 0) FROM run_turns t
+               WHERE t.run_id = earlier[first_nth - 1])
+            + (SELECT coalesce(sum(octet_length(coalesce(r.result::text, r.error_message))), 0) FROM run_tool_results r
+               WHERE r.run_id = earlier[first_nth - 1]);
+        EXIT WHEN bytes > bytes_max;
+        first_nth := first_nth - 1;
+    END LOOP;
+    RETURN QUERY
+        SELECT t.run_id, t.text, t.tool_calls, coalesce((
+            SELECT json_agg(json_build_object('tool_call_id', r.tool_call_id, 'result', r.result::text,
+                                              'error_code', r.error_code, 'error_message', r.error_message))
+            FROM run_tool_results r WHERE r.run_id = t.run_id AND r.turn = t.turn), '[]')
+        FROM unnest(earlier[first_nth:]) AS e (id)
+        CROSS JOIN LATERAL (SELECT q.run_id, q.turn, q.text, q.tool_calls FROM run_turns q
+                            WHERE q.run_id = e.id OFFSET 0) AS t
+        ORDER BY t.run_id, t.turn;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION left_calls_runs FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION run_put_back FROM hostler_api;
