@@ -169,7 +169,8 @@ DECLARE
     base runs;
     found_thread threads;
     behind uuid := nothing_behind;
-    earlier record;
+    earlier json;
+    put_back uuid[] := '{}';
     goes_on boolean;  -- in the thread that was found
     thread uuid;
     run uuid;
@@ -204,8 +205,13 @@ BEGIN
         END IF;
     END IF;
     goes_on := found_thread.id IS NOT NULL AND keeps AND behind = nothing_behind;
-    IF previous IS NOT NULL THEN
-        SELECT c.context, c.put_back INTO earlier FROM thread_context(found_thread.id, behind) AS c;
+    IF goes_on THEN
+        -- The newest response was given back what those before it were.
+        put_back := coalesce((
+            SELECT h.put_back FROM runs r JOIN run_histories h ON h.run_id = r.id
+            WHERE r.thread_id = found_thread.id AND r.deleted_at IS NULL ORDER BY r.id DESC LIMIT 1), '{}');
+    ELSIF previous IS NOT NULL THEN
+        SELECT c.context, c.put_back INTO earlier, put_back FROM thread_context(found_thread.id, behind) AS c;
     END IF;
     moment := moment_after(coalesce(found_thread.updated_at, '-infinity'), clock_timestamp());
     -- Behind the messages that its items become, a microsecond each.
@@ -239,13 +245,13 @@ BEGIN
                        coalesce(found_thread.end_user, response_create.end_user), response_create.metadata, 'openai',
                        false, limit_concurrent_runs, limit_concurrent_runs_per_user, NULL, limit_stored_bytes,
                        credit_run_hold, NULL, response_create.function_tools, response_create.response_format,
-                       history => json_arrays_joined(CASE WHEN NOT goes_on THEN earlier.context END, items),
+                       history => json_arrays_joined(earlier, items),
                        sampling => response_create.sampling, is_bare => is_bare,
                        client_facts => response_create.client_facts);
     INSERT INTO run_histories (run_id, org_id, messages, keeps, put_back, context, continues)
     VALUES (run, current_org(), items, response_create.keeps,
-            nullif(coalesce(earlier.put_back, '{}') || coalesce(left_calls_runs(answered_calls), '{}'), '{}'),
-            CASE WHEN NOT goes_on THEN earlier.context END, goes_on);
+            nullif(put_back || coalesce(left_calls_runs(answered_calls), '{}'), '{}'),
+            earlier, goes_on);
     facts := client_facts;
 END
 $$;

@@ -50,18 +50,10 @@ bool asks_for_nothing(std::string_view name, const Json& value) {
 // What would change the answer and cannot be honoured is refused by its name; what is harmless is
 // taken, known or not.
 void refuse_unsupported(Fields& fields) {
-  constexpr std::array names{"n",
-                             "logprobs",
-                             "top_logprobs",
-                             "logit_bias",
-                             "modalities",
-                             "audio",
-                             "prediction",
-                             "functions",
-                             "function_call",
-                             "reasoning_effort",
-                             "verbosity",
-                             "web_search_options"};
+  constexpr std::array names{
+      "n",         "logprobs",          "top_logprobs", "logit_bias",    "modalities",
+      "audio",     "prediction",        "functions",    "function_call", "reasoning_effort",
+      "verbosity", "web_search_options"};
   for (const char* name : names) {
     const Json* value = fields.any(name);
     if (value == nullptr || asks_for_nothing(name, *value)) continue;

@@ -93,7 +93,7 @@ void write_id(std::string_view name, const Item* item, JsonWriter& json) {
 }  // namespace
 
 std::string response_item_list(std::string_view run_id, std::string_view messages,
-                               const ItemPage& page) {
+                               const InputItemPage& page) {
   std::vector<Item> items = items_of(run_id, messages);
   if (!page.is_ascending) std::reverse(items.begin(), items.end());
   auto from = items.begin();

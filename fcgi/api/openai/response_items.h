@@ -21,7 +21,7 @@ struct ResponseInput {
 // The member "input", a text or items; its faults are added to the fields'.
 ResponseInput read_response_input(Fields& fields);
 
-struct ItemPage {
+struct InputItemPage {
   int64_t limit = 20;
   bool is_ascending = false;
   std::optional<std::string> after;  // the id of the last item that the client has
@@ -29,6 +29,6 @@ struct ItemPage {
 
 // A page of what was read, as OpenAI's clients list it. Throws the 422 of an unknown `after`.
 std::string response_item_list(std::string_view run_id, std::string_view messages,
-                               const ItemPage& page);
+                               const InputItemPage& page);
 
 }  // namespace hostler

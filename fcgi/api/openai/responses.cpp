@@ -118,7 +118,7 @@ OneStatement delete_response(const Input& input) {
 
 OneStatement list_response_items(const Input& input) {
   QueryFields fields = input.query();
-  ItemPage page;
+  InputItemPage page;
   page.limit = fields.integer("limit", {1, 100}).value_or(page.limit);
   page.is_ascending = fields.choice("order", {"asc", "desc"}).value_or("desc") == "asc";
   page.after = fields.text("after", {.min = 1, .max = 256});
