@@ -9,22 +9,15 @@ namespace {
 
 bool is_about_credits(std::string_view code) { return code.starts_with("credits."); }
 
-// What the SDKs branch on beside the status.
-std::string_view type_of(int status, std::string_view code) {
-  if (is_about_credits(code)) return "insufficient_quota";
-  if (status == 429) return "rate_limit_error";
-  if (status == 401) return "authentication_error";
-  if (status == 403) return "permission_error";
-  return status < 500 ? "invalid_request_error" : "server_error";
-}
-
 }  // namespace
 
 std::string openai_error(int status, std::string_view code, std::string_view message) {
+  constexpr std::string_view no_credits = "insufficient_quota";
+  bool has_no_credits = is_about_credits(code);
   JsonWriter json;
   json.begin_object().key("error").begin_object().member("message", message);
-  json.member("type", type_of(status, code)).key("param").null();
-  json.member("code", openai_failure_code(code));
+  json.member("type", has_no_credits ? no_credits : http::openai_error_type(status));
+  json.key("param").null().member("code", openai_failure_code(code));
   json.end_object().end_object();
   return json.take();
 }

@@ -38,21 +38,6 @@ const OpenAiRow* row_of(const Error& error) {
   return row == openai_rows.end() ? nullptr : row;
 }
 
-std::string_view type_of(int status) {
-  switch (status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
-    case 429:
-      return "rate_limit_error";
-    default:
-      return status >= 500 ? "server_error" : "invalid_request_error";
-  }
-}
-
 std::string_view param_of(const Error& error) {
   const OpenAiRow* row = row_of(error);
   if (row != nullptr) return row->param;
@@ -76,6 +61,21 @@ void drop_second_version(Target& target) {
   auto begin = target.segments.begin();
   std::move(begin + 3, begin + static_cast<ptrdiff_t>(target.segment_count), begin + 2);
   --target.segment_count;
+}
+
+std::string_view openai_error_type(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 429:
+      return "rate_limit_error";
+    default:
+      return status >= 500 ? "server_error" : "invalid_request_error";
+  }
 }
 
 int openai_status(const Error& error) {
@@ -103,7 +103,7 @@ std::string openai_error_text(const Error& error) {
   JsonWriter body;
   body.begin_object().key("error").begin_object();
   body.member("message", openai_message(error));
-  body.member("type", row != nullptr ? row->type : type_of(openai_status(error)));
+  body.member("type", row != nullptr ? row->type : openai_error_type(openai_status(error)));
   body.key("param");
   if (param.empty()) {
     body.null();

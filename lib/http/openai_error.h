@@ -22,6 +22,8 @@ bool is_openai_path(const Target& target);
 // /v1/openai/v1/… is /v1/openai/…: some clients put the second /v1 behind any base address.
 void drop_second_version(Target& target);
 
+// In `error.type`, which the SDKs branch on beside the status.
+std::string_view openai_error_type(int status);
 // As the native statuses, but 422 is 400, and what is wrong with a model or with credits is told
 // as there.
 int openai_status(const Error& error);

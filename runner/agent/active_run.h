@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lib/postgres/database.h"
 #include "runner/events/run_writer.h"
@@ -14,12 +15,13 @@ namespace hostler::runner {
 
 // What the agent loop has so far; the supervisor ends a run with it when the loop is destroyed.
 struct RunProgress {
-  int turns = 0;            // finished ones
-  int tool_calls = 0;       // of the finished turns
-  std::string text;         // of the finished turns, less those that were discarded
-  std::string output;       // the last turn's answer, when it fits the run's response_format
-  bool knows_text = false;  // since those of other daemons were read
-  ModelTurn turn;           // the one in progress
+  int turns = 0;       // finished ones
+  int tool_calls = 0;  // of the finished turns
+  std::string text;    // of the finished turns, less those that were discarded
+  std::string output;  // the last turn's answer, when it fits the run's response_format
+  std::vector<ToolCall> left_calls;  // of function tools, with which a run that asks nobody ends
+  bool knows_text = false;           // since those of other daemons were read
+  ModelTurn turn;                    // the one in progress
   bool turn_is_open = false;
 };
 

@@ -8,6 +8,7 @@
 #include "runner/agent/conversation.h"
 #include "runner/agent/run_parts.h"
 #include "runner/agent/tool_calls.h"
+#include "runner/agent/tool_choice.h"
 #include "runner/models/model_client.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
@@ -154,6 +155,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   RunProgress& progress = run->progress;
   ModelRequest request = parts.request;
   request.messages = parts.messages();
+  request.sampling.tool_choice = choice_of_next_turn(parts);
   request.tools = services.tools.definitions(parts.tools);
   for (const DeclaredTools* declared : {&parts.webhooks, &parts.functions}) {
     for (ToolDefinition& tool : declared->definitions()) request.tools.push_back(std::move(tool));
@@ -170,6 +172,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   if (progress.text.size() + progress.turn.text.size() > answer_bytes_max) {
     throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
   }
+  drop_unwanted_calls(progress.turn.tool_calls, parts);
   check_tool_limit(progress, parts.limits);
   if (parts.format && progress.turn.tool_calls.empty()) {
     co_await check_open_answer(services, run, parts, open);
@@ -226,10 +229,11 @@ Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& part
   for (;;) {
     check_output_limit(*run->writer);
     if (parts.has_open_calls()) {
-      // No tool is called for a turn that cannot follow.
-      check_credits(*run->writer, parts);
+      // No tool is called for a turn that cannot follow, or need not.
+      if (!may_leave_calls(run->claim, parts)) check_credits(*run->writer, parts);
       CallsOutcome calls = co_await run_tool_calls(services, run, parts);
       if (calls == CallsOutcome::waiting) co_return RunOutcome::waiting;
+      if (calls == CallsOutcome::left) co_return RunOutcome::answered;
       continue;
     }
     if (parts.is_answered()) co_return RunOutcome::answered;

@@ -8,8 +8,8 @@
 
 namespace hostler::runner {
 
-// answered: every turn is on its way to the disk, the answer is run->text. waiting: the run was
-// given up until a human answers.
+// answered: every turn is on its way to the disk; the answer is the text of run->progress, or the
+// calls that are left there. waiting: the run was given up until somebody answers.
 enum class RunOutcome { answered, waiting };
 
 // Announces the run and reads what it is made of.

@@ -23,9 +23,20 @@ std::optional<int64_t> integer_of(const Json& object, std::string_view name) {
   return *value->as_integer();
 }
 
+std::optional<ToolChoice> tool_choice_of(const Json& sampling) {
+  const Json* wanted = sampling.find("tool_choice");
+  if (wanted == nullptr) return std::nullopt;
+  if (wanted->is_object()) {
+    return ToolChoice{ToolChoice::Kind::named, std::string(wanted->text_or("name"))};
+  }
+  std::string_view word = sampling.text_or("tool_choice");
+  if (word == "none") return ToolChoice{ToolChoice::Kind::none};
+  return ToolChoice{word == "required" ? ToolChoice::Kind::required : ToolChoice::Kind::automatic};
+}
+
 }  // namespace
 
-GivenHistory read_given_history(std::string_view json) {
+GivenHistory read_given_history(std::string_view json, const std::vector<EarlierTurn>& earlier) {
   GivenHistory history;
   std::optional<Json> parsed = parse_json_or_nothing(json);
   if (!parsed || !parsed->is_array()) return history;
@@ -44,6 +55,7 @@ GivenHistory read_given_history(std::string_view json) {
     const Json* calls = item.find("tool_calls");
     if (calls != nullptr) message.tool_calls = tool_calls_of(*calls);
   }
+  history.messages = with_earlier_turns(std::move(history.messages), earlier);
   return history;
 }
 
@@ -57,6 +69,11 @@ void add_sampling(ModelRequest& request, std::string_view json) {
   sampling.presence_penalty = number_of(*wanted, "presence_penalty");
   sampling.frequency_penalty = number_of(*wanted, "frequency_penalty");
   sampling.seed = integer_of(*wanted, "seed");
+  sampling.tool_choice = tool_choice_of(*wanted);
+  const Json* parallel = wanted->find("parallel_tool_calls");
+  if (parallel != nullptr && parallel->as_boolean() != nullptr) {
+    sampling.parallel_tool_calls = *parallel->as_boolean();
+  }
   const Json* stop = wanted->find("stop");
   if (stop == nullptr || !stop->is_array()) return;
   for (const Json& text : *stop->as_array()) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runner/agent/put_back.h"
 #include "runner/models/model.h"
 
 namespace hostler::runner {
@@ -15,11 +16,13 @@ struct GivenHistory {
   std::vector<ChatMessage> messages;  // the others, oldest first
 };
 
-// An array of {role, content, tool_calls, tool_call_id}; the API let nothing else pass.
-GivenHistory read_given_history(std::string_view json);
+// An array of {role, content, tool_calls, tool_call_id}; the API let nothing else pass. earlier:
+// what is put back into it.
+GivenHistory read_given_history(std::string_view json,
+                                const std::vector<EarlierTurn>& earlier = {});
 
-// An object with any of temperature, max_tokens, top_p, stop, presence_penalty, frequency_penalty
-// and seed. What it names stands above what the request has.
+// An object with any of temperature, max_tokens, top_p, stop, presence_penalty, frequency_penalty,
+// seed, tool_choice ("none", "auto", "required" or {name}) and parallel_tool_calls. What it names stands above what the request has.
 void add_sampling(ModelRequest& request, std::string_view json);
 
 }  // namespace hostler::runner

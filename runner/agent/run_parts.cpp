@@ -91,6 +91,7 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
                          ? std::string(row.text("result"))
                          : tool_error_json(std::string(row.text("error_code")),
                                            std::string(row.text("error_message")));
+    result.error_code = row.text_or_null("error_code").value_or("");
     CallKey key{static_cast<int>(row.integer("turn")), std::string(row.text("tool_call_id"))};
     parts.results.emplace(std::move(key), std::move(result));
     parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
@@ -128,7 +129,7 @@ void add_persona(AgentServices& services, const RunPtr& run, const postgres::Row
   if (!row.is_null("max_turns")) {
     parts.limits.turns = std::min(parts.limits.turns, row.integer("max_turns"));
   }
-  if (run->claim.has_own_history) {
+  if (run->claim.asks_nobody()) {
     std::erase_if(parts.tools,
                   [&](const std::string& name) { return services.tools.is_question(name); });
   }
@@ -179,15 +180,25 @@ postgres::BoundStatement history_statement(const RunPtr& run) {
                            .bytes_max = history_bytes_max(run->claim.context_tokens)};
 }
 
-// A megabyte of JSON is read on a thread of the pool: meanwhile every other run would wait.
-Task<void> add_given_history(AgentServices& services, RunParts& parts, std::string json) {
+// The last of a batch. Nothing is put back into what a thread's messages tell.
+void ask_for_earlier_turns(const RunPtr& run, postgres::Batch& batch) {
+  if (!run->claim.has_own_history) return;
+  batch.add(query::RunPutBack{.run_id = run->claim.id,
+                              .bytes_max = history_bytes_max(run->claim.context_tokens)});
+}
+
+// Megabytes of JSON are read on a thread of the pool: meanwhile every other run would wait.
+Task<void> add_given_history(AgentServices& services, RunParts& parts, std::string json,
+                             std::vector<EarlierTurn> earlier) {
   constexpr size_t loop_bytes_max = size_t{64} * 1024;
+  size_t bytes = json.size();
+  for (const EarlierTurn& turn : earlier) bytes += turn.bytes();
   GivenHistory given;
-  if (json.size() <= loop_bytes_max) {
-    given = read_given_history(json);
+  if (bytes <= loop_bytes_max) {
+    given = read_given_history(json, earlier);
   } else {
-    std::function<GivenHistory()> read = [json = std::move(json)] {
-      return read_given_history(json);
+    std::function<GivenHistory()> read = [json = std::move(json), earlier = std::move(earlier)] {
+      return read_given_history(json, earlier);
     };
     given = co_await loop::on_thread<GivenHistory>(services.loop, std::move(read));
   }
@@ -197,14 +208,17 @@ Task<void> add_given_history(AgentServices& services, RunParts& parts, std::stri
   parts.system_prompt += given.system_text;
 }
 
-// rows: what history_statement() asked for.
+// rows: what history_statement() asked for; loaded: all of its batch.
 Task<void> add_history(AgentServices& services, RunPtr run, RunParts& parts,
-                       const postgres::Result& rows) {
+                       const postgres::Result& rows, const postgres::Results& loaded) {
   if (!run->claim.has_own_history) {
     parts.history = history_of(rows);
   } else if (!rows.empty()) {
     std::string given(rows[0].text("messages"));
-    co_await add_given_history(services, parts, std::move(given));
+    std::vector<EarlierTurn> earlier = earlier_turns_of(loaded.back());
+    co_await add_given_history(services, parts, std::move(given), std::move(earlier));
+    bool is_of_thread = !run->claim.is_hidden;
+    if (is_of_thread) parts.history = without_stray_results(std::move(parts.history));
   }
 }
 
@@ -222,14 +236,16 @@ Task<std::optional<RunParts>> claimed_parts(AgentServices& services, RunPtr run)
   }
   if (!row.is_null("given_history")) {
     std::string given(row.text("given_history"));
-    co_await add_given_history(services, parts, std::move(given));
+    std::vector<EarlierTurn> none;
+    co_await add_given_history(services, parts, std::move(given), std::move(none));
     co_return parts;
   }
   postgres::Batch load;
   load.add(history_statement(run));
+  ask_for_earlier_turns(run, load);
   postgres::Results loaded = co_await load_with_retry(services, std::move(load));
   if (loaded.at(0).empty()) co_return std::nullopt;
-  co_await add_history(services, run, parts, loaded.at(0));
+  co_await add_history(services, run, parts, loaded.at(0), loaded);
   co_return parts;
 }
 
@@ -341,13 +357,14 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
     load.add(query::RunToolResults{.run_id = run->claim.id});
     load.add(query::RunInputs{.run_id = run->claim.id});
   }
+  ask_for_earlier_turns(run, load);
   postgres::Results loaded = co_await load_with_retry(services, std::move(load));
   if (loaded.at(0).empty()) {
     // Postgres crashed before the commit that made it was on the disk: nobody was told of it.
     throw Error(ErrorCode::runs_not_found, {}, "the run is gone");
   }
   RunParts parts = parts_of(services, run, loaded.at(0).front());
-  co_await add_history(services, run, parts, loaded.at(1));
+  co_await add_history(services, run, parts, loaded.at(1), loaded);
   if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
   co_await offer_webhooks(services, run, parts);
   co_return parts;

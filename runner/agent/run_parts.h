@@ -27,6 +27,7 @@ struct FinishedTurn {
 struct ToolResult {
   std::string name;
   std::string content;  // what the model reads: the result, or the error, as JSON text
+  std::string error_code = {};
 };
 
 // What a human answered to a question, or decided about a call.

@@ -7,6 +7,7 @@
 #include "lib/log.h"
 #include "lib/loop/task_set.h"
 #include "queries/daemon.h"
+#include "runner/agent/tool_calls.h"
 #include "runner/models/run_failure.h"
 
 namespace hostler::runner {
@@ -43,6 +44,10 @@ Outcome outcome_of(const RunPtr& run, std::string status) {
 
 void end_completed(const RunPtr& run) {
   Outcome outcome = outcome_of(run, "completed");
+  if (!run->progress.left_calls.empty()) {
+    for (const ToolCall& call : run->progress.left_calls) outcome.left_calls.push_back(call.id);
+    run->writer->append("run.tool_calls", left_calls_json(run->progress.left_calls));
+  }
   outcome.output = run->progress.output;
   if (!outcome.output.empty()) {
     JsonWriter json;

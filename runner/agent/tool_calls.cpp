@@ -10,6 +10,7 @@
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
 #include "queries/daemon.h"
+#include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
@@ -39,6 +40,7 @@ void commit_outcome(const RunPtr& run, RunParts& parts, ToolRecord record) {
     record.error_message = "The result is larger than what the run may still show.";
     return commit_outcome(run, parts, std::move(record));
   }
+  result.error_code = record.error_code;
   parts.results.emplace(CallKey{record.turn, record.call.id}, std::move(result));
   run->writer->commit_tool(std::move(record), data.take());
 }
@@ -102,7 +104,8 @@ Task<void> run_side_by_side(AgentServices& services, RunPtr run, RunParts& parts
 }
 
 bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall& call) {
-  if (services.tools.is_question(call.name)) return true;
+  bool is_built_in = parts.declaring(call.name) == nullptr;
+  if (is_built_in && services.tools.is_question(call.name)) return true;
   return std::find(parts.confirm_tools.begin(), parts.confirm_tools.end(), call.name) !=
          parts.confirm_tools.end();
 }
@@ -112,7 +115,7 @@ ToolOutcome nobody_to_ask() {
   ToolOutcome outcome;
   outcome.error_code = "tool.denied";
   outcome.error_message =
-      "The call needs the consent of a person, and nobody can be asked in a chat completion.";
+      "The call needs the consent of a person, and nobody can be asked in this form of request.";
   return outcome;
 }
 
@@ -176,6 +179,15 @@ Task<void> ask_for_results(AgentServices& services, RunPtr run, const RunParts& 
     json->end_array().end_object();
   }
   co_await begin_wait(services, run, shown.take(), kept.take());
+}
+
+// The calls that are left are the run's answer; as one that is text they must fit into what it may
+// show.
+void leave(const RunPtr& run, std::vector<ToolCall> calls) {
+  if (!run->writer->has_room(left_calls_json(calls).size())) {
+    throw RunFailure("run.output_limit", "The run's events have no room for its calls.");
+  }
+  run->progress.left_calls = std::move(calls);
 }
 
 // What a human's answer makes of the call: its outcome, or nothing when it is to be made, with the
@@ -282,6 +294,24 @@ std::string shown_arguments(const ToolCall& call) {
   return json.take();
 }
 
+bool may_leave_calls(const Claim& claim, const RunParts& parts) {
+  if (!claim.asks_nobody() || parts.turns.empty()) return false;
+  const FinishedTurn& last = parts.turns.back();
+  return std::any_of(last.calls.begin(), last.calls.end(), [&](const ToolCall& call) {
+    return parts.functions.has(call.name) && !parts.has_result(last.turn, call.id);
+  });
+}
+
+std::string left_calls_json(const std::vector<ToolCall>& calls) {
+  JsonWriter json;
+  json.begin_object().key("calls").begin_array();
+  for (const ToolCall& call : calls) {
+    json.begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
+    json.member_raw("arguments", shown_arguments(call)).end_object();
+  }
+  return json.end_array().end_object().take();
+}
+
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts) {
   const FinishedTurn turn = parts.turns.back();
   std::vector<OpenCall> open = open_calls(services, parts, turn);
@@ -289,17 +319,18 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
   std::vector<ToolCall> at_once;
   std::vector<ToolCall> unanswered;
   std::vector<ToolCall> awaited;
+  std::vector<ToolCall> left;
   for (OpenCall& next : open) {
     if (next.outcome) {
       commit_outcome(run, parts, record_of(turn.turn, next.call, std::move(*next.outcome), 0));
     } else if (!next.is_answered && needs_human(services, parts, next.call)) {
-      if (run->claim.has_own_history) {
+      if (run->claim.asks_nobody()) {
         commit_outcome(run, parts, record_of(turn.turn, next.call, nobody_to_ask(), 0));
       } else {
         unanswered.push_back(std::move(next.call));
       }
     } else if (parts.functions.has(next.call.name)) {
-      awaited.push_back(std::move(next.call));
+      (run->claim.asks_nobody() ? left : awaited).push_back(std::move(next.call));
     } else {
       at_once.push_back(std::move(next.call));
     }
@@ -308,14 +339,18 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
     co_await run_side_by_side(services, run, parts, turn.turn, std::move(at_once), awaited);
   }
   // A run that is full ends instead of asking.
-  bool asks = !unanswered.empty() || !awaited.empty();
-  if (!asks || run->writer->is_full()) co_return CallsOutcome::done;
+  if (run->writer->is_full()) co_return CallsOutcome::done;
   if (!unanswered.empty()) {
     co_await ask(services, run, turn.turn, unanswered.front());
-  } else {
-    co_await ask_for_results(services, run, parts, turn.turn, std::move(awaited));
+    co_return CallsOutcome::waiting;
   }
-  co_return CallsOutcome::waiting;
+  if (!awaited.empty()) {
+    co_await ask_for_results(services, run, parts, turn.turn, std::move(awaited));
+    co_return CallsOutcome::waiting;
+  }
+  if (left.empty()) co_return CallsOutcome::done;
+  leave(run, std::move(left));
+  co_return CallsOutcome::left;
 }
 
 }  // namespace hostler::runner

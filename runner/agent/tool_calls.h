@@ -1,6 +1,7 @@
 // The tool calls of one turn: those that need nobody run side by side, then questions and
 // confirmations one after the other, then the run waits once for all results that others owe.
-// Every result is committed as it comes.
+// Every result is committed as it comes. A run that asks nobody ends with its calls of function
+// tools instead.
 #pragma once
 
 #include "runner/agent/agent_services.h"
@@ -8,11 +9,16 @@
 
 namespace hostler::runner {
 
-enum class CallsOutcome { done, waiting };
+enum class CallsOutcome { done, waiting, left };
 
 // Runs what the last turn still lacks. waiting: the run was given up until somebody answers; its
-// coroutine must end.
+// coroutine must end. left: all but the calls in run->progress, with which the run ends.
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts);
+
+// Whether the last turn may end the run with calls.
+bool may_leave_calls(const Claim& claim, const RunParts& parts);
+// The data of run.tool_calls.
+std::string left_calls_json(const std::vector<ToolCall>& calls);
 
 // Ids of ours in place of the model's, unique in the run: nine letters and digits, which every
 // provider takes back (Mistral takes no others).

@@ -62,6 +62,13 @@ postgres::BoundStatement output(const Owner& owner, const Outcome& outcome) {
                           .output = outcome.output};
 }
 
+postgres::BoundStatement leave_calls(const Owner& owner, const Outcome& outcome) {
+  return query::RunLeaveCalls{.daemon_id = owner.daemon_id,
+                              .run_id = owner.claim.id,
+                              .epoch = owner.claim.epoch,
+                              .tool_call_ids = outcome.left_calls};
+}
+
 // What runs_commit takes of all runs that are paid for.
 class Commits {
  public:
@@ -256,7 +263,7 @@ void InFlightBatch::add_account_lock(postgres::Batch& batch) const {
   if (has_tool_costs) batch.add(query::AccountLock{.org_ids = org_ids});
 }
 
-// Tools and outputs come first, since an end takes the run from its daemon; waits come last: what
+// Tools, outputs and calls that are left come first, since an end takes the run from its daemon; waits come last: what
 // webhooks are told of them counts the turn.
 void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& batch) {
   add_account_lock(batch);
@@ -266,6 +273,7 @@ void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& bat
     for (const ToolRecord& tool : entry.steps.tools) batch.add(tool_commit(owner, tool));
     const std::optional<Outcome>& outcome = entry.steps.outcome;
     if (outcome && !outcome->output.empty()) batch.add(output(owner, *outcome));
+    if (outcome && !outcome->left_calls.empty()) batch.add(leave_calls(owner, *outcome));
     if (entry.steps.is_paid()) commits.add(entry);
   }
   if (commits.empty()) return;

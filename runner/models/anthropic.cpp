@@ -179,6 +179,33 @@ void write_tools(JsonWriter& json, const std::vector<ToolDefinition>& tools) {
   json.end_array();
 }
 
+std::string_view choice_type(ToolChoice::Kind kind) {
+  switch (kind) {
+    case ToolChoice::Kind::none:
+      return "none";
+    case ToolChoice::Kind::required:
+      return "any";
+    case ToolChoice::Kind::named:
+      return "tool";
+    case ToolChoice::Kind::automatic:
+      return "auto";
+  }
+  return "auto";
+}
+
+// That calls are made one at a time is a part of the choice; who may call nothing is not told.
+void write_tool_choice(JsonWriter& json, const Sampling& sampling) {
+  bool is_single = !sampling.parallel_tool_calls.value_or(true);
+  if (!sampling.tool_choice && !is_single) return;
+  ToolChoice choice = sampling.tool_choice.value_or(ToolChoice());
+  json.key("tool_choice").begin_object().member("type", choice_type(choice.kind));
+  if (choice.kind == ToolChoice::Kind::named) json.member("name", name_on_the_wire(choice.name));
+  if (is_single && choice.kind != ToolChoice::Kind::none) {
+    json.member("disable_parallel_tool_use", true);
+  }
+  json.end_object();
+}
+
 void write_system(JsonWriter& json, std::string_view text) {
   json.key("system").begin_array();
   json.begin_object().member("type", "text").member("text", text);
@@ -191,6 +218,7 @@ std::string write_body(const ModelRequest& request) {
   JsonWriter json;
   json.begin_object();
   write_settings(json, request);
+  if (!request.tools.empty()) write_tool_choice(json, request.sampling);
   std::vector<ToolDefinition> tools = tools_of(request);
   if (!tools.empty()) write_tools(json, tools);
   std::string system = system_text(request.messages);

@@ -69,13 +69,23 @@ struct ResponseFormat {
   std::optional<bool> strict;  // the provider is to hold the model to the schema
 };
 
+// Which of the tools that it is offered a model is to call.
+struct ToolChoice {
+  enum class Kind { none, automatic, required, named };  // required: any of them, but one
+  Kind kind = Kind::automatic;
+  std::string name = {};  // of the one that is named
+  bool forces() const { return kind == Kind::required || kind == Kind::named; }
+};
+
 // What else a caller wants of the model. A provider's form leaves out what it has no word for.
 struct Sampling {
   std::optional<double> top_p = std::nullopt;
   std::optional<double> presence_penalty = std::nullopt;
   std::optional<double> frequency_penalty = std::nullopt;
   std::optional<int64_t> seed = std::nullopt;
-  std::vector<std::string> stop = {};  // texts before which the answer ends
+  std::vector<std::string> stop = {};                    // texts before which the answer ends
+  std::optional<ToolChoice> tool_choice = std::nullopt;  // nothing: as the model likes
+  std::optional<bool> parallel_tool_calls = std::nullopt;
 };
 
 struct ModelRequest {

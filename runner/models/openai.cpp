@@ -93,13 +93,35 @@ void write_tools(JsonWriter& json, const std::vector<ToolDefinition>& tools) {
   json.end_array();
 }
 
+// Without tools the API refuses both members.
+void write_tool_choice(JsonWriter& json, const Sampling& sampling) {
+  if (sampling.tool_choice) {
+    const ToolChoice& choice = *sampling.tool_choice;
+    json.key("tool_choice");
+    if (choice.kind == ToolChoice::Kind::named) {
+      json.begin_object().member("type", "function").key("function").begin_object();
+      json.member("name", name_on_the_wire(choice.name)).end_object().end_object();
+    } else {
+      json.text(choice.kind == ToolChoice::Kind::none       ? "none"
+                : choice.kind == ToolChoice::Kind::required ? "required"
+                                                            : "auto");
+    }
+  }
+  if (sampling.parallel_tool_calls) {
+    json.member("parallel_tool_calls", *sampling.parallel_tool_calls);
+  }
+}
+
 // In the order in which models read it: what a turn adds comes last. A server that keeps what it
 // read finds it again.
 std::string write_body(const ModelRequest& request, std::string_view base_url) {
   JsonWriter json;
   json.begin_object();
   write_settings(json, request, base_url);
-  if (!request.tools.empty()) write_tools(json, request.tools);
+  if (!request.tools.empty()) {
+    write_tool_choice(json, request.sampling);
+    write_tools(json, request.tools);
+  }
   json.key("messages").begin_array();
   for (const ChatMessage& message : request.messages) write_message(json, message);
   json.end_array().end_object();

@@ -29,6 +29,10 @@ struct Claim {
   int64_t context_tokens = 0;  // of its model
   int64_t event_bytes = 0;     // of its events so far
   int64_t result_bytes = 0;    // of the results of its tools so far
+
+  // It was begun in a form in which nobody waits for it to ask: no person is asked, and a call of
+  // a function tool is its end.
+  bool asks_nobody() const { return source == "openai"; }
 };
 
 }  // namespace hostler::runner

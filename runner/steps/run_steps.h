@@ -46,6 +46,7 @@ struct Outcome {
   std::string answer;  // the text of all turns
   std::string output;  // JSON text; empty: the run has no response_format, or no answer that fits
   bool is_incomplete = false;
+  std::vector<std::string> left_calls = {};  // with which it ends, by their ids
 };
 
 // Those of one run that commit together. They cost more than events do.

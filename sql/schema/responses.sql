@@ -11,11 +11,11 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         ELSE (left(earlier::text, -1) || ',' || substr(later::text, 2))::json END
 $$;
 
--- What a thread holds before an id, as runs are given it, and whose turns are put back into that (left_calls.sql): the
--- newest, at most 1,000 pieces and none behind the one with which they are longer than 16 MiB, as a model may be sent.
+-- What a thread holds before an id, as a run is given it, and whose turns are put back into what it is given
+-- (left_calls.sql); later: whose are put back already, for what comes behind the id. The thread's newest, at most 1,000 pieces and none behind the one with which they are longer than 16 MiB, as a model may be sent.
 -- Walked from its end, in the order of the keys: a response's own items in place of the messages that they became, and
 -- none behind a response that was given all that came before it. Of a run whose turns are put back the text is in them.
-CREATE OR REPLACE FUNCTION thread_context(thread uuid, before uuid, OUT context json, OUT put_back uuid[])
+CREATE OR REPLACE FUNCTION thread_context(thread uuid, before uuid, later uuid[], OUT context json, OUT put_back uuid[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -25,7 +25,7 @@ DECLARE
     piece record;
     json_text text;
 BEGIN
-    put_back := '{}';
+    put_back := coalesce(later, '{}');
     FOR piece IN
         (SELECT m.id, m.role, m.content, m.run_id, NULL::json AS messages, NULL::json AS context, NULL::uuid[] AS earlier,
              true AS continues
@@ -45,7 +45,10 @@ BEGIN
         ORDER BY id DESC
     LOOP
         IF piece.messages IS NOT NULL THEN
-            put_back := coalesce(piece.earlier, '{}') || put_back;
+            -- The newest response knows of those before it.
+            IF NOT coalesce(piece.earlier, '{}') <@ put_back THEN
+                put_back := piece.earlier || put_back;
+            END IF;
             json_text := json_arrays_joined(piece.context, piece.messages)::text;
             json_text := substr(json_text, 2, length(json_text) - 2);
         ELSE
@@ -71,11 +74,11 @@ DECLARE
     instructions text;
     earlier json;
 BEGIN
-    SELECT h.messages, h.context, h.continues, r.thread_id, r.client_facts INTO given
+    SELECT h.messages, h.context, h.continues, h.put_back, r.thread_id, r.client_facts INTO given
     FROM run_histories h JOIN runs r ON r.id = h.run_id WHERE h.run_id = run;
     earlier := given.context;
     IF given.continues THEN
-        earlier := (SELECT c.context FROM thread_context(given.thread_id, run) AS c);
+        earlier := (SELECT c.context FROM thread_context(given.thread_id, run, given.put_back) AS c);
     END IF;
     instructions := given.client_facts ->> 'instructions';
     RETURN json_arrays_joined(
@@ -165,12 +168,13 @@ CREATE OR REPLACE FUNCTION response_create(persona_id text, route uuid, items js
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     nothing_behind CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    put_back_max CONSTANT integer := 1000;  -- as of the pieces that a run is given
     is_bare CONSTANT boolean := route IS NOT NULL;
     base runs;
     found_thread threads;
     behind uuid := nothing_behind;
     earlier json;
-    put_back uuid[] := '{}';
+    put_back uuid[] := coalesce(left_calls_runs(answered_calls), '{}');
     goes_on boolean;  -- in the thread that was found
     thread uuid;
     run uuid;
@@ -209,9 +213,9 @@ BEGIN
         -- The newest response was given back what those before it were.
         put_back := coalesce((
             SELECT h.put_back FROM runs r JOIN run_histories h ON h.run_id = r.id
-            WHERE r.thread_id = found_thread.id AND r.deleted_at IS NULL ORDER BY r.id DESC LIMIT 1), '{}');
+            WHERE r.thread_id = found_thread.id AND r.deleted_at IS NULL ORDER BY r.id DESC LIMIT 1), '{}') || put_back;
     ELSIF previous IS NOT NULL THEN
-        SELECT c.context, c.put_back INTO earlier, put_back FROM thread_context(found_thread.id, behind) AS c;
+        SELECT c.context, c.put_back INTO earlier, put_back FROM thread_context(found_thread.id, behind, put_back) AS c;
     END IF;
     moment := moment_after(coalesce(found_thread.updated_at, '-infinity'), clock_timestamp());
     -- Behind the messages that its items become, a microsecond each.
@@ -250,8 +254,7 @@ BEGIN
                        client_facts => response_create.client_facts);
     INSERT INTO run_histories (run_id, org_id, messages, keeps, put_back, context, continues)
     VALUES (run, current_org(), items, response_create.keeps,
-            nullif(put_back || coalesce(left_calls_runs(answered_calls), '{}'), '{}'),
-            earlier, goes_on);
+            nullif(put_back[greatest(1, cardinality(put_back) - put_back_max + 1):], '{}'), earlier, goes_on);
     facts := client_facts;
 END
 $$;

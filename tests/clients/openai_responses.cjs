@@ -9,7 +9,7 @@ const { z } = require('zod');
 
 const name = process.argv[2] || 'openai';
 const OpenAI = require(name);
-const { zodTextFormat } = require(`${name}/helpers/zod`);
+const { zodResponsesFunction, zodTextFormat } = require(`${name}/helpers/zod`);
 
 const base = process.env.BASE_URL;
 
@@ -43,6 +43,19 @@ function ascends(events) {
     assert.ok(events[i].sequence_number > events[i - 1].sequence_number, JSON.stringify(events[i]));
   }
 }
+
+const weather = {
+  type: 'function',
+  name: 'weather',
+  description: 'The weather somewhere.',
+  parameters: {
+    type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false,
+  },
+  strict: true,
+};
+
+const outputOf = (call) => (
+  { type: 'function_call_output', call_id: call.call_id, output: '{"celsius":21}' });
 
 const checks = {
   async 'answers whole'(client) {
@@ -214,6 +227,65 @@ const checks = {
     const next = await client.responses.create(asking('[echo-history]', further(first.id)));
     assert.strictEqual(next.conversation.id, first.conversation.id);
     assert.ok(!next.output_text.includes('two') && next.output_text.includes('one'));
+  },
+  async 'calls its caller\'s tools'(client) {
+    const input = [{ role: 'user', content: '[say Let me ask.][tool weather {"city":"Ulm"}] [say warm]' }];
+    const tools = [weather];
+    const first = await client.responses.create(asking(input, { tools, store: false }));
+    const call = first.output.at(-1);
+    assert.deepStrictEqual([call.type, call.name, call.arguments],
+      ['function_call', 'weather', '{"city":"Ulm"}']);
+    assert.strictEqual(first.output_text, 'Let me ask.');
+    assert.deepStrictEqual(first.tools[0].name, 'weather');
+    // With the whole history.
+    const whole = [...input, ...first.output, outputOf(call)];
+    const second = await client.responses.create(asking(whole, { tools, store: false }));
+    assert.strictEqual(second.output_text, 'warm');
+  },
+  async 'goes on with outputs alone'(client) {
+    const script = '[say Both.][tools weather {"city":"Ulm"} | weather {"city":"Bonn"}] [say warm]';
+    const stream = client.responses.stream(asking(script, { tools: [weather] }));
+    const seen = [];
+    stream.on('response.function_call_arguments.done', (event) => seen.push(event.arguments));
+    const first = await stream.finalResponse();
+    assert.deepStrictEqual(seen, ['{"city":"Ulm"}', '{"city":"Bonn"}']);
+    const calls = first.output.filter((item) => item.type === 'function_call');
+    const further = (input, previous = first.id) => asking(
+      input, { tools: [weather], previous_response_id: previous });
+    const partly = await refused(() => client.responses.create(further([outputOf(calls[0])])),
+      OpenAI.BadRequestError, 'validation.error');
+    assert.strictEqual(partly.param, 'input');
+    const strange = { type: 'function_call_output', call_id: 'call_x', output: '1' };
+    await refused(() => client.responses.create(further([strange])), OpenAI.BadRequestError,
+      'validation.error');
+    const second = await client.responses.create(further(calls.map(outputOf)));
+    assert.strictEqual(second.output_text, 'warm');
+    assert.strictEqual(second.conversation.id, first.conversation.id);
+    const items = await client.responses.inputItems.list(second.id, { order: 'asc' });
+    assert.deepStrictEqual(items.data.map((item) => [item.type, item.call_id, item.output]),
+      calls.map((call) => ['function_call_output', call.call_id, '{"celsius":21}']));
+    // A later response of the thread is told all of it, each thing once.
+    for (const previous of [second.id, first.id]) {
+      const input = previous === second.id ? '[echo-history]' : [...calls.map(outputOf),
+        { role: 'user', content: '[echo-history]' }];
+      const third = await client.responses.create(further(input, previous));
+      const { messages } = JSON.parse(third.output_text);
+      const told = messages.filter((message) => message.role !== 'system');
+      const roles = ['user', 'assistant', 'tool', 'tool', ...(previous === second.id ? ['assistant'] : []), 'user'];
+      assert.deepStrictEqual(told.map((message) => message.role), roles);
+      assert.strictEqual(told[1].content, 'Both.');
+      assert.deepStrictEqual(told[1].tool_calls.map((call) => call.id), calls.map((call) => call.call_id));
+      assert.strictEqual(told[2].content, '{"celsius":21}');
+    }
+  },
+  async 'parses the arguments of its tools'(client) {
+    const tools = [zodResponsesFunction({ name: 'weather', parameters: z.object({ city: z.string() }) })];
+    const answer = await client.responses.parse(asking('[tool weather {"city":"Ulm"}]', { tools }));
+    assert.deepStrictEqual(answer.output[0].parsed_arguments, { city: 'Ulm' });
+    const chosen = asking('[say no tool]', { tools, tool_choice: { type: 'function', name: 'other' } });
+    const error = await refused(() => client.responses.create(chosen), OpenAI.BadRequestError,
+      'validation.error');
+    assert.strictEqual(error.param, 'tool_choice.name');
   },
   async 'tells errors by their classes'(client) {
     const create = (input, further) => () => client.responses.create(asking(input, further));

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "fcgi/api/openai/chat_tools.h"
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/http/response_format.h"
 #include "lib/error.h"
@@ -97,7 +98,6 @@ std::string facts_of(Fields& fields, const NewResponse& wanted) {
 
 // Members that are only repeated must be of a form that clients can read.
 void check_repeated(Fields& fields) {
-  fields.nullable_boolean("parallel_tool_calls");
   fields.nullable_choice("truncation", {"auto", "disabled"});
   for (const char* name : {"service_tier", "safety_identifier", "prompt_cache_key"}) {
     fields.nullable_text(name, id_bounds);
@@ -105,7 +105,7 @@ void check_repeated(Fields& fields) {
 }
 
 // As the daemon passes them on; nothing when none is given.
-std::optional<std::string> read_sampling(Fields& fields) {
+std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools) {
   constexpr const char* nothing = "{}";
   struct Number {
     const char* name;
@@ -121,6 +121,7 @@ std::optional<std::string> read_sampling(Fields& fields) {
   }
   Nullable<int64_t> tokens_max = fields.nullable_integer("max_output_tokens", {1, INT32_MAX});
   if (tokens_max.value) json.member("max_tokens", *tokens_max.value);
+  write_tool_choice(tools, json);
   std::string text = json.end_object().take();
   if (text == nothing) return std::nullopt;
   return text;
@@ -191,8 +192,8 @@ NewResponse read_new_response(const Input& input) {
       fields.nullable_text("previous_response_id", id_bounds).value;
   std::optional<std::string> conversation = read_conversation(fields);
   refuse_unsupported(fields);
-  if (!is_nothing(fields.any("tools"))) refuse(fields, "tools");
-  wanted.sampling = read_sampling(fields);
+  ChatTools tools = read_chat_tools(fields, ToolForm::openai_responses);
+  wanted.sampling = read_sampling(fields, tools);
   wanted.response_format = read_format(fields);
   wanted.metadata = read_marks(fields, wanted);
   wanted.keeps = fields.nullable_boolean("store").value.value_or(true);
@@ -203,6 +204,8 @@ NewResponse read_new_response(const Input& input) {
   fields.check();
   wanted.facts = facts_of(fields, wanted);
   wanted.model = read_model_name(model);
+  check_chat_tool_names(tools, wanted.model.persona_id.has_value(), ToolForm::openai_responses);
+  wanted.tools = std::move(tools.declared);
   if (previous) wanted.previous_run_id = run_id_in(*previous);
   if (conversation) {
     wanted.thread_id = uuid_in(*conversation, "conv_");

@@ -54,6 +54,24 @@ TEST(GivenSampling, StandsAboveWhatTheRequestHas) {
   EXPECT_EQ(request.sampling.seed, -3);
 }
 
+TEST(GivenSampling, SaysWhichToolIsToBeCalled) {
+  using Kind = ToolChoice::Kind;
+  auto choice = [](const char* json) {
+    ModelRequest request;
+    add_sampling(request, json);
+    return request.sampling.tool_choice;
+  };
+  EXPECT_EQ(choice(R"({"tool_choice":"none"})")->kind, Kind::none);
+  EXPECT_EQ(choice(R"({"tool_choice":"auto"})")->kind, Kind::automatic);
+  EXPECT_EQ(choice(R"({"tool_choice":"required"})")->kind, Kind::required);
+  EXPECT_EQ(choice(R"({"tool_choice":{"name":"f"}})")->kind, Kind::named);
+  EXPECT_EQ(choice(R"({"tool_choice":{"name":"f"}})")->name, "f");
+  EXPECT_FALSE(choice(R"({"seed":1})"));
+  ModelRequest request;
+  add_sampling(request, R"({"parallel_tool_calls":false})");
+  EXPECT_EQ(request.sampling.parallel_tool_calls, false);
+}
+
 TEST(GivenSampling, LeavesWhatItDoesNotName) {
   ModelRequest request;
   request.temperature = 0.7;

@@ -94,6 +94,31 @@ TEST(AnthropicRequest, PassesOnOfSamplingWhatItHasAWordFor) {
             R"([{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]}]})");
 }
 
+TEST(AnthropicRequest, TellsWhichToolIsToBeCalled) {
+  using Kind = ToolChoice::Kind;
+  ModelRequest request = request_of({{ChatRole::user, "Hi"}});
+  auto written = [&](std::optional<ToolChoice> choice, std::optional<bool> parallel) {
+    request.sampling.tool_choice = std::move(choice);
+    request.sampling.parallel_tool_calls = parallel;
+    std::string body = anthropic_request(request).body;
+    size_t begin = body.find(R"("stream":true)") + 13;
+    size_t end = std::min(body.find(R"(,"tools")"), body.find(R"(,"messages")"));
+    return body.substr(begin, end - begin);
+  };
+  EXPECT_EQ(written(ToolChoice{Kind::required}, false), "") << "there are none";
+  request.tools = {{"f", "", "{}"}};
+  EXPECT_EQ(written(std::nullopt, std::nullopt), "");
+  EXPECT_EQ(written(std::nullopt, true), "");
+  EXPECT_EQ(written(std::nullopt, false),
+            R"(,"tool_choice":{"type":"auto","disable_parallel_tool_use":true})");
+  EXPECT_EQ(written(ToolChoice{}, std::nullopt), R"(,"tool_choice":{"type":"auto"})");
+  EXPECT_EQ(written(ToolChoice{Kind::none}, false), R"(,"tool_choice":{"type":"none"})");
+  EXPECT_EQ(written(ToolChoice{Kind::required}, false),
+            R"(,"tool_choice":{"type":"any","disable_parallel_tool_use":true})");
+  EXPECT_EQ(written(ToolChoice{Kind::named, "f"}, true),
+            R"(,"tool_choice":{"type":"tool","name":"f"})");
+}
+
 TEST(AnthropicRequest, PutsTheResultsOfATurnIntoOneUserMessageBeforeWhatTheUserSays) {
   EXPECT_EQ(
       messages_of(request_of(

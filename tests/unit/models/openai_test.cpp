@@ -74,6 +74,33 @@ TEST(OpenAiRequest, PassesSamplingOnByItsNames) {
             R"("messages":[{"role":"user","content":"Hi"}]})");
 }
 
+TEST(OpenAiRequest, TellsWhichToolIsToBeCalled) {
+  using Kind = ToolChoice::Kind;
+  ModelRequest request;
+  request.endpoint.model = "m";
+  request.messages = {{ChatRole::user, "Hi"}};
+  auto written = [&](std::optional<ToolChoice> choice, std::optional<bool> parallel) {
+    request.sampling.tool_choice = std::move(choice);
+    request.sampling.parallel_tool_calls = parallel;
+    std::string body = openai_request(request).body;
+    size_t begin = body.find(R"("include_usage":true})") + 21;
+    return body.substr(begin, body.find(R"(,"messages")") - begin);
+  };
+  EXPECT_EQ(written(ToolChoice{Kind::required}, false), "") << "there are none";
+  request.tools = {{"f", "", "{}"}};
+  constexpr const char* tools =
+      R"(,"tools":[{"type":"function","function":{"name":"f","description":"","parameters":{}}}])";
+  EXPECT_EQ(written(std::nullopt, std::nullopt), tools);
+  EXPECT_EQ(written(ToolChoice{}, true),
+            R"(,"tool_choice":"auto","parallel_tool_calls":true)" + std::string(tools));
+  EXPECT_EQ(written(ToolChoice{Kind::none}, std::nullopt),
+            R"(,"tool_choice":"none")" + std::string(tools));
+  EXPECT_EQ(written(ToolChoice{Kind::required}, false),
+            R"(,"tool_choice":"required","parallel_tool_calls":false)" + std::string(tools));
+  EXPECT_EQ(written(ToolChoice{Kind::named, "f"}, std::nullopt),
+            R"(,"tool_choice":{"type":"function","function":{"name":"f"}})" + std::string(tools));
+}
+
 TEST(OpenAiRequest, LeavesOutWhatIsNotSet) {
   ModelRequest request;
   request.endpoint.model = "m";

@@ -1,0 +1,120 @@
+// What earlier runs are put back into a history whose client knows only the calls that were left
+// to it.
+#include "runner/agent/put_back.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/json.h"
+
+namespace hostler::runner {
+namespace {
+
+ChatMessage user(std::string text) { return {ChatRole::user, std::move(text)}; }
+ChatMessage calls(std::string text, const std::vector<std::string>& ids) {
+  ChatMessage message{ChatRole::assistant, std::move(text)};
+  for (const std::string& id : ids) message.tool_calls.push_back({id, "f", "{}"});
+  return message;
+}
+ChatMessage result(std::string id, std::string text) {
+  return {ChatRole::tool, std::move(text), {}, std::move(id)};
+}
+
+std::string written(const std::vector<ChatMessage>& messages) {
+  std::string text;
+  for (const ChatMessage& message : messages) {
+    constexpr const char* roles[] = {"system", "user", "assistant", "tool"};
+    text += roles[static_cast<int>(message.role)];
+    if (!message.tool_call_id.empty()) text += " " + message.tool_call_id;
+    text += ": " + message.text;
+    for (const ToolCall& call : message.tool_calls) {
+      text += " [" + call.id + " " + call.name + " " + call.arguments + "]";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+// A turn that searched, and one that also left two calls.
+std::vector<EarlierTurn> searching_run(const std::string& run_id, const std::string& suffix = "") {
+  return {{run_id, "Let me see.",
+           R"([{"id":"s1)" + suffix + R"(","name":"web_search","arguments":"{\"query\": 1}"}])",
+           R"([{"tool_call_id":"s1)" + suffix +
+               R"(","result":"{\"a\": 1.0}","error_code":null,)"
+               R"("error_message":null}])"},
+          {run_id, "", "[]", "[]"},  // an answer that was discarded
+          {run_id, "And?",
+           R"([{"id":"a)" + suffix + R"(","name":"f","arguments":"{\"x\" : 1}"},{"id":"s2)" +
+               suffix + R"(","name":"web_fetch","arguments":"{}"},{"id":"b)" + suffix +
+               R"(","name":"g","arguments":"{}"}])",
+           R"([{"tool_call_id":"s2)" + suffix +
+               R"(","result":null,"error_code":"tool.failed",)"
+               R"("error_message":"No."}])"}};
+}
+
+constexpr const char* whole_run =
+    "assistant: Let me see. [s1 web_search {\"query\": 1}]\n"
+    "tool s1: {\"a\": 1.0}\n"
+    "assistant: And? [a f {\"x\" : 1}] [s2 web_fetch {}] [b g {}]\n"
+    "tool a: A\n"
+    "tool s2: {\"error\":{\"code\":\"tool.failed\",\"message\":\"No.\"}}\n"
+    "tool b: B\n";
+
+TEST(EarlierTurns, StandInPlaceOfWhatTheClientKnows) {
+  EXPECT_EQ(written(with_earlier_turns({user("q"), calls("Let me see.And?", {"a", "b"}),
+                                        result("b", "B"), result("a", "A"), user("so?")},
+                                       searching_run("r"))),
+            "user: q\n" + std::string(whole_run) + "user: so?\n");
+}
+
+TEST(EarlierTurns, StandBeforeResultsWhoseMessageIsMissing) {
+  EXPECT_EQ(written(with_earlier_turns({user("q"), result("a", "A"), result("b", "B")},
+                                       searching_run("r"))),
+            "user: q\n" + std::string(whole_run));
+}
+
+TEST(EarlierTurns, SayOfACallWithoutResultThatItWasNotFinished) {
+  std::string text =
+      written(with_earlier_turns({calls("", {"a", "b"}), result("a", "A")}, searching_run("r")));
+  EXPECT_NE(text.find("tool a: A\n"), text.npos) << text;
+  EXPECT_NE(text.find(R"(tool b: {"error":{"code":"tool.timeout")"), text.npos) << text;
+}
+
+TEST(EarlierTurns, OfSeveralRunsStandEachInItsPlace) {
+  std::vector<EarlierTurn> earlier = searching_run("r1");
+  for (EarlierTurn& turn : searching_run("r2", "z")) earlier.push_back(std::move(turn));
+  std::string text =
+      written(with_earlier_turns({calls("", {"az", "bz"}), result("az", "1"), result("bz", "2"),
+                                  result("a", "A"), result("b", "B")},
+                                 earlier));
+  EXPECT_LT(text.find("tool bz: 2"), text.find("tool s1:")) << text;
+  EXPECT_NE(text.find("tool s1z:"), text.npos) << text;
+  EXPECT_TRUE(text.ends_with(whole_run)) << text;
+}
+
+TEST(EarlierTurns, AreNotPutBackTwice) {
+  std::vector<ChatMessage> again{calls("", {"a", "b"}), result("a", "A"), result("b", "B")};
+  std::vector<ChatMessage> history = again;
+  history.insert(history.end(), again.begin(), again.end());
+  EXPECT_EQ(written(with_earlier_turns(history, searching_run("r"))), whole_run + written(again));
+}
+
+TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
+  std::vector<ChatMessage> history{user("q"),         calls("", {"a", "x"}), user("r"),
+                                   calls("", {"s2"}), calls("", {}),         result("x", "X")};
+  EXPECT_EQ(written(with_earlier_turns(history, searching_run("r"))), written(history));
+  EXPECT_EQ(written(with_earlier_turns(history, {})), written(history));
+  // What was forgotten has no calls.
+  EXPECT_EQ(
+      written(with_earlier_turns({calls("", {"a"}), result("a", "A")}, {{"r", "", "[]", "[]"}})),
+      written({calls("", {"a"}), result("a", "A")}));
+}
+
+TEST(PutBack, LeavesNoResultWithoutItsCall) {
+  std::vector<ChatMessage> history = {result("a", "A"), user("hi"), calls("", {"b"}),
+                                      result("b", "B"), result("c", "C")};
+  EXPECT_EQ(written(without_stray_results(std::move(history))),
+            "user: hi\nassistant:  [b f {}]\ntool b: B\n");
+}
+
+}  // namespace
+}  // namespace hostler::runner
