@@ -109,7 +109,7 @@ TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
       written({calls("", {"a"}), result("a", "A")}));
 }
 
-TEST(PutBack, LeavesNoResultWithoutItsCall) {
+TEST(EarlierTurns, LeaveNoResultWithoutItsCall) {
   std::vector<ChatMessage> history = {result("a", "A"), user("hi"), calls("", {"b"}),
                                       result("b", "B"), result("c", "C")};
   EXPECT_EQ(written(without_stray_results(std::move(history))),
