@@ -190,6 +190,20 @@ Fault check_tools(const Json& body) {
   return std::nullopt;
 }
 
+Fault check_tool_choice(const Json& body) {
+  const Json* choice = body.find("tool_choice");
+  if (choice == nullptr) return std::nullopt;
+  const Json* tools = body.find("tools");
+  if (tools == nullptr) return refused("tool_choice may only be specified while providing tools.");
+  std::string_view type = choice->text_or("type");
+  if (type == "auto" || type == "any" || type == "none") return std::nullopt;
+  if (type != "tool") return refused("tool_choice: Input tag does not match the expected tags");
+  for (const Json& tool : *tools->as_array()) {
+    if (tool.text_or("name") == choice->text_or("name")) return std::nullopt;
+  }
+  return refused("tool_choice.name: no tool of this name");
+}
+
 Fault check_output_config(const Json& body) {
   const Json* output = body.find("output_config");
   const Json* format = output == nullptr ? nullptr : output->find("format");
@@ -302,6 +316,7 @@ std::variant<ChatRequest, Refusal> read_anthropic_request(const Json& body) {
   if (Fault fault = read_options(body, reading)) return *fault;
   if (Fault fault = read_messages(body, reading)) return *fault;
   if (Fault fault = check_tools(body)) return *fault;
+  if (Fault fault = check_tool_choice(body)) return *fault;
   if (Fault fault = check_output_config(body)) return *fault;
   if (reading.uses_tools && body.find("tools") == nullptr) {
     return refused("Requests which have `tool_use` or `tool_result` blocks must define tools.");

@@ -159,6 +159,30 @@ Fault check_tools(const Json& body) {
   return std::nullopt;
 }
 
+// Behind check_tools().
+Fault check_tool_choice(const Json& body) {
+  const Json* tools = body.find("tools");
+  bool has_tools = tools != nullptr && tools->is_array();
+  for (const char* name : {"tool_choice", "parallel_tool_calls"}) {
+    const Json* given = body.find(name);
+    if (given == nullptr || given->is_null() || has_tools) continue;
+    return refused(std::string("Invalid value for '") + name + "': '" + name +
+                   "' is only allowed when 'tools' are specified.");
+  }
+  const Json* choice = body.find("tool_choice");
+  if (choice == nullptr || choice->is_null()) return std::nullopt;
+  if (const std::string* word = choice->as_text()) {
+    if (*word == "none" || *word == "auto" || *word == "required") return std::nullopt;
+    return refused("Invalid value: '" + *word + "' of 'tool_choice'.");
+  }
+  const Json* function = choice->find("function");
+  std::string_view name = function == nullptr ? "" : function->text_or("name");
+  for (const Json& tool : *tools->as_array()) {
+    if (tool.find("function")->text_or("name") == name) return std::nullopt;
+  }
+  return refused("Tool choice '" + std::string(name) + "' not found in 'tools' parameter.");
+}
+
 Fault check_response_format(const Json& body) {
   const Json* format = body.find("response_format");
   if (format == nullptr || format->is_null()) return std::nullopt;
@@ -226,6 +250,7 @@ std::variant<ChatRequest, Refusal> read_openai_request(const Json& body) {
   if (Fault fault = check_settings(body, 2)) return *fault;
   if (Fault fault = read_messages(body, reading)) return *fault;
   if (Fault fault = check_tools(body)) return *fault;
+  if (Fault fault = check_tool_choice(body)) return *fault;
   if (Fault fault = check_response_format(body)) return *fault;
   if (Fault fault = read_options(body, reading.chat)) return *fault;
   reading.chat.model = body.text_or("model");

@@ -22,7 +22,8 @@ GivenHistory read_given_history(std::string_view json,
                                 const std::vector<EarlierTurn>& earlier = {});
 
 // An object with any of temperature, max_tokens, top_p, stop, presence_penalty, frequency_penalty,
-// seed, tool_choice ("none", "auto", "required" or {name}) and parallel_tool_calls. What it names stands above what the request has.
+// seed, tool_choice ("none", "auto", "required" or {name}) and parallel_tool_calls. What it names
+// stands above what the request has.
 void add_sampling(ModelRequest& request, std::string_view json);
 
 }  // namespace hostler::runner

@@ -10,6 +10,7 @@
 #include "lib/tool_names.h"
 #include "queries/chat_runs.h"
 #include "queries/daemon.h"
+#include "queries/left_calls.h"
 #include "queries/webhook_calls.h"
 #include "runner/agent/conversation.h"
 #include "runner/agent/given_history.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "queries/daemon.h"
+#include "queries/left_calls.h"
 
 namespace hostler::runner {
 namespace {
@@ -263,8 +264,8 @@ void InFlightBatch::add_account_lock(postgres::Batch& batch) const {
   if (has_tool_costs) batch.add(query::AccountLock{.org_ids = org_ids});
 }
 
-// Tools, outputs and calls that are left come first, since an end takes the run from its daemon; waits come last: what
-// webhooks are told of them counts the turn.
+// Tools, outputs and calls that are left come first, since an end takes the run from its daemon;
+// waits come last: what webhooks are told of them counts the turn.
 void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& batch) {
   add_account_lock(batch);
   Commits commits;

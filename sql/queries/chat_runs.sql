@@ -11,8 +11,3 @@ SELECT item FROM chat_run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $
 -- What a run was given in place of its thread's messages.
 -- $1 run_id uuid
 SELECT g.messages FROM run_given_messages($1) AS g (messages) WHERE g.messages IS NOT NULL;
-
--- name: run_put_back
--- The turns of earlier runs that stand in what a run was given in place of what its client knows of them.
--- $1 run_id uuid, $2 bytes_max bigint
-SELECT run_id, text, tool_calls, results FROM run_put_back($1, $2);

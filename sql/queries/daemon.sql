@@ -318,13 +318,6 @@ SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 output json
 UPDATE runs SET output = $4 WHERE id = $2 AND owner_id = $1 AND epoch = $3;
 
--- name: run_leave_calls
--- The calls with which a run ends in this transaction, for its creator's next request to answer; before its end.
--- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 tool_call_ids text[]
-INSERT INTO run_left_calls (run_id, tool_call_id, org_id, created_by_user_id)
-SELECT r.id, c.id, r.org_id, r.created_by_user_id FROM runs r CROSS JOIN unnest($4::text[]) AS c (id)
-WHERE r.id = $2 AND r.owner_id = $1 AND r.epoch = $3;
-
 -- name: run_streamed_text
 -- What subscribers were shown as the answer so far.
 -- $1 run_id uuid

@@ -39,18 +39,18 @@ std::string read_named_choice(Fields& choice, ToolForm form,
 }
 
 // Empty: not given, or of no use, since nothing can be chosen.
-std::string read_choice(Fields& fields, ToolForm form, const std::vector<std::string>& names) {
+std::string read_choice(Fields& fields, ToolForm form, const ChatTools& tools) {
   const Json* given = fields.any("tool_choice");
   if (given == nullptr || given->is_null()) return {};
   std::string choice;
   if (given->is_text()) {
     std::string word = fields.required_choice("tool_choice", {"none", "auto", "required"});
-    if (names.empty() && word != "required") return {};
+    if (!tools.declared && word != "required") return {};
     choice = json_quote(word);
   } else if (Nullable<Fields> named = fields.nullable_object("tool_choice"); named.value) {
-    choice = read_named_choice(*named.value, form, names);
+    choice = read_named_choice(*named.value, form, tools.names);
   }
-  if (names.empty() && !fields.has("tools")) {
+  if (!tools.declared) {
     fields.fault("tool_choice", "bad_format", "is for requests with tools");
   }
   return choice;
@@ -63,7 +63,7 @@ ChatTools read_chat_tools(Fields& fields, ToolForm form) {
   ChatTools tools;
   tools.names = std::move(given.names);
   tools.declared = std::move(given.json);
-  tools.choice = read_choice(fields, form, tools.names);
+  tools.choice = read_choice(fields, form, tools);
   std::optional<bool> parallel = fields.nullable_boolean("parallel_tool_calls").value;
   if (tools.declared) tools.parallel = parallel;
   return tools;

@@ -124,9 +124,9 @@ TEST(ChatCompletions, AreRepeatedUnderTheirKey) {
 
 TEST(ChatCompletions, TellWhatTheyCannotHonourByName) {
   TestUser user = register_user(chat_stack());
-  for (const char* member :
-       {R"("n":2)", R"("logprobs":true)", R"("tools":[{"type":"function"}])",
-        R"("logit_bias":{"1":2})", R"("modalities":["audio"])", R"("tool_choice":"required")"}) {
+  for (const char* member : {R"("n":2)", R"("logprobs":true)", R"("functions":[{"name":"f"}])",
+                             R"("logit_bias":{"1":2})", R"("modalities":["audio"])",
+                             R"("function_call":{"name":"f"})"}) {
     Answer answer = user.client.post(route, asking("a", fmt::format(",{}", member)));
     EXPECT_TRUE(is_problem(answer, 400, "unsupported_parameter")) << member;
     Json body = answer.json();
