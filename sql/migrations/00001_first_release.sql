@@ -98,9 +98,7 @@ CREATE TRIGGER orgs_counted AFTER UPDATE OF seen_day ON orgs FOR EACH ROW
 
 -- ---------------------------------------------------------------- audit log
 
-ALTER TABLE audit_logs
-    ADD COLUMN count bigint NOT NULL DEFAULT 1 CHECK (count > 0),
-    ADD COLUMN denial_key uuid;
+ALTER TABLE audit_logs ADD COLUMN count bigint NOT NULL DEFAULT 1 CHECK (count > 0), ADD COLUMN denial_key uuid;
 -- A list of names reverses these.
 UPDATE audit_logs SET after_state = nullif(after_state - 'login_sha256', '{}') WHERE after_state ? 'login_sha256';
 UPDATE audit_logs SET before_state = before_state - ARRAY['username_sha256', 'email_sha256'],
@@ -141,9 +139,8 @@ CREATE INDEX audit_logs_denial ON audit_logs (denial_key, id) WHERE denial_key I
 CREATE INDEX audit_logs_invited ON audit_logs (name_key(coalesce(after_state, before_state) ->> 'email'))
     WHERE action IN ('invitations.create', 'invitations.revoke');
 GRANT SELECT ON audit_logs TO hostler_api;
-CREATE TABLE audit_writers (
-    id uuid PRIMARY KEY, last_batch bigint NOT NULL, updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
-);
+CREATE TABLE audit_writers (id uuid PRIMARY KEY, last_batch bigint NOT NULL, updated_at timestamptz NOT NULL DEFAULT
+    clock_timestamp());
 
 -- ---------------------------------------------------------------- invitations and mails
 
@@ -212,11 +209,10 @@ CREATE INDEX outbox_webhooks_due ON outbox (is_put_off, endpoint_id, next_attemp
     WHERE status = 'pending' AND kind = 'webhook';
 CREATE INDEX outbox_webhooks_put_off ON outbox (next_attempt_at)
     WHERE status = 'pending' AND kind = 'webhook' AND is_put_off;
-CREATE TABLE credit_bulk_changes (
-    id uuid PRIMARY KEY DEFAULT uuidv7(), amount bigint, kind text NOT NULL, note text, actor_user_id uuid NOT NULL
-    REFERENCES users, after_org_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000', last_org_id uuid NOT
-    NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), done_at timestamptz
-);
+CREATE TABLE credit_bulk_changes (id uuid PRIMARY KEY DEFAULT uuidv7(), amount bigint, kind text NOT NULL, note text,
+    actor_user_id uuid NOT NULL REFERENCES users, after_org_id uuid NOT NULL DEFAULT
+    '00000000-0000-0000-0000-000000000000', last_org_id uuid NOT NULL, created_at timestamptz NOT NULL DEFAULT
+    clock_timestamp(), done_at timestamptz);
 CREATE INDEX credit_bulk_changes_open ON credit_bulk_changes (id) WHERE done_at IS NULL;
 CREATE INDEX credit_bulk_changes_actor ON credit_bulk_changes (actor_user_id);
 

@@ -1,5 +1,6 @@
 // OpenAI's own client for Node, held against /v1/openai of a private stack: models, chat
-// completions whole and streamed, answers by a schema, and the class that it makes of each error.
+// completions whole and streamed, answers by a schema, tools of the caller with the loop that the
+// package makes of them, and the class that it makes of each error.
 //   NODE_EXTRA_CA_CERTS=$CA_CERT node openai_chat.cjs      with the names of var/env; see run
 'use strict';
 
@@ -22,6 +23,18 @@ const asking = (content, further = {}) => ({
   messages: [{ role: 'user', content }],
   ...further,
 });
+
+// A function of the caller's; made collects the arguments of its calls, parsed.
+function tool(name, made = []) {
+  const parameters = {
+    type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] };
+  const answer = (given) => { made.push(given); return `${name} ${given.n}`; };
+  return { type: 'function',
+    function: { name, description: name, parameters, parse: JSON.parse, function: answer } };
+}
+const parcel = { type: 'function', function: { name: 'parcel' } };
+
+const namesOf = (message) => (message.tool_calls ?? []).map((call) => call.function.name);
 
 // What the call throws must be of the class, with the code.
 async function refused(call, kind, code) {
@@ -72,11 +85,86 @@ const checks = {
       asking('[answer {"celsius":21}]', { response_format: format }));
     assert.deepStrictEqual(JSON.parse(answer.choices[0].message.content), { celsius: 21 });
   },
+  async 'ends with calls of the tools'(client) {
+    const script = '[tools parcel {"n":7} | order {"n":8}]';
+    const answer = await client.chat.completions.create(
+      asking(script, { tools: [tool('parcel'), tool('order')] }));
+    const [{ message, finish_reason: reason }] = answer.choices;
+    assert.strictEqual(reason, 'tool_calls');
+    assert.deepStrictEqual(namesOf(message), ['parcel', 'order']);
+    assert.deepStrictEqual(JSON.parse(message.tool_calls[1].function.arguments), { n: 8 });
+    assert.strictEqual(message.content, null);
+  },
+  async 'streams calls of the tools'(client) {
+    const stream = client.chat.completions.stream(
+      asking('[say Wait.][tools parcel {"n":7} | order {"n":8}]',
+        { tools: [tool('parcel'), tool('order')] }));
+    const seen = [];
+    stream.on('tool_calls.function.arguments.done', (call) => seen.push(call.name));
+    const [{ message, finish_reason: reason }] = (await stream.finalChatCompletion()).choices;
+    assert.strictEqual(reason, 'tool_calls');
+    assert.strictEqual(message.content, 'Wait.');
+    assert.deepStrictEqual(namesOf(message), ['parcel', 'order']);
+    assert.deepStrictEqual(seen, ['parcel', 'order']);
+  },
+  async 'answers by the loop of its helper'(client) {
+    for (const stream of [false, true]) {
+      const made = [];
+      const runner = client.chat.completions.runTools(asking(
+        '[tool parcel {"n":1}][tools order {"n":2} | parcel {"n":3}][say found both]',
+        { stream, tools: [tool('parcel', made), tool('order', made)] }));
+      assert.strictEqual(await runner.finalContent(), 'found both');
+      assert.deepStrictEqual(made, [{ n: 1 }, { n: 2 }, { n: 3 }]);
+      const results = runner.messages.filter(({ role }) => role === 'tool');
+      assert.deepStrictEqual(results.map(({ content }) => content),
+        ['parcel 1', 'order 2', 'parcel 3']);
+    }
+  },
+  async 'calls as tool_choice and parallel_tool_calls say'(client) {
+    const calls = async (script, wish) => {
+      const answer = await client.chat.completions.create(
+        asking(script, { tools: [tool('parcel'), tool('order')], ...wish }));
+      return namesOf(answer.choices[0].message);
+    };
+    const both = '[tools parcel {"n":7} | order {"n":8}]';
+    assert.deepStrictEqual(await calls('[tool parcel {"n":7}]', { tool_choice: 'required' }),
+      ['parcel']);
+    assert.deepStrictEqual(await calls('[tool parcel {"n":7}]', { tool_choice: parcel }),
+      ['parcel']);
+    assert.deepStrictEqual(await calls(both, { tool_choice: 'none' }), []);
+    assert.deepStrictEqual(await calls(both, { parallel_tool_calls: true }), ['parcel', 'order']);
+    assert.deepStrictEqual(await calls(both, { parallel_tool_calls: false }), ['parcel']);
+  },
+  // The persona's call and its result, which the client never saw, are what its model is sent.
+  async 'goes on with what the persona called'(client) {
+    const runner = client.chat.completions.runTools(asking(
+      '[say Now.][tool web_fetch {"url":"x"}][say Then.]' +
+        '[tools web_fetch {"url":"y"} | parcel {"n":7}][echo-history]',
+      { tools: [tool('parcel')] }));
+    const { messages } = JSON.parse(await runner.finalContent());
+    const seen = messages.slice(messages.findIndex(({ role }) => role === 'user') + 1);
+    assert.deepStrictEqual(seen.map(({ role }) => role),
+      ['assistant', 'tool', 'assistant', 'tool', 'tool']);
+    assert.deepStrictEqual(namesOf(seen[0]), ['web_fetch']);
+    assert.deepStrictEqual(namesOf(seen[2]), ['web_fetch', 'parcel']);
+    assert.deepStrictEqual([seen[0].content, seen[2].content], ['Now.', 'Then.']);
+    for (const nth of [1, 3]) {
+      assert.match(seen[nth].content, /^{"error":{"code":"tool\.[a-z_]+"/);
+    }
+    assert.strictEqual(seen[3].tool_call_id, seen[2].tool_calls[0].id);
+    assert.strictEqual(seen[4].content, 'parcel 7');
+    assert.deepStrictEqual(runner.messages.map(({ role }) => role),
+      ['user', 'assistant', 'tool', 'assistant']);
+  },
   async 'tells errors by their classes'(client) {
     const create = (body) => () => client.chat.completions.create(body);
     const unknown = asking('a', { model: 'nobody' });
     await refused(create(unknown), OpenAI.NotFoundError, 'model_not_found');
     await refused(create(asking('a', { n: 2 })), OpenAI.BadRequestError, 'unsupported_parameter');
+    const twice = { tools: [parcel, parcel] };
+    await refused(create(asking('a', twice)), OpenAI.BadRequestError, 'tools.name_taken');
+    const old = { functions: [{ name: 'f' }] };
+    await refused(create(asking('a', old)), OpenAI.BadRequestError, 'unsupported_parameter');
     await refused(create(asking('[status 400]')), OpenAI.InternalServerError, 'model.rejected');
     const stranger = client.withOptions({ apiKey: `${client.apiKey}x` });
     await refused(() => stranger.models.list(), OpenAI.AuthenticationError, 'auth.invalid_api_key');
