@@ -145,6 +145,13 @@ OneStatement create_chat_completion(const Input& input);
 OneStatement list_openai_models(const Input& input);
 OneStatement show_openai_model(const Input& input);
 
+// openai/responses.cpp
+OneStatement create_response(const Input& input);
+OneStatement show_response(const Input& input);
+OneStatement cancel_response(const Input& input);
+OneStatement delete_response(const Input& input);
+OneStatement list_response_items(const Input& input);
+
 // personas.cpp
 OneStatement list_personas(const Input& input);
 OneStatement create_persona(const Input& input);

@@ -1,6 +1,7 @@
 // The wire formats in which a run may be followed: a row each, and an encoder in a file of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -47,9 +48,21 @@ struct Format {
 
 std::span<const Format> all_formats();
 
-// The number of an event's nth frame, from 0 on. An event has at most frames_of_event of them.
+// The number of an event's nth frame, from 0 on.
 constexpr int64_t frames_of_event = 16;
 constexpr int64_t frame_number(int64_t seq, int64_t nth) { return frames_of_event * seq + nth; }
+
+// Numbers the frames of a stream, which ascend whatever an event has: behind one of more than
+// frames_of_event frames those of the next events go on where it ended.
+class FrameNumbers {
+ public:
+  // Of the next frame, which is one of this event's.
+  int64_t peek(int64_t seq) const { return std::max(frame_number(seq, 0), last_ + 1); }
+  int64_t next(int64_t seq) { return last_ = peek(seq); }
+
+ private:
+  int64_t last_ = 0;
+};
 
 // The state before the run's first event, of a stream that begins behind the frame with the number;
 // 0: with the first. Ends of the stream that are left out with their frames do not end it, but for

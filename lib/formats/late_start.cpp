@@ -9,15 +9,11 @@
 namespace hostler::formats {
 namespace {
 
-// The frames behind the first `count`.
-std::string_view without_first(std::string_view frames, int64_t count) {
+// Takes the first frame away.
+void drop_first(std::string_view& frames) {
   constexpr std::string_view frame_end = "\n\n";
-  for (; count > 0 && !frames.empty(); --count) {
-    size_t end = frames.find(frame_end);
-    if (end == std::string_view::npos) return {};
-    frames.remove_prefix(end + frame_end.size());
-  }
-  return frames;
+  size_t end = frames.find(frame_end);
+  frames.remove_prefix(end == frames.npos ? frames.size() : end + frame_end.size());
 }
 
 class LateStart final : public Encoder {
@@ -25,23 +21,31 @@ class LateStart final : public Encoder {
   LateStart(const EncoderState& inner, int64_t frame) : inner_(inner->copy()), frame_(frame) {}
 
   bool append(const events::EventView& event, std::string& out) override {
-    int64_t seq = frame_ / frames_of_event;
-    if (event.seq > seq) return inner_->append(event, out);
+    is_past_ = is_past_ || numbers_.peek(event.seq) > frame_;
+    if (is_past_) return inner_->append(event, out);
     std::string frames;
     bool ends = inner_->append(event, frames);
-    bool is_left_out = event.seq < seq || frame_ % frames_of_event == frames_of_event - 1;
-    if (is_left_out) return events::is_terminal_event(event.type);
-    out += without_first(frames, frame_ % frames_of_event + 1);
-    return ends;
+    std::string_view left = frames;
+    while (!left.empty() && numbers_.peek(event.seq) <= frame_) {
+      numbers_.next(event.seq);
+      drop_first(left);
+    }
+    out += left;
+    is_past_ = !left.empty();
+    return is_past_ ? ends : events::is_terminal_event(event.type);
   }
   std::shared_ptr<Encoder> copy() const override {
-    return std::make_shared<LateStart>(inner_, frame_);
+    auto copied = std::make_shared<LateStart>(*this);
+    copied->inner_ = inner_->copy();
+    return copied;
   }
   int status() const override { return inner_->status(); }
 
  private:
   std::shared_ptr<Encoder> inner_;
   int64_t frame_;  // the last that is left out
+  FrameNumbers numbers_;
+  bool is_past_ = false;
 };
 
 }  // namespace

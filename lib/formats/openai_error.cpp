@@ -17,7 +17,7 @@ std::string openai_error(int status, std::string_view code, std::string_view mes
   JsonWriter json;
   json.begin_object().key("error").begin_object().member("message", message);
   json.member("type", has_no_credits ? no_credits : http::openai_error_type(status));
-  json.key("param").null().member("code", has_no_credits ? no_credits : code);
+  json.key("param").null().member("code", openai_failure_code(code));
   json.end_object().end_object();
   return json.take();
 }
@@ -26,6 +26,21 @@ std::string openai_error_body(const Error& error) { return http::openai_error_te
 
 std::string openai_error_frames(const Error& error) {
   return "data: " + openai_error_body(error) + "\n\n";
+}
+
+// The clients of OpenAI's throw what has a member "error"; others know the type "error".
+std::string openai_response_error_frames(const Error& error) {
+  std::string body = openai_error_body(error);
+  JsonWriter json;
+  json.begin_object().member("type", "error").member("code", http::openai_code(error));
+  json.member("message", http::openai_message(error)).key("param").null().end_object();
+  std::string data = json.take();
+  data.back() = ',';
+  return "event: error\ndata: " + data + body.substr(1) + "\n\n";
+}
+
+std::string_view openai_failure_code(std::string_view code) {
+  return is_about_credits(code) ? "insufficient_quota" : code;
 }
 
 int openai_failure_status(std::string_view code) {

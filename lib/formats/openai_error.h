@@ -15,6 +15,11 @@ std::string openai_error_body(const Error& error);
 // As the last of a stream of server-sent events.
 std::string openai_error_frames(const Error& error);
 
+// The same of a stream of responses, whose clients look for the members of its events.
+std::string openai_response_error_frames(const Error& error);
+
+// As error.code of a failed response: ours, but for what is to be paid for.
+std::string_view openai_failure_code(std::string_view code);
 // What a non-streamed answer says of a run that failed with the code.
 int openai_failure_status(std::string_view code);
 

@@ -38,12 +38,6 @@ const OpenAiRow* row_of(const Error& error) {
   return row == openai_rows.end() ? nullptr : row;
 }
 
-std::string_view message_of(const Error& error) {
-  const OpenAiRow* row = row_of(error);
-  if (row != nullptr && !row->message.empty()) return row->message;
-  return error.detail.empty() ? error_row(error.code).title : std::string_view(error.detail);
-}
-
 std::string_view param_of(const Error& error) {
   const OpenAiRow* row = row_of(error);
   if (row != nullptr) return row->param;
@@ -97,12 +91,18 @@ std::string_view openai_code(const Error& error) {
   return is_unsupported ? unsupported_parameter : error_row(error.code).name;
 }
 
+std::string_view openai_message(const Error& error) {
+  const OpenAiRow* row = row_of(error);
+  if (row != nullptr && !row->message.empty()) return row->message;
+  return error.detail.empty() ? error_row(error.code).title : std::string_view(error.detail);
+}
+
 std::string openai_error_text(const Error& error) {
   const OpenAiRow* row = row_of(error);
   std::string_view param = param_of(error);
   JsonWriter body;
   body.begin_object().key("error").begin_object();
-  body.member("message", message_of(error));
+  body.member("message", openai_message(error));
   body.member("type", row != nullptr ? row->type : openai_error_type(openai_status(error)));
   body.key("param");
   if (param.empty()) {

@@ -29,6 +29,7 @@ std::string_view openai_error_type(int status);
 int openai_status(const Error& error);
 // In `error.code`: ours, but for the few that those clients look for.
 std::string_view openai_code(const Error& error);
+std::string_view openai_message(const Error& error);
 // {"error": {"message", "type", "param", "code"}}; param is the first member at fault, or null.
 std::string openai_error_text(const Error& error);
 // Those of a problem, and x-should-retry where the clients would repeat in vain.

@@ -18,6 +18,7 @@ Claim claim_of(const postgres::Row& row) {
   claim.trials = static_cast<int>(row.integer("trials"));
   claim.worked_ms = row.integer("worked_ms");
   claim.has_own_history = row.boolean("has_own_history");
+  claim.is_hidden = row.boolean("is_hidden");
   claim.after_input = row.boolean("after_input");
   claim.last_seq = row.integer("last_seq");
   claim.turns = row.integer("turns");

@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "lib/json.h"
@@ -159,6 +160,15 @@ std::vector<EarlierTurn> earlier_turns_of(const postgres::Result& rows) {
                      std::string(row.text("tool_calls")), std::string(row.text("results"))});
   }
   return turns;
+}
+
+std::vector<ChatMessage> without_stray_results(std::vector<ChatMessage> history) {
+  std::unordered_set<std::string> called;
+  std::erase_if(history, [&called](const ChatMessage& message) {
+    for (const ToolCall& call : message.tool_calls) called.insert(call.id);
+    return message.role == ChatRole::tool && !called.contains(message.tool_call_id);
+  });
+  return history;
 }
 
 std::vector<ChatMessage> with_earlier_turns(std::vector<ChatMessage> history,

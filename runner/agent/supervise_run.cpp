@@ -36,7 +36,7 @@ Outcome outcome_of(const RunPtr& run, std::string status) {
   Outcome outcome;
   outcome.status = std::move(status);
   // A thread that nobody reads keeps nothing.
-  if (run->claim.has_own_history) return outcome;
+  if (run->claim.is_hidden) return outcome;
   outcome.answer = run->progress.text;
   if (run->progress.turn_is_open) outcome.answer += run->progress.turn.text;
   return outcome;
@@ -77,7 +77,7 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
 
 // A run that ends before this daemon went on with it keeps what its subscribers were shown.
 Task<void> recall_text(AgentServices& services, RunPtr run) {
-  bool is_kept = !run->claim.has_own_history;
+  bool is_kept = !run->claim.is_hidden;
   if (run->progress.knows_text || run->writer->is_fenced() || !is_kept) co_return;
   postgres::Batch batch;
   batch.add(query::RunStreamedText{.run_id = run->claim.id});

@@ -20,8 +20,9 @@ struct Claim {
   int take_overs = 0;
   int trials = 0;  // crashes in a row of daemons where it was on trial, see runner/agent/trials.h
   int64_t worked_ms = 0;
-  // It was given all that its model is told; its thread is nobody's to read.
+  // It was given what its model is told, by a request in whose form nobody can be asked.
   bool has_own_history = false;
+  bool is_hidden = false;      // its thread, which keeps no message
   bool after_input = false;    // goes on behind a human's answer: nothing is taken over
   int64_t last_seq = 0;        // of its events so far; 0: it is new
   int64_t turns = 0;           // that were paid for; 0: there are no steps to go on from

@@ -10,4 +10,4 @@ SELECT item FROM chat_run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $
 -- name: run_given_history
 -- What a run was given in place of its thread's messages.
 -- $1 run_id uuid
-SELECT messages FROM run_histories WHERE run_id = $1;
+SELECT g.messages FROM run_given_messages($1) AS g (messages) WHERE g.messages IS NOT NULL;

@@ -66,7 +66,7 @@ SELECT true AS is_there;
 -- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter,
 -- its bytes, a colon and its content; null when they have more than 32 times message_bytes together, or one is
 -- longer than message_bytes, or the run has turns: then run_history is asked. given_history: that of a run that was
--- given one, null when it is longer than those, or turns are put back into it; then run_given_history is asked. How
+-- given one, null when it is longer than those, or not all that the model is told; then run_given_history is asked. How
 -- many are wanted is hidden in a SELECT, so that one plan looks as good as a plan for each call: making that takes
 -- longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
@@ -93,7 +93,7 @@ claimed AS (
         run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted, r.response_format,
         CASE WHEN r.last_seq > 0 THEN run_event_bytes(r.id) ELSE 0 END AS event_bytes,
         CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE r.result_bytes END AS result_bytes, r.tools,
-        r.history_bytes, r.is_bare, r.sampling)
+        r.history_bytes, r.is_bare, r.sampling, r.client_facts)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.trials, c.is_cancelled, c.cancel_reason,
     c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens,
@@ -102,10 +102,10 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
     route.key_version, route.wrapped_key, route.sealed, thread.history, c.history_bytes IS NOT NULL AS has_own_history,
+    c.history_bytes IS NOT NULL AND (SELECT h.is_hidden FROM threads h WHERE h.id = c.thread_id) AS is_hidden,
     c.is_bare, c.sampling,
-    CASE WHEN c.history_bytes <= 32 * $3 THEN (SELECT h.messages FROM run_histories h
-                                                 WHERE h.run_id = c.id AND h.put_back IS NULL) END
-        AS given_history
+    CASE WHEN c.history_bytes <= 32 * $3 AND c.client_facts IS NULL THEN (
+        SELECT h.messages FROM run_histories h WHERE h.run_id = c.id AND h.put_back IS NULL) END AS given_history
 FROM claimed c
 JOIN free ON free.id = c.id
 LEFT JOIN LATERAL (

@@ -1,7 +1,7 @@
 -- What the relay asks. As hostler_runner; opening is behind access.authenticate in the same batch.
 
 -- name: stream_open
--- The run, for whoever may read it; its thread must still be there. Looks for a run of the organization that the
+-- The run, for whoever may read it; it and its thread must still be there. Looks for a run of the organization that the
 -- caller may read; only when there is none the rest is asked, which raises why. And how many streams the organization
 -- may hold open. input_seq: the number of the newest run.input_provided, which is among a run's last events while
 -- anybody asks for it.
@@ -16,12 +16,12 @@ SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended,
 FROM runs r
 WHERE r.id = coalesce(
     (SELECT f.id FROM runs f JOIN threads t ON t.id = f.thread_id
-     WHERE f.id = $1 AND f.org_id = current_org() AND (t.deleted_at IS NULL OR t.is_hidden)
+     WHERE f.id = $1 AND f.org_id = current_org() AND (t.deleted_at IS NULL OR t.is_hidden) AND f.deleted_at IS NULL
            AND may_read_run(f.created_by_user_id, t.is_private, current_user_id(),
                             has_permission('org.runs.read_all'))),
     (SELECT s.id FROM run_of_reader($1) AS s
-     WHERE EXISTS (SELECT FROM threads t
-                   WHERE t.id = s.thread_id AND (t.deleted_at IS NULL OR t.is_hidden))));
+     WHERE s.deleted_at IS NULL AND EXISTS (
+         SELECT FROM threads t WHERE t.id = s.thread_id AND (t.deleted_at IS NULL OR t.is_hidden))));
 
 -- name: event_pages
 -- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128
@@ -68,7 +68,7 @@ WHERE e.run_id = $1 AND e.type = 'run.resumed' AND (SELECT r.take_overs > 0 FROM
 
 -- name: stream_recheck
 -- Which of these subscribers may not go on: their session or key is dead, their user not active, their membership
--- gone, the thread deleted, the run no longer theirs to read, their address excluded by an IP rule. One look-up each,
+-- gone, the thread or response deleted, the run no longer theirs to read, their address excluded by an IP rule. One look-up each,
 -- never a join over whole tables.
 -- $1 session_ids uuid[] (all zero: none), $2 api_key_ids uuid[] (likewise), $3 org_ids uuid[], $4 run_ids uuid[],
 -- $5 addresses text[]
@@ -80,7 +80,8 @@ WHERE NOT coalesce((
             OR may_read_run(r.created_by_user_id, t.is_private, u.id,
                             r.org_id = f.org_id AND 'org.runs.read_all' = ANY (role_permissions(m.role))))
         AND (o.ip_rule_count = 0 OR ip_admits(o.id, f.address::inet))
-    FROM (SELECT q.org_id, q.thread_id, q.created_by_user_id FROM runs q WHERE q.id = f.run_id OFFSET 0) AS r
+    FROM (SELECT q.org_id, q.thread_id, q.created_by_user_id, q.deleted_at FROM runs q WHERE q.id = f.run_id OFFSET 0)
+        AS r
     CROSS JOIN LATERAL (
         SELECT h.is_private, h.deleted_at, h.is_hidden FROM threads h WHERE h.id = r.thread_id OFFSET 0) AS t
     LEFT JOIN LATERAL (
@@ -95,4 +96,4 @@ WHERE NOT coalesce((
     CROSS JOIN LATERAL (
         SELECT d.role FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
     CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
-    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND u.status = 'active'), false);
+    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL AND u.status = 'active'), false);

@@ -10,6 +10,8 @@ CREATE TABLE run_histories (
     messages json NOT NULL,
     keeps boolean NOT NULL,
     put_back uuid[],  -- earlier runs whose left calls it answers, oldest first; null: none
+    context json,  -- what comes before messages, of a response that goes on from a thread it is not in; null: nothing
+    continues boolean NOT NULL DEFAULT false,  -- what its thread holds comes before them (responses.sql)
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
 CREATE INDEX run_histories_to_forget ON run_histories (run_id) WHERE NOT keeps;

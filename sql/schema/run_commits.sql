@@ -37,7 +37,9 @@ BEGIN
             -- A batch whose answer was lost is sent again; a turn is paid for once.
             turn_numbers[p.nth] > 0 AND NOT EXISTS (
                 SELECT FROM usage_records u WHERE u.run_id = r.id AND u.turn = turn_numbers[p.nth]),
-            statuses[p.nth] <> '', r.source = 'retry' AND statuses[p.nth] NOT IN ('', 'completed'), r.queued,
+            statuses[p.nth] <> '',
+            statuses[p.nth] <> '' AND (r.deleted_at IS NOT NULL OR r.source = 'retry' AND statuses[p.nth] <> 'completed'),
+            r.queued,
             waits_apart(r.input_request),
             CASE WHEN statuses[p.nth] <> '' AND NOT r.queued THEN (
                 SELECT q.id FROM runs q WHERE q.org_id = r.org_id AND q.thread_id = r.thread_id AND q.queued

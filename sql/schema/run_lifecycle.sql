@@ -30,10 +30,11 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WHERE e.type = 'message.delta' AND e.data ->> 'channel' IS NULL AND e.seq <= coalesce(e.kept_until, e.seq)
 $$;
 
--- The same as its thread is to keep it: that of a run with a history of its own keeps nothing.
+-- The same as its thread is to keep it: one that nobody is shown keeps nothing.
 CREATE OR REPLACE FUNCTION run_message_text(r runs) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT CASE WHEN r.history_bytes IS NULL THEN run_streamed_text(r.id) ELSE '' END
+    SELECT CASE WHEN r.history_bytes IS NOT NULL AND (SELECT t.is_hidden FROM threads t WHERE t.id = r.thread_id)
+                THEN '' ELSE run_streamed_text(r.id) END
 $$;
 
 -- Cancels a run whose thread is locked: at once when no daemon owns it, else by asking the owner, who tells the same

@@ -85,6 +85,7 @@ CREATE TABLE runs (
     history_bytes bigint,  -- of the history that it was given (chat_runs.sql); null: its thread's messages
     is_bare boolean NOT NULL DEFAULT false,  -- its model alone: nothing of its persona but the name
     sampling json,  -- what its model is to be asked with, by the names of OpenAI; null: nothing
+    deleted_at timestamptz,  -- as a response: its text and events are shown to nobody
     client_facts json,  -- what its client said in a foreign protocol and is said again (lib/formats); null: nothing
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
@@ -188,12 +189,13 @@ BEGIN
 END
 $$;
 
--- What the run answered, as messages and streams of its thread: with the thread it is gone.
+-- What the run answered, as messages and streams of its thread: with the thread, or as a deleted response, it is gone.
 CREATE OR REPLACE FUNCTION run_output_text(r runs) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     RETURN coalesce((SELECT r.output::text FROM threads t
-                     WHERE t.id = r.thread_id AND (t.deleted_at IS NULL OR t.is_hidden)), 'null');
+                     WHERE t.id = r.thread_id AND (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL),
+                    'null');
 END
 $$;
 

@@ -79,6 +79,9 @@ FROM threads t,
      generate_series(1, coalesce(nullif(current_setting('many_rows.runs_of_thread', true), ''), '3')::int) AS n,
      (SELECT id FROM personas WHERE persona_key = 'normal') AS p,
      (SELECT id FROM llm_models LIMIT 1) AS m;
+-- The last of each thread in the form of a response.
+UPDATE runs r SET source = 'openai', client_facts = '{"instructions":"Be brief."}'
+WHERE r.id = (SELECT max(q.id::text)::uuid FROM runs q WHERE q.thread_id = r.thread_id);
 INSERT INTO run_events (run_id, seq, type, data)
 SELECT r.id, n, 'message.delta', '{"content": "x"}'
 FROM runs r, generate_series(1, coalesce(nullif(current_setting('many_rows.events_of_run', true), ''), '3')::int) AS n;
@@ -90,8 +93,8 @@ INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answ
 SELECT id, org_id, 'c' || n, 2, 'lookup', 'client' FROM runs, generate_series(1, 2) AS n;
 INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by, tries)
 SELECT id, org_id, 'w1', 2, 'weather', 'webhook', 1 FROM runs;
-INSERT INTO run_histories (run_id, org_id, messages, keeps)
-SELECT id, org_id, '[{"role": "user", "content": "hello"}]', right(id::text, 1) <> '0' FROM runs;
+INSERT INTO run_histories (run_id, org_id, messages, keeps, continues)
+SELECT id, org_id, '[{"role":"user","content":"hello"}]', right(id::text, 1) <> '0', source = 'openai' FROM runs;
 INSERT INTO run_left_calls (run_id, tool_call_id, org_id, created_by_user_id)
 SELECT id, 'left' || n, org_id, created_by_user_id FROM runs, generate_series(1, 2) AS n;
 INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content)

@@ -54,6 +54,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
                            " AND org_id = " + org + " ORDER BY id LIMIT 1");
   std::string run =
       ask("quote_literal(id) FROM runs WHERE thread_id = " + thread + " ORDER BY id LIMIT 1");
+  std::string response =
+      ask("quote_literal(id) FROM runs WHERE thread_id = " + thread + " ORDER BY id DESC LIMIT 1");
   std::string waiting_run =
       ask("quote_literal(id) FROM runs WHERE status = 'waiting_for_input' "
           "AND NOT waits_apart(input_request)");
@@ -194,6 +196,20 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"chat_run_create.credit_run_hold", "10"},
       {"chat_run_create.response_format", "NULL"},
       {"chat_run_create.tools", R"('[{"type": "function", "name": "a"}]')"},
+      {"response_create.persona_id", "NULL"},
+      {"response_create.items", R"('[{"role":"user","content":"hello"}]')"},
+      {"response_create.previous_run_id", response},
+      {"response_create.thread_id", "NULL"},
+      {"response_create.sampling", "NULL"},
+      {"response_create.credit_run_hold", "10"},
+      {"response_create.response_format", "NULL"},
+      {"response_create.tools", R"('[{"type": "function", "name": "a"}]')"},
+      {"response_create.missing_calls", "ARRAY['left1', 'left2']"},
+      {"client_facts", R"('{"model":"normal"}')"},
+      {"response_show.run_id", response},
+      {"response_cancel.run_id", response},
+      {"response_delete.run_id", response},
+      {"response_items.run_id", response},
       {"answered_calls", "ARRAY['left1', 'left2', 'unknown']"},
       {"run_create.response_format", "NULL"},
       {"run_retry.credit_run_hold", "10"},

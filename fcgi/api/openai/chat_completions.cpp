@@ -4,12 +4,11 @@
 #include <optional>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/openai/chat_messages.h"
 #include "fcgi/api/openai/chat_tools.h"
 #include "fcgi/api/openai/model_name.h"
+#include "fcgi/api/openai/relay_answer.h"
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/response_format.h"
@@ -136,14 +135,9 @@ NewChat read_new_chat(const Input& input) {
   return chat;
 }
 
-// The relay answers, wherever the run is.
 Response sent_on(const postgres::Result& result, std::string_view wire_format) {
   std::optional<Json> made = parse_json_or_nothing(result.text());
-  std::string_view run_id = made ? made->text_or("run_id") : "";
-  Response response;
-  response.status = 200;
-  response.add_header("X-Accel-Redirect", fmt::format("/_run/{}/{}", run_id, wire_format));
-  return response;
+  return answered_by_relay(made ? made->text_or("run_id") : "", wire_format);
 }
 
 }  // namespace

@@ -12,8 +12,16 @@
 namespace hostler {
 namespace {
 
-// Of the form {type: function, function: {name}}.
-std::string read_named_choice(Fields& choice, const std::vector<std::string>& names) {
+// The object that holds the name: {type: function, function: {name}}, or {type: function, name}.
+std::optional<Fields> named_function(Fields& choice, ToolForm form) {
+  if (form == ToolForm::openai_responses) return choice;
+  Nullable<Fields> function = choice.nullable_object("function");
+  if (!function.value) choice.fault("function", "required", "is required");
+  return function.value;
+}
+
+std::string read_named_choice(Fields& choice, ToolForm form,
+                              const std::vector<std::string>& names) {
   const Json* type = choice.any("type");
   if (type != nullptr && type->is_text() && *type->as_text() != "function") {
     choice.fault("type", std::string(http::unsupported_parameter),
@@ -21,20 +29,17 @@ std::string read_named_choice(Fields& choice, const std::vector<std::string>& na
     return {};
   }
   choice.required_choice("type", {"function"});
-  Nullable<Fields> function = choice.nullable_object("function");
-  if (!function.value) {
-    choice.fault("function", "required", "is required");
-    return {};
-  }
-  std::string name = function.value->required_text("name", {.min = 1, .max = 64});
+  std::optional<Fields> function = named_function(choice, form);
+  if (!function) return {};
+  std::string name = function->required_text("name", {.min = 1, .max = 64});
   if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
-    function.value->fault("name", "unknown", "must be the name of one of tools");
+    function->fault("name", "unknown", "must be the name of one of tools");
   }
   return JsonWriter().begin_object().member("name", name).end_object().take();
 }
 
 // Empty: not given, or of no use, since nothing can be chosen.
-std::string read_choice(Fields& fields, const ChatTools& tools) {
+std::string read_choice(Fields& fields, ToolForm form, const ChatTools& tools) {
   const Json* given = fields.any("tool_choice");
   if (given == nullptr || given->is_null()) return {};
   std::string choice;
@@ -43,7 +48,7 @@ std::string read_choice(Fields& fields, const ChatTools& tools) {
     if (!tools.declared && word != "required") return {};
     choice = json_quote(word);
   } else if (Nullable<Fields> named = fields.nullable_object("tool_choice"); named.value) {
-    choice = read_named_choice(*named.value, tools.names);
+    choice = read_named_choice(*named.value, form, tools.names);
   }
   if (!tools.declared) {
     fields.fault("tool_choice", "bad_format", "is for requests with tools");
@@ -53,23 +58,24 @@ std::string read_choice(Fields& fields, const ChatTools& tools) {
 
 }  // namespace
 
-ChatTools read_chat_tools(Fields& fields) {
-  FunctionTools given = read_function_tools(fields, ToolForm::openai_chat);
+ChatTools read_chat_tools(Fields& fields, ToolForm form) {
+  FunctionTools given = read_function_tools(fields, form);
   ChatTools tools;
   tools.names = std::move(given.names);
   tools.declared = std::move(given.json);
-  tools.choice = read_choice(fields, tools);
+  tools.choice = read_choice(fields, form, tools);
   std::optional<bool> parallel = fields.nullable_boolean("parallel_tool_calls").value;
   if (tools.declared) tools.parallel = parallel;
   return tools;
 }
 
-void check_chat_tool_names(const ChatTools& tools, bool offers_built_in_tools) {
+void check_chat_tool_names(const ChatTools& tools, bool offers_built_in_tools, ToolForm form) {
   std::optional<TakenName> taken = find_taken_name(tools.names, offers_built_in_tools);
   if (!taken) return;
+  const char* member = form == ToolForm::openai_chat ? "function.name" : "name";
   Error error(ErrorCode::tools_name_taken, taken->message);
   error.faults.push_back(
-      {fmt::format("tools.{}.function.name", taken->nth), "taken", std::move(taken->message)});
+      {fmt::format("tools.{}.{}", taken->nth, member), "taken", std::move(taken->message)});
   throw error;
 }
 

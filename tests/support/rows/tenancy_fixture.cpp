@@ -189,6 +189,10 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["thread_id"] = make_thread(of_member);
   post_message(of_member, values["thread_id"]);
   values["run_id"] = start_run(of_member, values["thread_id"]);
+  Answer response = of_member.post("/v1/openai/responses",
+                                   R"({"model":"normal","input":"hello","background":true})");
+  EXPECT_EQ(response.status, 200) << response.body;
+  values["response"] = response.member("id");
   values["subscription_id"] = sql_value(
       stack, fmt::format("WITH plan AS (INSERT INTO plans (name, display_name) VALUES ('{}', 'x') "
                          "RETURNING id) INSERT INTO subscriptions (org_id, plan_id, "

@@ -49,6 +49,9 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/threads/{thread_id}/messages", R"({"content":"hello"})", ""},
       {"POST /v1/openai/chat/completions",
        R"({"model":"normal","messages":[{"role":"user","content":"hello"}]})", ""},
+      {"POST /v1/openai/responses", R"({"model":"normal","input":"hello","background":true})", ""},
+      {"POST /v1/openai/responses/{response}/cancel", "", ""},
+      {"DELETE /v1/openai/responses/{response}", "", ""},
       {"POST /v1/threads/{thread_id}/runs", R"({"multitask_strategy":"enqueue"})", ""},
       {"POST /v1/threads/{thread_id}:retry", "", ""},
       {"PATCH /v1/runs/{run_id}", R"({"metadata":{"a":"{name}"}})", ""},
@@ -253,6 +256,10 @@ void UserEndFixture::make_runs() {
   values_["run_of_client"] =
       waiting_run(R"({"kind":"tool_results","calls":[{"tool_call_id":"c","tool_name":"t",)"
                   R"("answered_by":"client"}]})");
+  Answer response = client_.post("/v1/openai/responses",
+                                 R"({"model":"normal","input":"hello","background":true})");
+  EXPECT_EQ(response.status, 200) << response.body;
+  values_["response"] = response.member("id");
   values_["thread_id"] = make_thread(client_);
   post_message(client_, values_["thread_id"]);
   end_run(stack_, start_run(client_, values_["thread_id"]), "completed", "yes");

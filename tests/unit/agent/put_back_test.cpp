@@ -109,5 +109,12 @@ TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
       written({calls("", {"a"}), result("a", "A")}));
 }
 
+TEST(EarlierTurns, LeaveNoResultWithoutItsCall) {
+  std::vector<ChatMessage> history = {result("a", "A"), user("hi"), calls("", {"b"}),
+                                      result("b", "B"), result("c", "C")};
+  EXPECT_EQ(written(without_stray_results(std::move(history))),
+            "user: hi\nassistant:  [b f {}]\ntool b: B\n");
+}
+
 }  // namespace
 }  // namespace hostler::runner

@@ -1,0 +1,30 @@
+-- Runs in the form of OpenAI's responses, as the API sees them.
+
+-- name: response_create
+-- $1 persona_id text or null, $2 route_id uuid or null, $3 items json, $4 previous_run_id uuid or null,
+-- $5 thread_id uuid or null, $6 sampling json or null, $7 end_user text or null, $8 metadata json, $9 keeps boolean,
+-- $10 limit_concurrent_runs bigint, $11 limit_concurrent_runs_per_user bigint, $12 limit_stored_bytes bigint,
+-- $13 credit_run_hold bigint, $14 response_format json or null, $15 tools json or null, $16 answered_calls text[],
+-- $17 missing_calls text[], $18 client_facts json
+SELECT item, facts
+FROM response_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18);
+
+-- name: response_show
+-- Who may read it, and what of it has no events.
+-- $1 run_id uuid
+SELECT r.ended_at IS NOT NULL AS is_ended, r.started_at IS NOT NULL AS has_begun,
+    coalesce(r.client_facts #>> '{text,format,type}', 'text') <> 'text' AS is_checked,
+    coalesce(r.client_facts, '{}') AS facts
+FROM response_of_reader($1) AS r;
+
+-- name: response_cancel
+-- $1 run_id uuid
+SELECT response_cancel($1);
+
+-- name: response_delete
+-- $1 run_id uuid
+SELECT response_delete($1) AS stopped;
+
+-- name: response_items
+-- $1 run_id uuid
+SELECT response_items($1) AS messages;

@@ -1,0 +1,425 @@
+// A run as OpenAI's response: the events and objects of its API reference, what is taken back, and
+// numbers by which a stream can be gone on with behind any of its frames.
+#include "lib/formats/openai_response.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "lib/formats/formats.h"
+#include "lib/formats/frame_batch.h"
+#include "lib/json.h"
+
+namespace hostler {
+namespace {
+
+struct Told {
+  std::string type;
+  std::string data;
+};
+using Story = std::vector<Told>;
+
+// 0x019aa1c0a800 ms behind 1970.
+constexpr const char* run_id = "019aa1c0-a800-7000-8000-000000000001";
+constexpr int64_t made_at = 1763650349;
+constexpr const char* facts = R"({"model":"normal@1","instructions":null})";
+
+const Told started = {"run.started", R"({"thread_id":"t","persona_id":"normal@1","model":"m"})"};
+const Told completed = {"run.completed", "{}"};
+const Told cancelled = {"run.cancelled", R"({"reason":"requested"})"};
+const Told call = {"tool.call", R"({"tool_call_id":"c","tool_name":"web_search","arguments":{}})"};
+const Told result = {"tool.result", R"({"tool_call_id":"c","tool_name":"web_search","result":1})"};
+Told delta(const std::string& text) {
+  return {"message.delta", "{\"content\":" + json_quote(text) + "}"};
+}
+Told thought(const std::string& text) {
+  return {"message.delta", "{\"content\":" + json_quote(text) + R"(,"channel":"thinking"})"};
+}
+Told failed(const std::string& code) {
+  return {"run.failed", fmt::format(R"({{"code":"{}","message":"No."}})", code)};
+}
+Told discarding(const std::string& type, int64_t seq) {
+  return {type, fmt::format(R"({{"attempt":1,"discard_after_seq":{}}})", seq)};
+}
+Told calls_left(int count) {
+  std::string calls;
+  for (int i = 0; i < count; ++i) {
+    calls += fmt::format(
+        R"({}{{"tool_call_id":"call_{}","tool_name":"weather","arguments":{{"nth":{}}}}})",
+        i == 0 ? "" : ",", i, i);
+  }
+  return {"run.tool_calls", fmt::format(R"({{"calls":[{}]}})", calls)};
+}
+
+events::EventBatch events_of(const Story& story, size_t from = 0, size_t count = SIZE_MAX) {
+  events::EventBatch events(run_id);
+  for (size_t i = from; i < story.size() && i - from < count; ++i) {
+    bool is_last = events::is_terminal_event(story[i].type);
+    events.append(static_cast<int64_t>(i) + 1, story[i].type, story[i].data,
+                  "2025-11-20T15:30:00.500Z",
+                  is_last ? R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4})" : "");
+  }
+  return events;
+}
+
+const formats::Format& format_of(const std::string& name) {
+  for (const formats::Format& format : formats::all_formats()) {
+    if (format.name == name) return format;
+  }
+  throw std::runtime_error("no such format");
+}
+
+formats::FrameBatch told_as(const std::string& name, const Story& story) {
+  return formats::FrameBatch(format_of(name).begin({run_id, facts}), events_of(story), 0);
+}
+
+// Each frame, with its end.
+std::vector<std::string> frames_of(std::string_view frames) {
+  std::vector<std::string> parts;
+  while (!frames.empty()) {
+    size_t end = frames.find("\n\n");
+    EXPECT_NE(end, frames.npos);
+    if (end == frames.npos) break;
+    parts.emplace_back(frames.substr(0, end + 2));
+    frames.remove_prefix(end + 2);
+  }
+  return parts;
+}
+
+// The objects of a stream, in which each name of an event is that of its object.
+std::vector<Json> objects_of(const std::string& frames) {
+  std::vector<Json> objects;
+  std::vector<std::string> parts = frames_of(frames);
+  for (const std::string& part : parts) {
+    if (part == "data: [DONE]\n\n") {
+      EXPECT_EQ(&part, &parts.back());
+      continue;
+    }
+    size_t data = part.find("\ndata: ");
+    EXPECT_TRUE(part.starts_with("event: ") && data != part.npos) << part;
+    std::optional<Json> object =
+        parse_json_or_nothing(part.substr(data + 7, part.size() - data - 9));
+    EXPECT_TRUE(object) << part;
+    objects.push_back(std::move(object).value_or(Json(Json::Object())));
+    EXPECT_EQ(objects.back().text_or("type"), part.substr(7, data - 7));
+  }
+  return objects;
+}
+
+std::vector<std::string> types_of(const std::vector<Json>& objects) {
+  std::vector<std::string> types;
+  for (const Json& object : objects) {
+    std::string_view type = object.text_or("type");
+    types.emplace_back(type.substr(type.find('.') + 1));
+  }
+  return types;
+}
+
+const Json& final_response(const std::vector<Json>& objects) {
+  return *objects.back().find("response");
+}
+
+std::string output_text(const Json& response) {
+  std::string text;
+  for (const Json& item : *response.find("output")->as_array()) {
+    if (item.text_or("type") != "message") continue;
+    for (const Json& part : *item.find("content")->as_array()) text += part.text_or("text");
+  }
+  return text;
+}
+
+const std::vector<std::string> text_item = {"output_item.added", "content_part.added",
+                                            "output_text.delta", "output_text.done",
+                                            "content_part.done", "output_item.done"};
+const std::vector<std::string> thought_item = {"output_item.added",    "content_part.added",
+                                               "reasoning_text.delta", "reasoning_text.done",
+                                               "content_part.done",    "output_item.done"};
+
+std::vector<std::string> operator+(std::vector<std::string> all,
+                                   const std::vector<std::string>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+const std::vector<std::string> opening = {"created", "in_progress"};
+const std::vector<std::string> end = {"completed"};
+
+TEST(OpenaiResponse, IsItemsPartsAndDeltas) {
+  std::string frames =
+      told_as("openai_response", {started, delta("Hi \"you\"\n"), completed}).frames();
+  std::vector<Json> objects = objects_of(frames);
+  EXPECT_EQ(types_of(objects), opening + text_item + end);
+  std::vector<int64_t> numbers;
+  for (const Json& object : objects) numbers.push_back(object.integer_or("sequence_number", -1));
+  EXPECT_EQ(numbers, (std::vector<int64_t>{16, 17, 32, 33, 34, 48, 49, 50, 51}));
+  EXPECT_TRUE(frames.ends_with("\n\ndata: [DONE]\n\n"));
+  std::string id = fmt::format("msg_{}_0", run_id);
+  EXPECT_EQ(objects[4].dump(),
+            fmt::format(R"({{"type":"response.output_text.delta","sequence_number":34,)"
+                        R"("item_id":"{}","output_index":0,"content_index":0,)"
+                        R"("delta":"Hi \"you\"\n","logprobs":[]}})",
+                        id));
+  std::string item = fmt::format(
+      R"({{"id":"{}","type":"message","status":"completed","role":"assistant","content":[)"
+      R"({{"type":"output_text","annotations":[],"logprobs":[],"text":"Hi \"you\"\n"}}]}})",
+      id);
+  EXPECT_EQ(objects[7].find("item")->dump(), item);
+  EXPECT_EQ(
+      final_response(objects).dump(),
+      fmt::format(R"({{"id":"resp_{}","object":"response","created_at":{},"status":"completed",)"
+                  R"("completed_at":1763652600,"error":null,"incomplete_details":null,)"
+                  R"("output":[{}],"usage":{{"input_tokens":12,"input_tokens_details":)"
+                  R"({{"cached_tokens":4}},"output_tokens":5,"output_tokens_details":)"
+                  R"({{"reasoning_tokens":0}},"total_tokens":17}},"model":"normal@1",)"
+                  R"("instructions":null}})",
+                  run_id, made_at, item));
+}
+
+TEST(OpenaiResponse, KeepsThoughtsAndTurnsApart) {
+  Story story = {started,         thought("hm"), delta("Let me see. "), call, result,
+                 delta("Found."), completed};
+  std::vector<Json> objects = objects_of(told_as("openai_response", story).frames());
+  EXPECT_EQ(types_of(objects), opening + thought_item + text_item + text_item + end);
+  EXPECT_EQ(output_text(final_response(objects)), "Let me see. Found.");
+  EXPECT_EQ(final_response(objects).find("output")->as_array()->size(), 3u);
+  EXPECT_EQ(final_response(objects).dump().find("web_search"), std::string::npos);
+}
+
+TEST(OpenaiResponse, EndsWithTheCallsThatAreLeftToTheCaller) {
+  Story story = {started, delta("So:"), call, calls_left(1), completed};
+  std::vector<Json> objects = objects_of(told_as("openai_response", story).frames());
+  const std::vector<std::string> call_item = {"output_item.added", "function_call_arguments.delta",
+                                              "function_call_arguments.done", "output_item.done"};
+  EXPECT_EQ(types_of(objects), opening + text_item + call_item + end);
+  const Json& item = final_response(objects).find("output")->as_array()->at(1);
+  EXPECT_EQ(item.dump(),
+            fmt::format(R"({{"id":"fc_{}_1","type":"function_call","status":"completed",)"
+                        R"("call_id":"call_0","name":"weather","arguments":"{{\"nth\":0}}"}})",
+                        run_id));
+}
+
+TEST(OpenaiResponse, NumbersMoreFramesThanAnEventHasNumbersFor) {
+  Story story = {started, delta("So:"), calls_left(40), completed};
+  std::vector<Json> objects = objects_of(told_as("openai_response", story).frames());
+  ASSERT_EQ(objects.size(), 2u + 6 + 4 * 40 + 1);
+  int64_t last = 0;
+  for (const Json& object : objects) {
+    int64_t number = object.integer_or("sequence_number", -1);
+    EXPECT_GT(number, last);
+    last = number;
+  }
+  EXPECT_EQ(last, 16 * 3 + 3 + 160);
+}
+
+TEST(OpenaiResponse, ClosesWhatIsMadeAgainAsIncomplete) {
+  for (const char* type : {"run.resumed", "output.repair"}) {
+    Story story = {started, delta("one"), discarding(type, 1), delta("two"), completed};
+    std::vector<Json> objects = objects_of(told_as("openai_response", story).frames());
+    EXPECT_EQ(types_of(objects), opening + text_item + text_item + end) << type;
+    EXPECT_EQ(objects[7].find("item")->text_or("status"), "incomplete");
+    EXPECT_EQ(objects[7].integer_or("output_index", -1), 0);
+    EXPECT_EQ(objects[8].integer_or("output_index", -1), 1);
+    EXPECT_EQ(output_text(final_response(objects)), "two") << type;
+    Story unharmed = {started, delta("one"), discarding(type, 2), delta("two"), completed};
+    objects = objects_of(told_as("openai_response", unharmed).frames());
+    EXPECT_EQ(output_text(final_response(objects)), "onetwo") << type;
+  }
+}
+
+TEST(OpenaiResponse, SendsCheckedTextWhenItIsGood) {
+  Story story = {started,
+                 delta("Let me look."),
+                 call,
+                 result,
+                 thought("hm"),
+                 delta("oops"),
+                 discarding("output.repair", 4),
+                 delta("{\"a\":"),
+                 delta("1}"),
+                 {"run.output", R"({"output":{"a":1}})"},
+                 completed};
+  std::vector<Json> objects = objects_of(told_as("openai_response_checked", story).frames());
+  EXPECT_EQ(types_of(objects), opening + thought_item + text_item + end);
+  EXPECT_EQ(objects[7].find("item")->text_or("status"), "incomplete");
+  EXPECT_EQ(objects[10].text_or("delta"), "{\"a\":1}");
+  EXPECT_EQ(output_text(final_response(objects)), "{\"a\":1}");
+  // The answer stands alone in whole objects too, and in those of personas with a format.
+  for (const char* name : {"openai_response", "openai_response_whole", "openai_response_stored"}) {
+    std::string frames = told_as(name, story).frames();
+    Json whole = std::string(name) == "openai_response"
+                     ? final_response(objects_of(frames))
+                     : parse_json_or_nothing(frames).value_or(Json());
+    EXPECT_EQ(output_text(whole), "{\"a\":1}") << name;
+  }
+  Story misfit = {started, delta("oops"), failed("output.schema_mismatch")};
+  for (const char* name : {"openai_response_checked", "openai_response_stored"}) {
+    EXPECT_EQ(told_as(name, misfit).frames().find("oops"), std::string::npos) << name;
+  }
+}
+
+TEST(OpenaiResponse, EndsAsItsRunDoes) {
+  Story story = {started, delta("Hi"), failed("model.rejected")};
+  std::vector<Json> objects = objects_of(told_as("openai_response", story).frames());
+  EXPECT_EQ(objects.back().text_or("type"), "response.failed");
+  EXPECT_EQ(final_response(objects).text_or("status"), "failed");
+  EXPECT_EQ(final_response(objects).find("error")->dump(),
+            R"({"code":"model.rejected","message":"No."})");
+  EXPECT_EQ(final_response(objects).find("output")->as_array()->at(0).text_or("status"),
+            "incomplete");
+  objects = objects_of(told_as("openai_response", {started, delta("Hi"), cancelled}).frames());
+  EXPECT_EQ(objects.back().text_or("type"), "response.incomplete");
+  EXPECT_EQ(final_response(objects).text_or("status"), "cancelled");
+  EXPECT_TRUE(final_response(objects).find("completed_at")->is_null());
+  // One that never began.
+  objects = objects_of(told_as("openai_response", {cancelled}).frames());
+  EXPECT_EQ(types_of(objects), (opening + std::vector<std::string>{"incomplete"}));
+}
+
+TEST(OpenaiResponse, IsOneObjectWhenItIsHeldBack) {
+  Story story = {started,     thought("hm"), delta("one"), discarding("run.resumed", 1),
+                 delta("Hi"), completed};
+  std::string streamed =
+      final_response(objects_of(told_as("openai_response", story).frames())).dump();
+  Story plain = {started, delta("Hi"), completed};
+  for (const char* name : {"openai_response_whole", "openai_response_stored"}) {
+    formats::FrameBatch frames = told_as(name, story);
+    EXPECT_EQ(frames.frames(), streamed) << name;
+    EXPECT_EQ(frames.status(), 200);
+    std::optional<Json> ended = parse_json_or_nothing(told_as(name, {started, cancelled}).frames());
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->text_or("status"), "cancelled");
+  }
+}
+
+TEST(OpenaiResponse, SaysWhyItFailedToWhoMadeItByTheStatus) {
+  struct Case {
+    const char* code;
+    int status;
+    const char* told;
+  };
+  for (const Case& each : {Case{"run.timeout", 504, "run.timeout"},
+                           Case{"model.unavailable", 502, "model.unavailable"},
+                           Case{"run.turn_limit", 500, "run.turn_limit"},
+                           Case{"credits.exhausted", 429, "insufficient_quota"}}) {
+    Story story = {started, delta("x"), failed(each.code)};
+    formats::FrameBatch whole = told_as("openai_response_whole", story);
+    EXPECT_EQ(whole.status(), each.status) << each.code;
+    std::optional<Json> body = parse_json_or_nothing(whole.frames());
+    ASSERT_TRUE(body && body->find("error") != nullptr) << whole.frames();
+    EXPECT_EQ(body->find("error")->text_or("code"), each.told);
+    EXPECT_EQ(body->find("id"), nullptr);
+    formats::FrameBatch stored = told_as("openai_response_stored", story);
+    EXPECT_EQ(stored.status(), 200);
+    std::optional<Json> object = parse_json_or_nothing(stored.frames());
+    ASSERT_TRUE(object) << stored.frames();
+    EXPECT_EQ(object->text_or("status"), "failed");
+    EXPECT_EQ(object->find("error")->text_or("code"), each.told);
+  }
+}
+
+TEST(OpenaiResponse, BreaksOffWithWhatItsClientsThrow) {
+  Error error(ErrorCode::http_unavailable, "The answer ends here.");
+  std::string frames = format_of("openai_response").error_frames(error);
+  std::vector<Json> objects = objects_of(frames);
+  ASSERT_EQ(objects.size(), 1u);
+  EXPECT_EQ(objects[0].text_or("type"), "error");
+  EXPECT_EQ(objects[0].text_or("code"), "http.unavailable");
+  EXPECT_EQ(objects[0].find("error")->text_or("message"), "The answer ends here.");
+}
+
+// What a run may tell, at random: several turns, thoughts, tools, repairs, many calls.
+Story random_story(std::minstd_rand& random) {
+  Story story = {started};
+  int64_t turn_behind = 1;
+  for (unsigned step = 0; step < 30; ++step) {
+    switch (random() % 8) {
+      case 0:
+        story.insert(story.end(), {call, result});
+        turn_behind = static_cast<int64_t>(story.size());
+        break;
+      case 1:
+        if (random() % 3 == 0) story.push_back(discarding("output.repair", turn_behind));
+        break;
+      case 2:
+        story.push_back(thought(std::string(random() % 9, 't')));
+        break;
+      default:
+        story.push_back(delta(std::string(random() % 20, static_cast<char>('a' + random() % 26))));
+    }
+  }
+  if (random() % 2 == 0) story.push_back({"run.output", "{}"});
+  if (random() % 2 == 0) story.push_back(calls_left(static_cast<int>(random() % 40)));
+  story.push_back(random() % 5 == 0 ? failed("run.timeout") : completed);
+  return story;
+}
+
+// What a client keeps that builds the output of the items' last events, as the SDKs do.
+TEST(OpenaiResponse, HasInItsEndWhatItsEventsSaid) {
+  unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::minstd_rand random(seed);
+  for (int round = 0; round < 60; ++round) {
+    Story story = random_story(random);
+    std::erase_if(story, [](const Told& told) { return told.type == "run.output"; });
+    std::vector<Json> objects = objects_of(told_as("openai_response", story).frames());
+    std::map<int64_t, std::string> texts;
+    std::map<int64_t, std::string> items;
+    int64_t added = 0;
+    for (const Json& object : objects) {
+      int64_t index = object.integer_or("output_index", -1);
+      std::string_view type = object.text_or("type");
+      if (type == "response.output_item.added") {
+        EXPECT_EQ(index, added++);
+      }
+      if (type.ends_with("_text.delta")) texts[index] += object.text_or("delta");
+      if (type.ends_with("_text.done")) {
+        EXPECT_EQ(object.text_or("text"), texts[index]);
+      }
+      if (type == "response.output_item.done") items[index] = object.find("item")->dump();
+    }
+    EXPECT_EQ(static_cast<int64_t>(items.size()), added);
+    for (const Json& item : *final_response(objects).find("output")->as_array()) {
+      bool was_sent = std::any_of(items.begin(), items.end(),
+                                  [&](const auto& sent) { return sent.second == item.dump(); });
+      EXPECT_TRUE(was_sent) << item.dump();
+    }
+  }
+}
+
+// Whoever comes back behind any frame gets the rest of the stream, byte for byte, wherever the
+// events are parted.
+TEST(OpenaiResponse, GoesOnBehindEveryNumber) {
+  unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::minstd_rand random(seed);
+  for (int round = 0; round < 60; ++round) {
+    Story story = random_story(random);
+    for (const char* name : {"openai_response", "openai_response_checked"}) {
+      const formats::Format& format = format_of(name);
+      std::string whole = told_as(name, story).frames();
+      for (const Json& object : objects_of(whole)) {
+        int64_t number = object.integer_or("sequence_number", -1);
+        size_t behind = whole.find(fmt::format("\"sequence_number\":{},", number));
+        behind = whole.find("\n\n", behind) + 2;
+        formats::EncoderState state = formats::begin_behind(format, {run_id, facts}, number);
+        std::string joined;
+        for (size_t from = 0; from < story.size();) {
+          size_t count = 1 + random() % 9;
+          formats::FrameBatch part(state, events_of(story, from, count),
+                                   static_cast<int64_t>(from));
+          joined += part.frames();
+          state = part.state();
+          from += count;
+        }
+        EXPECT_EQ(joined, whole.substr(behind)) << name << " behind " << number;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hostler
