@@ -150,7 +150,7 @@ Task<void> Poller::read_due_forever() {
       ids.push_back(subscription->id());
       afters.push_back(subscription->live_seq());
       usage_wanted.push_back(subscription->format().tells_usage);
-      due.push_back({subscription->run_id(), &subscription->format()});
+      due.push_back(subscription->of());
       run_ids.push_back(subscription->run_id());
     }
     if (ids.empty()) {

@@ -98,6 +98,7 @@ std::string stream_head(const AnswerContext& context, std::span<const std::strin
   fields.emplace_back("Content-Type", format.content_type);
   fields.emplace_back("X-Accel-Buffering", "no");
   if (!run_id.empty()) fields.emplace_back(run_field, run_id);
+  if (!format.field_name.empty()) fields.emplace_back(format.field_name, format.field_value);
   add_request_id(format, context, fields);
   bool comes_back = format.delivery == formats::Delivery::resumable;
   return head(200, context, cors_origins, fields) + ": ok\n" +

@@ -15,7 +15,6 @@
 namespace hostler::relay {
 namespace {
 
-constexpr const char* route = "GET /v1/runs/{run_id}/events";
 constexpr int64_t standstill_look_ms = 5000;
 
 Error crowded() {
@@ -108,6 +107,10 @@ Task<void> StreamClient::advance() {
   if (!std::exchange(is_to_be_freed_, true)) services_.host.rested(*this);
 }
 
+void StreamClient::join(int64_t behind_frame) {
+  services_.subscriptions.join(*this, {arrival_->request.run_id, format_, behind_frame});
+}
+
 // The format that the pool names; a name that is not known stays for open() to refuse.
 void StreamClient::choose_format() {
   for (const formats::Format& format : services_.options.formats) {
@@ -121,7 +124,7 @@ Task<void> StreamClient::open() {
   if (services_.host.is_crowded()) throw crowded();
   StreamRequest& wanted = arrival_->request;
   const ScgiRequest& request = arrival_->reader.request();
-  wanted = read_stream_request(request);
+  wanted = read_stream_request(request, *format_);
   if (!request.format.empty() && format_->name != request.format) {
     throw Error(ErrorCode::internal_error, {}, "no format has the name that the pool says");
   }
@@ -132,7 +135,7 @@ Task<void> StreamClient::open() {
   Semaphore::Permit permit(services_.semaphore);
   co_await permit;
   if (was_full) refuse_while_away(services_.db);
-  if (asks_for_events(wanted)) services_.subscriptions.join(*this, wanted.run_id, *format_);
+  if (asks_for_events(wanted)) join(wanted.behind_frame);
   int64_t limit_of_org = services_.open_streams.limit_of_org();
   postgres::Batch batch = opening_batch(wanted, *format_, arrival_->context, limit_of_org);
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
@@ -141,6 +144,12 @@ Task<void> StreamClient::open() {
   StreamOpening opening = read_opening(wanted, outcome.results);
   bool goes_back = false;
   if (wanted.after > opening.last_seq) goes_back = co_await go_back_to_resumed();
+  bool begins_later = opening.input_seq > 0;
+  if (begins_later) {
+    wanted.behind_frame = formats::frame_number(opening.input_seq, formats::frames_of_event - 1);
+    services_.subscriptions.leave(*this);
+    join(wanted.behind_frame);
+  }
   bool is_over = opening.is_ended && opening.last_seq <= wanted.after;
   if (!is_over) services_.open_streams.check(reader_, opening.limit_of_org);
 
@@ -150,15 +159,17 @@ Task<void> StreamClient::open() {
   }
   follows_ = wanted.follow;
   subscription()->saw(opening.last_seq);
-  begin_stream(wanted.after, format_->begin(wanted.run_id));
+  formats::RunFacts facts{wanted.run_id, opening.client_facts};
+  begin_stream(wanted.after, formats::begin_behind(*format_, facts, wanted.behind_frame));
   if (comes_back()) ends_ms_ = now_ms() + services_.host.age_max_ms();
   is_counted_ = true;
   services_.open_streams.add(reader_);
   services_.host.opened();
   if (is_over) {
     answer_no_more();
-  } else if (goes_back) {
-    send(head_text(false), now_ms());  // the page is that of the old cursor
+  } else if (goes_back || begins_later) {
+    // The page is that of the old cursor, or was read before the subscription began.
+    send(head_text(false), now_ms());
   } else if (format_->delivery == formats::Delivery::held) {
     hold_back(held_answer_fields(arrival_->context, *services_.host.cors_origins(), *format_,
                                  wanted.run_id));
@@ -297,33 +308,14 @@ void StreamClient::refuse(Error error) {
   if (error.code == ErrorCode::internal_error) {
     log_error("stream_refused", {{"trace_id", context.trace_id}, {"cause", error.cause}});
   }
-  if (error_row(error.code).status == 403) audit_denied(error);
+  // Every denied attempt is in the audit log (contract section 2); nobody waits for that.
+  if (error_row(error.code).status == 403) {
+    services_.denials.add(denial_of(arrival_->request, context, error));
+  }
   services_.subscriptions.leave(*this);
   Origins origins = services_.host.cors_origins();
   send(error_answer(context, *origins, *format_, run_to_tell(), error), now_ms());
   end();
-}
-
-// Every denied attempt is in the audit log (contract section 2); nobody waits for that.
-void StreamClient::audit_denied(const Error& error) {
-  const StreamRequest& wanted = arrival_->request;
-  const AnswerContext& context = arrival_->context;
-  postgres::Denial denial;
-  denial.org_id = context.note.identity.org_id;
-  denial.user_id = context.note.identity.user_id;
-  bool is_key = wanted.credential.kind == account::Credential::Kind::api_key;
-  if (is_key) denial.api_key_hash = wanted.credential.hash;
-  denial.route = route;
-  denial.code = error_row(error.code).name;
-  // What is no id may be anything: it is not told.
-  denial.target =
-      is_uuid(wanted.run_id)
-          ? fmt::format("{} /v1/runs/{}/events", wanted.is_head ? "HEAD" : "GET", wanted.run_id)
-          : route;
-  denial.trace_id = context.trace_id;
-  denial.client_ip = context.note.client_ip;
-  denial.user_agent = wanted.user_agent;
-  services_.denials.add(std::move(denial));
 }
 
 // The run has not ended. Who does not come back by itself is told.

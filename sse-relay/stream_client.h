@@ -112,6 +112,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void on_closed() override { services_.host.gone(*this); }
 
   void choose_format();
+  void join(int64_t behind_frame);
   // Its clients do so by themselves.
   bool comes_back() const { return format_->delivery == formats::Delivery::resumable; }
   void begin_task();
@@ -122,7 +123,6 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   Task<void> catch_up();
   void take_fault(const Error& fault);
   void refuse(Error error);
-  void audit_denied(const Error& error);
   Task<bool> go_back_to_resumed();
   void take_caller(const postgres::Row& row);
   void answer_no_more();

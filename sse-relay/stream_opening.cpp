@@ -66,7 +66,9 @@ postgres::Batch opening_batch(const StreamRequest& wanted, const formats::Format
   postgres::Batch batch;
   batch.add(authentication(wanted, context));
   if (!has_form(wanted)) return batch;
-  batch.add(query::StreamOpen{.run_id = wanted.run_id, .limit_streams = limit_of_org});
+  batch.add(query::StreamOpen{.run_id = wanted.run_id,
+                              .limit_streams = limit_of_org,
+                              .wants_input_seq = format.start == formats::Start::last_input});
   if (!asks_for_events(wanted)) return batch;
   std::vector<UuidBytes> run_ids{uuid_bytes(wanted.run_id)};
   std::vector<int64_t> afters{wanted.after};
@@ -85,6 +87,8 @@ StreamOpening read_opening(const StreamRequest& wanted, const postgres::Results&
   opening.last_seq = run.integer("last_seq");
   opening.is_ended = run.boolean("is_ended");
   opening.limit_of_org = run.integer("limit_streams");
+  if (!run.is_null("client_facts")) opening.client_facts = run.text("client_facts");
+  if (!run.is_null("input_seq")) opening.input_seq = run.integer("input_seq");
   opening.page = std::move(pages_of(results.at(2), {wanted.run_id}).front());
   // Events go by whole months, with their partition.
   bool is_pruned =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "lib/formats/formats.h"
 #include "lib/postgres/database.h"
@@ -22,6 +23,8 @@ struct StreamOpening {
   int64_t last_seq = 0;  // of the run
   bool is_ended = false;
   int64_t limit_of_org = 0;  // of open streams; 0: any number
+  std::string client_facts;  // of the run, as formats::RunFacts
+  int64_t input_seq = 0;     // of the newest run.input_provided, where the format begins behind it
   EventPage page;            // behind the cursor
 };
 

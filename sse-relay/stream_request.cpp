@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "lib/crypto.h"
 #include "lib/http/cors.h"
 #include "lib/http/query_bound.h"
@@ -14,6 +16,8 @@
 
 namespace hostler::relay {
 namespace {
+
+constexpr const char* route = "GET /v1/runs/{run_id}/events";
 
 // Nothing, with a fault, when the text is not a whole number from 0 to 2^63-1.
 std::optional<int64_t> read_cursor(std::string_view name, std::string_view text,
@@ -60,13 +64,25 @@ void refuse_duplicates(const http::Target& target, StreamRequest& wanted) {
   }
 }
 
+// From the query, which the pool has read before.
+int64_t read_behind_frame(const ScgiRequest& request) {
+  http::Target target;
+  http::parse_target(request.uri, target);
+  const std::string* text = target.query_value("starting_after");
+  std::vector<FieldFault> faults;
+  return text == nullptr ? 0 : read_cursor("starting_after", *text, faults).value_or(0);
+}
+
 // The pool began the run and sent the client's request on: its path, query and body are the pool's.
-StreamRequest read_sent_request(const ScgiRequest& request) {
+StreamRequest read_sent_request(const ScgiRequest& request, const formats::Format& format) {
   StreamRequest wanted;
   wanted.run_id = request.run_id;
   wanted.credential = account::read_credential(request.authorization);
   wanted.org_id = request.org_id;
   wanted.user_agent = request.user_agent;
+  if (format.start == formats::Start::starting_after) {
+    wanted.behind_frame = read_behind_frame(request);
+  }
   return wanted;
 }
 
@@ -91,8 +107,28 @@ AnswerContext answer_context(const ScgiRequest& request, const client::Gateway& 
   return context;
 }
 
-StreamRequest read_stream_request(const ScgiRequest& request) {
-  if (!request.format.empty()) return read_sent_request(request);
+postgres::Denial denial_of(const StreamRequest& wanted, const AnswerContext& context,
+                           const Error& error) {
+  postgres::Denial denial;
+  denial.org_id = context.note.identity.org_id;
+  denial.user_id = context.note.identity.user_id;
+  bool is_key = wanted.credential.kind == account::Credential::Kind::api_key;
+  if (is_key) denial.api_key_hash = wanted.credential.hash;
+  denial.route = route;
+  denial.code = error_row(error.code).name;
+  // What is no id may be anything: it is not told.
+  denial.target =
+      is_uuid(wanted.run_id)
+          ? fmt::format("{} /v1/runs/{}/events", wanted.is_head ? "HEAD" : "GET", wanted.run_id)
+          : route;
+  denial.trace_id = context.trace_id;
+  denial.client_ip = context.note.client_ip;
+  denial.user_agent = wanted.user_agent;
+  return denial;
+}
+
+StreamRequest read_stream_request(const ScgiRequest& request, const formats::Format& format) {
+  if (!request.format.empty()) return read_sent_request(request, format);
   http::Target target;
   http::parse_target(request.uri, target);
   bool is_known = target.segment_count == 4 && !target.is_too_deep && target.segments[0] == "v1" &&

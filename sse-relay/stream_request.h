@@ -11,6 +11,8 @@
 #include "lib/client/access_note.h"
 #include "lib/client/gateway.h"
 #include "lib/error.h"
+#include "lib/formats/formats.h"
+#include "lib/postgres/denial_log.h"
 #include "sse-relay/scgi_request.h"
 
 namespace hostler::relay {
@@ -33,6 +35,7 @@ struct StreamRequest {
   std::string org_id;  // X-Org-Id; may be no UUID; empty: none
   account::Credential credential;
   int64_t after = 0;                 // the larger of both cursors
+  int64_t behind_frame = 0;          // of a format whose streams begin there
   bool has_last_event_id = false;    // EventSource asks again until it is told 204
   bool follow = true;                // false: what is there, then the end
   bool is_head = false;              // the head that GET would have, and nothing more
@@ -41,7 +44,11 @@ struct StreamRequest {
   std::string user_agent;
 };
 
+// For the audit log: whoever is refused with 403.
+postgres::Denial denial_of(const StreamRequest& wanted, const AnswerContext& context,
+                           const Error& error);
+
 // Throws what needs no database: 400, 404 and 405 of the address, 401 without a token of ours.
-StreamRequest read_stream_request(const ScgiRequest& request);
+StreamRequest read_stream_request(const ScgiRequest& request, const formats::Format& format);
 
 }  // namespace hostler::relay

@@ -9,8 +9,8 @@ namespace hostler::relay {
 
 loop::SharedBytes bytes_of(const formats::SharedFrames& batch) { return {batch, &batch->frames()}; }
 
-Subscription::Subscription(std::string run_id, const formats::Format& format, int64_t now_ms)
-    : run_id_(std::move(run_id)), format_(format), id_(uuid_bytes(run_id_)), updates_ms_(now_ms) {}
+Subscription::Subscription(FollowedRun of, int64_t now_ms)
+    : of_(std::move(of)), id_(uuid_bytes(of_.run_id)), updates_ms_(now_ms) {}
 
 void Subscription::add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber) {
   subscriber.slot_ = static_cast<uint32_t>(subscribers.size());
@@ -170,7 +170,7 @@ std::vector<events::SharedBatch> Subscription::take_gathered() {
     if (end == begin + 1) {
       out.push_back(std::move(batches[begin]));
     } else {
-      auto whole = std::make_shared<events::EventBatch>(run_id_);
+      auto whole = std::make_shared<events::EventBatch>(run_id());
       whole->reserve(bytes);
       for (size_t i = begin; i < end; ++i) whole->append(*batches[i]);
       out.push_back(std::move(whole));
@@ -198,7 +198,7 @@ bool Subscription::deliver(const events::SharedBatch& batch, Source source, int6
   saw(batch->last_seq());
   bool is_new = !live_.empty() && batch->last_seq() > live_seq_;
   // What the run took stands in the table alone.
-  bool lacks_usage = source == Source::bus && format_.tells_usage && batch->ends_run();
+  bool lacks_usage = source == Source::bus && format().tells_usage && batch->ends_run();
   bool is_behind_gap = source == Source::bus && batch->first_seq() > live_seq_ + 1;
   bool has_gap = is_new && (is_behind_gap || lacks_usage);
   formats::SharedFrames frames;

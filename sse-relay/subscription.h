@@ -1,6 +1,6 @@
-// One run followed in one format: who follows it so, and what is on its way to them. Live
-// subscribers get the shared bytes of new events at once, without a coroutine; those that are
-// behind find what they missed here, if it is still kept, or in the table.
+// One run followed in one format from one frame on: who follows it so, and what is on its way to
+// them. Live subscribers get the shared bytes of new events at once, without a coroutine; those
+// that are behind find what they missed here, if it is still kept, or in the table.
 //
 //   live_seq_    every live subscriber has all up to here (or said that it has)
 //   newest_seq_  all up to here is committed, as far as this side knows; never below live_seq_
@@ -24,15 +24,25 @@ namespace hostler::relay {
 // The batch's frames as they are sent: not copied, the batch lives as long as they do.
 loop::SharedBytes bytes_of(const formats::SharedFrames& batch);
 
+// What a subscription is of: it may be gone when this is looked at again.
+struct FollowedRun {
+  std::string run_id;
+  const formats::Format* format;
+  int64_t behind_frame = 0;  // what begin_behind() leaves out
+
+  bool operator==(const FollowedRun&) const = default;
+};
+
 class Subscription {
  public:
-  Subscription(std::string run_id, const formats::Format& format, int64_t now_ms);
+  Subscription(FollowedRun of, int64_t now_ms);
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
-  const std::string& run_id() const { return run_id_; }
+  const FollowedRun& of() const { return of_; }
+  const std::string& run_id() const { return of_.run_id; }
   const UuidBytes& id() const { return id_; }
-  const formats::Format& format() const { return format_; }
+  const formats::Format& format() const { return *of_.format; }
   bool is_empty() const { return members_ == 0; }
   bool has_live() const { return !live_.empty(); }
   int64_t live_seq() const { return live_seq_; }
@@ -97,8 +107,7 @@ class Subscription {
   static void remove(std::vector<Subscriber*>& subscribers, Subscriber& subscriber);
   static void add(std::vector<Subscriber*>& subscribers, Subscriber& subscriber);
 
-  std::string run_id_;
-  const formats::Format& format_;
+  FollowedRun of_;
   UuidBytes id_;
   std::vector<Subscriber*> live_;
   std::vector<Subscriber*> behind_;

@@ -12,13 +12,12 @@ Subscriptions::Subscriptions(loop::Loop& loop, events::EventBus& bus,
 
 Subscriptions::~Subscriptions() = default;
 
-Subscription& Subscriptions::join(Subscriber& subscriber, const std::string& run_id,
-                                  const formats::Format& format) {
-  OfRun& of_run = runs_[run_id];
-  if (of_run.empty()) bus_.follow(run_id);
-  Subscription* subscription = find({run_id, &format});
+Subscription& Subscriptions::join(Subscriber& subscriber, const FollowedRun& followed) {
+  OfRun& of_run = runs_[followed.run_id];
+  if (of_run.empty()) bus_.follow(followed.run_id);
+  Subscription* subscription = find(followed);
   if (subscription == nullptr) {
-    of_run.push_back(std::make_unique<Subscription>(run_id, format, loop_.now_ms()));
+    of_run.push_back(std::make_unique<Subscription>(followed, loop_.now_ms()));
     subscription = of_run.back().get();
   }
   subscription->join(subscriber);
@@ -41,7 +40,7 @@ Subscription* Subscriptions::find(const FollowedRun& followed) const {
   auto found = runs_.find(followed.run_id);
   if (found == runs_.end()) return nullptr;
   for (const std::unique_ptr<Subscription>& subscription : found->second) {
-    if (&subscription->format() == followed.format) return subscription.get();
+    if (subscription->of() == followed) return subscription.get();
   }
   return nullptr;
 }
@@ -79,7 +78,7 @@ void Subscriptions::publish_read(const FollowedRun& followed, const events::Shar
 
 void Subscriptions::wake(Subscription& subscription) {
   if (!subscription.wake(loop_.now_ms())) return;
-  read_due_.push_back({subscription.run_id(), &subscription.format()});
+  read_due_.push_back(subscription.of());
   on_read_due_();
 }
 

@@ -16,12 +16,6 @@
 
 namespace hostler::relay {
 
-// What a subscription is of: it may be gone when this is looked at again.
-struct FollowedRun {
-  std::string run_id;
-  const formats::Format* format;
-};
-
 class Subscriptions {
  public:
   // on_read_due is called when runs have to be read from the table: see take_read_due.
@@ -30,8 +24,7 @@ class Subscriptions {
   Subscriptions(const Subscriptions&) = delete;
   Subscriptions& operator=(const Subscriptions&) = delete;
 
-  Subscription& join(Subscriber& subscriber, const std::string& run_id,
-                     const formats::Format& format);
+  Subscription& join(Subscriber& subscriber, const FollowedRun& followed);
   void leave(Subscriber& subscriber);  // also one that follows nothing
 
   // Delivers what came by the bus: one write a stream.

@@ -6,10 +6,19 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "lib/events/event_batch.h"
 
 namespace hostler::formats {
+
+// What an encoder begins with, the same for all who follow the run.
+struct RunFacts {
+  std::string_view run_id;
+  // JSON that the API stored with the run (runs.client_facts): what its client said and wants said
+  // again. Empty: nothing.
+  std::string_view client_facts;
+};
 
 class Encoder {
  public:

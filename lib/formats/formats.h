@@ -17,20 +17,44 @@ enum class Delivery : uint8_t {
   held,       // one body at the end, and until then not even a head
 };
 
+// Where a stream begins. The encoder always runs from the first event on; what it makes up to
+// there is left out.
+enum class Start : uint8_t {
+  first_event,
+  // Behind the frame with the number that the request's query says: see begin_behind().
+  starting_after,
+  // Behind the newest run.input_provided that is stored when the stream is opened: its client
+  // answers a wait by a request whose answer is how the run goes on.
+  last_input,
+};
+
 struct Format {
   std::string_view name;  // in nginx's internal address: lower case and underscores
   std::string_view content_type;
   Delivery delivery;
   bool tells_usage;  // its last event needs EventView::usage_json
   // The state before the run's first event.
-  EncoderState (*begin)(std::string_view run_id);
+  EncoderState (*begin)(const RunFacts& run);
   // The body of an answer that is refused, or held back and never made. Null: a problem document.
   std::string (*error_body)(const Error& error);
   // The last frames of a stream that is given once and ends before its run.
   std::string (*error_frames)(const Error& error);
+  Start start = Start::first_event;
+  // A further field of the head, by name and value; empty: none.
+  std::string_view field_name = {};
+  std::string_view field_value = {};
 };
 
 std::span<const Format> all_formats();
+
+// The number of an event's nth frame, from 0 on. An event has at most frames_of_event of them.
+constexpr int64_t frames_of_event = 16;
+constexpr int64_t frame_number(int64_t seq, int64_t nth) { return frames_of_event * seq + nth; }
+
+// The state before the run's first event, of a stream that begins behind the frame with the number;
+// 0: with the first. Ends of the stream that are left out with their frames do not end it, but for
+// that of the run.
+EncoderState begin_behind(const Format& format, const RunFacts& run, int64_t frame);
 
 // The event stream (contract section 4).
 const Format& native_format();

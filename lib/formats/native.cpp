@@ -37,6 +37,6 @@ class Native final : public Encoder {
 
 }  // namespace
 
-EncoderState begin_native(std::string_view) { return std::make_shared<const Native>(); }
+EncoderState begin_native(const RunFacts&) { return std::make_shared<const Native>(); }
 
 }  // namespace hostler::formats

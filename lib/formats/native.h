@@ -7,12 +7,10 @@
 // No frame holds an empty line inside. Never reads JSON.
 #pragma once
 
-#include <string_view>
-
 #include "lib/formats/encoder.h"
 
 namespace hostler::formats {
 
-EncoderState begin_native(std::string_view run_id);
+EncoderState begin_native(const RunFacts& run);
 
 }  // namespace hostler::formats

@@ -277,20 +277,20 @@ class Whole final : public OpenaiChat {
 
 }  // namespace
 
-EncoderState begin_openai_chat(std::string_view run_id) {
-  return std::make_shared<const Chunks>(run_id, false);
+EncoderState begin_openai_chat(const RunFacts& run) {
+  return std::make_shared<const Chunks>(run.run_id, false);
 }
-EncoderState begin_openai_chat_usage(std::string_view run_id) {
-  return std::make_shared<const Chunks>(run_id, true);
+EncoderState begin_openai_chat_usage(const RunFacts& run) {
+  return std::make_shared<const Chunks>(run.run_id, true);
 }
-EncoderState begin_openai_chat_checked(std::string_view run_id) {
-  return std::make_shared<const CheckedChunks>(run_id, false);
+EncoderState begin_openai_chat_checked(const RunFacts& run) {
+  return std::make_shared<const CheckedChunks>(run.run_id, false);
 }
-EncoderState begin_openai_chat_checked_usage(std::string_view run_id) {
-  return std::make_shared<const CheckedChunks>(run_id, true);
+EncoderState begin_openai_chat_checked_usage(const RunFacts& run) {
+  return std::make_shared<const CheckedChunks>(run.run_id, true);
 }
-EncoderState begin_openai_chat_whole(std::string_view run_id) {
-  return std::make_shared<const Whole>(run_id);
+EncoderState begin_openai_chat_whole(const RunFacts& run) {
+  return std::make_shared<const Whole>(run.run_id);
 }
 
 }  // namespace hostler::formats

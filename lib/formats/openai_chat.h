@@ -7,16 +7,14 @@
 // their text is sent when it has been validated, and is that of the last turn alone.
 #pragma once
 
-#include <string_view>
-
 #include "lib/formats/encoder.h"
 
 namespace hostler::formats {
 
-EncoderState begin_openai_chat(std::string_view run_id);
-EncoderState begin_openai_chat_usage(std::string_view run_id);  // stream_options.include_usage
-EncoderState begin_openai_chat_checked(std::string_view run_id);
-EncoderState begin_openai_chat_checked_usage(std::string_view run_id);
-EncoderState begin_openai_chat_whole(std::string_view run_id);  // not streamed
+EncoderState begin_openai_chat(const RunFacts& run);
+EncoderState begin_openai_chat_usage(const RunFacts& run);  // stream_options.include_usage
+EncoderState begin_openai_chat_checked(const RunFacts& run);
+EncoderState begin_openai_chat_checked_usage(const RunFacts& run);
+EncoderState begin_openai_chat_whole(const RunFacts& run);  // not streamed
 
 }  // namespace hostler::formats

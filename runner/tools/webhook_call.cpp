@@ -110,8 +110,8 @@ http::HttpRequest request_of(const ToolServices& services, const ToolContext& co
   http::HttpRequest request;
   request.method = "POST";
   request.url = row.text("url");
-  request.guarded = row.boolean("is_org_scope");
-  request.https_only = request.guarded;
+  request.guarded = true;
+  request.https_only = row.boolean("is_org_scope");
   request.is_sent_once = true;
   request.body = body_of(services, context, call, row);
   int64_t timeout_ms = row.integer("timeout_seconds") * 1000;

@@ -102,8 +102,8 @@ BEGIN
         SELECT r.id, r.org_id, CASE WHEN r.id >= freed_before THEN r.event_bytes ELSE 0 END + r.result_bytes AS bytes
         FROM runs r WHERE r.id = ANY (forgotten)),
     emptied AS (
-        UPDATE runs r SET output = NULL, history_bytes = NULL, event_bytes = run_event_bytes(r.id),
-            result_bytes = run_result_bytes(r.id) - r.history_bytes
+        UPDATE runs r SET output = NULL, history_bytes = NULL, client_facts = NULL, event_bytes = run_event_bytes(r.id),
+            result_bytes = run_result_bytes(r.id) - r.history_bytes - coalesce(octet_length(r.client_facts::text), 0)
         WHERE r.id = ANY (forgotten)
         RETURNING r.id, CASE WHEN r.id >= freed_before THEN r.event_bytes ELSE 0 END + r.result_bytes AS bytes)
     UPDATE credit_accounts a SET stored_bytes = a.stored_bytes - c.bytes

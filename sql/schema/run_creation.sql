@@ -87,7 +87,8 @@ CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
     limit_waiting_runs bigint, function_tools json, response_format json,
-    freed bigint DEFAULT 0, history json DEFAULT NULL, sampling json DEFAULT NULL, is_bare boolean DEFAULT false)
+    freed bigint DEFAULT 0, history json DEFAULT NULL, sampling json DEFAULT NULL, is_bare boolean DEFAULT false,
+    client_facts json DEFAULT NULL)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -161,7 +162,7 @@ BEGIN
                           THEN chosen.persona_format::json
                           ELSE response_format END;
     declared_bytes := coalesce(octet_length(function_tools::text), 0) + coalesce(octet_length(wanted_format::text), 0)
-        + coalesce(octet_length(history::text), 0);
+        + coalesce(octet_length(history::text), 0) + coalesce(octet_length(client_facts::text), 0);
     hold := CASE WHEN chosen.is_free THEN 0 ELSE credit_run_hold END;
     count_max := coalesce(chosen.entitled, CASE WHEN is_queued THEN limit_queued_runs ELSE limit_concurrent_runs END);
     LOOP
@@ -177,11 +178,13 @@ BEGIN
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
-                      end_user, metadata, tools, response_format, result_bytes, history_bytes, sampling, is_bare)
+                      end_user, metadata, tools, response_format, result_bytes, history_bytes, sampling, is_bare,
+                      client_facts)
     VALUES (run, org, thread, current_user_id(), is_queued, run_source, trace,
             chosen.persona_key || '@' || chosen.version, chosen.persona_row_id, chosen.model_id, chosen.model,
             chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment, end_user,
-            metadata, function_tools, wanted_format, declared_bytes, octet_length(history::text), sampling, is_bare);
+            metadata, function_tools, wanted_format, declared_bytes, octet_length(history::text), sampling, is_bare,
+            client_facts);
     RETURN json_build_object('run_id', run, 'trace_id', trace);
 END
 $$;

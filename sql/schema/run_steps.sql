@@ -28,7 +28,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog 
 BEGIN
     RETURN (SELECT coalesce(sum(octet_length(t.result::text)), 0) FROM run_tool_results t WHERE t.run_id = run)
         + coalesce((SELECT coalesce(octet_length(r.tools::text), 0) + coalesce(octet_length(r.response_format::text), 0)
-                        + coalesce(r.history_bytes, 0)
+                        + coalesce(r.history_bytes, 0) + coalesce(octet_length(r.client_facts::text), 0)
                         + CASE WHEN json_array_length(r.offered_tools) > 0 THEN octet_length(r.offered_tools::text)
                                ELSE 0 END
                     FROM runs r WHERE r.id = run), 0);

@@ -85,6 +85,7 @@ CREATE TABLE runs (
     history_bytes bigint,  -- of the history that it was given (chat_runs.sql); null: its thread's messages
     is_bare boolean NOT NULL DEFAULT false,  -- its model alone: nothing of its persona but the name
     sampling json,  -- what its model is to be asked with, by the names of OpenAI; null: nothing
+    client_facts json,  -- what its client said in a foreign protocol and is said again (lib/formats); null: nothing
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         input_request IS NOT NULL, ended_at IS NOT NULL))

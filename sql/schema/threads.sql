@@ -15,9 +15,13 @@ CREATE TABLE threads (
     -- Of one run that was given its history (chat_runs.sql), whom alone it serves: it counts as deleted from the
     -- beginning, so that nobody is shown it; only what asks whether the run may be read passes that over.
     is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
+    -- By which a client of a foreign protocol names it, its creator's alone; null: its id is its name.
+    client_id text CHECK (length(client_id) BETWEEN 1 AND 128),
     search tsvector GENERATED ALWAYS AS (search_vector(coalesce(title, ''))) STORED,
     UNIQUE (org_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
+CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, client_id)
+    WHERE client_id IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
     WHERE end_user IS NOT NULL AND deleted_at IS NULL;
@@ -252,5 +256,32 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
               WHERE m.org_id = current_org() AND m.search @@ search_query(typed) AND m.hidden_by_run_id IS NULL)
     ORDER BY t.id DESC LIMIT page_limit
 $$;
-REVOKE EXECUTE ON FUNCTION message_create FROM hostler_runner;
+
+-- The caller's thread of this name, which is its id or its client_id; made when there is none, with the end user. Of
+-- two first uses at once one makes it. Not locked.
+CREATE OR REPLACE FUNCTION client_thread(name text, end_user text) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    thread uuid;
+BEGIN
+    IF name ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
+        SELECT t.id INTO thread FROM threads t
+        WHERE t.id = name::uuid AND t.org_id = current_org() AND t.created_by_user_id = current_user_id()
+              AND t.deleted_at IS NULL;
+    END IF;
+    WHILE thread IS NULL LOOP
+        SELECT t.id INTO thread FROM threads t
+        WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.client_id = name
+              AND t.deleted_at IS NULL;
+        EXIT WHEN FOUND;
+        INSERT INTO threads (org_id, created_by_user_id, end_user, client_id)
+        VALUES (current_org(), current_user_id(), client_thread.end_user, name)
+        ON CONFLICT (org_id, created_by_user_id, client_id) WHERE client_id IS NOT NULL AND deleted_at IS NULL
+            DO NOTHING
+        RETURNING id INTO thread;
+    END LOOP;
+    RETURN thread;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION message_create, client_thread FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION thread_newest_messages FROM hostler_api;

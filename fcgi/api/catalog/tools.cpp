@@ -37,9 +37,9 @@ std::optional<http::HttpUrl> read_url(const Input& input, Fields& fields,
   return std::nullopt;
 }
 
-// The operator may name any address. A name that does not resolve is checked when it is dialled.
+// The platform's tools too: what a call says comes from a tenant's model. A name that does not
+// resolve is checked when it is dialled.
 Task<void> check_address(const Call& call, http::HttpUrl url) {
-  if (!call.input.is_org_scope()) co_return;
   bool is_denied = co_await is_denied_to_tenants(call.loop, call.input.settings, std::move(url));
   if (is_denied) {
     throw Error(ErrorCode::tool_url_denied,

@@ -101,19 +101,26 @@ TEST(Tools, ListEveryFault) {
 
 TEST(Tools, RefuseAddressesThatMayNotBeCalled) {
   TestUser user = register_user(stack());
-  std::string body = wanted("a");
+  TestUser admin = register_admin(stack());
+  std::string body = wanted("p" + to_hex(random_bytes(6)));
   for (const char* host : {"127.0.0.1", "10.0.0.1", "[::1]", "169.254.169.254"}) {
     std::string there = body;
     there.replace(there.find("93.184.216.34"), 13, host);
     EXPECT_TRUE(
         is_problem(user.client.post(std::string(base) + of_org, there), 422, "tool.url_denied"))
         << host;
+    EXPECT_TRUE(is_problem(admin.client.post(base, there), 422, "tool.url_denied")) << host;
   }
-  // The operator's may be anywhere.
-  TestUser admin = register_admin(stack());
-  std::string here = wanted("p" + to_hex(random_bytes(6)));
-  here.replace(here.find("https://93.184.216.34"), 21, "http://127.0.0.1:1");
-  EXPECT_EQ(admin.client.post(base, here).status, 201);
+  // Without TLS at the platform alone.
+  std::string plain = body;
+  plain.replace(plain.find("https"), 5, "http");
+  EXPECT_TRUE(has_fault(user.client.post(std::string(base) + of_org, plain), "url", "bad_format"));
+  Answer made = admin.client.post(base, plain);
+  EXPECT_EQ(made.status, 201) << made.body;
+  std::string id = made.member("id");
+  EXPECT_TRUE(
+      is_problem(admin.client.patch(std::string(base) + "/" + id, R"({"url":"http://127.0.0.1/"})"),
+                 422, "tool.url_denied"));
 }
 
 TEST(Tools, HaveOneNameInAScope) {

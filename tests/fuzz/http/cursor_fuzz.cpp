@@ -34,7 +34,8 @@ void cursor(std::string_view input) {
   request.authorization = token;
   request.last_event_id = last_event_id;
   relay::StreamRequest wanted;
-  std::optional<Error> refusal = refusal_of([&] { wanted = relay::read_stream_request(request); });
+  std::optional<Error> refusal =
+      refusal_of([&] { wanted = relay::read_stream_request(request, formats::native_format()); });
   if (refusal) {
     require(refusal->status() == 400, "only the address can be refused here");
     return;

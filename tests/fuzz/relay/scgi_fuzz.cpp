@@ -57,8 +57,8 @@ void scgi(std::string_view input) {
   relay::AnswerContext context = answer_context(whole.request(), gateway);
   require(context.trace_id.size() == 32, "every answer has a trace id");
   relay::StreamRequest wanted;
-  std::optional<Error> refusal =
-      refusal_of([&] { wanted = relay::read_stream_request(whole.request()); });
+  std::optional<Error> refusal = refusal_of(
+      [&] { wanted = relay::read_stream_request(whole.request(), formats::native_format()); });
   require(!refusal || (refusal->status() >= 400 && refusal->status() < 500),
           "a bad request is the client's");
   require(refusal || wanted.after >= 0, "a cursor is not negative");

@@ -73,7 +73,7 @@ class StreamHarness {
 
 // As subscribers of the event stream get them.
 inline std::string native_frames(const events::EventBatch& events) {
-  formats::EncoderState begin = formats::native_format().begin(events.run_id());
+  formats::EncoderState begin = formats::native_format().begin({events.run_id(), ""});
   return formats::FrameBatch(begin, events, 0).frames();
 }
 

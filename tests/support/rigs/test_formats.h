@@ -49,8 +49,30 @@ class WholeFormat final : public formats::Encoder {
   int status_ = 200;
 };
 
+// Each delta by its number; ends when the run asks, and with the run, whose client's facts come
+// then.
+class AskingFormat final : public formats::Encoder {
+ public:
+  explicit AskingFormat(std::string_view facts) : facts_(facts) {}
+  bool append(const events::EventView& event, std::string& out) override {
+    bool asks = event.type == "run.waiting_for_input";
+    bool is_last = events::is_terminal_event(event.type);
+    std::string what = asks ? "asked" : is_last ? "end " + facts_ : std::to_string(event.seq);
+    out += "data: " + what + "\n\n";
+    return asks || is_last;
+  }
+  std::shared_ptr<Encoder> copy() const override { return std::make_shared<AskingFormat>(*this); }
+
+ private:
+  std::string facts_;
+};
+
+inline formats::EncoderState begin_asking(const formats::RunFacts& run) {
+  return std::make_shared<const AskingFormat>(run.client_facts);
+}
+
 template <typename Encoder>
-formats::EncoderState begin_format(std::string_view) {
+formats::EncoderState begin_format(const formats::RunFacts&) {
   return std::make_shared<const Encoder>();
 }
 
@@ -61,12 +83,19 @@ inline std::string test_error_frames(const Error& error) {
   return "data: " + test_error_body(error) + "\n\n";
 }
 
-inline const std::array<formats::Format, 3> test_formats = {{
+inline const std::array<formats::Format, 6> test_formats = {{
     formats::native_format(),
     {"counted", "text/event-stream", formats::Delivery::once, false, begin_format<CountedFormat>,
      test_error_body, test_error_frames},
     {"whole", "application/json", formats::Delivery::held, false, begin_format<WholeFormat>,
      test_error_body, nullptr},
+    {"counted_late", "text/event-stream", formats::Delivery::once, false,
+     begin_format<CountedFormat>, test_error_body, test_error_frames,
+     formats::Start::starting_after},
+    {"asking", "text/event-stream", formats::Delivery::once, false, begin_asking, test_error_body,
+     test_error_frames, formats::Start::first_event, "x-test-format", "asking"},
+    {"answered", "text/event-stream", formats::Delivery::once, false, begin_asking, test_error_body,
+     test_error_frames, formats::Start::last_input},
 }};
 
 }  // namespace hostler::testing_support

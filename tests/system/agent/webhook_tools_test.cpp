@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/crypto.h"
 #include "tests/support/eventually.h"
 #include "tests/support/rigs/webhook_harness.h"
 #include "tests/support/rows/run_faults.h"
@@ -164,6 +165,33 @@ TEST(WebhookTools, TellTheModelWhatEachAnswerMeans) {
 TEST(WebhookTools, ThatNobodyReachesAreTriedThrice) {
   Tooled tooled = make_tooled("", "", "https://127.0.0.1:1/");
   EXPECT_EQ(code_of(ended(tooled, tooled.run(one_call))), "tool.unreachable");
+}
+
+// Its name leads elsewhere by now, or it was stored before the address was refused.
+TEST(WebhookTools, AreDialledAtNoRefusedAddressInNoScope) {
+  Tooled tooled = make_tooled(path_of("json/1"));
+  TestUser admin = register_admin(webhook_stack());
+  std::string name = "p" + to_hex(random_bytes(6));
+  Answer of_platform = admin.client.post(
+      "/v1/tools",
+      fmt::format(R"({{"name":"{}","description":"d","parameters":{{"type":"object"}},)"
+                  R"("url":"{}"}})",
+                  name, receiver().url(tooled.path)));
+  ASSERT_EQ(of_platform.status, 201) << of_platform.body;
+  Answer persona = tooled.user.client.post(
+      "/v1/personas?scope=org",
+      fmt::format(R"({{"persona_key":"other","version":"1","tools":["{}"]}})", name));
+  ASSERT_EQ(persona.status, 201) << persona.body;
+  webhook_stack().sql().run_text(
+      fmt::format("UPDATE tools SET url = 'https://10.0.0.1/' WHERE id IN ('{}', '{}')",
+                  tooled.tool_id, of_platform.member("id")));
+  RunStory own = ended(tooled, tooled.run(one_call));
+  EXPECT_EQ(code_of(own), "tool.url_denied");
+  RunStory theirs =
+      ended(tooled, start_output(tooled.user.client, fmt::format("[tool {} {{}}] [say so]", name),
+                                 R"({"persona_id":"other@1"})"));
+  EXPECT_EQ(code_of(theirs), "tool.url_denied");
+  EXPECT_TRUE(received_at(tooled.path).empty());
 }
 
 TEST(WebhookTools, AskNobodyForArgumentsThatDoNotFit) {

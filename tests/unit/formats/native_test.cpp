@@ -17,7 +17,7 @@ namespace {
 constexpr const char* now = "2026-11-20T15:04:05.123Z";
 
 formats::FrameBatch frames_of(const events::EventBatch& events, int64_t after = 0) {
-  return formats::FrameBatch(formats::native_format().begin("run"), events, after);
+  return formats::FrameBatch(formats::native_format().begin({"run", ""}), events, after);
 }
 
 std::string frame(int64_t seq, std::string_view data_json,

@@ -61,7 +61,7 @@ const formats::Format& format_of(const std::string& name) {
 }
 
 formats::FrameBatch told_as(const std::string& name, const Story& story) {
-  return formats::FrameBatch(format_of(name).begin("run-1"), events_of(story), 0);
+  return formats::FrameBatch(format_of(name).begin({"run-1", ""}), events_of(story), 0);
 }
 
 // The data of each frame.
@@ -110,7 +110,7 @@ TEST(OpenaiChat, IsAChunkForEachPieceOfText) {
   events.append(1, started.type, started.data, "2025-11-20T15:04:05.900Z");
   events.append(2, "message.delta", R"({"content":"Hi \"you\"\n"})", "2025-11-20T15:04:06.000Z");
   events.append(3, "run.completed", "{}", "2025-11-20T15:04:07.000Z");
-  formats::FrameBatch frames(format_of("openai_chat").begin("run-1"), events, 0);
+  formats::FrameBatch frames(format_of("openai_chat").begin({"run-1", ""}), events, 0);
   std::vector<std::string> expected = {chunk(role), chunk(choice(R"({"content":"Hi \"you\"\n"})")),
                                        chunk(choice("{}", "\"stop\"")), "[DONE]"};
   EXPECT_EQ(chunks_of(frames.frames()), expected);
@@ -287,8 +287,8 @@ TEST(EveryFormat, HasTheSameBytesWhereverItIsGoneOnWith) {
   for (int round = 0; round < 60; ++round) {
     Story story = random_story(random);
     for (const formats::Format& format : formats::all_formats()) {
-      formats::FrameBatch whole(format.begin("run-1"), events_of(story), 0);
-      formats::EncoderState state = format.begin("run-1");
+      formats::FrameBatch whole(format.begin({"run-1", ""}), events_of(story), 0);
+      formats::EncoderState state = format.begin({"run-1", ""});
       std::string joined;
       bool is_over = false;
       for (size_t from = 0; from < story.size() && !is_over;) {
@@ -301,7 +301,7 @@ TEST(EveryFormat, HasTheSameBytesWhereverItIsGoneOnWith) {
         state = part.state();
         is_over = part.is_final();
         from += count;
-        formats::FrameBatch again(format.begin("run-1"), events_of(story, 0, from), 0);
+        formats::FrameBatch again(format.begin({"run-1", ""}), events_of(story, 0, from), 0);
         EXPECT_EQ(again.frames(), joined) << format.name;
         if (random() % 2 == 0) state = again.state();
         EXPECT_EQ(joined + std::string(whole.frames_after(part.last_seq())), whole.frames())

@@ -199,6 +199,53 @@ TEST_F(RunFormats, EndWithTheSession) {
   EXPECT_EQ(held.status(), 503);
 }
 
+TEST_F(RunFormats, BeginBehindTheFrameThatTheRequestSays) {
+  harness.write(run_id, 1, 20);
+  StreamClient whole = followed("counted_late");
+  StreamAsk some = asked("counted_late");
+  some.query = fmt::format("stream=true&starting_after={}", 16 * 5);
+  StreamClient rest = harness.ask(some);
+  ASSERT_TRUE(rest.read_until("data: 20\n"));
+  some.query = fmt::format("starting_after={}", INT64_MAX);
+  StreamClient nothing = harness.ask(some);
+  harness.publish(run_id, 21, 30, Last::completed);
+  for (StreamClient* client : {&whole, &rest, &nothing}) ASSERT_TRUE(client->read_to_end());
+  EXPECT_EQ(frames_of(whole), counted(1, 29) + "data: end\n\n");
+  EXPECT_EQ(frames_of(rest), counted(6, 29) + "data: end\n\n");
+  EXPECT_EQ(frames_of(nothing), "");
+}
+
+// An answer to what the run asked is the request that begins the stream; what the run did until
+// then another one had.
+TEST_F(RunFormats, BeginBehindTheNewestAnswerThatIsStored) {
+  auto event = [&](int64_t seq, const char* type) {
+    harness.sql(
+        fmt::format("INSERT INTO run_events (run_id, seq, type, data) VALUES ('{}', {}, "
+                    "'{}', '{{}}'); UPDATE runs SET last_seq = {} WHERE id = '{}'",
+                    run_id, seq, type, seq, run_id));
+    harness.bus.changed_elsewhere({run_id});
+  };
+  harness.sql(fmt::format("UPDATE runs SET client_facts = '{{\"a\":1}}' WHERE id = '{}'", run_id));
+  StreamClient first = followed("asking");
+  harness.write(run_id, 1, 2);
+  event(3, "run.waiting_for_input");
+  ASSERT_TRUE(first.read_to_end());
+  EXPECT_EQ(frames_of(first), "data: 1\n\ndata: 2\n\ndata: asked\n\n");
+  EXPECT_EQ(first.field("x-test-format"), "asking");
+  event(4, "run.input_provided");
+  StreamClient second = followed("answered");
+  harness.publish(run_id, 5, 6);
+  ASSERT_TRUE(second.read_until("data: 6\n"));
+  event(7, "run.waiting_for_input");
+  ASSERT_TRUE(second.read_to_end());
+  EXPECT_EQ(frames_of(second), "data: 5\n\ndata: 6\n\ndata: asked\n\n");
+  event(8, "run.input_provided");
+  StreamClient third = followed("answered");
+  harness.publish(run_id, 9, 10, Last::completed);
+  ASSERT_TRUE(third.read_to_end());
+  EXPECT_EQ(frames_of(third), "data: 9\n\ndata: end {\"a\":1}\n\n");
+}
+
 // The pool asked who this is; so does the relay.
 TEST_F(RunFormats, AreRefusedInTheirOwnWords) {
   for (const char* format : {"counted", "whole"}) {

@@ -24,14 +24,14 @@ StreamRequest read(const std::string& query, const std::string& last_event_id = 
   std::string uri = "/v1/runs/" + run_id + "/events" + query;
   ScgiRequest request = request_for(uri);
   request.last_event_id = last_event_id;
-  return read_stream_request(request);
+  return read_stream_request(request, formats::native_format());
 }
 
 std::optional<ErrorCode> code_for(const std::string& uri, const char* method = "GET") {
   ScgiRequest request = request_for(uri);
   request.method = method;
   try {
-    read_stream_request(request);
+    read_stream_request(request, formats::native_format());
   } catch (const Error& error) {
     return error.code;
   }
@@ -111,7 +111,7 @@ TEST(StreamRequest, TellsAQueryOfTooManyParametersBeforeItsFaults) {
 TEST(StreamRequest, LeavesIdsThatAreNoneToTheirTurn) {
   std::string uri = "/v1/runs/x/events";
   ScgiRequest request = request_for(uri);
-  EXPECT_EQ(read_stream_request(request).run_id, "x");
+  EXPECT_EQ(read_stream_request(request, formats::native_format()).run_id, "x");
 }
 
 TEST(StreamRequest, KnowsOnePathAndOneMethod) {
@@ -127,9 +127,9 @@ TEST(StreamRequest, NeedsATokenOfOurs) {
   std::string uri = "/v1/runs/" + run_id + "/events";
   ScgiRequest request = request_for(uri);
   request.authorization = "";
-  EXPECT_THROW(read_stream_request(request), Error);
+  EXPECT_THROW(read_stream_request(request, formats::native_format()), Error);
   request.authorization = "Basic eDp5";
-  EXPECT_THROW(read_stream_request(request), Error);
+  EXPECT_THROW(read_stream_request(request, formats::native_format()), Error);
 }
 
 TEST(AnswerContext, KeepsNginxsTraceIdOrMakesOne) {
