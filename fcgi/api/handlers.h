@@ -138,6 +138,9 @@ OneStatement update_llm_model(const Input& input);
 OneStatement delete_llm_model(const Input& input);
 OneStatement list_models(const Input& input);
 
+// agui/agui_run.cpp
+OneStatement run_agui(const Input& input);
+
 // openai/chat_completions.cpp
 OneStatement create_chat_completion(const Input& input);
 

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "lib/formats/agui.h"
 #include "lib/formats/native.h"
 #include "lib/formats/openai_chat.h"
 #include "lib/formats/openai_error.h"
@@ -15,13 +16,17 @@ constexpr const char* event_stream = "text/event-stream";
 constexpr const char* json = "application/json";
 
 //   name                         content type  delivery             usage  encoder                          errors
-constexpr std::array<Format, 6> formats{{
+constexpr std::array<Format, 10> formats{{
     {"native",                    event_stream, Delivery::resumable, false, begin_native,                    nullptr, nullptr},
     {"openai_chat",               event_stream, Delivery::once,      false, begin_openai_chat,               openai_error_body, openai_error_frames},
     {"openai_chat_usage",         event_stream, Delivery::once,      true,  begin_openai_chat_usage,         openai_error_body, openai_error_frames},
     {"openai_chat_checked",       event_stream, Delivery::once,      false, begin_openai_chat_checked,       openai_error_body, openai_error_frames},
     {"openai_chat_checked_usage", event_stream, Delivery::once,      true,  begin_openai_chat_checked_usage, openai_error_body, openai_error_frames},
     {"openai_chat_whole",         json,         Delivery::held,      true,  begin_openai_chat_whole,         openai_error_body, nullptr},
+    {"agui",                      event_stream, Delivery::once,      true,  begin_agui,                      nullptr, agui_error_frames},
+    {"agui_checked",              event_stream, Delivery::once,      true,  begin_agui_checked,              nullptr, agui_error_frames},
+    {"agui_continued",            event_stream, Delivery::once,      true,  begin_agui,                      nullptr, agui_error_frames, Start::last_input},
+    {"agui_continued_checked",    event_stream, Delivery::once,      true,  begin_agui_checked,              nullptr, agui_error_frames, Start::last_input},
 }};
 // clang-format on
 

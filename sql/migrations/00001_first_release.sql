@@ -288,7 +288,8 @@ DROP FUNCTION IF EXISTS run_tool_commit, run_expire_inputs;
 -- ---------------------------------------------------------------- tools of apps
 
 ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json, ADD COLUMN history_bytes bigint,
-    ADD COLUMN is_bare boolean NOT NULL DEFAULT false, ADD COLUMN sampling json, ADD COLUMN client_facts json;
+    ADD COLUMN is_bare boolean NOT NULL DEFAULT false, ADD COLUMN sampling json, ADD COLUMN client_facts json,
+    ADD COLUMN client_answer json;
 ALTER TABLE credit_accounts ADD COLUMN waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0);
 CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_call_id text NOT NULL, turn integer NOT
     NULL CHECK (turn > 0), tool_name text NOT NULL, answered_by text NOT NULL CHECK (answered_by IN ('client',

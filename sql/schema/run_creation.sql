@@ -199,7 +199,7 @@ $$;
 CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
     metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
-    response_format json, OUT item json, OUT stopped uuid[])
+    response_format json, client_facts json DEFAULT NULL, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     run uuid;
@@ -220,7 +220,7 @@ BEGIN
             item := run_insert(run, thread, moment, route, persona_id, thread_end_user, metadata, 'api', false,
                                limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
                                limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
-                               response_format);
+                               response_format, client_facts => run_create.client_facts);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -252,7 +252,8 @@ BEGIN
     item := run_insert(coalesce(run, uuidv7_of(moment)), thread, moment, route, persona_id,
                        thread_row.end_user, metadata, 'enqueue', run IS NULL, limit_concurrent_runs,
                        limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes, credit_run_hold,
-                       limit_waiting_runs, function_tools, response_format, coalesce(freed, 0));
+                       limit_waiting_runs, function_tools, response_format, coalesce(freed, 0),
+                       client_facts => run_create.client_facts);
 END
 $$;
 

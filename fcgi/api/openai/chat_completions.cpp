@@ -4,14 +4,13 @@
 #include <optional>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/openai/chat_messages.h"
 #include "fcgi/api/openai/model_name.h"
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/response_format.h"
+#include "fcgi/http/sent_on.h"
 #include "lib/http/openai_error.h"
 #include "queries/chat_runs.h"
 #include "queries/runs.h"
@@ -145,16 +144,6 @@ NewChat read_new_chat(const Input& input) {
   return chat;
 }
 
-// The relay answers, wherever the run is.
-Response sent_on(const postgres::Result& result, std::string_view wire_format) {
-  std::optional<Json> made = parse_json_or_nothing(result.text());
-  std::string_view run_id = made ? made->text_or("run_id") : "";
-  Response response;
-  response.status = 200;
-  response.add_header("X-Accel-Redirect", fmt::format("/_run/{}/{}", run_id, wire_format));
-  return response;
-}
-
 }  // namespace
 
 OneStatement create_chat_completion(const Input& input) {
@@ -175,7 +164,8 @@ OneStatement create_chat_completion(const Input& input) {
       .response_format = chat.response_format};
   return OneStatement(std::move(statement),
                       [wire_format = chat.wire_format](const postgres::Result& result) {
-                        return sent_on(result, wire_format);
+                        std::optional<Json> made = parse_json_or_nothing(result.text());
+                        return sent_on(made ? made->text_or("run_id") : "", wire_format);
                       })
       .notify(query::RunNotify{})
       .share_commit();

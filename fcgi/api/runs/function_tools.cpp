@@ -15,23 +15,34 @@ namespace {
 constexpr TextBounds description_bounds{
     .max = function_tools_bytes_max, .bytes_max = function_tools_bytes_max, .takes_control = true};
 
+constexpr std::string_view no_parameters = R"({"type":"object","properties":{}})";
+
+// AG-UI takes an absent schema, and an empty one, as that of a tool without arguments.
+bool has_no_parameters(Fields& tool, ToolForm form) {
+  const Json* parameters = tool.any("parameters");
+  if (form == ToolForm::native) return false;
+  return parameters == nullptr || parameters->is_null() || parameters->dump() == "{}";
+}
+
 // Appends the tool; false when it is the last that is looked at.
-bool read_tool(Fields& tool, FunctionTools& tools, JsonWriter& json, size_t& patterns) {
-  std::string type = tool.required_choice("type", {"function"});
+bool read_tool(Fields& tool, ToolForm form, FunctionTools& tools, JsonWriter& json,
+               size_t& patterns) {
+  if (form == ToolForm::native) tool.required_choice("type", {"function"});
   std::string name = tool.required_text("name", {.min = 1, .max = 64});
   if (!name.empty() && !is_well_formed_tool_name(name)) {
     tool.fault("name", "bad_format", std::string(tool_name_words));
   }
   std::string description = tool.required_text("description", description_bounds);
   std::optional<bool> strict = tool.optional_boolean("strict");
-  std::string parameters = read_tool_parameters(tool, patterns);
+  std::string parameters(no_parameters);
+  if (!has_no_parameters(tool, form)) parameters = read_tool_parameters(tool, patterns);
   if (patterns > function_tools_patterns_max) {
     tool.fault("parameters", "too_long",
                fmt::format("the tools of a run have at most {} patterns together",
                            function_tools_patterns_max));
     return false;
   }
-  json.begin_object().member("type", type).member("name", name);
+  json.begin_object().member("type", "function").member("name", name);
   json.member("description", description);
   json.member_raw("parameters", parameters.empty() ? "{}" : parameters);
   if (strict) json.member("strict", *strict);
@@ -42,7 +53,7 @@ bool read_tool(Fields& tool, FunctionTools& tools, JsonWriter& json, size_t& pat
 
 }  // namespace
 
-FunctionTools read_function_tools(Fields& fields) {
+FunctionTools read_function_tools(Fields& fields, ToolForm form) {
   FunctionTools tools;
   std::vector<Fields> given = fields.optional_objects("tools", function_tools_max);
   if (given.empty()) return tools;
@@ -50,7 +61,7 @@ FunctionTools read_function_tools(Fields& fields) {
   json.begin_array();
   size_t patterns = 0;
   for (Fields& tool : given) {
-    if (!read_tool(tool, tools, json, patterns)) return tools;
+    if (!read_tool(tool, form, tools, json, patterns)) return tools;
   }
   json.end_array();
   tools.json = json.take();

@@ -2,6 +2,7 @@
 // app itself answers. Read by fcgi/api/runs/runs.cpp; what is refused here no model is offered.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,13 @@ struct FunctionTools {
   std::optional<std::string> json;
 };
 
+enum class ToolForm : uint8_t {
+  native,
+  agui,  // {name, description, parameters}: without a type, or parameters where there are none
+};
+
 // Faults go to those of the body.
-FunctionTools read_function_tools(Fields& fields);
+FunctionTools read_function_tools(Fields& fields, ToolForm form = ToolForm::native);
 // Throws tools.name_taken for a name that is given twice or that of a built-in tool.
 void check_tool_names(const std::vector<std::string>& names);
 
