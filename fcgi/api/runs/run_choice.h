@@ -1,4 +1,4 @@
-// Which persona and which model a request wants a run of, as all of them say it. Used by the handlers
+// Which persona and which model a request wants a run of, as all of them say it. Used by handlers
 // that begin runs.
 #pragma once
 

@@ -47,6 +47,8 @@ const std::vector<WritingCall>& writing_calls() {
       {"PATCH /v1/threads/{thread_id}", R"({"title":"{name}"})", ""},
       {"DELETE /v1/threads/{thread_id}", "", ""},
       {"POST /v1/threads/{thread_id}/messages", R"({"content":"hello"})", ""},
+      {"POST /v1/agui",
+       R"({"threadId":"{name}","runId":"r","messages":[{"role":"user","content":"hello"}]})", ""},
       {"POST /v1/openai/chat/completions",
        R"({"model":"normal","messages":[{"role":"user","content":"hello"}]})", ""},
       {"POST /v1/threads/{thread_id}/runs", R"({"multitask_strategy":"enqueue"})", ""},
