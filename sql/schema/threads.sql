@@ -257,10 +257,9 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ORDER BY t.id DESC LIMIT page_limit
 $$;
 
--- The caller's thread of this name, which is its id or its client_id; made when there is none, with the end user. Of
--- two first uses at once one makes it. Not locked.
-CREATE OR REPLACE FUNCTION client_thread(name text, end_user text) RETURNS uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+-- The caller's thread of this name, which is its id or its client_id; null when there is none. Not locked.
+CREATE OR REPLACE FUNCTION thread_named(name text) RETURNS uuid
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread uuid;
 BEGIN
@@ -269,19 +268,33 @@ BEGIN
         WHERE t.id = name::uuid AND t.org_id = current_org() AND t.created_by_user_id = current_user_id()
               AND t.deleted_at IS NULL;
     END IF;
-    WHILE thread IS NULL LOOP
+    IF thread IS NULL THEN
         SELECT t.id INTO thread FROM threads t
         WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.client_id = name
               AND t.deleted_at IS NULL;
-        EXIT WHEN FOUND;
+    END IF;
+    RETURN thread;
+END
+$$;
+
+-- The same, made when there is none, with the end user. Of two first uses at once one makes it.
+CREATE OR REPLACE FUNCTION client_thread(name text, end_user text) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    thread uuid;
+BEGIN
+    LOOP
+        thread := thread_named(name);
+        EXIT WHEN thread IS NOT NULL;
         INSERT INTO threads (org_id, created_by_user_id, end_user, client_id)
         VALUES (current_org(), current_user_id(), client_thread.end_user, name)
         ON CONFLICT (org_id, created_by_user_id, client_id) WHERE client_id IS NOT NULL AND deleted_at IS NULL
             DO NOTHING
         RETURNING id INTO thread;
+        EXIT WHEN FOUND;
     END LOOP;
     RETURN thread;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION message_create, client_thread FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION message_create, client_thread, thread_named FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION thread_newest_messages FROM hostler_api;
