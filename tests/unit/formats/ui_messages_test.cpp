@@ -15,7 +15,7 @@
 #include "lib/formats/formats.h"
 #include "lib/formats/frame_batch.h"
 #include "lib/json.h"
-#include "tests/unit/formats/ui_client.h"
+#include "tests/support/clients/ui_client.h"
 
 namespace hostler {
 namespace {
