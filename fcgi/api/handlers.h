@@ -148,6 +148,14 @@ OneStatement create_chat_completion(const Input& input);
 OneStatement list_openai_models(const Input& input);
 OneStatement show_openai_model(const Input& input);
 
+// ui/chat.cpp
+OneStatement post_ui_chat(const Input& input);
+OneStatement stream_ui_chat(const Input& input);
+OneStatement stop_ui_chat(const Input& input);
+
+// ui/chat_messages.cpp
+OneStatement list_ui_chat_messages(const Input& input);
+
 // personas.cpp
 OneStatement list_personas(const Input& input);
 OneStatement create_persona(const Input& input);

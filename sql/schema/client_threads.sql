@@ -2,20 +2,6 @@
 -- it begins a run of the thread that they name, or answers the one that waits. Both answer {run_id, is_checked: its
 -- answer has a format}, and whose daemons and subscribers are to be told. facts: runs.client_facts.
 
--- Raises the 403 of a caller who lacks what a request of several parts needs besides its route's permission.
-CREATE OR REPLACE FUNCTION need_permissions(names text[]) RETURNS void
-LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    name text;
-BEGIN
-    FOREACH name IN ARRAY names LOOP
-        IF NOT has_permission(name) THEN
-            PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', name));
-        END IF;
-    END LOOP;
-END
-$$;
-
 -- A message of the thread, which is made when it is not there, and a run behind it; what runs there is interrupted.
 -- Locks the thread, its runs, what counts the caller's runs, then the account.
 CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, message text, route uuid, persona_id text,
@@ -26,7 +12,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread uuid;
 BEGIN
-    PERFORM need_permissions(ARRAY['data.threads.write', 'data.runs.read']);
+    PERFORM ui_permissions_check('data.threads.write', 'data.runs.read');
     thread := client_thread(thread_name, client_chat_begin.end_user);
     PERFORM thread_of_caller_locked(thread);
     PERFORM thread_runs_lock(thread);
@@ -47,17 +33,19 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT json_build_object('run_id', r.id, 'is_checked', r.response_format IS NOT NULL) FROM runs r WHERE r.id = run
 $$;
 
--- The run of the thread that waits, for its creator; the thread is locked.
+-- What runs in the caller's thread of this name, locked as the thread is; nothing: all null.
 CREATE OR REPLACE FUNCTION client_chat_waiting(thread_name text) RETURNS runs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    thread uuid := thread_named(thread_name);
     thread_row threads;
     r runs;
 BEGIN
-    PERFORM need_permissions(ARRAY['data.runs.read']);
-    -- Of a thread that nobody made none is left when this fails.
-    thread_row := thread_of_caller_locked(client_thread(thread_name, NULL));
-    SELECT * INTO r FROM runs WHERE id = thread_row.active_run_id FOR NO KEY UPDATE;
+    PERFORM ui_permissions_check('data.runs.read');
+    IF thread IS NOT NULL THEN
+        thread_row := thread_of_caller_locked(thread);
+        SELECT * INTO r FROM runs WHERE id = thread_row.active_run_id FOR NO KEY UPDATE;
+    END IF;
     RETURN r;
 END
 $$;
@@ -140,6 +128,6 @@ BEGIN
     SELECT a.item, a.stopped INTO STRICT item, stopped FROM client_chat_answered(r.id, facts, NULL) AS a;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION need_permissions, client_chat_item, client_chat_waiting, client_chat_answered
-    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION client_chat_item, client_chat_waiting, client_chat_answered
+ FROM hostler_api,
 REVOKE EXECUTE ON FUNCTION client_chat_begin, client_chat_input, client_chat_results FROM hostler_runner;

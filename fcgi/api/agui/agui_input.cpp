@@ -19,7 +19,6 @@ constexpr size_t messages_max = 10'000;
 constexpr size_t interrupts_max = 64;
 constexpr size_t message_bytes_max = 64 << 10;  // as POST /v1/threads/{thread_id}/messages
 constexpr size_t answer_bytes_max = 32 << 10;   // as POST /v1/runs/{run_id}/input
-constexpr size_t output_bytes_max = 256 << 10;  // as POST /v1/runs/{run_id}/tool-results
 constexpr TextBounds name_bounds{.min = 1, .max = 128, .takes_control = true};
 
 bool is_blank(std::string_view text) {
@@ -82,9 +81,10 @@ void write_result(Fields& message, JsonWriter& json) {
     json.end_object();
   } else {
     std::string output = output_of(text);
-    if (output.size() > output_bytes_max) {
-      message.fault("content", "too_long",
-                    fmt::format("must have at most {} bytes as compact JSON", output_bytes_max));
+    if (output.size() > tool_output_bytes_max) {
+      message.fault(
+          "content", "too_long",
+          fmt::format("must have at most {} bytes as compact JSON", tool_output_bytes_max));
     }
     json.member_raw("output", output);
   }

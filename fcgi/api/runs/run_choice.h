@@ -1,5 +1,4 @@
-// Which persona and which model a request wants a run of, as all of them say it. Used by handlers
-// that begin runs.
+// What a request that begins a run says of who answers: a persona, a route, or neither.
 #pragma once
 
 #include <optional>
@@ -11,10 +10,10 @@ namespace hostler {
 
 struct RunChoice {
   std::optional<std::string> route_id;
-  std::optional<std::string> persona_id;  // nothing: the default (contract section 4)
+  std::optional<std::string> persona_id;
 };
 
-// The members route_id and persona_id; their faults are added to the fields'.
+// The members route_id and persona_id; faults go to those of the body.
 RunChoice read_run_choice(Fields& fields);
 
 }  // namespace hostler
