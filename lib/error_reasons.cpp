@@ -35,7 +35,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "balance_out_of_bounds", "would pass the bounds of a balance", {.field = "amount", .fault = "out_of_range"}},
     {validation_error, "below_use_count", "must not be below the {use_count} uses there were", {.field = "max_uses", .fault = "out_of_range"}},
     {validation_error, "call_not_asked", "the run does not ask its client for this call", {.field = "results.{nth}.tool_call_id", .fault = "unknown"}},
-    {validation_error, "confirmation_takes_approved", R"(must be {{"approved": true or false}}: a call waits for consent)", {.field = "resume.0.payload", .fault = "bad_format"}},
+    {validation_error, "confirmation_takes_approved", R"(must be {{"approved": true or false}})", {.field = "resume.0.payload", .fault = "bad_format"}},
     {validation_error, "content_decides_nothing", "this is neither approve nor deny; " HOW_TO_DECIDE, bad_content},
     {validation_error, "content_is_no_json", "at byte {offset} of the JSON {found}; " HOW_TO_DECIDE, bad_content},
     {validation_error, "content_too_long", "must have at most {bytes_max} bytes", {.field = "content", .fault = "too_long"}},

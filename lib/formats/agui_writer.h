@@ -39,8 +39,8 @@ void tool_call(const Call& call, std::string& out);
 void tool_result(std::string_view message_id, std::string_view call_id, std::string_view content,
                  std::string& out);
 
-// How a run ends that did not fail. output: JSON of the answer, usage: as run_usage() has it; empty:
-// not told.
+// How a run ends that did not fail. output: JSON of the answer, usage: as run_usage() has it; empty
+// ones are left out.
 void completed(const Names& names, std::string_view output, std::string_view usage,
                std::string& out);
 void cancelled(const Names& names, std::string& out);

@@ -128,6 +128,5 @@ BEGIN
     SELECT a.item, a.stopped INTO STRICT item, stopped FROM client_chat_answered(r.id, facts, NULL) AS a;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION client_chat_item, client_chat_waiting, client_chat_answered
- FROM hostler_api,
+REVOKE EXECUTE ON FUNCTION client_chat_item, client_chat_waiting, client_chat_answered FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION client_chat_begin, client_chat_input, client_chat_results FROM hostler_runner;

@@ -1,5 +1,5 @@
 // The official client of AG-UI, with its verification on, held against /v1/agui of a private stack:
-// text, reasoning, tools that run here and tools of the client, interrupts and how they are resumed,
+// text, reasoning, tools that run here and tools of the client, interrupts and what resumes them,
 // errors, a thread by its name, and a page of another origin.
 //   NODE_EXTRA_CA_CERTS=$CA_CERT node agui.cjs      with the names of var/env; see run
 'use strict';
@@ -58,7 +58,11 @@ class Noting extends HttpAgent {
   }
 
   last() { return this.events.at(-1); }
-  text() { return this.messages.filter((m) => m.role === 'assistant').map((m) => m.content ?? '').join(''); }
+  text() {
+    const said = this.messages.filter((message) => message.role === 'assistant');
+    return said.map((message) => message.content ?? '').join('');
+  }
+
   types() { return this.events.map((event) => event.type); }
 }
 
@@ -94,7 +98,8 @@ const checks = {
   },
   async 'leaves a tool to the client and goes on with its result'(agent) {
     const tools = [weather];
-    await agent.say('[tools web_search {"query":"x"} | weather {"city":"Rome"}] [say sunny]', { tools });
+    const script = '[tools web_search {"query":"x"} | weather {"city":"Rome"}] [say sunny]';
+    await agent.say(script, { tools });
     const [id] = agent.last().outcome.pendingToolCallIds;
     const first = agent.heads.at(-1).get('x-hostler-run');
     assert.strictEqual(agent.messages.filter((message) => message.role === 'tool').length, 1);
@@ -125,7 +130,8 @@ const checks = {
     await agent.say('[ask which?] [say so it is]');
     const [interrupt] = agent.pendingInterrupts;
     assert.strictEqual(interrupt.message, 'which?');
-    await agent.go({ resume: [{ interruptId: interrupt.id, status: 'resolved', payload: 'that' }] });
+    const resume = [{ interruptId: interrupt.id, status: 'resolved', payload: 'that' }];
+    await agent.go({ resume });
     const result = agent.events.find((event) => event.type === 'TOOL_CALL_RESULT');
     assert.deepStrictEqual(JSON.parse(result.content), { answer: 'that' });
     assert.strictEqual(agent.text(), 'so it is');
@@ -191,7 +197,8 @@ async function main() {
   }
   assert.deepStrictEqual(warnings, []);
   const { version } = require('@ag-ui/client/package.json');
-  console.log(`@ag-ui/client ${version}: ${Object.keys(checks).length} checks, all as they should be`);
+  const checked = Object.keys(checks).length;
+  console.log(`@ag-ui/client ${version}: ${checked} checks, all as they should be`);
 }
 
 main().catch((error) => {
