@@ -280,9 +280,8 @@ ALTER TABLE sessions ALTER COLUMN proved_at SET NOT NULL, ALTER COLUMN proved_at
 
 ALTER TABLE run_tool_results ADD COLUMN credits bigint NOT NULL DEFAULT 0 CHECK (credits >= 0);
 CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 0;
-CREATE TABLE tool_call_days (
-    org_id uuid PRIMARY KEY REFERENCES orgs, day date NOT NULL, calls bigint NOT NULL CHECK (calls > 0)
-) WITH (fillfactor = 75);
+CREATE TABLE tool_call_days ( org_id uuid PRIMARY KEY REFERENCES orgs, day date NOT NULL, calls bigint NOT NULL CHECK
+    (calls > 0) ) WITH (fillfactor = 75);
 DROP FUNCTION IF EXISTS run_tool_commit, run_expire_inputs;
 
 -- ---------------------------------------------------------------- tools of apps
@@ -292,9 +291,9 @@ ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json, ADD COLUM
 ALTER TABLE credit_accounts ADD COLUMN waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0);
 CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_call_id text NOT NULL, turn integer NOT
     NULL CHECK (turn > 0), tool_name text NOT NULL, answered_by text NOT NULL CHECK (answered_by IN ('client',
-    'webhook')), asked_at timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, try_id
-    uuid, accepted boolean NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY
-    (run_id, tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
+    'webhook')), asked_at timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, try_id uuid,
+    accepted boolean NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id,
+    tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
 DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
 -- Runs that are given their history.
 ALTER TABLE threads ADD COLUMN is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
@@ -322,11 +321,10 @@ UPDATE usage_of_org o SET credits = u.credits
 FROM (SELECT org_id, utc_day(created_at) AS day, model, least(sum(credits), 9223372036854775807)::bigint AS credits
       FROM usage_records GROUP BY 1, 2, 3) AS u
 WHERE o.org_id = u.org_id AND o.day = u.day AND o.model = u.model AND u.credits > 0;
-CREATE TABLE usage_of_end_user (
-    org_id uuid NOT NULL, month date NOT NULL, end_user text COLLATE "C" NOT NULL, input_tokens bigint NOT NULL
-    DEFAULT 0, output_tokens bigint NOT NULL DEFAULT 0, cost_nano_usd bigint NOT NULL DEFAULT 0, credits bigint NOT
-    NULL DEFAULT 0, record_count bigint NOT NULL DEFAULT 0, PRIMARY KEY (org_id, month, end_user)
-) WITH (autovacuum_vacuum_scale_factor = 0.01);
+CREATE TABLE usage_of_end_user ( org_id uuid NOT NULL, month date NOT NULL, end_user text COLLATE "C" NOT NULL,
+    input_tokens bigint NOT NULL DEFAULT 0, output_tokens bigint NOT NULL DEFAULT 0, cost_nano_usd bigint NOT NULL
+    DEFAULT 0, credits bigint NOT NULL DEFAULT 0, record_count bigint NOT NULL DEFAULT 0, PRIMARY KEY (org_id, month,
+    end_user) ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 CREATE INDEX usage_of_end_user_cost ON usage_of_end_user (org_id, month, (-cost_nano_usd), end_user);
 GRANT SELECT ON usage_of_end_user TO hostler_api;
 
@@ -335,6 +333,12 @@ UPDATE llm_models m SET cache_read_usd_per_mtok = round(m.input_usd_per_mtok * 0
     cache_write_usd_per_mtok = least(round(m.input_usd_per_mtok * 1.25, 6), 1000000)
 FROM llm_providers p WHERE p.id = m.provider_id AND p.provider_kind = 'anthropic'
     AND m.cache_read_usd_per_mtok = 0 AND m.cache_write_usd_per_mtok = 0;
+-- A model that was deleted is no default any more.
+UPDATE llm_models SET is_default = false WHERE deleted_at IS NOT NULL;
+ALTER TABLE llm_models ADD CHECK (deleted_at IS NULL OR NOT is_default);
+DROP INDEX llm_models_default;
+CREATE UNIQUE INDEX llm_models_default ON llm_models (coalesce(org_id, '00000000-0000-0000-0000-000000000000'))
+    WHERE is_default;
 
 -- ---------------------------------------------------------------- names
 
@@ -357,23 +361,19 @@ DROP VIEW run_list_items;
 
 -- ---------------------------------------------------------------- webhook tools
 
-CREATE TABLE tools (
-    id uuid PRIMARY KEY DEFAULT uuidv7(), org_id uuid REFERENCES orgs, name text NOT NULL, description text NOT NULL,
-    parameters text NOT NULL, url text NOT NULL, timeout_seconds integer NOT NULL DEFAULT 30 CHECK (timeout_seconds
-    BETWEEN 1 AND 600), is_repeatable boolean NOT NULL DEFAULT false, is_active boolean NOT NULL DEFAULT true,
-    secret_id uuid REFERENCES secrets CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL), created_at timestamptz
-    NOT NULL DEFAULT clock_timestamp(), deleted_at timestamptz, UNIQUE (org_id, id), FOREIGN KEY (org_id,
-    secret_id) REFERENCES secrets (org_id, id)
-);
+CREATE TABLE tools ( id uuid PRIMARY KEY DEFAULT uuidv7(), org_id uuid REFERENCES orgs, name text NOT NULL, description
+    text NOT NULL, parameters text NOT NULL, url text NOT NULL, timeout_seconds integer NOT NULL DEFAULT 30 CHECK
+    (timeout_seconds BETWEEN 1 AND 600), is_repeatable boolean NOT NULL DEFAULT false, is_active boolean NOT NULL
+    DEFAULT true, secret_id uuid REFERENCES secrets CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL), created_at
+    timestamptz NOT NULL DEFAULT clock_timestamp(), deleted_at timestamptz, UNIQUE (org_id, id), FOREIGN KEY (org_id,
+    secret_id) REFERENCES secrets (org_id, id) );
 CREATE UNIQUE INDEX tools_name ON tools (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), name)
     WHERE deleted_at IS NULL;
 CREATE INDEX tools_org ON tools (org_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX tools_secret ON tools (secret_id) WHERE secret_id IS NOT NULL;
-CREATE TABLE tool_old_secrets (
-    secret_id uuid PRIMARY KEY REFERENCES secrets, org_id uuid, tool_id uuid NOT NULL REFERENCES tools, until
-    timestamptz NOT NULL, FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id), FOREIGN KEY (org_id, tool_id)
-    REFERENCES tools (org_id, id)
-);
+CREATE TABLE tool_old_secrets ( secret_id uuid PRIMARY KEY REFERENCES secrets, org_id uuid, tool_id uuid NOT NULL
+    REFERENCES tools, until timestamptz NOT NULL, FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id),
+    FOREIGN KEY (org_id, tool_id) REFERENCES tools (org_id, id) );
 CREATE INDEX tool_old_secrets_tool ON tool_old_secrets (tool_id, until);
 CREATE INDEX tool_old_secrets_until ON tool_old_secrets (until);
 GRANT SELECT, INSERT, UPDATE ON tools TO hostler_api;

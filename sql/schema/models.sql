@@ -40,12 +40,12 @@ CREATE TABLE llm_models (
     cache_write_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_write_usd_per_mtok >= 0),
     multiplier numeric(10, 4) NOT NULL DEFAULT 1 CHECK (multiplier >= 0),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    deleted_at timestamptz,
+    deleted_at timestamptz CHECK (deleted_at IS NULL OR NOT is_default),
     FOREIGN KEY (org_id, provider_id) REFERENCES llm_providers (org_id, id)
 );
 CREATE UNIQUE INDEX llm_models_name ON llm_models (provider_id, model) WHERE deleted_at IS NULL;
 CREATE UNIQUE INDEX llm_models_default ON llm_models (coalesce(org_id, '00000000-0000-0000-0000-000000000000'))
-    WHERE is_default AND deleted_at IS NULL;
+    WHERE is_default;
 CREATE INDEX llm_models_org ON llm_models (org_id, id) WHERE deleted_at IS NULL;
 SELECT make_scoped_table('llm_models');
 GRANT SELECT, INSERT, UPDATE ON llm_models TO hostler_api;
@@ -64,6 +64,13 @@ CREATE TRIGGER llm_models_stay BEFORE DELETE OR TRUNCATE OR UPDATE OF id ON llm_
     FOR EACH STATEMENT EXECUTE FUNCTION models_and_personas_stay();
 CREATE TRIGGER personas_stay BEFORE DELETE OR TRUNCATE OR UPDATE OF id ON personas
     FOR EACH STATEMENT EXECUTE FUNCTION models_and_personas_stay();
+
+-- By its key, whatever the statistics are: where Postgres has none, it would read the providers of everybody for one,
+-- by an index whose condition all fulfil that are not deleted.
+CREATE OR REPLACE FUNCTION provider_of(m llm_models) RETURNS SETOF llm_providers
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT l.* FROM (SELECT p.* FROM llm_providers p WHERE p.id = m.provider_id OFFSET 0) AS l
+$$;
 
 -- The model of a new run: route_id, else the persona's (by id or name, own before the platform's), else
 -- the organization's default, else the platform's. What a persona of the platform names is looked for among the
@@ -204,7 +211,7 @@ CREATE OR REPLACE FUNCTION model_choice_page(page_limit integer, before uuid) RE
 LANGUAGE sql STABLE AS $$
     SELECT m.id, json_build_object('route_id', m.id, 'model', m.model, 'provider_name', p.name,
         'scope', CASE WHEN m.org_id IS NULL THEN 'platform' ELSE 'org' END, 'is_default', m.is_default)
-    FROM llm_models m JOIN llm_providers p ON p.id = m.provider_id
+    FROM llm_models m CROSS JOIN LATERAL provider_of(m) p
     WHERE (m.org_id = current_org() OR m.org_id IS NULL) AND m.deleted_at IS NULL AND p.deleted_at IS NULL
           AND (before IS NULL OR m.id < before)
     ORDER BY m.id DESC LIMIT page_limit
@@ -274,7 +281,8 @@ LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     p llm_providers := llm_provider_of_scope(provider, true);
 BEGIN
-    UPDATE llm_models SET deleted_at = clock_timestamp() WHERE provider_id = p.id AND deleted_at IS NULL;
+    UPDATE llm_models SET deleted_at = clock_timestamp(), is_default = false
+    WHERE provider_id = p.id AND deleted_at IS NULL;
     UPDATE llm_providers SET deleted_at = clock_timestamp(), secret_id = NULL WHERE id = p.id;
     DELETE FROM secrets WHERE id = p.secret_id;
     PERFORM audit('llm_providers.delete', 'llm_provider', p.id::text, p.org_id, llm_provider_state(p));
@@ -349,7 +357,7 @@ LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     m llm_models := llm_model_of_scope(provider, model, true);
 BEGIN
-    UPDATE llm_models SET deleted_at = clock_timestamp() WHERE id = m.id;
+    UPDATE llm_models SET deleted_at = clock_timestamp(), is_default = false WHERE id = m.id;
     PERFORM audit('llm_models.delete', 'llm_model', m.id::text, m.org_id, llm_model_json(m)::jsonb);
 END
 $$;

@@ -19,10 +19,10 @@ LANGUAGE sql STABLE AS $$
         (SELECT p.id, p.org_id, p.persona_key, p.version, p.created_at FROM personas p
          WHERE p.org_id IS NULL AND p.deleted_at IS NULL AND p.is_active ORDER BY p.id DESC LIMIT 1000)
     ), routes AS (
-        (SELECT m.id, m.org_id, m.created_at FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id
+        (SELECT m.id, m.org_id, m.created_at FROM llm_models m CROSS JOIN LATERAL provider_of(m) l
          WHERE m.org_id = current_org() AND m.deleted_at IS NULL AND l.deleted_at IS NULL ORDER BY m.id DESC LIMIT 1000)
         UNION ALL
-        (SELECT m.id, m.org_id, m.created_at FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id
+        (SELECT m.id, m.org_id, m.created_at FROM llm_models m CROSS JOIN LATERAL provider_of(m) l
          WHERE m.org_id IS NULL AND m.deleted_at IS NULL AND l.deleted_at IS NULL ORDER BY m.id DESC LIMIT 1000)
     ), models AS (
         SELECT 1 AS kind, n.id, k.name, n.created_at, n.org_id

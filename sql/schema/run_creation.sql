@@ -123,8 +123,8 @@ BEGIN
           ORDER BY a.org_id IS NULL, a.id DESC LIMIT 1) AS p
     LEFT JOIN LATERAL (
         SELECT m.id, m.org_id, m.model, model_is_free(m) AS is_free, l.provider_kind, l.name
-        FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id
-        WHERE route IS NULL AND p.model IS NULL AND m.is_default AND m.deleted_at IS NULL AND l.deleted_at IS NULL
+        FROM llm_models m CROSS JOIN LATERAL provider_of(m) l
+        WHERE route IS NULL AND p.model IS NULL AND m.is_default
               AND coalesce(m.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
         ORDER BY m.org_id IS NULL LIMIT 1) AS d ON true
     CROSS JOIN (

@@ -262,6 +262,9 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"action", "'auth.login'"},
       {"actor_user_id", user},
       {"target_type", "'session'"},
+      // A page that fills: of a moment alone all that the moment's slack lets in would be looked at.
+      {"audit_page.since", "clock_timestamp() - interval '1 day'"},
+      {"audit_page.until", "clock_timestamp()"},
       {"group", "'web_search'"},
       {"tool_provider_switch.provider", "'web_search.alpha'"},
       {"tool_provider_check.provider", "'web_search.alpha'"},
