@@ -188,6 +188,7 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["key_id"] = made(of_member, "/v1/api-keys", R"({"name":"x"})");
   values["thread_id"] = make_thread(of_member);
   post_message(of_member, values["thread_id"]);
+  values["chat"] = values["thread_id"];
   values["run_id"] = start_run(of_member, values["thread_id"]);
   values["subscription_id"] = sql_value(
       stack, fmt::format("WITH plan AS (INSERT INTO plans (name, display_name) VALUES ('{}', 'x') "
