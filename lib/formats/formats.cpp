@@ -24,9 +24,9 @@ constexpr std::array<Format, 9> formats{{
     {"openai_chat_checked",       event_stream, Delivery::once,      false, begin_openai_chat_checked,       openai_error_body, openai_error_frames},
     {"openai_chat_checked_usage", event_stream, Delivery::once,      true,  begin_openai_chat_checked_usage, openai_error_body, openai_error_frames},
     {"openai_chat_whole",         json,         Delivery::held,      true,  begin_openai_chat_whole,         openai_error_body, nullptr},
-    {"ui_chat",                   event_stream, Delivery::once,      true,  begin_ui_chat,                   nullptr, ui_error_frames, Start::first_event, ui_field, "v1"},
-    {"ui_chat_go_on",             event_stream, Delivery::once,      true,  begin_ui_chat,                   nullptr, ui_error_frames, Start::last_input, ui_field, "v1"},
-    {"ui_chat_replay",            event_stream, Delivery::once,      true,  begin_ui_chat_replay,            nullptr, ui_error_frames, Start::stored, ui_field, "v1"},
+    {"ui_chat", event_stream, Delivery::once, true, begin_ui_chat, nullptr, ui_error_frames, Start::first_event, ui_field, "v1"},
+    {"ui_chat_go_on", event_stream, Delivery::once, true, begin_ui_chat, nullptr, ui_error_frames, Start::last_input, ui_field, "v1"},
+    {"ui_chat_replay", event_stream, Delivery::once, true, begin_ui_chat_replay, nullptr, ui_error_frames, Start::stored, ui_field, "v1"},
 }};
 // clang-format on
 
