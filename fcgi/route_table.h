@@ -227,14 +227,10 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/openai/models/{model}",      user_or_key,
             pipelined, none, by_org, show_openai_model},
 
-    {post,  "/v1/ui/chat",                    may_or_key("data.runs.write"),
-            idempotent, mib, by_org, post_ui_chat},
-    {get,   "/v1/ui/chat/{chat}/messages",    may_or_key("data.threads.read"),
-            dedicated, none, by_org, list_ui_chat_messages},
-    {get,   "/v1/ui/chat/{chat}/stream",      may_or_key("data.runs.read"),
-            pipelined, none, by_org, stream_ui_chat},
-    {post,  "/v1/ui/chat/{chat}/stop",        may_or_key("data.runs.write"),
-            dedicated, none, by_org, stop_ui_chat},
+    {post,  "/v1/ui/chat",                    may_or_key("data.runs.write"), idempotent, mib, by_org, post_ui_chat},
+    {get,   "/v1/ui/chat/{chat}/messages",    may_or_key("data.threads.read"), dedicated, none, by_org, list_ui_chat_messages},
+    {get,   "/v1/ui/chat/{chat}/stream",      may_or_key("data.runs.read"), pipelined, none, by_org, stream_ui_chat},
+    {post,  "/v1/ui/chat/{chat}/stop",        may_or_key("data.runs.write"), dedicated, none, by_org, stop_ui_chat},
 
     {get,   "/v1/personas",                   user_or_key,
             dedicated, none, by_org, list_personas},

@@ -19,7 +19,8 @@ struct RunFacts {
   // JSON that the API stored with the run (runs.client_facts): what its client said and wants said
   // again. Empty: nothing.
   std::string_view client_facts;
-  // Of a format that starts with what is stored: the last event that was when the stream was opened.
+  // Of a format that starts with what is stored: the last event that was so when the stream was
+  // opened.
   int64_t stored_seq = 0;
 };
 

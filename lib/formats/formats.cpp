@@ -29,9 +29,9 @@ constexpr std::array<Format, 13> formats{{
     {"agui_checked",              event_stream, Delivery::once,      true,  begin_agui_checked,              nullptr, agui_error_frames},
     {"agui_continued",            event_stream, Delivery::once,      true,  begin_agui,                      nullptr, agui_error_frames, Start::last_answer},
     {"agui_continued_checked",    event_stream, Delivery::once,      true,  begin_agui_checked,              nullptr, agui_error_frames, Start::last_answer},
-    {"ui_chat",                   event_stream, Delivery::once,      true,  begin_ui_chat,                   nullptr, ui_error_frames, Start::first_event, ui_field, "v1"},
-    {"ui_chat_go_on",             event_stream, Delivery::once,      true,  begin_ui_chat,                   nullptr, ui_error_frames, Start::last_input, ui_field, "v1"},
-    {"ui_chat_replay",            event_stream, Delivery::once,      true,  begin_ui_chat_replay,            nullptr, ui_error_frames, Start::stored, ui_field, "v1"},
+    {"ui_chat", event_stream, Delivery::once, true, begin_ui_chat, nullptr, ui_error_frames, Start::first_event, ui_field, "v1"},
+    {"ui_chat_go_on", event_stream, Delivery::once, true, begin_ui_chat, nullptr, ui_error_frames, Start::last_input, ui_field, "v1"},
+    {"ui_chat_replay", event_stream, Delivery::once, true, begin_ui_chat_replay, nullptr, ui_error_frames, Start::stored, ui_field, "v1"},
 }};
 // clang-format on
 

@@ -71,8 +71,8 @@ void UiParts::approval_response(std::string_view call_id, std::string_view appro
   part->approval = Approval{std::string(approval_id), is_approved, std::string(reason)};
 }
 
-void UiParts::settle(std::string_view call_id, State state, std::string_view output,
-                     bool ran_here) {
+void UiParts::finish_call(std::string_view call_id, State state, std::string_view output,
+                          bool ran_here) {
   Part* part = find(Kind::tool, call_id);
   if (part == nullptr) return;
   part->state = state;
@@ -84,14 +84,16 @@ void UiParts::settle(std::string_view call_id, State state, std::string_view out
 }
 
 void UiParts::tool_output(std::string_view call_id, std::string_view output_json, bool ran_here) {
-  settle(call_id, State::output, output_json, ran_here);
+  finish_call(call_id, State::output, output_json, ran_here);
 }
 
 void UiParts::tool_error(std::string_view call_id, std::string_view message, bool ran_here) {
-  settle(call_id, State::error, message, ran_here);
+  finish_call(call_id, State::error, message, ran_here);
 }
 
-void UiParts::tool_denied(std::string_view call_id) { settle(call_id, State::denied, "", false); }
+void UiParts::tool_denied(std::string_view call_id) {
+  finish_call(call_id, State::denied, "", false);
+}
 
 void UiParts::data(std::string_view name, std::string_view id, std::string_view json) {
   Part* part = find(Kind::data, id, name);

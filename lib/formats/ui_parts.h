@@ -61,7 +61,7 @@ class UiParts final : public UiSink {
   };
 
   Part* find(Kind kind, std::string_view id, std::string_view name = {});
-  void settle(std::string_view call_id, State state, std::string_view output, bool ran_here);
+  void finish_call(std::string_view call_id, State state, std::string_view output, bool ran_here);
   std::string metadata() const;
   static void show_tool(const Part& part, UiSink& sink);
 

@@ -118,7 +118,8 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT CASE WHEN sum(octet_length(recent.content)) <= 32 * $3
                      AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
-        THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), '' ORDER BY recent.place DESC)
+        THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), ''
+                        ORDER BY recent.place DESC)
             FILTER (WHERE octet_length(recent.content) <= $3) END AS history
     FROM thread_newest_messages(c.thread_id, 1000, 32 * $3, NULL) AS recent) AS thread
     ON c.turns = 0 AND c.history_bytes IS NULL

@@ -221,8 +221,8 @@ $$;
 -- The visible messages of a thread that a model may read, newest first: at most so many, none behind the one with
 -- which they are longer than bytes_max together, and none from the id on that `before` is, if there is one. In the
 -- order of the key, whatever the statistics are: a thread that Postgres takes for a short one it would read whole, and
--- sort. A loop, because it stops reading. place: the order in which a model is told them; an answer stands where its run
--- began, before what was said while it ran, which it does not answer.
+-- sort. A loop, because it stops reading. place: the order in which a model is told them; an answer stands where its
+-- run began, before what came while it ran, which it does not answer.
 CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint, before uuid)
 RETURNS TABLE (place uuid, role text, content text)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog

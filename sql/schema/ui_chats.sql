@@ -97,7 +97,7 @@ DECLARE
     reason text;
 BEGIN
     PERFORM ui_permissions_check('data.runs.read');
-    SELECT a.* INTO r FROM threads t JOIN runs a ON a.id = t.active_run_id WHERE t.id = thread_named(chat);
+    SELECT * INTO r FROM runs a WHERE a.thread_id = thread_named(chat) AND a.ended_at IS NULL AND NOT a.queued;
     IF r.id IS NULL THEN
         PERFORM fail('runs.not_waiting', 'chat_is_idle');
     ELSIF r.status <> 'waiting_for_input' THEN
@@ -185,14 +185,15 @@ BEGIN
 END
 $$;
 
--- GET /v1/ui/chat/{chat}/messages: of the thread's newest messages of users and ended runs, from `before` back, those of
--- a page, in their order: a message is a row; a run a row an event, of which those that are deltas of one text are one.
+-- GET /v1/ui/chat/{chat}/messages: of the thread's newest messages of users and ended runs, from `before` back, those
+-- of a page, in their order: a message is a row; a run a row an event, of which deltas of one text are one.
 -- Of a run whose events are gone its answer stands in content. A page holds 4 MiB or one of them. has_more: older ones
 -- exist. Locks nothing.
 CREATE OR REPLACE FUNCTION ui_chat_messages(chat text, page_limit integer, before uuid)
 RETURNS TABLE (id uuid, role text, content text, made_at timestamptz, has_more boolean, facts json, usage json,
     seq bigint, type text, data json, created_at timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
     page_bytes_max CONSTANT bigint := 4194304;
     thread uuid := thread_named(chat);
@@ -200,7 +201,7 @@ DECLARE
 BEGIN
     PERFORM ui_permissions_check('data.threads.read', 'data.runs.read');
     RETURN QUERY
-    WITH said AS (
+    WITH texts AS (
         SELECT m.id, m.content, m.created_at, octet_length(m.content)::bigint AS bytes FROM messages m
         WHERE m.thread_id = thread AND m.id < upper_end AND m.role = 'user' AND m.hidden_by_run_id IS NULL
         ORDER BY m.id DESC LIMIT page_limit + 1),
@@ -212,7 +213,7 @@ BEGIN
     listed AS (
         SELECT i.*, row_number() OVER w AS nth, sum(i.bytes) OVER w AS bytes_so_far
         FROM (SELECT s.id, 'user' AS role, s.content, s.created_at, NULL::timestamptz AS ended_at,
-                     NULL::json AS client_facts, s.bytes FROM said s
+                     NULL::json AS client_facts, s.bytes FROM texts s
               UNION ALL
               SELECT e.id, 'assistant', NULL, e.created_at, e.ended_at, e.client_facts, e.bytes FROM ended e) AS i
         WINDOW w AS (ORDER BY i.id DESC)),

@@ -57,6 +57,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
   std::string waiting_run =
       ask("quote_literal(id) FROM runs WHERE status = 'waiting_for_input' "
           "AND NOT waits_apart(input_request)");
+  std::string asking_chat =
+      ask("quote_literal(thread_id) FROM runs WHERE waits_apart(input_request)");
   std::string asking_run = ask("quote_literal(id) FROM runs WHERE waits_apart(input_request)");
   std::string owned_run = ask("quote_literal(id) FROM runs WHERE owner_id IS NOT NULL");
   std::string outbox_owner = ask("quote_literal(owner_id) FROM outbox WHERE owner_id IS NOT NULL");
@@ -208,9 +210,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"client_chat_begin.credit_run_hold", "10"},
       {"client_chat_results.results",
        R"('[{"tool_call_id": "c1", "output": 1}, {"tool_call_id": "c2", "output": 1}]')"},
-      {"chat", fmt::format("({})::text", thread)},
-      {"ui_chat_answer.chat",
-       fmt::format("(SELECT thread_id::text FROM runs WHERE id = {})", asking_run)},
+      {"chat", thread},
+      {"ui_chat_answer.chat", asking_chat},
       {"message_id", "NULL"},
       {"approvals", "'[]'"},
       {"ui_chat_answer.results", R"('[{"tool_call_id": "c1", "output": 1}]')"},
@@ -276,7 +277,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"action", "'auth.login'"},
       {"actor_user_id", user},
       {"target_type", "'session'"},
-      // A page that fills: of a moment alone all that the moment's slack lets in would be looked at.
+      // A page that fills: of a moment alone all that its slack lets in would be looked at.
       {"audit_page.since", "clock_timestamp() - interval '1 day'"},
       {"audit_page.until", "clock_timestamp()"},
       {"group", "'web_search'"},

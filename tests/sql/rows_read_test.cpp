@@ -51,6 +51,8 @@ const std::map<std::string, const char*> may_read = {
     {"run_create", "all messages of the thread, without statistics"},
     {"run_retry", "all messages of the thread"},
     {"client_chat_begin", "all messages of the thread, without statistics"},
+    {"ui_chat_say", "all messages of the thread, without statistics"},
+    {"ui_chat_retry", "all messages of the thread; all providers, without statistics"},
     {"run_marked_page", "10,000 of the end user's runs, for a caller who may read none of them"},
     {"thread_search", "all messages that match, also of others"},
     {"model_choice_page", "the models of all organizations, without statistics"},

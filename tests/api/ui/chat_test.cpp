@@ -24,9 +24,9 @@ TEST(UiChat, StreamsTheMessageThatIsReadLater) {
   EXPECT_EQ(client.read(frames_of(answer)), "stop");
   Json messages = messages_of(user.client, chat);
   ASSERT_EQ(messages.as_array()->size(), 2u);
-  const Json& said = messages.as_array()->at(0);
-  EXPECT_EQ(said.text_or("role"), "user");
-  EXPECT_EQ(said.find("parts")->dump(),
+  const Json& asked = messages.as_array()->at(0);
+  EXPECT_EQ(asked.text_or("role"), "user");
+  EXPECT_EQ(asked.find("parts")->dump(),
             R"([{"type":"text","text":"[think hm hm] [say hello there]"}])");
   const Json& answered = messages.as_array()->at(1);
   EXPECT_EQ(answered.text_or("id"), run_id);

@@ -44,7 +44,7 @@ class UiClient {
     return end;
   }
   // What the client answers itself is in its parts before the stream goes on: the outputs of its
-  // calls as in `answered`, the parts behind the answer, its approvals as in `whole`, the last ones.
+  // calls as in `answered`, the parts behind the answer, its approvals as in `whole`, the last.
   void answer(const std::string& answered, const std::string& whole) {
     std::optional<Json> outputs = parse_json_or_nothing(answered);
     std::optional<Json> approvals = parse_json_or_nothing(whole);
