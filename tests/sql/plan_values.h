@@ -200,7 +200,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"ui_chat_answer.chat", asking_chat},
       {"message_id", "NULL"},
       {"approvals", "'[]'"},
-      {"ui_chat_answer.results", R"('[{"tool_call_id": "c1", "output": 1}]')"},
+      {"ui_chat_answer.results", R"('[{"tool_call_id": "c1", "output": 1}, )"
+                                 R"({"tool_call_id": "c2", "output": 1}]')"},
       {"ui_chat_say.persona_id", "NULL"},
       {"ui_chat_say.tools", R"('[{"type": "function", "name": "a"}]')"},
       {"ui_chat_say.credit_run_hold", "10"},
