@@ -166,7 +166,9 @@ Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, const Cli
 Response options_response(const config::Settings& settings, const Request& request,
                           std::string allow) {
   Response response = Response::no_content();
-  http::add_preflight_headers(settings.strings("http.cors_origins"), request.origin, allow,
+  http::CorsRequest asked{request.origin, http::is_protocol_path(request.uri),
+                          request.header("HTTP_ACCESS_CONTROL_REQUEST_HEADERS")};
+  http::add_preflight_headers(settings.strings("http.cors_origins"), asked, allow,
                               response.headers);
   response.add_header("Allow", std::move(allow));
   return response;

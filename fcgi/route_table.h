@@ -217,6 +217,9 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/models",                     user_or_key,
             pipelined, none, by_org, list_models},
 
+    {post,  "/v1/agui",                       may_or_key("data.runs.write"),
+            idempotent, mib, by_org, run_agui},
+
     {post,  "/v1/openai/chat/completions",    may_or_key("data.runs.write"),
             idempotent, mib, by_org, create_chat_completion},
     {get,   "/v1/openai/models",              user_or_key,
@@ -233,6 +236,11 @@ inline constexpr auto routes = std::to_array<Route>({
             dedicated, none, by_org, cancel_response},
     {get,   "/v1/openai/responses/{response}/input_items", may_or_key("data.runs.read"),
             dedicated, none, by_org, list_response_items},
+
+    {post,  "/v1/ui/chat",                    may_or_key("data.runs.write"), idempotent, mib, by_org, post_ui_chat},
+    {get,   "/v1/ui/chat/{chat}/messages",    may_or_key("data.threads.read"), dedicated, none, by_org, list_ui_chat_messages},
+    {get,   "/v1/ui/chat/{chat}/stream",      may_or_key("data.runs.read"), pipelined, none, by_org, stream_ui_chat},
+    {post,  "/v1/ui/chat/{chat}/stop",        may_or_key("data.runs.write"), dedicated, none, by_org, stop_ui_chat},
 
     {get,   "/v1/personas",                   user_or_key,
             dedicated, none, by_org, list_personas},

@@ -308,7 +308,8 @@ void put(FCGX_Stream* out, std::string_view text) {
 void Worker::write(Slot& slot, const Answered& answered) {
   const Request& request = *slot.request;
   http::HeaderList cors_headers;
-  http::add_cors_headers(parts_.settings.current()->strings("http.cors_origins"), request.origin,
+  http::CorsRequest asked{request.origin, http::is_protocol_path(request.uri)};
+  http::add_cors_headers(parts_.settings.current()->strings("http.cors_origins"), asked,
                          cors_headers);
   put(slot.fcgx.out, response_head(request, answered, cors_headers));
   if (request.method != Method::head) put(slot.fcgx.out, answered.response.body());

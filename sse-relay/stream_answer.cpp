@@ -67,7 +67,8 @@ std::string fields_text(const AnswerContext& context, std::span<const std::strin
                      client::access_note_text(context.note));
   if (context.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";
   http::HeaderList cors_fields;
-  http::add_cors_headers(cors_origins, context.origin, cors_fields);
+  http::CorsRequest asked{context.origin, context.is_protocol};
+  http::add_cors_headers(cors_origins, asked, cors_fields);
   append_fields(cors_fields, out);
   return out;
 }

@@ -144,9 +144,11 @@ Task<void> StreamClient::open() {
   StreamOpening opening = read_opening(wanted, outcome.results);
   bool goes_back = false;
   if (wanted.after > opening.last_seq) goes_back = co_await go_back_to_resumed();
-  bool begins_later = opening.input_seq > 0;
+  bool starts_with_stored = format_->start == formats::Start::stored;
+  int64_t begin_seq = starts_with_stored ? opening.last_seq : opening.input_seq;
+  bool begins_later = begin_seq > 0;
   if (begins_later) {
-    wanted.behind_frame = formats::frame_number(opening.input_seq, formats::frames_of_event - 1);
+    wanted.behind_frame = formats::frame_number(begin_seq, formats::frames_of_event - 1);
     services_.subscriptions.leave(*this);
     join(wanted.behind_frame);
   }

@@ -68,7 +68,8 @@ postgres::Batch opening_batch(const StreamRequest& wanted, const formats::Format
   if (!has_form(wanted)) return batch;
   batch.add(query::StreamOpen{.run_id = wanted.run_id,
                               .limit_streams = limit_of_org,
-                              .wants_input_seq = format.start == formats::Start::last_input});
+                              .wants_input_seq = format.start == formats::Start::last_input,
+                              .wants_answer = format.start == formats::Start::last_answer});
   if (!asks_for_events(wanted)) return batch;
   std::vector<UuidBytes> run_ids{uuid_bytes(wanted.run_id)};
   std::vector<int64_t> afters{wanted.after};

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
+#include "lib/http/cors.h"
 #include "lib/http/query_bound.h"
 #include "lib/http/request_target.h"
 #include "lib/ids.h"
@@ -101,6 +102,7 @@ AnswerContext answer_context(const ScgiRequest& request, const client::Gateway& 
   context.is_risky = facts.is_risky;
   context.needs_proof = facts.needs_proof;
   context.origin = request.origin;
+  context.is_protocol = http::is_protocol_path(request.uri);
   context.is_tls = request.is_tls;
   return context;
 }

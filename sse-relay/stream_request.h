@@ -21,6 +21,7 @@ namespace hostler::relay {
 struct AnswerContext {
   std::string trace_id;  // a trusted proxy's, nginx's, else a new one
   std::string origin;
+  bool is_protocol = false;  // see http::CorsRequest
   bool is_tls = false;
   client::AccessNote note;   // for nginx's log
   bool is_risky = false;     // for whoever is no platform admin

@@ -138,6 +138,9 @@ OneStatement update_llm_model(const Input& input);
 OneStatement delete_llm_model(const Input& input);
 OneStatement list_models(const Input& input);
 
+// agui/agui_run.cpp
+OneStatement run_agui(const Input& input);
+
 // openai/chat_completions.cpp
 OneStatement create_chat_completion(const Input& input);
 
@@ -151,6 +154,14 @@ OneStatement show_response(const Input& input);
 OneStatement cancel_response(const Input& input);
 OneStatement delete_response(const Input& input);
 OneStatement list_response_items(const Input& input);
+
+// ui/chat.cpp
+OneStatement post_ui_chat(const Input& input);
+OneStatement stream_ui_chat(const Input& input);
+OneStatement stop_ui_chat(const Input& input);
+
+// ui/chat_messages.cpp
+OneStatement list_ui_chat_messages(const Input& input);
 
 // personas.cpp
 OneStatement list_personas(const Input& input);

@@ -4,6 +4,7 @@
 // lib/formats/formats.h; nothing here knows who follows, or how far they are.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ struct RunFacts {
   // JSON that the API stored with the run (runs.client_facts): what its client said and wants said
   // again. Empty: nothing.
   std::string_view client_facts;
+  // Of a format that starts with what is stored: the last event that was so when the stream was
+  // opened.
+  int64_t stored_seq = 0;
 };
 
 class Encoder {

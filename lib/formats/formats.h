@@ -24,9 +24,16 @@ enum class Start : uint8_t {
   first_event,
   // Behind the frame with the number that the request's query says: see begin_behind().
   starting_after,
-  // Behind the newest run.input_provided that is stored when the stream is opened: its client
-  // answers a wait by a request whose answer is how the run goes on.
+  // Behind the newest run.input_provided that is stored when the stream is opened, or behind the
+  // newest result if the run waits for others too: its client answers a wait by a request whose
+  // answer is how the run goes on.
   last_input,
+  // Behind what was stored when a client of the protocol answered last (runs.client_answer), with
+  // what it said then before what the run's client did.
+  last_answer,
+  // With what counts of all that is stored when the stream is opened, in a form of the encoder's
+  // own: it is begun with RunFacts::stored_seq.
+  stored,
 };
 
 struct Format {
@@ -66,7 +73,7 @@ class FrameNumbers {
 
 // The state before the run's first event, of a stream that begins behind the frame with the number;
 // 0: with the first. Ends of the stream that are left out with their frames do not end it, but for
-// that of the run.
+// that of the run. Of a format that starts with what is stored: `frame` is one of the last event's.
 EncoderState begin_behind(const Format& format, const RunFacts& run, int64_t frame);
 
 // The event stream (contract section 4).

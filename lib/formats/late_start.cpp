@@ -51,6 +51,11 @@ class LateStart final : public Encoder {
 }  // namespace
 
 EncoderState begin_behind(const Format& format, const RunFacts& run, int64_t frame) {
+  if (format.start == Start::stored) {
+    RunFacts facts = run;
+    facts.stored_seq = frame / frames_of_event;
+    return format.begin(facts);
+  }
   EncoderState state = format.begin(run);
   return frame <= 0 ? state : std::make_shared<const LateStart>(state, frame);
 }

@@ -37,8 +37,8 @@ FROM runs r
 WHERE r.id = i.run_id AND r.ended_at IS NULL AND NOT r.queued AND i.kind = 'tool_confirmation'
       AND lower(btrim(i.content, E' \t\r\n')) IN ('approve', 'deny');
 ALTER TABLE runs ADD COLUMN cancel_reason text;
-ALTER TABLE daemons ADD COLUMN lock_id uuid, ADD COLUMN room integer NOT NULL DEFAULT 0,
-    ADD COLUMN heartbeats bigint NOT NULL DEFAULT 0;
+ALTER TABLE daemons ADD COLUMN lock_id uuid, ADD COLUMN room integer NOT NULL DEFAULT 0, ADD COLUMN heartbeats bigint
+    NOT NULL DEFAULT 0;
 ALTER TABLE credit_accounts
     ADD COLUMN active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),
     ADD COLUMN queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0);
@@ -144,8 +144,8 @@ CREATE TABLE audit_writers (id uuid PRIMARY KEY, last_batch bigint NOT NULL, upd
 
 -- ---------------------------------------------------------------- invitations and mails
 
-ALTER TABLE org_invitations ADD COLUMN ended_at timestamptz,
-    ADD CHECK (num_nonnulls(accepted_at, revoked_at, ended_at) <= 1);
+ALTER TABLE org_invitations ADD COLUMN ended_at timestamptz, ADD CHECK (num_nonnulls(accepted_at, revoked_at, ended_at)
+    <= 1);
 -- Of doubled ones the newest that serves stays open.
 UPDATE org_invitations SET ended_at = clock_timestamp()
 FROM (SELECT i.id, row_number() OVER (
@@ -199,8 +199,8 @@ CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
 
 -- ---------------------------------------------------------------- changes that are made by pages
 
-ALTER TABLE webhook_endpoints ADD COLUMN cancel_before timestamptz, ADD COLUMN deleted_at timestamptz,
-    ALTER COLUMN secret_id DROP NOT NULL, ADD CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL);
+ALTER TABLE webhook_endpoints ADD COLUMN cancel_before timestamptz, ADD COLUMN deleted_at timestamptz, ALTER COLUMN
+    secret_id DROP NOT NULL, ADD CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL);
 CREATE INDEX webhook_endpoints_deleted ON webhook_endpoints (id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX webhook_endpoints_cancelled ON webhook_endpoints (id) WHERE cancel_before IS NOT NULL;
 ALTER TABLE outbox ADD COLUMN is_put_off boolean NOT NULL DEFAULT false;
@@ -218,9 +218,9 @@ CREATE INDEX credit_bulk_changes_actor ON credit_bulk_changes (actor_user_id);
 
 -- ---------------------------------------------------------------- what tokens grant
 
-ALTER TABLE access_tokens ADD COLUMN user_id uuid, ADD COLUMN personal_org_id uuid, ADD COLUMN role text,
-    ADD COLUMN is_proved boolean,
-    ADD CONSTRAINT access_tokens_grant CHECK (num_nulls(user_id, personal_org_id, role, is_proved) IN (0, 4));
+ALTER TABLE access_tokens ADD COLUMN user_id uuid, ADD COLUMN personal_org_id uuid, ADD COLUMN role text, ADD COLUMN
+    is_proved boolean, ADD CONSTRAINT access_tokens_grant CHECK (num_nulls(user_id, personal_org_id, role, is_proved) IN
+    (0, 4));
 ALTER TABLE access_tokens SET (fillfactor = 75);
 -- Replaced with the other functions, before this transaction ends.
 CREATE FUNCTION token_grants_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
@@ -282,9 +282,9 @@ DROP FUNCTION IF EXISTS run_tool_commit, run_expire_inputs;
 
 -- ---------------------------------------------------------------- tools of apps
 
-ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json, ADD COLUMN history_bytes bigint,
-    ADD COLUMN is_bare boolean NOT NULL DEFAULT false, ADD COLUMN sampling json, ADD COLUMN client_facts json,
-    ADD COLUMN deleted_at timestamptz;
+ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json, ADD COLUMN history_bytes bigint, ADD COLUMN
+    is_bare boolean NOT NULL DEFAULT false, ADD COLUMN sampling json, ADD COLUMN client_facts json, ADD COLUMN
+    deleted_at timestamptz, ADD COLUMN client_answer json;
 ALTER TABLE credit_accounts ADD COLUMN waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0);
 CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_call_id text NOT NULL, turn integer NOT
     NULL CHECK (turn > 0), tool_name text NOT NULL, answered_by text NOT NULL CHECK (answered_by IN ('client',
@@ -316,9 +316,8 @@ GRANT UPDATE (metadata) ON threads TO hostler_api;
 ALTER TABLE runs ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
 CREATE INDEX runs_of_end_user ON runs (org_id, end_user, id) WHERE end_user IS NOT NULL;
 ALTER TABLE usage_records ADD COLUMN end_user text;
-ALTER TABLE usage_of_org ADD COLUMN has_end_user boolean NOT NULL DEFAULT false,
-    ADD COLUMN credits bigint NOT NULL DEFAULT 0,
-    DROP CONSTRAINT usage_of_org_pkey, ADD PRIMARY KEY (org_id, day, model, has_end_user);
+ALTER TABLE usage_of_org ADD COLUMN has_end_user boolean NOT NULL DEFAULT false, ADD COLUMN credits bigint NOT NULL
+    DEFAULT 0, DROP CONSTRAINT usage_of_org_pkey, ADD PRIMARY KEY (org_id, day, model, has_end_user);
 UPDATE usage_of_org o SET credits = u.credits
 FROM (SELECT org_id, utc_day(created_at) AS day, model, least(sum(credits), 9223372036854775807)::bigint AS credits
       FROM usage_records GROUP BY 1, 2, 3) AS u

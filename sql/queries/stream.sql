@@ -4,14 +4,21 @@
 -- The run, for whoever may read it; it and its thread must still be there. Looks for a run of the organization that the
 -- caller may read; only when there is none the rest is asked, which raises why. And how many streams the organization
 -- may hold open. input_seq: the number of the newest run.input_provided, which is among a run's last events while
--- anybody asks for it.
--- $1 run_id uuid, $2 limit_streams bigint, $3 wants_input_seq boolean
+-- anybody asks for it; of a run that was given some of the results that it waits for that of the newest. Where the
+-- newest answer of a client is wanted (runs.client_answer): behind which event its own answer begins, and its facts.
+-- $1 run_id uuid, $2 limit_streams bigint, $3 wants_input_seq boolean, $4 wants_answer boolean
 SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended,
     CASE WHEN r.owner_id IS NULL THEN r.last_seq
          ELSE coalesce((SELECT e.seq FROM run_events e WHERE e.run_id = $1 ORDER BY e.seq DESC LIMIT 1), 0)
     END AS last_seq,
-    entitlement_integer(current_org(), 'limit.streams', $2) AS limit_streams, r.client_facts,
-    CASE WHEN $3 THEN (SELECT e.seq FROM run_events e WHERE e.run_id = $1 AND e.type = 'run.input_provided'
+    entitlement_integer(current_org(), 'limit.streams', $2) AS limit_streams,
+    CASE WHEN $4 THEN (coalesce(r.client_facts, '{}')::jsonb || coalesce(r.client_answer -> 'facts', '{}')::jsonb)::json
+         ELSE r.client_facts END AS client_facts,
+    CASE WHEN $4 THEN (r.client_answer ->> 'behind_seq')::bigint
+         WHEN $3 THEN (SELECT e.seq FROM run_events e
+                       WHERE e.run_id = $1
+                             AND (e.type = 'run.input_provided'
+                                  OR (e.type = 'tool.result' AND r.status = 'waiting_for_input' AND e.seq = r.last_seq))
                        ORDER BY e.seq DESC LIMIT 1) END AS input_seq
 FROM runs r
 WHERE r.id = coalesce(

@@ -202,7 +202,7 @@ $$;
 CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
     metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
-    response_format json, OUT item json, OUT stopped uuid[])
+    response_format json, client_facts json DEFAULT NULL, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     run uuid;
@@ -223,7 +223,7 @@ BEGIN
             item := run_insert(run, thread, moment, route, persona_id, thread_end_user, metadata, 'api', false,
                                limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
                                limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
-                               response_format);
+                               response_format, client_facts => run_create.client_facts);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -255,7 +255,8 @@ BEGIN
     item := run_insert(coalesce(run, uuidv7_of(moment)), thread, moment, route, persona_id,
                        thread_row.end_user, metadata, 'enqueue', run IS NULL, limit_concurrent_runs,
                        limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes, credit_run_hold,
-                       limit_waiting_runs, function_tools, response_format, coalesce(freed, 0));
+                       limit_waiting_runs, function_tools, response_format, coalesce(freed, 0),
+                       client_facts => run_create.client_facts);
 END
 $$;
 
@@ -263,7 +264,7 @@ $$;
 -- came behind it; a run with the last one's route, persona, tools, response_format and metadata begins.
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint,
-    credit_run_hold bigint, limit_waiting_runs bigint) RETURNS json
+    credit_run_hold bigint, limit_waiting_runs bigint, client_facts json DEFAULT NULL) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread_row threads := thread_of_caller_locked(thread);
@@ -289,7 +290,7 @@ BEGIN
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, thread_row.end_user,
                        last_run.metadata, 'retry', false, limit_concurrent_runs, limit_concurrent_runs_per_user,
                        limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, last_run.tools,
-                       last_run.response_format);
+                       last_run.response_format, client_facts => run_retry.client_facts);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (

@@ -87,6 +87,9 @@ CREATE TABLE runs (
     sampling json,  -- what its model is to be asked with, by the names of OpenAI; null: nothing
     deleted_at timestamptz,  -- as a response: its text and events are shown to nobody
     client_facts json,  -- what its client said in a foreign protocol and is said again (lib/formats); null: nothing
+    -- {behind_seq, facts}, when such a client answered the run last: the answer to that begins behind that event, with
+    -- these facts before client_facts.
+    client_answer json,
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
     CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
         input_request IS NOT NULL, ended_at IS NOT NULL))

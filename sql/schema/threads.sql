@@ -221,15 +221,16 @@ $$;
 -- The visible messages of a thread that a model may read, newest first: at most so many, none behind the one with
 -- which they are longer than bytes_max together, and none from the id on that `before` is, if there is one. In the
 -- order of the key, whatever the statistics are: a thread that Postgres takes for a short one it would read whole, and
--- sort. A loop, because it stops reading.
+-- sort. A loop, because it stops reading. place: the order in which a model is told them; an answer stands where its
+-- run began, before what came while it ran, which it does not answer.
 CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint, before uuid)
-RETURNS TABLE (id uuid, role text, content text)
+RETURNS TABLE (place uuid, role text, content text)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
     bytes bigint := 0;
 BEGIN
-    FOR id, role, content IN SELECT m.id, m.role, m.content FROM messages m
+    FOR place, role, content IN SELECT coalesce(m.run_id, m.id), m.role, m.content FROM messages m
         WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL
               AND m.id < coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) ORDER BY m.id DESC LIMIT at_most
     LOOP
@@ -257,10 +258,9 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ORDER BY t.id DESC LIMIT page_limit
 $$;
 
--- The caller's thread of this name, which is its id or its client_id; made when there is none, with the end user. Of
--- two first uses at once one makes it. Not locked.
-CREATE OR REPLACE FUNCTION client_thread(name text, end_user text) RETURNS uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+-- The caller's thread of this name, which is its id or its client_id; null when there is none. Not locked.
+CREATE OR REPLACE FUNCTION thread_named(name text) RETURNS uuid
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread uuid;
 BEGIN
@@ -269,19 +269,33 @@ BEGIN
         WHERE t.id = name::uuid AND t.org_id = current_org() AND t.created_by_user_id = current_user_id()
               AND t.deleted_at IS NULL;
     END IF;
-    WHILE thread IS NULL LOOP
+    IF thread IS NULL THEN
         SELECT t.id INTO thread FROM threads t
         WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.client_id = name
               AND t.deleted_at IS NULL;
-        EXIT WHEN FOUND;
+    END IF;
+    RETURN thread;
+END
+$$;
+
+-- The same, made when there is none, with the end user. Of two first uses at once one makes it.
+CREATE OR REPLACE FUNCTION client_thread(name text, end_user text) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    thread uuid;
+BEGIN
+    LOOP
+        thread := thread_named(name);
+        EXIT WHEN thread IS NOT NULL;
         INSERT INTO threads (org_id, created_by_user_id, end_user, client_id)
         VALUES (current_org(), current_user_id(), client_thread.end_user, name)
         ON CONFLICT (org_id, created_by_user_id, client_id) WHERE client_id IS NOT NULL AND deleted_at IS NULL
             DO NOTHING
         RETURNING id INTO thread;
+        EXIT WHEN FOUND;
     END LOOP;
     RETURN thread;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION message_create, client_thread FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION message_create, client_thread, thread_named FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION thread_newest_messages FROM hostler_api;

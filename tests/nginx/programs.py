@@ -2,8 +2,8 @@
 """What nginx meets behind it, for tests of its site: programs.py API_SOCKET STREAM_SOCKET
 
 The pool sends every request on to the address in its field X-Sent-To, beside fields that the client
-has to hear. The runner answers with the parameters that it was given, as JSON; or, to a request
-with a field X-Break, not at all.
+has to hear; a preflight it answers with the names asked for. The runner answers with the parameters
+that it was given, as JSON; or, to a request with a field X-Break, not at all.
 """
 import json
 import socket
@@ -48,8 +48,11 @@ def be_pool(line):
             parameters += content
         if kind == 5 and not content:
             break
-    target = pairs_of(parameters).get("HTTP_X_SENT_TO", "/_nowhere")
-    answer = (
+    heard = pairs_of(parameters)
+    target = heard.get("HTTP_X_SENT_TO", "/_nowhere")
+    names = heard.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "none")
+    preflight = f"Status: 204\r\nAccess-Control-Allow-Headers: {names}\r\n\r\n".encode()
+    answer = preflight if heard["REQUEST_METHOD"] == "OPTIONS" else (
         f"Status: 200\r\nX-Accel-Redirect: {target}\r\nX-Content-Type-Options: nosniff\r\n"
         "RateLimit: \"all\";r=9\r\nRateLimit-Policy: \"all\";q=10\r\n"
         "Idempotency-Replayed: true\r\nX-Trace-Id: of-the-pool\r\n\r\n"

@@ -203,7 +203,7 @@ TEST_F(IdleStatistics, LetAStreamOpenWithoutAFunctionOfTheRun) {
   std::string plans = plans_of(fmt::format(
       "SET hostler.org_id = '{}'; SET hostler.user_id = '{}'; SET hostler.permissions = '{{}}'; "
       "SET plan_cache_mode = force_generic_plan; SET ROLE hostler_runner; PREPARE open AS {}; "
-      "EXECUTE open('{}', 200, false)",
+      "EXECUTE open('{}', 200, false, false)",
       fixture_.org_id, fixture_.owner_id, query::stream_open.text, run_id));
   EXPECT_NE(plans.find("Index Scan using runs_pkey on runs r "), plans.npos) << plans;
   EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;

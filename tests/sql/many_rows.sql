@@ -205,6 +205,8 @@ UPDATE runs SET status = 'waiting_for_input', ended_at = NULL, input_deadline = 
 WHERE id = (SELECT max(r.id::text)::uuid FROM runs r
             JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user1'
             AND NOT EXISTS (SELECT FROM runs a WHERE a.thread_id = r.thread_id AND a.ended_at IS NULL));
+UPDATE threads t SET active_run_id = r.id FROM runs r
+WHERE r.thread_id = t.id AND r.status = 'waiting_for_input';
 INSERT INTO daemons (host, instance, version) VALUES ('host', 'place', '1');
 UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM daemons), epoch = 1
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r

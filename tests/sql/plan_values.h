@@ -59,6 +59,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
   std::string waiting_run =
       ask("quote_literal(id) FROM runs WHERE status = 'waiting_for_input' "
           "AND NOT waits_apart(input_request)");
+  std::string asking_chat =
+      ask("quote_literal(thread_id) FROM runs WHERE waits_apart(input_request)");
   std::string asking_run = ask("quote_literal(id) FROM runs WHERE waits_apart(input_request)");
   std::string owned_run = ask("quote_literal(id) FROM runs WHERE owner_id IS NOT NULL");
   std::string outbox_owner = ask("quote_literal(owner_id) FROM outbox WHERE owner_id IS NOT NULL");
@@ -212,6 +214,30 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"response_items.run_id", response},
       {"answered_calls", "ARRAY['left1', 'left2', 'unknown']"},
       {"run_create.response_format", "NULL"},
+      {"client_id", "'chat'"},
+      {"client_chat_input.client_id",
+       ask("quote_literal(thread_id::text) FROM runs WHERE id = " + waiting_run)},
+      {"client_chat_input.request_id",
+       ask("quote_literal(input_request ->> 'request_id') FROM runs WHERE id = " + waiting_run)},
+      {"client_chat_results.client_id",
+       ask("quote_literal(thread_id::text) FROM runs WHERE id = " + asking_run)},
+      {"client_facts", R"('{"runId": "r"}')"},
+      {"gives_up", "false"},
+      {"client_chat_begin.persona_id", "NULL"},
+      {"client_chat_begin.tools", R"('[{"type": "function", "name": "a"}]')"},
+      {"client_chat_begin.credit_run_hold", "10"},
+      {"client_chat_results.results",
+       R"('[{"tool_call_id": "c1", "output": 1}, {"tool_call_id": "c2", "output": 1}]')"},
+      {"chat", thread},
+      {"ui_chat_answer.chat", asking_chat},
+      {"message_id", "NULL"},
+      {"approvals", "'[]'"},
+      {"ui_chat_answer.results",
+       R"('[{"tool_call_id": "c1", "output": 1}, {"tool_call_id": "c2", "output": 1}]')"},
+      {"ui_chat_say.persona_id", "NULL"},
+      {"ui_chat_say.tools", R"('[{"type": "function", "name": "a"}]')"},
+      {"ui_chat_say.credit_run_hold", "10"},
+      {"ui_chat_retry.credit_run_hold", "10"},
       {"run_retry.credit_run_hold", "10"},
       {"limit_checks_per_minute", "100"},
       {"limit_redeem_tries_per_minute", "100"},
@@ -270,7 +296,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"action", "'auth.login'"},
       {"actor_user_id", user},
       {"target_type", "'session'"},
-      // A page that fills: of a moment alone all that the moment's slack lets in would be looked at.
+      // A page that fills: of a moment alone all that its slack lets in would be looked at.
       {"audit_page.since", "clock_timestamp() - interval '1 day'"},
       {"audit_page.until", "clock_timestamp()"},
       {"group", "'web_search'"},

@@ -49,7 +49,7 @@ const std::map<std::string, std::string> refused = {
 constexpr const char* contexts[] = {
     R"({"client_ip": "10.0.3.4", "scope": "org",
         "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
-                        "data.runs.read"]})",
+                        "data.runs.read", "data.threads.read", "data.threads.write"]})",
     R"({"client_ip": "10.0.3.4", "permissions": []})",
     R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})",
 };

@@ -50,6 +50,9 @@ const std::map<std::string, const char*> may_read = {
     {"run_streamed_text", "all events of the run"},
     {"run_create", "all messages of the thread, without statistics"},
     {"run_retry", "all messages of the thread"},
+    {"client_chat_begin", "all messages of the thread, without statistics"},
+    {"ui_chat_say", "all messages of the thread, without statistics"},
+    {"ui_chat_retry", "all messages of the thread; all providers, without statistics"},
     {"run_marked_page", "10,000 of the end user's runs, for a caller who may read none of them"},
     {"thread_search", "all messages that match, also of others"},
     {"model_choice_page", "the models of all organizations, without statistics"},
@@ -72,7 +75,7 @@ const std::map<std::string, const char*> may_read = {
 constexpr const char* owner =
     R"({"client_ip": "10.0.3.4", "scope": "org",
         "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
-                        "data.runs.read"]})";
+                        "data.runs.read", "data.threads.read", "data.threads.write"]})";
 constexpr const char* member = R"({"client_ip": "10.0.3.4", "permissions": []})";
 constexpr const char* platform_admin =
     R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})";

@@ -8,10 +8,10 @@
 #include "fcgi/api/openai/chat_messages.h"
 #include "fcgi/api/openai/chat_tools.h"
 #include "fcgi/api/openai/model_name.h"
-#include "fcgi/api/openai/relay_answer.h"
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/response_format.h"
+#include "fcgi/http/sent_on.h"
 #include "lib/http/openai_error.h"
 #include "queries/chat_runs.h"
 #include "queries/runs.h"
@@ -135,11 +135,6 @@ NewChat read_new_chat(const Input& input) {
   return chat;
 }
 
-Response sent_on(const postgres::Result& result, std::string_view wire_format) {
-  std::optional<Json> made = parse_json_or_nothing(result.text());
-  return answered_by_relay(made ? made->text_or("run_id") : "", wire_format);
-}
-
 }  // namespace
 
 OneStatement create_chat_completion(const Input& input) {
@@ -162,7 +157,8 @@ OneStatement create_chat_completion(const Input& input) {
       .answered_calls = chat.messages.answered_calls};
   return OneStatement(std::move(statement),
                       [wire_format = chat.wire_format](const postgres::Result& result) {
-                        return sent_on(result, wire_format);
+                        std::optional<Json> made = parse_json_or_nothing(result.text());
+                        return sent_on(made ? made->text_or("run_id") : "", wire_format);
                       })
       .notify(query::RunNotify{})
       .share_commit();

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "fcgi/api/handlers.h"
-#include "fcgi/api/openai/relay_answer.h"
 #include "fcgi/api/openai/response_items.h"
 #include "fcgi/api/openai/response_request.h"
 #include "fcgi/http/input.h"
+#include "fcgi/http/sent_on.h"
 #include "lib/formats/openai_response_object.h"
 #include "queries/responses.h"
 #include "queries/runs.h"
@@ -40,9 +40,9 @@ struct Form {
 Response created(const postgres::Result& result, Form form) {
   std::optional<Json> made = parse_json_or_nothing(result.front().text("item"));
   std::string_view run_id = made ? made->text_or("run_id") : "";
-  if (form.is_stream) return answered_by_relay(run_id, stream_format(form.is_checked));
+  if (form.is_stream) return sent_on(run_id, stream_format(form.is_checked));
   if (form.is_background) return unfinished(run_id, result.front().text("facts"), false);
-  return answered_by_relay(run_id, "openai_response_whole");
+  return sent_on(run_id, "openai_response_whole");
 }
 
 }  // namespace
@@ -87,8 +87,8 @@ OneStatement show_response(const Input& input) {
                         postgres::Row row = result.front();
                         bool is_ended = row.boolean("is_ended");
                         bool is_checked = row.boolean("is_checked");
-                        if (is_stream) return answered_by_relay(run_id, stream_format(is_checked));
-                        if (is_ended) return answered_by_relay(run_id, stored_format);
+                        if (is_stream) return sent_on(run_id, stream_format(is_checked));
+                        if (is_ended) return sent_on(run_id, stored_format);
                         return unfinished(run_id, row.text("facts"), row.boolean("has_begun"));
                       });
 }
@@ -96,9 +96,8 @@ OneStatement show_response(const Input& input) {
 // The relay waits for the run's end, which is there at once or a moment away.
 OneStatement cancel_response(const Input& input) {
   std::string run_id = run_id_in(input.path_value("response"));
-  return OneStatement(
-             query::ResponseCancel{.run_id = run_id},
-             [run_id](const postgres::Result&) { return answered_by_relay(run_id, stored_format); })
+  return OneStatement(query::ResponseCancel{.run_id = run_id},
+                      [run_id](const postgres::Result&) { return sent_on(run_id, stored_format); })
       .notify(query::RunNotify{})
       .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
 }

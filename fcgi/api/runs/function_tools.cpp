@@ -24,14 +24,21 @@ bool is_absent(Fields& fields, std::string_view name) {
   return value == nullptr || value->is_null();
 }
 
+// A schema that is absent, or empty, is that of a tool without arguments.
+bool has_no_parameters(Fields& tool, ToolForm form) {
+  if (form == ToolForm::native) return false;
+  if (is_absent(tool, "parameters")) return true;
+  return form == ToolForm::agui && tool.any("parameters")->dump() == "{}";
+}
+
 std::string read_description(Fields& tool, ToolForm form) {
-  if (form == ToolForm::native) return tool.required_text("description", description_bounds);
+  bool is_needed = form == ToolForm::native || form == ToolForm::agui;
+  if (is_needed) return tool.required_text("description", description_bounds);
   return tool.nullable_text("description", description_bounds).value.value_or("");
 }
 
 std::string read_parameters(Fields& tool, ToolForm form, size_t& patterns) {
-  bool may_be_absent = form != ToolForm::native;
-  if (may_be_absent && is_absent(tool, "parameters")) return std::string(no_parameters);
+  if (has_no_parameters(tool, form)) return std::string(no_parameters);
   std::string parameters = read_tool_parameters(tool, patterns);
   if (patterns > function_tools_patterns_max) {
     tool.fault("parameters", "too_long",
@@ -63,6 +70,7 @@ void read_definition(Fields& tool, ToolForm form, FunctionTools& tools, JsonWrit
 
 // False: a fault says that tools of other kinds are not supported.
 bool may_be_function(Fields& tool, ToolForm form) {
+  if (form == ToolForm::agui) return true;
   const Json* type = tool.any("type");
   bool is_other = type != nullptr && type->is_text() && *type->as_text() != "function";
   if (form != ToolForm::native && is_other) {

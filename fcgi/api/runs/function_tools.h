@@ -3,6 +3,7 @@
 // here no model is offered.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,12 +16,15 @@ constexpr size_t function_tools_max = 64;
 constexpr size_t function_tools_bytes_max = 256 * 1024;  // all of them, written compactly
 // Different ones, in all schemas of a run: compiling them holds up a worker.
 constexpr size_t function_tools_patterns_max = 256;
+// What an app answers to one call, written compactly.
+constexpr size_t tool_output_bytes_max = 256 * 1024;
 
 // How a request writes a tool. In OpenAI's forms all but the name may be absent or null.
-enum class ToolForm {
+enum class ToolForm : uint8_t {
   native,            // {type, name, description, parameters, strict?}
   openai_chat,       // {type, function: {name, description, parameters, strict}}
   openai_responses,  // {type, name, description, parameters, strict}
+  agui,              // {name, description, parameters?}
 };
 
 struct FunctionTools {

@@ -6,8 +6,8 @@
 #include "fcgi/api/runs/confirmation.h"
 #include "fcgi/api/runs/function_tools.h"
 #include "fcgi/api/runs/marks.h"
+#include "fcgi/api/runs/run_choice.h"
 #include "fcgi/http/input.h"
-#include "fcgi/http/persona_id.h"
 #include "fcgi/http/response_format.h"
 #include "queries/runs.h"
 
@@ -15,8 +15,7 @@ namespace hostler {
 namespace {
 
 struct NewRun {
-  std::optional<std::string> route_id;
-  std::optional<std::string> persona_id;
+  RunChoice choice;
   std::string strategy;
   std::optional<std::string> tools;            // as the run keeps them
   std::optional<std::string> response_format;  // JSON text
@@ -26,13 +25,7 @@ struct NewRun {
 NewRun read_new_run(const Input& input) {
   Fields fields = input.optional_body();
   NewRun wanted;
-  wanted.route_id = fields.nullable_id("route_id").value;
-  wanted.persona_id =
-      fields.nullable_text("persona_id", {.max = persona_key_max + 1 + persona_version_max}).value;
-  if (wanted.persona_id == "") wanted.persona_id.reset();  // the default (contract section 4)
-  if (wanted.persona_id && !is_persona_id(*wanted.persona_id)) {
-    fields.fault("persona_id", "bad_format", "must be persona_key or persona_key@version");
-  }
+  wanted.choice = read_run_choice(fields);
   wanted.strategy = fields.nullable_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
                         .value.value_or("reject");
   wanted.metadata = read_metadata(fields).value_or("{}");
@@ -57,8 +50,8 @@ OneStatement create_run(const Input& input) {
   OneStatement statement =
       OneStatement::row(
           query::RunCreate{.thread_id = input.path_value("thread_id"),
-                           .route_id = wanted.route_id,
-                           .persona_id = wanted.persona_id,
+                           .route_id = wanted.choice.route_id,
+                           .persona_id = wanted.choice.persona_id,
                            .strategy = wanted.strategy,
                            .metadata = wanted.metadata,
                            .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "fcgi/api/handlers.h"
+#include "fcgi/api/runs/function_tools.h"
 #include "fcgi/http/input.h"
 #include "lib/config/result_token.h"
 #include "queries/runs.h"
@@ -11,14 +12,13 @@
 namespace hostler {
 namespace {
 
-constexpr size_t results_max = 10'000;           // as many calls as a run may make
-constexpr size_t output_bytes_max = 256 * 1024;  // written compactly
+constexpr size_t results_max = 10'000;  // as many calls as a run may make
 constexpr size_t code_chars_max = 128;
 
 void check_size(Fields& entry, std::string_view name, const std::string& json) {
-  if (json.size() <= output_bytes_max) return;
+  if (json.size() <= tool_output_bytes_max) return;
   entry.fault(name, "too_long",
-              fmt::format("must have at most {} bytes as compact JSON", output_bytes_max));
+              fmt::format("must have at most {} bytes as compact JSON", tool_output_bytes_max));
 }
 
 // {code, message}, as the model is told it.

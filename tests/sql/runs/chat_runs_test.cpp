@@ -244,8 +244,8 @@ TEST_F(ChatRuns, AreShownAsAnyOthers) {
   EXPECT_NE(shown.find(R"("output":{"n":1})"), shown.npos) << shown;
   postgres::DbSession relay = database_.as_runner();
   fixture_.begin_as(relay, fixture_.owner_id);
-  postgres::Result stream =
-      relay.run(query::StreamOpen{.run_id = run_id, .limit_streams = 10, .wants_input_seq = false});
+  postgres::Result stream = relay.run(query::StreamOpen{
+      .run_id = run_id, .limit_streams = 10, .wants_input_seq = false, .wants_answer = false});
   EXPECT_EQ(stream.size(), 1) << "its events may be followed";
 }
 

@@ -17,9 +17,9 @@ namespace {
 constexpr const char* nobodys_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
 
 // What is the platform's, everybody's, or the caller's own wherever they act.
-const std::set<std::string> nobodys_names = {"key",         "group",          "provider",
-                                             "token",       "plan_id",        "session_id",
-                                             "override_id", "invite_code_id", "redemption_code_id"};
+const std::set<std::string> nobodys_names = {
+    "key",         "group",          "provider",           "token", "plan_id", "session_id",
+    "override_id", "invite_code_id", "redemption_code_id", "chat"};
 
 }  // namespace
 
@@ -188,6 +188,9 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["key_id"] = made(of_member, "/v1/api-keys", R"({"name":"x"})");
   values["thread_id"] = make_thread(of_member);
   post_message(of_member, values["thread_id"]);
+  // Of this thread the member may read a message; to all others it names a chat of their own.
+  values["chat"] = make_thread(of_member);
+  post_message(of_member, values["chat"]);
   values["run_id"] = start_run(of_member, values["thread_id"]);
   Answer response = of_member.post("/v1/openai/responses",
                                    R"({"model":"normal","input":"hello","background":true})");

@@ -47,11 +47,16 @@ const std::vector<WritingCall>& writing_calls() {
       {"PATCH /v1/threads/{thread_id}", R"({"title":"{name}"})", ""},
       {"DELETE /v1/threads/{thread_id}", "", ""},
       {"POST /v1/threads/{thread_id}/messages", R"({"content":"hello"})", ""},
+      {"POST /v1/agui",
+       R"({"threadId":"{name}","runId":"r","messages":[{"role":"user","content":"hello"}]})", ""},
       {"POST /v1/openai/chat/completions",
        R"({"model":"normal","messages":[{"role":"user","content":"hello"}]})", ""},
       {"POST /v1/openai/responses", R"({"model":"normal","input":"hello","background":true})", ""},
       {"POST /v1/openai/responses/{response}/cancel", "", ""},
       {"DELETE /v1/openai/responses/{response}", "", ""},
+      {"POST /v1/ui/chat",
+       R"({"id":"{name}","messages":[{"role":"user","parts":[{"type":"text","text":"hi"}]}]})", ""},
+      {"POST /v1/ui/chat/{chat}/stop", "", ""},
       {"POST /v1/threads/{thread_id}/runs", R"({"multitask_strategy":"enqueue"})", ""},
       {"POST /v1/threads/{thread_id}:retry", "", ""},
       {"PATCH /v1/runs/{run_id}", R"({"metadata":{"a":"{name}"}})", ""},
@@ -195,6 +200,7 @@ std::string UserEndFixture::made(const std::string& path, const std::string& bod
 }
 
 void UserEndFixture::make_things() {
+  values_["chat"] = "chat";
   values_["invitation_id"] =
       made("/v1/orgs/{org_id}/invitations", R"({"email":"{name}@example.net","role":"member"})");
   values_["key_id"] = made("/v1/api-keys", R"({"name":"x"})");

@@ -1,4 +1,4 @@
-// Problem documents and cross-origin header fields: lib/http/problem.h, lib/http/cors.h.
+// Problem documents: lib/http/problem.h.
 #include "lib/http/problem.h"
 
 #include <gmock/gmock.h>
@@ -10,10 +10,8 @@
 namespace hostler {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::Not;
 using testing::Pair;
 
 std::string trace_id() { return std::string(32, 'c'); }
@@ -81,42 +79,6 @@ TEST(Problem, AsksForATokenAndTellsWhenToTryAgain) {
   busy.retry_after_s = 3;
   EXPECT_THAT(http::problem_headers(busy), ElementsAre(Pair("Retry-After", "3")));
   EXPECT_THAT(http::problem_headers(Error(ErrorCode::http_not_found)), IsEmpty());
-}
-
-http::HeaderList cors(const std::vector<std::string>& allowed, std::string_view origin) {
-  http::HeaderList headers;
-  http::add_cors_headers(allowed, origin, headers);
-  return headers;
-}
-
-TEST(Cors, AllowsConfiguredOriginsAndNoOther) {
-  const std::vector<std::string> allowed{"https://app.example"};
-  EXPECT_THAT(cors(allowed, "https://app.example"),
-              Contains(Pair("Access-Control-Allow-Origin", "https://app.example")));
-  for (const char* origin : {"", "null", "https://app.example.evil", "http://app.example",
-                             "https://app.example:444", "https://APP.example"}) {
-    EXPECT_THAT(cors(allowed, origin), ElementsAre(Pair("Vary", "Origin"))) << origin;
-  }
-}
-
-TEST(Cors, SaysNothingWhenNoOriginIsConfigured) {
-  EXPECT_THAT(cors({}, "https://app.example"), IsEmpty());
-}
-
-TEST(Cors, NeverTakesAStarOrTheOriginOfNobody) {
-  EXPECT_THAT(cors({"*"}, "https://app.example"), ElementsAre(Pair("Vary", "Origin")));
-  EXPECT_THAT(cors({"null"}, "null"), ElementsAre(Pair("Vary", "Origin")));
-}
-
-TEST(Cors, TellsAPreflightWhatMayBeSent) {
-  http::HeaderList headers;
-  http::add_preflight_headers(std::vector<std::string>{"https://a.example"}, "https://a.example",
-                              "GET, OPTIONS", headers);
-  EXPECT_THAT(headers, Contains(Pair("Access-Control-Allow-Methods", "GET, OPTIONS")));
-  http::HeaderList none;
-  http::add_preflight_headers(std::vector<std::string>{"https://a.example"}, "https://b.example",
-                              "GET", none);
-  EXPECT_THAT(none, IsEmpty());
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-// See fcgi/api/openai/relay_answer.h.
-#include "fcgi/api/openai/relay_answer.h"
+// See fcgi/http/sent_on.h.
+#include "fcgi/http/sent_on.h"
 
 #include <fmt/format.h>
 
 namespace hostler {
 
-Response answered_by_relay(std::string_view run_id, std::string_view wire_format) {
+Response sent_on(std::string_view run_id, std::string_view wire_format) {
   Response response;
   response.status = 200;
   response.add_header("X-Accel-Redirect", fmt::format("/_run/{}/{}", run_id, wire_format));

@@ -1,0 +1,213 @@
+// See fcgi/api/agui/agui_input.h.
+#include "fcgi/api/agui/agui_input.h"
+
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "fcgi/api/runs/function_tools.h"
+#include "fcgi/api/runs/marks.h"
+#include "lib/json_bounds.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t messages_max = 10'000;
+constexpr size_t interrupts_max = 64;
+constexpr size_t message_bytes_max = 64 << 10;  // as POST /v1/threads/{thread_id}/messages
+constexpr size_t answer_bytes_max = 32 << 10;   // as POST /v1/runs/{run_id}/input
+constexpr TextBounds name_bounds{.min = 1, .max = 128, .takes_control = true};
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+// A member that is there, and no null.
+bool is_given(Fields& fields, std::string_view name) {
+  const Json* value = fields.any(name);
+  return value != nullptr && !value->is_null();
+}
+
+// A text, or parts whose texts stand one behind the other.
+std::string read_content(Fields& message) {
+  const Json* content = message.any("content");
+  if (content != nullptr && content->is_text()) return *content->as_text();
+  if (content == nullptr || content->as_array() == nullptr) {
+    message.fault("content", "wrong_type", "must be a text or an array of parts");
+    return {};
+  }
+  std::string text;
+  size_t nth = 0;
+  for (const Json& part : *content->as_array()) {
+    std::string field = fmt::format("content.{}", nth++);
+    std::string_view type = part.is_object() ? part.text_or("type") : "";
+    if (type == "text") {
+      text += part.text_or("text");
+    } else {
+      message.fault(field, "unsupported", "must be of the type text; others are not supported");
+    }
+  }
+  return text;
+}
+
+std::string read_user_message(Fields& message) {
+  std::string text = read_content(message);
+  if (text.empty()) message.fault("content", "too_short", "must not be empty");
+  if (text.size() > message_bytes_max) {
+    message.fault("content", "too_long",
+                  fmt::format("must have at most {} bytes", message_bytes_max));
+  }
+  return text;
+}
+
+// A tool's text is JSON where it reads as such: what a client made of a value is that value again.
+std::string output_of(const std::string& text) {
+  std::variant<Json, JsonFault> parsed = parse_bounded_json(text, json_values_of_body_max);
+  const Json* value = std::get_if<Json>(&parsed);
+  return value != nullptr ? value->dump() : json_quote(text);
+}
+
+void write_result(Fields& message, JsonWriter& json) {
+  std::string id = message.required_text("toolCallId", {.min = 1, .max = 256});
+  std::optional<std::string> error = message.nullable_text("error", {.takes_control = true}).value;
+  std::string text = read_content(message);
+  json.begin_object().member("tool_call_id", id);
+  if (error) {
+    if (!text.empty()) *error += error->empty() ? text : "\n" + text;
+    json.key("error").begin_object().member("code", "tool.failed").member("message", *error);
+    json.end_object();
+  } else {
+    std::string output = output_of(text);
+    if (output.size() > tool_output_bytes_max) {
+      message.fault(
+          "content", "too_long",
+          fmt::format("must have at most {} bytes as compact JSON", tool_output_bytes_max));
+    }
+    json.member_raw("output", output);
+  }
+  json.end_object();
+}
+
+bool has_role(Fields& message, std::string_view role) {
+  const Json* given = message.any("role");
+  return given != nullptr && given->is_text() && *given->as_text() == role;
+}
+
+// The results behind the last message of another kind; of one call the last counts.
+std::string read_results(std::vector<Fields>& messages) {
+  std::set<std::string> seen;
+  std::vector<Fields*> counting;
+  for (size_t i = messages.size(); i-- > 0 && has_role(messages[i], "tool");) {
+    const Json* id = messages[i].any("toolCallId");
+    bool is_first = id == nullptr || !id->is_text() || seen.insert(*id->as_text()).second;
+    if (is_first) counting.push_back(&messages[i]);
+  }
+  JsonWriter json;
+  json.begin_array();
+  for (size_t i = counting.size(); i-- > 0;) write_result(*counting[i], json);
+  return json.end_array().take();
+}
+
+// {approved, arguments?, reason?}
+Confirmation read_approval(Fields& payload) {
+  Confirmation confirmation;
+  const Json* approved = payload.any("approved");
+  if (approved == nullptr || approved->as_boolean() == nullptr) return confirmation;
+  confirmation.decision = *approved->as_boolean() ? "approve" : "deny";
+  if (Nullable<Fields> arguments = payload.nullable_object("arguments"); arguments.value) {
+    if (*approved->as_boolean()) confirmation.arguments = payload.any("arguments")->dump();
+  }
+  confirmation.reason = payload.nullable_text("reason", {.takes_control = true}).value;
+  return confirmation;
+}
+
+void read_payload(Fields& entry, AguiAnswer& answer) {
+  const Json* payload = entry.any("payload");
+  if (payload == nullptr || payload->is_null()) return;
+  if (payload->dump().size() > answer_bytes_max) {
+    entry.fault("payload", "too_long", fmt::format("must have at most {} bytes", answer_bytes_max));
+  } else if (payload->is_text()) {
+    if (is_blank(*payload->as_text())) entry.fault("payload", "required", "must not be blank");
+    answer.text = *payload->as_text();
+    answer.confirmation = read_confirmation(*payload->as_text());
+  } else if (payload->is_object()) {
+    Fields members = *entry.nullable_object("payload").value;
+    answer.confirmation = read_approval(members);
+  } else {
+    entry.fault("payload", "wrong_type", "must be a text, or an object with approved");
+  }
+}
+
+// A run asks one thing at a time.
+std::optional<AguiAnswer> read_resume(Fields& fields) {
+  if (!is_given(fields, "resume")) return std::nullopt;
+  std::vector<Fields> entries = fields.optional_objects("resume", interrupts_max);
+  if (entries.empty()) return std::nullopt;
+  if (entries.size() > 1) {
+    fields.fault("resume", "too_long", "must have one entry: a run has one interrupt at a time");
+    return std::nullopt;
+  }
+  AguiAnswer answer;
+  answer.interrupt_id = entries[0].required_text("interruptId", {.min = 1, .max = 256});
+  std::string status = entries[0].required_choice("status", {"resolved", "cancelled"});
+  answer.gives_up = status == "cancelled";
+  if (!answer.gives_up) read_payload(entries[0], answer);
+  return answer;
+}
+
+// The end of the messages: what a user said, or what tools of the client did.
+void read_news(Fields& fields, AguiInput& wanted) {
+  std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
+  bool says = !messages.empty() && has_role(messages.back(), "user");
+  // Whoever gives up to say something else says that.
+  if (wanted.answer && !(wanted.answer->gives_up && says)) return;
+  wanted.answer.reset();
+  if (says) {
+    wanted.message = read_user_message(messages.back());
+  } else if (!messages.empty() && has_role(messages.back(), "tool")) {
+    wanted.results = read_results(messages);
+  } else {
+    fields.fault("messages", "required", "must end with a message of a user or of tools");
+  }
+}
+
+void refuse_context(Fields& fields) {
+  const Json* context = fields.any("context");
+  bool is_empty = context == nullptr || context->is_null() ||
+                  (context->as_array() != nullptr && context->as_array()->empty());
+  if (!is_empty) fields.fault("context", "unsupported", "is not supported: say it in a message");
+}
+
+void read_forwarded(Fields& fields, AguiInput& wanted) {
+  wanted.metadata = "{}";
+  Nullable<Fields> given = fields.nullable_object("forwardedProps");
+  if (!given.value) return;
+  wanted.choice = read_run_choice(*given.value);
+  if (is_given(*given.value, "metadata")) {
+    wanted.metadata = read_metadata(*given.value).value_or("{}");
+  }
+}
+
+}  // namespace
+
+AguiInput read_agui_input(Fields fields) {
+  AguiInput wanted;
+  wanted.thread_id = fields.required_text("threadId", name_bounds);
+  wanted.run_id = fields.required_text("runId", name_bounds);
+  wanted.answer = read_resume(fields);
+  read_news(fields, wanted);
+  refuse_context(fields);
+  read_forwarded(fields, wanted);
+  FunctionTools tools;
+  if (is_given(fields, "tools")) tools = read_function_tools(fields, ToolForm::agui);
+  fields.check();
+  check_tool_names(tools.names);
+  wanted.tools = std::move(tools.json);
+  wanted.tool_names = std::move(tools.names);
+  return wanted;
+}
+
+}  // namespace hostler

@@ -1,0 +1,40 @@
+// What a client of AG-UI sends, RunAgentInput: read as what is new in it. The thread keeps the
+// conversation, so all but the end of `messages` says nothing, and of `state` nothing is taken.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fcgi/api/runs/confirmation.h"
+#include "fcgi/api/runs/run_choice.h"
+#include "fcgi/http/input.h"
+
+namespace hostler {
+
+// What answers an interrupt: both readings of it, since the run alone knows what it asked.
+struct AguiAnswer {
+  std::string interrupt_id;
+  bool gives_up = false;
+  std::optional<std::string> text;  // of an answer to a question
+  Confirmation confirmation;
+};
+
+struct AguiInput {
+  std::string thread_id;
+  std::string run_id;
+  // One of the three.
+  std::optional<AguiAnswer> answer;
+  std::optional<std::string> results;  // JSON, as POST /v1/runs/{run_id}/tool-results has them
+  std::string message;
+  // Of the run that a message begins.
+  RunChoice choice;
+  std::string metadata;
+  std::optional<std::string> tools;  // as the run keeps them
+  std::vector<std::string> tool_names;
+};
+
+// Throws the 422 of what is at fault.
+AguiInput read_agui_input(Fields fields);
+
+}  // namespace hostler

@@ -1,0 +1,183 @@
+// See fcgi/api/ui/chat_body.h.
+#include "fcgi/api/ui/chat_body.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fcgi/api/runs/function_tools.h"
+#include "fcgi/api/runs/marks.h"
+#include "lib/json.h"
+
+namespace hostler {
+namespace {
+
+constexpr size_t messages_max = 10'000;
+constexpr size_t parts_max = 10'000;
+constexpr size_t content_bytes_max = 64 << 10;  // as of a thread's message
+constexpr TextBounds id_bounds{.min = 1, .max = 256, .takes_control = true};
+// What the SDK knows of an error of the app's is its words.
+constexpr std::string_view error_code = "tool.failed";
+
+struct LastMessage {
+  std::string name;  // in faults
+  Fields fields;
+  std::vector<Fields> parts;
+};
+
+std::optional<LastMessage> read_last_message(Fields& fields) {
+  std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
+  if (messages.empty()) {
+    const Json* given = fields.any("messages");
+    if (given == nullptr) {
+      fields.fault("messages", "required", "is required");
+    } else if (given->as_array() != nullptr && given->as_array()->empty()) {
+      fields.fault("messages", "too_short", "must have at least 1 item");
+    }
+    return std::nullopt;
+  }
+  std::string name = fmt::format("messages.{}", messages.size() - 1);
+  std::vector<Fields> parts = messages.back().optional_objects("parts", parts_max);
+  return LastMessage{std::move(name), std::move(messages.back()), std::move(parts)};
+}
+
+// The texts of a message of the user's. What the app keeps beside them is its own.
+std::string read_content(LastMessage& message) {
+  std::string content;
+  for (Fields& part : message.parts) {
+    std::string type = part.required_text("type", id_bounds);
+    if (type == "text") {
+      std::string text = part.required_text("text", {.takes_control = true});
+      if (!content.empty() && !text.empty()) content += '\n';
+      content += text;
+    } else if (!type.empty() && !type.starts_with("data-")) {
+      part.fault("type", "bad_format",
+                 fmt::format("a part of the type {} is not taken, only text is", type));
+    }
+  }
+  if (content.find_first_not_of(" \t\r\n") == std::string::npos) {
+    message.fields.fault("parts", "required", "must hold text");
+  } else if (content.size() > content_bytes_max) {
+    message.fields.fault("parts", "too_long",
+                         fmt::format("must have at most {} bytes of text", content_bytes_max));
+  }
+  return content;
+}
+
+NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
+  NewUiMessage wanted;
+  wanted.content = read_content(message);
+  bool is_edit = !fields.nullable_text("messageId", id_bounds).value.value_or("").empty();
+  if (is_edit) {
+    fields.fault("messageId", "bad_format",
+                 "a thread keeps its messages: none can be changed, send a new one");
+  }
+  wanted.end_user = fields.nullable_text("end_user", end_user_bounds).value;
+  wanted.choice = read_run_choice(fields);
+  wanted.metadata = read_metadata(fields).value_or("{}");
+  FunctionTools tools = read_function_tools(fields);
+  fields.check();
+  check_tool_names(tools.names);
+  wanted.tools = std::move(tools.json);
+  return wanted;
+}
+
+bool is_tool(std::string_view type) { return type.starts_with("tool-") || type == "dynamic-tool"; }
+
+// What an answer to a question says: text, be it within {answer}, or else any JSON.
+std::string words_of(const Json& output) {
+  if (output.is_text()) return *output.as_text();
+  std::string_view answer = output.text_or("answer");
+  return answer.empty() ? output.dump() : std::string(answer);
+}
+
+// The output of a call that the client answered.
+void write_result(Fields& part, bool is_error, JsonWriter& json) {
+  json.begin_object().member("tool_call_id", part.required_text("toolCallId", id_bounds));
+  std::string text;
+  if (is_error) {
+    std::string words = part.required_text("errorText", {.takes_control = true});
+    JsonWriter error;
+    error.begin_object().member("code", error_code).member("message", words).end_object();
+    text = error.take();
+    json.member_raw("error", text).member("words", words);
+  } else {
+    static const Json nothing;
+    const Json* output = part.any("output");
+    if (output == nullptr) output = &nothing;
+    text = output->dump();
+    json.member_raw("output", text).member("words", words_of(*output));
+  }
+  json.end_object();
+  if (text.size() > tool_output_bytes_max) {
+    part.fault(is_error ? "errorText" : "output", "too_long",
+               fmt::format("must have at most {} bytes as compact JSON", tool_output_bytes_max));
+  }
+}
+
+void write_approval(Fields& part, JsonWriter& json) {
+  Nullable<Fields> approval = part.nullable_object("approval");
+  if (!approval.value) {
+    part.fault("approval", "required", "is required");
+    return;
+  }
+  Fields& given = *approval.value;
+  json.begin_object().member("id", given.required_text("id", id_bounds));
+  json.member("approved", given.required_boolean("approved"));
+  json.member("reason", given.nullable_text("reason", {.takes_control = true}).value.value_or(""));
+  json.end_object();
+}
+
+UiAnswers read_answers(Fields& fields, LastMessage& message) {
+  JsonWriter results;
+  JsonWriter approvals;
+  results.begin_array();
+  approvals.begin_array();
+  bool has_any = false;
+  for (Fields& part : message.parts) {
+    if (!is_tool(part.required_text("type", id_bounds))) continue;
+    std::string state = part.required_text("state", id_bounds);
+    bool ran_here = part.optional_boolean("providerExecuted").value_or(false);
+    bool is_error = state == "output-error";
+    if (state == "approval-responded") {
+      write_approval(part, approvals);
+      has_any = true;
+    } else if ((is_error || state == "output-available") && !ran_here) {
+      write_result(part, is_error, results);
+      has_any = true;
+    }
+  }
+  if (!has_any) {
+    message.fields.fault("parts", "required",
+                         "must hold an output of the client's or an answer to an approval, since "
+                         "the last message is the assistant's");
+  }
+  fields.check();
+  return {results.end_array().take(), approvals.end_array().take()};
+}
+
+}  // namespace
+
+UiChatBody read_ui_chat_body(Fields fields) {
+  UiChatBody body;
+  body.chat = fields.required_text("id", {.min = 1, .max = chat_name_max, .takes_control = true});
+  std::string trigger = fields.nullable_choice("trigger", {"submit-message", "regenerate-message"})
+                            .value.value_or("submit-message");
+  if (trigger == "regenerate-message") {
+    body.wanted = UiRetry{fields.nullable_text("messageId", id_bounds).value};
+    fields.check();
+    return body;
+  }
+  std::optional<LastMessage> message = read_last_message(fields);
+  std::string role = message ? message->fields.required_choice("role", {"user", "assistant"}) : "";
+  if (message && role == "user") {
+    body.wanted = read_new_message(fields, *message);
+  } else if (message && role == "assistant") {
+    body.wanted = read_answers(fields, *message);
+  }
+  fields.check();
+  return body;
+}
+
+}  // namespace hostler

@@ -1,0 +1,43 @@
+// What the AI SDK's useChat posts, read. Used by fcgi/api/ui/chat.cpp. Of `messages` the last one
+// alone is looked at: the thread knows the others.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "fcgi/api/runs/run_choice.h"
+#include "fcgi/http/input.h"
+
+namespace hostler {
+
+constexpr size_t chat_name_max = 128;
+
+struct NewUiMessage {
+  std::string content;
+  std::optional<std::string> end_user;
+  RunChoice choice;
+  std::optional<std::string> tools;  // as the run keeps them
+  std::string metadata;
+};
+
+struct UiRetry {
+  std::optional<std::string> message_id;
+};
+
+// Of the last message, which is the assistant's; both arrays as ui_chat_answer() takes them.
+struct UiAnswers {
+  std::string results;
+  std::string approvals;
+};
+
+struct UiChatBody {
+  std::string chat;
+  std::variant<NewUiMessage, UiRetry, UiAnswers> wanted;
+};
+
+// Throws the 422 of all faults, and tools.name_taken.
+UiChatBody read_ui_chat_body(Fields fields);
+
+}  // namespace hostler

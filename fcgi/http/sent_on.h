@@ -1,0 +1,14 @@
+// A request whose answer is a run's: nginx sends it on to the relay, in whose hands the answer is
+// wherever the run is (nginx/hostler.conf, /_run/).
+#pragma once
+
+#include <string_view>
+
+#include "fcgi/http/response.h"
+
+namespace hostler {
+
+// wire_format: of lib/formats/formats.cpp.
+Response sent_on(std::string_view run_id, std::string_view wire_format);
+
+}  // namespace hostler

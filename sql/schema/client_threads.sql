@@ -1,0 +1,132 @@
+-- Clients of protocols that send a conversation and read its next answer in one request (AI SDK, AG-UI). What is new of
+-- it begins a run of the thread that they name, or answers the one that waits. Both answer {run_id, is_checked: its
+-- answer has a format}, and whose daemons and subscribers are to be told. facts: runs.client_facts.
+
+-- A message of the thread, which is made when it is not there, and a run behind it; what runs there is interrupted.
+-- Locks the thread, its runs, what counts the caller's runs, then the account.
+CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, message text, route uuid, persona_id text,
+    metadata json, function_tools json, facts json, limit_concurrent_runs bigint,
+    limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
+    limit_waiting_runs bigint, OUT item json, OUT stopped uuid[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    thread uuid;
+BEGIN
+    PERFORM ui_permissions_check('data.threads.write', 'data.runs.read');
+    thread := client_thread(thread_name, client_chat_begin.end_user);
+    PERFORM thread_of_caller_locked(thread);
+    PERFORM thread_runs_lock(thread);
+    PERFORM user_runs_lock();
+    PERFORM message_create(thread, message, client_chat_begin.limit_stored_bytes);
+    SELECT c.item, c.stopped INTO STRICT item, stopped
+    FROM run_create(thread, route, client_chat_begin.persona_id, 'interrupt', client_chat_begin.metadata,
+                    client_chat_begin.limit_concurrent_runs, client_chat_begin.limit_concurrent_runs_per_user,
+                    client_chat_begin.limit_queued_runs, client_chat_begin.limit_stored_bytes,
+                    client_chat_begin.credit_run_hold, client_chat_begin.limit_waiting_runs,
+                    client_chat_begin.function_tools, NULL, client_chat_begin.facts) AS c;
+    item := client_chat_item((item ->> 'run_id')::uuid);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION client_chat_item(run uuid) RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT json_build_object('run_id', r.id, 'is_checked', r.response_format IS NOT NULL) FROM runs r WHERE r.id = run
+$$;
+
+-- What runs in the caller's thread of this name, locked as the thread is; nothing: all null.
+CREATE OR REPLACE FUNCTION client_chat_waiting(thread_name text) RETURNS runs
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    thread uuid := thread_named(thread_name);
+    thread_row threads;
+    r runs;
+BEGIN
+    PERFORM ui_permissions_check('data.runs.read');
+    IF thread IS NOT NULL THEN
+        thread_row := thread_of_caller_locked(thread);
+        SELECT * INTO r FROM runs WHERE id = thread_row.active_run_id FOR NO KEY UPDATE;
+    END IF;
+    RETURN r;
+END
+$$;
+
+-- The answer to it begins behind what is stored of the run now, but for an end that the answer itself is.
+CREATE OR REPLACE FUNCTION client_chat_answered(run uuid, facts json, end_seq bigint, OUT item json, OUT stopped uuid[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE runs SET client_answer = json_build_object('behind_seq', coalesce(end_seq - 1, last_seq), 'facts', facts)
+    WHERE id = run;
+    item := client_chat_item(run);
+    stopped := ARRAY[run];
+END
+$$;
+
+-- What a person said to the question or confirmation with this id. content: of a question, text; decision, arguments,
+-- reason: of a confirmation; each null where what was said is none. gives_up: neither; a confirmation is denied, a
+-- question ends the run.
+CREATE OR REPLACE FUNCTION client_chat_input(thread_name text, request_id text, content text, decision text,
+    arguments json, reason text, gives_up boolean, facts json, limit_input_bytes bigint,
+    OUT item json, OUT stopped uuid[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs := client_chat_waiting(thread_name);
+    decides boolean;
+    end_seq bigint;
+BEGIN
+    IF r.input_request IS NULL OR r.input_request ->> 'request_id' <> request_id THEN
+        PERFORM fail('runs.not_waiting', 'interrupt_is_over');
+    END IF;
+    decides := r.input_request ->> 'kind' = 'tool_confirmation';
+    IF gives_up AND NOT decides THEN
+        PERFORM run_cancel(r.id);
+        end_seq := r.last_seq + 1;
+    ELSIF NOT gives_up AND decides AND decision IS NULL THEN
+        PERFORM fail('validation.error', 'confirmation_takes_approved');
+    ELSIF NOT gives_up AND NOT decides AND client_chat_input.content IS NULL THEN
+        PERFORM fail('validation.error', 'question_takes_text');
+    ELSE
+        PERFORM run_input(r.id, coalesce(client_chat_input.content, ''), limit_input_bytes,
+                          CASE WHEN gives_up THEN 'deny' ELSE decision END, arguments, reason, NULL, NULL, NULL);
+    END IF;
+    SELECT a.item, a.stopped INTO STRICT item, stopped FROM client_chat_answered(r.id, facts, end_seq) AS a;
+END
+$$;
+
+-- Results of the calls that the run asked its client for, all that are missing. results: as run_tool_answer()'s. Those
+-- that calls had before say nothing, since clients repeat what the run itself told them.
+CREATE OR REPLACE FUNCTION client_chat_results(thread_name text, results json, facts json,
+    OUT item json, OUT stopped uuid[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs := client_chat_waiting(thread_name);
+    taken json;
+    unknown_id text;
+    missing text;
+BEGIN
+    IF r.input_request IS NULL OR NOT waits_apart(r.input_request) THEN
+        PERFORM fail('runs.not_waiting', 'no_results_awaited');
+    END IF;
+    SELECT json_agg(e.item ORDER BY e.nth) FILTER (WHERE t.run_id IS NULL),
+        min(e.item ->> 'tool_call_id') FILTER (WHERE t.run_id IS NULL AND a.run_id IS NULL)
+    INTO taken, unknown_id
+    FROM json_array_elements(results) WITH ORDINALITY AS e (item, nth)
+    LEFT JOIN run_asked_calls a ON a.run_id = r.id AND a.tool_call_id = e.item ->> 'tool_call_id'
+    LEFT JOIN run_tool_results t ON t.run_id = r.id AND t.tool_call_id = e.item ->> 'tool_call_id';
+    IF unknown_id IS NOT NULL THEN
+        PERFORM fail('validation.error', 'result_of_no_call', jsonb_build_object('tool_call_id', unknown_id));
+    ELSIF taken IS NULL THEN
+        PERFORM fail('runs.tool_result_exists', 'call_has_result',
+                     jsonb_build_object('tool_call_id', results #>> '{0,tool_call_id}'));
+    END IF;
+    missing := (
+        SELECT string_agg(m.id, ', ')
+        FROM json_array_elements_text(run_tool_answer(r.id, taken) -> 'missing') AS m (id)
+        JOIN run_asked_calls a ON a.run_id = r.id AND a.tool_call_id = m.id AND a.answered_by = 'client');
+    IF missing IS NOT NULL THEN
+        PERFORM fail('validation.error', 'results_missing', jsonb_build_object('missing', missing));
+    END IF;
+    SELECT a.item, a.stopped INTO STRICT item, stopped FROM client_chat_answered(r.id, facts, NULL) AS a;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION client_chat_item, client_chat_waiting, client_chat_answered FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION client_chat_begin, client_chat_input, client_chat_results FROM hostler_runner;

@@ -1,0 +1,224 @@
+// POST /v1/ui/chat, GET /v1/ui/chat/{chat}/messages, GET /v1/ui/chat/{chat}/stream and
+// POST /v1/ui/chat/{chat}/stop through nginx, pool and relay: what useChat of the AI SDK sends and
+// is shown.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "tests/api/ui/chat_harness.h"
+#include "tests/support/eventually.h"
+
+namespace hostler::testing_support {
+namespace {
+
+TEST(UiChat, StreamsTheMessageThatIsReadLater) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  Answer answer = user.client.post(ui_route, saying(chat, "[think hm hm] [say hello there]"));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.header("content-type"), "text/event-stream");
+  EXPECT_EQ(answer.header("x-vercel-ai-ui-message-stream"), "v1");
+  EXPECT_EQ(answer.header("cache-control"), "no-store");
+  std::string run_id = answer.header("x-hostler-run");
+  UiClient client;
+  EXPECT_EQ(client.read(frames_of(answer)), "stop");
+  Json messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 2u);
+  const Json& asked = messages.as_array()->at(0);
+  EXPECT_EQ(asked.text_or("role"), "user");
+  EXPECT_EQ(asked.find("parts")->dump(),
+            R"([{"type":"text","text":"[think hm hm] [say hello there]"}])");
+  const Json& answered = messages.as_array()->at(1);
+  EXPECT_EQ(answered.text_or("id"), run_id);
+  EXPECT_EQ(answered.find("parts")->dump(), client.parts());
+  EXPECT_NE(client.parts().find(R"("type":"reasoning")"), std::string::npos);
+  EXPECT_NE(client.parts().find(R"("text":"hello there")"), std::string::npos);
+  // What it took is what the run says.
+  Json run = user.client.get("/v1/runs/" + run_id).json();
+  const Json& usage = *answered.find("metadata")->find("usage");
+  EXPECT_EQ(usage.integer_or("inputTokens", 0), run.integer_or("total_input_tokens", -1));
+  EXPECT_EQ(usage.integer_or("outputTokens", 0), run.integer_or("total_output_tokens", -1));
+  EXPECT_EQ(usage.integer_or("totalTokens", 0),
+            usage.integer_or("inputTokens", 0) + usage.integer_or("outputTokens", 0));
+}
+
+TEST(UiChat, IsAThreadUnderItsOwnNameAndByItsId) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = "a chat/with ä ? and 100%";
+  constexpr const char* marks = R"(,"end_user":"u-7","metadata":{"a":"b"},"persona_id":"normal@1")";
+  std::string run_id = run_of(user.client.post(ui_route, saying(chat, "[say one]", marks)));
+  Json run = user.client.get("/v1/runs/" + run_id).json();
+  EXPECT_EQ(run.text_or("end_user"), "u-7");
+  EXPECT_EQ(run.find("metadata")->dump(), R"({"a":"b"})");
+  std::string thread_id(run.text_or("thread_id"));
+  // The second message goes to the same one, by either name.
+  std::string second = run_of(user.client.post(ui_route, saying(thread_id, "[say two]")));
+  EXPECT_EQ(user.client.get("/v1/runs/" + second).member("thread_id"), thread_id);
+  EXPECT_EQ(messages_of(user.client, chat).dump(), messages_of(user.client, thread_id).dump());
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->size(), 4u);
+  EXPECT_EQ(
+      user.client.get(fmt::format("/v1/threads/{}/messages", thread_id)).json().as_array()->size(),
+      4u);
+  // Of another one the name is another chat, and so is the thread's id.
+  TestUser stranger = register_user(runner_stack());
+  EXPECT_EQ(messages_of(stranger.client, chat).dump(), "[]");
+  EXPECT_EQ(messages_of(stranger.client, thread_id).dump(), "[]");
+  run_of(stranger.client.post(ui_route, saying(thread_id, "[say mine]")));
+  EXPECT_EQ(messages_of(stranger.client, thread_id).as_array()->size(), 2u);
+  EXPECT_EQ(messages_of(user.client, thread_id).as_array()->size(), 4u);
+}
+
+TEST(UiChat, IsTakenUpFromItsBeginning) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  EXPECT_EQ(user.client.get(path_of(chat, "stream")).status, 204);
+  std::string run_id = start_chat(user.client, chat, "[say one] [delay 30] [words 20] [say end]");
+  Answer answer = user.client.get(path_of(chat, "stream"));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.header("x-hostler-run"), run_id);
+  UiClient client;
+  EXPECT_EQ(client.read(frames_of(answer)), "stop");
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->back().find("parts")->dump(),
+            client.parts());
+  EXPECT_EQ(user.client.get(path_of(chat, "stream")).status, 204);
+}
+
+TEST(UiChat, IsStoppedByACallOfItsOwn) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  EXPECT_EQ(user.client.post(path_of(chat, "stop")).body, R"({"ok":true})") << "at nothing";
+  std::string run_id = start_chat(user.client, chat, "[delay 50] [words 400]");
+  EXPECT_EQ(user.client.post(path_of(chat, "stop")).body, R"({"ok":true})");
+  EXPECT_EQ(wait_for_status(user.client, run_id, "cancelled"), "cancelled");
+  Json last = messages_of(user.client, chat).as_array()->back();
+  EXPECT_EQ(last.text_or("id"), run_id);
+  EXPECT_EQ(last.find("metadata")->text_or("status"), "cancelled");
+  EXPECT_EQ(last.find("metadata")->text_or("reason"), "requested");
+}
+
+TEST(UiChat, IsInterruptedByANewMessage) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  std::string first = start_chat(user.client, chat, "[delay 50] [words 400]");
+  UiClient client;
+  Answer answer = user.client.post(ui_route, saying(chat, "[say instead]"));
+  EXPECT_EQ(client.read(frames_of(answer)), "stop");
+  EXPECT_NE(client.parts().find("instead"), std::string::npos);
+  EXPECT_EQ(user.client.get("/v1/runs/" + first).member("status"), "cancelled");
+  Json messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 6u);
+  EXPECT_EQ(messages.as_array()->at(3).find("metadata")->text_or("reason"), "interrupted");
+}
+
+TEST(UiChat, MakesItsLastAnswerAgain) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  EXPECT_TRUE(is_problem(user.client.post(ui_route, retrying(chat)), 409, "runs.nothing_to_retry"));
+  std::string first = run_of(user.client.post(ui_route, saying(chat, "[say one]")));
+  std::string second = run_of(user.client.post(ui_route, retrying(chat)));
+  Json messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 2u) << messages.dump();
+  EXPECT_EQ(messages.as_array()->back().text_or("id"), second);
+  EXPECT_TRUE(
+      has_fault(user.client.post(ui_route, retrying(chat, first)), "messageId", "bad_format"));
+  run_of(user.client.post(ui_route, retrying(chat, second)));
+  // The client's own names of messages are not known.
+  std::string fourth = run_of(user.client.post(ui_route, retrying(chat, "msg-1")));
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->back().text_or("id"), fourth);
+}
+
+TEST(UiChat, ShowsAFailureUntilItIsMadeGood) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  Answer failing = user.client.post(ui_route, saying(chat, "[status 400 times=2] [say well]"));
+  EXPECT_EQ(UiClient().read(frames_of(failing)), "error");
+  std::string failed = failing.header("x-hostler-run");
+  Json messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 2u);
+  const Json& metadata = *messages.as_array()->back().find("metadata");
+  EXPECT_EQ(metadata.text_or("status"), "failed");
+  EXPECT_EQ(metadata.find("error")->text_or("code"), "model.rejected");
+  // A retry that fails too takes nothing's place, one that succeeds does.
+  EXPECT_EQ(UiClient().read(frames_of(user.client.post(ui_route, retrying(chat)))), "error");
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->back().text_or("id"), failed);
+  std::string good = run_of(user.client.post(ui_route, retrying(chat)));
+  messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 2u) << messages.dump();
+  EXPECT_EQ(messages.as_array()->back().text_or("id"), good);
+}
+
+TEST(UiChat, ListsItsMessagesByPages) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  for (int i = 0; i < 3; ++i) {
+    run_of(user.client.post(ui_route, saying(chat, fmt::format("[say {}]", i))));
+  }
+  std::string all = messages_of(user.client, chat).dump();
+  Json joined{Json::Array()};
+  std::string path = path_of(chat, "messages?limit=2");
+  for (int pages = 0; pages < 3; ++pages) {
+    Answer page = user.client.get(path);
+    ASSERT_EQ(page.status, 200) << page.body;
+    Json items = page.json();
+    EXPECT_EQ(items.as_array()->size(), 2u);
+    joined.as_array()->insert(joined.as_array()->begin(), items.as_array()->begin(),
+                              items.as_array()->end());
+    std::string link = page.header("link");
+    EXPECT_EQ(link.empty(), pages == 2) << link;
+    if (!link.empty()) path = link.substr(1, link.find('>') - 1);
+  }
+  EXPECT_EQ(joined.dump(), all);
+  EXPECT_TRUE(
+      has_fault(user.client.get(path_of(chat, "messages?limit=0")), "limit", "out_of_range"));
+}
+
+TEST(UiChat, KeepsTheAnswersOfRunsWhoseEventsAreGone) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  std::string run_id = run_of(user.client.post(ui_route, saying(chat, "[say kept]")));
+  runner_stack().sql().run_text("DELETE FROM run_events WHERE run_id = '" + run_id + "'");
+  Json last = messages_of(user.client, chat).as_array()->back();
+  EXPECT_EQ(last.text_or("id"), run_id);
+  EXPECT_EQ(last.find("parts")->dump(), R"([{"type":"text","text":"kept"}])");
+}
+
+TEST(UiChat, IsRepeatedUnderItsKey) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  Call call{"POST",
+            ui_route,
+            saying(chat, "[say once]"),
+            "application/json",
+            {{"Idempotency-Key", "ui-1"}}};
+  Answer first = user.client.send(call);
+  Answer second = user.client.send(call);
+  EXPECT_EQ(run_of(first), run_of(second));
+  EXPECT_EQ(second.header("idempotency-replayed"), "true");
+  EXPECT_EQ(frames_of(first), frames_of(second));
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->size(), 2u);
+}
+
+TEST(UiChat, HoldsBackTextThatMustFitAFormat) {
+  TestUser user = register_user(runner_stack());
+  std::string key = new_name("persona");
+  Answer made = user.client.post(
+      "/v1/personas?scope=org",
+      fmt::format(R"({{"persona_key":"{}","version":"1","tools":[],"response_format":{{)"
+                  R"("type":"json_schema","name":"w","schema":{{"type":"object",)"
+                  R"("required":["c"]}}}}}})",
+                  key));
+  ASSERT_EQ(made.status, 201) << made.body;
+  std::string chat = new_name("chat");
+  Answer answer = user.client.post(ui_route, saying(chat, R"([answer no] [answer {"c":1}])",
+                                                    fmt::format(R"(,"persona_id":"{}")", key)));
+  UiClient client;
+  EXPECT_EQ(client.read(frames_of(answer)), "stop") << answer.body;
+  EXPECT_EQ(client.parts(),
+            R"([{"type":"step-start"},{"type":"text","text":"{\"c\":1}","state":"done"},)"
+            R"({"type":"data-output","id":"output","data":{"c":1}}])");
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->back().find("parts")->dump(),
+            client.parts());
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
