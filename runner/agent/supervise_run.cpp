@@ -155,6 +155,7 @@ Task<void> carry_out(AgentServices& services, RunPtr run) {
       co_await abandon(services, run, *failure);
       co_return;
     }
+    co_await show_early_results(services, run);
   } else {
     failure = co_await execute(services, run);
   }

@@ -10,13 +10,16 @@
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
 #include "queries/daemon.h"
+#include "queries/webhook_calls.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
+#include "runner/tools/webhook_call.h"
 
 namespace hostler::runner {
 namespace {
 
-void commit_outcome(const RunPtr& run, RunParts& parts, ToolRecord record) {
+// As it is stored, and what the model reads of it.
+ToolResult commit_result(const RunPtr& run, ToolRecord record) {
   JsonWriter data;
   data.begin_object();
   data.member("tool_call_id", record.call.id).member("tool_name", record.call.name);
@@ -38,11 +41,17 @@ void commit_outcome(const RunPtr& run, RunParts& parts, ToolRecord record) {
     record.result.clear();
     record.error_code = "run.output_limit";
     record.error_message = "The result is larger than what the run may still show.";
-    return commit_outcome(run, parts, std::move(record));
+    return commit_result(run, std::move(record));
   }
   result.error_code = record.error_code;
-  parts.results.emplace(CallKey{record.turn, record.call.id}, std::move(result));
   run->writer->commit_tool(std::move(record), data.take());
+  return result;
+}
+
+void commit_outcome(const RunPtr& run, RunParts& parts, ToolRecord record) {
+  CallKey key{record.turn, record.call.id};
+  ToolResult result = commit_result(run, std::move(record));
+  parts.results.emplace(std::move(key), std::move(result));
 }
 
 ToolRecord record_of(int turn, const ToolCall& call, ToolOutcome outcome, int64_t duration_ms) {
@@ -292,6 +301,22 @@ std::string shown_arguments(const ToolCall& call) {
   JsonWriter json;
   json.begin_object().member("not_an_object", call.arguments).end_object();
   return json.take();
+}
+
+Task<void> show_early_results(AgentServices& services, RunPtr run) {
+  postgres::Batch batch;
+  batch.add(query::RunEarlyResults{.run_id = run->claim.id});
+  postgres::Results early = co_await read_with_retry(services, std::move(batch));
+  const postgres::Result& rows = early.at(0);
+  for (int i = 0; i < rows.size(); ++i) {
+    postgres::Row row = rows[i];
+    ToolCall call;
+    call.id = row.text("tool_call_id");
+    call.name = row.text("tool_name");
+    int turn = static_cast<int>(row.integer("turn"));
+    ToolOutcome outcome = early_outcome(row.text("early"));
+    commit_result(run, record_of(turn, call, std::move(outcome), row.integer("duration_ms")));
+  }
 }
 
 bool may_leave_calls(const Claim& claim, const RunParts& parts) {

@@ -15,6 +15,10 @@ enum class CallsOutcome { done, waiting, left };
 // coroutine must end. left: all but the calls in run->progress, with which the run ends.
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts);
 
+// Results that came by token for calls whose daemon did not live to take them: of a run that is
+// not gone on with they are shown before its end.
+Task<void> show_early_results(AgentServices& services, RunPtr run);
+
 // Whether the last turn may end the run with calls.
 bool may_leave_calls(const Claim& claim, const RunParts& parts);
 // The data of run.tool_calls.

@@ -53,18 +53,6 @@ std::string outcome_json(const WebhookCall& call, const ToolOutcome& outcome) {
   return json.end_object().take();
 }
 
-ToolOutcome early_outcome(std::string_view json) {
-  ToolOutcome outcome;
-  std::optional<Json> early = parse_json_or_nothing(json);
-  const Json* error = early ? early->find("error") : nullptr;
-  if (error != nullptr) {
-    return tool_failed(std::string(error->text_or("code")), std::string(error->text_or("message")));
-  }
-  const Json* output = early ? early->find("output") : nullptr;
-  outcome.result = output == nullptr ? "null" : output->dump();
-  return outcome;
-}
-
 // Newest first; one that cannot be opened signs nothing.
 std::vector<std::string> signing_secrets(const config::SecretBox& box, std::string_view json) {
   std::vector<std::string> secrets;
@@ -172,6 +160,18 @@ Task<std::optional<ToolOutcome>> end_call(ToolServices& services, ToolContext co
 }
 
 }  // namespace
+
+ToolOutcome early_outcome(std::string_view json) {
+  ToolOutcome outcome;
+  std::optional<Json> early = parse_json_or_nothing(json);
+  const Json* error = early ? early->find("error") : nullptr;
+  if (error != nullptr) {
+    return tool_failed(std::string(error->text_or("code")), std::string(error->text_or("message")));
+  }
+  const Json* output = early ? early->find("output") : nullptr;
+  outcome.result = output == nullptr ? "null" : output->dump();
+  return outcome;
+}
 
 Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolContext context,
                                                    WebhookCall call) {

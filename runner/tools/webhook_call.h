@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lib/loop/task.h"
 #include "runner/models/model.h"
@@ -22,5 +23,8 @@ struct WebhookCall {
 // away. Of a run that is fenced no result is written.
 Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolContext context,
                                                    WebhookCall call);
+
+// A result as it is kept until it is taken: {output} or {error: {code, message}}.
+ToolOutcome early_outcome(std::string_view json);
 
 }  // namespace hostler::runner

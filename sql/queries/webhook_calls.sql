@@ -17,3 +17,10 @@ FROM webhook_call_begin($1, $2, $3, $4, $5, $6, $7, $8, $9);
 -- $1 run_id uuid, $2 epoch bigint, $3 tool_call_id text, $4 is_accepted boolean,
 -- $5 result json or null (its own, when nobody may repeat the call)
 SELECT webhook_call_end($1, $2, $3, $4, $5) AS early;
+
+-- name: run_early_results
+-- Results that came for calls of the run and that nobody took.
+-- $1 run_id uuid
+SELECT a.turn, a.tool_call_id, a.tool_name, a.early,
+    greatest(0, extract(epoch FROM clock_timestamp() - a.asked_at) * 1000)::bigint AS duration_ms
+FROM run_early_calls($1) AS a ORDER BY a.asked_at, a.tool_call_id;

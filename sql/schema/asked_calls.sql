@@ -72,14 +72,20 @@ BEGIN
 END
 $$;
 
+-- Those whose results came by token and were not taken yet.
+CREATE OR REPLACE FUNCTION run_early_calls(run uuid) RETURNS SETOF run_asked_calls
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT a.* FROM run_asked_calls a
+    WHERE a.run_id = run AND a.early IS NOT NULL AND NOT EXISTS (
+        SELECT FROM run_tool_results t
+        WHERE t.run_id = a.run_id AND t.turn = a.turn AND t.tool_call_id = a.tool_call_id)
+$$;
+
 -- A run begins to wait for results of which some came by token before it did.
 CREATE OR REPLACE FUNCTION run_take_early_results(r runs) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    early_ones json := (SELECT json_agg(a.early ORDER BY a.asked_at, a.tool_call_id) FROM run_asked_calls a
-                        WHERE a.run_id = r.id AND a.early IS NOT NULL AND NOT EXISTS (
-                            SELECT FROM run_tool_results t
-                            WHERE t.run_id = a.run_id AND t.turn = a.turn AND t.tool_call_id = a.tool_call_id));
+    early_ones json := (SELECT json_agg(a.early ORDER BY a.asked_at, a.tool_call_id) FROM run_early_calls(r.id) a);
 BEGIN
     IF early_ones IS NOT NULL THEN
         PERFORM run_results_store(r, early_ones);
@@ -303,5 +309,6 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION tool_names_check FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_results_store, run_take_early_results FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION run_early_calls FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION run_tool_answer, run_tool_answer_by_token FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION webhook_call_begin, webhook_call_end, run_offer_tools FROM hostler_api;

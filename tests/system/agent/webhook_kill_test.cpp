@@ -157,13 +157,10 @@ TEST(WebhookKills, LoseNoAcknowledgedResultAndRepeatNothing) {
     bool is_repeatable = tools[call].ends_with("_again");
     EXPECT_LE(count, is_repeatable ? 3 : 1) << call << " of " << tools[call];
   }
-  // A run that ended for its crashes keeps what it never came to show.
   for (const std::string& call : servers.acknowledged()) {
     EXPECT_EQ(sql_value(webhook_stack(),
                         fmt::format(
-                            "SELECT CASE WHEN r.status = 'failed' AND r.error_code = 'run.crashed' "
-                            "THEN coalesce(t.result, a.early -> 'output') ELSE t.result END "
-                            "#>> '{{}}' FROM run_asked_calls a JOIN runs r ON r.id = a.run_id "
+                            "SELECT t.result #>> '{{}}' FROM run_asked_calls a "
                             "LEFT JOIN run_tool_results t ON t.run_id = a.run_id AND t.turn = "
                             "a.turn AND t.tool_call_id = a.tool_call_id WHERE a.org_id = '{}' AND "
                             "a.tool_call_id = '{}'",
