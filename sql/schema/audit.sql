@@ -84,8 +84,8 @@ $$;
 
 -- The newest rows from low to below high, by the narrowest index there is: those of the organization (null: of all)
 -- and, of the filters, of the actor, else of the action. What else is asked for is for the caller to look at. Months
--- are read from the newest on, and no more of them than the rows need: in the order of an index, whatever the statistics
--- are, since one who looks idle there would be read whole and sorted.
+-- are read from the newest on, and no more of them than the rows need: in the order of an index, whatever the
+-- statistics are, since one who looks idle there would be read whole and sorted.
 CREATE OR REPLACE FUNCTION audit_window(org uuid, actor uuid, wanted_action text, low uuid, high uuid, rows_max integer)
 RETURNS SETOF audit_logs
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog

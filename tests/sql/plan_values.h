@@ -270,7 +270,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"action", "'auth.login'"},
       {"actor_user_id", user},
       {"target_type", "'session'"},
-      // A page that fills: of a moment alone all that the moment's slack lets in would be looked at.
+      // A page that fills: of a moment alone all that its slack lets in would be looked at.
       {"audit_page.since", "clock_timestamp() - interval '1 day'"},
       {"audit_page.until", "clock_timestamp()"},
       {"group", "'web_search'"},
