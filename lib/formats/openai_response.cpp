@@ -1,5 +1,5 @@
-// See lib/formats/openai_response.h. The shapes are those of OpenAI's reference, "Responses"; [DONE]
-// at the end is what the document of Open Responses wants.
+// See lib/formats/openai_response.h. The shapes are those of OpenAI's reference, "Responses"; the
+// document of Open Responses wants [DONE] at the end.
 #include "lib/formats/openai_response.h"
 
 #include <memory>

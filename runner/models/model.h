@@ -74,7 +74,6 @@ struct ToolChoice {
   enum class Kind { none, automatic, required, named };  // required: any of them, but one
   Kind kind = Kind::automatic;
   std::string name = {};  // of the one that is named
-  bool forces() const { return kind == Kind::required || kind == Kind::named; }
 };
 
 // What else a caller wants of the model. A provider's form leaves out what it has no word for.

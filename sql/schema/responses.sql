@@ -116,7 +116,7 @@ BEGIN
         PERFORM fail('validation.error', 'call_unknown', jsonb_build_object('call_id', call_id));
     END IF;
     SELECT c.tool_call_id INTO call_id FROM run_left_calls c
-    WHERE c.run_id = ANY (left_by) AND c.tool_call_id <> ALL (answered_calls) LIMIT 1;
+    WHERE c.run_id = ANY (left_by) AND c.tool_call_id <> ALL (answered_calls || missing_calls) LIMIT 1;
     IF FOUND THEN
         PERFORM fail('validation.error', 'call_unanswered', jsonb_build_object('call_id', call_id));
     END IF;

@@ -1,5 +1,5 @@
-// tools, tool_choice and parallel_tool_calls of POST /v1/openai/chat/completions: what a request may
-// declare, what its model is sent, and how the answer tells of calls. What becomes of them with the
+// tools, tool_choice and parallel_tool_calls of POST /v1/openai/chat/completions: what a request
+// may declare, what its model is sent, and how the answer tells of calls. What becomes of them with the
 // next request is told by tests/system/agent/left_calls_test.cpp.
 #include <gtest/gtest.h>
 
@@ -29,9 +29,9 @@ struct Caller {
   TestUser user = register_user(tool_stack());
   ModelRoute route;
 
-  explicit Caller(std::string_view form = "openai") {
+  explicit Caller(std::string_view form = "openai", std::string_view prices = "") {
     static const TestUser admin = register_admin(tool_stack());
-    route = make_route(tool_stack(), admin, form);
+    route = make_route(tool_stack(), admin, form, prices);
   }
   Answer ask(std::string_view script, std::string_view further) const {
     return user.client.post(
@@ -249,6 +249,30 @@ TEST(ChatTools, HaveOtherNamesThanThePersonasTools) {
       user.client.post(chats, R"({"model":"guide","messages":[{"role":"user","content":"a"}])" +
                                   with_tools(tool("weather")) + "}");
   EXPECT_TRUE(is_problem(answer, 400, "tools.name_taken"));
+}
+
+// What fits no format is no answer, and calls are none.
+TEST(ChatTools, NeedNotFitAFormat) {
+  Caller caller;
+  constexpr const char* format =
+      R"(,"response_format":{"type":"json_schema","json_schema":{"name":"w","schema":)"
+      R"({"type":"object","required":["c"]}}})";
+  EXPECT_EQ(calls_of(caller.ask("[tool f]", with_tools(tool("f"), format))), "f ");
+  EXPECT_EQ(calls_of(caller.ask(R"([answer {"c":1}])", with_tools(tool("f"), format))),
+            R"({"c":1})");
+}
+
+// They were paid for, and no turn of this run has to follow.
+TEST(ChatTools, AreLeftWhenTheyTookTheLastCredits) {
+  Caller caller("openai", R"(,"input_usd_per_mtok":1000)");
+  sql_value(tool_stack(),
+            fmt::format("SELECT credit_post('{0}', 25 - balance, 'admin_adjustment') FROM "
+                        "credit_accounts WHERE org_id = '{0}'",
+                        caller.user.org_id));
+  Answer answer = caller.ask("[usage in=30 out=1][tool f]", with_tools(tool("f")));
+  EXPECT_EQ(calls_of(answer), "f ");
+  Answer next = caller.ask("[say no]", "");
+  EXPECT_TRUE(is_problem(next, 429, "insufficient_quota"));
 }
 
 TEST(ChatTools, MayAnswerMoreCallsThanAreLookedUp) {

@@ -1,6 +1,5 @@
 // What becomes of a response: shown, followed behind any event, gone on from, cancelled, deleted;
-// its input listed. Beside the responses of a runner some of a stack without one, whose runs stay as
-// the API makes them.
+// its input listed. Most are of a stack without a runner, whose runs stay as the API makes them.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -205,7 +205,8 @@ TEST(CreateResponse, RefusesWhatIsNone) {
        R"({"model":"normal","input":"a","conversation":"conv_x","store":false})",
        R"({"model":"normal","input":"a","conversation":"c","previous_response_id":"r"})",
        R"({"model":"normal","input":"a","truncation":"perhaps"})",
-       R"({"model":"normal","input":[{"type":"function_call_output","call_id":"c","output":"1"}]})"}) {
+       R"({"model":"normal","input":[)"
+       R"({"type":"function_call_output","call_id":"c","output":"1"}]})"}) {
     EXPECT_TRUE(is_problem(user.client.post(route, body), 400, "validation.error")) << body;
   }
   EXPECT_TRUE(is_problem(user.client.post(route, "{"), 400, "http.bad_json"));

@@ -47,12 +47,18 @@ std::string run_faults(ApiStack& stack) {
       "SELECT 1 FROM run_events x WHERE x.run_id = r.id "
       "AND x.type IN ('run.resumed', 'output.repair') AND x.seq > d.seq AND (x.data ->> "
       "'discard_after_seq')::bigint < d.seq))"
-      // Its output is what was told of it, directly before its end.
+      // Its output is what was told of it, directly before its end; or it ends with calls.
       "UNION ALL SELECT 'output is not what was told: ' || r.id FROM runs r "
       "LEFT JOIN run_events e ON e.run_id = r.id AND e.type = 'run.output' "
-      "WHERE (r.status = 'completed' AND r.response_format IS NOT NULL) <> (r.output IS NOT NULL) "
+      "WHERE (r.status = 'completed' AND r.response_format IS NOT NULL AND NOT EXISTS ("
+      "SELECT FROM run_left_calls c WHERE c.run_id = r.id)) <> (r.output IS NOT NULL) "
       "OR r.output::text IS DISTINCT FROM (e.data -> 'output')::text "
       "OR e.seq <> r.last_seq - 1 "
+      "UNION ALL SELECT 'left is not what was told: ' || r.id FROM runs r "
+      "LEFT JOIN run_events e ON e.run_id = r.id AND e.type = 'run.tool_calls' "
+      "WHERE ARRAY(SELECT c.tool_call_id FROM run_left_calls c WHERE c.run_id = r.id ORDER BY 1) "
+      "<> ARRAY(SELECT c ->> 'tool_call_id' FROM json_array_elements(e.data -> 'calls') AS c "
+      "ORDER BY 1) OR e.seq <> r.last_seq - 1 OR (e.seq IS NOT NULL AND r.status <> 'completed') "
       // A message for each endpoint that wants the event that ended the run, and no other.
       "UNION ALL SELECT 'told ' || count(o.id) || ' times: ' || r.id FROM runs r "
       "JOIN webhook_endpoints w ON w.org_id = r.org_id LEFT JOIN outbox o ON o.endpoint_id = w.id "

@@ -1,7 +1,7 @@
-// What the two kinds of providers are sent, in all its kinds: plain, with tools, with their
-// results, with a response format, with repairs. Each is in what the fake model got. When
-// CAPTURED_REQUESTS names a file, they are written there, a line each, for `make clients-test`,
-// which compiles them against the types of the providers' own packages.
+// What the two kinds of providers are sent, in all its kinds: plain, with tools, with a choice of
+// them, with their results, with a response format, with repairs. Each is in what the fake model
+// got. When CAPTURED_REQUESTS names a file, they are written there, a line each, for `make
+// clients-test`, which compiles them against the types of the providers' own packages.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -34,6 +34,15 @@ class CapturedRequests : public testing::TestWithParam<const char*> {
   void complete(std::string_view script, std::string_view further) {
     RunStory story = run_story(user_.client, script, body(further));
     EXPECT_EQ(story.status, "completed") << story.text();
+  }
+  // As a client of OpenAI's asks, with a function f.
+  void choose(std::string_view wish) {
+    Answer answer = user_.client.post(
+        "/v1/openai/chat/completions",
+        fmt::format(R"({{"model":"route:{}","messages":[{{"role":"user","content":"hello"}}],)"
+                    R"("tools":[{{"type":"function","function":{{"name":"f"}}}}],{}}})",
+                    route_.route_id, wish));
+    EXPECT_EQ(answer.status, 200) << answer.body;
   }
   std::string format(std::string_view strict) const {
     return fmt::format(
@@ -77,11 +86,18 @@ TEST_P(CapturedRequests, AreOfEveryKind) {
   }
   complete(R"([answer {"n":4}])", R"(,"response_format":{"type":"json_object"})");
 
+  for (const char* wish : {R"("tool_choice":"none")", R"("tool_choice":"auto")",
+                           R"("tool_choice":"required","parallel_tool_calls":false)",
+                           R"("tool_choice":{"type":"function","function":{"name":"f"}})"}) {
+    choose(wish);
+  }
+
   std::vector<std::string> bodies = requests_for(stack_, route_.model);
   std::string all;
   for (const std::string& sent : bodies) all += sent + "\n";
-  EXPECT_EQ(bodies.size(), 1u + 3 + 2 + 6 + 1) << all;
-  std::vector<const char*> kinds{R"("tools")", R"("temperature")", "celsius", "does not fit"};
+  EXPECT_EQ(bodies.size(), 1u + 3 + 2 + 6 + 1 + 4) << all;
+  std::vector<const char*> kinds{R"("tools")", R"("temperature")", "celsius", "does not fit",
+                                 R"("tool_choice")"};
   if (std::string_view(GetParam()) == "anthropic") {
     kinds.insert(kinds.end(), {R"("cache_control")", R"("output_config")", R"("tool_result")"});
   } else {

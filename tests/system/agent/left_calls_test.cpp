@@ -296,6 +296,12 @@ TEST(LeftCalls, AreLeftOnceWhateverDies) {
               "tool.result tool.result");
   }
   EXPECT_EQ(run_faults(webhook_stack()), "");
+  // The check sees what it is for.
+  sql_value(webhook_stack(),
+            "INSERT INTO run_left_calls (run_id, tool_call_id, org_id, created_by_user_id) SELECT "
+            "run_id, 'extra', org_id, created_by_user_id FROM run_left_calls LIMIT 1 RETURNING 1");
+  EXPECT_NE(run_faults(webhook_stack()).find("left is not what was told"), std::string::npos);
+  sql_value(webhook_stack(), "DELETE FROM run_left_calls WHERE tool_call_id = 'extra' RETURNING 1");
   EXPECT_EQ(money_faults(webhook_stack()), "");
 }
 

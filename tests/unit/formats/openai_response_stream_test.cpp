@@ -1,5 +1,5 @@
-// A run as OpenAI's response, as clients take it up: its items are those of its end, and its stream is
-// gone on with behind any of its frames.
+// A run as OpenAI's response, as clients take it up: its items are those of its end, and its stream
+// is gone on with behind any of its frames.
 #include <gtest/gtest.h>
 
 #include <algorithm>
