@@ -10,9 +10,18 @@
 #include "fcgi/guards.h"
 #include "fcgi/http/route.h"
 #include "fcgi/path_names.h"
-#include "fcgi/route_words.h"
+#include "fcgi/route_access.h"
 
 namespace hostler::route_table {
+
+using enum Method;
+
+constexpr int64_t none = 0;
+constexpr int64_t mib = body_bytes_limit;
+
+constexpr Rate uncounted = Rate::none;
+constexpr Rate by_address = Rate::anonymous;
+constexpr Rate by_org = Rate::org;
 
 // What the server of a webhook tool asks for with the token of one call. No caller, and no key.
 inline constexpr Route tool_results_by_token{

@@ -83,8 +83,8 @@ std::optional<std::string> read_openai_response_format(Fields& fields) {
   return std::nullopt;
 }
 
-std::optional<std::string> read_text_format(Fields& fields) {
-  Nullable<Fields> format = fields.nullable_object("format");
+std::optional<std::string> read_text_format(Fields& text) {
+  Nullable<Fields> format = text.nullable_object("format");
   if (!format.value) return std::nullopt;
   std::string type = format.value->required_choice("type", {"json_schema", "json_object", "text"});
   if (type == "json_object") return R"({"type":"json_object"})";

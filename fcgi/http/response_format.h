@@ -15,8 +15,8 @@ Nullable<std::string> read_response_format(Fields& fields);
 // The same in OpenAI's form: what belongs to a schema stands in json_schema; any text is nothing.
 std::optional<std::string> read_openai_response_format(Fields& fields);
 
-// The same as text.format of a response, where they stand in the format itself: of `fields` the
-// member "format".
-std::optional<std::string> read_text_format(Fields& fields);
+// The same as text.format of a response, where they stand in the format itself: the member "format"
+// of `text`.
+std::optional<std::string> read_text_format(Fields& text);
 
 }  // namespace hostler

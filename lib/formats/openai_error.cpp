@@ -29,7 +29,7 @@ std::string openai_error_frames(const Error& error) {
 }
 
 // The clients of OpenAI's throw what has a member "error"; others know the type "error".
-std::string openai_response_error_frames(const Error& error) {
+std::string openai_error_event(const Error& error) {
   std::string body = openai_error_body(error);
   JsonWriter json;
   json.begin_object().member("type", "error").member("code", http::openai_code(error));

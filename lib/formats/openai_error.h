@@ -16,7 +16,7 @@ std::string openai_error_body(const Error& error);
 std::string openai_error_frames(const Error& error);
 
 // The same of a stream of responses, whose clients look for the members of its events.
-std::string openai_response_error_frames(const Error& error);
+std::string openai_error_event(const Error& error);
 
 // As error.code of a failed response: ours, but for what is to be paid for.
 std::string_view openai_failure_code(std::string_view code);

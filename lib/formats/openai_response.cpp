@@ -1,5 +1,5 @@
-// See lib/formats/openai_response.h. The shapes are those of OpenAI's reference, "Responses", and of
-// the document of Open Responses, which wants [DONE] at the end.
+// See lib/formats/openai_response.h. The shapes are those of OpenAI's reference, "Responses"; the
+// document of Open Responses wants [DONE] at the end.
 #include "lib/formats/openai_response.h"
 
 #include <memory>

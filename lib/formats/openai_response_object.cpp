@@ -1,4 +1,4 @@
-// See lib/formats/openai_response_object.h. The shapes are those of OpenAI's reference, "Responses".
+// See lib/formats/openai_response_object.h. The shapes are of OpenAI's reference, "Responses".
 #include "lib/formats/openai_response_object.h"
 
 #include <optional>

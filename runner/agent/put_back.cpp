@@ -162,7 +162,7 @@ std::vector<EarlierTurn> earlier_turns_of(const postgres::Result& rows) {
   return turns;
 }
 
-std::vector<ChatMessage> without_stray_results(std::vector<ChatMessage> history) {
+std::vector<ChatMessage> without_orphan_results(std::vector<ChatMessage> history) {
   std::unordered_set<std::string> called;
   std::erase_if(history, [&called](const ChatMessage& message) {
     for (const ToolCall& call : message.tool_calls) called.insert(call.id);

@@ -30,8 +30,8 @@ std::vector<EarlierTurn> earlier_turns_of(const postgres::Result& rows);
 std::vector<ChatMessage> with_earlier_turns(std::vector<ChatMessage> history,
                                             const std::vector<EarlierTurn>& earlier);
 
-// Without results of calls that nobody made before them: of a long conversation the beginning may be
-// gone, and providers refuse them.
-std::vector<ChatMessage> without_stray_results(std::vector<ChatMessage> history);
+// Without results of calls that nobody made before them, which providers refuse: of a long
+// conversation the beginning may be gone.
+std::vector<ChatMessage> without_orphan_results(std::vector<ChatMessage> history);
 
 }  // namespace hostler::runner

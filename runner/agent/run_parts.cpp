@@ -219,7 +219,7 @@ Task<void> add_history(AgentServices& services, RunPtr run, RunParts& parts,
     std::vector<EarlierTurn> earlier = earlier_turns_of(loaded.back());
     co_await add_given_history(services, parts, std::move(given), std::move(earlier));
     bool is_of_thread = !run->claim.is_hidden;
-    if (is_of_thread) parts.history = without_stray_results(std::move(parts.history));
+    if (is_of_thread) parts.history = without_orphan_results(std::move(parts.history));
   }
 }
 

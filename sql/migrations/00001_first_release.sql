@@ -292,9 +292,8 @@ CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_c
     accepted boolean NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id,
     tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
 DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
--- Runs that are given their history.
 ALTER TABLE threads ADD COLUMN is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
-    ADD COLUMN client_id text CHECK (length(client_id) BETWEEN 1 AND 128);
+    ADD COLUMN client_id text CHECK (length(client_id) BETWEEN 1 AND 128);  -- runs that are given their history
 CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, client_id)
     WHERE client_id IS NOT NULL AND deleted_at IS NULL;
 CREATE TABLE run_histories (run_id uuid PRIMARY KEY, org_id uuid NOT NULL, messages json NOT NULL, keeps boolean NOT

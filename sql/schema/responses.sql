@@ -1,8 +1,8 @@
 -- Runs in the form of OpenAI's responses. One lives in a thread, where it goes on from what is there; what it was given
 -- itself lies beside it (run_histories), as its model reads it, and the texts of users and assistants among that are
 -- messages of the thread besides: they have the run's id, and ids before it. One that shall not be stored has a thread
--- of its own that nobody is shown, as a chat has (chat_runs.sql). client_facts are the members of the answer that repeat
--- the request; of them `instructions` is told to this run's model alone.
+-- of its own that nobody is shown, as a chat has (chat_runs.sql). client_facts are the members of the answer that
+-- repeat the request; of them `instructions` is told to this run's model alone.
 
 -- Two arrays as one; earlier: null is none. Both as compact JSON.
 CREATE OR REPLACE FUNCTION json_arrays_joined(earlier json, later json) RETURNS json
@@ -12,9 +12,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- What a thread holds before an id, as a run is given it, and whose turns are put back into what it is given
--- (left_calls.sql); later: whose are put back already, for what comes behind the id. The thread's newest, at most 1,000 pieces and none behind the one with which they are longer than 16 MiB, as a model may be sent.
--- Walked from its end, in the order of the keys: a response's own items in place of the messages that they became, and
--- none behind a response that was given all that came before it. Of a run whose turns are put back the text is in them.
+-- (left_calls.sql); later: whose are put back already, for what comes behind the id. The thread's newest, at most 1,000
+-- pieces, and none behind the one with which they are longer than 16 MiB, as a model may be sent. Walked from its end,
+-- in the order of the keys: a response's own items in place of the messages that they became, and nothing behind a
+-- response that was given all that came before it. Of a run whose turns are put back the text is in them.
 CREATE OR REPLACE FUNCTION thread_context(thread uuid, before uuid, later uuid[], OUT context json, OUT put_back uuid[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
@@ -27,8 +28,8 @@ DECLARE
 BEGIN
     put_back := coalesce(later, '{}');
     FOR piece IN
-        (SELECT m.id, m.role, m.content, m.run_id, NULL::json AS messages, NULL::json AS context, NULL::uuid[] AS earlier,
-             true AS continues
+        (SELECT m.id, m.role, m.content, m.run_id, NULL::json AS messages, NULL::json AS context,
+             NULL::uuid[] AS earlier, true AS continues
          FROM messages m
          WHERE m.thread_id = thread AND m.id < before AND m.hidden_by_run_id IS NULL
                AND NOT (m.run_id IS NOT NULL AND m.id < m.run_id AND EXISTS (
@@ -115,7 +116,7 @@ BEGIN
         PERFORM fail('validation.error', 'call_unknown', jsonb_build_object('call_id', call_id));
     END IF;
     SELECT c.tool_call_id INTO call_id FROM run_left_calls c
-    WHERE c.run_id = ANY (left_by) AND c.tool_call_id <> ALL (answered_calls) LIMIT 1;
+    WHERE c.run_id = ANY (left_by) AND c.tool_call_id <> ALL (answered_calls || missing_calls) LIMIT 1;
     IF FOUND THEN
         PERFORM fail('validation.error', 'call_unanswered', jsonb_build_object('call_id', call_id));
     END IF;
@@ -157,10 +158,11 @@ BEGIN
 END
 $$;
 
--- POST /v1/openai/responses. items: what the response is given, as of run_histories. previous: the response that it goes
--- on from, in its thread when nothing came behind it, else in a copy of the thread up to there. thread: where it goes on
--- from whatever is there. Of these one or none. answered_calls, missing_calls: ids of calls that items have outputs of;
--- of all, and of those that are not called in items. facts: as they are stored, with the conversation's id.
+-- POST /v1/openai/responses. items: what the response is given, as of run_histories. previous: the response that it
+-- goes on from, in its thread when nothing came behind it, else in a copy of the thread up to there. conversation: the
+-- thread where it goes on from whatever is there. Of these one or none. answered_calls, missing_calls: ids of calls
+-- that items have outputs of; of all, and of those that are not called in items. facts: as they are stored, with the
+-- conversation's id.
 CREATE OR REPLACE FUNCTION response_create(persona_id text, route uuid, items json, previous uuid, conversation uuid,
     sampling json, end_user text, metadata json, keeps boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_stored_bytes bigint, credit_run_hold bigint, response_format json,

@@ -38,7 +38,8 @@ BEGIN
             turn_numbers[p.nth] > 0 AND NOT EXISTS (
                 SELECT FROM usage_records u WHERE u.run_id = r.id AND u.turn = turn_numbers[p.nth]),
             statuses[p.nth] <> '',
-            statuses[p.nth] <> '' AND (r.deleted_at IS NOT NULL OR r.source = 'retry' AND statuses[p.nth] <> 'completed'),
+            statuses[p.nth] <> '' AND (
+                r.deleted_at IS NOT NULL OR r.source = 'retry' AND statuses[p.nth] <> 'completed'),
             r.queued,
             waits_apart(r.input_request),
             CASE WHEN statuses[p.nth] <> '' AND NOT r.queued THEN (

@@ -1,10 +1,11 @@
 // Input items read; see fcgi/api/openai/response_items.h.
-#include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "fcgi/api/openai/chat_messages.h"
 #include "fcgi/api/openai/response_items.h"
 #include "lib/http/openai_error.h"
 #include "lib/json.h"
@@ -13,6 +14,7 @@ namespace hostler {
 namespace {
 
 constexpr size_t items_max = 10'000;
+constexpr size_t missing_calls_max = 200;  // each is looked up
 constexpr TextBounds id_bounds{.min = 1, .max = 256};
 constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 
@@ -79,7 +81,7 @@ class InputReader {
     }
   }
 
-  ResponseInput finish() const {
+  ResponseInput finish(Fields& fields) const {
     ResponseInput input;
     JsonWriter json;
     json.begin_array();
@@ -89,8 +91,16 @@ class InputReader {
       const std::string& id = message.tool_call_id;
       if (id.empty()) continue;
       input.answered_calls.push_back(id);
-      if (!is_called(id)) input.missing_calls.push_back(id);
+      if (!called_.contains(id)) input.missing_calls.push_back(id);
     }
+    if (input.missing_calls.size() > missing_calls_max) {
+      fields.fault(
+          "input", "too_long",
+          fmt::format("must have at most {} outputs without their calls", missing_calls_max));
+    }
+    std::vector<std::string>& answered = input.answered_calls;
+    size_t looked_up = first_looked_up(answered.size());
+    answered.erase(answered.begin(), answered.begin() + static_cast<ptrdiff_t>(looked_up));
     return input;
   }
 
@@ -110,6 +120,7 @@ class InputReader {
   void read_call(Fields& item) {
     InputCall call;
     call.id = item.required_text("call_id", id_bounds);
+    called_.insert(call.id);
     call.name = item.required_text("name", id_bounds);
     call.arguments = item.required_text("arguments", text_bounds);
     if (messages_.empty() || messages_.back().role != "assistant") {
@@ -124,13 +135,6 @@ class InputReader {
     message.tool_call_id = item.required_text("call_id", id_bounds);
     message.content = read_text(item, "output");
     messages_.push_back(std::move(message));
-  }
-
-  bool is_called(std::string_view id) const {
-    return std::any_of(messages_.begin(), messages_.end(), [&](const InputMessage& message) {
-      return std::any_of(message.calls.begin(), message.calls.end(),
-                         [&](const InputCall& call) { return call.id == id; });
-    });
   }
 
   static void write(const InputMessage& message, JsonWriter& json) {
@@ -149,6 +153,7 @@ class InputReader {
   }
 
   std::vector<InputMessage> messages_;
+  std::unordered_set<std::string> called_;
 };
 
 }  // namespace
@@ -167,7 +172,7 @@ ResponseInput read_response_input(Fields& fields) {
   } else {
     for (Fields& item : fields.optional_objects("input", items_max)) reader.read(item);
   }
-  return reader.finish();
+  return reader.finish(fields);
 }
 
 }  // namespace hostler

@@ -112,7 +112,7 @@ TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
 TEST(EarlierTurns, LeaveNoResultWithoutItsCall) {
   std::vector<ChatMessage> history = {result("a", "A"), user("hi"), calls("", {"b"}),
                                       result("b", "B"), result("c", "C")};
-  EXPECT_EQ(written(without_stray_results(std::move(history))),
+  EXPECT_EQ(written(without_orphan_results(std::move(history))),
             "user: hi\nassistant:  [b f {}]\ntool b: B\n");
 }
 

@@ -4,134 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "lib/formats/formats.h"
-#include "lib/formats/frame_batch.h"
-#include "lib/json.h"
+#include "tests/support/rigs/response_story.h"
 
 namespace hostler {
 namespace {
 
-struct Told {
-  std::string type;
-  std::string data;
-};
-using Story = std::vector<Told>;
-
-// 0x019aa1c0a800 ms behind 1970.
-constexpr const char* run_id = "019aa1c0-a800-7000-8000-000000000001";
-constexpr int64_t made_at = 1763650349;
-constexpr const char* facts = R"({"model":"normal@1","instructions":null})";
-
-const Told started = {"run.started", R"({"thread_id":"t","persona_id":"normal@1","model":"m"})"};
-const Told completed = {"run.completed", "{}"};
-const Told cancelled = {"run.cancelled", R"({"reason":"requested"})"};
-const Told call = {"tool.call", R"({"tool_call_id":"c","tool_name":"web_search","arguments":{}})"};
-const Told result = {"tool.result", R"({"tool_call_id":"c","tool_name":"web_search","result":1})"};
-Told delta(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + "}"};
-}
-Told thought(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + R"(,"channel":"thinking"})"};
-}
-Told failed(const std::string& code) {
-  return {"run.failed", fmt::format(R"({{"code":"{}","message":"No."}})", code)};
-}
-Told discarding(const std::string& type, int64_t seq) {
-  return {type, fmt::format(R"({{"attempt":1,"discard_after_seq":{}}})", seq)};
-}
-Told calls_left(int count) {
-  std::string calls;
-  for (int i = 0; i < count; ++i) {
-    calls += fmt::format(
-        R"({}{{"tool_call_id":"call_{}","tool_name":"weather","arguments":{{"nth":{}}}}})",
-        i == 0 ? "" : ",", i, i);
-  }
-  return {"run.tool_calls", fmt::format(R"({{"calls":[{}]}})", calls)};
-}
-
-events::EventBatch events_of(const Story& story, size_t from = 0, size_t count = SIZE_MAX) {
-  events::EventBatch events(run_id);
-  for (size_t i = from; i < story.size() && i - from < count; ++i) {
-    bool is_last = events::is_terminal_event(story[i].type);
-    events.append(static_cast<int64_t>(i) + 1, story[i].type, story[i].data,
-                  "2025-11-20T15:30:00.500Z",
-                  is_last ? R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4})" : "");
-  }
-  return events;
-}
-
-const formats::Format& format_of(const std::string& name) {
-  for (const formats::Format& format : formats::all_formats()) {
-    if (format.name == name) return format;
-  }
-  throw std::runtime_error("no such format");
-}
-
-formats::FrameBatch told_as(const std::string& name, const Story& story) {
-  return formats::FrameBatch(format_of(name).begin({run_id, facts}), events_of(story), 0);
-}
-
-// Each frame, with its end.
-std::vector<std::string> frames_of(std::string_view frames) {
-  std::vector<std::string> parts;
-  while (!frames.empty()) {
-    size_t end = frames.find("\n\n");
-    EXPECT_NE(end, frames.npos);
-    if (end == frames.npos) break;
-    parts.emplace_back(frames.substr(0, end + 2));
-    frames.remove_prefix(end + 2);
-  }
-  return parts;
-}
-
-// The objects of a stream, in which each name of an event is that of its object.
-std::vector<Json> objects_of(const std::string& frames) {
-  std::vector<Json> objects;
-  std::vector<std::string> parts = frames_of(frames);
-  for (const std::string& part : parts) {
-    if (part == "data: [DONE]\n\n") {
-      EXPECT_EQ(&part, &parts.back());
-      continue;
-    }
-    size_t data = part.find("\ndata: ");
-    EXPECT_TRUE(part.starts_with("event: ") && data != part.npos) << part;
-    std::optional<Json> object =
-        parse_json_or_nothing(part.substr(data + 7, part.size() - data - 9));
-    EXPECT_TRUE(object) << part;
-    objects.push_back(std::move(object).value_or(Json(Json::Object())));
-    EXPECT_EQ(objects.back().text_or("type"), part.substr(7, data - 7));
-  }
-  return objects;
-}
-
-std::vector<std::string> types_of(const std::vector<Json>& objects) {
-  std::vector<std::string> types;
-  for (const Json& object : objects) {
-    std::string_view type = object.text_or("type");
-    types.emplace_back(type.substr(type.find('.') + 1));
-  }
-  return types;
-}
-
-const Json& final_response(const std::vector<Json>& objects) {
-  return *objects.back().find("response");
-}
-
-std::string output_text(const Json& response) {
-  std::string text;
-  for (const Json& item : *response.find("output")->as_array()) {
-    if (item.text_or("type") != "message") continue;
-    for (const Json& part : *item.find("content")->as_array()) text += part.text_or("text");
-  }
-  return text;
-}
+using namespace testing_support;
 
 const std::vector<std::string> text_item = {"output_item.added", "content_part.added",
                                             "output_text.delta", "output_text.done",
@@ -299,7 +182,7 @@ TEST(OpenaiResponse, SaysWhyItFailedToWhoMadeItByTheStatus) {
   struct Case {
     const char* code;
     int status;
-    const char* told;
+    const char* shown;
   };
   for (const Case& each : {Case{"run.timeout", 504, "run.timeout"},
                            Case{"model.unavailable", 502, "model.unavailable"},
@@ -310,14 +193,14 @@ TEST(OpenaiResponse, SaysWhyItFailedToWhoMadeItByTheStatus) {
     EXPECT_EQ(whole.status(), each.status) << each.code;
     std::optional<Json> body = parse_json_or_nothing(whole.frames());
     ASSERT_TRUE(body && body->find("error") != nullptr) << whole.frames();
-    EXPECT_EQ(body->find("error")->text_or("code"), each.told);
+    EXPECT_EQ(body->find("error")->text_or("code"), each.shown);
     EXPECT_EQ(body->find("id"), nullptr);
     formats::FrameBatch stored = told_as("openai_response_stored", story);
     EXPECT_EQ(stored.status(), 200);
     std::optional<Json> object = parse_json_or_nothing(stored.frames());
     ASSERT_TRUE(object) << stored.frames();
     EXPECT_EQ(object->text_or("status"), "failed");
-    EXPECT_EQ(object->find("error")->text_or("code"), each.told);
+    EXPECT_EQ(object->find("error")->text_or("code"), each.shown);
   }
 }
 
@@ -329,96 +212,6 @@ TEST(OpenaiResponse, BreaksOffWithWhatItsClientsThrow) {
   EXPECT_EQ(objects[0].text_or("type"), "error");
   EXPECT_EQ(objects[0].text_or("code"), "http.unavailable");
   EXPECT_EQ(objects[0].find("error")->text_or("message"), "The answer ends here.");
-}
-
-// What a run may tell, at random: several turns, thoughts, tools, repairs, many calls.
-Story random_story(std::minstd_rand& random) {
-  Story story = {started};
-  int64_t turn_behind = 1;
-  for (unsigned step = 0; step < 30; ++step) {
-    switch (random() % 8) {
-      case 0:
-        story.insert(story.end(), {call, result});
-        turn_behind = static_cast<int64_t>(story.size());
-        break;
-      case 1:
-        if (random() % 3 == 0) story.push_back(discarding("output.repair", turn_behind));
-        break;
-      case 2:
-        story.push_back(thought(std::string(random() % 9, 't')));
-        break;
-      default:
-        story.push_back(delta(std::string(random() % 20, static_cast<char>('a' + random() % 26))));
-    }
-  }
-  if (random() % 2 == 0) story.push_back({"run.output", "{}"});
-  if (random() % 2 == 0) story.push_back(calls_left(static_cast<int>(random() % 40)));
-  story.push_back(random() % 5 == 0 ? failed("run.timeout") : completed);
-  return story;
-}
-
-// What a client keeps that builds the output of the items' last events, as the SDKs do.
-TEST(OpenaiResponse, HasInItsEndWhatItsEventsSaid) {
-  unsigned seed = std::random_device{}();
-  SCOPED_TRACE(seed);
-  std::minstd_rand random(seed);
-  for (int round = 0; round < 60; ++round) {
-    Story story = random_story(random);
-    std::erase_if(story, [](const Told& told) { return told.type == "run.output"; });
-    std::vector<Json> objects = objects_of(told_as("openai_response", story).frames());
-    std::map<int64_t, std::string> texts;
-    std::map<int64_t, std::string> items;
-    int64_t added = 0;
-    for (const Json& object : objects) {
-      int64_t index = object.integer_or("output_index", -1);
-      std::string_view type = object.text_or("type");
-      if (type == "response.output_item.added") {
-        EXPECT_EQ(index, added++);
-      }
-      if (type.ends_with("_text.delta")) texts[index] += object.text_or("delta");
-      if (type.ends_with("_text.done")) {
-        EXPECT_EQ(object.text_or("text"), texts[index]);
-      }
-      if (type == "response.output_item.done") items[index] = object.find("item")->dump();
-    }
-    EXPECT_EQ(static_cast<int64_t>(items.size()), added);
-    for (const Json& item : *final_response(objects).find("output")->as_array()) {
-      bool was_sent = std::any_of(items.begin(), items.end(),
-                                  [&](const auto& sent) { return sent.second == item.dump(); });
-      EXPECT_TRUE(was_sent) << item.dump();
-    }
-  }
-}
-
-// Whoever comes back behind any frame gets the rest of the stream, byte for byte, wherever the
-// events are parted.
-TEST(OpenaiResponse, GoesOnBehindEveryNumber) {
-  unsigned seed = std::random_device{}();
-  SCOPED_TRACE(seed);
-  std::minstd_rand random(seed);
-  for (int round = 0; round < 60; ++round) {
-    Story story = random_story(random);
-    for (const char* name : {"openai_response", "openai_response_checked"}) {
-      const formats::Format& format = format_of(name);
-      std::string whole = told_as(name, story).frames();
-      for (const Json& object : objects_of(whole)) {
-        int64_t number = object.integer_or("sequence_number", -1);
-        size_t behind = whole.find(fmt::format("\"sequence_number\":{},", number));
-        behind = whole.find("\n\n", behind) + 2;
-        formats::EncoderState state = formats::begin_behind(format, {run_id, facts}, number);
-        std::string joined;
-        for (size_t from = 0; from < story.size();) {
-          size_t count = 1 + random() % 9;
-          formats::FrameBatch part(state, events_of(story, from, count),
-                                   static_cast<int64_t>(from));
-          joined += part.frames();
-          state = part.state();
-          from += count;
-        }
-        EXPECT_EQ(joined, whole.substr(behind)) << name << " behind " << number;
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -1,20 +1,15 @@
-// The words of the route table's rows: who may call, how a handler's statement is sent, how long a
-// body may be, and for whom a call counts.
+// Who may call a route: the words for it that the rows of the table use. Included by
+// fcgi/route_table.h alone.
 #pragma once
 
-#include <cstdint>
-
-#include "fcgi/guards.h"
 #include "fcgi/http/route.h"
 
 namespace hostler::route_table {
 
-using enum Method;
-
-constexpr Access open{Access::Audience::open, false, nullptr};
-constexpr Access admin{Access::Audience::platform_admin, false, nullptr};
-constexpr Access user{Access::Audience::user, false, nullptr};
-constexpr Access user_or_key{Access::Audience::user, true, nullptr};
+inline constexpr Access open{Access::Audience::open, false, nullptr};
+inline constexpr Access admin{Access::Audience::platform_admin, false, nullptr};
+inline constexpr Access user{Access::Audience::user, false, nullptr};
+inline constexpr Access user_or_key{Access::Audience::user, true, nullptr};
 constexpr Access may(const char* permission) {
   return {Access::Audience::permission, false, permission};
 }
@@ -30,12 +25,5 @@ constexpr Access there(Access access) {
   access.acts_in_path_org = true;
   return access;
 }
-
-constexpr int64_t none = 0;
-constexpr int64_t mib = body_bytes_limit;
-
-constexpr Rate uncounted = Rate::none;
-constexpr Rate by_address = Rate::anonymous;
-constexpr Rate by_org = Rate::org;
 
 }  // namespace hostler::route_table

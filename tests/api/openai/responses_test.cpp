@@ -1,0 +1,291 @@
+// POST /v1/openai/responses through nginx, pool and relay: answers, streamed, whole and in the
+// background, and what is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tests/support/rigs/run_harness.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+constexpr const char* route = "/v1/openai/responses";
+
+ApiStack& stack() { return runner_stack(); }
+
+std::string asking(std::string_view script, std::string_view further = "") {
+  return fmt::format(R"({{"model":"normal@1","input":{}{}}})", json_quote(script), further);
+}
+
+std::string output_text(const Json& response) {
+  std::string text;
+  for (const Json& item : *response.find("output")->as_array()) {
+    if (item.text_or("type") != "message") continue;
+    for (const Json& part : *item.find("content")->as_array()) text += part.text_or("text");
+  }
+  return text;
+}
+std::string text_of(const Answer& answer) {
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  return answer.status == 200 ? output_text(answer.json()) : "";
+}
+
+// The objects of a stream's events.
+std::vector<Json> events_in(const Answer& answer) {
+  std::vector<Json> events;
+  EXPECT_EQ(answer.header("content-type"), "text/event-stream") << answer.body;
+  EXPECT_TRUE(answer.body.ends_with("data: [DONE]\n\n")) << answer.body;
+  size_t at = 0;
+  while ((at = answer.body.find("data: {", at)) != std::string::npos) {
+    size_t end = answer.body.find('\n', at);
+    events.push_back(
+        parse_json_or_nothing(answer.body.substr(at + 6, end - at - 6)).value_or(Json()));
+    at = end;
+  }
+  return events;
+}
+
+TEST(CreateResponse, AnswersWholeWithWhatItTook) {
+  TestUser user = register_user(stack());
+  Answer answer =
+      user.client.post(route, asking("[say hello there]", R"(,"user":"u-1","metadata":{"a":"b"})"));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  Json body = answer.json();
+  std::string run_id = answer.header("x-hostler-run");
+  EXPECT_EQ(body.text_or("id"), "resp_" + run_id);
+  EXPECT_EQ(body.text_or("status"), "completed");
+  EXPECT_EQ(body.text_or("model"), "normal@1");
+  EXPECT_EQ(output_text(body), "hello there");
+  EXPECT_GT(body.find("usage")->integer_or("output_tokens", 0), 0);
+  EXPECT_EQ(answer.header("x-request-id"), answer.header("x-trace-id"));
+  // The run is one like others, and so is its thread.
+  Json run = user.client.get("/v1/runs/" + run_id).json();
+  EXPECT_EQ(run.text_or("status"), "completed");
+  EXPECT_EQ(run.text_or("end_user"), "u-1");
+  std::string thread_id(run.text_or("thread_id"));
+  EXPECT_EQ(body.find("conversation")->text_or("id"), "conv_" + thread_id);
+  Json messages = user.client.get(fmt::format("/v1/threads/{}/messages", thread_id)).json();
+  std::vector<std::string> contents;
+  for (const Json& message : *messages.as_array()) {
+    contents.emplace_back(message.text_or("content"));
+    EXPECT_EQ(message.text_or("run_id"), run_id);
+  }
+  std::sort(contents.begin(), contents.end());
+  EXPECT_EQ(contents, (std::vector<std::string>{"[say hello there]", "hello there"}));
+}
+
+TEST(CreateResponse, StreamsNumberedEvents) {
+  TestUser user = register_user(stack());
+  Answer answer = user.client.post(std::string("/v1/openai/v1/responses"),
+                                   asking("[say hello there]", R"(,"stream":true)"));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  std::vector<Json> events = events_in(answer);
+  ASSERT_GE(events.size(), 8u);
+  EXPECT_EQ(events.front().text_or("type"), "response.created");
+  EXPECT_EQ(events.back().text_or("type"), "response.completed");
+  EXPECT_EQ(output_text(*events.back().find("response")), "hello there");
+  std::string text;
+  int64_t last = 0;
+  for (const Json& event : events) {
+    EXPECT_GT(event.integer_or("sequence_number", 0), last);
+    last = event.integer_or("sequence_number", 0);
+    if (event.text_or("type") == "response.output_text.delta") text += event.text_or("delta");
+  }
+  EXPECT_EQ(text, "hello there");
+}
+
+TEST(CreateResponse, TellsTheInstructionsToThisModelAlone) {
+  TestUser user = register_user(stack());
+  Answer first =
+      user.client.post(route, asking("[echo-history]", R"(,"instructions":"Speak as a pirate.")"));
+  EXPECT_NE(text_of(first).find("Speak as a pirate."), std::string::npos);
+  EXPECT_EQ(first.json().text_or("instructions"), "Speak as a pirate.");
+  std::string previous = fmt::format(R"(,"previous_response_id":"{}")", first.member("id"));
+  // What the first answer said of it is in the history; it is no part of the system's text.
+  std::string second = text_of(user.client.post(route, asking("[echo-history]", previous)));
+  std::optional<Json> echoed = parse_json_or_nothing(second);
+  ASSERT_TRUE(echoed) << second;
+  const Json& system = echoed->find("messages")->as_array()->front();
+  EXPECT_EQ(system.text_or("role"), "system");
+  EXPECT_EQ(system.text_or("content").find("pirate"), std::string_view::npos);
+}
+
+TEST(CreateResponse, FitsItsFormat) {
+  TestUser user = register_user(stack());
+  constexpr const char* format = R"(,"text":{"format":{"type":"json_schema","name":"w","schema":)"
+                                 R"({"type":"object","required":["c"]}}})";
+  constexpr const char* script = R"([answer {"d":1}][answer {"c":1}])";
+  EXPECT_EQ(text_of(user.client.post(route, asking(script, format))), R"({"c":1})");
+  Answer streamed =
+      user.client.post(route, asking(script, format + std::string(R"(,"stream":true)")));
+  EXPECT_EQ(streamed.body.find(R"(\"d\")"), std::string::npos) << "what did not fit was sent";
+  EXPECT_EQ(output_text(*events_in(streamed).back().find("response")), R"({"c":1})");
+}
+
+TEST(CreateResponse, IsRepeatedUnderItsKey) {
+  TestUser user = register_user(stack());
+  for (const char* further : {"", R"(,"background":true)"}) {
+    Call call{"POST",
+              route,
+              asking("[say once]", further),
+              "application/json",
+              {{"Idempotency-Key", new_name("key")}}};
+    Answer first = user.client.send(call);
+    Answer second = user.client.send(call);
+    EXPECT_EQ(first.member("id"), second.member("id"));
+    EXPECT_EQ(second.header("idempotency-replayed"), "true");
+  }
+}
+
+TEST(CreateResponse, LeavesNothingToShowWhenItIsNotStored) {
+  TestUser user = register_user(stack());
+  Answer answer = user.client.post(route, asking("[say gone]", R"(,"store":false)"));
+  EXPECT_EQ(text_of(answer), "gone");
+  EXPECT_EQ(answer.json().find("conversation"), nullptr);
+  std::string path = std::string(route) + "/" + answer.member("id");
+  for (const char* further : {"", "?stream=true", "/input_items"}) {
+    EXPECT_TRUE(is_problem(user.client.get(path + further), 404, "runs.not_found")) << further;
+  }
+  EXPECT_TRUE(is_problem(user.client.post(path + "/cancel"), 404, "runs.not_found"));
+  EXPECT_TRUE(is_problem(user.client.del(path), 404, "runs.not_found"));
+  EXPECT_EQ(user.client.get("/v1/threads").body, "[]");
+  std::string previous = fmt::format(R"(,"previous_response_id":"{}")", answer.member("id"));
+  EXPECT_TRUE(is_problem(user.client.post(route, asking("a", previous)), 404, "runs.not_found"));
+}
+
+TEST(CreateResponse, TellsWhatItCannotHonourByName) {
+  TestUser user = register_user(stack());
+  struct Case {
+    const char* member;
+    const char* param;
+  };
+  for (const Case& each :
+       {Case{R"("prompt":{"id":"p"})", "prompt"}, Case{R"("top_logprobs":2)", "top_logprobs"},
+        Case{R"("include":["message.output_text.logprobs"])", "include"},
+        Case{R"("reasoning":{"effort":"low"})", "reasoning.effort"},
+        Case{R"("text":{"verbosity":"high"})", "text.verbosity"},
+        Case{R"("max_tool_calls":1)", "max_tool_calls"},
+        Case{R"("context_management":[{"type":"compaction"}])", "context_management"},
+        Case{R"("tools":[{"type":"web_search"}])", "tools.0.type"}}) {
+    Answer answer = user.client.post(route, asking("a", fmt::format(",{}", each.member)));
+    EXPECT_TRUE(is_problem(answer, 400, "unsupported_parameter")) << each.member;
+    Json body = answer.json();
+    EXPECT_EQ(body.find("error")->text_or("param"), each.param);
+  }
+  for (const char* item :
+       {R"({"type":"item_reference","id":"msg_1"})", R"({"type":"computer_call","call_id":"c"})",
+        R"({"role":"user","content":[{"type":"input_image","image_url":"data:"}]})"}) {
+    std::string body = fmt::format(R"({{"model":"normal","input":[{}]}})", item);
+    EXPECT_TRUE(is_problem(user.client.post(route, body), 400, "unsupported_parameter")) << item;
+  }
+  // What asks for nothing, and what nobody knows, is taken.
+  constexpr const char* harmless =
+      R"(,"include":["reasoning.encrypted_content"],"reasoning":{"summary":"auto"},"tools":[],)"
+      R"("tool_choice":"auto","truncation":"auto","service_tier":"auto","top_logprobs":0,)"
+      R"("text":{"format":{"type":"text"},"verbosity":"medium"},"prompt_cache_key":"k",)"
+      R"("safety_identifier":"s","max_output_tokens":100,"top_p":0.5,"nobody":{"knows":1})";
+  EXPECT_EQ(text_of(user.client.post(route, asking("[say taken]", harmless))), "taken");
+}
+
+TEST(CreateResponse, RefusesWhatIsNone) {
+  TestUser user = register_user(stack());
+  for (
+      const char* body :
+      {R"({"input":"a"})", R"({"model":"normal"})", R"({"model":"normal","input":[]})",
+       R"({"model":"normal","input":7})", R"({"model":"normal","input":[{"role":"who"}]})",
+       R"({"model":"normal","input":[{"role":"user"}]})",
+       R"({"model":"normal","input":[{"type":"function_call","call_id":"c"}]})",
+       R"({"model":"normal","input":[{"type":"function_call_output","call_id":"c"}]})",
+       R"({"model":"normal","input":"a","temperature":3})",
+       R"({"model":"normal","input":"a","max_output_tokens":0})",
+       R"({"model":"normal","input":"a","background":true,"store":false})",
+       R"({"model":"normal","input":"a","conversation":"conv_x","store":false})",
+       R"({"model":"normal","input":"a","conversation":"c","previous_response_id":"r"})",
+       R"({"model":"normal","input":"a","truncation":"perhaps"})",
+       R"({"model":"normal","input":[)"
+       R"({"type":"function_call_output","call_id":"c","output":"1"}]})"}) {
+    EXPECT_TRUE(is_problem(user.client.post(route, body), 400, "validation.error")) << body;
+  }
+  EXPECT_TRUE(is_problem(user.client.post(route, "{"), 400, "http.bad_json"));
+  EXPECT_TRUE(is_problem(user.client.send({"POST", route, "a", "text/plain", {}}), 415,
+                         "http.unsupported_media_type"));
+  EXPECT_TRUE(is_problem(user.client.post(route, asking(std::string(1 << 20, 'a'))), 413,
+                         "http.request_too_large"));
+  EXPECT_TRUE(is_problem(stack().client().post(route, asking("a")), 401, "auth.missing_token"));
+  for (const char* model : {"nobody", "normal@9", "route:x", "a b"}) {
+    std::string body = fmt::format(R"({{"model":"{}","input":"a"}})", model);
+    EXPECT_TRUE(is_problem(user.client.post(route, body), 404, "model_not_found")) << model;
+  }
+  for (const char* id : {"resp_x", "x", "resp_01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"}) {
+    std::string previous = fmt::format(R"(,"previous_response_id":"{}")", id);
+    EXPECT_TRUE(is_problem(user.client.post(route, asking("a", previous)), 404, "runs.not_found"));
+  }
+  for (const char* id : {"conv_x", "x", "conv_01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"}) {
+    std::string conversation = fmt::format(R"(,"conversation":{{"id":"{}"}})", id);
+    EXPECT_TRUE(
+        is_problem(user.client.post(route, asking("a", conversation)), 404, "threads.not_found"));
+  }
+  EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
+}
+
+TEST(CreateResponse, NeedsLeaveToReadWhatItWrites) {
+  TestUser user = register_user(stack());
+  std::string key = make_api_key(stack(), user, user.org_id, "data.runs.write");
+  Client client = stack().client().with_token(key);
+  EXPECT_TRUE(is_problem(client.post(route, asking("a")), 403, "auth.forbidden"));
+  EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
+  std::string both = make_api_key(stack(), user, user.org_id, "data.runs.write,data.runs.read");
+  EXPECT_EQ(text_of(stack().client().with_token(both).post(route, asking("[say yes]"))), "yes");
+}
+
+TEST(CreateResponse, SaysWhyItsRunFailed) {
+  TestUser user = register_user(stack());
+  constexpr const char* script = "[status 400]";
+  Answer whole = user.client.post(route, asking(script));
+  EXPECT_EQ(whole.status, 502) << whole.body;
+  EXPECT_EQ(whole.json().find("error")->text_or("code"), "model.rejected");
+  Answer streamed = user.client.post(route, asking(script, R"(,"stream":true)"));
+  EXPECT_EQ(streamed.status, 200);
+  std::vector<Json> events = events_in(streamed);
+  EXPECT_EQ(events.back().text_or("type"), "response.failed");
+  std::string run_id = whole.header("x-hostler-run");
+  Answer stored = user.client.get(fmt::format("{}/resp_{}", route, run_id));
+  EXPECT_EQ(stored.status, 200) << stored.body;
+  EXPECT_EQ(stored.member("status"), "failed");
+}
+
+TEST(CreateResponse, AsksNobody) {
+  TestUser user = register_user(stack());
+  Answer answer = user.client.post(route, asking("[ask what] [say went on]"));
+  EXPECT_EQ(text_of(answer), "went on");
+}
+
+TEST(CreateResponse, IsRefusedWithoutCreditsAndBesideTooMany) {
+  TestConversation conversation = make_conversation(ApiStack::shared());
+  const Client& client = conversation.user.client;
+  constexpr const char* body = R"({"model":"normal","input":"a","background":true})";
+  std::string model = fmt::format("/v1/llm-providers/{}/models/{}?scope=org",
+                                  conversation.model.provider_id, conversation.model.model_id);
+  ASSERT_EQ(client.patch(model, R"({"input_usd_per_mtok":1})").status, 200);
+  TestUser admin = register_admin(ApiStack::shared());
+  auto adjust = [&](int amount) {
+    std::string wanted = fmt::format(R"({{"org_id":"{}","amount":{},"note":"test"}})",
+                                     conversation.user.org_id, amount);
+    EXPECT_EQ(admin.client.post("/v1/admin/credits/adjust", wanted).status, 200);
+  };
+  adjust(-995);
+  Answer poor = client.post(route, body);
+  EXPECT_TRUE(is_problem(poor, 429, "insufficient_quota"));
+  EXPECT_EQ(poor.header("x-should-retry"), "false");
+  EXPECT_EQ(client.get("/v1/threads/" + conversation.thread_id).status, 200);
+  EXPECT_EQ(client.get("/v1/threads").json().as_array()->size(), 1u) << "no half of a response";
+  adjust(995);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(client.post(route, body).status, 200);
+  EXPECT_TRUE(is_problem(client.post(route, body), 429, "runs.limit_exceeded"));
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
