@@ -217,15 +217,11 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/models",                     user_or_key,
             pipelined, none, by_org, list_models},
 
-    {post,  "/v1/agui",                       may_or_key("data.runs.write"),
-            idempotent, mib, by_org, run_agui},
-
+    {post,  "/v1/agui",                       may_or_key("data.runs.write"), idempotent, mib, by_org, run_agui},
     {post,  "/v1/openai/chat/completions",    may_or_key("data.runs.write"),
             idempotent, mib, by_org, create_chat_completion},
-    {get,   "/v1/openai/models",              user_or_key,
-            pipelined, none, by_org, list_openai_models},
-    {get,   "/v1/openai/models/{model}",      user_or_key,
-            pipelined, none, by_org, show_openai_model},
+    {get,   "/v1/openai/models",              user_or_key, pipelined, none, by_org, list_openai_models},
+    {get,   "/v1/openai/models/{model}",      user_or_key, pipelined, none, by_org, show_openai_model},
 
     {post,  "/v1/ui/chat",                    may_or_key("data.runs.write"), idempotent, mib, by_org, post_ui_chat},
     {get,   "/v1/ui/chat/{chat}/messages",    may_or_key("data.threads.read"), dedicated, none, by_org, list_ui_chat_messages},
