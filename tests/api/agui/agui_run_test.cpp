@@ -2,6 +2,8 @@
 // whom the thread belongs to.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/api/agui/agui_harness.h"
 #include "tests/support/rigs/model_route.h"
 #include "tests/support/rows/function_tools.h"
@@ -227,6 +229,33 @@ TEST(AguiRun, IsRepeatedUnderItsKey) {
   EXPECT_EQ(second.header("idempotency-replayed"), "true");
   call.body = agui_says("c", "[say twice]");
   EXPECT_TRUE(is_problem(user.client.send(call), 422, "idempotency.key_reused"));
+}
+
+TEST(AguiRun, IsOfOneThreadAndAnsweredOnceHoweverManyAsk) {
+  TestUser user = register_user(stack());
+  std::vector<Call> first(6,
+                          {"POST", agui_route, agui_says("c", "[say a]"), "application/json", {}});
+  std::set<std::string> threads;
+  std::set<std::string> runs;
+  for (const Answer& answer : user.client.send_all(first)) {
+    AguiClient stream = agui_stream(answer);
+    EXPECT_TRUE(stream.outcome() == "success" || stream.outcome() == "cancelled");
+    threads.insert(thread_of(user.client, answer));
+    runs.insert(answer.header("x-hostler-run"));
+  }
+  EXPECT_EQ(threads.size(), 1U);
+  EXPECT_EQ(runs.size(), 6U);
+  AguiClient asked =
+      agui_stream(user.client.post(agui_route, agui_says("c", "[ask which?] [say ok]")));
+  std::string body = agui_resumes("c", asked.interrupt().text_or("id"), "resolved", R"("a")");
+  int answered = 0;
+  for (const Answer& answer : user.client.send_all(
+           std::vector<Call>(6, {"POST", agui_route, body, "application/json", {}}))) {
+    bool is_first = answer.status == 200;
+    if (is_first) ++answered;
+    EXPECT_TRUE(is_first || is_problem(answer, 409, "runs.not_waiting"));
+  }
+  EXPECT_EQ(answered, 1);
 }
 
 // A name is its creator's: another's thread of that name, or id, is another thread.
