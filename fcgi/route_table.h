@@ -198,9 +198,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/models",                     user_or_key,
             pipelined, none, by_org, list_models},
 
-    {post,  "/v1/agui",                       may_or_key("data.runs.write"),
-            idempotent, mib, by_org, run_agui},
-
+    {post,  "/v1/agui",                       may_or_key("data.runs.write"), idempotent, mib, by_org, run_agui},
     {post,  "/v1/openai/chat/completions",    may_or_key("data.runs.write"),
             idempotent, mib, by_org, create_chat_completion},
     {get,   "/v1/openai/models",              user_or_key,

@@ -22,7 +22,7 @@ struct CorsRequest {
 };
 
 // Whether the path of the request line, as it was sent, is one of /v1/openai, /v1/ui and /v1/agui
-// or below (contract section 11).
+// or below (contract section 12).
 bool is_protocol_path(std::string_view uri);
 
 // Origins are compared as browsers send them: scheme and host in lower case, no path.

@@ -62,10 +62,10 @@ END
 $$;
 
 -- What a person said to the question or confirmation with this id. content: of a question, text; decision, arguments,
--- reason: of a confirmation; each null where what was said is none. gives_up: neither; a confirmation is denied, a
+-- reason: of a confirmation; each null where what was said is none. abandons: neither; a confirmation is denied, a
 -- question ends the run.
 CREATE OR REPLACE FUNCTION client_chat_input(thread_name text, request_id text, content text, decision text,
-    arguments json, reason text, gives_up boolean, facts json, limit_input_bytes bigint,
+    arguments json, reason text, abandons boolean, facts json, limit_input_bytes bigint,
     OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -77,16 +77,16 @@ BEGIN
         PERFORM fail('runs.not_waiting', 'interrupt_is_over');
     END IF;
     decides := r.input_request ->> 'kind' = 'tool_confirmation';
-    IF gives_up AND NOT decides THEN
+    IF abandons AND NOT decides THEN
         PERFORM run_cancel(r.id);
         end_seq := r.last_seq + 1;
-    ELSIF NOT gives_up AND decides AND decision IS NULL THEN
+    ELSIF NOT abandons AND decides AND decision IS NULL THEN
         PERFORM fail('validation.error', 'confirmation_takes_approved');
-    ELSIF NOT gives_up AND NOT decides AND client_chat_input.content IS NULL THEN
+    ELSIF NOT abandons AND NOT decides AND client_chat_input.content IS NULL THEN
         PERFORM fail('validation.error', 'question_takes_text');
     ELSE
         PERFORM run_input(r.id, coalesce(client_chat_input.content, ''), limit_input_bytes,
-                          CASE WHEN gives_up THEN 'deny' ELSE decision END, arguments, reason, NULL, NULL, NULL);
+                          CASE WHEN abandons THEN 'deny' ELSE decision END, arguments, reason, NULL, NULL, NULL);
     END IF;
     SELECT a.item, a.stopped INTO STRICT item, stopped FROM client_chat_answered(r.id, facts, end_seq) AS a;
 END

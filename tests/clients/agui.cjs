@@ -136,7 +136,7 @@ const checks = {
     assert.deepStrictEqual(JSON.parse(result.content), { answer: 'that' });
     assert.strictEqual(agent.text(), 'so it is');
   },
-  async 'gives up an interrupt'(agent) {
+  async 'abandons an interrupt'(agent) {
     await agent.say('[ask which?] [say so it is]');
     const given = [{ interruptId: agent.pendingInterrupts[0].id, status: 'cancelled' }];
     await agent.go({ resume: given });

@@ -222,7 +222,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"client_chat_results.client_id",
        ask("quote_literal(thread_id::text) FROM runs WHERE id = " + asking_run)},
       {"client_facts", R"('{"runId": "r"}')"},
-      {"gives_up", "false"},
+      {"abandons", "false"},
       {"client_chat_begin.persona_id", "NULL"},
       {"client_chat_begin.tools", R"('[{"type": "function", "name": "a"}]')"},
       {"client_chat_begin.credit_run_hold", "10"},

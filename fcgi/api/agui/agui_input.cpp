@@ -153,8 +153,8 @@ std::optional<AguiAnswer> read_resume(Fields& fields) {
   AguiAnswer answer;
   answer.interrupt_id = entries[0].required_text("interruptId", {.min = 1, .max = 256});
   std::string status = entries[0].required_choice("status", {"resolved", "cancelled"});
-  answer.gives_up = status == "cancelled";
-  if (!answer.gives_up) read_payload(entries[0], answer);
+  answer.abandons = status == "cancelled";
+  if (!answer.abandons) read_payload(entries[0], answer);
   return answer;
 }
 
@@ -162,8 +162,8 @@ std::optional<AguiAnswer> read_resume(Fields& fields) {
 void read_news(Fields& fields, AguiInput& wanted) {
   std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
   bool says = !messages.empty() && has_role(messages.back(), "user");
-  // Whoever gives up to say something else says that.
-  if (wanted.answer && !(wanted.answer->gives_up && says)) return;
+  // Whoever abandons what was asked to say something else says that.
+  if (wanted.answer && !(wanted.answer->abandons && says)) return;
   wanted.answer.reset();
   if (says) {
     wanted.message = read_user_message(messages.back());

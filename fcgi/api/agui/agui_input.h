@@ -15,7 +15,7 @@ namespace hostler {
 // What answers an interrupt: both readings of it, since the run alone knows what it asked.
 struct AguiAnswer {
   std::string interrupt_id;
-  bool gives_up = false;
+  bool abandons = false;
   std::optional<std::string> text;  // of an answer to a question
   Confirmation confirmation;
 };

@@ -1,4 +1,4 @@
-// What a client of AG-UI sends to POST /v1/agui and is told, for its tests.
+// What a client of AG-UI sends to POST /v1/agui and is answered, for its tests.
 #pragma once
 
 #include <string>
@@ -55,7 +55,7 @@ inline std::string agui_frames(const Answer& answer) {
   return frames;
 }
 // What one answer tells.
-inline AguiClient agui_told(const Answer& answer) {
+inline AguiClient agui_stream(const Answer& answer) {
   AguiClient client;
   client.read(agui_frames(answer));
   EXPECT_TRUE(client.is_over()) << answer.body;

@@ -122,7 +122,7 @@ TEST(AguiRefusals, TellAnAnswerThatFitsNoWait) {
   EXPECT_TRUE(is_problem(known, 409, "runs.tool_result_exists"));
   // The rest of what was begun natively may be answered here.
   Answer rest = user.client.post(agui_route, agui_body(thread, agui_result(run.call_ids[1], "1")));
-  EXPECT_EQ(agui_told(rest).outcome(), "success");
+  EXPECT_EQ(agui_stream(rest).outcome(), "success");
   EXPECT_EQ(rest.header("x-hostler-run"), run.run_id);
 }
 

@@ -2,6 +2,8 @@
 // whom the thread belongs to.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/api/agui/agui_harness.h"
 #include "tests/support/rigs/model_route.h"
 #include "tests/support/rows/function_tools.h"
@@ -29,11 +31,11 @@ TEST(AguiRun, AnswersAMessageInAThreadThatItMakes) {
   TestUser user = register_user(stack());
   Answer first = user.client.post(
       agui_route, agui_says("chat 1", "[say one]", R"(,"unknown":1,"parentRunId":"p")"));
-  AguiClient told = agui_told(first);
-  EXPECT_EQ(told.text(), "one");
-  EXPECT_EQ(told.outcome(), "success");
-  EXPECT_EQ(told.last.text_or("threadId"), "chat 1");
-  EXPECT_EQ(told.last.text_or("runId"), "r1");
+  AguiClient stream = agui_stream(first);
+  EXPECT_EQ(stream.text(), "one");
+  EXPECT_EQ(stream.outcome(), "success");
+  EXPECT_EQ(stream.last.text_or("threadId"), "chat 1");
+  EXPECT_EQ(stream.last.text_or("runId"), "r1");
   EXPECT_FALSE(first.has_header("idempotency-replayed"));
   Json run = user.client.get("/v1/runs/" + first.header("x-hostler-run")).json();
   EXPECT_EQ(run.text_or("status"), "completed");
@@ -42,7 +44,7 @@ TEST(AguiRun, AnswersAMessageInAThreadThatItMakes) {
                          R"({"role":"user","content":[{"type":"text","text":"[say "},)"
                          R"({"type":"text","text":"two]"}]})";
   Answer second = user.client.post(agui_route, agui_body("chat 1", messages));
-  EXPECT_EQ(agui_told(second).text(), "two");
+  EXPECT_EQ(agui_stream(second).text(), "two");
   std::string thread_id = thread_of(user.client, first);
   EXPECT_EQ(thread_of(user.client, second), thread_id);
   EXPECT_EQ(messages_of(user.client, thread_id),
@@ -60,7 +62,7 @@ TEST(AguiRun, TakesPersonaRouteAndMetadata) {
       fmt::format(R"({{"threadId":"c","runId":"r","messages":[{{"role":"user","content":"a"}}],)"
                   R"("forwardedProps":{{"persona_id":"{}","metadata":{{"a":"b"}},"else":1}}}})",
                   persona));
-  agui_told(answer);
+  agui_stream(answer);
   Json run = user.client.get("/v1/runs/" + answer.header("x-hostler-run")).json();
   EXPECT_EQ(run.text_or("persona_id"), persona);
   EXPECT_EQ(run.find("metadata")->text_or("a"), "b");
@@ -74,11 +76,11 @@ TEST(AguiRun, GoesOnWithTheResultsOfItsClient) {
                 R"([tools weather {"city":"Rome"} | web_search {"query":"x"} | traffic] )"
                 "[echo-history]",
                 agui_tools));
-  AguiClient told = agui_told(first);
-  std::vector<std::string> pending = told.pending();
+  AguiClient stream = agui_stream(first);
+  std::vector<std::string> pending = stream.pending();
   ASSERT_EQ(pending.size(), 2U);
-  EXPECT_EQ(told.results.size(), 1U) << "of the one that ran here";
-  std::string here = told.results.begin()->first;
+  EXPECT_EQ(stream.results.size(), 1U) << "of the one that ran here";
+  std::string here = stream.results.begin()->first;
   // One alone is refused, and stored is nothing.
   Answer partial =
       user.client.post(agui_route, agui_body("c", agui_result(pending[0], R"({"celsius":30})")));
@@ -87,8 +89,8 @@ TEST(AguiRun, GoesOnWithTheResultsOfItsClient) {
   std::string failed = fmt::format(
       R"({{"id":"u","role":"tool","toolCallId":"{}","content":"jam","error":"closed"}})",
       pending[1]);
-  // Clients send what they were told of other calls along.
-  std::string all = agui_result(here, told.results[here]) + "," +
+  // Clients send what they were stream of other calls along.
+  std::string all = agui_result(here, stream.results[here]) + "," +
                     agui_result(pending[0], R"({"celsius":30})") + "," + failed;
   Call call{"POST",
             agui_route,
@@ -96,11 +98,11 @@ TEST(AguiRun, GoesOnWithTheResultsOfItsClient) {
             "application/json",
             {{"Idempotency-Key", "agui-results"}}};
   Answer second = user.client.send(call);
-  told.read(agui_frames(second));
+  stream.read(agui_frames(second));
   EXPECT_EQ(second.header("x-hostler-run"), first.header("x-hostler-run"));
-  EXPECT_EQ(told.outcome(), "success");
-  EXPECT_NE(told.text().find(R"({\"celsius\":30})"), std::string::npos) << told.text();
-  EXPECT_NE(told.text().find("closed"), std::string::npos) << told.text();
+  EXPECT_EQ(stream.outcome(), "success");
+  EXPECT_NE(stream.text().find(R"({\"celsius\":30})"), std::string::npos) << stream.text();
+  EXPECT_NE(stream.text().find("closed"), std::string::npos) << stream.text();
   // Repeated under its key it is the same stream; else it comes too late.
   Answer again = user.client.send(call);
   EXPECT_EQ(agui_frames(again), agui_frames(second));
@@ -112,10 +114,11 @@ TEST(AguiRun, GoesOnWithTheResultsOfItsClient) {
 TEST(AguiRun, ResumesAConfirmation) {
   TestUser user = register_user(stack());
   std::string persona = make_persona(user, "web_search", "web_search");
-  std::string says = fmt::format(
-      R"({{"threadId":"c","runId":"r1","messages":[{{"role":"user","content":)"
-      R"("[tool web_search {{\"query\":\"x\"}}] [say after]"}}],"forwardedProps":{{"persona_id":"{}"}}}})",
-      persona);
+  std::string says =
+      fmt::format(R"({{"threadId":"c","runId":"r1","messages":[{{"role":"user","content":)"
+                  R"("[tool web_search {{\"query\":\"x\"}}] [say after]"}}],)"
+                  R"("forwardedProps":{{"persona_id":"{}"}}}})",
+                  persona);
   struct Case {
     const char* status;
     const char* payload;
@@ -126,16 +129,16 @@ TEST(AguiRun, ResumesAConfirmation) {
         Case{"resolved", R"({"approved":false,"reason":"too dear"})", "tool.denied"},
         Case{"resolved", R"("approve")", "tool.not_configured"},
         Case{"cancelled", "", "tool.denied"}}) {
-    AguiClient told = agui_told(user.client.post(agui_route, says));
-    ASSERT_EQ(told.outcome(), "interrupt");
-    EXPECT_EQ(told.interrupt().text_or("toolCallId"), told.calls.at(0));
-    std::string id(told.interrupt().text_or("id"));
+    AguiClient stream = agui_stream(user.client.post(agui_route, says));
+    ASSERT_EQ(stream.outcome(), "interrupt");
+    EXPECT_EQ(stream.interrupt().text_or("toolCallId"), stream.calls.at(0));
+    std::string id(stream.interrupt().text_or("id"));
     Answer wrong =
         user.client.post(agui_route, agui_resumes("c", id, "resolved", R"({"approved":"yes"})"));
     EXPECT_TRUE(has_fault(wrong, "resume.0.payload", "bad_format"));
     Answer resumed = user.client.post(agui_route, agui_resumes("c", id, each.status, each.payload));
-    told.read(agui_frames(resumed));
-    EXPECT_EQ(told.text(), "after");
+    stream.read(agui_frames(resumed));
+    EXPECT_EQ(stream.text(), "after");
     RunStory story = story_of(user.client, resumed.header("x-hostler-run"));
     EXPECT_EQ(story.outcomes(), std::vector<std::string>{each.code});
     Answer late = user.client.post(agui_route, agui_resumes("c", id, each.status, each.payload));
@@ -143,31 +146,31 @@ TEST(AguiRun, ResumesAConfirmation) {
   }
 }
 
-TEST(AguiRun, ResumesAQuestionOrGivesItUp) {
+TEST(AguiRun, ResumesAQuestionOrAbandonsIt) {
   TestUser user = register_user(stack());
   auto asked = [&] {
-    return agui_told(user.client.post(agui_route, agui_says("c", "[ask which?] [say ok]")));
+    return agui_stream(user.client.post(agui_route, agui_says("c", "[ask which?] [say ok]")));
   };
-  AguiClient told = asked();
-  std::string id(told.interrupt().text_or("id"));
+  AguiClient stream = asked();
+  std::string id(stream.interrupt().text_or("id"));
   EXPECT_TRUE(has_fault(
       user.client.post(agui_route, agui_resumes("c", id, "resolved", R"({"approved":true})")),
       "resume.0.payload", "wrong_type"));
   Answer answer = user.client.post(agui_route, agui_resumes("c", id, "resolved", R"("that one")"));
-  told.read(agui_frames(answer));
-  EXPECT_EQ(told.text(), "ok");
-  EXPECT_EQ(told.results.begin()->second, R"({"answer":"that one"})");
+  stream.read(agui_frames(answer));
+  EXPECT_EQ(stream.text(), "ok");
+  EXPECT_EQ(stream.results.begin()->second, R"({"answer":"that one"})");
 
-  AguiClient given_up = asked();
-  std::string second(given_up.interrupt().text_or("id"));
-  given_up.read(agui_frames(user.client.post(agui_route, agui_resumes("c", second, "cancelled"))));
-  EXPECT_EQ(given_up.outcome(), "cancelled");
+  AguiClient abandoned = asked();
+  std::string second(abandoned.interrupt().text_or("id"));
+  abandoned.read(agui_frames(user.client.post(agui_route, agui_resumes("c", second, "cancelled"))));
+  EXPECT_EQ(abandoned.outcome(), "cancelled");
 
   std::string third(asked().interrupt().text_or("id"));
   Answer instead = user.client.post(
       agui_route,
       agui_resumes("c", third, "cancelled", "", R"({"role":"user","content":"[say instead]"})"));
-  EXPECT_EQ(agui_told(instead).text(), "instead");
+  EXPECT_EQ(agui_stream(instead).text(), "instead");
 }
 
 TEST(AguiRun, IsInterruptedByTheNextMessage) {
@@ -177,7 +180,7 @@ TEST(AguiRun, IsInterruptedByTheNextMessage) {
   user.client.post(path + "/messages", R"({"content":"[say a] [pause 20000]"})");
   std::string active = user.client.post(path + "/runs", "{}").member("run_id");
   Answer answer = user.client.post(agui_route, agui_says(thread_id, "[say b]"));
-  EXPECT_EQ(agui_told(answer).text(), "b");
+  EXPECT_EQ(agui_stream(answer).text(), "b");
   EXPECT_EQ(wait_for_status(user.client, active, "cancelled"), "cancelled");
 }
 
@@ -195,10 +198,10 @@ TEST(AguiRun, HoldsBackWhatAFormatIsToCheck) {
                     R"("forwardedProps":{{"persona_id":"json@1"}}}})",
                     json_quote(script)));
   };
-  AguiClient told = agui_told(says(R"([answer no] [answer {"x":1}])"));
-  EXPECT_EQ(told.text(), R"({"x":1})");
-  EXPECT_EQ(told.last.find("result")->dump(), R"({"x":1})");
-  AguiClient asked = agui_told(says(R"([ask which?] [answer no] [answer {"x":2}])"));
+  AguiClient stream = agui_stream(says(R"([answer no] [answer {"x":1}])"));
+  EXPECT_EQ(stream.text(), R"({"x":1})");
+  EXPECT_EQ(stream.last.find("result")->dump(), R"({"x":1})");
+  AguiClient asked = agui_stream(says(R"([ask which?] [answer no] [answer {"x":2}])"));
   std::string id(asked.interrupt().text_or("id"));
   Answer resumed = user.client.post(agui_route, agui_resumes("c", id, "resolved", R"("a")"));
   asked.read(agui_frames(resumed));
@@ -207,9 +210,9 @@ TEST(AguiRun, HoldsBackWhatAFormatIsToCheck) {
 
 TEST(AguiRun, TellsARunThatFails) {
   TestUser user = register_user(stack());
-  AguiClient told = agui_told(user.client.post(agui_route, agui_says("c", "[status 400]")));
-  EXPECT_EQ(told.last.text_or("type"), "RUN_ERROR");
-  EXPECT_EQ(told.last.text_or("code"), "model.rejected");
+  AguiClient stream = agui_stream(user.client.post(agui_route, agui_says("c", "[status 400]")));
+  EXPECT_EQ(stream.last.text_or("type"), "RUN_ERROR");
+  EXPECT_EQ(stream.last.text_or("code"), "model.rejected");
 }
 
 TEST(AguiRun, IsRepeatedUnderItsKey) {
@@ -228,12 +231,39 @@ TEST(AguiRun, IsRepeatedUnderItsKey) {
   EXPECT_TRUE(is_problem(user.client.send(call), 422, "idempotency.key_reused"));
 }
 
+TEST(AguiRun, IsOfOneThreadAndAnsweredOnceHoweverManyAsk) {
+  TestUser user = register_user(stack());
+  std::vector<Call> first(6,
+                          {"POST", agui_route, agui_says("c", "[say a]"), "application/json", {}});
+  std::set<std::string> threads;
+  std::set<std::string> runs;
+  for (const Answer& answer : user.client.send_all(first)) {
+    AguiClient stream = agui_stream(answer);
+    EXPECT_TRUE(stream.outcome() == "success" || stream.outcome() == "cancelled");
+    threads.insert(thread_of(user.client, answer));
+    runs.insert(answer.header("x-hostler-run"));
+  }
+  EXPECT_EQ(threads.size(), 1U);
+  EXPECT_EQ(runs.size(), 6U);
+  AguiClient asked =
+      agui_stream(user.client.post(agui_route, agui_says("c", "[ask which?] [say ok]")));
+  std::string body = agui_resumes("c", asked.interrupt().text_or("id"), "resolved", R"("a")");
+  int answered = 0;
+  for (const Answer& answer : user.client.send_all(
+           std::vector<Call>(6, {"POST", agui_route, body, "application/json", {}}))) {
+    bool is_first = answer.status == 200;
+    if (is_first) ++answered;
+    EXPECT_TRUE(is_first || is_problem(answer, 409, "runs.not_waiting"));
+  }
+  EXPECT_EQ(answered, 1);
+}
+
 // A name is its creator's: another's thread of that name, or id, is another thread.
 TEST(AguiRun, KeepsThreadsOfOneNameApart) {
   TestUser user = register_user(stack());
   TestUser other = register_user(stack());
   Answer mine = user.client.post(agui_route, agui_says("shared", "[ask mine?]"));
-  AguiClient asked = agui_told(mine);
+  AguiClient asked = agui_stream(mine);
   std::string thread_id = thread_of(user.client, mine);
   std::string id(asked.interrupt().text_or("id"));
   for (const std::string& name : {std::string("shared"), thread_id}) {
@@ -241,7 +271,7 @@ TEST(AguiRun, KeepsThreadsOfOneNameApart) {
         is_problem(other.client.post(agui_route, agui_resumes(name, id, "resolved", R"("theirs")")),
                    409, "runs.not_waiting"));
     Answer theirs = other.client.post(agui_route, agui_says(name, "[say theirs]"));
-    EXPECT_EQ(agui_told(theirs).text(), "theirs");
+    EXPECT_EQ(agui_stream(theirs).text(), "theirs");
     EXPECT_NE(thread_of(other.client, theirs), thread_id);
   }
   EXPECT_EQ(messages_of(user.client, thread_id), "user: [ask mine?]\n");

@@ -12,14 +12,14 @@ namespace {
 
 using namespace agui_story;  // NOLINT(google-build-using-namespace)
 
-// A run as the daemon might tell it; behind which events its client's requests go on.
+// A run as the daemon might write it; behind which events its client's requests go on.
 struct RandomRun {
   explicit RandomRun(unsigned seed) : random(seed) {
     story.push_back(started);
     size_t turns = below(5);
     for (size_t turn = 0; turn < turns; ++turn) take_turn();
     text();
-    story.push_back(below(4) == 0 ? Told{"run.cancelled", "{}"} : completed);
+    story.push_back(below(4) == 0 ? Event{"run.cancelled", "{}"} : completed);
   }
 
   size_t below(size_t n) { return random() % n; }
@@ -86,13 +86,13 @@ TEST(Agui, IsWholeAcrossTheRequestsOfARandomRun) {
     SCOPED_TRACE(seed);
     RandomRun run(seed);
     AguiClient client;
-    client.read(told_behind("agui", run.story, 0).frames());
+    client.read(stream_behind("agui", run.story, 0).frames());
     for (int64_t input : run.inputs) {
       EXPECT_TRUE(client.is_over());
-      client.read(told_behind("agui_continued", run.story, input).frames());
+      client.read(stream_behind("agui_continued", run.story, input).frames());
     }
     std::string text;
-    for (const Told& each : run.story) {
+    for (const Event& each : run.story) {
       if (each.type != "message.delta" || each.data.find("thinking") != std::string::npos) continue;
       text += parse_json_or_nothing(each.data)->text_or("content");
     }
@@ -109,7 +109,7 @@ TEST(Agui, IsTheSameWhereverTheEventsAreParted) {
     run.inputs.insert(run.inputs.begin(), 0);
     for (const char* name : {"agui_continued", "agui_continued_checked"}) {
       for (int64_t input : run.inputs) {
-        formats::FrameBatch whole = told_behind(name, run.story, input);
+        formats::FrameBatch whole = stream_behind(name, run.story, input);
         int64_t frame = input == 0 ? 0 : formats::frame_number(input, 15);
         for (size_t parted = 1; parted < run.story.size(); ++parted) {
           formats::EncoderState state =

@@ -18,39 +18,39 @@ namespace hostler::agui_story {
 
 using testing_support::AguiClient;
 
-struct Told {
+struct Event {
   std::string type;
   std::string data;
 };
-using Story = std::vector<Told>;
+using Story = std::vector<Event>;
 
 constexpr const char* run_id = "01a20000-0000-7000-8000-000000000001";
 constexpr const char* facts = R"({"threadId":"chat","runId":"r1","tools":["weather","traffic"]})";
 
-inline const Told started = {"run.started", R"({"thread_id":"t","persona_id":"normal@1"})"};
-inline const Told completed = {"run.completed", "{}"};
-inline const Told provided = {"run.input_provided", R"({"request_id":"q"})"};
-inline Told delta(const std::string& text) {
+inline const Event started = {"run.started", R"({"thread_id":"t","persona_id":"normal@1"})"};
+inline const Event completed = {"run.completed", "{}"};
+inline const Event provided = {"run.input_provided", R"({"request_id":"q"})"};
+inline Event delta(const std::string& text) {
   return {"message.delta", "{\"content\":" + json_quote(text) + "}"};
 }
-inline Told thought(const std::string& text) {
+inline Event thought(const std::string& text) {
   return {"message.delta", "{\"content\":" + json_quote(text) + R"(,"channel":"thinking"})"};
 }
-inline Told call(const std::string& id, const std::string& name) {
+inline Event call(const std::string& id, const std::string& name) {
   return {
       "tool.call",
       fmt::format(R"({{"tool_call_id":"{}","tool_name":"{}","arguments":{{"a":1}}}})", id, name)};
 }
-inline Told result(const std::string& id) {
+inline Event result(const std::string& id) {
   return {"tool.result",
           fmt::format(R"({{"tool_call_id":"{}","tool_name":"x","result":{{"b":2}}}})", id)};
 }
-inline Told failure(const std::string& id) {
+inline Event failure(const std::string& id) {
   return {"tool.result", fmt::format(R"({{"tool_call_id":"{}","tool_name":"x","error":)"
                                      R"({{"code":"tool.denied","message":"no"}}}})",
                                      id)};
 }
-inline Told asking(const std::string& kind, const std::string& id, const std::string& name) {
+inline Event asking(const std::string& kind, const std::string& id, const std::string& name) {
   return {"run.waiting_for_input",
           fmt::format(R"({{"request_id":"q","kind":"{}","message":"well?","tool_call_id":"{}",)"
                       R"("tool_name":"{}","arguments":{{"a":1}}}})",
@@ -60,7 +60,7 @@ struct Asked {
   std::string id;
   std::string by = "client";
 };
-inline Told awaiting(const std::vector<Asked>& calls) {
+inline Event awaiting(const std::vector<Asked>& calls) {
   std::string list;
   for (const Asked& each : calls) {
     list += fmt::format(R"({}{{"tool_call_id":"{}","tool_name":"weather","arguments":{{"a":3}},)"
@@ -70,7 +70,7 @@ inline Told awaiting(const std::vector<Asked>& calls) {
   return {"run.waiting_for_input",
           R"({"request_id":"q","kind":"tool_results","message":"","calls":[)" + list + "]}"};
 }
-inline Told discarding(const std::string& type, int64_t seq) {
+inline Event discarding(const std::string& type, int64_t seq) {
   return {type, fmt::format(R"({{"attempt":1,"discard_after_seq":{}}})", seq)};
 }
 
@@ -93,7 +93,7 @@ inline const formats::Format& format_of(std::string_view name) {
 }
 
 // The stream that begins behind the event with the number, to its end.
-inline formats::FrameBatch told_behind(std::string_view name, const Story& story, int64_t seq) {
+inline formats::FrameBatch stream_behind(std::string_view name, const Story& story, int64_t seq) {
   int64_t frame = seq == 0 ? 0 : formats::frame_number(seq, formats::frames_of_event - 1);
   formats::EncoderState state = formats::begin_behind(format_of(name), {run_id, facts}, frame);
   return formats::FrameBatch(state, events_of(story), 0);
@@ -104,7 +104,7 @@ inline AguiClient reader_of(const formats::FrameBatch& batch) {
   EXPECT_EQ(client.is_over(), batch.is_final());
   return client;
 }
-inline AguiClient told(const Story& story, std::string_view name = "agui") {
-  return reader_of(told_behind(name, story, 0));
+inline AguiClient stream_of(const Story& story, std::string_view name = "agui") {
+  return reader_of(stream_behind(name, story, 0));
 }
 }  // namespace hostler::agui_story

@@ -1,4 +1,5 @@
-// A run as AG-UI's events: what they are, where the client's runs begin and end, what is taken back.
+// A run as AG-UI's events: what they are, where the client's runs begin and end, what is taken
+// back.
 #include "lib/formats/agui.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ using Types = std::vector<std::string>;
 
 TEST(Agui, TellsTextUnderTheNamesThatTheClientGave) {
   formats::FrameBatch frames =
-      told_behind("agui", {started, delta("Hi "), delta("you"), completed}, 0);
+      stream_behind("agui", {started, delta("Hi "), delta("you"), completed}, 0);
   std::string id = fmt::format("{}-2", run_id);
   EXPECT_EQ(frames.frames(),
             R"(data: {"type":"RUN_STARTED","threadId":"chat","runId":"r1","protocolVersion":"1.0"})"
@@ -34,7 +35,7 @@ TEST(Agui, TellsTextUnderTheNamesThatTheClientGave) {
 }
 
 TEST(Agui, TellsReasoningApart) {
-  AguiClient client = told({started, thought("h"), thought("m"), delta("a"), completed});
+  AguiClient client = stream_of({started, thought("h"), thought("m"), delta("a"), completed});
   EXPECT_EQ(client.types, (Types{"RUN_STARTED", "REASONING_START", "REASONING_MESSAGE_START",
                                  "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT",
                                  "REASONING_MESSAGE_END", "REASONING_END", "TEXT_MESSAGE_START",
@@ -44,9 +45,9 @@ TEST(Agui, TellsReasoningApart) {
 }
 
 TEST(Agui, TellsCallsThatAreMadeHereWithTheirResults) {
-  AguiClient client =
-      told({started, delta("look"), call("c", "web_search"), call("d", "web_fetch"), result("d"),
-            failure("c"), call("e", "web_search"), result("e"), delta("so"), completed});
+  AguiClient client = stream_of({started, delta("look"), call("c", "web_search"),
+                                 call("d", "web_fetch"), result("d"), failure("c"),
+                                 call("e", "web_search"), result("e"), delta("so"), completed});
   EXPECT_EQ(client.calls, (Types{"c", "d", "e"}));
   EXPECT_EQ(client.arguments["c"], R"({"a":1})");
   EXPECT_EQ(client.results["d"], R"({"b":2})");
@@ -56,10 +57,10 @@ TEST(Agui, TellsCallsThatAreMadeHereWithTheirResults) {
 }
 
 TEST(Agui, GivesTheCallsOfATurnToItsMessage) {
-  std::string frames = told_behind("agui",
-                                   {started, delta("a"), call("c", "s"), result("c"),
-                                    call("d", "s"), result("d"), completed},
-                                   0)
+  std::string frames = stream_behind("agui",
+                                     {started, delta("a"), call("c", "s"), result("c"),
+                                      call("d", "s"), result("d"), completed},
+                                     0)
                            .frames();
   EXPECT_NE(frames.find(fmt::format(
                 R"("toolCallId":"c","toolCallName":"s","parentMessageId":"{}-2")", run_id)),
@@ -82,12 +83,12 @@ TEST(Agui, LeavesACallToTheClientWhenItsResultIsAskedFor) {
               provided,
               delta("so"),
               completed};
-  AguiClient first = told(story);
+  AguiClient first = stream_of(story);
   EXPECT_EQ(first.calls, (Types{"s", "d", "c"})) << "one that failed here is shown with its result";
   EXPECT_EQ(first.arguments["c"], R"({"a":3})") << "as it is asked for";
   EXPECT_EQ(first.outcome(), "success");
   EXPECT_EQ(first.pending(), Types{"c"});
-  AguiClient second = reader_of(told_behind("agui_continued", story, 9));
+  AguiClient second = reader_of(stream_behind("agui_continued", story, 9));
   EXPECT_EQ(second.types, (Types{"RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT",
                                  "TEXT_MESSAGE_END", "RUN_FINISHED"}));
   EXPECT_EQ(second.last.find("usage"), nullptr) << "what it took before is no part of it";
@@ -96,10 +97,10 @@ TEST(Agui, LeavesACallToTheClientWhenItsResultIsAskedFor) {
 TEST(Agui, WaitsForWebhooksWithoutItsClient) {
   Story story{started,     call("w", "hook"), awaiting({{"w", "webhook"}}), result("w"), provided,
               delta("so"), completed};
-  AguiClient client = told(story);
+  AguiClient client = stream_of(story);
   EXPECT_EQ(client.results.count("w"), 1U);
   EXPECT_EQ(client.text(), "so");
-  // The client's result came before the webhook's: what was told then is not told again.
+  // The client's result came before the webhook's: what was told then is not repeated.
   Story mixed{started,
               call("w", "hook"),
               call("c", "weather"),
@@ -109,8 +110,8 @@ TEST(Agui, WaitsForWebhooksWithoutItsClient) {
               provided,
               delta("so"),
               completed};
-  EXPECT_EQ(told(mixed).pending(), Types{"c"});
-  std::string rest = told_behind("agui_continued", mixed, 5).frames();
+  EXPECT_EQ(stream_of(mixed).pending(), Types{"c"});
+  std::string rest = stream_behind("agui_continued", mixed, 5).frames();
   EXPECT_EQ(rest.find("\"c\""), std::string::npos) << rest;
   EXPECT_NE(rest.find(R"("toolCallId":"w","content")"), std::string::npos) << rest;
 }
@@ -127,19 +128,19 @@ TEST(Agui, IsInterruptedByWhatPeopleAreAsked) {
               provided,
               result("b"),
               completed};
-  AguiClient first = told(story);
+  AguiClient first = stream_of(story);
   EXPECT_EQ(first.outcome(), "interrupt");
   EXPECT_EQ(first.interrupt().text_or("id"), "q");
   EXPECT_EQ(first.interrupt().text_or("reason"), "input_required");
   EXPECT_EQ(first.interrupt().text_or("message"), "well?");
   EXPECT_EQ(first.interrupt().text_or("toolCallId"), "a");
   EXPECT_EQ(first.interrupt().find("responseSchema")->text_or("type"), "string");
-  formats::FrameBatch second = told_behind("agui_continued", story, 5);
+  formats::FrameBatch second = stream_behind("agui_continued", story, 5);
   AguiClient both = first;
   both.read(second.frames());
   EXPECT_EQ(both.interrupt().text_or("reason"), "tool_call");
   EXPECT_EQ(both.interrupt().find("metadata")->text_or("tool_name"), "web_fetch");
-  both.read(told_behind("agui_continued", story, 9).frames());
+  both.read(stream_behind("agui_continued", story, 9).frames());
   EXPECT_EQ(both.outcome(), "success");
 }
 
@@ -152,58 +153,58 @@ TEST(Agui, NamesNoCallThatTheClientHasNotSeen) {
               result("c"),
               provided,
               completed};
-  AguiClient client = told(story);
+  AguiClient client = stream_of(story);
   EXPECT_EQ(client.calls, Types());
   EXPECT_EQ(client.interrupt().find("toolCallId"), nullptr);
-  client.read(told_behind("agui_continued", story, 4).frames());
+  client.read(stream_behind("agui_continued", story, 4).frames());
   EXPECT_EQ(client.pending(), Types{"c"});
 }
 
 TEST(Agui, EndsWithAnErrorWhenTextIsTakenBack) {
   AguiClient sent =
-      told({started, delta("half"), discarding("run.resumed", 1), delta("whole"), completed});
+      stream_of({started, delta("half"), discarding("run.resumed", 1), delta("whole"), completed});
   EXPECT_EQ(sent.last.text_or("type"), "RUN_ERROR");
   EXPECT_EQ(sent.last.text_or("code"), "run.resumed");
   EXPECT_EQ(sent.text(), "half");
-  AguiClient kept = told({started, delta("one"), call("c", "s"), result("c"),
-                          discarding("run.resumed", 4), delta("two"), completed});
+  AguiClient kept = stream_of({started, delta("one"), call("c", "s"), result("c"),
+                               discarding("run.resumed", 4), delta("two"), completed});
   EXPECT_EQ(kept.text(), "onetwo");
-  AguiClient thoughts = told({started, thought("half"), discarding("run.resumed", 1),
-                              thought("whole"), delta("a"), completed});
+  AguiClient thoughts = stream_of({started, thought("half"), discarding("run.resumed", 1),
+                                   thought("whole"), delta("a"), completed});
   EXPECT_EQ(thoughts.reasoning.size(), 2U) << "not joined";
   EXPECT_EQ(thoughts.text(), "a");
 }
 
 TEST(Agui, HoldsTextBackUntilItIsKnownToCount) {
-  AguiClient client = told({started,
-                            delta("first"),
-                            call("c", "s"),
-                            result("c"),
-                            thought("hm"),
-                            delta("ba"),
-                            delta("d"),
-                            discarding("output.repair", 4),
-                            delta("go"),
-                            delta("od"),
-                            {"run.output", R"({"output":{"x":1}})"},
-                            completed},
-                           "agui_checked");
+  AguiClient client = stream_of({started,
+                                 delta("first"),
+                                 call("c", "s"),
+                                 result("c"),
+                                 thought("hm"),
+                                 delta("ba"),
+                                 delta("d"),
+                                 discarding("output.repair", 4),
+                                 delta("go"),
+                                 delta("od"),
+                                 {"run.output", R"({"output":{"x":1}})"},
+                                 completed},
+                                "agui_checked");
   EXPECT_EQ(client.text(), "firstgood");
   EXPECT_EQ(client.last.find("result")->dump(), R"({"x":1})");
-  EXPECT_EQ(told({started, delta("bad"), {"run.failed", R"({"code":"a.b","message":"no"})"}},
-                 "agui_checked")
+  EXPECT_EQ(stream_of({started, delta("bad"), {"run.failed", R"({"code":"a.b","message":"no"})"}},
+                      "agui_checked")
                 .text(),
             "");
 }
 
 TEST(Agui, TellsHowARunEnds) {
   AguiClient failed =
-      told({started, delta("a"), {"run.failed", R"({"code":"a.b","message":"no"})"}});
+      stream_of({started, delta("a"), {"run.failed", R"({"code":"a.b","message":"no"})"}});
   EXPECT_EQ(failed.last.dump(), R"({"type":"RUN_ERROR","message":"no","code":"a.b"})");
-  EXPECT_EQ(told({started, delta("a"), {"run.cancelled", "{}"}}).outcome(), "cancelled");
-  EXPECT_EQ(told({{"run.cancelled", "{}"}}).types, (Types{"RUN_STARTED", "RUN_FINISHED"}));
-  Story given_up{started, asking("question", "", ""), {"run.cancelled", "{}"}};
-  EXPECT_EQ(reader_of(told_behind("agui_continued", given_up, 2)).types,
+  EXPECT_EQ(stream_of({started, delta("a"), {"run.cancelled", "{}"}}).outcome(), "cancelled");
+  EXPECT_EQ(stream_of({{"run.cancelled", "{}"}}).types, (Types{"RUN_STARTED", "RUN_FINISHED"}));
+  Story abandoned{started, asking("question", "", ""), {"run.cancelled", "{}"}};
+  EXPECT_EQ(reader_of(stream_behind("agui_continued", abandoned, 2)).types,
             (Types{"RUN_STARTED", "RUN_FINISHED"}));
   AguiClient broken;
   broken.read(formats::agui_error_frames(Error(ErrorCode::http_unavailable)));
