@@ -121,7 +121,7 @@ LEFT JOIN LATERAL (
     SELECT CASE WHEN sum(octet_length(recent.content)) <= 32 * $3
                      AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
         THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), ''
-                        ORDER BY recent.place DESC)
+                        ORDER BY recent.place DESC, recent.id DESC)
             FILTER (WHERE octet_length(recent.content) <= $3) END AS history
     FROM thread_newest_messages(c.thread_id, 1000, 32 * $3, NULL) AS recent) AS thread
     ON c.turns = 0 AND c.history_bytes IS NULL
@@ -228,7 +228,7 @@ SELECT m.role, m.content
 FROM runs r CROSS JOIN LATERAL thread_newest_messages(r.thread_id, 1000, $2,
                                                       uuidv7_floor(r.started_at + interval '1 millisecond')) AS m
 WHERE r.id = $1
-ORDER BY m.place DESC;
+ORDER BY m.place DESC, m.id DESC;
 
 -- name: run_turns
 -- The finished turns of a run.

@@ -221,16 +221,16 @@ $$;
 -- The visible messages of a thread that a model may read, newest first: at most so many, none behind the one with
 -- which they are longer than bytes_max together, and none from the id on that `before` is, if there is one. In the
 -- order of the key, whatever the statistics are: a thread that Postgres takes for a short one it would read whole, and
--- sort. A loop, because it stops reading. place: the order in which a model is told them; an answer stands where its
--- run began, before what came while it ran, which it does not answer.
+-- sort. A loop, because it stops reading. place, then id: the order in which a model is told them; an answer stands
+-- where its run began, before what came while it ran, which it does not answer.
 CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint, before uuid)
-RETURNS TABLE (place uuid, role text, content text)
+RETURNS TABLE (id uuid, place uuid, role text, content text)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
     bytes bigint := 0;
 BEGIN
-    FOR place, role, content IN SELECT coalesce(m.run_id, m.id), m.role, m.content FROM messages m
+    FOR id, place, role, content IN SELECT m.id, coalesce(m.run_id, m.id), m.role, m.content FROM messages m
         WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL
               AND m.id < coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) ORDER BY m.id DESC LIMIT at_most
     LOOP
