@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -125,6 +126,7 @@ std::optional<WorkerContext> Master::run() {
     if (context) return context;
     tick_.restart(tick_ms);
     loop_.run();  // until something has to be looked after
+    if (std::exchange(is_next_due_, false)) become_next();
   }
   const std::string& metrics_path = settings_.text("metrics.api_socket");
   if (!metrics_path.empty()) unlink(metrics_path.c_str());
@@ -311,7 +313,7 @@ void Master::begin_reload() {
 void Master::end_check(int status) {
   check_pid_ = -1;
   if (status == 0) {
-    become_next();
+    is_next_due_ = true;
   } else {
     log_error("reload_refused",
               {{"how", how_it_ended(status)},
@@ -320,6 +322,21 @@ void Master::end_check(int status) {
 }
 
 void Master::become_next() {
+  // Signals wait until the next generation has its watches; by default they would end it. One that
+  // was caught but not told yet would be lost with this program.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  loop_.run_once();
+  // Another look at the configuration began: it comes back here.
+  bool is_looking = check_pid_ > 0;
+  if (!is_ending_ && !is_looking) exec_next();
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Comes back only when that cannot be started.
+void Master::exec_next() {
   log_info("pool_reloads");
   Inheritance inheritance;
   inheritance.listener = listener_;
@@ -331,11 +348,6 @@ void Master::become_next() {
   if (listener_.tcp_fd >= 0) set_close_on_exec(listener_.tcp_fd, false);
   setenv(inheritance_variable, inheritance_text(inheritance).c_str(), 1);
   std::vector<char*> arguments = argument_list(own_command_);
-  // Signals wait until the next generation has its watches; by default they would end it.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &before);
   execv(arguments[0], arguments.data());
   log_error("reload_failed", {{"cause", strerror(errno)}});
   unsetenv(inheritance_variable);
@@ -344,7 +356,6 @@ void Master::become_next() {
   for (const Child& child : children_) {
     if (child.drain_fd >= 0) set_close_on_exec(child.drain_fd, true);
   }
-  sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace hostler

@@ -51,6 +51,7 @@ class Master {
   void begin_reload();
   void end_check(int status);
   void become_next();
+  void exec_next();
   // True in the child.
   bool fork_worker(int slot_number, WorkerContext& context);
   std::optional<WorkerContext> fork_due();
@@ -65,6 +66,7 @@ class Master {
   std::vector<int64_t> fork_due_ms_;    // by worker slot; -1: nothing to do
   std::vector<int64_t> fork_delay_ms_;  // by worker slot: the back-off
   pid_t check_pid_ = -1;                // of the program that looks at the new configuration
+  bool is_next_due_ = false;            // it found nothing wrong there
   bool is_ending_ = false;
   bool is_child_ = false;
   bool is_ready_ = false;  // every worker served once; told to the service manager

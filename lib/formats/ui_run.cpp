@@ -205,34 +205,40 @@ void UiRun::show_question(const std::string& id, const Call& call, const Json* r
 
 void UiRun::wait(const Json& data, UiSink& sink) {
   std::string_view kind = data.text_or("kind");
-  const Json* calls = data.find("calls");
-  if (auto found = calls_.find(data.text_or("tool_call_id")); found != calls_.end()) {
-    Call& call = found->second;
-    if (kind == "question") {
-      call.is_question = true;
-      show_call(found->first, call, UiRunner::client, sink);
-      show_question(found->first, call, nullptr, sink);
-    } else {
-      call.approval_id = data.text_or("request_id");
-      show_call(found->first, call, UiRunner::here, sink);
-      sink.approval_request(found->first, call.approval_id);
-    }
-  }
-  if (calls != nullptr && calls->as_array() != nullptr) {
-    for (const Json& each : *calls->as_array()) {
-      auto found = calls_.find(each.text_or("tool_call_id"));
-      if (found == calls_.end()) continue;
-      Call& call = found->second;
-      bool is_of_client = each.text_or("answered_by") == "client";
-      if (!call.approval_id.empty()) {
-        sink.approval_response(found->first, call.approval_id, true, "");
-      }
-      show_call(found->first, call, is_of_client ? UiRunner::client : UiRunner::here, sink);
-    }
+  auto asked = calls_.find(data.text_or("tool_call_id"));
+  if (kind == "tool_results") {
+    show_awaited(data, sink);
+  } else if (kind == "tool_confirmation" && asked != calls_.end()) {
+    asked->second.approval_id = data.text_or("request_id");
+    show_call(asked->first, asked->second, UiRunner::here, sink);
+    sink.approval_request(asked->first, asked->second.approval_id);
+  } else if (kind == "question" && asked != calls_.end()) {
+    asked->second.is_question = true;
+    show_call(asked->first, asked->second, UiRunner::client, sink);
+    show_question(asked->first, asked->second, nullptr, sink);
+  } else {
+    // The protocol has no word for it: the app answers by the native calls.
+    sink.data("wait", data.text_or("request_id"), data.dump());
   }
   is_waiting_ = true;
   end_step(sink);
   sink.end({UiEnd::Kind::waiting});
+}
+
+// The calls whose results are awaited.
+void UiRun::show_awaited(const Json& data, UiSink& sink) {
+  const Json* listed = data.find("calls");
+  if (listed == nullptr || listed->as_array() == nullptr) return;
+  for (const Json& each : *listed->as_array()) {
+    auto found = calls_.find(each.text_or("tool_call_id"));
+    if (found == calls_.end()) continue;
+    Call& call = found->second;
+    if (!call.approval_id.empty()) {
+      sink.approval_response(found->first, call.approval_id, true, "");
+    }
+    bool is_of_client = each.text_or("answered_by") == "client";
+    show_call(found->first, call, is_of_client ? UiRunner::client : UiRunner::here, sink);
+  }
 }
 
 // What was said behind the number does not count. True: some of it is out.

@@ -63,6 +63,7 @@ class UiRun {
   void add_result(const Json& data, UiSink& sink);
   void show_question(const std::string& id, const Call& call, const Json* answer, UiSink& sink);
   void wait(const Json& data, UiSink& sink);
+  void show_awaited(const Json& data, UiSink& sink);
   bool discard(int64_t behind_seq, UiSink& sink);
   void finish(const events::EventView& event, const Json& data, UiSink& sink);
 

@@ -80,16 +80,18 @@ TEST_F(SteppedClock, ChangesNoLeaseNoWaitAndNoSession) {
   ApiStack stack(options(step_));
   add_fake_model(stack, R"("output_usd_per_mtok":20)");
   TestUser user = register_user(stack);
+  int64_t steps = parameter("CLOCK_STEPS", 20);
+  // Long enough that something is written behind each step.
+  std::string script = fmt::format("[delay 20] [words {}] [pause 1500] [words 20]",
+                                   std::max<int64_t>(80, 6 * steps));
   std::vector<std::string> run_ids;
-  for (int i = 0; i < 3; ++i) {
-    run_ids.push_back(start_output(user.client, "[delay 20] [words 80] [pause 1500] [words 20]"));
-  }
+  for (int i = 0; i < 3; ++i) run_ids.push_back(start_output(user.client, script));
   StreamClient subscriber(stack.folder() + "/stream.sock",
                           {run_ids[0], user.client.token, "", "", {}});
   ASSERT_TRUE(subscriber.read_until("message.delta"));
   const char* events = "SELECT count(*) FROM run_events";
   constexpr int64_t steps_s[] = {600, -600, day_s, -day_s, far_s, -far_s, 0};
-  for (int64_t i = 0; i < parameter("CLOCK_STEPS", 20); ++i) {
+  for (int64_t i = 0; i < steps; ++i) {
     step_.to(steps_s[static_cast<size_t>(i) % std::size(steps_s)]);
     // The runs are written on: what the daemon does next, it does with the new time.
     int64_t written = sql_number(stack, events);

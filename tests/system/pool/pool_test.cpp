@@ -88,6 +88,13 @@ TEST_F(Pool, ReloadsWithoutDroppingARequest) {
   for (pid_t pid : workers()) EXPECT_TRUE(pid != first[0] && pid != first[1]);
 }
 
+// The look at the configuration is under way when the end comes.
+TEST_F(Pool, EndsWhenItIsToldSoInTheMiddleOfAReload) {
+  stack_.api().send_signal(SIGHUP);
+  stack_.api().send_signal(SIGTERM);
+  EXPECT_TRUE(comes_true([&] { return !stack_.api().is_running(); }));
+}
+
 TEST_F(Pool, ReplacesAWorkerThatWasKilled) {
   pid_t victim = workers().front();
   kill(victim, SIGKILL);

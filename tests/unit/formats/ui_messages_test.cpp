@@ -254,6 +254,16 @@ TEST(UiMessages, ShowAQuestionAsACallAndAsData) {
             std::string::npos);
 }
 
+TEST(UiMessages, ShowAWaitThatTheyHaveNoWordForAsData) {
+  Story story = {started,
+                 {"run.waiting_for_input", R"({"request_id":"q","kind":"elicitation","x":1})"}};
+  formats::FrameBatch frames = told_as("ui_chat", story);
+  EXPECT_EQ(
+      middle_of(frames)[2],
+      R"({"type":"data-wait","id":"q","data":{"request_id":"q","kind":"elicitation","x":1}})");
+  EXPECT_TRUE(frames.is_final());
+}
+
 TEST(UiMessages, ShowCheckedTextWhenItFits) {
   Story story = {started,
                  delta("Let me look."),
