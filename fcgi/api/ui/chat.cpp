@@ -9,6 +9,7 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/ui/chat_body.h"
 #include "fcgi/http/input.h"
+#include "fcgi/http/sent_on.h"
 #include "queries/runs.h"
 #include "queries/ui_chats.h"
 
@@ -19,13 +20,6 @@ namespace {
 constexpr std::string_view from_the_beginning = "ui_chat";
 constexpr std::string_view behind_the_answer = "ui_chat_go_on";
 constexpr std::string_view taken_up = "ui_chat_replay";
-
-Response sent_on(std::string_view run_id, std::string_view format) {
-  Response response;
-  response.status = 200;
-  response.add_header("X-Accel-Redirect", fmt::format("/_run/{}/{}", run_id, format));
-  return response;
-}
 
 OneStatement sending_on(postgres::BoundStatement query, std::string_view format) {
   return {std::move(query), [format](const postgres::Result& result) {
