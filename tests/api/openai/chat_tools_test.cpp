@@ -1,6 +1,6 @@
 // tools, tool_choice and parallel_tool_calls of POST /v1/openai/chat/completions: what a request
-// may declare, what its model is sent, and how the answer tells of calls. What becomes of them with the
-// next request is told by tests/system/agent/left_calls_test.cpp.
+// may declare, what its model is sent, and how the answer tells of calls. What becomes of them with
+// the next request is told by tests/system/agent/left_calls_test.cpp.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

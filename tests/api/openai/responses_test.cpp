@@ -192,21 +192,20 @@ TEST(CreateResponse, TellsWhatItCannotHonourByName) {
 
 TEST(CreateResponse, RefusesWhatIsNone) {
   TestUser user = register_user(stack());
-  for (
-      const char* body :
-      {R"({"input":"a"})", R"({"model":"normal"})", R"({"model":"normal","input":[]})",
-       R"({"model":"normal","input":7})", R"({"model":"normal","input":[{"role":"who"}]})",
-       R"({"model":"normal","input":[{"role":"user"}]})",
-       R"({"model":"normal","input":[{"type":"function_call","call_id":"c"}]})",
-       R"({"model":"normal","input":[{"type":"function_call_output","call_id":"c"}]})",
-       R"({"model":"normal","input":"a","temperature":3})",
-       R"({"model":"normal","input":"a","max_output_tokens":0})",
-       R"({"model":"normal","input":"a","background":true,"store":false})",
-       R"({"model":"normal","input":"a","conversation":"conv_x","store":false})",
-       R"({"model":"normal","input":"a","conversation":"c","previous_response_id":"r"})",
-       R"({"model":"normal","input":"a","truncation":"perhaps"})",
-       R"({"model":"normal","input":[)"
-       R"({"type":"function_call_output","call_id":"c","output":"1"}]})"}) {
+  for (const char* body :
+       {R"({"input":"a"})", R"({"model":"normal"})", R"({"model":"normal","input":[]})",
+        R"({"model":"normal","input":7})", R"({"model":"normal","input":[{"role":"who"}]})",
+        R"({"model":"normal","input":[{"role":"user"}]})",
+        R"({"model":"normal","input":[{"type":"function_call","call_id":"c"}]})",
+        R"({"model":"normal","input":[{"type":"function_call_output","call_id":"c"}]})",
+        R"({"model":"normal","input":"a","temperature":3})",
+        R"({"model":"normal","input":"a","max_output_tokens":0})",
+        R"({"model":"normal","input":"a","background":true,"store":false})",
+        R"({"model":"normal","input":"a","conversation":"conv_x","store":false})",
+        R"({"model":"normal","input":"a","conversation":"c","previous_response_id":"r"})",
+        R"({"model":"normal","input":"a","truncation":"perhaps"})",
+        R"({"model":"normal","input":[)"
+        R"({"type":"function_call_output","call_id":"c","output":"1"}]})"}) {
     EXPECT_TRUE(is_problem(user.client.post(route, body), 400, "validation.error")) << body;
   }
   EXPECT_TRUE(is_problem(user.client.post(route, "{"), 400, "http.bad_json"));
