@@ -46,7 +46,8 @@ BEGIN
                        chat_run_create.function_tools, chat_run_create.response_format,
                        history => chat_run_create.history, sampling => chat_run_create.sampling, is_bare => is_bare);
     INSERT INTO run_histories (run_id, org_id, messages, keeps, put_back)
-    VALUES (run, current_org(), chat_run_create.history, chat_run_create.keeps, left_calls_runs(answered_calls));
+    VALUES (run, current_org(), chat_run_create.history, chat_run_create.keeps,
+            CASE WHEN cardinality(answered_calls) > 0 THEN left_calls_runs(answered_calls) END);
 END
 $$;
 
