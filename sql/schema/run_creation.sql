@@ -282,7 +282,9 @@ BEGIN
         PERFORM fail('runs.nothing_to_retry', 'thread_has_no_run', jsonb_build_object('thread_id', thread_row.id));
     END IF;
     SELECT id INTO answer FROM messages
-    WHERE thread_id = thread_row.id AND role = 'assistant' AND hidden_by_run_id IS NULL ORDER BY id DESC LIMIT 1;
+    WHERE thread_id = thread_row.id AND role = 'assistant' AND hidden_by_run_id IS NULL
+          AND (run_id IS NULL OR id > run_id)  -- not what a response was given
+    ORDER BY id DESC LIMIT 1;
     UPDATE threads t SET active_run_id = uuidv7_of(moment_after(t.updated_at, clock_timestamp())),
         updated_at = moment_after(t.updated_at, clock_timestamp())
     WHERE t.id = thread_row.id
