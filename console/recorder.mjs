@@ -55,7 +55,8 @@ function quoted(text) {
 export function as_curl(call) {
   const parts = [`curl -sS${/[[\]{}]/.test(call.path) ? ' -g' : ''}`];
   if (call.method !== 'GET' && !(call.method === 'POST' && call.body)) parts[0] += ` -X ${call.method}`;
-  parts[0] += ` "$HOSTLER_URL"${quoted(call.path)}`;
+  const is_plain = /^[\w/?=&.%:~-]+$/.test(call.path);
+  parts[0] += is_plain ? ` "$HOSTLER_URL${call.path}"` : ` "$HOSTLER_URL"${quoted(call.path)}`;
   if (call.is_signed) parts.push('-H "Authorization: Bearer $HOSTLER_TOKEN"');
   for (const [name, value] of call.fields) parts.push(`-H ${quoted(`${name}: ${value}`)}`);
   if (call.body) parts.push(`--data-raw ${quoted(call.body)}`);
