@@ -12,6 +12,7 @@ import { may, session, start_session, switch_org } from './session.mjs';
 import { sign_out_here } from './screens/sign_out.mjs';
 import { set_theme, theme } from './settings.mjs';
 import { store, useStore } from './store.mjs';
+import { Confirmation } from './ui/confirm.mjs';
 import { Curl } from './ui/curl.mjs';
 import { ErrorBox, Toasts } from './ui/error.mjs';
 import { Questions } from './ui/dialog.mjs';
@@ -152,6 +153,6 @@ export function Frame() {
       ${has_navigation && !me.email_verified && html`<${Unproved} />`}
       <${Content} opened=${opened} />
     </main>
-    <${Palettes} /><${Questions} /><${Toasts} />
+    <${Palettes} /><${Questions} /><${Confirmation} /><${Toasts} />
   </div>`;
 }

@@ -64,9 +64,9 @@ export function Invitation() {
     waiting_invitation = '';
     go('/', {}, { replace: true });
   };
-  const accept = async ({ token }) => {
+  const accept = async ({ token }, key) => {
     const path = `/v1/org-invitations/${encodeURIComponent(token.trim())}/accept`;
-    await api.post(path, undefined, { idempotency_key: true });
+    await api.post(path, undefined, { idempotency_key: key });
     await reload_session();
     const joined = session.get().orgs.find((org) => !orgs.some((known) => known.id === org.id));
     if (joined) {

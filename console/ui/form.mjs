@@ -4,16 +4,24 @@ import { html, useId, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from './error.mjs';
 
-// {values, set(name, value), error, is_busy, submit(work), reset()}. `submit` runs `work(values)` unless it runs
-// already; what it throws stands in `error`.
+// {values, set(name, value), error, set_error, is_busy, submit(work), reset(next)}. `submit` runs
+// `work(values, key)` unless it runs already; what it throws stands in `error`. `key` is an Idempotency-Key: the
+// same one while the same values are sent again after an error, so that nothing is made twice.
 export function useForm(first) {
   const [values, set_values] = useState(first);
   const [error, set_error] = useState(null);
   const [is_busy, set_busy] = useState(false);
   const running = useRef(false);
+  const key = useRef(crypto.randomUUID());
+  const renew_key = () => {
+    key.current = crypto.randomUUID();
+  };
   return {
     values, error, is_busy,
-    set: (name, value) => set_values((before) => ({ ...before, [name]: value })),
+    set(name, value) {
+      renew_key();
+      set_values((before) => ({ ...before, [name]: value }));
+    },
     set_error,
     reset(next = first) {
       set_values(next);
@@ -25,7 +33,8 @@ export function useForm(first) {
       set_busy(true);
       set_error(null);
       try {
-        await work(values);
+        await work(values, key.current);
+        renew_key();
       } catch (thrown) {
         set_error(error_of(thrown));
       } finally {
@@ -36,7 +45,7 @@ export function useForm(first) {
   };
 }
 
-// `on_submit(values)` may throw. Fields of the form name themselves with `name`.
+// `on_submit(values, key)` may throw. Fields of the form name themselves with `name`.
 export function Form({ form, on_submit, children, label }) {
   const fields = Object.keys(form.values);
   return html`<form novalidate aria-label=${label} aria-busy=${form.is_busy} onSubmit=${(event) => {
