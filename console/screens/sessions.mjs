@@ -26,8 +26,14 @@ export function Sessions() {
     }
   };
   const end_all = async () => {
-    if (!await ask({ title: t('sessions.end_all'), text: t('sessions.end_all_text'),
-      action: t('sessions.end_all') })) return;
+    if (
+      !(await ask({
+        title: t('sessions.end_all'),
+        text: t('sessions.end_all_text'),
+        action: t('sessions.end_all'),
+      }))
+    )
+      return;
     try {
       await sign_out({ is_all: true });
       go('/', {}, { replace: true });
@@ -36,16 +42,24 @@ export function Sessions() {
     }
   };
   const columns = [
-    { title: t('sessions.program'), is_title: true, is_wide: true,
+    {
+      title: t('sessions.program'),
+      is_title: true,
+      is_wide: true,
       cell: (one) => html`<bdi>${one.user_agent || t('none')}</bdi>
-        ${one.current && html` <span class="mark live">${t('sessions.this')}</span>`}` },
+        ${one.current && html` <span class="mark live">${t('sessions.this')}</span>`}`,
+    },
     { title: t('sessions.address'), cell: (one) => html`<code>${one.client_ip}</code>` },
     { title: t('sessions.began'), cell: (one) => time(one.created_at) },
     { title: t('sessions.seen'), cell: (one) => ago(one.last_seen_at) },
-    { title: '', cell: (one) => html`<button type="button" class="small" onClick=${() => end(one)}>
-      ${one.current ? t('sign_out') : t('sessions.end')}</button>` },
+    {
+      title: '',
+      cell: (one) => html`<button type="button" class="small" onClick=${() => end(one)}>
+      ${one.current ? t('sign_out') : t('sessions.end')}</button>`,
+    },
   ];
   return html`<div class="head"><h1>${t('sessions.title')}</h1><span class="space"></span>
-      <button type="button" class="danger" onClick=${end_all}>${t('sessions.end_all')}</button></div>
+      <button type="button" class="danger"
+        onClick=${end_all}>${t('sessions.end_all')}</button></div>
     <${Table} pages=${pages} columns=${columns} label=${t('sessions.title')} />`;
 }

@@ -1,12 +1,14 @@
-// Forms: values, one sending at a time, and the service's faults beside the fields that they are of.
+// Forms: values, one sending at a time, and the service's faults beside the fields that they are
+// of.
 import { error_of } from '../error.mjs';
 import { html, useId, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from './error.mjs';
 
 // {values, set(name, value), error, set_error, is_busy, submit(work), reset(next)}. `submit` runs
-// `work(values, key)` unless it runs already; what it throws stands in `error`. `key` is an Idempotency-Key: the
-// same one while the same values are sent again after an error, so that nothing is made twice.
+// `work(values, key)` unless it runs already; what it throws stands in `error`. `key` is an
+// Idempotency-Key: the same one while the same values are sent again after an error, so that
+// nothing is made twice.
 export function useForm(first) {
   const [values, set_values] = useState(first);
   const [error, set_error] = useState(null);
@@ -17,7 +19,9 @@ export function useForm(first) {
     key.current = crypto.randomUUID();
   };
   return {
-    values, error, is_busy,
+    values,
+    error,
+    is_busy,
     set(name, value) {
       renew_key();
       set_values((before) => ({ ...before, [name]: value }));
@@ -57,9 +61,19 @@ export function Form({ form, on_submit, children, label }) {
   </form>`;
 }
 
-// A labelled input, or with `options` ([value, text]) a list to choose from, or with `rows` a text area.
-// `type="checkbox"` holds a boolean.
-export function Field({ form, name, label, hint, type = 'text', options, rows, on_change, ...others }) {
+// A labelled input, or with `options` ([value, text]) a list to choose from, or with `rows` a text
+// area. `type="checkbox"` holds a boolean.
+export function Field({
+  form,
+  name,
+  label,
+  hint,
+  type = 'text',
+  options,
+  rows,
+  on_change,
+  ...others
+}) {
   const id = useId();
   const fault = form.error?.errors.find((each) => each.field === name);
   const change = (value) => {
@@ -67,8 +81,13 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
     on_change?.(value);
   };
   const notes = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
-  const common = { id, name, 'aria-describedby': notes || undefined, 'aria-invalid': fault ? 'true' : undefined,
-    ...others };
+  const common = {
+    id,
+    name,
+    'aria-describedby': notes || undefined,
+    'aria-invalid': fault ? 'true' : undefined,
+    ...others,
+  };
   const value = form.values[name];
   const on_input = (event) => change(event.currentTarget.value);
   if (type === 'checkbox') {
@@ -79,10 +98,13 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
   }
   let input;
   if (options) {
-    input = html`<select ...${common} value=${value} onChange=${on_input}>${options.map(([key, text]) => html`
-      <option value=${key} selected=${key === value}>${text}</option>`)}</select>`;
+    input = html`<select ...${common} value=${value} onChange=${on_input}>${options.map(
+      ([key, text]) => html`
+      <option value=${key} selected=${key === value}>${text}</option>`,
+    )}</select>`;
   } else if (rows) {
-    input = html`<textarea ...${common} rows=${rows} value=${value} onInput=${on_input}></textarea>`;
+    input = html`<textarea ...${common} rows=${rows} value=${value}
+      onInput=${on_input}></textarea>`;
   } else {
     input = html`<input type=${type} ...${common} value=${value} onInput=${on_input} />`;
   }
@@ -94,6 +116,7 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
 // The button that sends the form.
 export function Submit({ form, children, kind = 'main', disabled = false }) {
   const t = useWords();
-  return html`<button class=${kind} disabled=${disabled || form.is_busy}>${form.is_busy ? t('working')
-    : children}</button>`;
+  return html`<button class=${kind} disabled=${disabled || form.is_busy}>${
+    form.is_busy ? t('working') : children
+  }</button>`;
 }
