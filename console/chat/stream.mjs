@@ -2,6 +2,7 @@
 // an Authorization header. Whatever happens to connection, laptop or daemon, `on_events` gets every
 // event once and in order (docs/contract.md, section 4): each break is followed by a request with the
 // last number that was handed on. Called by the screens; it draws nothing and keeps no event.
+import { parse_json } from './show_json.mjs';
 import { sse_reader } from './sse.mjs';
 
 // The server pings every 15 s; two that are missing, and some, mean a dead connection or a sleep.
@@ -85,7 +86,7 @@ export function follow_events({
     const reader = sse_reader({
       on_retry: (ms) => (retry_ms = Math.min(ms, pause_ms_max)),
       on_event: ({ data }) => {
-        const event = JSON.parse(data);
+        const event = parse_json(data);
         if (is_over || !is_next(event)) return;
         gathered.push(event);
         is_over = is_terminal(event.type);
