@@ -2,6 +2,8 @@
 import { api } from '../api.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
+import { note_end } from '../inbox/waits.mjs';
+import { set_title } from '../notices.mjs';
 import { address, go } from '../router.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
@@ -40,7 +42,10 @@ function useConversation(thread_id) {
         });
       },
     });
-    conversation.on_run_end = () => changed('threads', 'waits');
+    conversation.on_run_end = () => {
+      note_end();
+      changed('threads', 'waits');
+    };
     current.current = conversation;
     conversation.sync();
     const first = firsts.get(thread_id);
@@ -140,7 +145,7 @@ function Head({ thread, conversation }) {
     });
   };
   const remove = () => attempt(async () => {
-    const question = { title: t('chat.delete_thread'), text: thread.title || t('chat.untitled'), action: t('chat.delete') };
+    const question = { title: t('chat.delete_thread'), text: thread.title || t('chat.untitled'), action: t('delete') };
     if (!(await ask(question))) return;
     await api.del(conversation.path);
     go('/threads');
@@ -149,16 +154,16 @@ function Head({ thread, conversation }) {
     <a class="back" href=${address('/threads')} aria-label=${t('chat.threads')}>‹</a>
     ${draft === null
     ? html`<h1 dir="auto">${thread.title || t('chat.untitled')}</h1>
-      ${thread.end_user && html`<bdi class="tag">${thread.end_user}</bdi>`}
-      ${thread.is_private && html`<span class="tag">${t('chat.private')}</span>`}
+      ${thread.end_user && html`<bdi class="mark">${thread.end_user}</bdi>`}
+      ${thread.is_private && html`<span class="mark">${t('chat.private')}</span>`}
       <span class="space" />
       <button type="button" onClick=${() => set_draft(thread.title ?? '')}>${t('chat.rename')}</button>
-      <button type="button" onClick=${remove}>${t('chat.delete')}</button>`
+      <button type="button" onClick=${remove}>${t('delete')}</button>`
     : html`<form class="row" onSubmit=${rename}>
       <input ref=${(field) => field?.focus()} aria-label=${t('chat.title')} dir="auto" maxlength="200" value=${draft}
         onInput=${(event) => set_draft(event.currentTarget.value)}
         onKeyDown=${(event) => event.key === 'Escape' && (event.stopPropagation(), set_draft(null))} />
-      <button class="main">${t('chat.save')}</button>
+      <button class="main">${t('save')}</button>
       <button type="button" onClick=${() => set_draft(null)}>${t('cancel')}</button>
     </form>`}
     <${ErrorBox} error=${problem} />
@@ -195,6 +200,11 @@ export function Chat({ thread_id }) {
   const items = items_of(state);
   const story = live === null ? null : state.stories.get(live);
   const { pane, is_away, to_end } = useStickyScroll([state]);
+  const title = thread?.title ?? '';
+  useEffect(() => {
+    set_title(title);
+    return () => set_title('');
+  }, [title]);
   const attempt = (call) => async () => {
     try {
       set_fault(null);

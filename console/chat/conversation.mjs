@@ -102,6 +102,7 @@ export class Conversation {
     return new Promise((resolve) => {
       const gathered = [];
       follow_events({
+        is_live: false,
         connect: (call) => this.run_events(run_id, { ...call, is_live: false }),
         on_events: (events) => gathered.push(...events),
         on_state: ({ phase, problem }) => {

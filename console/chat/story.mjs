@@ -5,7 +5,7 @@
 // story   { run, status, turns, entries, wait, retrying, output, ended, last_seq, log }
 //   run      data of run.started and `at`, or null
 //   status   queued (nothing seen), running, waiting, completed, failed, cancelled
-//   entries  in order, each with `key`, `turn`, `seq` (its first event) and `at`:
+//   entries  in order, each with `key`, `turn`, `seq` and `at` (of its first event), `until` (when it was done):
 //     text, thinking   { text, ends_at }        ends_at: the seq of its newest piece
 //     tool             { id, name, arguments, state, result?, error?, duration_ms? }
 //     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, is_open }
@@ -64,9 +64,9 @@ class Draft {
     const last = this.entries.at(-1);
     if (last?.kind === kind && last.turn === this.turns) {
       this.entries[this.entries.length - 1] = { ...last, text: last.text + content,
-        ends_at: event.seq };
+        ends_at: event.seq, until: event.created_at };
     } else {
-      this.add(event, kind, { text: content, ends_at: event.seq });
+      this.add(event, kind, { text: content, ends_at: event.seq, until: event.created_at });
     }
   }
 
@@ -79,7 +79,8 @@ class Draft {
   take_result(event, { tool_call_id: id, tool_name: name, result, error, duration_ms }) {
     this.turn_phase = 'none';
     const failed = error?.code === 'tool.denied' ? 'denied' : 'failed';
-    const members = { state: error ? failed : 'done', result, error, duration_ms };
+    const members = { state: error ? failed : 'done', result, error, duration_ms,
+      until: event.created_at };
     if (!this.change_tool(id, members)) this.add(event, 'tool', { id, name, ...members });
   }
 
@@ -103,11 +104,12 @@ class Draft {
     if (tool !== undefined && open_states.has(tool.state)) this.change_tool(id, { state });
   }
 
-  end_wait() {
+  end_wait(event) {
     if (this.wait === null) return;
     const { key, id } = this.wait;
     const index = this.entries.findLastIndex((entry) => entry.key === key);
-    if (index >= 0) this.entries[index] = { ...this.entries[index], is_open: false };
+    if (index >= 0) this.entries[index] = { ...this.entries[index], is_open: false,
+      until: event.created_at };
     if (id !== undefined) this.change_tool(id, { state: 'called' });
     this.wait = null;
     this.status = 'running';
@@ -140,11 +142,11 @@ class Draft {
   }
 
   end(event, data) {
-    this.end_wait();
+    this.end_wait(event);
     this.status = event.type.slice('run.'.length);
     this.ended = { type: event.type, at: event.created_at, ...data };
     this.entries = this.entries.map((entry) =>
-      entry.kind === 'tool' && open_states.has(entry.state) ? { ...entry, state: 'stopped' } : entry);
+      entry.kind === 'tool' && open_states.has(entry.state) ? { ...entry, state: 'stopped', until: event.created_at } : entry);
   }
 
   hand_over(event, { calls = [] }) {
@@ -162,7 +164,7 @@ class Draft {
       case 'tool.call': this.call(event, data); break;
       case 'tool.result': this.take_result(event, data); break;
       case 'run.waiting_for_input': this.begin_wait(event, data); break;
-      case 'run.input_provided': this.end_wait(); break;
+      case 'run.input_provided': this.end_wait(event); break;
       case 'run.retrying': this.retrying = data; break;
       case 'run.resumed': this.resume(event, data); break;
       case 'output.repair': this.repair(event, data); break;

@@ -10,6 +10,12 @@ export const silence_ms_max = 40_000;
 const check_ms = 5_000;
 const pause_ms_min = 250;
 const pause_ms_max = 10_000;
+// Called as functions: a browser's timers want no other object before the point.
+const page_clock = {
+  now: () => Date.now(),
+  set: (call, ms) => setTimeout(call, ms),
+  clear: (timer) => clearTimeout(timer),
+};
 const terminal = new Set(['run.completed', 'run.failed', 'run.cancelled']);
 
 export const is_terminal = (type) => terminal.has(type);
@@ -44,6 +50,7 @@ const may_pass = (status) => status === 408 || status === 429 || status >= 500;
 //   on is to be dropped, the numbers go on from it.
 // `on_state({ phase, problem?, pause_ms? })`: connecting, open, pausing, ended (all there is has been
 //   handed on), failed (with the problem that no further try mends).
+// `is_live` false: `connect` asks for what is there, and the end of such an answer is the end.
 // Answers { close(), wake() }: wake() is for whoever knows that the way is open again (a page that is
 //   shown, a network that is back): it ends a pause, and a connection that is silent for too long.
 export function follow_events({
@@ -51,8 +58,9 @@ export function follow_events({
   on_events,
   on_state = () => {},
   after_seq = 0,
+  is_live = true,
   silence_ms = silence_ms_max,
-  clock = { now: () => Date.now(), set: setTimeout, clear: clearTimeout },
+  clock = page_clock,
 }) {
   let last_seq = after_seq;
   let retry_ms = pause_ms_min;
@@ -123,7 +131,7 @@ export function follow_events({
         }
         if (is_over) break;
       }
-      return { is_over, has_come };
+      return { is_over: is_over || !is_live, has_come };
     } catch (error) {
       return { is_over, has_come, error };
     } finally {

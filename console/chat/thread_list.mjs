@@ -62,7 +62,7 @@ export function ThreadList({ current_id }) {
   const t = useWords();
   const [search, set_search] = useState('');
   const { threads, next, problem, is_loading, more } = useThreads(search);
-  return html`<nav class="threads" aria-label=${t('chat.threads')} aria-busy=${is_loading}>
+  return html`<div role="navigation" class="threads" aria-label=${t('chat.threads')} aria-busy=${is_loading}>
     <div class="row">
       <input type="search" aria-label=${t('chat.search')} placeholder=${t('chat.search')} dir="auto" maxlength="500"
         value=${search} onInput=${(event) => set_search(event.currentTarget.value)} />
@@ -76,11 +76,11 @@ export function ThreadList({ current_id }) {
         <bdi class="title">${title || t('chat.untitled')}</bdi>
         <span class="about">
           ${active_run_id && html`<span class="dot" title=${t('chat.active')} role="img" aria-label=${t('chat.active')} />`}
-          ${end_user && html`<bdi class="tag">${end_user}</bdi>`} <time datetime=${updated_at}>${ago(updated_at)}</time>
+          ${end_user && html`<bdi class="mark">${end_user}</bdi>`} <time datetime=${updated_at}>${ago(updated_at)}</time>
         </span>
       </a>
     </li>`)}</ul>
     ${is_loading && html`<p class="note" role="status">${t('loading')}</p>`}
     ${next && !is_loading && html`<button type="button" onClick=${more}>${t('list.more')}</button>`}
-  </nav>`;
+  </div>`;
 }
