@@ -196,6 +196,14 @@ $(BUILD)/%_test:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
+# ---------------------------------------------------------------- the console
+
+# Its packages come from npm as the lock says; without npm or a registry there is no console, and all else is as it was.
+console_tools := build/console_tools
+.PHONY: console
+console: ## the console for browsers, in build/console; needs npm, and says so where there is none
+	@console/build.sh build/console $(console_tools)
+
 # ---------------------------------------------------------------- the private stack
 
 stack := dev/stack

@@ -14,6 +14,7 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -D -m 644 -t $(installed)/share/doc/hostler $(DOCUMENTS) $(wildcard docs/*.md)
 	install -D -m 644 -t $(installed)/share/doc/hostler/monitoring docs/monitoring/*
 	$(BUILD)/hostler-api --print-config > $(installed)/share/doc/hostler/hostler.toml
+	[ ! -f build/console/index.html ] || install -D -m 644 -t $(installed)/share/hostler/console build/console/*
 	nginx/render $(DESTDIR)/etc/nginx/hostler
 	install -d $(DESTDIR)/etc/nginx/sites-available
 	mv $(DESTDIR)/etc/nginx/hostler/hostler.conf $(DESTDIR)/etc/nginx/sites-available/hostler

@@ -5,13 +5,20 @@ import { InboxScreen } from '../inbox/inbox_screen.mjs';
 import { wait_count } from '../inbox/waits.mjs';
 import { RunScreen } from '../runs/run_screen.mjs';
 import { RunsScreen } from '../runs/runs_screen.mjs';
+import { useEffect } from '../html.mjs';
+import { go } from '../router.mjs';
 import { ThreadsScreen } from './chat_screen.mjs';
 
 // Another thread is the same screen: the list beside it stays as it is.
 const threads = { title: 'chat.threads', screen: 'threads' };
 
+function Home() {
+  useEffect(() => go('/threads', {}, { replace: true }), []);
+  return null;
+}
+
 export const chat_screens = [
-  ['/', ThreadsScreen, threads],
+  ['/', Home, threads],
   ['/threads', ThreadsScreen, threads],
   ['/threads/:thread_id', ThreadsScreen, threads],
   ['/runs', RunsScreen, { title: 'runs.runs' }],
