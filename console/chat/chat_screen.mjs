@@ -19,6 +19,7 @@ import { useStickyScroll } from './sticky_scroll.mjs';
 import { WaitCard } from './wait_card.mjs';
 
 const title_chars = 80;
+const part_chars = 4096;
 const firsts = new Map(); // thread_id -> the message that a new thread begins with
 
 // The conversation of the thread, as long as the screen shows it.
@@ -116,10 +117,22 @@ function RunItem({ item, conversation, is_live, stream, me }) {
   </article>`;
 }
 
+// A long text in parts that end with lines, so that what is out of sight costs no layout.
+function parts_of(text) {
+  const parts = [];
+  for (let from = 0; from < text.length;) {
+    const end = text.length - from > part_chars ? text.lastIndexOf('\n', from + part_chars) + 1 : text.length;
+    const to = end > from ? end : Math.min(text.length, from + part_chars);
+    parts.push(text.slice(from, to));
+    from = to;
+  }
+  return parts;
+}
+
 function UserMessage({ message }) {
   const t = useWords();
   return html`<article class="user" aria-label=${t('chat.you')}>
-    <div class="said" dir="auto">${message.content}</div>
+    <div class="said" dir="auto">${parts_of(message.content).map((part) => html`<div class="said-part">${part}</div>`)}</div>
   </article>`;
 }
 

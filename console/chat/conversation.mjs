@@ -63,8 +63,9 @@ export class Conversation {
 
   async load() {
     try {
-      const [thread, messages, runs] = await Promise.all([
-        this.api.get(this.path),
+      // First whether a run is active: when none is, what is read behind that holds its answer.
+      const thread = await this.api.get(this.path);
+      const [messages, runs] = await Promise.all([
         this.api.get(`${this.path}/messages?limit=${page_size}`),
         this.api.get(`${this.path}/runs?limit=${page_size}`),
       ]);

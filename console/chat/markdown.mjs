@@ -11,8 +11,8 @@
 //   table { aligns, head: [inline] (or null), rows: [[inline]] };   `goes_on`: of a long block
 import { parse_inline } from './markdown_inline.mjs';
 
-export const block_chars = 16_384;
-const code_chars = 32_768;
+export const block_chars = 8_192;
+const code_chars = 16_384;
 const depth_max = 8;
 const columns_max = 64;
 const group_blocks = 24;

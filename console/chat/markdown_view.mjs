@@ -5,7 +5,7 @@ import { Component, h } from 'preact';
 import { Copy } from '../ui/copy.mjs';
 import { MarkdownFeed } from './markdown.mjs';
 
-const frame_chars = 24_576;
+const frame_chars = 12_288;
 
 function inline_node(node) {
   if (typeof node === 'string') return node;
