@@ -47,6 +47,7 @@ function useConversation(thread_id) {
       note_end();
       changed('threads', 'waits');
     };
+    conversation.on_wait = () => changed('waits');
     current.current = conversation;
     conversation.sync();
     const first = firsts.get(thread_id);
@@ -132,7 +133,8 @@ function parts_of(text) {
 function UserMessage({ message }) {
   const t = useWords();
   return html`<article class="user" aria-label=${t('chat.you')}>
-    <div class="said" dir="auto">${parts_of(message.content).map((part) => html`<div class="said-part">${part}</div>`)}</div>
+    <div class="said" dir="auto">${message.content.length <= part_chars ? message.content
+    : parts_of(message.content).map((part) => html`<div class="said-part">${part}</div>`)}</div>
   </article>`;
 }
 
@@ -161,6 +163,7 @@ function Head({ thread, conversation }) {
     const question = { title: t('chat.delete_thread'), text: thread.title || t('chat.untitled'), action: t('delete') };
     if (!(await ask(question))) return;
     await api.del(conversation.path);
+    conversation.close();
     go('/threads');
   });
   return html`<header class="chat-head">

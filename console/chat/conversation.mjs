@@ -33,6 +33,8 @@ export class Conversation {
     this.is_closed = false;
     this.syncing = null;
     this.next_sync = null;
+    this.on_run_end = null; // (run_id, story)
+    this.on_wait = null; // the live run began or ceased to wait
     this.timer = setInterval(() => this.is_shown() && this.poll(), poll_ms);
   }
 
@@ -62,6 +64,7 @@ export class Conversation {
   }
 
   async load() {
+    if (this.is_closed) return;
     try {
       // First whether a run is active: when none is, what is read behind that holds its answer.
       const thread = await this.api.get(this.path);
@@ -131,7 +134,12 @@ export class Conversation {
     const subscription = follow_events({
       connect: (call) => this.run_events(run_id, call),
       after_seq: story.last_seq,
-      on_events: (events) => this.set_story(run_id, advance(this.state.stories.get(run_id), events)),
+      on_events: (events) => {
+        const before = this.state.stories.get(run_id);
+        const after = advance(before, events);
+        this.set_story(run_id, after);
+        if (after.wait?.key !== before.wait?.key) this.on_wait?.();
+      },
       on_state: (stream) => {
         if (this.subscription !== null && this.subscription !== subscription) return;
         this.set({ stream });
