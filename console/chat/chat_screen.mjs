@@ -20,6 +20,9 @@ import { WaitCard } from './wait_card.mjs';
 
 const title_chars = 80;
 const part_chars = 4096;
+// A longer message of a user has a bar to scroll it.
+const long_chars = 1200;
+const long_lines = 20;
 const firsts = new Map(); // thread_id -> the message that a new thread begins with
 
 // The conversation of the thread, as long as the screen shows it.
@@ -132,9 +135,11 @@ function parts_of(text) {
 
 function UserMessage({ message }) {
   const t = useWords();
+  const parts = parts_of(message.content);
+  const is_long = message.content.length > long_chars || message.content.split('\n').length > long_lines;
   return html`<article class="user" aria-label=${t('chat.you')}>
-    <div class="said" dir="auto">${message.content.length <= part_chars ? message.content
-    : parts_of(message.content).map((part) => html`<div class="said-part">${part}</div>`)}</div>
+    <div class=${is_long ? 'said is-long' : 'said'} dir="auto" tabindex=${is_long ? 0 : undefined}>${parts.length === 1
+    ? message.content : parts.map((part) => html`<div class="said-part">${part}</div>`)}</div>
   </article>`;
 }
 
