@@ -1,5 +1,5 @@
-// Calls of the service. Every screen's calls go through here: the token, the organization, renewal, repeats
-// of what is safe to repeat, one form of error, and the list that "copy as curl" shows.
+// Calls of the service. Every screen's calls go through here: the token, the organization, renewal,
+// repeats of what is safe to repeat, one form of error, and the list that "copy as curl" shows.
 import { ApiError, error_of, error_of_response, is_abort } from './error.mjs';
 import { record_call } from './recorder.mjs';
 import { store } from './store.mjs';
@@ -22,8 +22,9 @@ export function act_in_org(id) {
 
 // `path` with the members of `query` that are set: strings, numbers, booleans.
 export function with_query(path, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined &&
-    value !== '');
+  const given = Object.entries(query).filter(
+    ([, value]) => value !== null && value !== undefined && value !== '',
+  );
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text ? `${path}${path.includes('?') ? '&' : '?'}${text}` : path;
 }
@@ -36,13 +37,18 @@ function next_of(headers) {
   return url.pathname + url.search;
 }
 
-const pause = (ms, signal) => new Promise((resolve, reject) => {
-  const timer = setTimeout(resolve, ms);
-  signal?.addEventListener('abort', () => {
-    clearTimeout(timer);
-    reject(signal.reason);
-  }, { once: true });
-});
+const pause = (ms, signal) =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
+  });
 
 function head_fields({ path, body, is_open, idempotency_key, headers }, token) {
   const fields = { Accept: 'application/json', ...headers };
@@ -55,13 +61,18 @@ function head_fields({ path, body, is_open, idempotency_key, headers }, token) {
 
 // One exchange, and a second one with a new token where the first was refused for the old one.
 async function exchange(request) {
-  let token = request.is_open ? '' : access_token() || await renew_token('');
+  let token = request.is_open ? '' : access_token() || (await renew_token(''));
   for (let has_renewed = false; ; has_renewed = true) {
     const fields = head_fields(request, token);
     record_call(request, fields);
     const response = await fetch(request.path, {
-      method: request.method, headers: fields, cache: 'no-store', credentials: 'same-origin',
-      redirect: 'error', referrerPolicy: 'no-referrer', signal: request.signal,
+      method: request.method,
+      headers: fields,
+      cache: 'no-store',
+      credentials: 'same-origin',
+      redirect: 'error',
+      referrerPolicy: 'no-referrer',
+      signal: request.signal,
       body: request.body === undefined ? undefined : JSON.stringify(request.body),
     });
     if (response.ok) return response;
@@ -73,8 +84,12 @@ async function exchange(request) {
   }
 }
 
-const is_passing = (error) => error.code === 'network.unreachable' || error.code === 'network.timeout' ||
-  error.status === 502 || error.status === 503 || error.status === 504;
+const is_passing = (error) =>
+  error.code === 'network.unreachable' ||
+  error.code === 'network.timeout' ||
+  error.status === 502 ||
+  error.status === 503 ||
+  error.status === 504;
 
 async function exchange_with_repeats(request) {
   const is_repeatable = request.method === 'GET' || Boolean(request.idempotency_key);
@@ -100,25 +115,41 @@ function with_limit(signal) {
 
 function prepared(method, path, body, options) {
   const { query, idempotency_key, ...others } = options;
-  return { method, path: with_query(path, query), body, ...others,
-    idempotency_key: idempotency_key === true ? crypto.randomUUID() : idempotency_key };
+  return {
+    method,
+    path: with_query(path, query),
+    body,
+    ...others,
+    idempotency_key: idempotency_key === true ? crypto.randomUUID() : idempotency_key,
+  };
 }
 
 async function call(method, path, body, options = {}) {
   busy.set(busy.get() + 1);
   try {
-    const request = prepared(method, path, body, { ...options, signal: with_limit(options.signal) });
+    const request = prepared(method, path, body, {
+      ...options,
+      signal: with_limit(options.signal),
+    });
     const response = await exchange_with_repeats(request);
     const text = await response.text();
     let parsed = null;
     try {
       parsed = text === '' ? null : JSON.parse(text);
     } catch {
-      throw new ApiError({ code: 'http.unreadable_answer', title: 'The answer is no JSON',
-        status: response.status, trace_id: response.headers.get('x-trace-id') ?? '' });
+      throw new ApiError({
+        code: 'http.unreadable_answer',
+        title: 'The answer is no JSON',
+        status: response.status,
+        trace_id: response.headers.get('x-trace-id') ?? '',
+      });
     }
-    return { status: response.status, body: parsed, headers: response.headers,
-      next: next_of(response.headers) };
+    return {
+      status: response.status,
+      body: parsed,
+      headers: response.headers,
+      next: next_of(response.headers),
+    };
   } catch (thrown) {
     if (is_abort(thrown)) throw thrown;
     throw error_of(thrown);
@@ -127,10 +158,11 @@ async function call(method, path, body, options = {}) {
   }
 }
 
-// Each gives {status, body (parsed, null when empty), headers (of fetch), next (path of the next page or
-// null)}, or throws ApiError (AbortError when `signal` was aborted). Options, none needed:
+// Each gives {status, body (parsed, null when empty), headers (of fetch), next (path of the next
+// page or null)}, or throws ApiError (AbortError when `signal` was aborted). Options, none needed:
 //   query             members of the query
-//   idempotency_key   true: a new one; a string: that one. Such a call is repeated when no answer came
+//   idempotency_key   true: a new one; a string: that one. Such a call is repeated when no answer
+//   came
 //   headers           further header fields
 //   signal            an AbortSignal
 //   is_open           sent without a token, for the endpoints that need none

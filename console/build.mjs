@@ -1,5 +1,5 @@
-// Bundles the console:   node build.mjs OUT_DIR NODE_MODULES      called by `make console`.
-// Leaves OUT_DIR anew: index.html, everything else under a name with its hash, a .gz beside what is text
+// Bundles the console:   node build.mjs OUT_DIR NODE_MODULES      called by `make console`. Leaves
+// OUT_DIR anew: index.html, everything else under a name with its hash, a .gz beside what is text
 // and the licences of what is bundled. Fails when the first page is over its size.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -43,7 +43,8 @@ const outputs = Object.entries(result.metafile.outputs).map(([path, about]) => (
 }));
 const name_of = (entry) => outputs.find((output) => output.entry === entry).name;
 
-// Pictures are files too: each gets a name with its hash, which the page and the code find in the page.
+// Pictures are files too: each gets a name with its hash, which the page and the code find in the
+// page.
 const picture = (source) => {
   const bytes = readFileSync(join(here, source));
   const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 8).toUpperCase();
@@ -57,11 +58,13 @@ const words = {
   ICON: picture('icon.svg'),
   NOTICE_ICON: picture('icon_notice.svg'),
 };
-const page = readFileSync(join(here, 'index.html'), 'utf8')
-  .replace(/@([A-Z_]+)@/g, (whole, word) => words[word] ?? whole);
+const page = readFileSync(join(here, 'index.html'), 'utf8').replace(
+  /@([A-Z_]+)@/g,
+  (whole, word) => words[word] ?? whole,
+);
 writeFileSync(join(out, 'index.html'), page);
 
-// ---------------------------------------------------------------- licences of what is in the bundle
+// ------------------------------------------------ licences of what is in the bundle
 
 const packages = new Set();
 for (const output of outputs) {
@@ -82,7 +85,7 @@ const line = `\n${'-'.repeat(78)}\n\n`;
 const preface = 'The console contains these packages.\n';
 writeFileSync(join(out, 'licences.txt'), [preface, ...licences].join(line));
 
-// ---------------------------------------------------------------- compressed beside it, and weighed
+// ------------------------------------------------ compressed beside it, and weighed
 
 const first = new Set(['index.html', words.STYLE]);
 const add_with_imports = (name) => {

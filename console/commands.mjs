@@ -1,13 +1,16 @@
-// What the palette (Ctrl-K) and the keyboard offer: commands of the frame, and those of the open screen.
+// What the palette (Ctrl-K) and the keyboard offer: commands of the frame, and those of the open
+// screen.
 import { useEffect } from './html.mjs';
 import { store } from './store.mjs';
 
-// [{id, label (function that gives the text), run(), keys ('g t': one after the other; '' for none)}]
+// [{id, label (function that gives the text), run(), keys ('g t': one after the other; '' for
+// none)}]
 export const commands = store([]);
 export const palette_is_open = store(false);
 export const keys_are_shown = store(false);
 
-// Offers commands as long as the component is shown. `made` is compared by `changes`, as useEffect does.
+// Offers commands as long as the component is shown. `made` is compared by `changes`, as useEffect
+// does.
 export function useCommands(made, changes = []) {
   useEffect(() => {
     commands.set([...commands.get(), ...made]);
@@ -15,7 +18,8 @@ export function useCommands(made, changes = []) {
   }, changes);
 }
 
-const is_typing = (target) => target instanceof HTMLElement &&
+const is_typing = (target) =>
+  target instanceof HTMLElement &&
   (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 const sequence_ms = 1200;
 

@@ -1,13 +1,32 @@
-// What went wrong, in one form: a problem of the service, or one that happened before it was reached.
+// What went wrong, in one form: a problem of the service, or one that happened before it was
+// reached.
 
-// Members: code, title, detail, errors ([{field, code, message}]), trace_id ('' when no answer came), status
-// (0 then), retry_after (seconds or null), problem (the whole body, for members of single codes).
+// Members: code, title, detail, errors ([{field, code, message}]), trace_id ('' when no answer
+// came), status (0 then), retry_after (seconds or null), problem (the whole body, for members of
+// single codes).
 export class ApiError extends Error {
-  constructor({ code, title, detail = '', errors = [], trace_id = '', status = 0, retry_after = null,
-    problem = {} }) {
+  constructor({
+    code,
+    title,
+    detail = '',
+    errors = [],
+    trace_id = '',
+    status = 0,
+    retry_after = null,
+    problem = {},
+  }) {
     super(`${code}: ${detail || title}`);
-    Object.assign(this, { name: 'ApiError', code, title, detail, errors, trace_id, status, retry_after,
-      problem });
+    Object.assign(this, {
+      name: 'ApiError',
+      code,
+      title,
+      detail,
+      errors,
+      trace_id,
+      status,
+      retry_after,
+      problem,
+    });
   }
 }
 
@@ -26,7 +45,8 @@ export async function error_of_response(response) {
     body = {};
   }
   const problem = body?.error?.code
-    ? { code: body.error.code, detail: body.error.message, title: body.error.type } : body ?? {};
+    ? { code: body.error.code, detail: body.error.message, title: body.error.type }
+    : (body ?? {});
   return new ApiError({
     code: problem.code ?? 'http.unreadable_answer',
     title: problem.title ?? `HTTP ${response.status}`,
@@ -43,14 +63,20 @@ export async function error_of_response(response) {
 export function error_of(thrown) {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof TypeError && /fetch|network|load/i.test(thrown.message)) {
-    return new ApiError({ code: 'network.unreachable', title: 'The service cannot be reached',
-      detail: 'Look at your connection; the call is safe to repeat.' });
+    return new ApiError({
+      code: 'network.unreachable',
+      title: 'The service cannot be reached',
+      detail: 'Look at your connection; the call is safe to repeat.',
+    });
   }
   if (thrown?.name === 'TimeoutError') {
     return new ApiError({ code: 'network.timeout', title: 'The service did not answer in time' });
   }
-  return new ApiError({ code: 'console.error', title: 'The console made a mistake',
-    detail: String(thrown?.message ?? thrown) });
+  return new ApiError({
+    code: 'console.error',
+    title: 'The console made a mistake',
+    detail: String(thrown?.message ?? thrown),
+  });
 }
 
 export const is_abort = (thrown) => thrown?.name === 'AbortError';

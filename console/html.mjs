@@ -7,6 +7,13 @@ export const html = htm.bind(h);
 export { Fragment, h };
 export { render } from 'preact';
 export {
-  useCallback, useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useReducer, useRef,
+  useCallback,
+  useEffect,
+  useErrorBoundary,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useReducer,
+  useRef,
   useState,
 } from 'preact/hooks';

@@ -1,5 +1,6 @@
-// Words of the console in the user's language, and how it writes times and numbers. A table of words is
-// an object { key: 'text with {names}' }; `key.one` and `key.other` are the forms for a `count`.
+// Words of the console in the user's language, and how it writes times and numbers. A table of
+// words is an object { key: 'text with {names}' }; `key.one` and `key.other` are the forms for a
+// `count`.
 import { keep, kept_setting } from './settings.mjs';
 import { store, useStore } from './store.mjs';
 
@@ -10,7 +11,9 @@ function first_language() {
   const chosen = kept_setting('language');
   if (chosen in languages) return chosen;
   return (navigator.languages ?? []).some((tag) => /^(zh|en)\b/i.test(tag)) &&
-    /^zh\b/i.test(navigator.languages.find((tag) => /^(zh|en)\b/i.test(tag))) ? 'zh' : 'en';
+    /^zh\b/i.test(navigator.languages.find((tag) => /^(zh|en)\b/i.test(tag)))
+    ? 'zh'
+    : 'en';
 }
 
 export const language = store(first_language());
@@ -37,7 +40,8 @@ export function add_words(en, zh) {
 // For the test that both languages say the same.
 export const word_tables = tables;
 
-// The text of a key. Text only: it is given to components as a child or an attribute, never as HTML.
+// The text of a key. Text only: it is given to components as a child or an attribute, never as
+// HTML.
 export function t(key, values = {}) {
   const table = tables[language.get()];
   let text = table[key] ?? tables.en[key];
@@ -59,7 +63,7 @@ export function useWords() {
   return t;
 }
 
-// ---------------------------------------------------------------- times and numbers
+// ------------------------------------------------ times and numbers
 
 const made = new Map();
 function formatter(kind, options) {
@@ -76,8 +80,13 @@ export const number = (value, options = {}) => formatter(Intl.NumberFormat, opti
 export function usd(value) {
   const amount = Number(value);
   const digits = amount !== 0 && Math.abs(amount) < 0.1 ? 6 : 2;
-  return number(amount, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol',
-    minimumFractionDigits: 2, maximumFractionDigits: digits });
+  return number(amount, {
+    style: 'currency',
+    currency: 'USD',
+    currencyDisplay: 'narrowSymbol',
+    minimumFractionDigits: 2,
+    maximumFractionDigits: digits,
+  });
 }
 
 // '2026-11-20T15:04:05.123Z' in the time zone of the browser; '' for null.
@@ -86,7 +95,13 @@ export function time(text, options = { dateStyle: 'medium', timeStyle: 'medium' 
 }
 export const date = (text) => time(text, { dateStyle: 'medium' });
 
-const units = [['year', 31536e6], ['month', 2592e6], ['day', 864e5], ['hour', 36e5], ['minute', 6e4]];
+const units = [
+  ['year', 31536e6],
+  ['month', 2592e6],
+  ['day', 864e5],
+  ['hour', 36e5],
+  ['minute', 6e4],
+];
 // '3 minutes ago'; seconds are not told apart.
 export function ago(text, now = Date.now()) {
   if (!text) return '';

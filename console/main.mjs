@@ -1,6 +1,8 @@
 // The console begins here.
 import './words/frame.mjs';
 import './words/sign_in.mjs';
+import './words/account.mjs';
+import './words/organization.mjs';
 import { start_keyboard } from './commands.mjs';
 import { Frame } from './frame.mjs';
 import { html, render } from './html.mjs';

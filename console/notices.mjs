@@ -15,8 +15,8 @@ function show() {
   if (icon.getAttribute('href') !== wanted) icon.setAttribute('href', wanted);
 }
 
-// How many things of one kind (`source`, any name) wait for the user; 0 for none. Shown as (N) in the title and
-// as a mark on the icon.
+// How many things of one kind (`source`, any name) wait for the user; 0 for none. Shown as (N) in
+// the title and as a mark on the icon.
 export function set_notice(source, count) {
   if (count) counts.set(source, count);
   else counts.delete(source);

@@ -5,7 +5,8 @@ import { useWords } from './i18n.mjs';
 import { useStore } from './store.mjs';
 import { Dialog } from './ui/dialog.mjs';
 
-// How well a label fits what was typed: null not at all; less is better. Letters have to come in order.
+// How well a label fits what was typed: null not at all; less is better. Letters have to come in
+// order.
 function fit(label, typed) {
   const text = label.toLowerCase();
   const whole = text.indexOf(typed);
@@ -23,7 +24,8 @@ function fit(label, typed) {
 
 function found(offered, typed) {
   const wanted = typed.trim().toLowerCase();
-  return offered.map((command) => ({ command, label: command.label() }))
+  return offered
+    .map((command) => ({ command, label: command.label() }))
     .map((each) => ({ ...each, cost: fit(each.label, wanted) }))
     .filter((each) => each.cost !== null)
     .sort((one, other) => one.cost - other.cost);
@@ -57,17 +59,22 @@ function Palette({ on_close }) {
   };
   return html`<${Dialog} title=${t('palette.title')} on_close=${on_close}>
     <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" autofocus
-      aria-label=${t('palette.search')} placeholder=${t('palette.search')} autocomplete="off" spellcheck="false"
-      aria-activedescendant=${results[at] ? `palette-${at}` : undefined} value=${typed} onKeyDown=${press}
+      aria-label=${t('palette.search')} placeholder=${t('palette.search')} autocomplete="off"
+        spellcheck="false"
+      aria-activedescendant=${results[at] ? `palette-${at}` : undefined} value=${typed}
+        onKeyDown=${press}
       onInput=${(event) => {
-    set_typed(event.currentTarget.value);
-    set_chosen(0);
-  }} />
-    <ul role="listbox" id="palette-list" class="palette" aria-label=${t('palette.title')} ref=${list}>
-      ${results.map((result, index) => html`<li role="option" id=${`palette-${index}`} key=${result.command.id}
+        set_typed(event.currentTarget.value);
+        set_chosen(0);
+      }} />
+    <ul role="listbox" id="palette-list" class="palette" aria-label=${t('palette.title')}
+      ref=${list}>
+      ${results.map(
+        (result, index) => html`<li role="option" id=${`palette-${index}`} key=${result.command.id}
         aria-selected=${index === at ? 'true' : 'false'} onClick=${() => run(result)}
         onMouseMove=${() => set_chosen(index)}><span>${result.label}</span>
-        ${result.command.keys && html`<kbd>${result.command.keys}</kbd>`}</li>`)}
+        ${result.command.keys && html`<kbd>${result.command.keys}</kbd>`}</li>`,
+      )}
     </ul>
     ${results.length === 0 && html`<p class="empty">${t('palette.none')}</p>`}
   <//>`;
@@ -79,7 +86,8 @@ function Keys({ on_close }) {
   return html`<${Dialog} title=${t('keys.title')} on_close=${on_close}>
     <dl class="facts keys"><dt><kbd>Ctrl K</kbd></dt><dd>${t('palette.title')}</dd>
       <dt><kbd>?</kbd></dt><dd>${t('keys.title')}</dd>
-      ${offered.map((command) => html`<dt><kbd>${command.keys}</kbd></dt><dd>${command.label()}</dd>`)}
+      ${offered.map((command) => html`<dt><kbd>${command.keys}</kbd></dt>
+        <dd>${command.label()}</dd>`)}
     </dl><//>`;
 }
 

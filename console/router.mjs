@@ -4,12 +4,18 @@ import { store } from './store.mjs';
 
 const routes = [];
 
+<<<<<<< HEAD
 // `path` names parts of it with a colon: '/threads/:thread_id'. `about`: {is_open: true} for screens without
 // a login, {title: key of i18n}, {is_bare: true} for a screen without navigation, {screen: name} for addresses
 // between which the component stays, with other params.
+=======
+// `path` names parts of it with a colon: '/threads/:thread_id'. `about`: {is_open: true} for
+// screens without a login, {title: key of i18n}, {is_bare: true} for a screen without navigation.
+>>>>>>> console1
 export function route(path, component, about = {}) {
   const names = [];
-  const pattern = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const pattern = path
+    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
     .replace(/:(\w+)/g, (whole, name) => (names.push(name), '([^/]+)'));
   routes.push({ path, component, about, names, pattern: new RegExp(`^${pattern}$`) });
 }
@@ -18,8 +24,10 @@ export function route(path, component, about = {}) {
 function parse(hash) {
   const text = hash.replace(/^#/, '') || '/';
   const [path, query = ''] = text.split(/\?(.*)/s);
-  return { path: path.startsWith('/') ? path : `/${path}`,
-    query: Object.fromEntries(new URLSearchParams(query)) };
+  return {
+    path: path.startsWith('/') ? path : `/${path}`,
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
 }
 
 function decoded(part) {
@@ -35,14 +43,23 @@ function find(hash) {
   for (const candidate of routes) {
     const found = path.match(candidate.pattern);
     if (!found) continue;
-    const params = Object.fromEntries(candidate.names.map((name, at) => [name, decoded(found[at + 1])]));
-    return { path, query, params, component: candidate.component, about: candidate.about,
-      pattern: candidate.path };
+    const params = Object.fromEntries(
+      candidate.names.map((name, at) => [name, decoded(found[at + 1])]),
+    );
+    return {
+      path,
+      query,
+      params,
+      component: candidate.component,
+      about: candidate.about,
+      pattern: candidate.path,
+    };
   }
   return { path, query, params: {}, component: null, about: {}, pattern: '' };
 }
 
-// {path, query, params, component, about, pattern}; `component` is null where there is no such screen.
+// {path, query, params, component, about, pattern}; `component` is null where there is no such
+// screen.
 export const place = store(null);
 
 export function start_router() {
@@ -53,8 +70,9 @@ export function start_router() {
 
 // '#/path?query'; members of `query` that are null, undefined or '' are left out.
 export function address(path, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined &&
-    value !== '');
+  const given = Object.entries(query).filter(
+    ([, value]) => value !== null && value !== undefined && value !== '',
+  );
   const text = new URLSearchParams(given).toString();
   return `#${path}${text ? `?${text}` : ''}`;
 }
@@ -78,7 +96,8 @@ export function set_query(changes) {
   go(path, { ...query, ...changes }, { replace: true });
 }
 
-// A member of the query that is a secret: it is given once, and stands in no address and no history then.
+// A member of the query that is a secret: it is given once, and stands in no address and no history
+// then.
 export function take_secret(name) {
   const { path, query } = place.get();
   const { [name]: secret = '', ...others } = query;

@@ -3,11 +3,17 @@ import { act_in_org, acting_org, api } from './api.mjs';
 import { error_of } from './error.mjs';
 import { keep, kept_setting } from './settings.mjs';
 import { store } from './store.mjs';
-import { access_token, begin_session, end_session, renew_token, watch_session, was_signed_in } from
-  './token.mjs';
+import {
+  access_token,
+  begin_session,
+  end_session,
+  renew_token,
+  watch_session,
+  was_signed_in,
+} from './token.mjs';
 
-// {state: 'starting', 'out', 'in' or 'failed' (error says why), me, orgs, error}. `me` is GET /v1/me in the
-// organization that is acted in, `orgs` GET /v1/orgs.
+// {state: 'starting', 'out', 'in' or 'failed' (error says why), me, orgs, error}. `me` is GET
+// /v1/me in the organization that is acted in, `orgs` GET /v1/orgs.
 export const session = store({ state: 'starting', me: null, orgs: [], error: null });
 const signed_out = { state: 'out', me: null, orgs: [], error: null };
 
@@ -96,7 +102,8 @@ export async function switch_org(id) {
 // After changes of the profile or of organizations.
 export const reload_session = load_or_fail;
 
-// Whether the user may do it in the organization that is acted in; what may not be done is not offered.
+// Whether the user may do it in the organization that is acted in; what may not be done is not
+// offered.
 export const may = (permission) => session.get().me?.permissions.includes(permission) ?? false;
 
 watch_session((what) => {

@@ -1,5 +1,5 @@
-// What the browser keeps: settings, never a secret. Names below `hostler.` in localStorage; where that is
-// switched off they last as long as the page.
+// What the browser keeps: settings, never a secret. Names below `hostler.` in localStorage; where
+// that is switched off they last as long as the page.
 import { store } from './store.mjs';
 
 const kept = new Map();
@@ -23,7 +23,7 @@ export function keep(name, value) {
 }
 export const kept_setting = read;
 
-// ---------------------------------------------------------------- dark and light
+// ------------------------------------------------ dark and light
 
 // 'auto' follows the system.
 export const theme = store(['dark', 'light'].includes(read('theme')) ? read('theme') : 'auto');

@@ -1,5 +1,5 @@
-// The access token: in the memory of this page alone, made anew from the refresh cookie, which no script
-// can read. One page of the browser does so at a time, and gives what it got to the others.
+// The access token: in the memory of this page alone, made anew from the refresh cookie, which no
+// script can read. One page of the browser does so at a time, and gives what it got to the others.
 import { error_of_response } from './error.mjs';
 import { keep, kept_setting } from './settings.mjs';
 
@@ -46,8 +46,12 @@ channel?.addEventListener('message', ({ data }) => {
 });
 
 async function trade_cookie() {
-  const response = await fetch('/v1/auth/refresh', { method: 'POST', cache: 'no-store',
-    credentials: 'same-origin', signal: AbortSignal.timeout(refresh_seconds * 1000) });
+  const response = await fetch('/v1/auth/refresh', {
+    method: 'POST',
+    cache: 'no-store',
+    credentials: 'same-origin',
+    signal: AbortSignal.timeout(refresh_seconds * 1000),
+  });
   if (response.ok) {
     token = (await response.json()).access_token;
     keep('signed_in', 'yes');
@@ -60,11 +64,12 @@ async function trade_cookie() {
   return '';
 }
 
-// A token other than `refused`, or '' when the session has ended. Throws ApiError when nobody knows.
+// A token other than `refused`, or '' when the session has ended. Throws ApiError when nobody
+// knows.
 export function renew_token(refused) {
   if (token && token !== refused) return Promise.resolve(token);
   const work = () => (token && token !== refused ? token : trade_cookie());
-  renewal ??= (navigator.locks ? navigator.locks.request('hostler.refresh', work) : work());
+  renewal ??= navigator.locks ? navigator.locks.request('hostler.refresh', work) : work();
   const mine = renewal;
   const forget = () => {
     if (renewal === mine) renewal = null;

@@ -1,6 +1,6 @@
-// Where mailed links lead: proving an address, taking an account back, accepting an invitation. The token
-// stands after the # and is taken out of the address at once. Nothing is done before the user says so:
-// programs that look into mails open links too.
+// Where mailed links lead: proving an address, taking an account back, accepting an invitation. The
+// token stands after the # and is taken out of the address at once. Nothing is done before the user
+// says so: programs that look into mails open links too.
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
@@ -18,32 +18,37 @@ function TokenForm({ title, text, action, on_submit }) {
   const form = useForm({ token: given });
   return html`<div class="narrow"><h1>${title}</h1><p>${text}</p>
     <${Form} form=${form} label=${title} on_submit=${({ token }) => on_submit(token.trim())}>
-      ${!given && html`<${Field} form=${form} name="token" label=${t('link.token')} autocomplete="off"
-        hint=${t('link.token_hint')} spellcheck="false" autofocus />`}
+      ${
+        !given &&
+        html`<${Field} form=${form} name="token" label=${t('link.token')} autocomplete="off"
+        hint=${t('link.token_hint')} spellcheck="false" autofocus />`
+      }
       <div class="actions"><${Submit} form=${form}>${action}<//></div>
     <//></div>`;
 }
 
 export function Verify() {
   const t = useWords();
-  return html`<${TokenForm} title=${t('verify.title')} text=${t('verify.text')} action=${t('verify.do')}
+  return html`<${TokenForm} title=${t('verify.title')} text=${t('verify.text')}
+    action=${t('verify.do')}
     on_submit=${async (token) => {
-    await api.post('/v1/auth/email/verify/confirm', { token }, { is_open: true });
-    toast(t('verify.done'));
-    if (session.get().state === 'in') await reload_session();
-    go('/', {}, { replace: true });
-  }} />`;
+      await api.post('/v1/auth/email/verify/confirm', { token }, { is_open: true });
+      toast(t('verify.done'));
+      if (session.get().state === 'in') await reload_session();
+      go('/', {}, { replace: true });
+    }} />`;
 }
 
 export function Revert() {
   const t = useWords();
-  return html`<${TokenForm} title=${t('revert.title')} text=${t('revert.text')} action=${t('revert.do')}
+  return html`<${TokenForm} title=${t('revert.title')} text=${t('revert.text')}
+    action=${t('revert.do')}
     on_submit=${async (token) => {
-    await api.post('/v1/auth/email/revert', { token }, { is_open: true });
-    forget_session();
-    toast(t('revert.done'));
-    go('/forgot', {}, { replace: true });
-  }} />`;
+      await api.post('/v1/auth/email/revert', { token }, { is_open: true });
+      forget_session();
+      toast(t('revert.done'));
+      go('/forgot', {}, { replace: true });
+    }} />`;
 }
 
 // The invitation that waits while its user signs in or registers.
@@ -64,9 +69,9 @@ export function Invitation() {
     waiting_invitation = '';
     go('/', {}, { replace: true });
   };
-  const accept = async ({ token }) => {
+  const accept = async ({ token }, key) => {
     const path = `/v1/org-invitations/${encodeURIComponent(token.trim())}/accept`;
-    await api.post(path, undefined, { idempotency_key: true });
+    await api.post(path, undefined, { idempotency_key: key });
     await reload_session();
     const joined = session.get().orgs.find((org) => !orgs.some((known) => known.id === org.id));
     if (joined) {
@@ -78,8 +83,11 @@ export function Invitation() {
   return html`<div class="narrow"><h1>${t('invitation.title')}</h1>
     <p>${t('invitation.text', { name: me.username, email: me.email })}</p>
     <${Form} form=${form} label=${t('invitation.title')} on_submit=${accept}>
-      ${!given && html`<${Field} form=${form} name="token" label=${t('link.token')} autocomplete="off"
-        hint=${t('link.token_hint')} spellcheck="false" />`}
+      ${
+        !given &&
+        html`<${Field} form=${form} name="token" label=${t('link.token')} autocomplete="off"
+        hint=${t('link.token_hint')} spellcheck="false" />`
+      }
       <div class="actions"><${Submit} form=${form}>${t('invitation.do')}<//>
         <button type="button" onClick=${leave}>${t('cancel')}</button></div>
     <//></div>`;

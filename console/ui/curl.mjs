@@ -12,9 +12,12 @@ function Calls({ on_close }) {
   const begin = `HOSTLER_URL=${location.origin}`;
   return html`<${Dialog} title=${t('curl.title')} on_close=${on_close} is_wide>
     <p class="dim">${t('curl.explain')}</p>
-    <div class="curl"><pre tabindex="0">${begin}</pre><${Copy} text=${begin} what="HOSTLER_URL" /></div>
-    ${made.map((call) => html`<div class="curl"><pre tabindex="0">${as_curl(call)}</pre>
-      <${Copy} text=${() => as_curl(call)} what=${`${call.method} ${call.path}`} /></div>`)}
+    <div class="curl"><pre tabindex="0">${begin}</pre><${Copy} text=${begin}
+      what="HOSTLER_URL" /></div>
+    ${made.map(
+      (call) => html`<div class="curl"><pre tabindex="0">${as_curl(call)}</pre>
+      <${Copy} text=${() => as_curl(call)} what=${`${call.method} ${call.path}`} /></div>`,
+    )}
     ${made.length === 0 && html`<p class="empty">${t('curl.none')}</p>`}
   <//>`;
 }
@@ -23,7 +26,8 @@ function Calls({ on_close }) {
 export function Curl() {
   const t = useWords();
   const [is_open, set_open] = useState(false);
-  return html`<button type="button" class="quiet" title=${t('curl.title')} onClick=${() => set_open(true)}>
+  return html`<button type="button" class="quiet" title=${t('curl.title')}
+    onClick=${() => set_open(true)}>
       curl</button>
     ${is_open && html`<${Calls} on_close=${() => set_open(false)} />`}`;
 }

@@ -16,28 +16,36 @@ export function Dialog({ title, on_close, children, is_wide = false }) {
   }, []);
   return html`<dialog ref=${dialog} class=${is_wide ? 'wide' : ''} aria-labelledby=${id}
     onCancel=${(event) => {
-    event.preventDefault();
-    on_close();
-  }} onMouseDown=${(event) => event.target === dialog.current && on_close()}>
+      event.preventDefault();
+      on_close();
+    }} onMouseDown=${(event) => event.target === dialog.current && on_close()}>
     <header><h2 id=${id}>${title}</h2>
-      <button type="button" class="small quiet" aria-label=${t('close')} onClick=${on_close}>×</button>
+      <button type="button" class="small quiet" aria-label=${t('close')}
+        onClick=${on_close}>×</button>
     </header>
     <div class="dialog-body">${children}</div>
   </dialog>`;
 }
 
-// ---------------------------------------------------------------- questions
+// ------------------------------------------------ questions
 
 const asked = store(null);
 
-// Asks before something that cannot be undone; gives whether the user agreed. `typed`: a text that has to be
-// typed first.
+// Asks before something that cannot be undone; gives whether the user agreed. `typed`: a text that
+// has to be typed first.
 export function ask({ title, text, action, is_danger = true, typed = '' }) {
   return new Promise((resolve) => {
-    asked.set({ title, text, action, is_danger, typed, answer(value) {
-      asked.set(null);
-      resolve(value);
-    } });
+    asked.set({
+      title,
+      text,
+      action,
+      is_danger,
+      typed,
+      answer(value) {
+        asked.set(null);
+        resolve(value);
+      },
+    });
   });
 }
 
@@ -49,8 +57,11 @@ function Question({ question }) {
   return html`<${Dialog} title=${title} on_close=${() => answer(false)}>
     <${Form} form=${form} on_submit=${() => is_ready && answer(true)}>
       <p>${text}</p>
-      ${typed && html`<${Field} form=${form} name="typed" label=${t('ask.type', { typed })}
-        autocomplete="off" />`}
+      ${
+        typed &&
+        html`<${Field} form=${form} name="typed" label=${t('ask.type', { typed })}
+        autocomplete="off" />`
+      }
       <div class="actions">
         <button class=${is_danger ? 'danger' : 'main'} disabled=${!is_ready}>${action}</button>
         <button type="button" onClick=${() => answer(false)}>${t('cancel')}</button>

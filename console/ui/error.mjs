@@ -9,13 +9,17 @@ import { Copy } from './copy.mjs';
 export function ErrorMarks({ error }) {
   const t = useWords();
   return html`<p class="error-marks"><code>${error.code}</code>
-    ${error.trace_id && html` <span class="dim">${t('error.trace')}</span> <code
-      class="trace">${error.trace_id}</code> <${Copy} text=${error.trace_id} what=${t('error.trace')} />`}
+    ${
+      error.trace_id &&
+      html` <span class="dim">${t('error.trace')}</span> <code
+      class="trace">${error.trace_id}</code> <${Copy} text=${error.trace_id}
+        what=${t('error.trace')} />`
+    }
   </p>`;
 }
 
-// `error`: whatever was thrown. `on_retry`: offers to try again. `hides_fields`: those of the form above, which
-// shows them itself.
+// `error`: whatever was thrown. `on_retry`: offers to try again. `hides_fields`: those of the form
+// above, which shows them itself.
 export function ErrorBox({ error, on_retry, hides_fields = [] }) {
   const t = useWords();
   if (!error) return null;
@@ -23,14 +27,19 @@ export function ErrorBox({ error, on_retry, hides_fields = [] }) {
   const others = shown.errors.filter((fault) => !hides_fields.includes(fault.field));
   return html`<div class="error" role="alert">
     <p><strong>${shown.title}</strong>${shown.detail && html`<br />${shown.detail}`}</p>
-    ${others.length > 0 && html`<ul>${others.map((fault) => html`<li><code>${fault.field}</code>${' '}
-      ${fault.message}</li>`)}</ul>`}
+    ${
+      others.length > 0 &&
+      html`<ul>${others.map(
+        (fault) => html`<li><code>${fault.field}</code>${' '}
+      ${fault.message}</li>`,
+      )}</ul>`
+    }
     <${ErrorMarks} error=${shown} />
     ${on_retry && html`<button type="button" onClick=${on_retry}>${t('error.again')}</button>`}
   </div>`;
 }
 
-// ---------------------------------------------------------------- notices at the edge of the screen
+// ------------------------------------------------ notices at the edge of the screen
 
 const toasts = store([]);
 const notice_ms = 5000;
@@ -52,10 +61,18 @@ export const toast_error = (thrown) => add_toast({ error: error_of(thrown) }, er
 
 export function Toasts() {
   const t = useWords();
-  return html`<div class="toasts" aria-live="polite">${useStore(toasts).map((each) => html`
-    <div class=${each.error ? 'toast error' : 'toast'} key=${each.id} role=${each.error ? 'alert' : 'status'}>
-      <div>${each.error ? html`<p><strong>${each.error.title}</strong> ${each.error.detail}</p>
-        <${ErrorMarks} error=${each.error} />` : each.text}</div>
-      <button type="button" class="small quiet" aria-label=${t('close')} onClick=${each.close}>×</button>
-    </div>`)}</div>`;
+  return html`<div class="toasts" aria-live="polite">${useStore(toasts).map(
+    (each) => html`
+    <div class=${each.error ? 'toast error' : 'toast'} key=${each.id}
+      role=${each.error ? 'alert' : 'status'}>
+      <div>${
+        each.error
+          ? html`<p><strong>${each.error.title}</strong> ${each.error.detail}</p>
+        <${ErrorMarks} error=${each.error} />`
+          : each.text
+      }</div>
+      <button type="button" class="small quiet" aria-label=${t('close')}
+        onClick=${each.close}>×</button>
+    </div>`,
+  )}</div>`;
 }

@@ -206,7 +206,7 @@ inline std::vector<SourceFile> source_tree() {
   namespace fs = std::filesystem;
   const std::vector<std::string> folders = {"lib",  "fcgi",   "runner",  "sse-relay", "ctl",
                                             "sql",  "nginx",  "systemd", "dev",       "tests",
-                                            "docs", "debian", ".ci"};
+                                            "docs", "debian", "console", ".ci"};
   std::vector<SourceFile> files;
   for (const std::string& folder : folders) {
     if (!fs::is_directory(folder)) continue;
