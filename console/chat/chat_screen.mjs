@@ -1,7 +1,7 @@
 // Threads and the chat in them: `#/threads`, `#/threads/new`, `#/threads/ID`.
 import { api } from '../api.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
-import { time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { note_end } from '../inbox/waits.mjs';
 import { set_title } from '../notices.mjs';
 import { address, go } from '../router.mjs';
@@ -11,18 +11,12 @@ import { ask } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Composer } from './composer.mjs';
 import { Conversation, has_ended, items_of } from './conversation.mjs';
-import { Markdown } from './markdown_view.mjs';
+import { RunItem, UserMessage } from './items.mjs';
 import { changed, run_events, watch_changes } from './service.mjs';
-import { StoryView } from './story_view.mjs';
 import { ThreadList } from './thread_list.mjs';
 import { useStickyScroll } from './sticky_scroll.mjs';
-import { WaitCard } from './wait_card.mjs';
 
 const title_chars = 80;
-const part_chars = 4096;
-// A longer message of a user has a bar to scroll it.
-const long_chars = 1200;
-const long_lines = 20;
 const firsts = new Map(); // thread_id -> the message that a new thread begins with
 
 // The conversation of the thread, as long as the screen shows it.
@@ -78,71 +72,6 @@ function useConversation(thread_id) {
   return conversation;
 }
 
-function Stream({ stream }) {
-  const t = useWords();
-  if (stream?.phase !== 'pausing' && stream?.phase !== 'failed') return null;
-  return html`<div class="note" role="status">
-    ${stream.phase === 'pausing' && t('chat.reconnecting')}
-    <${ErrorBox} error=${stream.phase === 'failed' ? stream.problem : null} />
-  </div>`;
-}
-
-// A run that was not followed is its message; its steps are read when somebody asks for them.
-function RunItem({ item, conversation, is_live, stream, me }) {
-  const t = useWords();
-  const { run_id, run, answers, story } = item;
-  const [is_loading, set_loading] = useState(false);
-  const load = async () => {
-    set_loading(true);
-    await conversation.read_story(run_id);
-    set_loading(false);
-  };
-  const is_mine = conversation.state.thread?.created_by_user_id === me?.id;
-  const shows_story = story !== null && !story.problem && (story.log.length > 0 || answers.length === 0);
-  const is_queued = run?.status === 'running' && !is_live;
-  return html`<article class="run" aria-label=${t('chat.agent')} aria-busy=${is_live}>
-    ${shows_story
-    ? html`<${StoryView} story=${story} is_live=${is_live} />`
-    : answers.map((message) => html`<div class="answer" key=${message.id}><${Markdown} text=${message.content} /></div>`)}
-    ${!shows_story && answers.some(({ incomplete }) => incomplete) && html`<p class="note">${t('chat.incomplete')}</p>`}
-    ${story?.problem && html`<${ErrorBox} error=${story.problem} />`}
-    ${is_live && story?.wait && html`<${WaitCard} run_id=${run_id} story=${story} is_mine=${is_mine} may_focus />`}
-    ${is_live && story?.status === 'queued' && html`<p class="note" role="status">${t('chat.begins')}</p>`}
-    ${is_live && story?.status === 'running' && html`<p class="working" role="status">${t('chat.working')}</p>`}
-    ${is_live && html`<${Stream} stream=${stream} />`}
-    ${is_queued && html`<p class="note">${t('chat.queued')} <button type="button"
-      onClick=${() => conversation.stop(run_id)}>${t('chat.stop')}</button></p>`}
-    <footer class="row about">
-      <a href=${address(`/runs/${run_id}`)}>${t('chat.run')}</a>
-      ${!shows_story && !is_live && !is_queued && html`<button type="button" class="quiet" disabled=${is_loading}
-        onClick=${load}>${t(is_loading ? 'loading' : 'chat.steps')}</button>`}
-      <time datetime=${item.at}>${time(item.at)}</time>
-    </footer>
-  </article>`;
-}
-
-// A long text in parts that end with lines, so that what is out of sight costs no layout.
-function parts_of(text) {
-  const parts = [];
-  for (let from = 0; from < text.length;) {
-    const end = text.length - from > part_chars ? text.lastIndexOf('\n', from + part_chars) + 1 : text.length;
-    const to = end > from ? end : Math.min(text.length, from + part_chars);
-    parts.push(text.slice(from, to));
-    from = to;
-  }
-  return parts;
-}
-
-function UserMessage({ message }) {
-  const t = useWords();
-  const parts = parts_of(message.content);
-  const is_long = message.content.length > long_chars || message.content.split('\n').length > long_lines;
-  return html`<article class="user" aria-label=${t('chat.you')}>
-    <div class=${is_long ? 'said is-long' : 'said'} dir="auto" tabindex=${is_long ? 0 : undefined}>${parts.length === 1
-    ? message.content : parts.map((part) => html`<div class="said-part">${part}</div>`)}</div>
-  </article>`;
-}
-
 function Head({ thread, conversation }) {
   const t = useWords();
   const [draft, set_draft] = useState(null);
@@ -164,29 +93,43 @@ function Head({ thread, conversation }) {
       await conversation.sync();
     });
   };
-  const remove = () => attempt(async () => {
-    const question = { title: t('chat.delete_thread'), text: thread.title || t('chat.untitled'), action: t('delete') };
-    if (!(await ask(question))) return;
-    await api.del(conversation.path);
-    conversation.close();
-    go('/threads');
-  });
+  const on_escape = (event) => {
+    if (event.key !== 'Escape') return;
+    event.stopPropagation();
+    set_draft(null);
+  };
+  const remove = () =>
+    attempt(async () => {
+      const question = {
+        title: t('chat.delete_thread'),
+        text: thread.title || t('chat.untitled'),
+        action: t('delete'),
+      };
+      if (!(await ask(question))) return;
+      await api.del(conversation.path);
+      conversation.close();
+      go('/threads');
+    });
   return html`<header class="chat-head">
     <a class="back" href=${address('/threads')} aria-label=${t('chat.threads')}>‹</a>
-    ${draft === null
-    ? html`<h1 dir="auto">${thread.title || t('chat.untitled')}</h1>
+    ${
+      draft === null
+        ? html`<h1 dir="auto">${thread.title || t('chat.untitled')}</h1>
       ${thread.end_user && html`<bdi class="mark">${thread.end_user}</bdi>`}
       ${thread.is_private && html`<span class="mark">${t('chat.private')}</span>`}
       <span class="space" />
-      <button type="button" onClick=${() => set_draft(thread.title ?? '')}>${t('chat.rename')}</button>
+      <button type="button"
+        onClick=${() => set_draft(thread.title ?? '')}>${t('chat.rename')}</button>
       <button type="button" onClick=${remove}>${t('delete')}</button>`
-    : html`<form class="row" onSubmit=${rename}>
-      <input ref=${(field) => field?.focus()} aria-label=${t('chat.title')} dir="auto" maxlength="200" value=${draft}
+        : html`<form class="row" onSubmit=${rename}>
+      <input ref=${(field) => field?.focus()} aria-label=${t('chat.title')} dir="auto"
+        maxlength="200" value=${draft}
         onInput=${(event) => set_draft(event.currentTarget.value)}
-        onKeyDown=${(event) => event.key === 'Escape' && (event.stopPropagation(), set_draft(null))} />
+        onKeyDown=${on_escape} />
       <button class="main">${t('save')}</button>
       <button type="button" onClick=${() => set_draft(null)}>${t('cancel')}</button>
-    </form>`}
+    </form>`
+    }
     <${ErrorBox} error=${problem} />
   </header>`;
 }
@@ -199,14 +142,24 @@ function Unsent({ sending, conversation, on_back }) {
   const is_busy = problem?.code === 'runs.thread_busy';
   return html`<div class="unsent">
     ${!message_id && html`<div class="said pending" dir="auto">${content}</div>`}
-    ${problem && html`<${ErrorBox} error=${problem} />
+    ${
+      problem &&
+      html`<${ErrorBox} error=${problem} />
       <div class="row">
-        ${is_busy
-    ? ['enqueue', 'interrupt'].map((name) => html`<button type="button"
-          onClick=${() => conversation.send_again({ multitask_strategy: name })}>${t(`chat.strategy.${name}`)}</button>`)
-    : html`<button type="button" onClick=${() => conversation.send_again()}>${t('chat.send_again')}</button>`}
-        <button type="button" onClick=${() => on_back(conversation.abandon())}>${t('cancel')}</button>
-      </div>`}
+        ${
+          is_busy
+            ? ['enqueue', 'interrupt'].map(
+                (name) => html`<button type="button"
+          onClick=${() => conversation.send_again({ multitask_strategy: name })}>
+          ${t(`chat.strategy.${name}`)}</button>`,
+              )
+            : html`<button type="button"
+              onClick=${() => conversation.send_again()}>${t('chat.send_again')}</button>`
+        }
+        <button type="button"
+          onClick=${() => on_back(conversation.abandon())}>${t('cancel')}</button>
+      </div>`
+    }
   </div>`;
 }
 
@@ -243,22 +196,38 @@ export function Chat({ thread_id }) {
   const send = (content, options) => attempt(() => conversation.send(content, options))();
   return html`<section class="chat">
     <${Head} key=${thread_id} thread=${thread} conversation=${conversation} />
-    <div class="pane" ref=${pane} tabindex="0" role="log" aria-label=${t('chat.messages')} aria-live="off">
-      ${state.older && html`<button type="button" onClick=${attempt(() => conversation.load_older())}>
-        ${t('chat.older')}</button>`}
-      ${items.map((item) => item.kind === 'message'
-    ? html`<${UserMessage} key=${item.key} message=${item.message} />`
-    : html`<${RunItem} key=${item.key} item=${item} conversation=${conversation} me=${me}
-        is_live=${item.run_id === live} stream=${stream} />`)}
-      ${can_retry && html`<button type="button" class="quiet retry" onClick=${attempt(() => conversation.retry())}>
-        ${t('chat.retry')}</button>`}
+    <div class="pane" ref=${pane} tabindex="0" role="log" aria-label=${t('chat.messages')}
+      aria-live="off">
+      ${
+        state.older &&
+        html`<button type="button" onClick=${attempt(() => conversation.load_older())}>
+        ${t('chat.older')}</button>`
+      }
+      ${items.map((item) =>
+        item.kind === 'message'
+          ? html`<${UserMessage} key=${item.key} message=${item.message} />`
+          : html`<${RunItem} key=${item.key} item=${item} conversation=${conversation} me=${me}
+        is_live=${item.run_id === live} stream=${stream} />`,
+      )}
+      ${
+        can_retry &&
+        html`<button type="button" class="quiet retry"
+          onClick=${attempt(() => conversation.retry())}>
+        ${t('chat.retry')}</button>`
+      }
       <${Unsent} sending=${sending} conversation=${conversation} on_back=${set_given} />
       <${ErrorBox} error=${fault ?? problem} />
     </div>
-    ${is_away && html`<button type="button" class="to-end" onClick=${to_end}>${t('chat.to_end')}</button>`}
-    <${Composer} draft_key=${thread_id} is_busy=${live !== null} is_locked=${sending !== null} given=${given}
-      on_send=${send} on_stop=${story !== null && story !== undefined && story.ended === null &&
-        attempt(() => conversation.stop(live))} />
+    ${is_away && html`<button type="button" class="to-end"
+      onClick=${to_end}>${t('chat.to_end')}</button>`}
+    <${Composer} draft_key=${thread_id} is_busy=${live !== null} is_locked=${sending !== null}
+      given=${given}
+      on_send=${send} on_stop=${
+        story !== null &&
+        story !== undefined &&
+        story.ended === null &&
+        attempt(() => conversation.stop(live))
+      } />
   </section>`;
 }
 
@@ -276,10 +245,16 @@ function NewChat() {
     try {
       const [line] = content.trim().split('\n');
       const title = [...line].slice(0, title_chars).join('');
-      const body = { title, is_private: about.is_private, ...(about.end_user ? { end_user: about.end_user } : {}) };
+      const body = {
+        title,
+        is_private: about.is_private,
+        ...(about.end_user ? { end_user: about.end_user } : {}),
+      };
       const text = JSON.stringify(body);
       if (keys.current.text !== text) keys.current = { text, key: crypto.randomUUID() };
-      const { body: thread } = await api.post('/v1/threads', body, { idempotency_key: keys.current.key });
+      const { body: thread } = await api.post('/v1/threads', body, {
+        idempotency_key: keys.current.key,
+      });
       firsts.set(thread.id, { content, options });
       changed('threads');
       go(`/threads/${thread.id}`);
@@ -290,16 +265,20 @@ function NewChat() {
     }
   };
   return html`<section class="chat new">
-    <header class="chat-head"><a class="back" href=${address('/threads')} aria-label=${t('chat.threads')}>‹</a>
+    <header class="chat-head"><a class="back" href=${address('/threads')}
+      aria-label=${t('chat.threads')}>‹</a>
       <h1>${t('chat.new_thread')}</h1></header>
-    <div class="pane"><p class="note">${t('chat.new_hint')}</p><${ErrorBox} error=${problem} /></div>
+    <div class="pane"><p class="note">${t('chat.new_hint')}</p><${ErrorBox}
+      error=${problem} /></div>
     <${Composer} draft_key="new" is_locked=${is_sending} given=${given} on_send=${begin}>
       <details class="further"><summary>${t('chat.thread_options')}</summary>
         <label class="check"><input type="checkbox" checked=${about.is_private}
           onChange=${(event) => set_about({ ...about, is_private: event.currentTarget.checked })} />
           ${t('chat.make_private')}</label>
-        <label class="field">${t('chat.end_user')} <input dir="auto" maxlength="128" value=${about.end_user}
-          onInput=${(event) => set_about({ ...about, end_user: event.currentTarget.value })} /></label>
+        <label class="field">${t('chat.end_user')} <input dir="auto" maxlength="128"
+          value=${about.end_user}
+          onInput=${(event) => set_about({ ...about, end_user: event.currentTarget.value })} />
+            </label>
       </details>
     <//>
   </section>`;
@@ -313,6 +292,7 @@ export function ThreadsScreen({ params }) {
     <${ThreadList} current_id=${thread_id} />
     ${is_new && html`<${NewChat} />`}
     ${thread_id && !is_new && html`<${Chat} key=${thread_id} thread_id=${thread_id} />`}
-    ${!thread_id && html`<section class="chat empty"><p class="note">${t('chat.choose')}</p></section>`}
+    ${!thread_id && html`<section class="chat empty"><p
+      class="note">${t('chat.choose')}</p></section>`}
   </div>`;
 }

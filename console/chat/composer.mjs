@@ -1,4 +1,5 @@
-// Where a message is written: the text, who answers it, and what a run may be given besides. Used by chat.
+// Where a message is written: the text, who answers it, and what a run may be given besides. Used
+// by chat.
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { keep, kept_setting } from '../settings.mjs';
@@ -24,11 +25,17 @@ export function useChoices() {
       all_pages('/v1/personas?scope=platform&limit=200'),
       all_pages('/v1/models?limit=200'),
     ]);
-    choices.then(([own, platform, models]) => {
-      const personas = new Map([...platform, ...own].filter(({ is_active }) => is_active)
-        .map((persona) => [`${persona.persona_key}@${persona.version}`, persona]));
-      if (!is_gone) set_loaded({ personas: [...personas.entries()], models });
-    }, () => (choices = null));
+    choices.then(
+      ([own, platform, models]) => {
+        const personas = new Map(
+          [...platform, ...own]
+            .filter(({ is_active }) => is_active)
+            .map((persona) => [`${persona.persona_key}@${persona.version}`, persona]),
+        );
+        if (!is_gone) set_loaded({ personas: [...personas.entries()], models });
+      },
+      () => (choices = null),
+    );
     return () => (is_gone = true);
   }, []);
   return loaded;
@@ -57,12 +64,15 @@ function Further({ further, set_further, fault }) {
   const id = useId();
   return html`<details class="further">
     <summary>${t('chat.further')}</summary>
-    ${further_fields.map((name) => html`<div class="field">
+    ${further_fields.map(
+      (name) => html`<div class="field">
       <label for=${`${id}${name}`}>${t(`chat.further.${name}`)}</label>
-      <textarea id=${`${id}${name}`} class="code" dir="ltr" rows="2" spellcheck=${false} value=${further[name] ?? ''}
+      <textarea id=${`${id}${name}`} class="code" dir="ltr" rows="2" spellcheck=${false}
+        value=${further[name] ?? ''}
         placeholder=${t(`chat.example.${name}`)}
         onInput=${(event) => set_further({ ...further, [name]: event.currentTarget.value })} />
-    </div>`)}
+    </div>`,
+    )}
     ${fault && html`<p class="fault" role="alert">${fault}</p>`}
   </details>`;
 }
@@ -83,8 +93,8 @@ function useKept(name) {
   return [value, set];
 }
 
-// `on_send(content, options)`; `is_busy`: a run is active, and the new one queues or interrupts; `draft_key` names the
-// draft; `given`: text that comes back because it was not sent.
+// `on_send(content, options)`; `is_busy`: a run is active, and the new one queues or interrupts;
+// `draft_key` names the draft; `given`: text that comes back because it was not sent.
 export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_stop, children }) {
   const t = useWords();
   const id = useId();
@@ -110,8 +120,12 @@ export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_sto
   // A choice that is gone is none.
   const known_persona = personas.some(([name]) => name === persona_id) ? persona_id : '';
   const known_route = models.some((model) => model.route_id === route_id) ? route_id : '';
-  const { options, fault } = run_options({ persona_id: known_persona, route_id: known_route, further,
-    multitask_strategy: is_busy ? multitask_strategy : null });
+  const { options, fault } = run_options({
+    persona_id: known_persona,
+    route_id: known_route,
+    further,
+    multitask_strategy: is_busy ? multitask_strategy : null,
+  });
   const is_long = bytes_of(text) > message_bytes_max;
   const can_send = text.trim() !== '' && !is_locked && !is_long && fault === undefined;
   const send = () => {
@@ -121,7 +135,8 @@ export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_sto
   };
   const on_key = (event) => {
     // Enter that ends the choice of a character sends nothing.
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229)
+      return;
     event.preventDefault();
     send();
   };
@@ -129,19 +144,33 @@ export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_sto
     ${children}
     <label class="unseen" for=${id}>${t('chat.message')}</label>
     <textarea id=${id} ref=${field} class="message" dir="auto" rows="2" value=${text}
-      placeholder=${t('chat.placeholder')} onInput=${(event) => write(event.currentTarget.value)} onKeyDown=${on_key} />
-    ${is_long && html`<p class="fault" role="alert">${t('chat.too_long', { count: message_bytes_max })}</p>`}
+      placeholder=${t('chat.placeholder')} onInput=${(event) => write(event.currentTarget.value)}
+        onKeyDown=${on_key} />
+    ${is_long && html`<p class="fault"
+      role="alert">${t('chat.too_long', { count: message_bytes_max })}</p>`}
     <div class="row">
       <${Choice} label=${t('chat.persona')} value=${known_persona} on_change=${set_persona}
-        options=${[['', t('chat.default_persona')], ...personas.map(([name, { display_name }]) =>
-    [name, display_name && display_name !== name ? `${display_name} (${name})` : name])]} />
+        options=${[
+          ['', t('chat.default_persona')],
+          ...personas.map(([name, { display_name }]) => [
+            name,
+            display_name && display_name !== name ? `${display_name} (${name})` : name,
+          ]),
+        ]} />
       <${Choice} label=${t('chat.model')} value=${known_route} on_change=${set_route}
-        options=${[['', t('chat.default_model')], ...models.map((model) =>
-    [model.route_id, `${model.model} · ${model.provider_name}`])]} />
-      ${is_busy && html`<${Choice} label=${t('chat.strategy')} value=${multitask_strategy} on_change=${set_strategy}
-        options=${['enqueue', 'interrupt'].map((name) => [name, t(`chat.strategy.${name}`)])} />`}
+        options=${[
+          ['', t('chat.default_model')],
+          ...models.map((model) => [model.route_id, `${model.model} · ${model.provider_name}`]),
+        ]} />
+      ${
+        is_busy &&
+        html`<${Choice} label=${t('chat.strategy')} value=${multitask_strategy}
+          on_change=${set_strategy}
+        options=${['enqueue', 'interrupt'].map((name) => [name, t(`chat.strategy.${name}`)])} />`
+      }
       <span class="space" />
-      ${on_stop && html`<button type="button" class="stop" onClick=${on_stop}>${t('chat.stop')}</button>`}
+      ${on_stop && html`<button type="button" class="stop"
+        onClick=${on_stop}>${t('chat.stop')}</button>`}
       <button class="main" disabled=${!can_send}>${t('chat.send')}</button>
     </div>
     <${Further} further=${further} set_further=${set_further} fault=${fault} />

@@ -1,12 +1,13 @@
-// One thread as somebody looks at it: its messages, its runs, the story of the run that is live, and what
-// the reader does to them. Called by the chat screen; draws nothing. State is what GET answers and what the
-// stream brings; nothing is assumed of a call before it is answered.
+// One thread as somebody looks at it: its messages, its runs, the story of the run that is live,
+// and what the reader does to them. Called by the chat screen; draws nothing. State is what GET
+// answers and what the stream brings; nothing is assumed of a call before it is answered.
 //
 // state  { thread, messages, older, runs, stories, live, stream, sending, problem, is_loaded }
 //   messages  ascending; `older` is the address of the page before them, or null
 //   runs      the newest ones, newest first;  stories  of runs by run_id, where events were read
 //   live      the run_id that is followed, or null;  stream  the newest state of stream.mjs
-//   sending   { content, options, message_id?, problem? } of what is not with the server yet, or null
+//   sending   { content, options, message_id?, problem? } of what is not with the server yet, or
+//     null
 import { follow_events } from './stream.mjs';
 import { advance, empty_story, story_of } from './story.mjs';
 
@@ -22,13 +23,30 @@ function merged(old_items, new_items, id_of) {
 }
 
 export class Conversation {
-  // `api` of ../api.mjs, `run_events` of service.mjs. `on_change(state)` after each change. `is_shown()`: whether
-  // anybody looks; nothing is asked again while nobody does.
-  constructor({ api, run_events, thread_id, on_change, is_shown = () => true, new_key = () => crypto.randomUUID() }) {
+  // `api` of ../api.mjs, `run_events` of service.mjs. `on_change(state)` after each change.
+  // `is_shown()`: whether anybody looks; nothing is asked again while nobody does.
+  constructor({
+    api,
+    run_events,
+    thread_id,
+    on_change,
+    is_shown = () => true,
+    new_key = () => crypto.randomUUID(),
+  }) {
     Object.assign(this, { api, run_events, thread_id, on_change, is_shown, new_key });
     this.path = `/v1/threads/${thread_id}`;
-    this.state = { thread: null, messages: [], older: null, runs: [], stories: new Map(), live: null,
-      stream: null, sending: null, problem: null, is_loaded: false };
+    this.state = {
+      thread: null,
+      messages: [],
+      older: null,
+      runs: [],
+      stories: new Map(),
+      live: null,
+      stream: null,
+      sending: null,
+      problem: null,
+      is_loaded: false,
+    };
     this.subscription = null;
     this.is_closed = false;
     this.syncing = null;
@@ -85,7 +103,12 @@ export class Conversation {
     const first = page[0]?.id ?? '';
     const kept = this.state.messages.filter(({ id }) => id < first);
     const is_joined = kept.length > 0;
-    this.set({ thread, messages: [...kept, ...page], older: is_joined ? this.state.older : next, runs });
+    this.set({
+      thread,
+      messages: [...kept, ...page],
+      older: is_joined ? this.state.older : next,
+      runs,
+    });
     this.follow(thread.active_run_id);
   }
 
@@ -175,8 +198,8 @@ export class Conversation {
     }
   }
 
-  // The message, then a run. What was stored stays stored when the run is refused: `send_again` goes on from
-  // there, with the same keys, so that nothing is stored twice.
+  // The message, then a run. What was stored stays stored when the run is refused: `send_again`
+  // goes on from there, with the same keys, so that nothing is stored twice.
   async send(content, options) {
     const keys = { message: this.new_key(), run: this.new_key() };
     this.set({ sending: { content, options, keys } });
@@ -191,12 +214,20 @@ export class Conversation {
     this.set({ sending });
     try {
       if (!sending.message_id) {
-        const { body: message } = await this.api.post(`${this.path}/messages`, { content: sending.content },
-          { idempotency_key: sending.keys.message });
+        const { body: message } = await this.api.post(
+          `${this.path}/messages`,
+          { content: sending.content },
+          { idempotency_key: sending.keys.message },
+        );
         sending.message_id = message.id;
-        this.set({ sending: { ...sending }, messages: merged(this.state.messages, [message], ({ id }) => id) });
+        this.set({
+          sending: { ...sending },
+          messages: merged(this.state.messages, [message], ({ id }) => id),
+        });
       }
-      await this.api.post(`${this.path}/runs`, sending.options, { idempotency_key: sending.keys.run });
+      await this.api.post(`${this.path}/runs`, sending.options, {
+        idempotency_key: sending.keys.run,
+      });
       this.set({ sending: null });
       await this.sync();
     } catch (problem) {
@@ -208,7 +239,7 @@ export class Conversation {
   abandon() {
     const { sending } = this.state;
     this.set({ sending: null });
-    return sending?.message_id ? '' : sending?.content ?? '';
+    return sending?.message_id ? '' : (sending?.content ?? '');
   }
 
   async retry() {
@@ -222,17 +253,18 @@ export class Conversation {
   }
 }
 
-// What is shown, from above: messages of users, and runs with the message that each wrote. A run stands
-// where it began, so that a message posted meanwhile comes behind it.
+// What is shown, from above: messages of users, and runs with the message that each wrote. A run
+// stands where it began, so that a message posted meanwhile comes behind it.
 export function items_of({ messages, runs, older, stories }) {
   const by_id = new Map(runs.map((run) => [run.run_id, run]));
   const answers = new Map();
   const rows = [];
   for (const message of messages) {
-    if (message.run_id === null) rows.push({ kind: 'message', at: message.created_at, key: message.id, message });
+    if (message.run_id === null)
+      rows.push({ kind: 'message', at: message.created_at, key: message.id, message });
     else answers.set(message.run_id, [...(answers.get(message.run_id) ?? []), message]);
   }
-  const first = older === null ? '' : messages[0]?.created_at ?? '';
+  const first = older === null ? '' : (messages[0]?.created_at ?? '');
   const shown = new Set(answers.keys());
   runs.forEach((run, index) => {
     // A retry took its answer away.
@@ -242,8 +274,15 @@ export function items_of({ messages, runs, older, stories }) {
   for (const run_id of shown) {
     const run = by_id.get(run_id) ?? null;
     const wrote = answers.get(run_id) ?? [];
-    rows.push({ kind: 'run', key: run_id, run_id, run, answers: wrote, at: run?.created_at ?? wrote[0].created_at,
-      story: stories.get(run_id) ?? null });
+    rows.push({
+      kind: 'run',
+      key: run_id,
+      run_id,
+      run,
+      answers: wrote,
+      at: run?.created_at ?? wrote[0].created_at,
+      story: stories.get(run_id) ?? null,
+    });
   }
   return rows.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.key < b.key ? -1 : 1));
 }

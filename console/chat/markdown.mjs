@@ -1,9 +1,11 @@
-// Markdown of models as a tree of blocks, for text that is still being written: what stands before the
-// last block is parsed once. Called by markdown_view.mjs, which makes nodes of it; nothing becomes HTML.
+// Markdown of models as a tree of blocks, for text that is still being written: what stands
+// before the last block is parsed once. Called by markdown_view.mjs, which makes nodes of it;
+// nothing becomes HTML.
 //
-// Of CommonMark and GitHub's tables, task lists and strikethrough it takes what models write: no link
-// definitions, no raw HTML (it is text), no pictures (they are links). A block is at most `block_chars`
-// long: what is longer goes on in a further one, so that neither parsing nor layout takes long.
+// Of CommonMark and GitHub's tables, task lists and strikethrough it takes what models write: no
+// link definitions, no raw HTML (it is text), no pictures (they are links). A block is at most
+// `block_chars` long: what is longer goes on in a further one, so that neither parsing nor layout
+// takes long.
 //
 // A block is { type, … }:
 //   p { inline }   heading { level, inline }   rule   quote { blocks }   code { lang, text, id }
@@ -15,8 +17,6 @@ export const block_chars = 8_192;
 const code_chars = 16_384;
 const depth_max = 8;
 const columns_max = 64;
-const group_blocks = 24;
-const section_groups = 48;
 
 const fence_start = /^( {0,3})(`{3,}|~{3,})([^`]*)$/;
 const rule_line = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
@@ -73,11 +73,14 @@ function aligns_of(line) {
 }
 
 const is_interrupting = (line) =>
-  /^ {0,3}>/.test(line) || fence_start.test(line) || heading_of(line) !== null || rule_line.test(line) ||
+  /^ {0,3}>/.test(line) ||
+  fence_start.test(line) ||
+  heading_of(line) !== null ||
+  rule_line.test(line) ||
   /^ {0,3}(?:[-*+]|1[.)])[ \t]+\S/.test(line);
 
 // One walk over a text from a place; every take_… answers a block, and leaves `at` behind it.
-class BlockParser {
+export class BlockParser {
   constructor(text, at, depth = 0) {
     this.text = text;
     this.at = at;
@@ -113,7 +116,12 @@ class BlockParser {
     if (fence) {
       const id = this.at;
       this.at = next;
-      return this.take_code({ indent: fence[1].length, mark: fence[2], lang: fence[3].trim().split(/\s/)[0], id });
+      return this.take_code({
+        indent: fence[1].length,
+        mark: fence[2],
+        lang: fence[3].trim().split(/\s/)[0],
+        id,
+      });
     }
     const single = heading_of(line) ?? (rule_line.test(line) ? { type: 'rule' } : null);
     if (single) {
@@ -171,7 +179,13 @@ class BlockParser {
       lines.push(line.replace(/^(?: {4}|\t| {0,3}$)/, ''));
       this.at = next;
     }
-    return { type: 'code', lang: '', text: `${lines.join('\n').trimEnd()}\n`, id: begin, goes_on: false };
+    return {
+      type: 'code',
+      lang: '',
+      text: `${lines.join('\n').trimEnd()}\n`,
+      id: begin,
+      goes_on: false,
+    };
   }
 
   take_rows(aligns, head) {
@@ -265,8 +279,11 @@ class BlockParser {
   take_paragraph(goes_on) {
     const begin = this.at;
     const lines = [];
-    const made = (type, further) =>
-      ({ type, inline: parse_inline(lines.join('\n').trimEnd()), ...further });
+    const made = (type, further) => ({
+      type,
+      inline: parse_inline(lines.join('\n').trimEnd()),
+      ...further,
+    });
     while (this.at < this.text.length) {
       const { line, next, is_cut } = this.peek();
       if (is_blank(line)) break;
@@ -297,87 +314,4 @@ export function blocks_of(text, depth = 0) {
   const blocks = [];
   for (let block = parser.next_block(); block; block = parser.next_block()) blocks.push(block);
   return blocks;
-}
-
-// What is parsed, in sections of groups of blocks: whoever draws it looks at what has changed alone. A
-// section or group that is the same object as before is the same as before.
-class Sections {
-  constructor(list = []) {
-    this.list = list; // [{ key, groups: [{ key, blocks, chars }] }]
-  }
-
-  add(block, key, chars) {
-    const section = this.list.at(-1);
-    const group = section?.groups.at(-1);
-    const has_room = group && group.blocks.length < group_blocks && group.chars + chars <= block_chars;
-    if (has_room) {
-      const grown = { ...group, blocks: [...group.blocks, block], chars: group.chars + chars };
-      this.set_last({ ...section, groups: [...section.groups.slice(0, -1), grown] });
-    } else if (section && section.groups.length < section_groups) {
-      this.set_last({ ...section, groups: [...section.groups, { key, blocks: [block], chars }] });
-    } else {
-      this.list.push({ key, groups: [{ key, blocks: [block], chars }] });
-    }
-  }
-
-  set_last(section) {
-    this.list[this.list.length - 1] = section;
-  }
-
-  copy() {
-    return new Sections([...this.list]);
-  }
-}
-
-// A text that grows.
-export class MarkdownFeed {
-  constructor() {
-    this.reset();
-  }
-
-  reset() {
-    this.text = '';
-    this.done = new Sections();
-    this.shown = this.done; // with the block that may still change
-    this.at = 0; // where that block begins
-    this.carry = null;
-  }
-
-  get sections() {
-    return this.shown.list;
-  }
-
-  set_text(text) {
-    if (!text.startsWith(this.text)) this.reset();
-    this.text = text;
-  }
-
-  // Parses about `chars` more; true when all of the text is in `sections`.
-  advance(chars) {
-    const parser = new BlockParser(this.text, this.at);
-    const stop = this.at + chars;
-    parser.carry = this.carry;
-    this.shown = this.done;
-    while (parser.at < stop || this.shown !== this.done) {
-      const from = parser.at;
-      const block = parser.next_block();
-      if (block === null) break;
-      // The line that ended it is whole, or it was too long: it stays as it is.
-      const is_done = this.shown === this.done && parser.at < this.text.length &&
-        (parser.carry !== null || this.text.indexOf('\n', parser.at) >= 0);
-      if (!is_done && this.shown === this.done) this.shown = this.done.copy();
-      this.shown.add(block, from, parser.at - from);
-      if (!is_done) continue;
-      this.at = parser.at;
-      this.carry = parser.carry;
-    }
-    return parser.at >= this.text.length;
-  }
-
-  // The whole of a block of code, whose parts have one id.
-  code_of(id) {
-    const blocks = this.sections.flatMap(({ groups }) => groups.flatMap((group) => group.blocks));
-    const parts = blocks.filter((block) => block.type === 'code' && block.id === id);
-    return parts.map(({ text }) => text).join('');
-  }
 }

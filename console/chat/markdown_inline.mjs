@@ -1,6 +1,7 @@
-// The inside of a Markdown paragraph as a tree: emphasis, code, links, breaks. Called by markdown.mjs.
-// Time is linear in the text but for emphasis, whose search CommonMark bounds the same way; the tree
-// is at most `depth_max` deep, whatever the text does. Nothing here becomes HTML: text stays text.
+// The inside of a Markdown paragraph as a tree: emphasis, code, links, breaks. Called by
+// markdown.mjs. Time is linear in the text but for emphasis, whose search CommonMark bounds the
+// same way; the tree is at most `depth_max` deep, whatever the text does. Nothing here becomes
+// HTML: text stays text.
 //
 // A node is a string, or { type: em | strong | del | link | code | br, children?, text?, href? }.
 
@@ -8,8 +9,8 @@ const depth_max = 16;
 const href_chars_max = 2000;
 const safe_protocols = new Set(['http:', 'https:', 'mailto:']);
 
-// The address as the browser would open it, or null when it is none of the web or of mail. Tabs, line
-// ends and the like inside of a scheme are the URL parser's business, so it alone is asked.
+// The address as the browser would open it, or null when it is none of the web or of mail. Tabs,
+// line ends and the like inside of a scheme are the URL parser's business, so it alone is asked.
 export function safe_href(text) {
   if (text.length > href_chars_max || !URL.canParse(text)) return null;
   const url = new URL(text);
@@ -96,8 +97,10 @@ function match_emphasis(chain, bottom) {
 function opens(opener, closer) {
   if (!opener.can_open || opener.char !== closer.char) return false;
   if (opener.char === '~') return opener.count === closer.count;
-  const is_odd = (opener.can_close || closer.can_open) &&
-    (opener.length + closer.length) % 3 === 0 && (opener.length % 3 || closer.length % 3);
+  const is_odd =
+    (opener.can_close || closer.can_open) &&
+    (opener.length + closer.length) % 3 === 0 &&
+    (opener.length % 3 || closer.length % 3);
   return !is_odd;
 }
 
@@ -265,7 +268,9 @@ class InlineParser {
       if (rest[end] === ')' && --depth < 0) break;
     }
     const address = angled ? angled[1] : rest.slice(begin, end);
-    const close = /^(?:[ \n]{1,9}(?:"[^"]{0,500}"|'[^']{0,500}'))?[ \n]{0,9}\)/.exec(rest.slice(end));
+    const close = /^(?:[ \n]{1,9}(?:"[^"]{0,500}"|'[^']{0,500}'))?[ \n]{0,9}\)/.exec(
+      rest.slice(end),
+    );
     const href = close ? safe_href(unescaped(address)) : null;
     return href === null ? null : { href, end: from + 1 + end + close[0].length };
   }
@@ -304,11 +309,15 @@ class InlineParser {
   }
 
   take_entity() {
-    const found = /^&(?:(\w{2,6})|#(\d{1,7})|#x([0-9a-f]{1,6}));/i.exec(this.text.slice(this.at, this.at + 12));
+    const found = /^&(?:(\w{2,6})|#(\d{1,7})|#x([0-9a-f]{1,6}));/i.exec(
+      this.text.slice(this.at, this.at + 12),
+    );
     if (found === null) return false;
     const code = found[2] ? Number(found[2]) : parseInt(found[3] ?? '0', 16);
     const is_char = code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    const text = found[1] ? entities[found[1].toLowerCase()] : is_char && String.fromCodePoint(code);
+    const text = found[1]
+      ? entities[found[1].toLowerCase()]
+      : is_char && String.fromCodePoint(code);
     if (!text) return false;
     this.push(text);
     this.at += found[0].length;

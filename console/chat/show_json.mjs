@@ -1,8 +1,12 @@
-// JSON of models and of users as text to look at and to edit. What a reader would not see, or would see
-// elsewhere than it stands (controls, directions, zero width), is written as the escape that JSON has for it:
-// the text means the same.
+// JSON of models and of users as text to look at and to edit. What a reader would not see, or
+// would see elsewhere than it stands (controls, directions, zero width), is written as the escape
+// that JSON has for it: the text means the same.
 
-const unseen = /[\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb]/g;
+const unseen = new RegExp(
+  '[\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u180e\\u200b\\u200e\\u200f' +
+    '\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb]',
+  'g',
+);
 
 const escape_of = (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 

@@ -2,9 +2,9 @@
 // pieces of text in, fields out. Called by stream.mjs alone. It knows nothing of runs, and keeps no
 // more than one unfinished event.
 
-// A reader of one response. `on_event({ id, type, data })` for each event, `on_retry(ms)` for each
-// `retry:` line of digits. `feed(text)` takes what came, cut anywhere; what the connection's end cuts
-// off is dropped, as the standard wants it.
+// A reader of one response. `on_event({ id, type, data })` for each event, `on_retry(ms)` for
+// each `retry:` line of digits. `feed(text)` takes what came, cut anywhere; what the connection's
+// end cuts off is dropped, as the standard wants it.
 export function sse_reader({ on_event, on_retry }) {
   let pieces = []; // of the unfinished line: joined once, so that a long line costs no square
   let is_behind_cr = false;

@@ -1,16 +1,19 @@
 // What a run's events mean for who looks at it: a pure reducer from events (docs/openapi.yaml,
-// RunEvent) to a story of text, reasoning, tools and waits. Called by chat, runs and inbox. It never
-// changes a story that it was given, and takes any log, cut anywhere.
+// RunEvent) to a story of text, reasoning, tools and waits. Called by chat, runs and inbox. It
+// never changes a story that it was given, and takes any log, cut anywhere.
 //
 // story   { run, status, turns, entries, wait, retrying, output, ended, last_seq, log }
 //   run      data of run.started and `at`, or null
 //   status   queued (nothing seen), running, waiting, completed, failed, cancelled
-//   entries  in order, each with `key`, `turn`, `seq` and `at` (of its first event), `until` (when it was done):
+//   entries  in order, each with `key`, `turn`, `seq` and `at` (of its first event), `until`
+//     (when it was done):
 //     text, thinking   { text, ends_at }        ends_at: the seq of its newest piece
 //     tool             { id, name, arguments, state, result?, error?, duration_ms? }
-//     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, is_open }
+//     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, is_open
+//       }
 //     resumed          { attempt }                  repair { attempt, errors }
-//     output           { output }                   handed { calls }: what an OpenAI client answers
+//     output           { output }                   handed { calls }: what an OpenAI client
+//       answers
 //   wait     the open one, or null;   retrying  data of run.retrying while it is the newest
 //   ended    { type, code?, message?, reason?, at } or null
 //   log      every event so far; to be read alone
@@ -41,8 +44,14 @@ class Draft {
   }
 
   add(event, kind, members) {
-    this.entries.push({ kind, key: `${event.seq}`, turn: this.turns, seq: event.seq,
-      at: event.created_at, ...members });
+    this.entries.push({
+      kind,
+      key: `${event.seq}`,
+      turn: this.turns,
+      seq: event.seq,
+      at: event.created_at,
+      ...members,
+    });
   }
 
   change_tool(id, members) {
@@ -63,8 +72,12 @@ class Draft {
     const kind = channel === 'thinking' ? 'thinking' : 'text';
     const last = this.entries.at(-1);
     if (last?.kind === kind && last.turn === this.turns) {
-      this.entries[this.entries.length - 1] = { ...last, text: last.text + content,
-        ends_at: event.seq, until: event.created_at };
+      this.entries[this.entries.length - 1] = {
+        ...last,
+        text: last.text + content,
+        ends_at: event.seq,
+        until: event.created_at,
+      };
     } else {
       this.add(event, kind, { text: content, ends_at: event.seq, until: event.created_at });
     }
@@ -79,8 +92,13 @@ class Draft {
   take_result(event, { tool_call_id: id, tool_name: name, result, error, duration_ms }) {
     this.turn_phase = 'none';
     const failed = error?.code === 'tool.denied' ? 'denied' : 'failed';
-    const members = { state: error ? failed : 'done', result, error, duration_ms,
-      until: event.created_at };
+    const members = {
+      state: error ? failed : 'done',
+      result,
+      error,
+      duration_ms,
+      until: event.created_at,
+    };
     if (!this.change_tool(id, members)) this.add(event, 'tool', { id, name, ...members });
   }
 
@@ -88,12 +106,21 @@ class Draft {
     const { request_id, kind, message, tool_call_id, tool_name, arguments: given, calls } = data;
     this.status = 'waiting';
     this.turn_phase = 'none';
-    this.add(event, 'wait', { request_id, wait_kind: kind, message, id: tool_call_id,
-      name: tool_name, arguments: given, calls, is_open: true });
+    this.add(event, 'wait', {
+      request_id,
+      wait_kind: kind,
+      message,
+      id: tool_call_id,
+      name: tool_name,
+      arguments: given,
+      calls,
+      is_open: true,
+    });
     this.wait = this.entries.at(-1);
     if (kind === 'tool_results') {
       const by_webhook = ({ answered_by }) => answered_by === 'webhook';
-      for (const call of calls ?? []) this.owe(call.tool_call_id, by_webhook(call) ? 'webhook' : 'owed');
+      for (const call of calls ?? [])
+        this.owe(call.tool_call_id, by_webhook(call) ? 'webhook' : 'owed');
     } else {
       this.change_tool(tool_call_id, { state: kind === 'question' ? 'asking' : 'confirming' });
     }
@@ -108,15 +135,15 @@ class Draft {
     if (this.wait === null) return;
     const { key, id } = this.wait;
     const index = this.entries.findLastIndex((entry) => entry.key === key);
-    if (index >= 0) this.entries[index] = { ...this.entries[index], is_open: false,
-      until: event.created_at };
+    if (index >= 0)
+      this.entries[index] = { ...this.entries[index], is_open: false, until: event.created_at };
     if (id !== undefined) this.change_tool(id, { state: 'called' });
     this.wait = null;
     this.status = 'running';
   }
 
-  // Text behind that number was said in vain: it goes. Turns are discarded whole; an entry that would
-  // be cut in two is told anew without what goes.
+  // Text behind that number was said in vain: it goes. Turns are discarded whole; an entry that
+  // would be cut in two is told anew without what goes.
   discard_after(seq) {
     const is_said = (entry) => entry.kind === 'text' || entry.kind === 'thinking';
     if (this.entries.some((entry) => is_said(entry) && entry.seq <= seq && entry.ends_at > seq)) {
@@ -146,7 +173,10 @@ class Draft {
     this.status = event.type.slice('run.'.length);
     this.ended = { type: event.type, at: event.created_at, ...data };
     this.entries = this.entries.map((entry) =>
-      entry.kind === 'tool' && open_states.has(entry.state) ? { ...entry, state: 'stopped', until: event.created_at } : entry);
+      entry.kind === 'tool' && open_states.has(entry.state)
+        ? { ...entry, state: 'stopped', until: event.created_at }
+        : entry,
+    );
   }
 
   hand_over(event, { calls = [] }) {
@@ -159,29 +189,50 @@ class Draft {
     if (event.type !== 'run.retrying') this.retrying = null;
     if (this.status === 'queued') this.status = 'running';
     switch (event.type) {
-      case 'run.started': this.run = { ...data, at: event.created_at }; break;
-      case 'message.delta': this.say(event, data); break;
-      case 'tool.call': this.call(event, data); break;
-      case 'tool.result': this.take_result(event, data); break;
-      case 'run.waiting_for_input': this.begin_wait(event, data); break;
-      case 'run.input_provided': this.end_wait(event); break;
-      case 'run.retrying': this.retrying = data; break;
-      case 'run.resumed': this.resume(event, data); break;
-      case 'output.repair': this.repair(event, data); break;
+      case 'run.started':
+        this.run = { ...data, at: event.created_at };
+        break;
+      case 'message.delta':
+        this.say(event, data);
+        break;
+      case 'tool.call':
+        this.call(event, data);
+        break;
+      case 'tool.result':
+        this.take_result(event, data);
+        break;
+      case 'run.waiting_for_input':
+        this.begin_wait(event, data);
+        break;
+      case 'run.input_provided':
+        this.end_wait(event);
+        break;
+      case 'run.retrying':
+        this.retrying = data;
+        break;
+      case 'run.resumed':
+        this.resume(event, data);
+        break;
+      case 'output.repair':
+        this.repair(event, data);
+        break;
       case 'run.output':
         this.output = data.output;
         this.add(event, 'output', { output: data.output });
         break;
-      case 'run.tool_calls': this.hand_over(event, data); break;
-      default: if (is_terminal(event.type)) this.end(event, data);
+      case 'run.tool_calls':
+        this.hand_over(event, data);
+        break;
+      default:
+        if (is_terminal(event.type)) this.end(event, data);
     }
     this.last_seq = event.seq;
     this.log.push(event);
   }
 }
 
-// The story with further events. What it has by number is passed over, but for a `run.resumed` that is
-// numbered at or below the last: what was numbered from there on was lost, and goes.
+// The story with further events. What it has by number is passed over, but for a `run.resumed`
+// that is numbered at or below the last: what was numbered from there on was lost, and goes.
 export function advance(story, events) {
   let draft = new Draft(story);
   for (const event of events) {
@@ -200,7 +251,10 @@ export const story_of = (events) => advance(empty_story, events);
 
 // The answer as the run's message has it: the texts of all turns, nothing between.
 export const answer_of = (story) =>
-  story.entries.filter((entry) => entry.kind === 'text').map((entry) => entry.text).join('');
+  story.entries
+    .filter((entry) => entry.kind === 'text')
+    .map((entry) => entry.text)
+    .join('');
 
 // What of an open wait for tool results nobody has given yet, and a human may.
 export function owed_calls(story) {

@@ -1,4 +1,5 @@
-// A run's story as it is read: text, reasoning, tools, waits and how it ended. Used by chat, run, replay.
+// A run's story as it is read: text, reasoning, tools, waits and how it ended. Used by chat, run,
+// replay.
 import { Component } from 'preact';
 
 import { Fragment, html, useState } from '../html.mjs';
@@ -26,29 +27,43 @@ function Repair({ entry }) {
   const t = useWords();
   return html`<details class="repair">
     <summary>${t('chat.repair', { attempt: entry.attempt })}</summary>
-    <ul>${(entry.errors ?? []).map(({ pointer, message }) =>
-      html`<li><code dir="ltr">${pointer || '/'}</code> <bdi>${message}</bdi></li>`)}</ul>
+    <ul>${(entry.errors ?? []).map(
+      ({ pointer, message }) =>
+        html`<li><code dir="ltr">${pointer || '/'}</code> <bdi>${message}</bdi></li>`,
+    )}</ul>
   </details>`;
 }
 
 // Drawn anew when it is another object: a story keeps what has not changed.
 class Entry extends Component {
   shouldComponentUpdate(next) {
-    return next.entry !== this.props.entry || next.is_live !== this.props.is_live ||
-      next.t !== this.props.t;
+    return (
+      next.entry !== this.props.entry ||
+      next.is_live !== this.props.is_live ||
+      next.t !== this.props.t
+    );
   }
 
   render({ entry, is_live, t }) {
     switch (entry.kind) {
-      case 'text': return html`<div class="answer"><${Markdown} text=${entry.text} /></div>`;
-      case 'thinking': return html`<${Thinking} entry=${entry} is_live=${is_live} />`;
-      case 'tool': return html`<${ToolView} entry=${entry} />`;
-      case 'wait': return entry.is_open ? null : html`<${PastWait} entry=${entry} />`;
-      case 'repair': return html`<${Repair} entry=${entry} />`;
-      case 'resumed': return html`<p class="note">${t('chat.resumed', { attempt: entry.attempt })}</p>`;
-      case 'output': return html`<${JsonBlock} value=${entry.output} label=${t('chat.output')} />`;
-      case 'handed': return html`<p class="note">${t('chat.handed', { count: entry.calls.length })}</p>`;
-      default: return null;
+      case 'text':
+        return html`<div class="answer"><${Markdown} text=${entry.text} /></div>`;
+      case 'thinking':
+        return html`<${Thinking} entry=${entry} is_live=${is_live} />`;
+      case 'tool':
+        return html`<${ToolView} entry=${entry} />`;
+      case 'wait':
+        return entry.is_open ? null : html`<${PastWait} entry=${entry} />`;
+      case 'repair':
+        return html`<${Repair} entry=${entry} />`;
+      case 'resumed':
+        return html`<p class="note">${t('chat.resumed', { attempt: entry.attempt })}</p>`;
+      case 'output':
+        return html`<${JsonBlock} value=${entry.output} label=${t('chat.output')} />`;
+      case 'handed':
+        return html`<p class="note">${t('chat.handed', { count: entry.calls.length })}</p>`;
+      default:
+        return null;
     }
   }
 }
@@ -57,7 +72,8 @@ export function Ending({ ended }) {
   const t = useWords();
   if (ended === null || ended.type === 'run.completed') return null;
   if (ended.type === 'run.cancelled') {
-    return html`<p class="note ended">${t('chat.cancelled')} ${ended.reason && t(`chat.reason.${ended.reason}`)}</p>`;
+    return html`<p class="note ended">${t('chat.cancelled')}${' '}
+      ${ended.reason && t(`chat.reason.${ended.reason}`)}</p>`;
   }
   return html`<p class="ended failed" role="alert">
     ${t('chat.failed')} <code>${ended.code}</code> <bdi>${ended.message}</bdi>
@@ -69,11 +85,17 @@ export function StoryView({ story, is_live }) {
   const t = useWords();
   const last = story.entries.at(-1);
   return html`<${Fragment}>
-    ${story.entries.map((entry) => html`<${Entry} key=${entry.key} entry=${entry} t=${t}
-      is_live=${is_live && entry === last} />`)}
-    ${story.retrying && html`<p class="note">
-      ${t('chat.retrying', { attempt: story.retrying.attempt })} <code>${story.retrying.reason}</code>
-    </p>`}
+    ${story.entries.map(
+      (entry) => html`<${Entry} key=${entry.key} entry=${entry} t=${t}
+      is_live=${is_live && entry === last} />`,
+    )}
+    ${
+      story.retrying &&
+      html`<p class="note">
+      ${t('chat.retrying', { attempt: story.retrying.attempt })}${' '}
+      <code>${story.retrying.reason}</code>
+    </p>`
+    }
     <${Ending} ended=${story.ended} />
   <//>`;
 }

@@ -1,7 +1,8 @@
-// Follows the events of one run: GET /v1/runs/{run_id}/events by fetch, since EventSource cannot send
-// an Authorization header. Whatever happens to connection, laptop or daemon, `on_events` gets every
-// event once and in order (docs/contract.md, section 4): each break is followed by a request with the
-// last number that was handed on. Called by the screens; it draws nothing and keeps no event.
+// Follows the events of one run: GET /v1/runs/{run_id}/events by fetch, since EventSource cannot
+// send an Authorization header. Whatever happens to connection, laptop or daemon, `on_events`
+// gets every event once and in order (docs/contract.md, section 4): each break is followed by a
+// request with the last number that was handed on. Called by the screens; it draws nothing and
+// keeps no event.
 import { parse_json } from './show_json.mjs';
 import { sse_reader } from './sse.mjs';
 
@@ -34,7 +35,8 @@ function retry_after_ms(response) {
 async function problem_of(response) {
   const fallback = { status: response.status, code: '', detail: response.statusText };
   try {
-    return { ...fallback, ...(await response.json()) };
+    const problem = await response.json();
+    return problem.code ? problem : fallback;
   } catch {
     return fallback;
   }
@@ -43,16 +45,20 @@ async function problem_of(response) {
 // What is worth another try: faults of the way, crowds, a server that begins or ends.
 const may_pass = (status) => status === 408 || status === 429 || status >= 500;
 
-// `connect({ headers, signal, renew_token })` resolves to the Response; `headers` names the cursor, and
+// `connect({ headers, signal, renew_token })` resolves to the Response; `headers` names the
+// cursor, and
 //   `renew_token` is set after a 401: the access token is to be renewed first.
-// `on_events(events)`: parsed, in order, each `seq` once. One `run.resumed` may be numbered at or below
-//   what was handed on (after a failover to a standby that was behind): what is numbered from there
-//   on is to be dropped, the numbers go on from it.
-// `on_state({ phase, problem?, pause_ms? })`: connecting, open, pausing, ended (all there is has been
-//   handed on), failed (with the problem that no further try mends).
-// `is_live` false: `connect` asks for what is there, and the end of such an answer is the end.
-// Answers { close(), wake() }: wake() is for whoever knows that the way is open again (a page that is
-//   shown, a network that is back): it ends a pause, and a connection that is silent for too long.
+//     `on_events(events)`: parsed, in order, each `seq` once. One `run.resumed` may be numbered
+//     at or below
+//   what was handed on (after a failover to a standby that was behind): what is numbered from
+//     there
+//   on is to be dropped, the numbers go on from it. `on_state({ phase, problem?, pause_ms? })`:
+//     connecting, open, pausing, ended (all there is has been
+//   handed on), failed (with the problem that no further try mends). `is_live` false: `connect`
+//     asks for what is there, and the end of such an answer is the end. Answers { close(), wake()
+//     }: wake() is for whoever knows that the way is open again (a page that is
+//   shown, a network that is back): it ends a pause, and a connection that is silent for too
+//     long.
 export function follow_events({
   connect,
   on_events,

@@ -10,11 +10,18 @@ const pause_ms = 250;
 const poll_ms = 30_000;
 
 const path_of = (search) =>
-  search.trim() === '' ? '/v1/threads?limit=50' : `/v1/threads/search?limit=50&q=${encodeURIComponent(search.trim())}`;
+  search.trim() === ''
+    ? '/v1/threads?limit=50'
+    : `/v1/threads/search?limit=50&q=${encodeURIComponent(search.trim())}`;
 
 // What the search finds now; `more` reads the next page.
 function useThreads(search) {
-  const [state, set_state] = useState({ threads: null, next: null, problem: null, is_loading: true });
+  const [state, set_state] = useState({
+    threads: null,
+    next: null,
+    problem: null,
+    is_loading: true,
+  });
   const newest = useRef(0);
   const load = async (path, threads) => {
     const call = ++newest.current;
@@ -39,7 +46,12 @@ function useThreads(search) {
       set_state((old) => {
         const last = data.at(-1)?.id ?? '';
         const behind = (old.threads ?? []).filter(({ id }) => next !== null && id < last);
-        return { threads: [...data, ...behind], next: behind.length > 0 ? old.next : next, problem: null, is_loading: false };
+        return {
+          threads: [...data, ...behind],
+          next: behind.length > 0 ? old.next : next,
+          problem: null,
+          is_loading: false,
+        };
       });
     } catch {
       // The list that is shown stays.
@@ -62,24 +74,34 @@ export function ThreadList({ current_id }) {
   const t = useWords();
   const [search, set_search] = useState('');
   const { threads, next, problem, is_loading, more } = useThreads(search);
-  return html`<div role="navigation" class="threads" aria-label=${t('chat.threads')} aria-busy=${is_loading}>
+  return html`<div role="navigation" class="threads" aria-label=${t('chat.threads')}
+    aria-busy=${is_loading}>
     <div class="row">
-      <input type="search" aria-label=${t('chat.search')} placeholder=${t('chat.search')} dir="auto" maxlength="500"
+      <input type="search" aria-label=${t('chat.search')} placeholder=${t('chat.search')} dir="auto"
+        maxlength="500"
         value=${search} onInput=${(event) => set_search(event.currentTarget.value)} />
       <a class="button" href=${address('/threads/new')}>${t('chat.new_thread')}</a>
     </div>
     <${ErrorBox} error=${problem} />
-    ${threads?.length === 0 && !is_loading && html`<p class="empty">
-      ${t(search === '' ? 'chat.no_threads' : 'chat.nothing_found')}</p>`}
-    <ul>${threads?.map(({ id, title, end_user, active_run_id, updated_at }) => html`<li key=${id}>
+    ${
+      threads?.length === 0 &&
+      !is_loading &&
+      html`<p class="empty">
+      ${t(search === '' ? 'chat.no_threads' : 'chat.nothing_found')}</p>`
+    }
+    <ul>${threads?.map(
+      ({ id, title, end_user, active_run_id, updated_at }) => html`<li key=${id}>
       <a href=${address(`/threads/${id}`)} aria-current=${id === current_id ? 'page' : undefined}>
         <bdi class="title">${title || t('chat.untitled')}</bdi>
         <span class="about">
-          ${active_run_id && html`<span class="dot" title=${t('chat.active')} role="img" aria-label=${t('chat.active')} />`}
-          ${end_user && html`<bdi class="mark">${end_user}</bdi>`} <time datetime=${updated_at}>${ago(updated_at)}</time>
+          ${active_run_id && html`<span class="dot" title=${t('chat.active')} role="img"
+            aria-label=${t('chat.active')} />`}
+          ${end_user && html`<bdi class="mark">${end_user}</bdi>`} <time
+            datetime=${updated_at}>${ago(updated_at)}</time>
         </span>
       </a>
-    </li>`)}</ul>
+    </li>`,
+    )}</ul>
     ${is_loading && html`<p class="note" role="status">${t('loading')}</p>`}
     ${next && !is_loading && html`<button type="button" onClick=${more}>${t('list.more')}</button>`}
   </div>`;

@@ -16,9 +16,12 @@ export function JsonBlock({ value, label }) {
   return html`<div class="json">
     <div class="json-head"><span>${label}</span><${Copy} text=${text} what=${label} /></div>
     <pre dir="ltr" tabindex="0">${is_cut ? `${text.slice(0, shown_chars)}…` : text}</pre>
-    ${is_cut && html`<button type="button" onClick=${() => set_whole(true)}>
+    ${
+      is_cut &&
+      html`<button type="button" onClick=${() => set_whole(true)}>
       ${t('chat.show_all', { count: text.length })}
-    </button>`}
+    </button>`
+    }
   </div>`;
 }
 
@@ -31,17 +34,22 @@ export function ToolView({ entry }) {
   const t = useWords();
   const [is_open, set_open] = useState(false);
   const { name, state, result, error, duration_ms } = entry;
-  return html`<details class=${`tool tool-${state}`} onToggle=${(event) => set_open(event.currentTarget.open)}>
+  return html`<details class=${`tool tool-${state}`}
+    onToggle=${(event) => set_open(event.currentTarget.open)}>
     <summary>
       <span class="tool-state">${t(`chat.tool.${state}`)}</span>
       <bdi class="tool-name">${name}</bdi>
       <code class="tool-arguments" dir="ltr">${one_line(entry.arguments)}</code>
       <span class="tool-time">${duration(duration_ms)}</span>
     </summary>
-    ${is_open && html`
+    ${
+      is_open &&
+      html`
       <${JsonBlock} value=${entry.arguments ?? {}} label=${t('chat.arguments')} />
-      ${error && html`<p class="tool-error"><code>${error.code}</code> <bdi>${error.message}</bdi></p>`}
+      ${error && html`<p class="tool-error"><code>${error.code}</code> <bdi>${error.message}</bdi>
+        </p>`}
       ${result !== undefined && html`<${JsonBlock} value=${result} label=${t('chat.result')} />`}
-    `}
+    `
+    }
   </details>`;
 }

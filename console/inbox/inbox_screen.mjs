@@ -26,13 +26,18 @@ function Wait({ run, is_open, on_open }) {
   const { kind, since, message } = run.waiting;
   return html`<li class="inbox-item">
     <button type="button" class="inbox-head" aria-expanded=${is_open} onClick=${on_open}>
-      <span class="mark">${t(`runs.wait.${kind}`)}</span> <bdi class="title">${message || t(`chat.wait.${kind}`)}</bdi>
+      <span class="mark">${t(`runs.wait.${kind}`)}</span> <bdi
+        class="title">${message || t(`chat.wait.${kind}`)}</bdi>
       ${run.end_user && html`<bdi class="mark">${run.end_user}</bdi>`}
       <time datetime=${since}>${ago(since)}</time>
     </button>
-    ${is_open && html`<${OpenWait} key=${run.run_id} run=${run} />
-      <p class="row about"><a href=${address(`/threads/${run.thread_id}`)}>${t('runs.open_thread')}</a>
-        <a href=${address(`/runs/${run.run_id}`)}>${t('chat.run')}</a></p>`}
+    ${
+      is_open &&
+      html`<${OpenWait} key=${run.run_id} run=${run} />
+      <p class="row about"><a
+        href=${address(`/threads/${run.thread_id}`)}>${t('runs.open_thread')}</a>
+        <a href=${address(`/runs/${run.run_id}`)}>${t('chat.run')}</a></p>`
+    }
   </li>`;
 }
 
@@ -47,7 +52,9 @@ export function InboxScreen() {
     <${ErrorBox} error=${error} on_retry=${load_waits} />
     ${runs === null && !error && html`<p class="dim working" role="status">${t('loading')}</p>`}
     ${runs?.length === 0 && html`<p class="empty">${t('inbox.nothing')}</p>`}
-    <ul>${runs?.map((run) => html`<${Wait} key=${run.run_id} run=${run} is_open=${run.run_id === current}
-      on_open=${() => set_open(run.run_id === current ? '' : run.run_id)} />`)}</ul>
+    <ul>${runs?.map(
+      (run) => html`<${Wait} key=${run.run_id} run=${run} is_open=${run.run_id === current}
+      on_open=${() => set_open(run.run_id === current ? '' : run.run_id)} />`,
+    )}</ul>
   </div>`;
 }

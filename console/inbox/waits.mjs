@@ -1,5 +1,6 @@
-// What waits for the signed-in user, over all threads: known to every screen, for the number in the navigation,
-// the title and the icon of the tab. Asked again now and then while the page is shown, and rarely behind others.
+// What waits for the signed-in user, over all threads: known to every screen, for the number in
+// the navigation, the title and the icon of the tab. Asked again now and then while the page is
+// shown, and rarely behind others.
 import { all_pages, watch_changes } from '../chat/service.mjs';
 import { set_notice } from '../notices.mjs';
 import { session } from '../session.mjs';

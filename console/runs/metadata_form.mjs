@@ -24,13 +24,20 @@ export function MetadataForm({ run, is_mine, on_saved }) {
   };
   if (text === null) {
     return html`<p class="row metadata"><span class="dim">${t('runs.metadata')}</span>
-      ${members.map(([name, mark]) => html`<span class="mark" key=${name}><bdi>${name}</bdi>=<bdi>${mark}</bdi></span>`)}
-      ${is_mine && html`<button type="button" class="small quiet" onClick=${() => set_text(show_json(run.metadata))}>
-        ${t('runs.edit_metadata')}</button>`}</p>`;
+      ${members.map(([name, mark]) => html`<span class="mark"
+        key=${name}><bdi>${name}</bdi>=<bdi>${mark}</bdi></span>`)}
+      ${
+        is_mine &&
+        html`<button type="button" class="small quiet"
+          onClick=${() => set_text(show_json(run.metadata))}>
+        ${t('runs.edit_metadata')}</button>`
+      }</p>`;
   }
   return html`<form class="metadata" onSubmit=${save}>
-    <textarea class="code" dir="ltr" rows="4" spellcheck=${false} aria-label=${t('runs.metadata')} value=${text}
-      aria-invalid=${problem !== undefined} onInput=${(event) => set_text(event.currentTarget.value)} />
+    <textarea class="code" dir="ltr" rows="4" spellcheck=${false} aria-label=${t('runs.metadata')}
+      value=${text}
+      aria-invalid=${problem !== undefined}
+        onInput=${(event) => set_text(event.currentTarget.value)} />
     ${problem && html`<p class="fault" role="alert">${problem}</p>`}
     <${ErrorBox} error=${error} />
     <div class="row"><button class="main" disabled=${problem !== undefined}>${t('save')}</button>

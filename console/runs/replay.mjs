@@ -41,13 +41,17 @@ export function Replay({ story }) {
     if (count >= log.length) set_count(0);
     set_playing(!is_playing);
   };
-  const passed = count === 0 ? 0 : Date.parse(log[count - 1].created_at) - Date.parse(log[0].created_at);
+  const passed =
+    count === 0 ? 0 : Date.parse(log[count - 1].created_at) - Date.parse(log[0].created_at);
   return html`<div class="replay">
     <div class="row" role="group" aria-label=${t('runs.replay')}>
-      <button type="button" class="main" onClick=${play}>${t(is_playing ? 'runs.pause' : 'runs.play')}</button>
-      <select aria-label=${t('runs.speed')} value=${speed} onChange=${(event) => set_speed(Number(event.currentTarget.value))}>
+      <button type="button" class="main"
+        onClick=${play}>${t(is_playing ? 'runs.pause' : 'runs.play')}</button>
+      <select aria-label=${t('runs.speed')} value=${speed}
+        onChange=${(event) => set_speed(Number(event.currentTarget.value))}>
         ${speeds.map((rate) => html`<option value=${rate}>${rate}×</option>`)}</select>
-      <input type="range" class="space" min="0" max=${log.length} value=${count} aria-label=${t('runs.position')}
+      <input type="range" class="space" min="0" max=${log.length} value=${count}
+        aria-label=${t('runs.position')}
         onInput=${(event) => (set_playing(false), set_count(Number(event.currentTarget.value)))} />
       <span class="number">${count} / ${log.length} · ${duration(passed)}</span>
     </div>

@@ -15,11 +15,16 @@ function Filters({ query }) {
   const t = useWords();
   const [typed, set_typed] = useState(query);
   const field = (name) => html`<label class="field">${t(`runs.filter.${name}`)}
-    <input dir="auto" maxlength=${name === 'value' ? 512 : name === 'name' ? 64 : 128} value=${typed[name] ?? ''}
+    <input dir="auto" maxlength=${name === 'value' ? 512 : name === 'name' ? 64 : 128}
+      value=${typed[name] ?? ''}
       onInput=${(event) => set_typed({ ...typed, [name]: event.currentTarget.value })} /></label>`;
   const apply = (event) => {
     event.preventDefault();
-    set_query({ end_user: typed.end_user ?? '', name: typed.name ?? '', value: typed.name ? typed.value ?? '' : '' });
+    set_query({
+      end_user: typed.end_user ?? '',
+      name: typed.name ?? '',
+      value: typed.name ? (typed.value ?? '') : '',
+    });
   };
   const clear = () => {
     set_typed({});
@@ -29,7 +34,8 @@ function Filters({ query }) {
     <label class="field">${t('runs.status')} <select value=${query.status ?? ''}
       onChange=${(event) => set_query({ status: event.currentTarget.value })}>
       <option value="">${t('runs.any')}</option>
-      ${states.map((status) => html`<option key=${status} value=${status}>${t(`runs.status.${status}`)}</option>`)}
+      ${states.map((status) => html`<option key=${status}
+        value=${status}>${t(`runs.status.${status}`)}</option>`)}
     </select></label>
     ${field('end_user')} ${field('name')} ${field('value')}
     <button>${t('runs.apply')}</button>
@@ -41,7 +47,10 @@ export function RunsScreen({ query }) {
   const t = useWords();
   const { status = '', end_user = '', name = '', value = '' } = query;
   const members = { limit: page_size, status, end_user };
-  const path = with_query(with_query('/v1/runs', members), name ? { [`metadata[${name}]`]: value } : {});
+  const path = with_query(
+    with_query('/v1/runs', members),
+    name ? { [`metadata[${name}]`]: value } : {},
+  );
   const pages = usePages(path);
   // The first page again, as long as it is all that is shown.
   const latest = useRef(pages);
@@ -59,17 +68,32 @@ export function RunsScreen({ query }) {
     };
   }, []);
   const columns = [
-    { title: t('runs.run'), is_title: true, cell: (run) => html`<a href=${address(`/runs/${run.run_id}`)}
-      title=${run.run_id}><time datetime=${run.created_at} title=${time(run.created_at)}>${ago(run.created_at)}</time></a>` },
+    {
+      title: t('runs.run'),
+      is_title: true,
+      cell: (run) => html`<a href=${address(`/runs/${run.run_id}`)}
+      title=${run.run_id}><time datetime=${run.created_at}
+        title=${time(run.created_at)}>${ago(run.created_at)}</time></a>`,
+    },
     { title: t('runs.status'), cell: (run) => html`<${Status} status=${run.status} />` },
     { title: t('runs.model'), cell: (run) => html`<bdi>${run.model}</bdi>` },
     { title: t('runs.persona'), cell: (run) => html`<bdi>${run.persona_id ?? ''}</bdi>` },
     { title: t('runs.by'), cell: (run) => html`<bdi>${run.created_by_user_name}</bdi>` },
     { title: t('runs.end_user'), cell: (run) => run.end_user && html`<bdi>${run.end_user}</bdi>` },
-    { title: t('runs.metadata'), is_wide: true, cell: (run) => Object.entries(run.metadata).map(([key, mark]) => html`
-      <span class="mark" key=${key}><bdi>${key}</bdi>=<bdi>${mark}</bdi></span> `) },
-    { title: t('runs.tokens'), is_number: true,
-      cell: (run) => `${number(run.total_input_tokens)} + ${number(run.total_output_tokens)}` },
+    {
+      title: t('runs.metadata'),
+      is_wide: true,
+      cell: (run) =>
+        Object.entries(run.metadata).map(
+          ([key, mark]) => html`
+      <span class="mark" key=${key}><bdi>${key}</bdi>=<bdi>${mark}</bdi></span> `,
+        ),
+    },
+    {
+      title: t('runs.tokens'),
+      is_number: true,
+      cell: (run) => `${number(run.total_input_tokens)} + ${number(run.total_output_tokens)}`,
+    },
     { title: t('runs.cost'), is_number: true, cell: (run) => usd(run.total_cost_usd) },
     { title: t('runs.duration'), is_number: true, cell: (run) => duration(run.duration_ms) },
   ];

@@ -2,7 +2,13 @@
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 
-const kinds = { running: 'live', waiting_for_input: 'warn', completed: 'good', failed: 'bad', cancelled: '' };
+const kinds = {
+  running: 'live',
+  waiting_for_input: 'warn',
+  completed: 'good',
+  failed: 'bad',
+  cancelled: '',
+};
 
 export function Status({ status }) {
   const t = useWords();

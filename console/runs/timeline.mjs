@@ -25,17 +25,25 @@ export function Timeline({ run, story }) {
   };
   return html`<table class="timeline">
     <caption class="unseen">${t('runs.timeline')}</caption>
-    <thead><tr><th scope="col">${t('runs.step')}</th><th scope="col" class="number">${t('runs.begins')}</th>
+    <thead><tr><th scope="col">${t('runs.step')}</th><th scope="col"
+      class="number">${t('runs.begins')}</th>
       <th scope="col" class="number">${t('runs.takes')}</th><th scope="col" class="bar-cell">
         <span>${duration(0)}</span><span>${duration(to - from)}</span></th></tr></thead>
-    <tbody>${spans.slice(0, rows_max).map((span) => html`<tr key=${span.key} class=${`span-${span.kind}`}>
-      <th scope="row"><bdi>${name(span)}</bdi>${span.state && span.state !== 'done' &&
-        html` <span class="mark">${t(`chat.tool.${span.state}`)}</span>`}</th>
+    <tbody>${spans.slice(0, rows_max).map(
+      (span) => html`<tr key=${span.key} class=${`span-${span.kind}`}>
+      <th scope="row"><bdi>${name(span)}</bdi>${
+        span.state &&
+        span.state !== 'done' &&
+        html` <span class="mark">${t(`chat.tool.${span.state}`)}</span>`
+      }</th>
       <td class="number">+${duration(span.from - from)}</td>
       <td class="number">${duration((span.to ?? now) - span.from)}</td>
       <td class="bar-cell"><div class="bar-track"><div class=${`bar bar-${span.kind}`}
-        style=${{ left: percent(span.from), right: `calc(100% - ${percent(span.to ?? now)})` }} /></div></td>
-    </tr>`)}</tbody>
+        style=${{ left: percent(span.from), right: `calc(100% - ${percent(span.to ?? now)})` }} />
+          </div></td>
+    </tr>`,
+    )}</tbody>
   </table>
-  ${spans.length > rows_max && html`<p class="dim">${t('runs.more_spans', { count: spans.length - rows_max })}</p>`}`;
+  ${spans.length > rows_max && html`<p
+    class="dim">${t('runs.more_spans', { count: spans.length - rows_max })}</p>`}`;
 }

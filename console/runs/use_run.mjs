@@ -45,7 +45,8 @@ export function useRunStory(run_id) {
   return state;
 }
 
-// GET /v1/runs/{run_id}: again while the run goes on, and when its story says that something happened.
+// GET /v1/runs/{run_id}: again while the run goes on, and when its story says that something
+// happened.
 export function useRun(run_id, status) {
   const [state, set_state] = useState({ run: null, error: null });
   const newest = useRef(0);

@@ -94,7 +94,8 @@ export async function send(page, text) {
 }
 
 // Of the newest run.
-export const answer_text = (page) => page.locator('article.run').last().locator('.answer').last().textContent();
+export const answer_text = (page) =>
+  page.locator('article.run').last().locator('.answer').last().textContent();
 
 export async function newest_run(h, user, thread_id) {
   const [run] = await h.call('GET', `/v1/threads/${thread_id}/runs`, undefined, user.token);
@@ -104,16 +105,24 @@ export async function newest_run(h, user, thread_id) {
 // The stored message of the thread's newest run, when it has ended.
 export async function final_text(h, user, thread_id, limit_ms = 60_000) {
   let run;
-  await h.eventually(async () => {
-    run = await newest_run(h, user, thread_id);
-    return run !== undefined && !['running', 'waiting_for_input'].includes(run.status);
-  }, 'the run ends', limit_ms);
+  await h.eventually(
+    async () => {
+      run = await newest_run(h, user, thread_id);
+      return run !== undefined && !['running', 'waiting_for_input'].includes(run.status);
+    },
+    'the run ends',
+    limit_ms,
+  );
   const messages = await h.call('GET', `/v1/threads/${thread_id}/messages`, undefined, user.token);
   return messages.findLast(({ run_id }) => run_id === run.run_id)?.content ?? '';
 }
 
-export const weather_tool = { type: 'function', name: 'get_weather', description: 'The weather of a city, now.',
-  parameters: { type: 'object', required: ['city'], properties: { city: { type: 'string' } } } };
+export const weather_tool = {
+  type: 'function',
+  name: 'get_weather',
+  description: 'The weather of a city, now.',
+  parameters: { type: 'object', required: ['city'], properties: { city: { type: 'string' } } },
+};
 
 export async function give_further(page, further) {
   await page.getByText('More for this run').click();
@@ -125,5 +134,8 @@ export async function give_further(page, further) {
 // Every event of a run.
 export async function events_of(h, user, run_id) {
   const text = await h.call('GET', `/v1/runs/${run_id}/events?follow=false`, undefined, user.token);
-  return text.split('\n').filter((line) => line.startsWith('data: ')).map((line) => JSON.parse(line.slice(6)));
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => JSON.parse(line.slice(6)));
 }

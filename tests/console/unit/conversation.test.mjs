@@ -7,10 +7,17 @@ import { Conversation, items_of } from '../../../console/chat/conversation.mjs';
 const open = [];
 afterEach(() => open.splice(0).forEach((conversation) => conversation.close()));
 
-// A service of one thread in memory; `fail`: [method and path's end, problem] of the next call to refuse.
+// A service of one thread in memory; `fail`: [method and path's end, problem] of the next call to
+// refuse.
 function service() {
-  const made = { thread: { id: 't', active_run_id: null, created_by_user_id: 'u' }, messages: [], runs: [], calls: [],
-    streams: new Map(), fail: [] };
+  const made = {
+    thread: { id: 't', active_run_id: null, created_by_user_id: 'u' },
+    messages: [],
+    runs: [],
+    calls: [],
+    streams: new Map(),
+    fail: [],
+  };
   let number = 0;
   const next_id = () => `id-${String((number += 1)).padStart(4, '0')}`;
   const answers = new Map();
@@ -44,7 +51,8 @@ function service() {
     if (text !== undefined) made.push_message(text, run_id);
     const seq = made.seqs?.get(run_id) ?? 0;
     const events = [];
-    if (text !== undefined) events.push({ seq: seq + 1, type: 'message.delta', data: { content: text } });
+    if (text !== undefined)
+      events.push({ seq: seq + 1, type: 'message.delta', data: { content: text } });
     events.push({ seq: seq + events.length + 1, type, data: {} });
     made.streams.get(run_id)?.(events);
   };
@@ -61,31 +69,42 @@ function service() {
     async post(path, body, { idempotency_key: key } = {}) {
       const store = () => {
         if (path.endsWith('/messages')) return made.push_message(body.content);
-        if (path.endsWith(':cancel')) return made.end(path.split('/').at(-1).slice(0, -7), 'run.cancelled');
+        if (path.endsWith(':cancel'))
+          return made.end(path.split('/').at(-1).slice(0, -7), 'run.cancelled');
         return { run_id: made.push_run() };
       };
-      made.fail.filter(([end]) => `POST ${path}`.endsWith(end))
+      made.fail
+        .filter(([end]) => `POST ${path}`.endsWith(end))
         .forEach((each) => each[2] === true && (each[2] = () => run_once(key, store)));
       refuse(`POST ${path}`);
       return { body: key ? run_once(key, store) : store() };
     },
   };
-  made.run_events = async (run_id, { signal }) => new Response(new ReadableStream({
-    start(stream) {
-      const write = (events) => {
-        const frames = events.map((event) => `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`).join('');
-        stream.enqueue(new TextEncoder().encode(frames));
-      };
-      made.streams.set(run_id, write);
-      signal.addEventListener('abort', () => stream.error(new Error('aborted')));
-    },
-  }));
+  made.run_events = async (run_id, { signal }) =>
+    new Response(
+      new ReadableStream({
+        start(stream) {
+          const write = (events) => {
+            const frames = events
+              .map((event) => `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`)
+              .join('');
+            stream.enqueue(new TextEncoder().encode(frames));
+          };
+          made.streams.set(run_id, write);
+          signal.addEventListener('abort', () => stream.error(new Error('aborted')));
+        },
+      }),
+    );
   return made;
 }
 
 function converse(made) {
-  const conversation = new Conversation({ api: made.api, run_events: made.run_events, thread_id: 't',
-    on_change: () => {} });
+  const conversation = new Conversation({
+    api: made.api,
+    run_events: made.run_events,
+    thread_id: 't',
+    on_change: () => {},
+  });
   open.push(conversation);
   return conversation;
 }
@@ -97,10 +116,14 @@ async function until(condition, what) {
   }
 }
 
-const texts = (conversation) => items_of(conversation.state).map((item) =>
-  item.kind === 'message' ? `> ${item.message.content}`
-    : item.story?.log.length ? item.story.entries.map(({ text }) => text).join('')
-      : item.answers.map(({ content }) => content).join('') || item.run.status);
+const texts = (conversation) =>
+  items_of(conversation.state).map((item) =>
+    item.kind === 'message'
+      ? `> ${item.message.content}`
+      : item.story?.log.length
+        ? item.story.entries.map(({ text }) => text).join('')
+        : item.answers.map(({ content }) => content).join('') || item.run.status,
+  );
 
 test('a message is sent, its run followed, and its answer stands once', async () => {
   const made = service();
@@ -129,7 +152,7 @@ test('when the answer to a call is lost, sending again stores nothing twice', as
   assert.deepEqual([made.messages.length, made.runs.length], [1, 1]);
 });
 
-test('a message whose run was refused stays, and the run is asked for with another strategy', async () => {
+test('a message whose run was refused stays, and its run is asked for otherwise', async () => {
   const made = service();
   const conversation = converse(made);
   made.push_run();
@@ -152,7 +175,7 @@ test('what was not stored is given back to the composer', async () => {
   assert.deepEqual(texts(conversation), []);
 });
 
-test('a run that another tab began is found, and one that ended meanwhile is not missed', async () => {
+test('a run that another tab began is found, and no end is missed', async () => {
   const made = service();
   const conversation = converse(made);
   await conversation.sync();
@@ -167,7 +190,8 @@ test('a run that another tab began is found, and one that ended meanwhile is not
   const get = late.api.get;
   late.api.get = async (path) => {
     const answer = await get(path);
-    if (path === '/v1/threads/t' && late.runs[0].status === 'running') late.end(other, 'run.completed', 'a');
+    if (path === '/v1/threads/t' && late.runs[0].status === 'running')
+      late.end(other, 'run.completed', 'a');
     return path === '/v1/threads/t' ? { body: { ...late.thread }, next: null } : answer;
   };
   const second = converse(late);

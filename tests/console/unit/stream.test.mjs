@@ -31,7 +31,8 @@ const events_of = (count, text = (seq) => `wört ${seq} 🙂\u2028`) =>
     data: index + 1 === count ? {} : { content: text(index + 1) },
     created_at: 'now',
   }));
-const frame = (event, end = '\n') => `id: ${event.seq}${end}data: ${JSON.stringify(event)}${end}${end}`;
+const frame = (event, end = '\n') =>
+  `id: ${event.seq}${end}data: ${JSON.stringify(event)}${end}${end}`;
 const begin = (response) => response.writeHead(200, { 'content-type': 'text/event-stream' });
 
 // Follows until it ends or fails; what came, and the states it went through.
@@ -66,7 +67,9 @@ test('of streams cut at random bytes every event arrives once and in order', asy
     const end = ['\n', '\r\n', '\r'][random(3)];
     answer = async (request, response, last) => {
       begin(response);
-      const rest = events.slice(last).map((event) => frame(event, end) + (random(4) ? '' : `: ping${end}${end}`));
+      const rest = events
+        .slice(last)
+        .map((event) => frame(event, end) + (random(4) ? '' : `: ping${end}${end}`));
       const bytes = Buffer.from(`: ok${end}retry: 5${end}${end}${rest.join('')}`);
       const until = random(8) === 0 ? bytes.length : Math.min(bytes.length, random(1500));
       for (let from = 0; from < until;) {
@@ -88,12 +91,20 @@ test('the cursor goes out as Last-Event-ID, and 204 is the end', async () => {
   answer = (request, response, last) => {
     if (last === 3) return response.writeHead(204).end();
     begin(response);
-    response.end(events_of(9).slice(0, 3).map((event) => frame(event)).join(''));
+    response.end(
+      events_of(9)
+        .slice(0, 3)
+        .map((event) => frame(event))
+        .join(''),
+    );
   };
   const { got, done, states } = follow();
   await done;
   assert.deepEqual([got.length, states.at(-1).phase], [3, 'ended']);
-  assert.deepEqual(heads.map((head) => head['last-event-id']), [undefined, '3']);
+  assert.deepEqual(
+    heads.map((head) => head['last-event-id']),
+    [undefined, '3'],
+  );
 });
 
 test('events that come again are passed over, and a gap is asked for again', async () => {
@@ -102,9 +113,22 @@ test('events that come again are passed over, and a gap is asked for again', asy
   answer = (request, response, last) => {
     begin(response);
     visits += 1;
-    if (visits === 1) response.end(events.slice(0, 4).map((event) => frame(event)).join(''));
-    else if (visits === 2) response.end([events[1], events[6]].map((event) => frame(event)).join(''));
-    else response.end(events.slice(Math.max(0, last - 2)).map((event) => frame(event)).join(''));
+    if (visits === 1)
+      response.end(
+        events
+          .slice(0, 4)
+          .map((event) => frame(event))
+          .join(''),
+      );
+    else if (visits === 2)
+      response.end([events[1], events[6]].map((event) => frame(event)).join(''));
+    else
+      response.end(
+        events
+          .slice(Math.max(0, last - 2))
+          .map((event) => frame(event))
+          .join(''),
+      );
   };
   const { got, done } = follow();
   await done;
@@ -114,7 +138,12 @@ test('events that come again are passed over, and a gap is asked for again', asy
 
 test('a run.resumed below the cursor begins the numbers anew, once', async () => {
   const events = events_of(8);
-  const resumed = { seq: 4, type: 'run.resumed', created_at: 'later', data: { attempt: 1, discard_after_seq: 3 } };
+  const resumed = {
+    seq: 4,
+    type: 'run.resumed',
+    created_at: 'later',
+    data: { attempt: 1, discard_after_seq: 3 },
+  };
   let visits = 0;
   answer = (request, response) => {
     begin(response);
@@ -124,8 +153,10 @@ test('a run.resumed below the cursor begins the numbers anew, once', async () =>
   };
   const { got, done } = follow();
   await done;
-  assert.deepEqual(got.map(({ seq, type }) => (type === 'run.resumed' ? `r${seq}` : seq)),
-    [1, 2, 3, 4, 5, 6, 'r4', 5, 6, 7, 8]);
+  assert.deepEqual(
+    got.map(({ seq, type }) => (type === 'run.resumed' ? `r${seq}` : seq)),
+    [1, 2, 3, 4, 5, 6, 'r4', 5, 6, 7, 8],
+  );
 });
 
 test('after a 401 the token is renewed once, a second one is a failure', async () => {
@@ -136,7 +167,8 @@ test('after a 401 the token is renewed once, a second one is a failure', async (
   const first = follow();
   await first.done;
   assert.deepEqual(first.got, events_of(1));
-  answer = (request, response) => response.writeHead(401).end('{"code":"auth.invalid_token","detail":"no"}');
+  answer = (request, response) =>
+    response.writeHead(401).end('{"code":"auth.invalid_token","detail":"no"}');
   const second = follow();
   await second.done;
   assert.equal(heads.length, 2);
@@ -151,13 +183,18 @@ test('a refusal fails with its problem, 5xx and 429 are tried again', async () =
   const statuses = [502, 503, 429, 200];
   answer = (request, response) => {
     const status = statuses.shift();
-    response.writeHead(status, { 'retry-after': '3' }).end(status === 200 ? frame(events_of(1)[0]) : '<html>');
+    response
+      .writeHead(status, { 'retry-after': '3' })
+      .end(status === 200 ? frame(events_of(1)[0]) : '<html>');
   };
   const again = follow();
   await again.done;
   assert.equal(again.got.length, 1);
   const pauses = again.states.filter(({ phase }) => phase === 'pausing');
-  assert.deepEqual(pauses.map(({ problem }) => problem.status), [502, 503, 429]);
+  assert.deepEqual(
+    pauses.map(({ problem }) => problem.status),
+    [502, 503, 429],
+  );
   assert.ok(pauses.every(({ pause_ms: ms }) => ms >= 3000));
 });
 
@@ -228,9 +265,18 @@ test('retry: sets the pause, which grows, is bounded, and half chance', async ()
   await done;
   const { pause_ms: ms } = states.find(({ phase }) => phase === 'pausing');
   assert.ok(ms >= 1000 && ms <= 2000, `${ms}`);
-  assert.equal(pause_ms(1, 1000, () => 0), 500);
-  assert.equal(pause_ms(3, 1000, () => 0.999999), 4000);
-  assert.equal(pause_ms(60, 1000, () => 0), 5000);
+  assert.equal(
+    pause_ms(1, 1000, () => 0),
+    500,
+  );
+  assert.equal(
+    pause_ms(3, 1000, () => 0.999999),
+    4000,
+  );
+  assert.equal(
+    pause_ms(60, 1000, () => 0),
+    5000,
+  );
 });
 
 test('one event of 8 MiB in small pieces costs no square', () => {
@@ -243,13 +289,21 @@ test('one event of 8 MiB in small pieces costs no square', () => {
   assert.ok(performance.now() - begun < 2000);
 });
 
-test('comments, fields without a value, several data lines and unknown fields are as the standard says', () => {
+test('comments, empty fields, several data lines and unknown fields are as in the standard', () => {
   const got = [];
   const retries = [];
-  const reader = sse_reader({ on_event: (event) => got.push(event), on_retry: (ms) => retries.push(ms) });
-  reader.feed('\ufeffdata: a\ndata:b\ndata\nunknown: c\n:data: d\nretry: 7\nretry: 7x\n\nevent: e\nid: 3\n\n');
+  const reader = sse_reader({
+    on_event: (event) => got.push(event),
+    on_retry: (ms) => retries.push(ms),
+  });
+  reader.feed(
+    '\ufeffdata: a\ndata:b\ndata\nunknown: c\n:data: d\nretry: 7\nretry: 7x\n\nevent: e\nid: 3\n\n',
+  );
   reader.feed('data:  two\r');
   reader.feed('\n\r\ndata: cut off');
-  assert.deepEqual(got, [{ id: null, type: 'message', data: 'a\nb\n' }, { id: '3', type: 'message', data: ' two' }]);
+  assert.deepEqual(got, [
+    { id: null, type: 'message', data: 'a\nb\n' },
+    { id: '3', type: 'message', data: ' two' },
+  ]);
   assert.deepEqual(retries, [7]);
 });
