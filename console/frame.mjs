@@ -153,8 +153,8 @@ function Content({ opened }) {
   if (state === 'starting') return html`<p class="dim working">${t('loading')}</p>`;
   if (state === 'failed') return html`<${ErrorBox} error=${error} on_retry=${start_session} />`;
   if (state === 'out') return html`<${SignIn} />`;
-  const values = Object.values(opened.params).join(' ');
-  return html`<${Screen} opened=${opened} key=${`${me.org_id} ${opened.pattern} ${values}`} />`;
+  const { screen = `${opened.pattern} ${Object.values(opened.params).join(' ')}` } = opened.about;
+  return html`<${Screen} opened=${opened} key=${`${me.org_id} ${screen}`} />`;
 }
 
 export function Frame() {

@@ -9,10 +9,12 @@ import { html, render } from './html.mjs';
 import { start_notices } from './notices.mjs';
 import { start_router } from './router.mjs';
 import './routes.mjs';
+import { start_waits } from './inbox/waits.mjs';
 import { start_session } from './session.mjs';
 
 start_router();
 start_notices();
 start_keyboard();
 render(html`<${Frame} />`, document.getElementById('app'));
+start_waits();
 start_session();
