@@ -12,7 +12,7 @@ const limit_ms = 60_000;
 const flows = [];
 for (const name of readdirSync(folder).sort()) {
   const part = await import(pathToFileURL(join(folder, name)));
-  for (const [title, work] of Object.entries(part.flows)) {
+  for (const [title, work] of Object.entries(part.flows ?? {})) {
     flows.push([`${name.replace('.mjs', '')}: ${title}`, work]);
   }
 }
@@ -44,7 +44,9 @@ let number = 0;
 
 // The parts that need no browser.
 async function run_units() {
-  const files = readdirSync(join(here, 'unit')).map((name) => join(here, 'unit', name));
+  const files = readdirSync(join(here, 'unit'))
+    .filter((name) => name.endsWith('.test.mjs'))
+    .map((name) => join(here, 'unit', name));
   for await (const { type, data } of run_files({ files, concurrency: 1 })) {
     if (!['test:pass', 'test:fail'].includes(type) || data.name.endsWith('.mjs')) continue;
     const is_passed = type === 'test:pass';
