@@ -196,6 +196,25 @@ $(BUILD)/%_test:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
+# ---------------------------------------------------------------- the console
+
+# Its packages come from npm as the lock says; without npm or a registry there is no console, and all else is as it was.
+console_tools := build/console_tools
+.PHONY: console
+console: ## the console for browsers, in build/console; needs npm, and says so where there is none
+	@console/build.sh build/console $(console_tools)
+
+.PHONY: console-test console-pictures
+console-test: ## the console in Debian's Chromium against a private stack; skips loudly what npm cannot get
+	@$(stack)/install-packages build run console
+	+@$(MAKE) --no-print-directory $(parallel) programs console
+	@BUILD_DIR='$(CURDIR)/$(BUILD)' tests/console/run
+
+console-pictures: ## write the pictures of docs/console.md anew
+	@$(stack)/install-packages build run console
+	+@$(MAKE) --no-print-directory $(parallel) programs console
+	@BUILD_DIR='$(CURDIR)/$(BUILD)' CONSOLE_SCRIPT=tests/console/pictures.mjs tests/console/run
+
 # ---------------------------------------------------------------- the private stack
 
 stack := dev/stack

@@ -173,6 +173,9 @@ inline constexpr auto setting_rows = [] {
       "The password at mail.smtp_host."),
     choice_row("mail.smtp_tls_mode", start, "starttls", "none|starttls|tls",
       "How the connection to mail.smtp_host is encrypted; starttls never falls back."),
+    url_row("mail.site_url", live, "",
+      "The address of this site as its users know it; mails link to its console then, and carry the "
+      "token in any case. Empty: no links."),
 
     text_row("outbound.socket", start, "",
       "The Unix socket on which the runner carries the API pool's calls to captcha and mail server, "

@@ -23,6 +23,7 @@ std::string_view mail_source_name(MailSource source) {
 
 MailSettings mail_settings(const config::Settings& settings) {
   MailSettings mail;
+  mail.site_url = settings.text("mail.site_url");
   mail.from = settings.text("mail.from");
   mail.server.host = settings.text("mail.smtp_host");
   mail.server.port = static_cast<int>(settings.integer("mail.smtp_port"));
@@ -45,6 +46,7 @@ MailSettings mail_settings(const config::Settings& settings, const postgres::Res
   if (stored.empty()) return mail_settings(settings);
   postgres::Row row = stored.front();
   MailSettings mail;
+  mail.site_url = settings.text("mail.site_url");
   mail.source = MailSource::database;
   mail.from = row.text("sender");
   mail.server.host = row.text("smtp_host");

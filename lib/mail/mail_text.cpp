@@ -1,6 +1,8 @@
 // The templates and who fills them. See lib/mail/mail_text.h.
 #include "lib/mail/mail_text.h"
 
+#include <fmt/format.h>
+
 #include <kainjow/mustache.hpp>
 
 #include <mail_templates.h>
@@ -88,7 +90,21 @@ std::string fill(std::string_view source, const kainjow::mustache::data& data, b
   return filler.render(data);
 }
 
+// Of the console, by template.
+std::string_view screen_of(std::string_view name) {
+  if (name == "verify_email" || name == "change_email") return "verify";
+  if (name == "email_changed") return "revert";
+  return name == "invitation" ? "invitation" : "";
+}
+
 }  // namespace
+
+std::string mail_link(std::string_view name, std::string_view site_url, std::string_view token) {
+  std::string_view screen = screen_of(name);
+  if (screen.empty() || site_url.empty() || token.empty()) return {};
+  while (site_url.ends_with('/')) site_url.remove_suffix(1);
+  return fmt::format("{}/console/#/{}?token={}", site_url, screen, token);
+}
 
 std::optional<MailText> mail_text(std::string_view name, std::string_view locale,
                                   const std::vector<Json>& fields) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "lib/json.h"
@@ -17,5 +18,10 @@ namespace hostler::mail {
 // for an unknown template.
 std::optional<MailText> mail_text(std::string_view name, std::string_view locale,
                                   const std::vector<Json>& fields);
+
+// Where a template's token is taken: a screen of the console at the site's address, with the token
+// behind the #, which no server and no log sees. Empty where the site has no address, or the
+// template no screen.
+std::string mail_link(std::string_view name, std::string_view site_url, std::string_view token);
 
 }  // namespace hostler::mail

@@ -13,6 +13,16 @@ Attempt refused(std::string why) {
   return attempt;
 }
 
+// The link that the template shows beside the token, when the site's address is known.
+void add_link(std::vector<Json>& fields, const QueuedMail& mail, std::string_view site_url) {
+  for (const Json& object : fields) {
+    std::string link = mail::mail_link(mail.template_name, site_url, object.text_or("token", ""));
+    if (link.empty()) continue;
+    fields.emplace_back(Json::Object{{"link", Json(std::move(link))}});
+    return;
+  }
+}
+
 }  // namespace
 
 QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& secrets) {
@@ -48,6 +58,7 @@ Task<Attempt> attempt_mail(loop::Loop& loop, http::HttpClient& http, mail::MailS
     closed.is_final = false;
     co_return closed;
   }
+  add_link(fields, mail, settings.site_url);
   std::optional<mail::MailText> text = mail::mail_text(mail.template_name, mail.locale, fields);
   if (!text) co_return refused("there is no template " + mail.template_name);
   mail::MailLimits limits;

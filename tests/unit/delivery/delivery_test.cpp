@@ -63,6 +63,37 @@ TEST(MailText, HasAllTemplatesInBothLanguages) {
       std::string::npos);
 }
 
+// The console takes the token from behind the #, and whoever has no console from its own line.
+TEST(MailText, LinksToTheConsoleAndKeepsTheTokenAloneOnALine) {
+  const std::vector<std::pair<std::string, std::string>> screens = {{"verify_email", "verify"},
+                                                                    {"change_email", "verify"},
+                                                                    {"email_changed", "revert"},
+                                                                    {"invitation", "invitation"}};
+  for (const auto& [name, screen] : screens) {
+    std::string wanted = "https://a.example/console/#/" + screen + "?token=T-_9";
+    EXPECT_EQ(mail::mail_link(name, "https://a.example", "T-_9"), wanted);
+    EXPECT_EQ(mail::mail_link(name, "https://a.example/", "T-_9"), wanted);
+    EXPECT_EQ(mail::mail_link(name, "", "T-_9"), "");
+    EXPECT_EQ(mail::mail_link(name, "https://a.example", ""), "");
+    for (const char* locale : {"en", "zh"}) {
+      std::vector<Json> all =
+          fields(fmt::format(R"({{"token": "T-_9", "link": {}}})", json_quote(wanted)));
+      std::optional<mail::MailText> linked = mail::mail_text(name, locale, all);
+      EXPECT_NE(linked->plain.find("\n" + wanted + "\n"), std::string::npos) << linked->plain;
+      EXPECT_NE(linked->plain.find("\nT-_9\n"), std::string::npos) << linked->plain;
+      EXPECT_NE(linked->html.find("<a href=\"" + wanted + "\">"), std::string::npos)
+          << linked->html;
+      EXPECT_NE(linked->html.find("\n<p><code>T-_9</code></p>\n"), std::string::npos)
+          << linked->html;
+      std::optional<mail::MailText> plain =
+          mail::mail_text(name, locale, fields(R"({"token": "T-_9"})"));
+      EXPECT_NE(plain->plain.find("\nT-_9\n"), std::string::npos) << plain->plain;
+      EXPECT_EQ((plain->plain + plain->html).find("href"), std::string::npos) << plain->html;
+    }
+  }
+  EXPECT_EQ(mail::mail_link("login_code", "https://a.example", "T"), "");
+}
+
 TEST(MailText, HasSubjectsThatNothingIsFilledInto) {
   std::vector<Json> all = fields(
       R"({"username": "WHO", "inviter": "WHO", "org_name": "WHO", "token": "WHO", "code": "WHO",

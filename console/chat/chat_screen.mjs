@@ -1,0 +1,298 @@
+// Threads and the chat in them: `#/threads`, `#/threads/new`, `#/threads/ID`.
+import { api } from '../api.mjs';
+import { html, useEffect, useRef, useState } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { note_end } from '../inbox/waits.mjs';
+import { set_title } from '../notices.mjs';
+import { address, go } from '../router.mjs';
+import { session } from '../session.mjs';
+import { useStore } from '../store.mjs';
+import { ask } from '../ui/dialog.mjs';
+import { ErrorBox } from '../ui/error.mjs';
+import { Composer } from './composer.mjs';
+import { Conversation, has_ended, items_of } from './conversation.mjs';
+import { RunItem, UserMessage } from './items.mjs';
+import { changed, run_events, watch_changes } from './service.mjs';
+import { ThreadList } from './thread_list.mjs';
+import { useStickyScroll } from './sticky_scroll.mjs';
+
+const title_chars = 80;
+const firsts = new Map(); // thread_id -> the message that a new thread begins with
+
+// The conversation of the thread, as long as the screen shows it.
+function useConversation(thread_id) {
+  const [, draw] = useState(0);
+  const current = useRef(null);
+  if (current.current?.thread_id !== thread_id) {
+    current.current?.close();
+    let frame = 0;
+    const conversation = new Conversation({
+      api,
+      run_events,
+      thread_id,
+      is_shown: () => !document.hidden,
+      // However fast events come, the screen is drawn once a frame; a hidden tab draws later.
+      on_change: () => {
+        if (frame !== 0) return;
+        frame = requestAnimationFrame(() => {
+          frame = 0;
+          draw((count) => count + 1);
+        });
+      },
+    });
+    conversation.on_run_end = () => {
+      note_end();
+      changed('threads', 'waits');
+    };
+    conversation.on_wait = () => changed('waits');
+    current.current = conversation;
+    conversation.sync();
+    const first = firsts.get(thread_id);
+    firsts.delete(thread_id);
+    if (first) conversation.send(first.content, first.options).then(() => changed('threads'));
+  }
+  const conversation = current.current;
+  useEffect(() => {
+    const wake = () => {
+      if (document.hidden) return;
+      conversation.wake();
+      conversation.poll();
+    };
+    document.addEventListener('visibilitychange', wake);
+    addEventListener('online', wake);
+    const ends = watch_changes([`thread ${thread_id}`], () => conversation.sync());
+    return () => {
+      document.removeEventListener('visibilitychange', wake);
+      removeEventListener('online', wake);
+      ends();
+      conversation.close();
+      current.current = null;
+    };
+  }, [thread_id]);
+  return conversation;
+}
+
+function Head({ thread, conversation }) {
+  const t = useWords();
+  const [draft, set_draft] = useState(null);
+  const [problem, set_problem] = useState(null);
+  const attempt = async (call) => {
+    try {
+      await call();
+      set_problem(null);
+      changed('threads', `thread ${thread.id}`);
+    } catch (thrown) {
+      set_problem(thrown);
+    }
+  };
+  const rename = (event) => {
+    event.preventDefault();
+    return attempt(async () => {
+      await api.patch(conversation.path, { title: draft.trim() === '' ? null : draft.trim() });
+      set_draft(null);
+      await conversation.sync();
+    });
+  };
+  const on_escape = (event) => {
+    if (event.key !== 'Escape') return;
+    event.stopPropagation();
+    set_draft(null);
+  };
+  const remove = () =>
+    attempt(async () => {
+      const question = {
+        title: t('chat.delete_thread'),
+        text: thread.title || t('chat.untitled'),
+        action: t('delete'),
+      };
+      if (!(await ask(question))) return;
+      await api.del(conversation.path);
+      conversation.close();
+      go('/threads');
+    });
+  return html`<header class="chat-head">
+    <a class="back" href=${address('/threads')} aria-label=${t('chat.threads')}>‹</a>
+    ${
+      draft === null
+        ? html`<h1 dir="auto">${thread.title || t('chat.untitled')}</h1>
+      ${thread.end_user && html`<bdi class="mark">${thread.end_user}</bdi>`}
+      ${thread.is_private && html`<span class="mark">${t('chat.private')}</span>`}
+      <span class="space" />
+      <button type="button"
+        onClick=${() => set_draft(thread.title ?? '')}>${t('chat.rename')}</button>
+      <button type="button" onClick=${remove}>${t('delete')}</button>`
+        : html`<form class="row" onSubmit=${rename}>
+      <input ref=${(field) => field?.focus()} aria-label=${t('chat.title')} dir="auto"
+        maxlength="200" value=${draft}
+        onInput=${(event) => set_draft(event.currentTarget.value)}
+        onKeyDown=${on_escape} />
+      <button class="main">${t('save')}</button>
+      <button type="button" onClick=${() => set_draft(null)}>${t('cancel')}</button>
+    </form>`
+    }
+    <${ErrorBox} error=${problem} />
+  </header>`;
+}
+
+// What was not taken: why, and what may be done about it.
+function Unsent({ sending, conversation, on_back }) {
+  const t = useWords();
+  if (sending === null) return null;
+  const { content, problem, message_id } = sending;
+  const is_busy = problem?.code === 'runs.thread_busy';
+  return html`<div class="unsent">
+    ${!message_id && html`<div class="said pending" dir="auto">${content}</div>`}
+    ${
+      problem &&
+      html`<${ErrorBox} error=${problem} />
+      <div class="row">
+        ${
+          is_busy
+            ? ['enqueue', 'interrupt'].map(
+                (name) => html`<button type="button"
+          onClick=${() => conversation.send_again({ multitask_strategy: name })}>
+          ${t(`chat.strategy.${name}`)}</button>`,
+              )
+            : html`<button type="button"
+              onClick=${() => conversation.send_again()}>${t('chat.send_again')}</button>`
+        }
+        <button type="button"
+          onClick=${() => on_back(conversation.abandon())}>${t('cancel')}</button>
+      </div>`
+    }
+  </div>`;
+}
+
+export function Chat({ thread_id }) {
+  const t = useWords();
+  const { me } = useStore(session);
+  const conversation = useConversation(thread_id);
+  const { state } = conversation;
+  const { thread, live, stream, sending, problem, is_loaded } = state;
+  const [fault, set_fault] = useState(null);
+  const [given, set_given] = useState('');
+  const items = items_of(state);
+  const story = live === null ? null : state.stories.get(live);
+  const { pane, is_away, to_end } = useStickyScroll([state]);
+  const title = thread?.title ?? '';
+  useEffect(() => {
+    set_title(title);
+    return () => set_title('');
+  }, [title]);
+  const attempt = (call) => async () => {
+    try {
+      set_fault(null);
+      await call();
+      changed('threads', 'waits', `thread ${thread_id}`);
+    } catch (thrown) {
+      set_fault(thrown);
+    }
+  };
+  if (thread === null) {
+    return html`<section class="chat"><${ErrorBox} error=${problem} />
+      ${!problem && html`<p class="note" role="status">${t('loading')}</p>`}</section>`;
+  }
+  const can_retry = is_loaded && live === null && state.runs.length > 0 && has_ended(state.runs[0]);
+  const send = (content, options) => attempt(() => conversation.send(content, options))();
+  return html`<section class="chat">
+    <${Head} key=${thread_id} thread=${thread} conversation=${conversation} />
+    <div class="pane" ref=${pane} tabindex="0" role="log" aria-label=${t('chat.messages')}
+      aria-live="off">
+      ${
+        state.older &&
+        html`<button type="button" onClick=${attempt(() => conversation.load_older())}>
+        ${t('chat.older')}</button>`
+      }
+      ${items.map((item) =>
+        item.kind === 'message'
+          ? html`<${UserMessage} key=${item.key} message=${item.message} />`
+          : html`<${RunItem} key=${item.key} item=${item} conversation=${conversation} me=${me}
+        is_live=${item.run_id === live} stream=${stream} />`,
+      )}
+      ${
+        can_retry &&
+        html`<button type="button" class="quiet retry"
+          onClick=${attempt(() => conversation.retry())}>
+        ${t('chat.retry')}</button>`
+      }
+      <${Unsent} sending=${sending} conversation=${conversation} on_back=${set_given} />
+      <${ErrorBox} error=${fault ?? problem} />
+    </div>
+    ${is_away && html`<button type="button" class="to-end"
+      onClick=${to_end}>${t('chat.to_end')}</button>`}
+    <${Composer} draft_key=${thread_id} is_busy=${live !== null} is_locked=${sending !== null}
+      given=${given}
+      on_send=${send} on_stop=${
+        story !== null &&
+        story !== undefined &&
+        story.ended === null &&
+        attempt(() => conversation.stop(live))
+      } />
+  </section>`;
+}
+
+// A thread that begins with its first message.
+function NewChat() {
+  const t = useWords();
+  const [about, set_about] = useState({ is_private: false, end_user: '' });
+  const [problem, set_problem] = useState(null);
+  const [is_sending, set_sending] = useState(false);
+  const [given, set_given] = useState('');
+  const keys = useRef({});
+  const begin = async (content, options) => {
+    set_sending(true);
+    set_given('');
+    try {
+      const [line] = content.trim().split('\n');
+      const title = [...line].slice(0, title_chars).join('');
+      const body = {
+        title,
+        is_private: about.is_private,
+        ...(about.end_user ? { end_user: about.end_user } : {}),
+      };
+      const text = JSON.stringify(body);
+      if (keys.current.text !== text) keys.current = { text, key: crypto.randomUUID() };
+      const { body: thread } = await api.post('/v1/threads', body, {
+        idempotency_key: keys.current.key,
+      });
+      firsts.set(thread.id, { content, options });
+      changed('threads');
+      go(`/threads/${thread.id}`);
+    } catch (thrown) {
+      set_problem(thrown);
+      set_given(content);
+      set_sending(false);
+    }
+  };
+  return html`<section class="chat new">
+    <header class="chat-head"><a class="back" href=${address('/threads')}
+      aria-label=${t('chat.threads')}>‹</a>
+      <h1>${t('chat.new_thread')}</h1></header>
+    <div class="pane"><p class="note">${t('chat.new_hint')}</p><${ErrorBox}
+      error=${problem} /></div>
+    <${Composer} draft_key="new" is_locked=${is_sending} given=${given} on_send=${begin}>
+      <details class="further"><summary>${t('chat.thread_options')}</summary>
+        <label class="check"><input type="checkbox" checked=${about.is_private}
+          onChange=${(event) => set_about({ ...about, is_private: event.currentTarget.checked })} />
+          ${t('chat.make_private')}</label>
+        <label class="field">${t('chat.end_user')} <input dir="auto" maxlength="128"
+          value=${about.end_user}
+          onInput=${(event) => set_about({ ...about, end_user: event.currentTarget.value })} />
+            </label>
+      </details>
+    <//>
+  </section>`;
+}
+
+export function ThreadsScreen({ params }) {
+  const t = useWords();
+  const { thread_id } = params;
+  const is_new = thread_id === 'new';
+  return html`<div class=${`threads-screen ${thread_id ? 'is-open' : ''}`}>
+    <${ThreadList} current_id=${thread_id} />
+    ${is_new && html`<${NewChat} />`}
+    ${thread_id && !is_new && html`<${Chat} key=${thread_id} thread_id=${thread_id} />`}
+    ${!thread_id && html`<section class="chat empty"><p
+      class="note">${t('chat.choose')}</p></section>`}
+  </div>`;
+}

@@ -1,0 +1,103 @@
+// What stands in a thread, one below the other: messages of users, and runs. Used by chat_screen.
+import { html, useState } from '../html.mjs';
+import { time, useWords } from '../i18n.mjs';
+import { address } from '../router.mjs';
+import { ErrorBox } from '../ui/error.mjs';
+import { Markdown } from './markdown_view.mjs';
+import { StoryView } from './story_view.mjs';
+import { WaitCard } from './wait_card.mjs';
+
+const part_chars = 4096;
+// A longer message of a user has a bar to scroll it.
+const long_chars = 1200;
+const long_lines = 20;
+
+function Stream({ stream }) {
+  const t = useWords();
+  if (stream?.phase !== 'pausing' && stream?.phase !== 'failed') return null;
+  return html`<div class="note" role="status">
+    ${stream.phase === 'pausing' && t('chat.reconnecting')}
+    <${ErrorBox} error=${stream.phase === 'failed' ? stream.problem : null} />
+  </div>`;
+}
+
+// A run that was not followed is its message; its steps are read when somebody asks for them.
+export function RunItem({ item, conversation, is_live, stream, me }) {
+  const t = useWords();
+  const { run_id, run, answers, story } = item;
+  const [is_loading, set_loading] = useState(false);
+  const load = async () => {
+    set_loading(true);
+    await conversation.read_story(run_id);
+    set_loading(false);
+  };
+  const is_mine = conversation.state.thread?.created_by_user_id === me?.id;
+  const shows_story =
+    story !== null && !story.problem && (story.log.length > 0 || answers.length === 0);
+  const is_queued = run?.status === 'running' && !is_live;
+  return html`<article class="run" aria-label=${t('chat.agent')} aria-busy=${is_live}>
+    ${
+      shows_story
+        ? html`<${StoryView} story=${story} is_live=${is_live} />`
+        : answers.map(
+            (message) =>
+              html`<div class="answer" key=${message.id}><${Markdown}
+                text=${message.content} /></div>`,
+          )
+    }
+    ${!shows_story && answers.some(({ incomplete }) => incomplete) && html`<p
+      class="note">${t('chat.incomplete')}</p>`}
+    ${story?.problem && html`<${ErrorBox} error=${story.problem} />`}
+    ${is_live && story?.wait && html`<${WaitCard} run_id=${run_id} story=${story}
+      is_mine=${is_mine} may_focus />`}
+    ${is_live && story?.status === 'queued' && html`<p class="note"
+      role="status">${t('chat.begins')}</p>`}
+    ${is_live && story?.status === 'running' && html`<p class="working"
+      role="status">${t('chat.working')}</p>`}
+    ${is_live && html`<${Stream} stream=${stream} />`}
+    ${
+      is_queued &&
+      html`<p class="note">${t('chat.queued')} <button type="button"
+      onClick=${() => conversation.stop(run_id)}>${t('chat.stop')}</button></p>`
+    }
+    <footer class="row about">
+      <a href=${address(`/runs/${run_id}`)}>${t('chat.run')}</a>
+      ${
+        !shows_story &&
+        !is_live &&
+        !is_queued &&
+        html`<button type="button" class="quiet" disabled=${is_loading}
+        onClick=${load}>${t(is_loading ? 'loading' : 'chat.steps')}</button>`
+      }
+      <time datetime=${item.at}>${time(item.at)}</time>
+    </footer>
+  </article>`;
+}
+
+// A long text in parts that end with lines, so that what is out of sight costs no layout.
+function parts_of(text) {
+  const parts = [];
+  for (let from = 0; from < text.length;) {
+    const end =
+      text.length - from > part_chars ? text.lastIndexOf('\n', from + part_chars) + 1 : text.length;
+    const to = end > from ? end : Math.min(text.length, from + part_chars);
+    parts.push(text.slice(from, to));
+    from = to;
+  }
+  return parts;
+}
+
+export function UserMessage({ message }) {
+  const t = useWords();
+  const parts = parts_of(message.content);
+  const is_long =
+    message.content.length > long_chars || message.content.split('\n').length > long_lines;
+  return html`<article class="user" aria-label=${t('chat.you')}>
+    <div class=${is_long ? 'said is-long' : 'said'} dir="auto"
+      tabindex=${is_long ? 0 : undefined}>${
+      parts.length === 1
+        ? message.content
+        : parts.map((part) => html`<div class="said-part">${part}</div>`)
+    }</div>
+  </article>`;
+}

@@ -1,0 +1,33 @@
+// The screens of chat, runs and inbox, and their entries in the navigation.
+import '../words/chat.mjs';
+import '../words/runs.mjs';
+import { InboxScreen } from '../inbox/inbox_screen.mjs';
+import { wait_count } from '../inbox/waits.mjs';
+import { RunScreen } from '../runs/run_screen.mjs';
+import { RunsScreen } from '../runs/runs_screen.mjs';
+import { useEffect } from '../html.mjs';
+import { go } from '../router.mjs';
+import { ThreadsScreen } from './chat_screen.mjs';
+
+// Another thread is the same screen: the list beside it stays as it is.
+const threads = { title: 'chat.threads', screen: 'threads' };
+
+function Home() {
+  useEffect(() => go('/threads', {}, { replace: true }), []);
+  return null;
+}
+
+export const chat_screens = [
+  ['/', Home, threads],
+  ['/threads', ThreadsScreen, threads],
+  ['/threads/:thread_id', ThreadsScreen, threads],
+  ['/runs', RunsScreen, { title: 'runs.runs' }],
+  ['/runs/:run_id', RunScreen, { title: 'runs.run' }],
+  ['/inbox', InboxScreen, { title: 'inbox.inbox' }],
+];
+
+export const chat_navigation = [
+  { path: '/threads', title: 'chat.threads', keys: 'g t' },
+  { path: '/inbox', title: 'inbox.inbox', keys: 'g i', count: wait_count },
+  { path: '/runs', title: 'runs.runs', keys: 'g r' },
+];

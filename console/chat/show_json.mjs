@@ -1,0 +1,45 @@
+// JSON of models and of users as text to look at and to edit. What a reader would not see, or
+// would see elsewhere than it stands (controls, directions, zero width), is written as the escape
+// that JSON has for it: the text means the same.
+
+const unseen = new RegExp(
+  '[\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u180e\\u200b\\u200e\\u200f' +
+    '\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb]',
+  'g',
+);
+
+const escape_of = (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+export function show_json(value, indent = 2) {
+  return (JSON.stringify(value, null, indent) ?? '').replace(unseen, escape_of);
+}
+
+// Numbers that JavaScript would round stay as they were written.
+function keep_number(_, value, { source } = {}) {
+  const is_kept = typeof value !== 'number' || source === undefined || String(value) === source;
+  return is_kept ? value : JSON.rawJSON(source);
+}
+
+export function parse_json(text) {
+  const may_round = /\d[.\d]{15}|\d[eE]/.test(text) && typeof JSON.rawJSON === 'function';
+  return may_round ? JSON.parse(text, keep_number) : JSON.parse(text);
+}
+
+// Whether two texts of JSON mean the same, but for the order of members.
+export function is_same_json(one, other) {
+  const sorted = (_, value) => {
+    const is_object = value !== null && typeof value === 'object' && !Array.isArray(value);
+    if (!is_object || JSON.isRawJSON?.(value)) return value;
+    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  };
+  return JSON.stringify(one, sorted) === JSON.stringify(other, sorted);
+}
+
+// { value } or { problem } of what somebody typed.
+export function read_json(text) {
+  try {
+    return { value: parse_json(text) };
+  } catch (error) {
+    return { problem: error.message };
+  }
+}

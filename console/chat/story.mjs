@@ -1,0 +1,263 @@
+// What a run's events mean for who looks at it: a pure reducer from events (docs/openapi.yaml,
+// RunEvent) to a story of text, reasoning, tools and waits. Called by chat, runs and inbox. It
+// never changes a story that it was given, and takes any log, cut anywhere.
+//
+// story   { run, status, turns, entries, wait, retrying, output, ended, last_seq, log }
+//   run      data of run.started and `at`, or null
+//   status   queued (nothing seen), running, waiting, completed, failed, cancelled
+//   entries  in order, each with `key`, `turn`, `seq` and `at` (of its first event), `until`
+//     (when it was done):
+//     text, thinking   { text, ends_at }        ends_at: the seq of its newest piece
+//     tool             { id, name, arguments, state, result?, error?, duration_ms? }
+//     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, is_open
+//       }
+//     resumed          { attempt }                  repair { attempt, errors }
+//     output           { output }                   handed { calls }: what an OpenAI client
+//       answers
+//   wait     the open one, or null;   retrying  data of run.retrying while it is the newest
+//   ended    { type, code?, message?, reason?, at } or null
+//   log      every event so far; to be read alone
+import { is_terminal } from './stream.mjs';
+
+export const empty_story = Object.freeze({
+  run: null,
+  status: 'queued',
+  turns: 0,
+  turn_phase: 'none', // says; calls; none: whatever comes next begins a turn
+  entries: Object.freeze([]),
+  wait: null,
+  retrying: null,
+  output: undefined,
+  ended: null,
+  last_seq: 0,
+  log: Object.freeze([]),
+});
+
+const open_states = new Set(['called', 'confirming', 'asking', 'owed', 'webhook']);
+
+// The story's copy is changed in place while one batch of events is taken in.
+class Draft {
+  constructor(story) {
+    Object.assign(this, story);
+    this.entries = [...story.entries];
+    this.log = [...story.log];
+  }
+
+  add(event, kind, members) {
+    this.entries.push({
+      kind,
+      key: `${event.seq}`,
+      turn: this.turns,
+      seq: event.seq,
+      at: event.created_at,
+      ...members,
+    });
+  }
+
+  change_tool(id, members) {
+    const index = this.entries.findLastIndex((entry) => entry.kind === 'tool' && entry.id === id);
+    if (index >= 0) this.entries[index] = { ...this.entries[index], ...members };
+    return index >= 0;
+  }
+
+  // A turn speaks, then calls: to speak again, or to call when results have come, begins the next.
+  enter(phase) {
+    const goes_on = this.turn_phase === phase || (this.turn_phase === 'says' && phase === 'calls');
+    if (!goes_on) this.turns += 1;
+    this.turn_phase = phase;
+  }
+
+  say(event, { content = '', channel }) {
+    this.enter('says');
+    const kind = channel === 'thinking' ? 'thinking' : 'text';
+    const last = this.entries.at(-1);
+    if (last?.kind === kind && last.turn === this.turns) {
+      this.entries[this.entries.length - 1] = {
+        ...last,
+        text: last.text + content,
+        ends_at: event.seq,
+        until: event.created_at,
+      };
+    } else {
+      this.add(event, kind, { text: content, ends_at: event.seq, until: event.created_at });
+    }
+  }
+
+  call(event, { tool_call_id: id, tool_name: name, arguments: given }) {
+    this.enter('calls');
+    if (this.change_tool(id, {})) return;
+    this.add(event, 'tool', { id, name, arguments: given, state: 'called' });
+  }
+
+  take_result(event, { tool_call_id: id, tool_name: name, result, error, duration_ms }) {
+    this.turn_phase = 'none';
+    const failed = error?.code === 'tool.denied' ? 'denied' : 'failed';
+    const members = {
+      state: error ? failed : 'done',
+      result,
+      error,
+      duration_ms,
+      until: event.created_at,
+    };
+    if (!this.change_tool(id, members)) this.add(event, 'tool', { id, name, ...members });
+  }
+
+  begin_wait(event, data) {
+    const { request_id, kind, message, tool_call_id, tool_name, arguments: given, calls } = data;
+    this.status = 'waiting';
+    this.turn_phase = 'none';
+    this.add(event, 'wait', {
+      request_id,
+      wait_kind: kind,
+      message,
+      id: tool_call_id,
+      name: tool_name,
+      arguments: given,
+      calls,
+      is_open: true,
+    });
+    this.wait = this.entries.at(-1);
+    if (kind === 'tool_results') {
+      const by_webhook = ({ answered_by }) => answered_by === 'webhook';
+      for (const call of calls ?? [])
+        this.owe(call.tool_call_id, by_webhook(call) ? 'webhook' : 'owed');
+    } else {
+      this.change_tool(tool_call_id, { state: kind === 'question' ? 'asking' : 'confirming' });
+    }
+  }
+
+  owe(id, state) {
+    const tool = this.entries.find((entry) => entry.kind === 'tool' && entry.id === id);
+    if (tool !== undefined && open_states.has(tool.state)) this.change_tool(id, { state });
+  }
+
+  end_wait(event) {
+    if (this.wait === null) return;
+    const { key, id } = this.wait;
+    const index = this.entries.findLastIndex((entry) => entry.key === key);
+    if (index >= 0)
+      this.entries[index] = { ...this.entries[index], is_open: false, until: event.created_at };
+    if (id !== undefined) this.change_tool(id, { state: 'called' });
+    this.wait = null;
+    this.status = 'running';
+  }
+
+  // Text behind that number was said in vain: it goes. Turns are discarded whole; an entry that
+  // would be cut in two is told anew without what goes.
+  discard_after(seq) {
+    const is_said = (entry) => entry.kind === 'text' || entry.kind === 'thinking';
+    if (this.entries.some((entry) => is_said(entry) && entry.seq <= seq && entry.ends_at > seq)) {
+      const { log } = this;
+      const stays = ({ seq: at, type }) => at <= seq || type !== 'message.delta';
+      Object.assign(this, story_of(log.filter(stays)), { log });
+      this.entries = [...this.entries];
+    }
+    this.entries = this.entries.filter((entry) => !is_said(entry) || entry.seq <= seq);
+  }
+
+  resume(event, { attempt, discard_after_seq }) {
+    this.discard_after(discard_after_seq);
+    if (this.turn_phase === 'says') this.turns -= 1;
+    this.turn_phase = 'none';
+    this.add(event, 'resumed', { attempt });
+  }
+
+  repair(event, { attempt, errors, discard_after_seq }) {
+    this.discard_after(discard_after_seq);
+    this.turn_phase = 'none';
+    this.add(event, 'repair', { attempt, errors });
+  }
+
+  end(event, data) {
+    this.end_wait(event);
+    this.status = event.type.slice('run.'.length);
+    this.ended = { type: event.type, at: event.created_at, ...data };
+    this.entries = this.entries.map((entry) =>
+      entry.kind === 'tool' && open_states.has(entry.state)
+        ? { ...entry, state: 'stopped', until: event.created_at }
+        : entry,
+    );
+  }
+
+  hand_over(event, { calls = [] }) {
+    this.add(event, 'handed', { calls });
+    for (const call of calls) this.change_tool(call.tool_call_id, { state: 'handed' });
+  }
+
+  take(event) {
+    const data = event.data ?? {};
+    if (event.type !== 'run.retrying') this.retrying = null;
+    if (this.status === 'queued') this.status = 'running';
+    switch (event.type) {
+      case 'run.started':
+        this.run = { ...data, at: event.created_at };
+        break;
+      case 'message.delta':
+        this.say(event, data);
+        break;
+      case 'tool.call':
+        this.call(event, data);
+        break;
+      case 'tool.result':
+        this.take_result(event, data);
+        break;
+      case 'run.waiting_for_input':
+        this.begin_wait(event, data);
+        break;
+      case 'run.input_provided':
+        this.end_wait(event);
+        break;
+      case 'run.retrying':
+        this.retrying = data;
+        break;
+      case 'run.resumed':
+        this.resume(event, data);
+        break;
+      case 'output.repair':
+        this.repair(event, data);
+        break;
+      case 'run.output':
+        this.output = data.output;
+        this.add(event, 'output', { output: data.output });
+        break;
+      case 'run.tool_calls':
+        this.hand_over(event, data);
+        break;
+      default:
+        if (is_terminal(event.type)) this.end(event, data);
+    }
+    this.last_seq = event.seq;
+    this.log.push(event);
+  }
+}
+
+// The story with further events. What it has by number is passed over, but for a `run.resumed`
+// that is numbered at or below the last: what was numbered from there on was lost, and goes.
+export function advance(story, events) {
+  let draft = new Draft(story);
+  for (const event of events) {
+    if (event.seq <= draft.last_seq) {
+      if (event.type !== 'run.resumed') continue;
+      const known = draft.log.find((each) => each.seq === event.seq);
+      if (known?.type === event.type && known.created_at === event.created_at) continue;
+      draft = new Draft(story_of(draft.log.filter((each) => each.seq < event.seq)));
+    }
+    draft.take(event);
+  }
+  return Object.freeze({ ...draft });
+}
+
+export const story_of = (events) => advance(empty_story, events);
+
+// The answer as the run's message has it: the texts of all turns, nothing between.
+export const answer_of = (story) =>
+  story.entries
+    .filter((entry) => entry.kind === 'text')
+    .map((entry) => entry.text)
+    .join('');
+
+// What of an open wait for tool results nobody has given yet, and a human may.
+export function owed_calls(story) {
+  const open = new Set(story.entries.filter((entry) => entry.state === 'owed').map(({ id }) => id));
+  return (story.wait?.calls ?? []).filter((call) => open.has(call.tool_call_id));
+}

@@ -1,0 +1,125 @@
+// Words of the console in the user's language, and how it writes times and numbers. A table of
+// words is an object { key: 'text with {names}' }; `key.one` and `key.other` are the forms for a
+// `count`.
+import { keep, kept_setting } from './settings.mjs';
+import { store, useStore } from './store.mjs';
+
+const tables = { en: {}, zh: {} };
+export const languages = { en: 'English', zh: '中文' };
+
+function first_language() {
+  const chosen = kept_setting('language');
+  if (chosen in languages) return chosen;
+  return (navigator.languages ?? []).some((tag) => /^(zh|en)\b/i.test(tag)) &&
+    /^zh\b/i.test(navigator.languages.find((tag) => /^(zh|en)\b/i.test(tag)))
+    ? 'zh'
+    : 'en';
+}
+
+export const language = store(first_language());
+const show_language = (name) => {
+  document.documentElement.lang = name === 'zh' ? 'zh-CN' : name;
+};
+show_language(language.get());
+language.watch(show_language);
+addEventListener('storage', (event) => {
+  if (event.key === 'hostler.language' && event.newValue in languages) language.set(event.newValue);
+});
+
+export function set_language(name) {
+  keep('language', name);
+  language.set(name);
+}
+
+// Both tables must have the same keys.
+export function add_words(en, zh) {
+  Object.assign(tables.en, en);
+  Object.assign(tables.zh, zh);
+}
+
+// For the test that both languages say the same.
+export const word_tables = tables;
+
+// The text of a key. Text only: it is given to components as a child or an attribute, never as
+// HTML.
+export function t(key, values = {}) {
+  const table = tables[language.get()];
+  let text = table[key] ?? tables.en[key];
+  if (text === undefined && values.count !== undefined) {
+    const form = new Intl.PluralRules(language.get()).select(values.count);
+    text = table[`${key}.${form}`] ?? table[`${key}.other`] ?? tables.en[`${key}.other`];
+  }
+  if (text === undefined) return key;
+  return text.replace(/\{(\w+)\}/g, (whole, name) => {
+    const value = values[name];
+    if (value === undefined) return whole;
+    return typeof value === 'number' ? number(value) : String(value);
+  });
+}
+
+// Draws the component anew when the language changes; gives `t`.
+export function useWords() {
+  useStore(language);
+  return t;
+}
+
+// ------------------------------------------------ times and numbers
+
+const made = new Map();
+function formatter(kind, options) {
+  const name = `${language.get()} ${kind.name} ${JSON.stringify(options)}`;
+  if (!made.has(name)) {
+    made.set(name, new kind(language.get() === 'zh' ? 'zh-CN' : 'en-GB', options));
+  }
+  return made.get(name);
+}
+
+export const number = (value, options = {}) => formatter(Intl.NumberFormat, options).format(value);
+
+// US dollars. Small amounts keep the digits that tell them apart.
+export function usd(value) {
+  const amount = Number(value);
+  const digits = amount !== 0 && Math.abs(amount) < 0.1 ? 6 : 2;
+  return number(amount, {
+    style: 'currency',
+    currency: 'USD',
+    currencyDisplay: 'narrowSymbol',
+    minimumFractionDigits: 2,
+    maximumFractionDigits: digits,
+  });
+}
+
+// '2026-11-20T15:04:05.123Z' in the time zone of the browser; '' for null.
+export function time(text, options = { dateStyle: 'medium', timeStyle: 'medium' }) {
+  return text ? formatter(Intl.DateTimeFormat, options).format(new Date(text)) : '';
+}
+export const date = (text) => time(text, { dateStyle: 'medium' });
+
+const units = [
+  ['year', 31536e6],
+  ['month', 2592e6],
+  ['day', 864e5],
+  ['hour', 36e5],
+  ['minute', 6e4],
+];
+// '3 minutes ago'; seconds are not told apart.
+export function ago(text, now = Date.now()) {
+  if (!text) return '';
+  const distance = new Date(text).getTime() - now;
+  const format = formatter(Intl.RelativeTimeFormat, { numeric: 'auto' });
+  for (const [unit, length] of units) {
+    if (Math.abs(distance) >= length) return format.format(Math.trunc(distance / length), unit);
+  }
+  return t('time.now');
+}
+
+// 950 ms, 4.2 s, 3 min 5 s, 2 h 10 min.
+export function duration(ms) {
+  if (ms === null || ms === undefined) return '';
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,79 @@
+// The calls that the open screen made, as curl commands. What is secret in them stands there as the
+// name of a shell variable: nothing secret is kept.
+import { place } from './router.mjs';
+import { store } from './store.mjs';
+
+const kept_max = 60;
+// Members of bodies, and what stands for them.
+const secret_members = {
+  password: 'HOSTLER_PASSWORD',
+  current_password: 'HOSTLER_PASSWORD',
+  new_password: 'HOSTLER_NEW_PASSWORD',
+  otp: 'HOSTLER_CODE',
+  token: 'HOSTLER_MAIL_TOKEN',
+  cf_turnstile_token: 'HOSTLER_CAPTCHA',
+  api_key: 'HOSTLER_PROVIDER_KEY',
+};
+const secret_path = /^(\/v1\/org-invitations\/)[^/]+(\/accept)$/;
+
+// [{method, path, body (JSON text or ''), fields ([name, value])}], the oldest first. A call made
+// again moves to the end.
+export const calls = store([]);
+
+// What a secret is replaced by while the call is kept: no text of a user's can hold it.
+const mark = crypto.randomUUID();
+const marked = (variable) => `${mark}${variable};`;
+
+// Members of the body itself alone: what stands deeper is the user's own data.
+const body_text = (body) =>
+  JSON.stringify(body, function replaced(name, value) {
+    const is_secret = this === body && name in secret_members && typeof value === 'string';
+    return is_secret ? marked(secret_members[name]) : value;
+  });
+
+export function record_call(request, fields) {
+  const body = request.body === undefined ? '' : body_text(request.body);
+  const path = request.path.replace(secret_path, `$1${marked('HOSTLER_INVITATION')}$2`);
+  const shown = Object.entries(fields).filter(
+    ([name]) =>
+      !['Accept', 'Authorization'].includes(name) ||
+      (name === 'Accept' && fields.Accept !== 'application/json'),
+  );
+  const call = {
+    method: request.method,
+    path,
+    body,
+    fields: shown,
+    is_signed: Boolean(fields.Authorization),
+  };
+  const is_same = (other) =>
+    other.method === call.method && other.path === path && other.body === body;
+  calls.set([...calls.get().filter((other) => !is_same(other)), call].slice(-kept_max));
+}
+
+// Another screen begins with none.
+let screen = '';
+place.watch((opened) => {
+  if (opened.path === screen) return;
+  screen = opened.path;
+  calls.set([]);
+});
+
+// For a shell: one argument, with the marks as variables in it.
+function quoted(text) {
+  const plain = `'${text.replaceAll("'", "'\\''")}'`;
+  return plain.replace(new RegExp(`${mark}(\\w+);`, 'g'), `'"$$$1"'`);
+}
+
+// One command, of several lines; $HOSTLER_URL and $HOSTLER_TOKEN are the caller's.
+export function as_curl(call) {
+  const parts = [`curl -sS${/[[\]{}]/.test(call.path) ? ' -g' : ''}`];
+  if (call.method !== 'GET' && !(call.method === 'POST' && call.body))
+    parts[0] += ` -X ${call.method}`;
+  const is_plain = /^[\w/?=&.%:~-]+$/.test(call.path);
+  parts[0] += is_plain ? ` "$HOSTLER_URL${call.path}"` : ` "$HOSTLER_URL"${quoted(call.path)}`;
+  if (call.is_signed) parts.push('-H "Authorization: Bearer $HOSTLER_TOKEN"');
+  for (const [name, value] of call.fields) parts.push(`-H ${quoted(`${name}: ${value}`)}`);
+  if (call.body) parts.push(`--data-raw ${quoted(call.body)}`);
+  return parts.join(' \\\n  ');
+}

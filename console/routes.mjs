@@ -1,0 +1,40 @@
+// Every screen and its address; what stands in the navigation.
+import { chat_navigation, chat_screens } from './chat/screens.mjs';
+import { route } from './router.mjs';
+import { Account } from './screens/account.mjs';
+import { Credits } from './screens/credits.mjs';
+import { Keys } from './screens/keys.mjs';
+import { Invitation, Revert, Verify } from './screens/links.mjs';
+import { Organization } from './screens/members.mjs';
+import { Register } from './screens/register.mjs';
+import { Sessions } from './screens/sessions.mjs';
+import { Forgot } from './screens/sign_in.mjs';
+import { Usage } from './screens/usage.mjs';
+
+// [path, component, about]; see `route`.
+const screens = [
+  ...chat_screens,
+  ['/usage', Usage, { title: 'usage.title' }],
+  ['/credits', Credits, { title: 'credits.title' }],
+  ['/keys', Keys, { title: 'keys_screen.title' }],
+  ['/organization', Organization, { title: 'org.title' }],
+  ['/account', Account, { title: 'account.title' }],
+  ['/sessions', Sessions, { title: 'sessions.title' }],
+  ['/forgot', Forgot, { is_open: true, is_bare: true, title: 'forgot.title' }],
+  ['/register', Register, { is_open: true, is_bare: true, title: 'register.title' }],
+  ['/verify', Verify, { is_open: true, is_bare: true, title: 'verify.title' }],
+  ['/revert', Revert, { is_open: true, is_bare: true, title: 'revert.title' }],
+  ['/invitation', Invitation, { is_open: true, is_bare: true, title: 'invitation.title' }],
+];
+for (const [path, component, about] of screens) route(path, component, about);
+
+// [{path, title (key of i18n), keys, permission?, count? (a store of a number)}]
+export const navigation = [
+  ...chat_navigation,
+  { path: '/usage', title: 'usage.title', keys: 'g u', permission: 'data.usage.read' },
+  { path: '/credits', title: 'credits.title', keys: 'g c', permission: 'data.usage.read' },
+  { path: '/keys', title: 'keys_screen.title', keys: 'g k', permission: 'data.api_keys.manage' },
+  { path: '/organization', title: 'org.title', keys: 'g o' },
+  { path: '/account', title: 'account.title', keys: 'g a' },
+  { path: '/sessions', title: 'sessions.title', keys: 'g s' },
+];

@@ -1,0 +1,49 @@
+// The timeline of a run: a row a span, its bar where it lay in time.
+import { html, useEffect, useState } from '../html.mjs';
+import { duration, useWords } from '../i18n.mjs';
+import { range_of, spans_of } from './spans.mjs';
+
+const rows_max = 500;
+
+export function Timeline({ run, story }) {
+  const t = useWords();
+  const [now, set_now] = useState(Date.now());
+  const goes_on = story.ended === null;
+  useEffect(() => {
+    if (!goes_on) return undefined;
+    const timer = setInterval(() => set_now(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [goes_on]);
+  const spans = spans_of(story, run?.created_at);
+  if (spans.length === 0) return html`<p class="empty">${t('runs.no_events')}</p>`;
+  const { from, to } = range_of(spans, now);
+  const percent = (time) => `${(((time - from) / (to - from)) * 100).toFixed(3)}%`;
+  const name = ({ kind, turn, label }) => {
+    if (kind === 'model') return t('runs.turn', { turn });
+    if (kind === 'wait') return t(`runs.wait.${label}`);
+    return kind === 'queue' ? t('runs.queue') : label;
+  };
+  return html`<table class="timeline">
+    <caption class="unseen">${t('runs.timeline')}</caption>
+    <thead><tr><th scope="col">${t('runs.step')}</th><th scope="col"
+      class="number">${t('runs.begins')}</th>
+      <th scope="col" class="number">${t('runs.takes')}</th><th scope="col" class="bar-cell">
+        <span>${duration(0)}</span><span>${duration(to - from)}</span></th></tr></thead>
+    <tbody>${spans.slice(0, rows_max).map(
+      (span) => html`<tr key=${span.key} class=${`span-${span.kind}`}>
+      <th scope="row"><bdi>${name(span)}</bdi>${
+        span.state &&
+        span.state !== 'done' &&
+        html` <span class="mark">${t(`chat.tool.${span.state}`)}</span>`
+      }</th>
+      <td class="number">+${duration(span.from - from)}</td>
+      <td class="number">${duration((span.to ?? now) - span.from)}</td>
+      <td class="bar-cell"><div class="bar-track"><div class=${`bar bar-${span.kind}`}
+        style=${{ left: percent(span.from), right: `calc(100% - ${percent(span.to ?? now)})` }} />
+          </div></td>
+    </tr>`,
+    )}</tbody>
+  </table>
+  ${spans.length > rows_max && html`<p
+    class="dim">${t('runs.more_spans', { count: spans.length - rows_max })}</p>`}`;
+}

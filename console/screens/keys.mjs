@@ -1,0 +1,156 @@
+// API keys: making one, which is shown once, and revoking.
+import { api } from '../api.mjs';
+import { html, useState } from '../html.mjs';
+import { ago, time, useWords } from '../i18n.mjs';
+import { session } from '../session.mjs';
+import { useStore } from '../store.mjs';
+import { with_fresh_login } from '../ui/confirm.mjs';
+import { Copy } from '../ui/copy.mjs';
+import { ask, Dialog } from '../ui/dialog.mjs';
+import { toast, toast_error } from '../ui/error.mjs';
+import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Table, usePages } from '../ui/list.mjs';
+import { useCommands } from '../commands.mjs';
+
+const day_ms = 24 * 3600 * 1000;
+const lifetimes = ['', '7', '30', '90', '365'];
+
+function NewKey({ on_made, on_close }) {
+  const t = useWords();
+  const { me } = useStore(session);
+  const form = useForm({ name: '', lifetime: '', scopes: [] });
+  const { scopes } = form.values;
+  const toggle = (scope) =>
+    form.set(
+      'scopes',
+      scopes.includes(scope) ? scopes.filter((one) => one !== scope) : [...scopes, scope],
+    );
+  const make = (values, key) => {
+    const body = {
+      name: values.name,
+      scopes: values.scopes.length ? values.scopes : undefined,
+      expires_at: values.lifetime
+        ? new Date(Date.now() + values.lifetime * day_ms).toISOString()
+        : null,
+    };
+    return with_fresh_login(async () => {
+      on_made((await api.post('/v1/api-keys', body, { idempotency_key: key })).body);
+    });
+  };
+  return html`<${Dialog} title=${t('keys_screen.new')} on_close=${on_close}>
+    <${Form} form=${form} label=${t('keys_screen.new')} on_submit=${make}>
+      <${Field} form=${form} name="name" label=${t('keys_screen.name')} maxlength="200"
+        autocomplete="off"
+        dir="auto" autofocus />
+      <${Field} form=${form} name="lifetime" label=${t('keys_screen.lifetime')}
+        options=${lifetimes.map((days) => [
+          days,
+          days ? t('keys_screen.days', { count: Number(days) }) : t('keys_screen.for_ever'),
+        ])} />
+      <fieldset><legend>${t('keys_screen.scopes')}</legend><p
+        class="hint">${t('keys_screen.scopes_hint')}</p>
+        ${me.permissions.map(
+          (scope) => html`<label class="check" key=${scope}><input type="checkbox"
+          checked=${scopes.includes(scope)}
+            onChange=${() => toggle(scope)} /> <code>${scope}</code></label>`,
+        )}
+      </fieldset>
+      <div class="actions"><${Submit} form=${form}>${t('keys_screen.make')}<//></div>
+    <//>
+  <//>`;
+}
+
+// The one time that the key itself is seen.
+function Made({ made, on_close }) {
+  const t = useWords();
+  return html`<${Dialog} title=${t('keys_screen.made')} on_close=${on_close}>
+    <p>${t('keys_screen.made_text')}</p>
+    <div class="curl"><pre tabindex="0" class="secret">${made.key}</pre>
+      <${Copy} text=${made.key} what=${t('keys_screen.key')} /></div>
+    <div class="actions"><button type="button" class="main" onClick=${on_close} autofocus>
+      ${t('keys_screen.kept')}</button></div>
+  <//>`;
+}
+
+function State({ one }) {
+  const t = useWords();
+  if (one.revoked_at) return html`<span class="mark bad">${t('keys_screen.revoked')}</span>`;
+  if (one.expires_at && new Date(one.expires_at) < new Date()) {
+    return html`<span class="mark warn">${t('keys_screen.expired')}</span>`;
+  }
+  return html`<span class="mark good">${t('keys_screen.alive')}</span>`;
+}
+
+export function Keys() {
+  const t = useWords();
+  const pages = usePages('/v1/api-keys');
+  const [is_making, set_making] = useState(false);
+  const [made, set_made] = useState(null);
+  useCommands([
+    { id: 'new key', keys: 'n', label: () => t('keys_screen.new'), run: () => set_making(true) },
+  ]);
+  const revoke = async (one) => {
+    if (
+      !(await ask({
+        title: t('keys_screen.revoke'),
+        text: t('keys_screen.revoke_text', { name: one.name }),
+        action: t('keys_screen.revoke'),
+      }))
+    )
+      return;
+    try {
+      await api.del(`/v1/api-keys/${one.id}`);
+      toast(t('keys_screen.is_revoked'));
+      pages.reload();
+    } catch (error) {
+      toast_error(error);
+    }
+  };
+  const columns = [
+    {
+      title: t('keys_screen.name'),
+      is_title: true,
+      is_wide: true,
+      cell: (one) => html`<bdi>${one.name}</bdi>`,
+    },
+    { title: t('keys_screen.key'), cell: (one) => html`<code>${one.key_prefix}…</code>` },
+    { title: t('keys_screen.state'), cell: (one) => html`<${State} one=${one} />` },
+    {
+      title: t('keys_screen.scopes'),
+      cell: (one) =>
+        one.scopes.length
+          ? html`<span title=${one.scopes.join('\n')}>${one.scopes.length}</span>`
+          : t('keys_screen.all'),
+    },
+    {
+      title: t('keys_screen.ends'),
+      cell: (one) => (one.expires_at ? time(one.expires_at) : t('keys_screen.for_ever')),
+    },
+    {
+      title: t('keys_screen.used'),
+      cell: (one) => ago(one.last_used_at) || t('keys_screen.never'),
+    },
+    { title: t('keys_screen.since'), cell: (one) => time(one.created_at) },
+    {
+      title: '',
+      cell: (one) =>
+        !one.revoked_at &&
+        html`<button type="button" class="small danger"
+      aria-label=${`${t('keys_screen.revoke')}: ${one.name}`} onClick=${() => revoke(one)}>
+      ${t('keys_screen.revoke')}</button>`,
+    },
+  ];
+  return html`<div class="head"><h1>${t('keys_screen.title')}</h1><span class="space"></span>
+      <button type="button" class="main"
+        onClick=${() => set_making(true)}>${t('keys_screen.new')}</button></div>
+    <${Table} pages=${pages} columns=${columns} label=${t('keys_screen.title')} />
+    ${
+      is_making &&
+      html`<${NewKey} on_close=${() => set_making(false)} on_made=${(key) => {
+        set_making(false);
+        set_made(key);
+        pages.reload();
+      }} />`
+    }
+    ${made && html`<${Made} made=${made} on_close=${() => set_made(null)} />`}`;
+}

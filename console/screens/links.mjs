@@ -1,0 +1,94 @@
+// Where mailed links lead: proving an address, taking an account back, accepting an invitation. The
+// token stands after the # and is taken out of the address at once. Nothing is done before the user
+// says so: programs that look into mails open links too.
+import { api } from '../api.mjs';
+import { html, useState } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { go, take_secret } from '../router.mjs';
+import { forget_session, reload_session, session, switch_org } from '../session.mjs';
+import { useStore } from '../store.mjs';
+import { toast } from '../ui/error.mjs';
+import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { SignIn } from './sign_in.mjs';
+
+// A form of a token, which came with the link or is typed. `on_submit(token)`.
+function TokenForm({ title, text, action, on_submit }) {
+  const t = useWords();
+  const [given] = useState(() => take_secret('token'));
+  const form = useForm({ token: given });
+  return html`<div class="narrow"><h1>${title}</h1><p>${text}</p>
+    <${Form} form=${form} label=${title} on_submit=${({ token }) => on_submit(token.trim())}>
+      ${
+        !given &&
+        html`<${Field} form=${form} name="token" label=${t('link.token')} autocomplete="off"
+        hint=${t('link.token_hint')} spellcheck="false" autofocus />`
+      }
+      <div class="actions"><${Submit} form=${form}>${action}<//></div>
+    <//></div>`;
+}
+
+export function Verify() {
+  const t = useWords();
+  return html`<${TokenForm} title=${t('verify.title')} text=${t('verify.text')}
+    action=${t('verify.do')}
+    on_submit=${async (token) => {
+      await api.post('/v1/auth/email/verify/confirm', { token }, { is_open: true });
+      toast(t('verify.done'));
+      if (session.get().state === 'in') await reload_session();
+      go('/', {}, { replace: true });
+    }} />`;
+}
+
+export function Revert() {
+  const t = useWords();
+  return html`<${TokenForm} title=${t('revert.title')} text=${t('revert.text')}
+    action=${t('revert.do')}
+    on_submit=${async (token) => {
+      await api.post('/v1/auth/email/revert', { token }, { is_open: true });
+      forget_session();
+      toast(t('revert.done'));
+      go('/forgot', {}, { replace: true });
+    }} />`;
+}
+
+// The invitation that waits while its user signs in or registers.
+let waiting_invitation = '';
+export const has_invitation = () => waiting_invitation !== '';
+
+export function Invitation() {
+  const t = useWords();
+  const { state, me, orgs } = useStore(session);
+  const [given] = useState(() => take_secret('token') || waiting_invitation);
+  const form = useForm({ token: given });
+  waiting_invitation = given;
+  if (state === 'starting') return html`<p class="dim working">${t('loading')}</p>`;
+  if (state !== 'in') {
+    return html`<p class="narrow banner">${t('invitation.sign_in')}</p><${SignIn} />`;
+  }
+  const leave = () => {
+    waiting_invitation = '';
+    go('/', {}, { replace: true });
+  };
+  const accept = async ({ token }, key) => {
+    const path = `/v1/org-invitations/${encodeURIComponent(token.trim())}/accept`;
+    await api.post(path, undefined, { idempotency_key: key });
+    await reload_session();
+    const joined = session.get().orgs.find((org) => !orgs.some((known) => known.id === org.id));
+    if (joined) {
+      await switch_org(joined.id);
+      toast(t('invitation.done', { name: joined.name }));
+    }
+    leave();
+  };
+  return html`<div class="narrow"><h1>${t('invitation.title')}</h1>
+    <p>${t('invitation.text', { name: me.username, email: me.email })}</p>
+    <${Form} form=${form} label=${t('invitation.title')} on_submit=${accept}>
+      ${
+        !given &&
+        html`<${Field} form=${form} name="token" label=${t('link.token')} autocomplete="off"
+        hint=${t('link.token_hint')} spellcheck="false" />`
+      }
+      <div class="actions"><${Submit} form=${form}>${t('invitation.do')}<//>
+        <button type="button" onClick=${leave}>${t('cancel')}</button></div>
+    <//></div>`;
+}

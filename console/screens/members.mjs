@@ -1,0 +1,204 @@
+// The organization: its name, members and invitations; opening another one.
+import { api } from '../api.mjs';
+import { html, useState } from '../html.mjs';
+import { date, useWords } from '../i18n.mjs';
+import { go } from '../router.mjs';
+import { may, reload_session, session, switch_org } from '../session.mjs';
+import { useStore } from '../store.mjs';
+import { ask, Dialog } from '../ui/dialog.mjs';
+import { toast, toast_error } from '../ui/error.mjs';
+import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { PageEnd, Table, usePages } from '../ui/list.mjs';
+
+const roles = ['member', 'admin', 'owner'];
+
+function Invite({ org, on_sent, on_close }) {
+  const t = useWords();
+  const form = useForm({ email: '', role: 'member' });
+  return html`<${Dialog} title=${t('members.invite')} on_close=${on_close}>
+    <${Form} form=${form} label=${t('members.invite')} on_submit=${async (values, key) => {
+      await api.post(
+        `/v1/orgs/${org.id}/invitations`,
+        { ...values, email: values.email.trim() },
+        { idempotency_key: key },
+      );
+      toast(t('members.invited', { email: values.email.trim() }));
+      on_sent();
+    }}>
+      <${Field} form=${form} name="email" type="email" label=${t('code.email')}
+        autocomplete="off" autofocus />
+      <${Field} form=${form} name="role" label=${t('members.role')}
+        options=${['member', 'admin'].map((role) => [role, t(`role.${role}`)])} />
+      <div class="actions"><${Submit} form=${form}>${t('members.invite')}<//></div>
+    <//><//>`;
+}
+
+function NewOrg({ on_close }) {
+  const t = useWords();
+  const form = useForm({ name: '', slug: '' });
+  return html`<${Dialog} title=${t('org.new')} on_close=${on_close}>
+    <${Form} form=${form} label=${t('org.new')} on_submit=${async (values, key) => {
+      const { body } = await api.post('/v1/orgs', values, { idempotency_key: key });
+      await switch_org(body.id);
+      on_close();
+    }}>
+      <${Field} form=${form} name="name" label=${t('org.name')} dir="auto" maxlength="200"
+        autocomplete="off"
+        autofocus />
+      <${Field} form=${form} name="slug" label=${t('org.slug')} hint=${t('org.slug_hint')}
+        maxlength="64"
+        autocomplete="off" spellcheck="false" />
+      <div class="actions"><${Submit} form=${form}>${t('org.new')}<//></div>
+    <//><//>`;
+}
+
+function Name({ org }) {
+  const t = useWords();
+  const form = useForm({ name: org.name });
+  return html`<section class="panel"><${Form} form=${form} label=${t('org.rename')}
+    on_submit=${async (
+    values,
+  ) => {
+    await api.patch(`/v1/orgs/${org.id}`, values);
+    await reload_session();
+    toast(t('saved'));
+  }}>
+      <${Field} form=${form} name="name" label=${t('org.name')} dir="auto" maxlength="200"
+        autocomplete="off" />
+      <div class="actions"><${Submit} form=${form} kind="">${t('org.rename')}<//></div>
+    <//></section>`;
+}
+
+function Invitations({ pages, org }) {
+  const t = useWords();
+  const take_back = async (one) => {
+    try {
+      await api.del(`/v1/orgs/${org.id}/invitations/${one.id}`);
+      pages.change((items) => items.filter((item) => item.id !== one.id));
+    } catch (error) {
+      toast_error(error);
+    }
+  };
+  const columns = [
+    {
+      title: t('code.email'),
+      is_title: true,
+      is_wide: true,
+      cell: (one) => html`<bdi>${one.email}</bdi>`,
+    },
+    { title: t('members.role'), cell: (one) => t(`role.${one.role}`) },
+    { title: t('members.until'), cell: (one) => date(one.expires_at) },
+    {
+      title: '',
+      cell: (one) => html`<button type="button" class="small"
+      aria-label=${`${t('members.take_back')}: ${one.email}`} onClick=${() => take_back(one)}>
+      ${t('members.take_back')}</button>`,
+    },
+  ];
+  return html`<h2>${t('members.invitations')}</h2>
+    <${Table} pages=${pages} columns=${columns} label=${t('members.invitations')} />`;
+}
+
+function Members({ org, me }) {
+  const t = useWords();
+  const pages = usePages(`/v1/orgs/${org.id}/members`);
+  const may_manage = may('org.members.manage');
+  const change_role = async (member, role) => {
+    try {
+      const { body } = await api.patch(`/v1/orgs/${org.id}/members/${member.user_id}`, { role });
+      pages.change((items) => items.map((item) => (item.user_id === member.user_id ? body : item)));
+      if (member.user_id === me.id) await reload_session();
+    } catch (error) {
+      toast_error(error);
+      pages.reload();
+    }
+  };
+  const remove = async (member) => {
+    const is_me = member.user_id === me.id;
+    const words = is_me ? 'members.leave' : 'members.remove';
+    if (
+      !(await ask({
+        title: t(words),
+        action: t(words),
+        text: t(`${words}_text`, { name: member.username, org: org.name }),
+      }))
+    )
+      return;
+    try {
+      await api.del(`/v1/orgs/${org.id}/members/${member.user_id}`);
+      if (is_me) {
+        await switch_org('');
+        go('/organization', {}, { replace: true });
+      } else {
+        pages.change((items) => items.filter((item) => item.user_id !== member.user_id));
+      }
+    } catch (error) {
+      toast_error(error);
+    }
+  };
+  const leave_or_remove = (one) =>
+    t(one.user_id === me.id ? 'members.leave' : 'members.remove');
+  const columns = [
+    {
+      title: t('account.username'),
+      is_title: true,
+      is_wide: true,
+      cell: (one) => html`<bdi>${one.username}</bdi>
+      ${one.user_id === me.id && html` <span class="mark">${t('members.me')}</span>`}`,
+    },
+    { title: t('code.email'), cell: (one) => html`<bdi>${one.email}</bdi>` },
+    {
+      title: t('members.role'),
+      cell: (one) =>
+        may_manage && org.type === 'workspace'
+          ? html`<select aria-label=${`${t('members.role')}: ${one.username}`} value=${one.role}
+        onChange=${(event) => change_role(one, event.currentTarget.value)}>${roles.map(
+          (role) => html`
+          <option value=${role} selected=${role === one.role}>${t(`role.${role}`)}</option>`,
+        )}</select>`
+          : t(`role.${one.role}`),
+    },
+    { title: t('members.since'), cell: (one) => date(one.created_at) },
+    org.type === 'workspace' && {
+      title: '',
+      cell: (one) =>
+        (may_manage || one.user_id === me.id) &&
+        html`<button type="button" class="small danger" onClick=${() => remove(one)}
+        aria-label=${`${leave_or_remove(one)}: ${one.username}`}>
+        ${leave_or_remove(one)}</button>`,
+    },
+  ];
+  return html`<h2>${t('members.title')}</h2>
+    <${Table} pages=${pages} columns=${columns} label=${t('members.title')}
+      key_of=${(one) => one.user_id} />`;
+}
+
+export function Organization() {
+  const t = useWords();
+  const { me, orgs } = useStore(session);
+  const [opened, set_opened] = useState('');
+  const org = orgs.find((one) => one.id === me.org_id);
+  const may_invite = org?.type === 'workspace' && may('org.members.manage');
+  const invitations = usePages(may_invite ? `/v1/orgs/${me.org_id}/invitations` : null);
+  if (!org) return html`<${PageEnd} pages=${{ items: [], is_loading: false, has_more: false }} />`;
+  return html`<div class="head"><h1><bdi>${org.name}</bdi></h1><span
+    class="mark">${t(`org.${org.type}`)}</span>
+      <span class="dim">${t(`role.${me.role}`)}</span><span class="space"></span>
+      ${
+        may_invite &&
+        html`<button type="button" class="main" onClick=${() => set_opened('invite')}>
+        ${t('members.invite')}</button>`
+      }
+      <button type="button" onClick=${() => set_opened('new')}>${t('org.new')}</button></div>
+    ${may('org.manage') && html`<${Name} org=${org} key=${org.id} />`}
+    <${Members} org=${org} me=${me} />
+    ${may_invite && html`<${Invitations} pages=${invitations} org=${org} />`}
+    ${
+      opened === 'invite' &&
+      html`<${Invite} org=${org} on_close=${() => set_opened('')} on_sent=${() => {
+        set_opened('');
+        invitations.reload();
+      }} />`
+    }
+    ${opened === 'new' && html`<${NewOrg} on_close=${() => set_opened('')} />`}`;
+}

@@ -1,0 +1,87 @@
+// Usage by day as bars. Loaded by usage.mjs when it is shown; uPlot's own style stands in
+// style/plot.css.
+import uPlot from 'uplot';
+import { date, number, t, usd } from '../i18n.mjs';
+
+const height = 220;
+
+// What of a day is drawn, each with the colour of a variable. Bars stand on those before.
+const series_of = {
+  tokens: [
+    ['input_tokens', 'usage.input', '--accent'],
+    ['output_tokens', 'usage.output', '--warn'],
+  ],
+  cost: [['cost_usd', 'usage.cost', '--accent']],
+};
+
+// Draws into `place`; `end()` takes it away.
+export function make_plot(place, days, what) {
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const shown = (value) => (value === null ? '' : what === 'cost' ? usd(value) : number(value));
+  const short = (value) => (what === 'cost' ? usd(value) : number(value, { notation: 'compact' }));
+  const wanted = series_of[what];
+  const times = days.map((day) => Date.parse(`${day.date}T00:00:00Z`) / 1000);
+  const values = wanted.map(([member]) => days.map((day) => day[member]));
+  // The last series is drawn first, as high as all together.
+  const heights = wanted.map((none, at) =>
+    days.map((day, index) => values.slice(0, at + 1).reduce((sum, one) => sum + one[index], 0)),
+  );
+  const bars = uPlot.paths.bars({ size: [0.72, 60] });
+  const axis = {
+    stroke: colour('--dim'),
+    grid: { stroke: colour('--line'), width: 1 },
+    ticks: { stroke: colour('--line') },
+    font: '12px system-ui, sans-serif',
+  };
+  const order = wanted.map((one, at) => at).reverse();
+  const plot = new uPlot(
+    {
+      width: Math.max(place.clientWidth, 200),
+      height,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+      legend: { live: true },
+      scales: {
+        x: { range: (self, from, to) => [from - 43200, to + 43200] },
+        y: { range: (self, from, to) => [0, to > 0 ? to * 1.08 : 1] },
+      },
+      axes: [
+        {
+          ...axis,
+          values: (self, splits) => splits.map((at) => new Date(at * 1000).getUTCDate()),
+          incrs: [1, 2, 7, 14].map((count) => count * 86400),
+          space: 34,
+          size: 30,
+        },
+        { ...axis, values: (self, splits) => splits.map(short), size: 70 },
+      ],
+      series: [
+        {
+          label: t('usage.day'),
+          value: (self, at) => (at ? date(new Date(at * 1000).toISOString()) : '–'),
+        },
+        ...order.map((at) => ({
+          label: t(wanted[at][1]),
+          fill: colour(wanted[at][2]),
+          stroke: colour(wanted[at][2]),
+          width: 0,
+          paths: bars,
+          points: { show: false },
+          value: (self, none, index, day) => (day === null ? '–' : shown(values[at][day])),
+        })),
+      ],
+    },
+    [times, ...order.map((at) => heights[at])],
+    place,
+  );
+  const fit = new ResizeObserver(() => {
+    if (place.clientWidth) plot.setSize({ width: place.clientWidth, height });
+  });
+  fit.observe(place);
+  return {
+    end() {
+      fit.disconnect();
+      plot.destroy();
+    },
+  };
+}

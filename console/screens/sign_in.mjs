@@ -1,0 +1,121 @@
+// Signing in by password or mailed code, and the forgotten password. Shown at whatever address
+// needs a session, which opens afterwards.
+import { api } from '../api.mjs';
+import { html, useEffect, useState } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { go } from '../router.mjs';
+import { signed_in } from '../session.mjs';
+import { toast } from '../ui/error.mjs';
+import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+
+// Whether this server wants a captcha: its puzzle is another site's, which the console never loads.
+export function CaptchaNote() {
+  const t = useWords();
+  const [is_wanted, set_wanted] = useState(false);
+  useEffect(() => {
+    api.get('/v1/auth/captcha-config', { is_open: true }).then(
+      ({ body }) => set_wanted(body.enabled),
+      () => set_wanted(false),
+    );
+  }, []);
+  return is_wanted && html`<p class="banner">${t('sign_in.captcha')}</p>`;
+}
+
+function PasswordForm() {
+  const t = useWords();
+  const form = useForm({ login: '', password: '' });
+  return html`<${Form} form=${form} label=${t('sign_in')} on_submit=${async (values) => {
+    const { body } = await api.post('/v1/auth/login', values, { is_open: true });
+    await signed_in(body.access_token);
+  }}>
+    <${Field} form=${form} name="login" label=${t('sign_in.login')} autocomplete="username" required
+      autocapitalize="none" spellcheck="false" autofocus />
+    <${Field} form=${form} name="password" label=${t('sign_in.password')} type="password" required
+      autocomplete="current-password" />
+    <div class="actions"><${Submit} form=${form}>${t('sign_in')}<//></div>
+  <//>`;
+}
+
+// Asks for an address, mails a code to it, takes the code. `on_done(access_token)`.
+function CodeForm({ on_done }) {
+  const t = useWords();
+  const form = useForm({ email: '' });
+  const proof = useForm({ otp: '' });
+  const [email, set_email] = useState('');
+  const send = async ({ email: given }) => {
+    await api.post('/v1/auth/email/otp/send', { email: given.trim() }, { is_open: true });
+    set_email(given.trim());
+  };
+  return html`<${Form} form=${form} label=${t('code.send')} on_submit=${send}>
+      <${Field} form=${form} name="email" label=${t('code.email')} type="email"
+        autocomplete="email" required
+        autofocus />
+      <div class="actions"><${Submit} form=${form} kind=${email ? '' : 'main'}>
+        ${email ? t('code.again') : t('code.send')}<//></div>
+    <//>
+    ${
+      email &&
+      html`<p role="status">${t('code.sent', { email })}</p>
+      <${Form} form=${proof} label=${t('sign_in.with_code')} on_submit=${async ({ otp }) => {
+        const { body } = await api.post(
+          '/v1/auth/email/otp/verify',
+          { email, otp: otp.trim() },
+          { is_open: true },
+        );
+        await on_done(body.access_token);
+      }}>
+        <${Field} form=${proof} name="otp" label=${t('code.code')} inputmode="numeric" required
+          autocomplete="one-time-code" maxlength="6" autofocus />
+        <div class="actions"><${Submit} form=${proof}>${t('sign_in')}<//></div>
+      <//>`
+    }`;
+}
+
+export function SignIn() {
+  const t = useWords();
+  const [way, set_way] = useState('password');
+  return html`<div class="narrow"><h1>${t('sign_in')}</h1><${CaptchaNote} />
+    ${way === 'password' ? html`<${PasswordForm} />` : html`<${CodeForm} on_done=${signed_in} />`}
+    <ul class="links">
+      <li>${
+        way === 'password'
+          ? html`<button type="button" class="link"
+            onClick=${() => set_way('code')}>${t('sign_in.with_code')}
+      </button>`
+          : html`<button type="button" class="link" onClick=${() => set_way('password')}>
+      ${t('sign_in.with_password')}</button>`
+      }</li>
+      <li><a href="#/forgot">${t('sign_in.forgot')}</a></li>
+      <li><a href="#/register">${t('sign_in.register')}</a></li>
+    </ul></div>`;
+}
+
+// A mailed code signs in, and lets one set a password without the old one for ten minutes.
+export function Forgot() {
+  const t = useWords();
+  const [is_in, set_in] = useState(false);
+  const form = useForm({ new_password: '' });
+  return html`<div class="narrow"><h1>${t('forgot.title')}</h1><p>${t('forgot.text')}</p>
+    ${
+      !is_in &&
+      html`<${CaptchaNote} /><${CodeForm} on_done=${async (token) => {
+        await signed_in(token);
+        set_in(true);
+      }} /><ul class="links"><li><a href="#/">${t('sign_in.has_account')}</a></li></ul>`
+    }
+    ${
+      is_in &&
+      html`<${Form} form=${form} label=${t('forgot.set')} on_submit=${async (values) => {
+        await api.post('/v1/me/password', values);
+        toast(t('forgot.done'));
+        go('/', {}, { replace: true });
+      }}>
+      <${Field} form=${form} name="new_password" type="password"
+        label=${t('forgot.password')} autofocus
+        hint=${t('register.password_hint')} autocomplete="new-password" />
+      <div class="actions"><${Submit} form=${form}>${t('forgot.set')}<//>
+        <button type="button"
+          onClick=${() => go('/', {}, { replace: true })}>${t('forgot.skip')}</button></div>
+    <//>`
+    }</div>`;
+}

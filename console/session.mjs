@@ -1,0 +1,112 @@
+// Who is signed in, and in which organization the page acts.
+import { act_in_org, acting_org, api } from './api.mjs';
+import { error_of } from './error.mjs';
+import { keep, kept_setting } from './settings.mjs';
+import { store } from './store.mjs';
+import {
+  access_token,
+  begin_session,
+  end_session,
+  renew_token,
+  watch_session,
+  was_signed_in,
+} from './token.mjs';
+
+// {state: 'starting', 'out', 'in' or 'failed' (error says why), me, orgs, error}. `me` is GET
+// /v1/me in the organization that is acted in, `orgs` GET /v1/orgs.
+export const session = store({ state: 'starting', me: null, orgs: [], error: null });
+const signed_out = { state: 'out', me: null, orgs: [], error: null };
+
+async function all_orgs() {
+  const orgs = [];
+  for (let path = '/v1/orgs?limit=200'; path;) {
+    const page = await api.get(path);
+    orgs.push(...page.body);
+    path = page.next;
+  }
+  return orgs;
+}
+
+async function load() {
+  let me;
+  try {
+    me = (await api.get('/v1/me')).body;
+  } catch (error) {
+    // No member there any more: the personal organization is always one's own.
+    if (error.code !== 'orgs.not_found' || !acting_org()) throw error;
+    choose_org('');
+    me = (await api.get('/v1/me')).body;
+  }
+  act_in_org(me.org_id);
+  let orgs = [];
+  try {
+    orgs = await all_orgs();
+  } catch (error) {
+    // Refused while the address has to be proved first: the frame says so.
+    if (error.status !== 403) throw error;
+  }
+  session.set({ state: 'in', me, orgs, error: null });
+}
+
+async function load_or_fail() {
+  try {
+    await load();
+  } catch (thrown) {
+    const error = error_of(thrown);
+    session.set(error.status === 401 ? signed_out : { ...session.get(), state: 'failed', error });
+  }
+}
+
+function choose_org(id) {
+  act_in_org(id);
+  keep('org', id || null);
+}
+
+export async function start_session() {
+  act_in_org(kept_setting('org') ?? '');
+  if (!was_signed_in()) {
+    session.set(signed_out);
+    return;
+  }
+  try {
+    if (await renew_token('')) await load_or_fail();
+    else session.set(signed_out);
+  } catch (error) {
+    session.set({ ...signed_out, state: 'failed', error: error_of(error) });
+  }
+}
+
+// With the access token that signing in or registering gave.
+export async function signed_in(token) {
+  begin_session(token);
+  await load_or_fail();
+}
+
+// Ends the session on the server and in every tab; `is_all`: those of all devices.
+export async function sign_out({ is_all = false } = {}) {
+  await api.post('/v1/auth/logout', undefined, { query: { all: is_all || undefined } });
+  forget_session();
+}
+
+// The account is gone, or its sessions ended: nothing to tell the server.
+export function forget_session() {
+  choose_org('');
+  end_session();
+}
+
+export async function switch_org(id) {
+  choose_org(id);
+  await load_or_fail();
+}
+
+// After changes of the profile or of organizations.
+export const reload_session = load_or_fail;
+
+// Whether the user may do it in the organization that is acted in; what may not be done is not
+// offered.
+export const may = (permission) => session.get().me?.permissions.includes(permission) ?? false;
+
+watch_session((what) => {
+  if (what === 'out') session.set(signed_out);
+  else if (access_token()) load_or_fail();
+});

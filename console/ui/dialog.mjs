@@ -1,0 +1,76 @@
+// Dialogs: the browser's own, which keep the focus inside and close with Escape.
+import { html, useLayoutEffect, useId, useRef } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { store, useStore } from '../store.mjs';
+import { useForm, Field, Form } from './form.mjs';
+
+// `on_close` is called when the user closes it; whoever shows it takes it away then.
+export function Dialog({ title, on_close, children, is_wide = false }) {
+  const t = useWords();
+  const id = useId();
+  const dialog = useRef(null);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    dialog.current.showModal();
+    return () => before?.isConnected && before.focus();
+  }, []);
+  return html`<dialog ref=${dialog} class=${is_wide ? 'wide' : ''} aria-labelledby=${id}
+    onCancel=${(event) => {
+      event.preventDefault();
+      on_close();
+    }} onMouseDown=${(event) => event.target === dialog.current && on_close()}>
+    <header><h2 id=${id}>${title}</h2>
+      <button type="button" class="small quiet" aria-label=${t('close')}
+        onClick=${on_close}>×</button>
+    </header>
+    <div class="dialog-body">${children}</div>
+  </dialog>`;
+}
+
+// ------------------------------------------------ questions
+
+const asked = store(null);
+
+// Asks before something that cannot be undone; gives whether the user agreed. `typed`: a text that
+// has to be typed first.
+export function ask({ title, text, action, is_danger = true, typed = '' }) {
+  return new Promise((resolve) => {
+    asked.set({
+      title,
+      text,
+      action,
+      is_danger,
+      typed,
+      answer(value) {
+        asked.set(null);
+        resolve(value);
+      },
+    });
+  });
+}
+
+function Question({ question }) {
+  const t = useWords();
+  const form = useForm({ typed: '' });
+  const { title, text, action, is_danger, typed, answer } = question;
+  const is_ready = !typed || form.values.typed === typed;
+  return html`<${Dialog} title=${title} on_close=${() => answer(false)}>
+    <${Form} form=${form} on_submit=${() => is_ready && answer(true)}>
+      <p>${text}</p>
+      ${
+        typed &&
+        html`<${Field} form=${form} name="typed" label=${t('ask.type', { typed })}
+        autocomplete="off" />`
+      }
+      <div class="actions">
+        <button class=${is_danger ? 'danger' : 'main'} disabled=${!is_ready}>${action}</button>
+        <button type="button" onClick=${() => answer(false)}>${t('cancel')}</button>
+      </div>
+    <//>
+  <//>`;
+}
+
+export function Questions() {
+  const question = useStore(asked);
+  return question && html`<${Question} question=${question} />`;
+}

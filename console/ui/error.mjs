@@ -1,0 +1,78 @@
+// Errors and short notices. Every error shows its code, its words and its trace id.
+import { error_of } from '../error.mjs';
+import { html } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { store, useStore } from '../store.mjs';
+import { Copy } from './copy.mjs';
+
+// Code and trace id of an error, in one line.
+export function ErrorMarks({ error }) {
+  const t = useWords();
+  return html`<p class="error-marks"><code>${error.code}</code>
+    ${
+      error.trace_id &&
+      html` <span class="dim">${t('error.trace')}</span> <code
+      class="trace">${error.trace_id}</code> <${Copy} text=${error.trace_id}
+        what=${t('error.trace')} />`
+    }
+  </p>`;
+}
+
+// `error`: whatever was thrown. `on_retry`: offers to try again. `hides_fields`: those of the form
+// above, which shows them itself.
+export function ErrorBox({ error, on_retry, hides_fields = [] }) {
+  const t = useWords();
+  if (!error) return null;
+  const shown = error_of(error);
+  const others = shown.errors.filter((fault) => !hides_fields.includes(fault.field));
+  return html`<div class="error" role="alert">
+    <p><strong>${shown.title}</strong>${shown.detail && html`<br />${shown.detail}`}</p>
+    ${
+      others.length > 0 &&
+      html`<ul>${others.map(
+        (fault) => html`<li><code>${fault.field}</code>${' '}
+      ${fault.message}</li>`,
+      )}</ul>`
+    }
+    <${ErrorMarks} error=${shown} />
+    ${on_retry && html`<button type="button" onClick=${on_retry}>${t('error.again')}</button>`}
+  </div>`;
+}
+
+// ------------------------------------------------ notices at the edge of the screen
+
+const toasts = store([]);
+const notice_ms = 5000;
+const error_ms = 20000;
+let last_id = 0;
+
+function add_toast(toast, lasts_ms) {
+  const id = ++last_id;
+  const close = () => toasts.set(toasts.get().filter((other) => other.id !== id));
+  toasts.set([...toasts.get(), { ...toast, id, close }].slice(-5));
+  setTimeout(close, lasts_ms);
+}
+
+// A short notice that something happened.
+export const toast = (text) => add_toast({ text }, notice_ms);
+
+// An error with no better place on the screen.
+export const toast_error = (thrown) => add_toast({ error: error_of(thrown) }, error_ms);
+
+export function Toasts() {
+  const t = useWords();
+  return html`<div class="toasts" aria-live="polite">${useStore(toasts).map(
+    (each) => html`
+    <div class=${each.error ? 'toast error' : 'toast'} key=${each.id}
+      role=${each.error ? 'alert' : 'status'}>
+      <div>${
+        each.error
+          ? html`<p><strong>${each.error.title}</strong> ${each.error.detail}</p>
+        <${ErrorMarks} error=${each.error} />`
+          : each.text
+      }</div>
+      <button type="button" class="small quiet" aria-label=${t('close')}
+        onClick=${each.close}>×</button>
+    </div>`,
+  )}</div>`;
+}

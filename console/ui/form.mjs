@@ -1,0 +1,122 @@
+// Forms: values, one sending at a time, and the service's faults beside the fields that they are
+// of.
+import { error_of } from '../error.mjs';
+import { html, useId, useRef, useState } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { ErrorBox } from './error.mjs';
+
+// {values, set(name, value), error, set_error, is_busy, submit(work), reset(next)}. `submit` runs
+// `work(values, key)` unless it runs already; what it throws stands in `error`. `key` is an
+// Idempotency-Key: the same one while the same values are sent again after an error, so that
+// nothing is made twice.
+export function useForm(first) {
+  const [values, set_values] = useState(first);
+  const [error, set_error] = useState(null);
+  const [is_busy, set_busy] = useState(false);
+  const running = useRef(false);
+  const key = useRef(crypto.randomUUID());
+  const renew_key = () => {
+    key.current = crypto.randomUUID();
+  };
+  return {
+    values,
+    error,
+    is_busy,
+    set(name, value) {
+      renew_key();
+      set_values((before) => ({ ...before, [name]: value }));
+    },
+    set_error,
+    reset(next = first) {
+      set_values(next);
+      set_error(null);
+    },
+    async submit(work) {
+      if (running.current) return;
+      running.current = true;
+      set_busy(true);
+      set_error(null);
+      try {
+        await work(values, key.current);
+        renew_key();
+      } catch (thrown) {
+        set_error(error_of(thrown));
+      } finally {
+        running.current = false;
+        set_busy(false);
+      }
+    },
+  };
+}
+
+// `on_submit(values, key)` may throw. Fields of the form name themselves with `name`.
+export function Form({ form, on_submit, children, label }) {
+  const fields = Object.keys(form.values);
+  return html`<form novalidate aria-label=${label} aria-busy=${form.is_busy} onSubmit=${(event) => {
+    event.preventDefault();
+    form.submit(on_submit);
+  }}>
+    ${children}
+    <${ErrorBox} error=${form.error} hides_fields=${fields} />
+  </form>`;
+}
+
+// A labelled input, or with `options` ([value, text]) a list to choose from, or with `rows` a text
+// area. `type="checkbox"` holds a boolean.
+export function Field({
+  form,
+  name,
+  label,
+  hint,
+  type = 'text',
+  options,
+  rows,
+  on_change,
+  ...others
+}) {
+  const id = useId();
+  const fault = form.error?.errors.find((each) => each.field === name);
+  const change = (value) => {
+    form.set(name, value);
+    on_change?.(value);
+  };
+  const notes = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
+  const common = {
+    id,
+    name,
+    'aria-describedby': notes || undefined,
+    'aria-invalid': fault ? 'true' : undefined,
+    ...others,
+  };
+  const value = form.values[name];
+  const on_input = (event) => change(event.currentTarget.value);
+  if (type === 'checkbox') {
+    return html`<div class="field check"><input type="checkbox" ...${common} checked=${value}
+        onChange=${(event) => change(event.currentTarget.checked)} />
+      <label for=${id}>${label}</label>
+      ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}</div>`;
+  }
+  let input;
+  if (options) {
+    input = html`<select ...${common} value=${value} onChange=${on_input}>${options.map(
+      ([key, text]) => html`
+      <option value=${key} selected=${key === value}>${text}</option>`,
+    )}</select>`;
+  } else if (rows) {
+    input = html`<textarea ...${common} rows=${rows} value=${value}
+      onInput=${on_input}></textarea>`;
+  } else {
+    input = html`<input type=${type} ...${common} value=${value} onInput=${on_input} />`;
+  }
+  return html`<div class="field"><label for=${id}>${label}</label>${input}
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    ${fault && html`<p class="fault" id=${`${id}-fault`}>${fault.message}</p>`}</div>`;
+}
+
+// The button that sends the form.
+export function Submit({ form, children, kind = 'main', disabled = false }) {
+  const t = useWords();
+  return html`<button class=${kind} disabled=${disabled || form.is_busy}>${
+    form.is_busy ? t('working') : children
+  }</button>`;
+}

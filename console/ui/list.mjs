@@ -1,0 +1,143 @@
+// Lists that are read page by page, each page at the address that the one before names in its
+// `Link`.
+import { api } from '../api.mjs';
+import { is_abort } from '../error.mjs';
+import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { ErrorBox } from './error.mjs';
+
+const nothing = { items: [], next: null, error: null, is_loading: true };
+
+// Pages of `path` (null: none yet). `pick(body)` gives the items of a page. Gives {items, error,
+// is_loading, has_more, more(), reload(), change(items => items)}; `first` is the body of the first
+// page. Reading begins anew when `path` changes.
+export function usePages(path, { pick = (body) => body } = {}) {
+  const [state, set_state] = useState(nothing);
+  const reading = useRef(null);
+
+  const read = async (from, before) => {
+    reading.current?.abort();
+    const mine = new AbortController();
+    reading.current = mine;
+    set_state((old) => ({ ...old, error: null, is_loading: true }));
+    try {
+      const page = await api.get(from, { signal: mine.signal });
+      set_state((old) => ({
+        items: before ? [...old.items, ...pick(page.body)] : pick(page.body),
+        first: before ? old.first : page.body,
+        next: page.next,
+        error: null,
+        is_loading: false,
+      }));
+    } catch (error) {
+      if (is_abort(error)) return;
+      set_state((old) => ({ ...old, error, is_loading: false }));
+    }
+  };
+
+  useEffect(() => {
+    set_state(nothing);
+    if (path) read(path, false);
+    return () => reading.current?.abort();
+  }, [path]);
+
+  return {
+    items: state.items,
+    first: state.first,
+    error: state.error,
+    is_loading: state.is_loading,
+    has_more: Boolean(state.next),
+    more: () => state.next && !state.is_loading && read(state.next, true),
+    reload: () => path && read(path, false),
+    again: () => (state.items.length && state.next ? read(state.next, true) : read(path, false)),
+    change: (make) => set_state((old) => ({ ...old, items: make(old.items) })),
+  };
+}
+
+// Under a list: what it does, why it stopped, and a button for the next page, which also is read
+// when it comes into sight.
+export function PageEnd({ pages, empty }) {
+  const t = useWords();
+  const button = useRef(null);
+  const latest = useRef(pages);
+  latest.current = pages;
+  useEffect(() => {
+    if (!button.current) return undefined;
+    const watcher = new IntersectionObserver(
+      (seen) => {
+        if (seen.some((entry) => entry.isIntersecting)) latest.current.more();
+      },
+      { rootMargin: '300px' },
+    );
+    watcher.observe(button.current);
+    return () => watcher.disconnect();
+  }, [pages.has_more, pages.items.length, pages.is_loading]);
+  if (pages.error) return html`<${ErrorBox} error=${pages.error} on_retry=${pages.again} />`;
+  return html`<div class="page-end" aria-live="polite">
+    ${pages.is_loading && html`<p class="dim working">${t('loading')}</p>`}
+    ${!pages.is_loading && !pages.items.length &&
+    html`<p class="empty">${empty ?? t('list.empty')}</p>`}
+    ${
+      !pages.is_loading &&
+      pages.has_more &&
+      html`<button type="button" ref=${button}
+      onClick=${pages.more}>${t('list.more')}</button>`
+    }
+  </div>`;
+}
+
+// A table of pages. `columns`: [{title, cell(item), is_number?, is_wide?, is_title?}]; on narrow
+// screens each row becomes a card whose cells carry their titles. `key_of(item)` is its key, `id`
+// unless given.
+export function Table({ pages, columns, label, empty, key_of = (item) => item.id }) {
+  const shown = useMemo(() => columns.filter(Boolean), [columns]);
+  return html`${
+    pages.items.length > 0 &&
+    html`<div class="table" role="region" aria-label=${label}
+      tabindex="0"><table>
+      <thead><tr>${shown.map(
+        (column) => html`<th scope="col" class=${column.is_number ? 'number' : ''}>
+        ${column.title}</th>`,
+      )}</tr></thead>
+      <tbody>${pages.items.map(
+        (item) =>
+          html`<tr key=${key_of(item)}>${shown.map(
+            (column) => html`
+        <td data-title=${column.title} class=${[
+          column.is_number && 'number',
+          column.is_wide && 'wide',
+          column.is_title && 'title',
+        ]
+          .filter(Boolean)
+          .join(' ')}>${column.cell(item)}</td>`,
+          )}</tr>`,
+      )}</tbody>
+    </table></div>`
+  }
+    <${PageEnd} pages=${pages} empty=${empty} />`;
+}
+
+// For what is no list: {body, error, is_loading, reload(), set(body)} of one GET (null: none yet)
+// with the options of `api`.
+export function useCall(path, options = {}) {
+  const [state, set_state] = useState({ body: null, error: null, is_loading: true });
+  const reading = useRef(null);
+  const read = async () => {
+    reading.current?.abort();
+    const mine = new AbortController();
+    reading.current = mine;
+    set_state((old) => ({ ...old, error: null, is_loading: true }));
+    try {
+      const { body } = await api.get(path, { ...options, signal: mine.signal });
+      set_state({ body, error: null, is_loading: false });
+    } catch (error) {
+      if (!is_abort(error)) set_state((old) => ({ ...old, error, is_loading: false }));
+    }
+  };
+  useEffect(() => {
+    set_state({ body: null, error: null, is_loading: Boolean(path) });
+    if (path) read();
+    return () => reading.current?.abort();
+  }, [path]);
+  return { ...state, reload: read, set: (body) => set_state((old) => ({ ...old, body })) };
+}

@@ -1,0 +1,285 @@
+// Threads and the chat, as a user does them.
+import assert from 'node:assert/strict';
+
+import {
+  answer_text,
+  composer,
+  final_text,
+  new_thread,
+  open_thread,
+  send,
+  staged,
+} from './chat_steps.mjs';
+
+export const flows = staged([
+  [
+    'a first message by keyboard alone streams its answer',
+    async (h) => {
+      const user = await h.new_user();
+      const page = await h.signed_in(user, '/threads');
+      await page.getByLabel('Search threads').focus();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await composer(page).waitFor();
+      for (
+        let steps = 0;
+        !(await composer(page).evaluate((field) => field === document.activeElement));
+        ++steps
+      ) {
+        assert.ok(steps < 40, 'the composer is reached by the keyboard');
+        await page.keyboard.press('Tab');
+      }
+      await page.keyboard.type(
+        '[delay 30] [think a first thought] [say It begins] [words 40] [say *and ends*]',
+      );
+      await page.keyboard.press('Enter');
+      await page.locator('.answer').filter({ hasText: 'It begins' }).waitFor();
+      const early = await answer_text(page);
+      await page.locator('.answer em').filter({ hasText: 'and ends' }).waitFor();
+      assert.ok(
+        (await answer_text(page)).length > early.length,
+        'it was seen while it was written',
+      );
+      assert.equal(await page.locator('.thinking p').count(), 0, 'reasoning is folded');
+      await page.locator('.thinking summary').click();
+      await page.locator('.thinking').filter({ hasText: 'a first thought' }).waitFor();
+      await page.locator('.threads [aria-current=page]').waitFor();
+    },
+  ],
+
+  [
+    'what is shown is the message that is stored',
+    async (h) => {
+      const user = await h.new_user();
+      const { page, thread_id } = await new_thread(h, user);
+      await send(
+        page,
+        '[say one two] [tool web_search {"query":"x"}] [say three] ' +
+          '[tools web_search {"query":"y"} | ' +
+          'web_search {"query":"z"}] [say four]',
+      );
+      const stored = await final_text(h, user, thread_id);
+      await page.locator('.answer').filter({ hasText: 'four' }).waitFor();
+      const shown = await page.locator('.answer').allTextContents();
+      assert.equal(shown.map((text) => text.trim()).join(''), stored.replaceAll(/\s+$/g, ''));
+      assert.equal(await page.locator('details.tool').count(), 3);
+      await page.reload();
+      await page.locator('.answer').filter({ hasText: 'four' }).waitFor();
+      assert.equal((await page.locator('.answer').allTextContents()).join('').trim(), stored);
+      await page.getByRole('button', { name: 'Show steps' }).click();
+      await page.locator('details.tool').nth(2).waitFor();
+    },
+  ],
+
+  [
+    'a run is stopped, and what was said stays',
+    async (h) => {
+      const user = await h.new_user();
+      const { page, thread_id } = await new_thread(h, user);
+      await send(page, '[delay 50] [say so far] [words 2000]');
+      await page.locator('.answer').filter({ hasText: 'so far' }).waitFor();
+      await page.getByRole('button', { name: 'Stop', exact: true }).click();
+      await page.getByText('Stopped.').waitFor();
+      const [run] = await h.call('GET', `/v1/threads/${thread_id}/runs`, undefined, user.token);
+      assert.equal(run.status, 'cancelled');
+      assert.match(await answer_text(page), /^so far/);
+      await page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'detached' });
+    },
+  ],
+
+  [
+    'an answer is asked for again, and the old one is gone',
+    async (h) => {
+      const user = await h.new_user();
+      const { page } = await new_thread(h, user);
+      await send(page, '[stamps 1]');
+      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      const first = (await answer_text(page)).trim();
+      assert.match(first, /^\d+$/);
+      await page.getByRole('button', { name: 'Answer again' }).click();
+      await h.eventually(async () => {
+        const texts = (await page.locator('.answer').allTextContents()).map((text) => text.trim());
+        return texts.length === 1 && /^\d+$/.test(texts[0]) && texts[0] !== first;
+      }, 'one other answer');
+    },
+  ],
+
+  [
+    'a failed run says why, and can be tried again',
+    async (h) => {
+      const user = await h.new_user();
+      const { page } = await new_thread(h, user);
+      await send(page, '[status 400 times=1] [say better]');
+      await page.locator('.ended.failed').filter({ hasText: 'model.rejected' }).waitFor();
+      await page.reload();
+      await page.locator('.ended.failed').filter({ hasText: 'model.rejected' }).waitFor();
+      await page.getByRole('button', { name: 'Answer again' }).click();
+      await page.locator('.answer').filter({ hasText: 'better' }).waitFor();
+    },
+  ],
+
+  [
+    'a message during a run queues behind it, another interrupts',
+    async (h) => {
+      const user = await h.new_user();
+      const { page, thread_id } = await new_thread(h, user);
+      await send(page, '[delay 40] [say first] [words 60]');
+      await page.locator('.answer').filter({ hasText: 'first' }).waitFor();
+      await send(page, '[say second]');
+      await page.getByText('Queued behind the run before it.').waitFor();
+      await page.locator('article.run').nth(1).locator('.answer').waitFor();
+      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      await send(page, '[delay 40] [say third] [words 2000]');
+      await page.locator('.answer').filter({ hasText: 'third' }).waitFor();
+      await page.getByLabel('While a run is active').selectOption('interrupt');
+      await send(page, '[say fourth]');
+      await page.getByText('Another run took its place.').waitFor();
+      await page.locator('article.run').nth(3).locator('.answer').waitFor();
+      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      const runs = await h.call('GET', `/v1/threads/${thread_id}/runs`, undefined, user.token);
+      assert.deepEqual(
+        runs.map(({ status }) => status),
+        ['completed', 'cancelled', 'completed', 'completed'],
+      );
+    },
+  ],
+
+  [
+    'a busy thread asks what to do, and loses no message',
+    async (h) => {
+      const user = await h.new_user();
+      const { page, thread_id } = await new_thread(h, user);
+      await h.call(
+        'POST',
+        `/v1/threads/${thread_id}/messages`,
+        { content: '[delay 40] [words 100]' },
+        user.token,
+      );
+      await h.call('POST', `/v1/threads/${thread_id}/runs`, {}, user.token);
+      h.t.allow(409);
+      await send(page, '[say behind it]');
+      await page.locator('.error').filter({ hasText: 'runs.thread_busy' }).waitFor();
+      await page.getByRole('button', { name: 'Queue behind it' }).click();
+      await page.locator('article.run').nth(1).locator('.answer').waitFor();
+      const messages = await h.call(
+        'GET',
+        `/v1/threads/${thread_id}/messages`,
+        undefined,
+        user.token,
+      );
+      assert.equal(messages.filter(({ content }) => content === '[say behind it]').length, 1);
+    },
+  ],
+
+  [
+    'threads are listed page by page, found, renamed and deleted',
+    async (h) => {
+      const user = await h.new_user();
+      for (let number = 1; number <= 55; ++number) {
+        await h.call('POST', '/v1/threads', { title: `Thread number ${number}` }, user.token);
+      }
+      const page = await h.signed_in(user, '/threads');
+      const rows = page.locator('.threads li');
+      await rows.nth(49).waitFor();
+      assert.equal(await rows.count(), 50);
+      await page.getByRole('button', { name: 'Show more' }).click();
+      await rows.nth(54).waitFor();
+      await page.getByLabel('Search threads').fill('number 17');
+      await h.eventually(async () => (await rows.count()) === 1, 'one is found');
+      await rows.getByRole('link').click();
+      await page.getByRole('button', { name: 'Rename' }).click();
+      await page.getByLabel('Title').fill('A better name');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'A better name' }).waitFor();
+      await page.getByLabel('Search threads').fill('');
+      await rows.filter({ hasText: 'A better name' }).waitFor();
+      assert.match(await page.title(), /^A better name/);
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      await h.eventually(
+        async () => (await rows.filter({ hasText: 'A better name' }).count()) === 0,
+        'it is gone',
+      );
+      const left = await h.call('GET', '/v1/threads?limit=200', undefined, user.token);
+      assert.ok(left.every(({ title }) => title !== 'A better name') && left.length === 54);
+    },
+  ],
+
+  [
+    'persona and model are chosen, and stay chosen',
+    async (h) => {
+      const user = await h.new_user();
+      await h.call(
+        'POST',
+        '/v1/personas?scope=org',
+        { persona_key: 'terse', version: '2', display_name: 'Terse', system_prompt: 'Be terse.' },
+        user.token,
+      );
+      const { page, thread_id } = await new_thread(h, user);
+      await page.getByLabel('Persona').selectOption('terse@2');
+      await send(page, '[say hi]');
+      await page.locator('.answer').filter({ hasText: 'hi' }).waitFor();
+      const [{ run_id }] = await h.call(
+        'GET',
+        `/v1/threads/${thread_id}/runs`,
+        undefined,
+        user.token,
+      );
+      const run = await h.call('GET', `/v1/runs/${run_id}`, undefined, user.token);
+      assert.equal(run.persona_id, 'terse@2');
+      await page.reload();
+      await h.eventually(
+        async () => (await page.getByLabel('Persona').inputValue()) === 'terse@2',
+        'it is chosen',
+      );
+    },
+  ],
+
+  [
+    'a private thread of an end user is begun',
+    async (h) => {
+      const user = await h.new_user();
+      const page = await h.signed_in(user, '/threads/new');
+      await page.getByText('Options of the thread').click();
+      await page.getByLabel('Private').check();
+      await page.getByLabel('End user').fill('customer-8123');
+      await send(page, '[say welcome]');
+      await page.locator('.answer').filter({ hasText: 'welcome' }).waitFor();
+      await page
+        .locator('.chat-head')
+        .filter({ hasText: 'customer-8123' })
+        .filter({ hasText: 'private' })
+        .waitFor();
+      const [thread] = await h.call('GET', '/v1/threads', undefined, user.token);
+      assert.deepEqual(
+        [thread.is_private, thread.end_user, thread.title],
+        [true, 'customer-8123', '[say welcome]'],
+      );
+    },
+  ],
+
+  [
+    'older messages are read by page, and stay in order',
+    async (h) => {
+      const user = await h.new_user();
+      const thread = await h.call('POST', '/v1/threads', {}, user.token);
+      for (let number = 1; number <= 70; ++number) {
+        await h.call(
+          'POST',
+          `/v1/threads/${thread.id}/messages`,
+          { content: `message ${number}.` },
+          user.token,
+        );
+      }
+      const page = await open_thread(h, user, thread.id);
+      await page.locator('.said').nth(49).waitFor();
+      await page.getByRole('button', { name: 'Show older messages' }).click();
+      await page.locator('.said').nth(69).waitFor();
+      const shown = await page.locator('.said').allTextContents();
+      assert.deepEqual(
+        shown.map((text) => text.trim()),
+        Array.from({ length: 70 }, (_, index) => `message ${index + 1}.`),
+      );
+    },
+  ],
+]);
