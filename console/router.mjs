@@ -4,14 +4,9 @@ import { store } from './store.mjs';
 
 const routes = [];
 
-<<<<<<< HEAD
-// `path` names parts of it with a colon: '/threads/:thread_id'. `about`: {is_open: true} for screens without
-// a login, {title: key of i18n}, {is_bare: true} for a screen without navigation, {screen: name} for addresses
-// between which the component stays, with other params.
-=======
 // `path` names parts of it with a colon: '/threads/:thread_id'. `about`: {is_open: true} for
-// screens without a login, {title: key of i18n}, {is_bare: true} for a screen without navigation.
->>>>>>> console1
+// screens without a login, {title: key of i18n}, {is_bare: true} for a screen without navigation,
+// {screen: name} for addresses between which the component stays, with other params.
 export function route(path, component, about = {}) {
   const names = [];
   const pattern = path
