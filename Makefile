@@ -204,6 +204,17 @@ console_tools := build/console_tools
 console: ## the console for browsers, in build/console; needs npm, and says so where there is none
 	@console/build.sh build/console $(console_tools)
 
+.PHONY: console-test console-pictures
+console-test: ## the console in Debian's Chromium against a private stack; skips loudly what npm cannot get
+	@$(stack)/install-packages build run console
+	+@$(MAKE) --no-print-directory $(parallel) programs console
+	@BUILD_DIR='$(CURDIR)/$(BUILD)' tests/console/run
+
+console-pictures: ## write the pictures of docs/console.md anew
+	@$(stack)/install-packages build run console
+	+@$(MAKE) --no-print-directory $(parallel) programs console
+	@BUILD_DIR='$(CURDIR)/$(BUILD)' CONSOLE_SCRIPT=tests/console/pictures.mjs tests/console/run
+
 # ---------------------------------------------------------------- the private stack
 
 stack := dev/stack

@@ -22,7 +22,7 @@ const result = await esbuild.build({
   entryPoints: { app: 'main.mjs', style: 'style.css' },
   outdir: out,
   entryNames: '[name]-[hash]',
-  chunkNames: 'part-[hash]',
+  chunkNames: '[name]-[hash]',
   bundle: true,
   splitting: true,
   format: 'esm',

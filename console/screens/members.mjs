@@ -55,7 +55,7 @@ function NewOrg({ on_close }) {
 function Name({ org }) {
   const t = useWords();
   const form = useForm({ name: org.name });
-  return html`<section class="panel"><${Form} form=${form} label=${t('org.name')}
+  return html`<section class="panel"><${Form} form=${form} label=${t('org.rename')}
     on_submit=${async (
     values,
   ) => {

@@ -56,7 +56,7 @@ function CodeForm({ on_done }) {
     ${
       email &&
       html`<p role="status">${t('code.sent', { email })}</p>
-      <${Form} form=${proof} label=${t('code.code')} on_submit=${async ({ otp }) => {
+      <${Form} form=${proof} label=${t('sign_in.with_code')} on_submit=${async ({ otp }) => {
         const { body } = await api.post(
           '/v1/auth/email/otp/verify',
           { email, otp: otp.trim() },

@@ -39,10 +39,11 @@ function Plot({ days, what }) {
   const [error, set_error] = useState(null);
   const look = `${useStore(theme)} ${useStore(system_is_dark)} ${useStore(language)}`;
   useEffect(() => {
+    const box = place.current;
     let plot = null;
     let is_gone = false;
     import('./plot.mjs').then(({ make_plot }) => {
-      if (!is_gone) plot = make_plot(place.current, days, what);
+      if (!is_gone && box) plot = make_plot(box, days, what);
     }, set_error);
     return () => {
       is_gone = true;

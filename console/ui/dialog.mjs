@@ -1,5 +1,5 @@
 // Dialogs: the browser's own, which keep the focus inside and close with Escape.
-import { html, useEffect, useId, useRef } from '../html.mjs';
+import { html, useLayoutEffect, useId, useRef } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { store, useStore } from '../store.mjs';
 import { useForm, Field, Form } from './form.mjs';
@@ -9,7 +9,7 @@ export function Dialog({ title, on_close, children, is_wide = false }) {
   const t = useWords();
   const id = useId();
   const dialog = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current.showModal();
     return () => before?.isConnected && before.focus();

@@ -211,7 +211,8 @@ inline std::vector<SourceFile> source_tree() {
   for (const std::string& folder : folders) {
     if (!fs::is_directory(folder)) continue;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.is_regular_file()) files.push_back(read_source(entry.path()));
+      if (entry.is_regular_file() && entry.path().extension() != ".png")
+        files.push_back(read_source(entry.path()));
     }
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(".")) {

@@ -1,0 +1,247 @@
+// What holds for every screen: keyboard, palette, languages, sizes, readers of the screen, curl, no script.
+import { execFileSync } from 'node:child_process';
+import { base, check, make_account, must, same, settled, until } from '../harness.mjs';
+
+const screens = ['/usage', '/credits', '/keys', '/organization', '/account', '/sessions'];
+const open_screens = ['/', '/forgot', '/register', '/verify', '/revert', '/invitation'];
+const dialog = (page) => page.locator('dialog[open]');
+
+// Presses Tab until what has the focus has this name.
+async function tab_to(page, name) {
+  for (let presses = 0; presses < 60; ++presses) {
+    await page.keyboard.press('Tab');
+    const found = await page.evaluate(() => {
+      const one = document.activeElement;
+      return one.getAttribute('aria-label') ?? one.labels?.[0]?.textContent ?? one.textContent;
+    });
+    if (found.trim().startsWith(name)) return;
+  }
+  throw new Error(`Tab never comes to ${name}`);
+}
+
+const hostile = [
+  '<script>alert(1)</script>',
+  '"><img src=x onerror=alert(1)>',
+  'javascript:alert(1)',
+  '\u05d0\u05d1\u05d2 right to left \u05d3\u05d4 (1) \u0627\u0644\u0639',
+  'W'.repeat(64),
+];
+
+export const flows = {
+  'the main tasks by keyboard alone': async (t) => {
+    const account = await make_account();
+    const page = await t.page();
+    await t.open(page, '/');
+    await page.keyboard.type(account.login);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(account.password);
+    await page.keyboard.press('Enter');
+    await page.locator('nav').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('api k');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'API keys' }).waitFor();
+    await settled(page);
+    await page.keyboard.press('n');
+    await dialog(page).waitFor();
+    await page.keyboard.type('by keys');
+    await page.keyboard.press('Enter');
+    await page.locator('.secret').waitFor();
+    await page.keyboard.press('Escape');
+    await tab_to(page, 'Revoke: by keys');
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor();
+    await tab_to(page, 'Revoke');
+    await page.keyboard.press('Enter');
+    await page.locator('.mark', { hasText: 'revoked' }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('a');
+    await page.getByRole('heading', { name: 'Account', exact: true }).waitFor();
+    await tab_to(page, 'Name');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type(`Key ${account.login}`);
+    await page.keyboard.press('Enter');
+    await page.locator('.toast', { hasText: 'Saved' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('main').focus();
+    await page.keyboard.press('?');
+    await dialog(page).getByText('g u').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('sign out');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  },
+
+  'every screen at 360 pixels, and the menu there': async (t) => {
+    const { page } = await t.signed_in({ width: 360, height: 740 });
+    for (const path of screens) {
+      await t.open(page, path);
+      await settled(page);
+      await t.fits(page, path);
+    }
+    await page.getByRole('button', { name: 'Menu' }).click();
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByRole('heading', { name: 'API keys' }).waitFor();
+    await page.locator('nav').waitFor({ state: 'hidden' });
+    const out = await t.page({ width: 360, height: 740 });
+    for (const path of open_screens) {
+      await t.open(out, path);
+      await t.fits(out, path);
+    }
+  },
+
+  'a reader of the screen finds its way, dark and light': async (t) => {
+    for (const scheme of ['light', 'dark']) {
+      const { page } = await t.signed_in({ scheme });
+      for (const path of screens) {
+        await t.open(page, path);
+        await settled(page);
+        await t.axe(page, `${path} ${scheme}`);
+      }
+      await t.open(page, '/keys');
+      await page.getByRole('button', { name: 'New key' }).click();
+      await t.axe(page, `a dialog ${scheme}`);
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Control+k');
+      await dialog(page).waitFor();
+      await t.axe(page, `the palette ${scheme}`);
+      const out = await t.page({ scheme });
+      for (const path of open_screens) {
+        await t.open(out, path);
+        await settled(out);
+        await t.axe(out, `${path} ${scheme}`);
+      }
+    }
+  },
+
+  'Chinese, by the browser and by choice': async (t) => {
+    const { page } = await t.signed_in({}, '/account');
+    await page.getByLabel('Language', { exact: true }).first().selectOption('zh');
+    await page.getByRole('heading', { name: '账号', exact: true }).waitFor();
+    for (const path of screens) {
+      await t.open(page, path);
+      await settled(page);
+      const text = await page.locator('#app').innerText();
+      const key = text.match(/\b(?:[a-z_]+\.)+[a-z_]+\b/g)?.filter((one) => !/example|data\.|org\./.test(one));
+      check(!key?.length, `${path} shows ${key}`);
+    }
+    same(await page.locator('html').getAttribute('lang'), 'zh-CN', 'lang');
+    const other = await t.page({ locale: 'zh-CN' });
+    await t.open(other, '/');
+    await other.getByRole('heading', { name: '登录' }).waitFor();
+  },
+
+  'dark, light, and what was chosen stays': async (t) => {
+    const { page } = await t.signed_in({ scheme: 'dark' }, '/keys');
+    const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const dark = await back();
+    await page.getByRole('button', { name: 'Theme: Auto' }).first().click();
+    await until(async () => (await back()) !== dark, 'a light background');
+    await page.reload();
+    await page.getByRole('heading', { name: 'API keys' }).waitFor();
+    check((await back()) !== dark, 'dark again after a reload');
+  },
+
+  'every "copy as curl" answers what the screen shows': async (t) => {
+    const account = await make_account();
+    await must('POST', '/v1/api-keys', { name: "it's `odd` $HOME" }, { token: account.token });
+    const page = await t.page();
+    await t.sign_in(page, account, '/');
+    const answers = new Map();
+    page.on('response', async (response) => {
+      if (!response.url().includes('/v1/') || response.request().method() !== 'GET') return;
+      answers.set(response.url().slice(base.length), await response.text().catch(() => ''));
+    });
+    for (const path of ['/keys', '/credits', '/usage', '/organization']) {
+      await t.open(page, path);
+      await settled(page);
+      await page.getByRole('button', { name: 'curl', exact: true }).click();
+      const commands = await page.locator('.curl pre').allInnerTexts();
+      check(commands.length > 1, `${path} has no commands`);
+      for (const command of commands.slice(1)) {
+        const output = execFileSync('bash', ['-c', command], {
+          env: {
+            ...process.env,
+            HOSTLER_URL: base,
+            HOSTLER_TOKEN: account.token,
+            CURL_CA_BUNDLE: process.env.CA_CERT,
+          },
+        }).toString();
+        const asked = command.match(/\$HOSTLER_URL"?'?([^"'\s]+)/)[1];
+        same(JSON.parse(output), JSON.parse(answers.get(asked)), command);
+      }
+      await page.keyboard.press('Escape');
+    }
+    await page.locator('main').focus();
+    await t.open(page, '/account');
+    await page.locator('section.panel', { hasText: 'New password' }).getByLabel('New password').fill('12345678');
+    t.allow(422);
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.locator('.error').waitFor();
+    await page.getByRole('button', { name: 'curl', exact: true }).click();
+    const shown = await page.locator('.curl pre').allInnerTexts();
+    check(shown.some((each) => each.includes('"new_password":"\'"$HOSTLER_NEW_PASSWORD"\'"')), 'no variable');
+    check(!shown.join().includes('12345678') && !shown.join().includes('hat_'), 'a secret is shown');
+  },
+
+  'scripts, odd directions and long words in every field stay text': async (t) => {
+    for (const [at, text] of hostile.entries()) {
+      const account = await make_account(`hx${Date.now()}${at}`);
+      const { token } = account;
+      const username = `${account.login} ${text}`.slice(0, 64);
+      await must('PATCH', '/v1/me', { username }, { token });
+      await must('POST', '/v1/api-keys', { name: text.repeat(3).slice(0, 200) }, { token });
+      const name = text.repeat(3).slice(0, 200);
+      const org = await must('POST', '/v1/orgs', { slug: `h-${account.login}`, name }, { token });
+      const page = await t.page({ width: 360, height: 740 });
+      await t.sign_in(page, account, '/keys');
+      await settled(page);
+      await page.getByText(text.slice(0, 20)).first().waitFor({ state: 'attached' });
+      await t.fits(page, `keys of ${text}`);
+      await page.locator('select.org').selectOption(org.id);
+      for (const path of screens) {
+        await t.open(page, path);
+        await settled(page);
+        await t.fits(page, `${path} of ${text}`);
+      }
+    }
+  },
+
+  'an address without a screen, and a file that is not there': async (t) => {
+    t.allow(404);
+    const { page } = await t.signed_in({}, '/nowhere/at?all=<b>');
+    await page.getByRole('heading', { name: 'There is no such screen' }).waitFor();
+    for (const path of ['/console/nothing.js', '/console../', '/console/../console.js', '/console']) {
+      const answer = await fetch(base + path, { redirect: 'manual' });
+      same(answer.status, path === '/console' ? 301 : 404, path);
+    }
+    const files = await (await fetch(`${base}/console/`)).text();
+    const script = files.match(/src="([^"]+)"/)[1];
+    const answer = await fetch(`${base}/console/${script}`);
+    check(answer.headers.get('cache-control').includes('immutable'), 'the script is not kept');
+    same((await fetch(`${base}/console/`)).headers.get('cache-control'), 'no-cache', 'the page');
+  },
+
+  'a service that is away is waited for, and said so': async (t) => {
+    const { page } = await t.signed_in({}, '/keys');
+    t.allow(502, 503);
+    let failures = 0;
+    await page.route('**/v1/me/credits*', (route) => {
+      ++failures;
+      return failures < 3 ? route.fulfill({ status: 503, headers: { 'retry-after': '0' } })
+        : route.continue();
+    });
+    await page.getByRole('link', { name: 'Credits' }).click();
+    await page.getByText('Initial grant').waitFor();
+    same(failures, 3, 'tries');
+    await page.unroute('**/v1/me/credits*');
+    await page.route('**/v1/me/sessions*', (route) => route.fulfill({ status: 500, body: '{}' }));
+    t.allow(500);
+    await page.getByRole('link', { name: 'Sessions' }).click();
+    await page.locator('.error').getByText('HTTP 500').waitFor();
+    await page.unroute('**/v1/me/sessions*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('this one').waitFor();
+  },
+};

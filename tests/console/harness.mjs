@@ -1,0 +1,273 @@
+// What flows are made of: a browser, an account, mails, and an eye on all that a page does. A page that
+// breaks its policy, asks another origin, logs an error, or calls what docs/openapi.yaml does not name
+// fails its flow.
+import { readFileSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const require = createRequire(join(process.env.CONSOLE_TOOLS, 'x.js'));
+const { chromium } = require('playwright-core');
+const axe_source = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+process.removeAllListeners('warning');
+
+export const base = process.env.BASE_URL;
+export const home = `${base}/console/`;
+const wait_ms = 10_000;
+
+export function check(is_true, what) {
+  if (!is_true) throw new Error(what);
+}
+export function same(found, wanted, what) {
+  const [one, other] = [JSON.stringify(found), JSON.stringify(wanted)];
+  check(one === other, `${what}: ${one}, not ${other}`);
+}
+
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Tries until `look()` gives something true, which it gives back.
+export async function until(look, what, ms = wait_ms) {
+  for (const end = Date.now() + ms; ; await pause(40)) {
+    const found = await look();
+    if (found) return found;
+    check(Date.now() < end, `never came: ${what}`);
+  }
+}
+
+// ------------------------------------------------ the service from outside
+
+// {status, body, headers}; `token` may be a key.
+export async function call(method, path, body, { token, headers = {} } = {}) {
+  const response = await fetch(base + path, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(token ? { Authorization: `Bearer ${token}` } : {}),
+      ...headers,
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await response.text();
+  const answer = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : text;
+  return { status: response.status, body: answer, headers: response.headers };
+}
+
+export async function must(method, path, body, options) {
+  const answer = await call(method, path, body, options);
+  check(answer.status < 300, `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+let accounts = 0;
+export const password = 'correct horse battery';
+
+// {login, email, password, token, id}
+export async function make_account(login = `ada${process.pid}x${++accounts}`) {
+  const email = `${login.replace(/\W/g, '')}@example.org`;
+  const made = await must('POST', '/v1/auth/register', { login, email, password });
+  return { login, email, password, token: made.access_token, id: made.user_id };
+}
+
+// Of a fresh login, as settings want it.
+export async function admin_token() {
+  const login = { login: process.env.ADMIN_LOGIN, password: process.env.ADMIN_PASSWORD };
+  return (await must('POST', '/v1/auth/login', login)).access_token;
+}
+
+// Sets a setting while `work` runs.
+export async function with_setting(key, value, work) {
+  const path = `/v1/admin/settings/${key}`;
+  await must('PUT', path, { value }, { token: await admin_token() });
+  try {
+    await work();
+  } finally {
+    await must('DELETE', path, undefined, { token: await admin_token() });
+  }
+}
+
+// A run to its end; gives its id.
+export async function make_run(token, content, { thread = {}, run = {} } = {}) {
+  const made = await must('POST', '/v1/threads', thread, { token });
+  await must('POST', `/v1/threads/${made.id}/messages`, { content }, { token });
+  const { run_id } = await must('POST', `/v1/threads/${made.id}/runs`, run, { token });
+  await until(async () => {
+    const { status } = await must('GET', `/v1/runs/${run_id}`, undefined, { token });
+    return ['completed', 'failed', 'cancelled'].includes(status);
+  }, `the end of run ${run_id}`);
+  return run_id;
+}
+
+// ------------------------------------------------ mails
+
+function decoded(part) {
+  const [head, ...rest] = part.split(/\r?\n\r?\n/);
+  const body = rest.join('\n\n');
+  if (/transfer-encoding: base64/i.test(head)) return Buffer.from(body, 'base64').toString();
+  if (!/transfer-encoding: quoted-printable/i.test(head)) return body;
+  const bytes = body
+    .replace(/=\r?\n/g, '')
+    .replace(/=([0-9A-F]{2})/g, (whole, hex) => String.fromCharCode(parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString();
+}
+
+// The plain text of the newest mail to `email` that `has` finds something in (a RegExp); gives the match.
+export function mail_with(email, has) {
+  const folder = process.env.MAIL_DIR;
+  return until(() => {
+    for (const name of readdirSync(folder).sort().reverse()) {
+      if (!name.endsWith('.eml')) continue;
+      const text = readFileSync(join(folder, name), 'utf8');
+      if (!new RegExp(`^To:.*${email}`, 'mi').test(text)) continue;
+      const boundary = text.match(/boundary="?([^"\r\n;]+)/)?.[1];
+      const parts = boundary ? text.split(`--${boundary}`) : [text];
+      const plain = parts.find((part) => /content-type: text\/plain/i.test(part)) ?? text;
+      const found = decoded(plain.replace(/^\r?\n/, '')).match(has);
+      if (found) return found;
+    }
+    return null;
+  }, `a mail to ${email} with ${has}`);
+}
+
+// ------------------------------------------------ the browser
+
+let browser;
+export async function start_browser() {
+  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+}
+export const stop_browser = () => browser?.close();
+
+const document_of = (await must('GET', '/v1/openapi.json')).paths;
+const known_calls = Object.entries(document_of).map(([path, operations]) => ({
+  pattern: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`),
+  methods: Object.keys(operations).map((name) => name.toUpperCase()),
+}));
+const is_documented = (method, path) =>
+  known_calls.some((each) => each.pattern.test(path) && each.methods.includes(method));
+
+// One flow: a browser of its own, and everything that is wrong in it.
+export class Flow {
+  faults = [];
+  calls = [];
+  #contexts = [];
+  #allowed = new Set();
+
+  // Answers of these statuses belong to the flow; Chromium logs an error for each.
+  allow(...statuses) {
+    statuses.forEach((status) => this.#allowed.add(status));
+  }
+
+  // A page in a new browser, or with `of` another tab of that page's browser.
+  async page({ width = 1280, height = 860, scheme = 'light', locale = 'en-GB', of } = {}) {
+    let context = of?.context();
+    if (!context) {
+      context = await browser.newContext({
+        ignoreHTTPSErrors: true,
+        viewport: { width, height },
+        colorScheme: scheme,
+        locale,
+        permissions: ['clipboard-read', 'clipboard-write'],
+      });
+      context.setDefaultTimeout(wait_ms);
+      this.#contexts.push(context);
+      await context.addInitScript(() => {
+        addEventListener('securitypolicyviolation', (event) => {
+          console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`);
+        });
+        globalThis.alert = () => console.error('something ran: alert');
+      });
+    }
+    const page = await context.newPage();
+    this.#watch(page);
+    return page;
+  }
+
+  #watch(page) {
+    page.on('pageerror', (error) => this.faults.push(`page error: ${error.stack}`));
+    page.on('console', (message) => {
+      if (message.type() !== 'error') return;
+      const status = Number(message.text().match(/responded with a status of (\d+)/)?.[1]);
+      if (!this.#allowed.has(status)) this.faults.push(`console: ${message.text()}`);
+    });
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (url.origin !== base) this.faults.push(`another origin: ${url}`);
+      if (!url.pathname.startsWith('/v1/')) return;
+      this.calls.push({ method: request.method(), path: url.pathname + url.search });
+      if (!is_documented(request.method(), url.pathname)) {
+        this.faults.push(`no documented call: ${request.method()} ${url.pathname}`);
+      }
+      if (/token|hst_|hat_/.test(url.search)) this.faults.push(`a secret in an address: ${url}`);
+    });
+  }
+
+  // Opens a screen of the console; `path` is what stands after the #.
+  async open(page, path = '/') {
+    await page.goto(`${home}#${path}`);
+    await page.locator('#app > .frame').waitFor();
+  }
+
+  // Signs in by the form, and waits until the frame is there.
+  async sign_in(page, account, path = '/') {
+    await this.open(page, path);
+    await page.getByLabel('Login or mail address').fill(account.login);
+    await page.getByLabel('Password', { exact: true }).fill(account.password);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.locator('nav').waitFor({ state: 'attached' });
+  }
+
+  // A page of a new account that is signed in.
+  async signed_in(options = {}, path = '/') {
+    const account = await make_account();
+    const page = await this.page(options);
+    await this.sign_in(page, account, path);
+    return { account, page };
+  }
+
+  // What axe finds serious in the page as it stands is a fault.
+  async axe(page, what) {
+    await page.evaluate(axe_source);
+    const { violations } = await page.evaluate(() =>
+      globalThis.axe.run(document, {
+        resultTypes: ['violations'],
+        rules: { region: { enabled: false } },
+      }),
+    );
+    for (const found of violations) {
+      if (!['serious', 'critical'].includes(found.impact)) continue;
+      const where = found.nodes.slice(0, 3).map((node) => node.html.slice(0, 120));
+      this.faults.push(`axe, ${what}: ${found.id}: ${found.help}: ${where.join(' | ')}`);
+    }
+  }
+
+  // Nothing stands out of the page to the right.
+  async fits(page, what) {
+    const over = await page.evaluate(() => {
+      const width = document.documentElement.clientWidth;
+      if (document.documentElement.scrollWidth <= width) return '';
+      const wide = [...document.querySelectorAll('main *')].filter(
+        (each) => each.getBoundingClientRect().right > width + 1,
+      );
+      return `${document.documentElement.scrollWidth} of ${width}: ${wide
+        .slice(0, 3)
+        .map((each) => each.outerHTML.slice(0, 100))
+        .join(' | ')}`;
+    });
+    check(!over, `${what} is too wide: ${over}`);
+  }
+
+  // Of the newest page, for who looks into a failure.
+  async picture(path) {
+    const page = this.#contexts.at(-1)?.pages().at(-1);
+    await page?.screenshot({ path }).catch(() => {});
+  }
+
+  async end() {
+    for (const context of this.#contexts) await context.close();
+  }
+}
+
+// The idle state: nothing loads, nothing moves.
+export async function settled(page) {
+  await page.waitForLoadState('networkidle');
+  await page.locator('main .working').first().waitFor({ state: 'detached' });
+}
