@@ -50,6 +50,8 @@ const std::map<std::string, const char*> may_read = {
     {"run_streamed_text", "all events of the run"},
     {"run_create", "all messages of the thread, without statistics"},
     {"run_retry", "all messages of the thread"},
+    {"response_create", "all messages of the thread, without statistics, as run_create"},
+    {"response_delete", "what follows the response in its thread: each message is hidden"},
     {"client_chat_begin", "all messages of the thread, without statistics"},
     {"ui_chat_say", "all messages of the thread, without statistics"},
     {"ui_chat_retry", "all messages of the thread; all providers, without statistics"},
