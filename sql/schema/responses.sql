@@ -281,10 +281,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs := response_of_reader(run);
     thread_row threads := thread_of_caller_locked(r.thread_id);
-    stopped uuid[] := thread_stop(thread_row, NULL, 'requested');
+    stopped uuid[];
 BEGIN
+    -- Runs before the account, which what is stopped locks.
     UPDATE runs d SET deleted_at = clock_timestamp()
     WHERE d.thread_id = thread_row.id AND d.id >= r.id AND d.deleted_at IS NULL;
+    stopped := thread_stop(thread_row, NULL, 'requested');
     -- Its own are at most 10,000 microseconds older.
     UPDATE messages m SET hidden_by_run_id = coalesce(m.run_id, r.id)
     WHERE m.thread_id = thread_row.id AND m.id >= uuidv7_floor(r.created_at - interval '20 milliseconds')
@@ -302,7 +304,9 @@ DECLARE
     r runs := response_of_reader(run);
     items json;
 BEGIN
-    IF r.created_by_user_id <> current_user_id() THEN
+    IF r.org_id <> current_org() THEN
+        PERFORM fail('runs.not_found');
+    ELSIF r.created_by_user_id <> current_user_id() THEN
         PERFORM fail('policy.denied', 'thread_of_another');
     END IF;
     SELECT h.messages INTO items FROM run_histories h WHERE h.run_id = r.id;

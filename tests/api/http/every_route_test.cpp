@@ -192,6 +192,14 @@ TEST(EveryRoute, RefusesMethodsThatItsPathDoesNotHave) {
 }
 
 // The members of a route's JSON body, each with whether the document lets it be null.
+bool takes_null(const Json& schema) {
+  const Json* type = schema.find("type");
+  if (type == nullptr) return true;
+  if (!type->is_array()) return *type->as_text() == "null";
+  return std::any_of(type->as_array()->begin(), type->as_array()->end(),
+                     [](const Json& each) { return *each.as_text() == "null"; });
+}
+
 std::vector<std::pair<std::string, bool>> members_of_body(const DocumentedRoute& route) {
   std::vector<std::pair<std::string, bool>> members;
   const Json* body = route.operation->find("requestBody");
@@ -202,10 +210,11 @@ std::vector<std::pair<std::string, bool>> members_of_body(const DocumentedRoute&
   if (properties == nullptr) return members;
   for (const Json::Member& member : *properties->as_object()) {
     const Json& schema = resolved(member.second);
-    const Json* type = schema.find("type");
-    bool is_nullable = schema.find("oneOf") != nullptr || type == nullptr;
-    if (type != nullptr && type->is_array()) {
-      for (const Json& each : *type->as_array()) is_nullable |= *each.as_text() == "null";
+    bool is_nullable = false;
+    if (const Json* forms = schema.find("oneOf")) {
+      for (const Json& form : *forms->as_array()) is_nullable |= takes_null(resolved(form));
+    } else {
+      is_nullable = takes_null(schema);
     }
     members.emplace_back(member.first, is_nullable);
   }

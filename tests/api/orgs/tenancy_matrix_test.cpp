@@ -33,9 +33,13 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     {{"POST /v1/runs/{run_id}/tool-results", Actor::platform}, Outcome::forbidden},
     {{"PATCH /v1/runs/{run_id}", Actor::admin}, Outcome::forbidden},
     {{"PATCH /v1/runs/{run_id}", Actor::platform}, Outcome::forbidden},
+    {{"DELETE /v1/openai/responses/{response}", Actor::admin}, Outcome::forbidden},
+    {{"GET /v1/openai/responses/{response}/input_items", Actor::admin}, Outcome::forbidden},
     // Platform administrators see every run and subscription, and cancel runs.
     {{"GET /v1/runs/{run_id}", Actor::platform}, Outcome::passes},
     {{"POST /v1/runs/{run_id}:cancel", Actor::platform}, Outcome::passes},
+    {{"GET /v1/openai/responses/{response}", Actor::platform}, Outcome::passes},
+    {{"POST /v1/openai/responses/{response}/cancel", Actor::platform}, Outcome::passes},
     {{"GET /v1/subscriptions/{subscription_id}", Actor::platform}, Outcome::passes},
     // audit_org() and member_remove() check by the role.
     {{"GET /v1/audit-logs", Actor::member}, Outcome::forbidden},

@@ -223,6 +223,7 @@ std::string TenancyFixture::path_of(const PrintedRoute& route, bool is_real, Act
     bool is_own_org = name == "org_id" && route.is_in_path_org() && is_inside(actor);
     bool takes_value = found != values.end() && (is_real || is_own_org || !name.ends_with("_id"));
     std::string value = takes_value ? found->second : nobodys_id;
+    if (name == "response" && !is_real) value = fmt::format("resp_{}", nobodys_id);
     size_t open = path.find('{');
     path.replace(open, path.find('}') - open + 1, value);
   }
