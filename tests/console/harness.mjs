@@ -1,6 +1,6 @@
-// What flows are made of: a browser, an account, mails, and an eye on all that a page does. A page that
-// breaks its policy, asks another origin, logs an error, or calls what docs/openapi.yaml does not name
-// fails its flow.
+// What flows are made of: a browser, an account, mails, and an eye on all that a page does. A page
+// that breaks its policy, asks another origin, logs an error, or calls what docs/openapi.yaml does
+// not name fails its flow.
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -110,7 +110,8 @@ function decoded(part) {
   return Buffer.from(bytes, 'latin1').toString();
 }
 
-// The plain text of the newest mail to `email` that `has` finds something in (a RegExp); gives the match.
+// The plain text of the newest mail to `email` that `has` finds something in (a RegExp); gives the
+// match.
 export function mail_with(email, has) {
   const folder = process.env.MAIL_DIR;
   return until(() => {
@@ -138,7 +139,9 @@ export const stop_browser = () => browser?.close();
 
 const document_of = (await must('GET', '/v1/openapi.json')).paths;
 const known_calls = Object.entries(document_of).map(([path, operations]) => ({
-  pattern: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`),
+  pattern: new RegExp(
+    `^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`,
+  ),
   methods: Object.keys(operations).map((name) => name.toUpperCase()),
 }));
 const is_documented = (method, path) =>
