@@ -218,8 +218,11 @@ export function Chat({ thread_id }) {
       <${Unsent} sending=${sending} conversation=${conversation} on_back=${set_given} />
       <${ErrorBox} error=${fault ?? problem} />
     </div>
-    ${is_away && html`<button type="button" class="to-end"
-      onClick=${to_end}>${t('chat.to_end')}</button>`}
+    ${
+      is_away &&
+      html`<button type="button" class="to-end"
+      onClick=${to_end}>${t('chat.to_end')}</button>`
+    }
     <${Composer} draft_key=${thread_id} is_busy=${live !== null} is_locked=${sending !== null}
       given=${given}
       on_send=${send} on_stop=${
@@ -292,7 +295,10 @@ export function ThreadsScreen({ params }) {
     <${ThreadList} current_id=${thread_id} />
     ${is_new && html`<${NewChat} />`}
     ${thread_id && !is_new && html`<${Chat} key=${thread_id} thread_id=${thread_id} />`}
-    ${!thread_id && html`<section class="chat empty"><p
-      class="note">${t('chat.choose')}</p></section>`}
+    ${
+      !thread_id &&
+      html`<section class="chat empty"><p
+      class="note">${t('chat.choose')}</p></section>`
+    }
   </div>`;
 }

@@ -146,8 +146,11 @@ export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_sto
     <textarea id=${id} ref=${field} class="message" dir="auto" rows="2" value=${text}
       placeholder=${t('chat.placeholder')} onInput=${(event) => write(event.currentTarget.value)}
         onKeyDown=${on_key} />
-    ${is_long && html`<p class="fault"
-      role="alert">${t('chat.too_long', { count: message_bytes_max })}</p>`}
+    ${
+      is_long &&
+      html`<p class="fault"
+      role="alert">${t('chat.too_long', { count: message_bytes_max })}</p>`
+    }
     <div class="row">
       <${Choice} label=${t('chat.persona')} value=${known_persona} on_change=${set_persona}
         options=${[
@@ -169,8 +172,11 @@ export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_sto
         options=${['enqueue', 'interrupt'].map((name) => [name, t(`chat.strategy.${name}`)])} />`
       }
       <span class="space" />
-      ${on_stop && html`<button type="button" class="stop"
-        onClick=${on_stop}>${t('chat.stop')}</button>`}
+      ${
+        on_stop &&
+        html`<button type="button" class="stop"
+        onClick=${on_stop}>${t('chat.stop')}</button>`
+      }
       <button class="main" disabled=${!can_send}>${t('chat.send')}</button>
     </div>
     <${Further} further=${further} set_further=${set_further} fault=${fault} />

@@ -45,15 +45,31 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
                 text=${message.content} /></div>`,
           )
     }
-    ${!shows_story && answers.some(({ incomplete }) => incomplete) && html`<p
-      class="note">${t('chat.incomplete')}</p>`}
+    ${
+      !shows_story &&
+      answers.some(({ incomplete }) => incomplete) &&
+      html`<p
+      class="note">${t('chat.incomplete')}</p>`
+    }
     ${story?.problem && html`<${ErrorBox} error=${story.problem} />`}
-    ${is_live && story?.wait && html`<${WaitCard} run_id=${run_id} story=${story}
-      is_mine=${is_mine} may_focus />`}
-    ${is_live && story?.status === 'queued' && html`<p class="note"
-      role="status">${t('chat.begins')}</p>`}
-    ${is_live && story?.status === 'running' && html`<p class="working"
-      role="status">${t('chat.working')}</p>`}
+    ${
+      is_live &&
+      story?.wait &&
+      html`<${WaitCard} run_id=${run_id} story=${story}
+      is_mine=${is_mine} may_focus />`
+    }
+    ${
+      is_live &&
+      story?.status === 'queued' &&
+      html`<p class="note"
+      role="status">${t('chat.begins')}</p>`
+    }
+    ${
+      is_live &&
+      story?.status === 'running' &&
+      html`<p class="working"
+      role="status">${t('chat.working')}</p>`
+    }
     ${is_live && html`<${Stream} stream=${stream} />`}
     ${
       is_queued &&
@@ -95,9 +111,9 @@ export function UserMessage({ message }) {
   return html`<article class="user" aria-label=${t('chat.you')}>
     <div class=${is_long ? 'said is-long' : 'said'} dir="auto"
       tabindex=${is_long ? 0 : undefined}>${
-      parts.length === 1
-        ? message.content
-        : parts.map((part) => html`<div class="said-part">${part}</div>`)
-    }</div>
+        parts.length === 1
+          ? message.content
+          : parts.map((part) => html`<div class="said-part">${part}</div>`)
+      }</div>
   </article>`;
 }

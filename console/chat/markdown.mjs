@@ -13,7 +13,7 @@
 //   table { aligns, head: [inline] (or null), rows: [[inline]] };   `goes_on`: of a long block
 import { parse_inline } from './markdown_inline.mjs';
 
-export const block_chars = 8_192;
+export const block_chars = 4_096;
 const code_chars = 16_384;
 const depth_max = 8;
 const columns_max = 64;

@@ -6,7 +6,9 @@ import { Component, h } from 'preact';
 import { Copy } from '../ui/copy.mjs';
 import { MarkdownFeed } from './markdown_feed.mjs';
 
-const frame_chars = 12_288;
+// How much of a long text a frame takes: more where frames are quick, less where they are not.
+const frame_chars = { min: 4_096, first: 12_288, max: 32_768 };
+const frame_ms = { quick: 16, slow: 36 };
 
 function inline_node(node) {
   if (typeof node === 'string') return node;
@@ -133,6 +135,7 @@ export class Markdown extends Component {
     super(props);
     this.feed = new MarkdownFeed();
     this.frame = 0;
+    this.frame_chars = frame_chars.first;
     this.take(props.text);
   }
 
@@ -154,11 +157,20 @@ export class Markdown extends Component {
   parse() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    if (this.feed.advance(frame_chars)) return;
+    if (this.feed.advance(this.frame_chars)) return;
     this.frame = requestAnimationFrame(() => {
+      const begun = performance.now();
       this.parse();
       this.setState({});
+      // Behind what the browser makes of it.
+      setTimeout(() => this.weigh(performance.now() - begun));
     });
+  }
+
+  weigh(took_ms) {
+    if (took_ms < frame_ms.quick)
+      this.frame_chars = Math.min(frame_chars.max, this.frame_chars * 2);
+    if (took_ms > frame_ms.slow) this.frame_chars = Math.max(frame_chars.min, this.frame_chars / 2);
   }
 
   render() {

@@ -94,8 +94,11 @@ export function ThreadList({ current_id }) {
       <a href=${address(`/threads/${id}`)} aria-current=${id === current_id ? 'page' : undefined}>
         <bdi class="title">${title || t('chat.untitled')}</bdi>
         <span class="about">
-          ${active_run_id && html`<span class="dot" title=${t('chat.active')} role="img"
-            aria-label=${t('chat.active')} />`}
+          ${
+            active_run_id &&
+            html`<span class="dot" title=${t('chat.active')} role="img"
+            aria-label=${t('chat.active')} />`
+          }
           ${end_user && html`<bdi class="mark">${end_user}</bdi>`} <time
             datetime=${updated_at}>${ago(updated_at)}</time>
         </span>

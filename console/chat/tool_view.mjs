@@ -46,8 +46,11 @@ export function ToolView({ entry }) {
       is_open &&
       html`
       <${JsonBlock} value=${entry.arguments ?? {}} label=${t('chat.arguments')} />
-      ${error && html`<p class="tool-error"><code>${error.code}</code> <bdi>${error.message}</bdi>
-        </p>`}
+      ${
+        error &&
+        html`<p class="tool-error"><code>${error.code}</code> <bdi>${error.message}</bdi>
+        </p>`
+      }
       ${result !== undefined && html`<${JsonBlock} value=${result} label=${t('chat.result')} />`}
     `
     }

@@ -53,8 +53,11 @@ function Question({ run_id, wait, may_focus }) {
     <textarea id=${id} ref=${field} dir="auto" rows="2" value=${text} disabled=${is_locked}
       onInput=${(event) => set_text(event.currentTarget.value)}
         onKeyDown=${on_ctrl_enter(submit)} />
-    ${is_too_long(text) && html`<p
-      class="fault">${t('chat.too_long', { count: input_bytes_max })}</p>`}
+    ${
+      is_too_long(text) &&
+      html`<p
+      class="fault">${t('chat.too_long', { count: input_bytes_max })}</p>`
+    }
     <${ErrorBox} error=${problem} />
     <div class="row"><button class="main" disabled=${is_locked || is_empty || is_too_long(text)}>
       ${t(is_sent ? 'chat.sent' : 'chat.answer')}
@@ -88,8 +91,11 @@ function Confirmation({ run_id, wait }) {
       onInput=${(event) => set_text(event.currentTarget.value)}
       onKeyDown=${on_ctrl_enter(() => is_bad || is_locked || send(approved))} />
     ${message && html`<p class="fault" role="alert">${message}</p>`}
-    ${is_too_long(approved) && html`<p
-      class="fault">${t('chat.too_long', { count: input_bytes_max })}</p>`}
+    ${
+      is_too_long(approved) &&
+      html`<p
+      class="fault">${t('chat.too_long', { count: input_bytes_max })}</p>`
+    }
     <${ErrorBox} error=${problem} />
     <div class="row">
       <button class="main" disabled=${is_locked || is_bad}>
@@ -101,8 +107,11 @@ function Confirmation({ run_id, wait }) {
           onInput=${(event) => set_reason(event.currentTarget.value)} />
       <button type="button" disabled=${is_locked}
         onClick=${() => send(denied)}>${t('chat.deny')}</button>
-      ${is_edited && html`<button type="button"
-        onClick=${() => set_text(asked)}>${t('chat.undo')}</button>`}
+      ${
+        is_edited &&
+        html`<button type="button"
+        onClick=${() => set_text(asked)}>${t('chat.undo')}</button>`
+      }
     </div>
   </form>`;
 }
@@ -141,8 +150,10 @@ function OwedCall({ run_id, call }) {
       <label for=${id}>${t('chat.result')}</label>
       <select aria-label=${t('chat.result_kind')} value=${kind} disabled=${is_locked}
         onChange=${change(set_kind)}>
-        ${['json', 'text', 'error'].map((each) => html`<option
-          value=${each}>${t(`chat.result.${each}`)}</option>`)}
+        ${['json', 'text', 'error'].map(
+          (each) => html`<option
+          value=${each}>${t(`chat.result.${each}`)}</option>`,
+        )}
       </select>
       ${
         kind === 'error' &&
@@ -170,14 +181,18 @@ function ToolResults({ run_id, story }) {
   );
   return html`<div class="wait">
     <p>${t('chat.wait.tool_results')}</p>
-    ${owed.map((call) => html`<${OwedCall} key=${call.tool_call_id} run_id=${run_id}
-      call=${call} />`)}
+    ${owed.map(
+      (call) => html`<${OwedCall} key=${call.tool_call_id} run_id=${run_id}
+      call=${call} />`,
+    )}
     ${
       by_webhook.length > 0 &&
       owed.length === 0 &&
       html`<p class="note">
-      ${t('chat.webhook_answers')} ${by_webhook.map(({ tool_name }) => html`<code
-        dir="ltr">${tool_name}</code> `)}
+      ${t('chat.webhook_answers')} ${by_webhook.map(
+        ({ tool_name }) => html`<code
+        dir="ltr">${tool_name}</code> `,
+      )}
     </p>`
     }
   </div>`;

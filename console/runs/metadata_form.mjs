@@ -24,8 +24,10 @@ export function MetadataForm({ run, is_mine, on_saved }) {
   };
   if (text === null) {
     return html`<p class="row metadata"><span class="dim">${t('runs.metadata')}</span>
-      ${members.map(([name, mark]) => html`<span class="mark"
-        key=${name}><bdi>${name}</bdi>=<bdi>${mark}</bdi></span>`)}
+      ${members.map(
+        ([name, mark]) => html`<span class="mark"
+        key=${name}><bdi>${name}</bdi>=<bdi>${mark}</bdi></span>`,
+      )}
       ${
         is_mine &&
         html`<button type="button" class="small quiet"

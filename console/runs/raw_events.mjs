@@ -28,11 +28,15 @@ export function RawEvents({ story }) {
     <div class="row"><label>${t('runs.event_type')} <select value=${type}
       onChange=${(event) => (set_type(event.currentTarget.value), set_shown(page_rows))}>
       <option value="">${t('runs.all_types')}</option>
-      ${types.map((each) => html`<option key=${each}
-        value=${each}>${each}</option>`)}</select></label>
+      ${types.map(
+        (each) => html`<option key=${each}
+        value=${each}>${each}</option>`,
+      )}</select></label>
       <span class="dim">${t('runs.event_count', { count: events.length })}</span></div>
-    <ol class="events">${events.slice(0, shown).map((event) => html`<${EventRow} key=${event.seq}
-      event=${event} />`)}</ol>
+    <ol class="events">${events.slice(0, shown).map(
+      (event) => html`<${EventRow} key=${event.seq}
+      event=${event} />`,
+    )}</ol>
     ${
       events.length > shown &&
       html`<button type="button" onClick=${() => set_shown(shown + page_rows)}>

@@ -86,8 +86,11 @@ export function RunScreen({ params, query }) {
   const goes_on = run.status === 'running' || run.status === 'waiting_for_input';
   return html`<div class="run-screen">
     <header class="row"><h1>${t('runs.run')} <code>${run_id}</code></h1><span class="space" />
-      ${goes_on && html`<button type="button" class="stop"
-        onClick=${stop}>${t('chat.stop')}</button>`}</header>
+      ${
+        goes_on &&
+        html`<button type="button" class="stop"
+        onClick=${stop}>${t('chat.stop')}</button>`
+      }</header>
     <${ErrorBox} error=${fault ?? error} />
     <${Facts} run=${run} />
     ${
@@ -99,15 +102,21 @@ export function RunScreen({ params, query }) {
     ${story.wait && html`<${WaitCard} run_id=${run_id} story=${story} is_mine=${is_mine} />`}
     <${Tabs} current=${tab} run_id=${run_id} />
     ${stream?.phase === 'failed' && html`<${ErrorBox} error=${stream.problem} />`}
-    ${stream?.phase === 'pausing' && html`<p class="dim"
-      role="status">${t('chat.reconnecting')}</p>`}
+    ${
+      stream?.phase === 'pausing' &&
+      html`<p class="dim"
+      role="status">${t('chat.reconnecting')}</p>`
+    }
     ${tab === 'timeline' && html`<${Timeline} run=${run} story=${story} />`}
     ${
       tab === 'story' &&
       html`<article class="run"><${StoryView} story=${story}
         is_live=${story.status === 'running'} />
-      </article>${run.output !== null && html`<${JsonBlock} value=${run.output}
-        label=${t('chat.output')} />`}`
+      </article>${
+        run.output !== null &&
+        html`<${JsonBlock} value=${run.output}
+        label=${t('chat.output')} />`
+      }`
     }
     ${tab === 'events' && html`<${RawEvents} story=${story} />`}
     ${tab === 'replay' && html`<${Replay} story=${story} />`}

@@ -34,8 +34,10 @@ function Filters({ query }) {
     <label class="field">${t('runs.status')} <select value=${query.status ?? ''}
       onChange=${(event) => set_query({ status: event.currentTarget.value })}>
       <option value="">${t('runs.any')}</option>
-      ${states.map((status) => html`<option key=${status}
-        value=${status}>${t(`runs.status.${status}`)}</option>`)}
+      ${states.map(
+        (status) => html`<option key=${status}
+        value=${status}>${t(`runs.status.${status}`)}</option>`,
+      )}
     </select></label>
     ${field('end_user')} ${field('name')} ${field('value')}
     <button>${t('runs.apply')}</button>

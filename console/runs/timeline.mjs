@@ -44,6 +44,9 @@ export function Timeline({ run, story }) {
     </tr>`,
     )}</tbody>
   </table>
-  ${spans.length > rows_max && html`<p
-    class="dim">${t('runs.more_spans', { count: spans.length - rows_max })}</p>`}`;
+  ${
+    spans.length > rows_max &&
+    html`<p
+    class="dim">${t('runs.more_spans', { count: spans.length - rows_max })}</p>`
+  }`;
 }

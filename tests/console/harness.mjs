@@ -153,10 +153,17 @@ export class Flow {
   calls = [];
   #contexts = [];
   #allowed = new Set();
+  #loses_connections = false;
 
   // Answers of these statuses belong to the flow; Chromium logs an error for each.
   allow(...statuses) {
     statuses.forEach((status) => this.#allowed.add(status));
+  }
+
+  // A daemon, a pool or the network dies in the flow: what was under way is lost.
+  allow_lost_connections() {
+    this.allow(502, 503, 504);
+    this.#loses_connections = true;
   }
 
   // A page in a new browser, or with `of` another tab of that page's browser.
@@ -189,7 +196,8 @@ export class Flow {
     page.on('console', (message) => {
       if (message.type() !== 'error') return;
       const status = Number(message.text().match(/responded with a status of (\d+)/)?.[1]);
-      if (!this.#allowed.has(status)) this.faults.push(`console: ${message.text()}`);
+      const is_lost = this.#loses_connections && /net::ERR_/.test(message.text());
+      if (!is_lost && !this.#allowed.has(status)) this.faults.push(`console: ${message.text()}`);
     });
     page.on('request', (request) => {
       const url = new URL(request.url());

@@ -9,7 +9,7 @@ import {
   open_thread,
   send,
   staged,
-} from './chat_steps.mjs';
+} from '../chat_steps.mjs';
 
 export const flows = staged([
   [
@@ -109,7 +109,8 @@ export const flows = staged([
     async (h) => {
       const user = await h.new_user();
       const { page } = await new_thread(h, user);
-      await send(page, '[status 400 times=1] [say better]');
+      // The model counts by conversation: this one is like no other.
+      await send(page, `${user.login} [status 400 times=1] [say better]`);
       await page.locator('.ended.failed').filter({ hasText: 'model.rejected' }).waitFor();
       await page.reload();
       await page.locator('.ended.failed').filter({ hasText: 'model.rejected' }).waitFor();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 
 import { base } from '../harness.mjs';
-import { events_of, final_text, new_thread, newest_run, send, staged } from './chat_steps.mjs';
+import { events_of, final_text, new_thread, newest_run, send, staged } from '../chat_steps.mjs';
 
 async function begin_run(h, user, content, { thread = {}, run = {} } = {}) {
   const made = await h.call('POST', '/v1/threads', thread, user.token);

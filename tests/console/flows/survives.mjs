@@ -11,7 +11,7 @@ import {
   newest_run,
   send,
   staged,
-} from './chat_steps.mjs';
+} from '../chat_steps.mjs';
 
 // Words that differ, so that one that is lost or doubled is seen.
 const numbers = (count) =>

@@ -9,7 +9,7 @@ import {
   send,
   staged,
   weather_tool,
-} from './chat_steps.mjs';
+} from '../chat_steps.mjs';
 
 const confirming = {
   persona_key: 'careful',

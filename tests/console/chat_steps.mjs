@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-import { make_account, must, until } from '../harness.mjs';
+import { make_account, must, until } from './harness.mjs';
 
 function kill(program) {
   const file = `${process.env.VAR}/run/${program}.pid`;
