@@ -208,7 +208,7 @@ console: ## the console for browsers, in build/console; needs npm, and says so w
 console-test: ## the console in Debian's Chromium against a private stack; skips loudly what npm cannot get
 	@$(stack)/install-packages build run console
 	+@$(MAKE) --no-print-directory $(parallel) programs console
-	@BUILD_DIR='$(CURDIR)/$(BUILD)' tests/console/run
+	@CONSOLE_KILLS=20 BUILD_DIR='$(CURDIR)/$(BUILD)' tests/console/run
 
 console-pictures: ## write the pictures of docs/console.md anew
 	@$(stack)/install-packages build run console

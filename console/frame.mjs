@@ -121,7 +121,8 @@ function Header({ on_menu, is_open }) {
 function Navigation({ path, on_choose }) {
   const t = useWords();
   const { me } = useStore(session);
-  return html`<nav id="navigation" aria-label=${t('navigation')} onClick=${on_choose}>
+  return html`<nav id="navigation" aria-label=${t('navigation')}
+    onClick=${(event) => event.target.closest('a, button') && on_choose()}>
     ${shown_navigation().map(
       (entry) => html`<${NavigationEntry} entry=${entry} key=${entry.path}
       is_current=${is_below(path, entry)} />`,
@@ -180,8 +181,11 @@ export function Frame() {
     }}>${t('skip')}</a>
     <${Header} is_open=${is_menu_open} on_menu=${() => set_menu_open(!is_menu_open)} />
     <div class=${is_working ? 'progress is-working' : 'progress'} role="presentation"></div>
-    ${has_navigation && html`<${Navigation} path=${opened.path}
-      on_choose=${() => set_menu_open(false)} />`}
+    ${
+      has_navigation &&
+      html`<${Navigation} path=${opened.path}
+      on_choose=${() => set_menu_open(false)} />`
+    }
     ${has_navigation && html`<${FrameCommands} />`}
     <main id="main" tabindex="-1" ref=${main}>
       ${has_navigation && !me.email_verified && html`<${Unproved} />`}

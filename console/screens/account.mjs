@@ -117,9 +117,9 @@ function InviteCode() {
         what=${t('account.invite')} />${' '}<${Copy} text=${invitation}
           label=${t('account.invite_link')} /></p>
       <p class="dim">${t('account.invite_used', {
-          used: code.body.use_count,
-          max: code.body.max_uses,
-        })}</p>`
+        used: code.body.use_count,
+        max: code.body.max_uses,
+      })}</p>`
     }
     <${Form} form=${form} label=${t('account.invite_reset')} on_submit=${async (values, key) => {
       const answer = await api.post('/v1/me/invite-code/reset', undefined, {
@@ -159,8 +159,10 @@ export function Account() {
   const { me } = useStore(session);
   return html`<h1>${t('account.title')}</h1>
     <p><a href="#/sessions">${t('sessions.title')}</a></p>
-    <${Profile} me=${me} key=${me.id} /><${Address} me=${me} /><${Password}
-      me=${me} /><${InviteCode} />
-    <${End} me=${me} />
+    <div class="panels">
+      <div><${Profile} me=${me} key=${me.id} /><${InviteCode} /></div>
+      <div><${Address} me=${me} /><${Password} me=${me} /></div>
+      <${End} me=${me} />
+    </div>
     <p class="dim"><a href="licences.txt">${t('account.licences')}</a></p>`;
 }

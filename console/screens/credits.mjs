@@ -28,8 +28,11 @@ function Redeem({ on_redeemed }) {
 
 // What a row of the ledger is about: a run has a screen.
 function Reference({ row }) {
-  return html`${row.reference_type === 'run' && html`<a
-      href=${`#/runs/${row.reference_id}`}>run</a>${' '}`}
+  return html`${
+    row.reference_type === 'run' &&
+    html`<a
+      href=${`#/runs/${row.reference_id}`}>run</a>${' '}`
+  }
     ${row.note && html`<bdi>${row.note}</bdi>`}`;
 }
 
@@ -37,7 +40,12 @@ export function Credits() {
   const t = useWords();
   const pages = usePages('/v1/me/credits', { pick: (body) => body.transactions });
   const columns = [
-    { title: t('credits.when'), is_title: true, cell: (row) => time(row.created_at) },
+    {
+      title: t('credits.when'),
+      is_title: true,
+      is_time: true,
+      cell: (row) => time(row.created_at),
+    },
     { title: t('credits.what'), cell: (row) => t(`credits.${row.type}`) },
     { title: t('credits.about'), is_wide: true, cell: (row) => html`<${Reference} row=${row} />` },
     {

@@ -124,13 +124,14 @@ export function Keys() {
     },
     {
       title: t('keys_screen.ends'),
+      is_time: true,
       cell: (one) => (one.expires_at ? time(one.expires_at) : t('keys_screen.for_ever')),
     },
     {
       title: t('keys_screen.used'),
       cell: (one) => ago(one.last_used_at) || t('keys_screen.never'),
     },
-    { title: t('keys_screen.since'), cell: (one) => time(one.created_at) },
+    { title: t('keys_screen.since'), is_time: true, cell: (one) => time(one.created_at) },
     {
       title: '',
       cell: (one) =>

@@ -56,13 +56,11 @@ function Name({ org }) {
   const t = useWords();
   const form = useForm({ name: org.name });
   return html`<section class="panel"><${Form} form=${form} label=${t('org.rename')}
-    on_submit=${async (
-    values,
-  ) => {
-    await api.patch(`/v1/orgs/${org.id}`, values);
-    await reload_session();
-    toast(t('saved'));
-  }}>
+    on_submit=${async (values) => {
+      await api.patch(`/v1/orgs/${org.id}`, values);
+      await reload_session();
+      toast(t('saved'));
+    }}>
       <${Field} form=${form} name="name" label=${t('org.name')} dir="auto" maxlength="200"
         autocomplete="off" />
       <div class="actions"><${Submit} form=${form} kind="">${t('org.rename')}<//></div>
@@ -136,8 +134,7 @@ function Members({ org, me }) {
       toast_error(error);
     }
   };
-  const leave_or_remove = (one) =>
-    t(one.user_id === me.id ? 'members.leave' : 'members.remove');
+  const leave_or_remove = (one) => t(one.user_id === me.id ? 'members.leave' : 'members.remove');
   const columns = [
     {
       title: t('account.username'),

@@ -50,7 +50,7 @@ export function Sessions() {
         ${one.current && html` <span class="mark live">${t('sessions.this')}</span>`}`,
     },
     { title: t('sessions.address'), cell: (one) => html`<code>${one.client_ip}</code>` },
-    { title: t('sessions.began'), cell: (one) => time(one.created_at) },
+    { title: t('sessions.began'), is_time: true, cell: (one) => time(one.created_at) },
     { title: t('sessions.seen'), cell: (one) => ago(one.last_seen_at) },
     {
       title: '',

@@ -75,8 +75,11 @@ export function PageEnd({ pages, empty }) {
   if (pages.error) return html`<${ErrorBox} error=${pages.error} on_retry=${pages.again} />`;
   return html`<div class="page-end" aria-live="polite">
     ${pages.is_loading && html`<p class="dim working">${t('loading')}</p>`}
-    ${!pages.is_loading && !pages.items.length &&
-    html`<p class="empty">${empty ?? t('list.empty')}</p>`}
+    ${
+      !pages.is_loading &&
+      !pages.items.length &&
+      html`<p class="empty">${empty ?? t('list.empty')}</p>`
+    }
     ${
       !pages.is_loading &&
       pages.has_more &&
@@ -86,9 +89,9 @@ export function PageEnd({ pages, empty }) {
   </div>`;
 }
 
-// A table of pages. `columns`: [{title, cell(item), is_number?, is_wide?, is_title?}]; on narrow
-// screens each row becomes a card whose cells carry their titles. `key_of(item)` is its key, `id`
-// unless given.
+// A table of pages. `columns`: [{title, cell(item), is_number?, is_wide?, is_title?, is_time?}]; on
+// narrow screens each row becomes a card whose cells carry their titles. `key_of(item)` is its key,
+// `id` unless given.
 export function Table({ pages, columns, label, empty, key_of = (item) => item.id }) {
   const shown = useMemo(() => columns.filter(Boolean), [columns]);
   return html`${
@@ -107,6 +110,7 @@ export function Table({ pages, columns, label, empty, key_of = (item) => item.id
           column.is_number && 'number',
           column.is_wide && 'wide',
           column.is_title && 'title',
+          column.is_time && 'time',
         ]
           .filter(Boolean)
           .join(' ')}>${column.cell(item)}</td>`,

@@ -105,7 +105,7 @@ add_words(
     'confirm.text': '此操作需要重新验证登录。',
     'confirm.do': '继续',
     'confirm.code': '改用邮件验证码',
-    'sessions.title': '会话',
+    'sessions.title': '登录设备',
     'sessions.program': '程序',
     'sessions.this': '当前会话',
     'sessions.address': '地址',

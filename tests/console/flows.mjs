@@ -1,5 +1,5 @@
-// Runs the flows of flows/, one after the other. Called by tests/console/run.
-// FLOWS=word: those alone whose names have it. A flow that fails leaves a picture in build/console_tests.
+// Runs the flows of flows/, one after the other. Called by tests/console/run. FLOWS=word: those
+// alone whose names have it. A flow that fails leaves a picture in build/console_tests.
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { run as run_files } from 'node:test';
@@ -8,7 +8,7 @@ import { Flow, start_browser, stop_browser } from './harness.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = join(here, 'flows');
-const limit_ms = 60_000;
+const limit_ms = 180_000; // twenty kills of the daemon take more than a minute
 const flows = [];
 for (const name of readdirSync(folder).sort()) {
   const part = await import(pathToFileURL(join(folder, name)));
@@ -69,7 +69,8 @@ for (const [name, work] of wanted) {
   } else {
     ++failed;
     console.log(`not ok ${number} ${name} ${took}`);
-    for (const fault of faults.slice(0, 5)) console.log(`  ${fault.split('\n').slice(0, 6).join('\n  ')}`);
+    for (const fault of faults.slice(0, 5))
+      console.log(`  ${fault.split('\n').slice(0, 6).join('\n  ')}`);
   }
 }
 await stop_browser();

@@ -1,6 +1,6 @@
-// What flows are made of: a browser, an account, mails, and an eye on all that a page does. A page that
-// breaks its policy, asks another origin, logs an error, or calls what docs/openapi.yaml does not name
-// fails its flow.
+// What flows are made of: a browser, an account, mails, and an eye on all that a page does. A page
+// that breaks its policy, asks another origin, logs an error, or calls what docs/openapi.yaml does
+// not name fails its flow.
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -110,7 +110,8 @@ function decoded(part) {
   return Buffer.from(bytes, 'latin1').toString();
 }
 
-// The plain text of the newest mail to `email` that `has` finds something in (a RegExp); gives the match.
+// The plain text of the newest mail to `email` that `has` finds something in (a RegExp); gives the
+// match.
 export function mail_with(email, has) {
   const folder = process.env.MAIL_DIR;
   return until(() => {
@@ -138,7 +139,9 @@ export const stop_browser = () => browser?.close();
 
 const document_of = (await must('GET', '/v1/openapi.json')).paths;
 const known_calls = Object.entries(document_of).map(([path, operations]) => ({
-  pattern: new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`),
+  pattern: new RegExp(
+    `^${path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`,
+  ),
   methods: Object.keys(operations).map((name) => name.toUpperCase()),
 }));
 const is_documented = (method, path) =>
@@ -150,10 +153,17 @@ export class Flow {
   calls = [];
   #contexts = [];
   #allowed = new Set();
+  #loses_connections = false;
 
   // Answers of these statuses belong to the flow; Chromium logs an error for each.
   allow(...statuses) {
     statuses.forEach((status) => this.#allowed.add(status));
+  }
+
+  // A daemon, a pool or the network dies in the flow: what was under way is lost.
+  allow_lost_connections() {
+    this.allow(502, 503, 504);
+    this.#loses_connections = true;
   }
 
   // A page in a new browser, or with `of` another tab of that page's browser.
@@ -186,7 +196,8 @@ export class Flow {
     page.on('console', (message) => {
       if (message.type() !== 'error') return;
       const status = Number(message.text().match(/responded with a status of (\d+)/)?.[1]);
-      if (!this.#allowed.has(status)) this.faults.push(`console: ${message.text()}`);
+      const is_lost = this.#loses_connections && /net::ERR_/.test(message.text());
+      if (!is_lost && !this.#allowed.has(status)) this.faults.push(`console: ${message.text()}`);
     });
     page.on('request', (request) => {
       const url = new URL(request.url());

@@ -65,6 +65,11 @@ std::string read_content(LastMessage& message) {
   return content;
 }
 
+bool is_given(Fields& fields, std::string_view name) {
+  const Json* value = fields.any(name);
+  return value != nullptr && !value->is_null();
+}
+
 NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
   NewUiMessage wanted;
   wanted.content = read_content(message);
@@ -75,8 +80,10 @@ NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
   }
   wanted.end_user = fields.nullable_text("end_user", end_user_bounds).value;
   wanted.choice = read_run_choice(fields);
-  wanted.metadata = read_metadata(fields).value_or("{}");
-  FunctionTools tools = read_function_tools(fields);
+  wanted.metadata = "{}";
+  if (is_given(fields, "metadata")) wanted.metadata = read_metadata(fields).value_or("{}");
+  FunctionTools tools;
+  if (is_given(fields, "tools")) tools = read_function_tools(fields);
   fields.check();
   check_tool_names(tools.names);
   wanted.tools = std::move(tools.json);

@@ -1,6 +1,14 @@
 // The own account: profile, address, password, sessions, keys, organization, its end.
 import {
-  call, check, mail_with, make_account, must, same, settled, until, with_setting,
+  call,
+  check,
+  mail_with,
+  make_account,
+  must,
+  same,
+  settled,
+  until,
+  with_setting,
 } from '../harness.mjs';
 
 const toast = (page, text) => page.locator('.toast', { hasText: text }).waitFor();
@@ -67,8 +75,12 @@ export const flows = {
     await t.open(page, '/sessions');
     await settled(page);
     same(await page.locator('tbody tr').count(), 3, 'sessions');
-    await page.locator('tbody tr').filter({ hasNotText: 'this one' }).first()
-      .getByRole('button', { name: 'End' }).click();
+    await page
+      .locator('tbody tr')
+      .filter({ hasNotText: 'this one' })
+      .first()
+      .getByRole('button', { name: 'End' })
+      .click();
     await toast(page, 'The session is over');
     same(await page.locator('tbody tr').count(), 2, 'sessions left');
     same((await call('GET', '/v1/me', undefined, { token: access_token })).status, 401, 'ended');
@@ -129,7 +141,10 @@ export const flows = {
     await dialog(page).getByLabel('Short name').fill(`r-${account.login}`);
     await dialog(page).getByRole('button', { name: 'New workspace' }).click();
     await page.locator('h1', { hasText: 'Research' }).waitFor();
-    await page.locator('section.panel').getByLabel('Name', { exact: true }).fill('Research and more');
+    await page
+      .locator('section.panel')
+      .getByLabel('Name', { exact: true })
+      .fill('Research and more');
     await page.getByRole('button', { name: 'Rename' }).click();
     await page.locator('h1', { hasText: 'Research and more' }).waitFor();
     await page.getByRole('button', { name: 'Invite somebody' }).click();

@@ -1,4 +1,5 @@
-// What holds for every screen: keyboard, palette, languages, sizes, readers of the screen, curl, no script.
+// What holds for every screen: keyboard, palette, languages, sizes, readers of the screen, curl, no
+// script.
 import { execFileSync } from 'node:child_process';
 import { base, check, make_account, must, same, settled, until } from '../harness.mjs';
 
@@ -123,7 +124,9 @@ export const flows = {
       await t.open(page, path);
       await settled(page);
       const text = await page.locator('#app').innerText();
-      const key = text.match(/\b(?:[a-z_]+\.)+[a-z_]+\b/g)?.filter((one) => !/example|data\.|org\./.test(one));
+      const key = text
+        .match(/\b(?:[a-z_]+\.)+[a-z_]+\b/g)
+        ?.filter((one) => !/example|data\.|org\./.test(one));
       check(!key?.length, `${path} shows ${key}`);
     }
     same(await page.locator('html').getAttribute('lang'), 'zh-CN', 'lang');
@@ -175,14 +178,23 @@ export const flows = {
     }
     await page.locator('main').focus();
     await t.open(page, '/account');
-    await page.locator('section.panel', { hasText: 'New password' }).getByLabel('New password').fill('12345678');
+    await page
+      .locator('section.panel', { hasText: 'New password' })
+      .getByLabel('New password')
+      .fill('12345678');
     t.allow(422);
     await page.getByRole('button', { name: 'Change the password' }).click();
     await page.locator('.error').waitFor();
     await page.getByRole('button', { name: 'curl', exact: true }).click();
     const shown = await page.locator('.curl pre').allInnerTexts();
-    check(shown.some((each) => each.includes('"new_password":"\'"$HOSTLER_NEW_PASSWORD"\'"')), 'no variable');
-    check(!shown.join().includes('12345678') && !shown.join().includes('hat_'), 'a secret is shown');
+    check(
+      shown.some((each) => each.includes('"new_password":"\'"$HOSTLER_NEW_PASSWORD"\'"')),
+      'no variable',
+    );
+    check(
+      !shown.join().includes('12345678') && !shown.join().includes('hat_'),
+      'a secret is shown',
+    );
   },
 
   'scripts, odd directions and long words in every field stay text': async (t) => {
@@ -212,7 +224,12 @@ export const flows = {
     t.allow(404);
     const { page } = await t.signed_in({}, '/nowhere/at?all=<b>');
     await page.getByRole('heading', { name: 'There is no such screen' }).waitFor();
-    for (const path of ['/console/nothing.js', '/console../', '/console/../console.js', '/console']) {
+    for (const path of [
+      '/console/nothing.js',
+      '/console../',
+      '/console/../console.js',
+      '/console',
+    ]) {
       const answer = await fetch(base + path, { redirect: 'manual' });
       same(answer.status, path === '/console' ? 301 : 404, path);
     }
@@ -229,7 +246,8 @@ export const flows = {
     let failures = 0;
     await page.route('**/v1/me/credits*', (route) => {
       ++failures;
-      return failures < 3 ? route.fulfill({ status: 503, headers: { 'retry-after': '0' } })
+      return failures < 3
+        ? route.fulfill({ status: 503, headers: { 'retry-after': '0' } })
         : route.continue();
     });
     await page.getByRole('link', { name: 'Credits' }).click();

@@ -1,6 +1,15 @@
 // Ways in and out: password, mailed code, registration, forgotten password, mailed links, tabs.
 import {
-  call, check, mail_with, make_account, must, password, same, settled, until, with_setting,
+  call,
+  check,
+  mail_with,
+  make_account,
+  must,
+  password,
+  same,
+  settled,
+  until,
+  with_setting,
 } from '../harness.mjs';
 
 const main = (page) => page.locator('main');

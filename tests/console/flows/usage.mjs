@@ -36,7 +36,10 @@ export const flows = {
     same(files.filter((url) => /plot-/.test(url)).length, 0, 'plots before');
     await page.getByRole('link', { name: 'Usage' }).click();
     await page.locator('.plot canvas').waitFor();
-    check(files.some((url) => /plot-/.test(url)), 'no plot was loaded');
+    check(
+      files.some((url) => /plot-/.test(url)),
+      'no plot was loaded',
+    );
   },
 
   'credits and their ledger': async (t) => {
