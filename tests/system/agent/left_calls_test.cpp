@@ -122,6 +122,8 @@ constexpr std::string_view script =
 class LeftCallsByForm : public testing::TestWithParam<const char*> {};
 
 TEST_P(LeftCallsByForm, StandWithAllOfTheirRunInTheRequestThatAnswersThem) {
+  // Tests of webhooks leave messages in this stack that nobody took.
+  std::string faults_before = run_faults(webhook_stack());
   Tooled tooled = make_tooled(GetParam());
   Answer first = tooled.user.client.post(chats, body_of(user_says(script)));
   ASSERT_EQ(first.status, 200) << first.body;
@@ -157,7 +159,7 @@ TEST_P(LeftCallsByForm, StandWithAllOfTheirRunInTheRequestThatAnswersThem) {
   if (GetParam() == std::string_view("openai")) {
     EXPECT_TRUE(messages_in(last_sent(tooled)).starts_with(sent.substr(0, sent.size() - 1)));
   }
-  EXPECT_EQ(run_faults(webhook_stack()), "");
+  EXPECT_EQ(run_faults(webhook_stack()), faults_before);
   EXPECT_EQ(money_faults(webhook_stack()), "");
 }
 
