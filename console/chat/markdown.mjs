@@ -14,7 +14,7 @@
 import { parse_inline } from './markdown_inline.mjs';
 
 export const block_chars = 4_096;
-const code_chars = 16_384;
+export const code_chars = 16_384;
 const depth_max = 8;
 const columns_max = 64;
 

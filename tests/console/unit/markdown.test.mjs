@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { block_chars, blocks_of } from '../../../console/chat/markdown.mjs';
+import { blocks_of, code_chars } from '../../../console/chat/markdown.mjs';
 import { MarkdownFeed } from '../../../console/chat/markdown_feed.mjs';
 import { parse_inline, safe_href } from '../../../console/chat/markdown_inline.mjs';
 import { random_from } from './random.mjs';
@@ -313,7 +313,7 @@ test('a long block goes on in others, and its code is copied whole', () => {
   const parts = blocks.filter(({ type }) => type === 'code');
   assert.ok(
     parts.length > 4 &&
-      parts.every(({ lang, text }) => lang === 'js' && text.length <= 2 * block_chars + 20),
+      parts.every(({ lang, text }) => lang === 'js' && text.length <= code_chars + 20),
   );
   assert.deepEqual(parts.map(({ goes_on }) => goes_on).slice(0, 2), [false, true]);
   assert.equal(feed.code_of(parts[0].id), `${code}\n`);
