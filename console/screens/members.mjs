@@ -118,7 +118,10 @@ function Members({ org, me }) {
       !(await ask({
         title: t(words),
         action: t(words),
-        text: t(`${words}_text`, { name: member.username, org: org.name }),
+        text: t(is_me ? 'members.leave_text' : 'members.remove_text', {
+          name: member.username,
+          org: org.name,
+        }),
       }))
     )
       return;

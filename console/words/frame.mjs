@@ -44,7 +44,6 @@ add_words(
     'nowhere.text': 'The address may be mistyped, or from another version.',
     'nowhere.home': 'To the start',
     yes: 'Yes',
-    no: 'No',
     none: 'None',
   },
   {
@@ -88,7 +87,6 @@ add_words(
     'nowhere.text': '地址可能有误，或来自其他版本。',
     'nowhere.home': '返回首页',
     yes: '是',
-    no: '否',
     none: '无',
   },
 );

@@ -37,7 +37,6 @@ add_words(
     'register.invite_hint': 'Needed here: who has an account can give you one.',
     'register.invite_optional': 'Not needed.',
     'register.disabled': 'This server makes no new accounts. Ask its operator for one.',
-    'register.taken': 'This name is taken.',
     'unproved.text':
       'Your mail address {email} is not proved yet: open the link that was mailed to it.',
     'unproved.send': 'Mail it again',
@@ -59,7 +58,6 @@ add_words(
     'invitation.sign_in': 'Sign in, or make an account with the mail address that was invited.',
     'link.token': 'Token',
     'link.token_hint': 'The line of the mail that stands alone.',
-    'link.on': 'Go on',
   },
   {
     sign_in: '登录',
@@ -94,7 +92,6 @@ add_words(
     'register.invite_hint': '必填：可向已有账号的人索取。',
     'register.invite_optional': '选填。',
     'register.disabled': '此服务器不开放注册，请联系管理员。',
-    'register.taken': '此用户名已被使用。',
     'unproved.text': '您的邮箱 {email} 尚未验证：请打开邮件中的链接。',
     'unproved.send': '重新发送邮件',
     'unproved.sent': '邮件已发送。',
@@ -114,6 +111,5 @@ add_words(
     'invitation.sign_in': '请登录，或使用受邀的邮箱注册账号。',
     'link.token': '令牌',
     'link.token_hint': '邮件中单独一行的内容。',
-    'link.on': '继续',
   },
 );

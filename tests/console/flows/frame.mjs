@@ -220,6 +220,66 @@ export const flows = {
     }
   },
 
+  'the first page is light, and soon there': async (t) => {
+    const { page } = await t.signed_in({}, '/keys');
+    let asked = 0;
+    page.on('request', () => ++asked);
+    const took = [];
+    for (let load = 0; load < 5; ++load) {
+      asked = 0;
+      await page.reload({ waitUntil: 'commit' });
+      const heading = page.getByRole('heading', { name: 'API keys' });
+      await heading.waitFor();
+      took.push(await page.evaluate(() => performance.now()));
+      await settled(page);
+      check(asked <= 40, `${asked} requests`);
+    }
+    check(Math.min(...took) <= 300, `usable after ${took.map(Math.round)} ms`);
+  },
+
+  'what a page must not do is refused, and seen by these tests': async (t) => {
+    const page = await t.page();
+    await t.open(page, '/');
+    const refused = await page.evaluate(async () => {
+      const did = [];
+      const script = document.createElement('script');
+      try {
+        script.textContent = 'globalThis.ran = 1';
+        document.body.append(script);
+      } catch {
+        did.push('text of a script');
+      }
+      try {
+        document.body.insertAdjacentHTML('beforeend', '<b>markup</b>');
+      } catch {
+        did.push('markup');
+      }
+      try {
+        setTimeout('globalThis.ran = 1', 0);
+      } catch {
+        did.push('text of a timer');
+      }
+      await fetch('https://other.example/').catch(() => did.push('another origin'));
+      return { did, ran: globalThis.ran };
+    });
+    same(
+      refused,
+      { did: ['text of a script', 'markup', 'text of a timer', 'another origin'] },
+      'refused',
+    );
+    const reports = () => t.faults.filter((fault) => /^console: policy: /.test(fault));
+    await until(() => reports().length === 4, 'four reports');
+    const seen = t.faults.splice(0).join('\n');
+    for (const what of ['require-trusted-types-for', 'connect-src', 'console: policy']) {
+      check(seen.includes(what), `not seen: ${what} in ${seen}`);
+    }
+    t.allow(404);
+    await page.evaluate(() => fetch('/v1/nothing?token=hst_x'));
+    await until(() => t.faults.length >= 2, 'what is undocumented, and the secret');
+    const others = t.faults.splice(0).join('\n');
+    check(/no documented call/.test(others) && /a secret in an address/.test(others), others);
+  },
+
   'an address without a screen, and a file that is not there': async (t) => {
     t.allow(404);
     const { page } = await t.signed_in({}, '/nowhere/at?all=<b>');
