@@ -240,8 +240,7 @@ void check_openai_error(const Json& response, const Answer& answer, Findings& fo
 // What no route has once it is read, and what cannot be read: there is no operation that answers.
 bool is_before_operations(const Call& call, const Answer& answer) {
   if (call.path.find('%') == std::string::npos) return false;
-  std::optional<Json> body = parse_json_or_nothing(answer.body);
-  std::string_view code = body ? body->text_or("code") : "";
+  std::string code = error_code_of(answer);
   return (answer.status == 404 && code == "http.not_found") ||
          (answer.status == 400 && code == "http.bad_request");
 }
