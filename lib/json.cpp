@@ -19,6 +19,18 @@ namespace {
 
 // Objects with more members than this are checked for doubled names by a set, not by comparing.
 constexpr size_t members_compared_max = 16;
+// Digits are kept up to here: what a double holds has at most 309 before the point, and Postgres's
+// numeric, where such texts are stored, takes far more.
+constexpr size_t number_bytes_kept_max = 400;
+
+// What a double stands for that was written in this way. Exponents are never kept: in few bytes
+// they write numbers that numeric has no room for.
+Json rounded(double value, std::string_view written) {
+  bool is_plain =
+      written.size() <= number_bytes_kept_max && written.find_first_of("eE") == written.npos;
+  if (!is_plain || Json(value).dump() == written) return Json(value);
+  return Json(value, written);
+}
 
 // RapidJSON lets \uDC00 to \uDFFF stand alone and writes it as if it were UTF-8: ED, then A0 to BF.
 bool holds_surrogate(std::string_view text) {
@@ -48,7 +60,7 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
     bool is_far = std::from_chars(text, end, value).ec == std::errc::result_out_of_range;
     if (is_far) value = std::strtod(text, nullptr);
     if (!std::isfinite(value)) return refuse("a number is too large");
-    return add_leaf(Json(value));
+    return add_leaf(rounded(value, {text, length}));
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     std::string value(text, length);
@@ -137,9 +149,14 @@ class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> 
 }  // namespace
 
 std::optional<double> Json::as_number() const {
-  if (const double* number = std::get_if<double>(&value_)) return *number;
+  if (const Number* number = std::get_if<Number>(&value_)) return number->value;
   if (const int64_t* integer = std::get_if<int64_t>(&value_)) return static_cast<double>(*integer);
   return std::nullopt;
+}
+
+const std::string* Json::number_text() const {
+  const Number* number = std::get_if<Number>(&value_);
+  return number == nullptr ? nullptr : number->written.get();
 }
 
 const Json* Json::find(std::string_view name) const {

@@ -1,6 +1,8 @@
 // JSON read and written, once, for all programs. Reading refuses what the contract refuses
 // (section 1): depth over 64, a member given twice, bytes that are not UTF-8, lone surrogates,
-// NUL in a string, a byte order mark, trailing bytes. Reading never recurses.
+// NUL in a string, a byte order mark, trailing bytes. Reading never recurses. What is read and
+// written again keeps the digits of its numbers, those too that no double has: an id of 20 digits
+// that a model wrote arrives as it wrote it.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,10 @@ class Json {
   Json() = default;
   explicit Json(bool value) : value_(value) {}
   explicit Json(int64_t value) : value_(value) {}
-  explicit Json(double value) : value_(value) {}
+  explicit Json(double value) : value_(Number{value, nullptr}) {}
+  // A number whose text says more than a double holds: dump() writes the text.
+  Json(double value, std::string_view written)
+      : value_(Number{value, std::make_shared<const std::string>(written)}) {}
   explicit Json(std::string value) : value_(std::move(value)) {}
   explicit Json(Array value) : value_(std::move(value)) {}
   explicit Json(Object value) : value_(std::move(value)) {}
@@ -43,6 +48,8 @@ class Json {
   const bool* as_boolean() const { return std::get_if<bool>(&value_); }
   const int64_t* as_integer() const { return std::get_if<int64_t>(&value_); }
   std::optional<double> as_number() const;
+  // How a number was written whose value as_number() rounds; nothing for all others.
+  const std::string* number_text() const;
   const std::string* as_text() const { return std::get_if<std::string>(&value_); }
   const Array* as_array() const { return std::get_if<Array>(&value_); }
   const Object* as_object() const { return std::get_if<Object>(&value_); }
@@ -58,8 +65,12 @@ class Json {
   std::string dump() const;
 
  private:
+  struct Number {
+    double value;
+    std::shared_ptr<const std::string> written;  // rare, and shared by copies: a Json stays small
+  };
   // Order is that of Kind.
-  std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object> value_;
+  std::variant<std::monostate, bool, int64_t, Number, std::string, Array, Object> value_;
 };
 
 struct JsonFault {

@@ -149,7 +149,7 @@ JsonWriter& JsonWriter::value(const Json& json) {
     case Json::Kind::integer:
       return integer(*json.as_integer());
     case Json::Kind::number:
-      return number(*json.as_number());
+      return json.number_text() ? raw(*json.number_text()) : number(*json.as_number());
     case Json::Kind::text:
       return text(*json.as_text());
     case Json::Kind::array: {

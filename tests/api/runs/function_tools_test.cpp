@@ -144,24 +144,54 @@ TEST(FunctionTools, AreOfferedCheckedAskedForAndAnswered) {
   EXPECT_TRUE(end.all("run.resumed").empty());
 }
 
+// The id of a model of a new provider that speaks this form.
+std::string model_of_form(const char* form) {
+  std::string base_url = runner_stack().model_url() + (*form == 'o' ? "/v1" : "");
+  TestUser admin = register_admin(runner_stack());
+  Answer provider = admin.client.post(
+      "/v1/llm-providers", fmt::format(R"({{"name":"{}","provider_kind":"{}","base_url":"{}"}})",
+                                       new_name("p"), form, base_url));
+  EXPECT_EQ(provider.status, 201) << provider.body;
+  Answer model = admin.client.post("/v1/llm-providers/" + provider.member("id") + "/models",
+                                   fmt::format(R"({{"model":"{}"}})", new_name("m")));
+  return std::string(model.member("id"));
+}
+
 TEST(FunctionTools, ReachModelsOfBothForms) {
   for (const char* form : {"openai", "anthropic"}) {
     TestUser user = register_user(runner_stack());
-    std::string base_url = runner_stack().model_url() + (*form == 'o' ? "/v1" : "");
-    TestUser admin = register_admin(runner_stack());
-    Answer provider = admin.client.post(
-        "/v1/llm-providers", fmt::format(R"({{"name":"{}","provider_kind":"{}","base_url":"{}"}})",
-                                         new_name("p"), form, base_url));
-    ASSERT_EQ(provider.status, 201) << provider.body;
-    Answer model = admin.client.post("/v1/llm-providers/" + provider.member("id") + "/models",
-                                     fmt::format(R"({{"model":"{}"}})", new_name("m")));
     AskingRun asking = start_asking(user.client, R"([tool weather {"city":"Rome"}] [echo-history])",
-                                    fmt::format(R"("route_id":"{}")", model.member("id")));
+                                    fmt::format(R"("route_id":"{}")", model_of_form(form)));
     EXPECT_EQ(asking.give(0, R"("sunny")").status, 200);
     std::string shown = asking.end().text();
     for (const char* name : {"web_search", "weather", "traffic", "sunny"}) {
       EXPECT_NE(shown.find(name), std::string::npos) << form << " is not told " << name;
     }
+  }
+}
+
+// Ids of twenty digits are common, and no double holds them.
+TEST(FunctionTools, PassNumbersAsTheyWereWritten) {
+  std::string open_tool =
+      R"({"type":"function","name":"weather","description":"Tells.","parameters":{"type":"object"}})";
+  std::string digits = R"("id":12345678901234567890,"rate":1.10})";
+  for (const char* form : {"openai", "anthropic"}) {
+    TestUser user = register_user(runner_stack());
+    std::string script = fmt::format(R"([tool weather {{"city":"Rome",{}] [echo-history])", digits);
+    std::string body =
+        run_with_tools({open_tool}, fmt::format(R"("route_id":"{}")", model_of_form(form)));
+    AskingRun asking = asking_run(user.client, start_output(user.client, script, body));
+    EXPECT_EQ(asking.give(0, R"({"paid":98765432109876543210})").status, 200);
+    RunStory end = asking.end();
+    std::string events = user.client.get("/v1/runs/" + asking.run_id + "/events?follow=false").body;
+    size_t asked = events.find(digits);
+    ASSERT_NE(asked, std::string::npos) << events;
+    EXPECT_NE(events.find(digits, asked + 1), std::string::npos) << "of what it waits for";
+    EXPECT_NE(events.find(R"({"paid":98765432109876543210})"), std::string::npos);
+    std::string shown = end.text();
+    EXPECT_NE(shown.find("12345678901234567890"), std::string::npos) << form << ": " << shown;
+    EXPECT_NE(shown.find("1.10"), std::string::npos) << form;
+    EXPECT_NE(shown.find("98765432109876543210"), std::string::npos) << form;
   }
 }
 
