@@ -161,7 +161,7 @@ Task<void> StreamClient::open() {
   }
   follows_ = wanted.follow;
   subscription()->saw(opening.last_seq);
-  formats::RunFacts facts{wanted.run_id, opening.client_facts};
+  formats::RunFacts facts{wanted.run_id, opening.client_facts, opening.is_checked};
   begin_stream(wanted.after, formats::begin_behind(*format_, facts, wanted.behind_frame));
   if (comes_back()) ends_ms_ = now_ms() + services_.host.age_max_ms();
   is_counted_ = true;

@@ -89,6 +89,7 @@ StreamOpening read_opening(const StreamRequest& wanted, const postgres::Results&
   opening.is_ended = run.boolean("is_ended");
   opening.limit_of_org = run.integer("limit_streams");
   if (!run.is_null("client_facts")) opening.client_facts = run.text("client_facts");
+  opening.is_checked = run.boolean("is_checked");
   if (!run.is_null("input_seq")) opening.input_seq = run.integer("input_seq");
   opening.page = std::move(pages_of(results.at(2), {wanted.run_id}).front());
   // Events go by whole months, with their partition.

@@ -24,6 +24,7 @@ struct StreamOpening {
   bool is_ended = false;
   int64_t limit_of_org = 0;  // of open streams; 0: any number
   std::string client_facts;  // of the run, as formats::RunFacts
+  bool is_checked = false;   // likewise
   int64_t input_seq = 0;     // of the newest run.input_provided, where the format begins behind it
   EventPage page;            // behind the cursor
 };

@@ -55,7 +55,7 @@ std::string content_of(const Json& data) {
 
 class Agui final : public Encoder {
  public:
-  Agui(const RunFacts& run, bool is_checked) : facts_(facts_of(run)), is_checked_(is_checked) {}
+  explicit Agui(const RunFacts& run) : facts_(facts_of(run)), is_checked_(run.is_checked) {}
   std::shared_ptr<Encoder> copy() const override { return std::make_shared<Agui>(*this); }
 
   bool append(const events::EventView& event, std::string& out) override {
@@ -271,10 +271,7 @@ class Agui final : public Encoder {
 
 }  // namespace
 
-EncoderState begin_agui(const RunFacts& run) { return std::make_shared<const Agui>(run, false); }
-EncoderState begin_agui_checked(const RunFacts& run) {
-  return std::make_shared<const Agui>(run, true);
-}
+EncoderState begin_agui(const RunFacts& run) { return std::make_shared<const Agui>(run); }
 
 std::string agui_error_frames(const Error& error) {
   std::string out;

@@ -7,8 +7,8 @@
 // client is asked for its result, since it makes every call that it is shown and that has none.
 //
 // What was sent cannot be taken back: when a turn is done again (run.resumed, output.repair) behind
-// text that was sent, the stream ends with RUN_ERROR. `checked` is for runs with a response format:
-// a turn's text is sent when it is known to count.
+// text that was sent, the stream ends with RUN_ERROR. Of a run with a response format a turn's text
+// is sent when it is known to count.
 #pragma once
 
 #include <string>
@@ -19,7 +19,6 @@
 namespace hostler::formats {
 
 EncoderState begin_agui(const RunFacts& run);
-EncoderState begin_agui_checked(const RunFacts& run);
 std::string agui_error_frames(const Error& error);
 
 }  // namespace hostler::formats

@@ -19,6 +19,8 @@ struct RunFacts {
   // JSON that the API stored with the run (runs.client_facts): what its client said and wants said
   // again. Empty: nothing.
   std::string_view client_facts;
+  // The run has a response format: its text leaves when it is known to fit.
+  bool is_checked = false;
   // Of a format that starts with what is stored: the last event that was so when the stream was
   // opened.
   int64_t stored_seq = 0;

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/formats/answer_cut.h"
 #include "lib/formats/growing_text.h"
 #include "lib/formats/openai_error.h"
 #include "lib/json.h"
@@ -62,7 +63,7 @@ std::string usage_json(std::string_view stored) {
 // What is the same in all forms: what the run's events mean for its one message.
 class OpenaiChat : public Encoder {
  public:
-  explicit OpenaiChat(std::string_view run_id) : run_id_(run_id) {}
+  explicit OpenaiChat(const RunFacts& run) : run_id_(run.run_id) {}
 
   bool append(const events::EventView& event, std::string& out) final {
     if (!head_) begin(event, out);
@@ -81,6 +82,8 @@ class OpenaiChat : public Encoder {
     } else if (event.type == "run.resumed" || event.type == "output.repair") {
       bool is_voided = last_delta_seq_ > data->integer_or("discard_after_seq", 0);
       return is_voided && take_back(out);
+    } else if (event.type == "output.cut") {
+      cut_ = cut_of(*data);
     } else if (event.type == "run.completed") {
       complete(event.usage_json, out);
     } else if (event.type == "run.failed") {
@@ -108,7 +111,10 @@ class OpenaiChat : public Encoder {
   // The members that every object of the answer begins with.
   const std::string& head() const { return *head_; }
   const Calls* calls() const { return calls_.get(); }
-  std::string_view finish_reason() const { return calls_ ? "tool_calls" : "stop"; }
+  std::string_view finish_reason() const {
+    if (calls_) return "tool_calls";
+    return cut_ == Cut::none ? "stop" : cut_ == Cut::length ? "length" : "content_filter";
+  }
 
  private:
   // With the run's first event: run.started, unless the run ended before it was begun.
@@ -128,12 +134,13 @@ class OpenaiChat : public Encoder {
   std::shared_ptr<const std::string> head_;
   std::shared_ptr<const Calls> calls_;
   int64_t last_delta_seq_ = 0;
+  Cut cut_ = Cut::none;
 };
 
 // A stream: each piece of text as it comes.
 class Chunks : public OpenaiChat {
  public:
-  Chunks(std::string_view run_id, bool has_usage) : OpenaiChat(run_id), has_usage_(has_usage) {}
+  Chunks(const RunFacts& run, bool has_usage) : OpenaiChat(run), has_usage_(has_usage) {}
   std::shared_ptr<Encoder> copy() const override { return std::make_shared<Chunks>(*this); }
 
  protected:
@@ -217,7 +224,9 @@ class CheckedChunks final : public Chunks {
 // The whole message at the end.
 class Whole final : public OpenaiChat {
  public:
-  using OpenaiChat::OpenaiChat;
+  explicit Whole(const RunFacts& run) : OpenaiChat(run) {
+    if (!run.is_checked) answer_begin_ = 0;
+  }
   std::shared_ptr<Encoder> copy() const override { return std::make_shared<Whole>(*this); }
   int status() const override { return status_; }
 
@@ -234,7 +243,8 @@ class Whole final : public OpenaiChat {
     return false;
   }
   void complete(std::string_view usage, std::string& out) override {
-    std::string_view text = text_.view().substr(answer_begin_);
+    std::string_view text;
+    if (answer_begin_) text = text_.view().substr(*answer_begin_);
     JsonWriter json;
     json.begin_object().member("role", "assistant");
     if (text.empty() && calls() != nullptr) {
@@ -271,26 +281,21 @@ class Whole final : public OpenaiChat {
   GrowingText text_;
   GrowingText thoughts_;
   std::pair<size_t, size_t> turn_begin_;  // in both
-  size_t answer_begin_ = 0;
+  std::optional<size_t> answer_begin_;    // nothing: it was not checked, and does not count
   int status_ = 200;
 };
 
+EncoderState begin_chunks(const RunFacts& run, bool has_usage) {
+  if (run.is_checked) return std::make_shared<const CheckedChunks>(run, has_usage);
+  return std::make_shared<const Chunks>(run, has_usage);
+}
+
 }  // namespace
 
-EncoderState begin_openai_chat(const RunFacts& run) {
-  return std::make_shared<const Chunks>(run.run_id, false);
-}
-EncoderState begin_openai_chat_usage(const RunFacts& run) {
-  return std::make_shared<const Chunks>(run.run_id, true);
-}
-EncoderState begin_openai_chat_checked(const RunFacts& run) {
-  return std::make_shared<const CheckedChunks>(run.run_id, false);
-}
-EncoderState begin_openai_chat_checked_usage(const RunFacts& run) {
-  return std::make_shared<const CheckedChunks>(run.run_id, true);
-}
+EncoderState begin_openai_chat(const RunFacts& run) { return begin_chunks(run, false); }
+EncoderState begin_openai_chat_usage(const RunFacts& run) { return begin_chunks(run, true); }
 EncoderState begin_openai_chat_whole(const RunFacts& run) {
-  return std::make_shared<const Whole>(run.run_id);
+  return std::make_shared<const Whole>(run);
 }
 
 }  // namespace hostler::formats

@@ -3,8 +3,8 @@
 // Calls that are left to the caller come with the event run.tool_calls.
 //
 // A stream cannot take back what it sent: when a turn is done again (run.resumed, output.repair)
-// behind text that was sent, it ends with an error. `checked` is for runs with a response format:
-// their text is sent when it has been validated, and is that of the last turn alone.
+// behind text that was sent, it ends with an error. The text of a run with a response format is
+// told when it has been validated, and is that of the last turn alone: none beside calls.
 #pragma once
 
 #include "lib/formats/encoder.h"
@@ -13,8 +13,6 @@ namespace hostler::formats {
 
 EncoderState begin_openai_chat(const RunFacts& run);
 EncoderState begin_openai_chat_usage(const RunFacts& run);  // stream_options.include_usage
-EncoderState begin_openai_chat_checked(const RunFacts& run);
-EncoderState begin_openai_chat_checked_usage(const RunFacts& run);
 EncoderState begin_openai_chat_whole(const RunFacts& run);  // not streamed
 
 }  // namespace hostler::formats

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/formats/answer_cut.h"
 #include "lib/formats/formats.h"
 #include "lib/formats/growing_text.h"
 #include "lib/formats/openai_error.h"
@@ -20,10 +21,8 @@
 namespace hostler::formats {
 namespace {
 
-enum class Answer : uint8_t { stream, checked_stream, whole, stored };
+enum class Answer : uint8_t { stream, whole, stored };
 enum class Item : uint8_t { none, message, reasoning };
-
-constexpr std::string_view message_begin = R"({"id":"msg_)";
 
 // What is the same in all forms: which items the run's events make.
 class OpenaiResponse : public Encoder {
@@ -31,7 +30,8 @@ class OpenaiResponse : public Encoder {
   OpenaiResponse(const RunFacts& run, Answer answer)
       : run_id_(run.run_id),
         facts_(std::make_shared<const std::string>(run.client_facts)),
-        answer_(answer) {}
+        answer_(answer),
+        is_checked_(run.is_checked) {}
 
   std::shared_ptr<Encoder> copy() const override { return std::make_shared<OpenaiResponse>(*this); }
   int status() const override { return status_; }
@@ -51,9 +51,10 @@ class OpenaiResponse : public Encoder {
     } else if (event.type == "run.resumed" || event.type == "output.repair") {
       bool is_voided = last_delta_seq_ > read(event).integer_or("discard_after_seq", 0);
       if (is_voided) take_back(to);
+    } else if (event.type == "output.cut") {
+      cut_ = cut_of(read(event));
     } else if (event.type == "run.completed") {
-      close("completed", to);
-      end("response.completed", {.status = "completed"}, to);
+      complete(to);
     } else if (event.type == "run.failed") {
       fail(read(event), to);
     } else if (event.type == "run.cancelled") {
@@ -74,7 +75,7 @@ class OpenaiResponse : public Encoder {
   static Json read(const events::EventView& event) {
     return parse_json_or_nothing(event.data_json).value_or(Json(Json::Object()));
   }
-  bool is_stream() const { return answer_ == Answer::stream || answer_ == Answer::checked_stream; }
+  bool is_stream() const { return answer_ == Answer::stream; }
 
   // ---------------------------------------------------------------- frames
 
@@ -178,7 +179,7 @@ class OpenaiResponse : public Encoder {
   void take_delta(const Json& data, Frame& to) {
     last_delta_seq_ = to.event.seq;
     bool is_thought = data.text_or("channel") == "thinking";
-    if (is_thought || answer_ != Answer::checked_stream) {
+    if (is_thought || !is_checked_) {
       add_text(is_thought ? Item::reasoning : Item::message, data.text_or("content"), to);
     } else {
       unchecked_.append(data.text_or("content"));
@@ -228,23 +229,20 @@ class OpenaiResponse : public Encoder {
     keep(whole);
   }
 
-  // The text of the last turn is the answer; what was written before it is none.
+  // The text of the last turn is the answer.
   void add_output(Frame& to) {
-    if (answer_ == Answer::checked_stream) {
-      GrowingText answer = std::exchange(unchecked_, {});
-      add_text(Item::message, answer.view(), to);
+    GrowingText answer = std::exchange(unchecked_, {});
+    add_text(Item::message, answer.view(), to);
+  }
+
+  void complete(Frame& to) {
+    if (cut_ == Cut::none) {
+      close("completed", to);
+      return end("response.completed", {.status = "completed"}, to);
     }
-    std::string kept;
-    std::string_view all = output_.view();
-    for (size_t at = 0; at < all.size();) {
-      size_t end = all.find('\n', at) + 1;
-      bool is_earlier_text = at < turn_begin_ && all.substr(at).starts_with(message_begin);
-      if (!is_earlier_text) kept += all.substr(at, end - at);
-      at = end;
-    }
-    output_ = {};
-    output_.append(kept);
-    turn_begin_ = 0;
+    close("incomplete", to);
+    std::string_view reason = cut_ == Cut::length ? "max_output_tokens" : "content_filter";
+    end("response.incomplete", {.status = "incomplete", .incomplete_reason = reason}, to);
   }
 
   void fail(const Json& data, Frame& to) {
@@ -283,6 +281,8 @@ class OpenaiResponse : public Encoder {
   std::string run_id_;
   std::shared_ptr<const std::string> facts_;
   Answer answer_;
+  bool is_checked_;
+  Cut cut_ = Cut::none;
   bool has_begun_ = false;
   int status_ = 200;
   FrameNumbers numbers_;
@@ -302,9 +302,6 @@ EncoderState begin(const RunFacts& run, Answer answer) {
 }  // namespace
 
 EncoderState begin_openai_response(const RunFacts& run) { return begin(run, Answer::stream); }
-EncoderState begin_openai_response_checked(const RunFacts& run) {
-  return begin(run, Answer::checked_stream);
-}
 EncoderState begin_openai_response_whole(const RunFacts& run) { return begin(run, Answer::whole); }
 EncoderState begin_openai_response_stored(const RunFacts& run) {
   return begin(run, Answer::stored);

@@ -3,9 +3,8 @@
 // (run.tool_calls) a function_call item; tools that ran here are not in it.
 //
 // Text that is made again (run.resumed, output.repair) closes its item as incomplete, and a new one
-// follows; the object at the end is without it. `checked` is for runs whose request wants a format:
-// their text is sent when it has been validated. The answer in such a format is alone in the
-// object at the end, without the text of earlier turns.
+// follows; the object at the end is without it. The text of a run with a response format is told
+// when it has been validated, and is that of the last turn alone.
 //
 // A frame's number (sequence_number) is that of FrameNumbers, so that a stream can begin anywhere.
 #pragma once
@@ -15,7 +14,6 @@
 namespace hostler::formats {
 
 EncoderState begin_openai_response(const RunFacts& run);
-EncoderState begin_openai_response_checked(const RunFacts& run);
 // Not streamed: of the request that made it, whose status says why it failed...
 EncoderState begin_openai_response_whole(const RunFacts& run);
 // ...and of later ones, to which a response that failed is one like others.

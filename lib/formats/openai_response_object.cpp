@@ -72,7 +72,12 @@ std::string response_object(std::string_view run_id, std::string_view client_fac
   json.member("created_at", created_at(run_id)).member("status", state.status);
   write_time("completed_at", state.completed_at, json);
   write_error(state, json);
-  json.key("incomplete_details").null();
+  json.key("incomplete_details");
+  if (state.incomplete_reason.empty()) {
+    json.null();
+  } else {
+    json.begin_object().member("reason", state.incomplete_reason).end_object();
+  }
   json.member_raw("output", fmt::format("[{}]", state.output));
   json.member_raw("usage", usage_json(state.usage)).end_object();
   std::string object = json.take();

@@ -10,12 +10,13 @@
 namespace hostler::formats {
 
 struct ResponseState {
-  std::string_view status;           // queued, in_progress, completed, failed, cancelled
-  std::string_view output = {};      // items, joined by commas
-  std::string_view usage = {};       // JSON as run_usage() makes it; empty: not known yet
+  std::string_view status;       // queued, in_progress, completed, incomplete, failed, cancelled
+  std::string_view output = {};  // items, joined by commas
+  std::string_view usage = {};   // JSON as run_usage() makes it; empty: not known yet
   std::string_view error_code = {};  // empty: none
   std::string_view error_message = {};
-  int64_t completed_at = 0;  // seconds since 1970; 0: not completed
+  std::string_view incomplete_reason = {};  // empty: none
+  int64_t completed_at = 0;                 // seconds since 1970; 0: not completed
 };
 
 // When the response was made stands in the run's id (RFC 9562, section 5.7).

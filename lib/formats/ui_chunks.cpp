@@ -111,7 +111,9 @@ void UiChunks::end(const UiEnd& end) {
   bool is_waiting = end.kind == UiEnd::Kind::waiting;
   if (is_waiting || end.kind == UiEnd::Kind::completed) {
     JsonWriter json = chunk("finish");
-    json.member("finishReason", is_waiting ? "tool-calls" : "stop");
+    constexpr std::string_view reasons[] = {"stop", "length", "content-filter"};
+    std::string_view reason = reasons[static_cast<size_t>(end.cut)];
+    json.member("finishReason", is_waiting ? "tool-calls" : reason);
     if (!end.metadata.empty()) json.member_raw("messageMetadata", end.metadata);
     write(json);
   } else {

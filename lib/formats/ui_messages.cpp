@@ -10,7 +10,7 @@ namespace {
 
 class UiStream final : public Encoder {
  public:
-  explicit UiStream(const RunFacts& run) : message_id_(run.run_id), run_(run.client_facts) {}
+  explicit UiStream(const RunFacts& run) : message_id_(run.run_id), run_(run) {}
 
   bool append(const events::EventView& event, std::string& out) override {
     UiChunks chunks(message_id_, UiChunks::Approvals::known_to_client, out);
@@ -26,7 +26,7 @@ class UiStream final : public Encoder {
 class UiReplay final : public Encoder {
  public:
   explicit UiReplay(const RunFacts& run)
-      : message_id_(run.run_id), stored_seq_(run.stored_seq), run_(run.client_facts) {}
+      : message_id_(run.run_id), stored_seq_(run.stored_seq), run_(run) {}
 
   bool append(const events::EventView& event, std::string& out) override {
     UiChunks chunks(message_id_, UiChunks::Approvals::to_be_told, out);

@@ -26,7 +26,7 @@ std::string ui_error_frames(const Error& error);
 // The message of one run, from its events.
 class UiMessage {
  public:
-  explicit UiMessage(const RunFacts& run) : run_(run.client_facts), message_id_(run.run_id) {}
+  explicit UiMessage(const RunFacts& run) : run_(run), message_id_(run.run_id) {}
 
   // Its next event.
   void take(const events::EventView& event) { static_cast<void>(run_.take(event, parts_)); }

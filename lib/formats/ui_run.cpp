@@ -29,10 +29,10 @@ void write_usage(std::string_view stored, JsonWriter& json) {
 
 }  // namespace
 
-UiRun::UiRun(std::string_view facts_json) {
+UiRun::UiRun(const RunFacts& run) : is_checked_(run.is_checked) {
   auto held_tools = std::make_shared<std::set<std::string, std::less<>>>();
   held_tools->emplace(question_tool);
-  std::optional<Json> facts = parse_json_or_nothing(facts_json);
+  std::optional<Json> facts = parse_json_or_nothing(run.client_facts);
   const Json* held = facts ? facts->find("held") : nullptr;
   if (held != nullptr && held->as_array() != nullptr) {
     for (const Json& name : *held->as_array()) {
@@ -40,8 +40,6 @@ UiRun::UiRun(std::string_view facts_json) {
     }
   }
   held_tools_ = std::move(held_tools);
-  const Json* checked = facts ? facts->find("checked") : nullptr;
-  is_checked_ = checked != nullptr && checked->as_boolean() != nullptr && *checked->as_boolean();
 }
 
 bool UiRun::take(const events::EventView& event, UiSink& sink) {
@@ -67,6 +65,8 @@ bool UiRun::take(const events::EventView& event, UiSink& sink) {
     show_pending(sink);
     close_text(sink);
     sink.data("output", "output", json_of(data, "output", "null"));
+  } else if (event.type == "output.cut") {
+    cut_ = cut_of(data);
   } else if (event.type == "run.resumed" || event.type == "output.repair") {
     return discard(data.integer_or("discard_after_seq", 0), sink);
   } else if (event.type == "run.waiting_for_input") {
@@ -270,6 +270,7 @@ void UiRun::finish(const events::EventView& event, const Json& data, UiSink& sin
   }
   end_step(sink);
   UiEnd end{is_completed ? UiEnd::Kind::completed : UiEnd::Kind::cancelled};
+  end.cut = cut_;
   JsonWriter json;
   json.begin_object();
   if (event.type == "run.failed") {

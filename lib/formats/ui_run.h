@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/events/event_batch.h"
+#include "lib/formats/encoder.h"
 #include "lib/formats/growing_text.h"
 #include "lib/formats/ui_sink.h"
 #include "lib/json.h"
@@ -24,9 +25,9 @@ namespace hostler::formats {
 
 class UiRun {
  public:
-  // facts: {held: [names of tools whose calls wait to be shown], checked: the answer has a format,
-  // its text is shown when it fits}, as sql/schema/ui_chats.sql makes it. Empty: neither.
-  explicit UiRun(std::string_view facts_json);
+  // Its facts: {held: [names of tools whose calls wait to be shown]}, as sql/schema/ui_chats.sql
+  // makes it. Empty: none.
+  explicit UiRun(const RunFacts& run);
 
   // True: the stream ends with it, since the run ended, waits, or took back what is out.
   [[nodiscard]] bool take(const events::EventView& event, UiSink& sink);
@@ -68,10 +69,11 @@ class UiRun {
   void finish(const events::EventView& event, const Json& data, UiSink& sink);
 
   std::shared_ptr<const std::set<std::string, std::less<>>> held_tools_;
-  bool is_checked_ = false;
+  bool is_checked_;
 
   bool is_started_ = false;
   bool is_waiting_ = false;
+  Cut cut_ = Cut::none;
   bool is_in_turn_ = false;
   bool is_step_open_ = false;
   bool has_calls_ = false;       // the turn; then its text is whole

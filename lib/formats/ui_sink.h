@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "lib/formats/answer_cut.h"
+
 namespace hostler::formats {
 
 enum class UiText : uint8_t { text, reasoning };
@@ -30,6 +32,7 @@ struct UiEnd {
   Kind kind;
   std::string metadata = {};  // JSON object; empty: none
   std::string error = {};     // of failed and taken_back
+  Cut cut = Cut::none;        // of completed
 };
 
 class UiSink {

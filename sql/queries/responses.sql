@@ -13,7 +13,6 @@ FROM response_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
 -- Who may read it, and what of it has no events.
 -- $1 run_id uuid
 SELECT r.ended_at IS NOT NULL AS is_ended, r.started_at IS NOT NULL AS has_begun,
-    coalesce(r.client_facts #>> '{text,format,type}', 'text') <> 'text' AS is_checked,
     coalesce(r.client_facts, '{}') AS facts
 FROM response_of_reader($1) AS r;
 

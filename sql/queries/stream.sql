@@ -14,6 +14,7 @@ SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended,
     entitlement_integer(current_org(), 'limit.streams', $2) AS limit_streams,
     CASE WHEN $4 THEN (coalesce(r.client_facts, '{}')::jsonb || coalesce(r.client_answer -> 'facts', '{}')::jsonb)::json
          ELSE r.client_facts END AS client_facts,
+    r.response_format IS NOT NULL AS is_checked,
     CASE WHEN $4 THEN (r.client_answer ->> 'behind_seq')::bigint
          WHEN $3 THEN (SELECT e.seq FROM run_events e
                        WHERE e.run_id = $1

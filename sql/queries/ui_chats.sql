@@ -1,12 +1,5 @@
 -- Chats of the AI SDK's useChat, as the API answers them. See sql/schema/ui_chats.sql.
 
--- name: ui_chat_say
--- $1 chat text, $2 content text, $3 end_user text or null, $4 route_id uuid or null, $5 persona_id text or null,
--- $6 metadata json, $7 limit_concurrent_runs bigint, $8 limit_concurrent_runs_per_user bigint,
--- $9 limit_queued_runs bigint, $10 limit_stored_bytes bigint, $11 credit_run_hold bigint,
--- $12 limit_waiting_runs bigint, $13 tools json or null
-SELECT item, stopped FROM ui_chat_say($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
-
 -- name: ui_chat_retry
 -- $1 chat text, $2 message_id text or null, $3 limit_concurrent_runs bigint, $4 limit_concurrent_runs_per_user bigint,
 -- $5 limit_queued_runs bigint, $6 limit_stored_bytes bigint, $7 credit_run_hold bigint, $8 limit_waiting_runs bigint
@@ -27,6 +20,6 @@ SELECT ui_chat_stop($1) AS stopped;
 
 -- name: ui_chat_messages
 -- $1 chat text, $2 limit integer, $3 before uuid or null
-SELECT id, role, content, rfc3339(made_at) AS made_at, has_more, facts, usage, seq, type, data,
-    rfc3339(created_at) AS created_at
+SELECT id, role, content, rfc3339(made_at) AS made_at, has_more, facts, is_checked, usage, seq, type,
+    data, rfc3339(created_at) AS created_at
 FROM ui_chat_messages($1, $2, $3);

@@ -1,9 +1,10 @@
 -- Clients of protocols that send a conversation and read its next answer in one request (AI SDK, AG-UI). What is new of
--- it begins a run of the thread that they name, or answers the one that waits. Both answer {run_id, is_checked: its
--- answer has a format}, and whose daemons and subscribers are to be told. facts: runs.client_facts.
+-- it begins a run of the thread that they name, or answers the one that waits. Both answer {run_id}, and whose daemons
+-- and subscribers are to be told. facts: runs.client_facts.
 
--- A message of the thread, which is made when it is not there, and a run behind it; what runs there is interrupted.
--- Locks the thread, its runs, what counts the caller's runs, then the account.
+-- A message of the thread, which is made when it is not there, and a run behind it, or none of it; what runs there is
+-- interrupted. facts null: those of the AI SDK (ui_facts). Locks the thread, its runs, what counts the caller's runs,
+-- then the account, as whoever interrupts does.
 CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, message text, route uuid, persona_id text,
     metadata json, function_tools json, facts json, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
@@ -13,6 +14,9 @@ DECLARE
     thread uuid;
 BEGIN
     PERFORM ui_permissions_check('data.threads.write', 'data.runs.read');
+    IF facts IS NULL THEN
+        facts := ui_facts(persona_resolve(client_chat_begin.persona_id), function_tools);
+    END IF;
     thread := client_thread(thread_name, client_chat_begin.end_user);
     PERFORM thread_of_caller_locked(thread);
     PERFORM thread_runs_lock(thread);
@@ -24,13 +28,7 @@ BEGIN
                     client_chat_begin.limit_queued_runs, client_chat_begin.limit_stored_bytes,
                     client_chat_begin.credit_run_hold, client_chat_begin.limit_waiting_runs,
                     client_chat_begin.function_tools, NULL, client_chat_begin.facts) AS c;
-    item := client_chat_item((item ->> 'run_id')::uuid);
 END
-$$;
-
-CREATE OR REPLACE FUNCTION client_chat_item(run uuid) RETURNS json
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT json_build_object('run_id', r.id, 'is_checked', r.response_format IS NOT NULL) FROM runs r WHERE r.id = run
 $$;
 
 -- What runs in the caller's thread of this name, locked as the thread is; nothing: all null.
@@ -56,7 +54,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     UPDATE runs SET client_answer = json_build_object('behind_seq', coalesce(end_seq - 1, last_seq), 'facts', facts)
     WHERE id = run;
-    item := client_chat_item(run);
+    item := json_build_object('run_id', run);
     stopped := ARRAY[run];
 END
 $$;
@@ -103,7 +101,7 @@ DECLARE
     unknown_id text;
     missing text;
 BEGIN
-    IF r.input_request IS NULL OR NOT waits_apart(r.input_request) THEN
+    IF r.input_request IS NULL OR NOT waits_for_results(r.input_request) THEN
         PERFORM fail('runs.not_waiting', 'no_results_awaited');
     END IF;
     SELECT json_agg(e.item ORDER BY e.nth) FILTER (WHERE t.run_id IS NULL),
@@ -128,5 +126,5 @@ BEGIN
     SELECT a.item, a.stopped INTO STRICT item, stopped FROM client_chat_answered(r.id, facts, NULL) AS a;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION client_chat_item, client_chat_waiting, client_chat_answered FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION client_chat_waiting, client_chat_answered FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION client_chat_begin, client_chat_input, client_chat_results FROM hostler_runner;

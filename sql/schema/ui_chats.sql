@@ -2,16 +2,15 @@
 -- requests are turned into what the native calls do: a message and its run, a retry, answers to what a run waits for.
 
 -- What the encoder is to know of a run before its events say it (lib/formats/ui_run.h): the tools whose calls are shown
--- only when it is known who makes them, and whether its answer is checked. Null: nothing.
-CREATE OR REPLACE FUNCTION ui_facts(persona personas, function_tools json, is_checked boolean) RETURNS json
+-- only when it is known who makes them. Null: none.
+CREATE OR REPLACE FUNCTION ui_facts(persona personas, function_tools json) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     held json := (SELECT json_agg(DISTINCT n.name) FROM (
         SELECT unnest(persona.confirm_tools) UNION ALL
         SELECT f.item ->> 'name' FROM json_array_elements(function_tools) AS f (item)) AS n (name));
 BEGIN
-    RETURN CASE WHEN is_checked OR held IS NOT NULL
-        THEN json_build_object('held', coalesce(held, '[]'), 'checked', is_checked) END;
+    RETURN CASE WHEN held IS NOT NULL THEN json_build_object('held', held) END;
 END
 $$;
 
@@ -25,32 +24,6 @@ BEGIN
     IF missing IS NOT NULL THEN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', missing));
     END IF;
-END
-$$;
-
--- POST /v1/ui/chat with a new message: it is stored and its run made, or none of it; what the thread was at is
--- interrupted. Locks the thread, its runs, the caller's, then the account, as whoever interrupts does.
-CREATE OR REPLACE FUNCTION ui_chat_say(chat text, content text, end_user text, route uuid, persona_id text,
-    metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
-    limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json, OUT item json,
-    OUT stopped uuid[])
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    thread uuid;
-    persona personas;
-BEGIN
-    PERFORM ui_permissions_check('data.threads.write', 'data.runs.read');
-    persona := persona_resolve(ui_chat_say.persona_id);
-    thread := client_thread(chat, ui_chat_say.end_user);
-    PERFORM thread_of_caller_locked(thread);
-    PERFORM thread_runs_lock(thread);
-    PERFORM user_runs_lock();
-    PERFORM message_create(thread, ui_chat_say.content, limit_stored_bytes);
-    SELECT c.item, c.stopped INTO item, stopped
-    FROM run_create(thread, route, ui_chat_say.persona_id, 'interrupt', ui_chat_say.metadata, limit_concurrent_runs,
-                    limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes, credit_run_hold,
-                    limit_waiting_runs, function_tools, NULL,
-                    ui_facts(persona, function_tools, persona.response_format IS NOT NULL)) AS c;
 END
 $$;
 
@@ -77,7 +50,7 @@ BEGIN
                AND r.id <> last_run.id) THEN
         PERFORM fail('validation.error', 'message_is_not_last');
     END IF;
-    facts := ui_facts(persona_resolve(last_run.persona_id), last_run.tools, last_run.response_format IS NOT NULL);
+    facts := ui_facts(persona_resolve(last_run.persona_id), last_run.tools);
     RETURN run_retry(thread, limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
                      limit_stored_bytes, credit_run_hold, limit_waiting_runs, facts);
 END
@@ -190,8 +163,8 @@ $$;
 -- Of a run whose events are gone its answer stands in content. A page holds 4 MiB or one of them. has_more: older ones
 -- exist. Locks nothing.
 CREATE OR REPLACE FUNCTION ui_chat_messages(chat text, page_limit integer, before uuid)
-RETURNS TABLE (id uuid, role text, content text, made_at timestamptz, has_more boolean, facts json, usage json,
-    seq bigint, type text, data json, created_at timestamptz)
+RETURNS TABLE (id uuid, role text, content text, made_at timestamptz, has_more boolean, facts json,
+    is_checked boolean, usage json, seq bigint, type text, data json, created_at timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -206,16 +179,18 @@ BEGIN
         WHERE m.thread_id = thread AND m.id < upper_end AND m.role = 'user' AND m.hidden_by_run_id IS NULL
         ORDER BY m.id DESC LIMIT page_limit + 1),
     ended AS (
-        SELECT r.id, r.created_at, r.ended_at, r.client_facts, r.event_bytes AS bytes FROM runs r
+        SELECT r.id, r.created_at, r.ended_at, r.client_facts, r.response_format IS NOT NULL AS is_checked,
+            r.event_bytes AS bytes FROM runs r
         WHERE r.thread_id = thread AND r.id < upper_end AND r.ended_at IS NOT NULL AND r.started_at IS NOT NULL
               AND ui_run_is_shown(r)
         ORDER BY r.id DESC LIMIT page_limit + 1),
     listed AS (
         SELECT i.*, row_number() OVER w AS nth, sum(i.bytes) OVER w AS bytes_so_far
         FROM (SELECT s.id, 'user' AS role, s.content, s.created_at, NULL::timestamptz AS ended_at,
-                     NULL::json AS client_facts, s.bytes FROM texts s
+                     NULL::json AS client_facts, false AS is_checked, s.bytes FROM texts s
               UNION ALL
-              SELECT e.id, 'assistant', NULL, e.created_at, e.ended_at, e.client_facts, e.bytes FROM ended e) AS i
+              SELECT e.id, 'assistant', NULL, e.created_at, e.ended_at, e.client_facts, e.is_checked, e.bytes
+              FROM ended e) AS i
         WINDOW w AS (ORDER BY i.id DESC)),
     shown AS (
         SELECT l.* FROM listed l WHERE l.nth <= page_limit AND (l.nth = 1 OR l.bytes_so_far <= page_bytes_max))
@@ -225,6 +200,7 @@ BEGIN
                  WHERE m.thread_id = thread AND m.run_id = s.id AND m.role = 'assistant' AND m.id > s.id
                        AND m.id < uuidv7_floor(s.ended_at + interval '1 minute') LIMIT 1) END,
         s.created_at, (SELECT count(*) FROM listed) > (SELECT count(*) FROM shown), s.client_facts,
+        s.is_checked,
         CASE WHEN e.type IN ('run.completed', 'run.failed', 'run.cancelled') THEN run_usage(s.id) END,
         e.seq, e.type, e.data, e.created_at
     FROM shown s
@@ -247,5 +223,5 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION ui_facts, ui_permissions_check, ui_run_is_shown FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION ui_chat_say, ui_chat_retry, ui_chat_answer, ui_chat_stop, ui_chat_messages
+REVOKE EXECUTE ON FUNCTION ui_chat_retry, ui_chat_answer, ui_chat_stop, ui_chat_messages
     FROM hostler_runner;

@@ -11,6 +11,7 @@ import sys
 import time
 
 from active import active
+from console import console
 from dispatch import dispatch, latency
 from events import durable
 from figures import Figures
@@ -18,6 +19,7 @@ from growth import Growth
 from logins import login_stress
 from meter import Foreign, Meter
 from peers import Peers
+from protocols import answers, follower_memory, followers
 from where import profile
 from rest import rest, scale
 from starts import starts
@@ -36,10 +38,14 @@ PARTS = (
     ("latency", "From the answer to the first event", latency),
     ("dispatch", "Dispatch", dispatch),
     ("whole_runs", "Whole runs", whole_runs),
+    ("answers", "Answers in other protocols", answers),
     ("durable", "Durable events", durable),
     ("fan_out", "Fan-out", fan_out),
     ("idle_streams", "Idle streams", idle_streams),
+    ("followers", "Fan-out in other protocols", followers),
+    ("follower_memory", "Followers in other protocols", follower_memory),
     ("live_runs", "A thousand live runs at 50 tokens a second", live_runs),
+    ("console", "The console", console),
     ("starts", "Start", starts),
     ("profile", "Where the time goes", profile),
     ("full", "Growth", growth.full),

@@ -1,8 +1,9 @@
 /* Clients that each do the same requests again and again over TLS, with one thread and epoll: whole runs of Hostler's
  * and of its peers. Called by whole_runs.py: clients PORT SECONDS END LIST
  *   END    the text that the answer of a client's last request must contain
- *   LIST   a file, one client a line, fields between tabs: TOKEN, then METHOD, PATH and BODY of each request; {run}
- *          in a path stands for the run_id of the answer before
+ *   LIST   a file, one client a line, fields between tabs: TOKEN, THREADS (between commas; may be empty), then METHOD,
+ *          PATH and BODY of each request; in path or body {run} stands for the run_id of the answer before, {thread}
+ *          for the client's next thread, in turn
  * A client has a line for its last request, which is a stream, and one for those before. Each ends what it began when
  * the seconds are over. Prints one line of JSON: how many times all requests were done, the seconds, its own CPU. */
 #include <fcntl.h>
@@ -39,8 +40,10 @@ struct request {
 struct client {
   struct line lines[2];
   char* token;
+  char** threads;
+  long lap;
   struct request requests[steps_max];
-  int count, step;
+  int count, step, thread_count;
   char run[64];
   long began_us, first_us;
 };
@@ -83,19 +86,27 @@ static void open_line(struct line* line) {
   epoll_ctl(poller, EPOLL_CTL_ADD, file, &wanted);
 }
 
+/* The text with the place in it filled. */
+static void fill(char* out, size_t size, const struct client* client, const char* text) {
+  const char *run = strstr(text, "{run}"), *thread = strstr(text, "{thread}");
+  const char* place = run != NULL ? run : thread;
+  const char* value = run != NULL ? client->run : "";
+  if (run == NULL && thread != NULL) value = client->threads[client->lap % client->thread_count];
+  int before = place == NULL ? (int)strlen(text) : (int)(place - text);
+  const char* behind = place == NULL ? "" : strchr(place, '}') + 1;
+  if (snprintf(out, size, "%.*s%s%s", before, text, value, behind) >= (int)size) fail("too long:", text);
+}
+
 static void ask(struct client* client) {
   struct request* request = &client->requests[client->step];
   struct line* line = &client->lines[client->step == client->count - 1];
-  char path[512], text[4096], *place = strstr(request->path, "{run}");
-  if (place == NULL) {
-    snprintf(path, sizeof path, "%s", request->path);
-  } else {
-    snprintf(path, sizeof path, "%.*s%s%s", (int)(place - request->path), request->path, client->run, place + 5);
-  }
+  char path[512], body[2048], text[4096];
+  fill(path, sizeof path, client, request->path);
+  fill(body, sizeof body, client, request->body);
   int length = snprintf(text, sizeof text,
                         "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
                         "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                        request->method, path, client->token, strlen(request->body), request->body);
+                        request->method, path, client->token, strlen(body), body);
   if (line->tls == NULL) open_line(line);
   line->kept = 0;
   if (length >= (int)sizeof text || SSL_write(line->tls, text, length) != length) fail("cannot ask", path);
@@ -120,6 +131,7 @@ static int is_whole(const struct line* line, const char* body) {
 
 static void begin_lap(struct client* client) {
   client->step = 0;
+  ++client->lap;
   client->began_us = now_us();
   client->first_us = 0;
   ask(client);
@@ -176,8 +188,13 @@ static void read_line(struct line* line) {
   }
 }
 
+static void read_threads(struct client* client, char* listed) {
+  client->threads = malloc(sizeof *client->threads * (strlen(listed) / 2 + 1));
+  while (listed != NULL && *listed != '\0') client->threads[client->thread_count++] = strsep(&listed, ",");
+}
+
 static void read_list(const char* list) {
-  static char text[1 << 16];
+  static char text[1 << 18];
   FILE* file = fopen(list, "r");
   if (file == NULL) fail("no list", list);
   clients = calloc(4096, sizeof *clients);
@@ -186,6 +203,7 @@ static void read_list(const char* list) {
     char* rest = strdup(text);
     rest[strcspn(rest, "\n")] = '\0';
     client->token = strsep(&rest, "\t");
+    read_threads(client, strsep(&rest, "\t"));
     for (; rest != NULL && client->count < steps_max; ++client->count) {
       struct request* request = &client->requests[client->count];
       request->method = strsep(&rest, "\t");

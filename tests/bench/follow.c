@@ -1,7 +1,10 @@
 /* Follows many event streams over TLS, with one thread and epoll: the client of both Hostler's and nchan's fan-out.
- * Called by streams.py: follow PORT END LIST
+ * Called by streams.py: follow PORT FIRST END LIST [one-by-one]
+ *   FIRST  the text of the line with which the seconds begin
  *   END    the text that ends a stream, in one of its lines
- *   LIST   a file, one stream a line: PATH TOKEN
+ *   LIST   a file, one stream a line, fields between tabs: PATH, TOKEN; with KEY and BODY a POST under that
+ *          Idempotency-Key
+ *   one-by-one: each is opened when the one before has its answer's head
  * Says "open" when every stream has its answer's head. Goes on until all have ended, or standard input closes; then
  * prints one line of JSON. Words that are times (16 digits, microseconds) are measured against this clock. */
 #include <fcntl.h>
@@ -32,7 +35,7 @@ struct stream {
 
 static struct stream* streams;
 static int stream_count, with_head, over;
-static const char* end_text;
+static const char *first_text, *end_text;
 static long deliveries, first_us, last_us, opened_us, lag_count;
 static int* lags;
 static SSL_CTX* context;
@@ -60,14 +63,23 @@ static SSL* connect_tls(int port) {
   return tls;
 }
 
-static void open_stream(int at, int port, const char* path, const char* token) {
-  char head[1024];
-  struct stream* stream = &streams[at];
+static void open_stream(struct stream* stream, int port, char* fields) {
+  char head[2048];
+  const char *path = strsep(&fields, "\t"), *token = strsep(&fields, "\t"), *key = strsep(&fields, "\t");
+  const char* body = key == NULL ? "" : fields;
+  if (token == NULL || body == NULL) fail("a line of the list lacks fields");
   stream->tls = connect_tls(port);
   /* HTTP/1.0: the body comes as it is, without the lengths of chunks in it. */
   int length = snprintf(head, sizeof head,
-                        "GET %s HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n\r\n",
-                        path, token);
+                        "%s %s HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n",
+                        key == NULL ? "GET" : "POST", path, token);
+  if (key != NULL) {
+    length += snprintf(head + length, sizeof head - (size_t)length,
+                       "Idempotency-Key: %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n", key,
+                       strlen(body));
+  }
+  length += snprintf(head + length, sizeof head - (size_t)length, "\r\n%s", body);
+  if (length >= (int)sizeof head) fail("too long a request");
   if (SSL_write(stream->tls, head, length) != length) fail("cannot ask");
   int line = SSL_get_fd(stream->tls);
   fcntl(line, F_SETFL, fcntl(line, F_GETFL) | O_NONBLOCK);
@@ -105,7 +117,7 @@ static void take_line(struct stream* stream, long now) {
     return;
   }
   if (strncmp(stream->line, "data: ", 6) != 0) return;
-  if (first_us == 0 && strstr(stream->line, "message.delta") != NULL) first_us = now;
+  if (first_us == 0 && strstr(stream->line, first_text) != NULL) first_us = now;
   last_us = now;
   ++deliveries;
   ++stream->deliveries;
@@ -154,9 +166,10 @@ static void report(void) {
     if (streams[i].deliveries > most) most = streams[i].deliveries;
   }
   qsort(lags, (size_t)lag_count, sizeof *lags, by_size);
-  printf("{\"streams\": %d, \"ended\": %d, \"deliveries\": %ld, \"least\": %ld, \"most\": %ld, \"seconds\": %.6f, "
-         "\"cpu_us\": %ld, \"lags\": %ld, \"lag_p50_us\": %d, \"lag_p99_us\": %d}\n",
-         stream_count, over, deliveries, least, most, (double)(last_us - first_us) / 1e6, cpu_us, lag_count,
+  printf("{\"streams\": %d, \"is_live\": %s, \"ended\": %d, \"deliveries\": %ld, \"least\": %ld, \"most\": %ld, "
+         "\"seconds\": %.6f, \"cpu_us\": %ld, \"lags\": %ld, \"lag_p50_us\": %d, \"lag_p99_us\": %d}\n",
+         stream_count, first_us >= opened_us ? "true" : "false", over, deliveries, least, most,
+         (double)(last_us - first_us) / 1e6, cpu_us, lag_count,
          lag_count > 0 ? lags[lag_count / 2] : 0, lag_count > 0 ? lags[lag_count * 99 / 100] : 0);
 }
 
@@ -179,30 +192,43 @@ static void follow(int poller) {
   }
 }
 
-static void open_all(const char* list, int port) {
-  char path[512], token[128];
+static void await_head(struct stream* stream) {
+  struct pollfd wanted = {.fd = SSL_get_fd(stream->tls), .events = POLLIN};
+  while (!stream->in_body && !stream->is_over) {
+    if (poll(&wanted, 1, 60000) != 1) fail("a stream was not answered for a minute");
+    read_stream(stream);
+  }
+}
+
+static void open_all(const char* list, int port, int one_by_one) {
+  static char line[4096];
   FILE* file = fopen(list, "r");
   if (file == NULL) fail("no list");
-  while (fscanf(file, "%511s %127s", path, token) == 2) ++stream_count;
+  while (fgets(line, sizeof line, file) != NULL) ++stream_count;
   streams = calloc((size_t)stream_count, sizeof *streams);
   lags = malloc(sizeof *lags * (size_t)lags_max);
   if (streams == NULL || lags == NULL) fail("no memory");
   rewind(file);
-  for (int i = 0; i < stream_count && fscanf(file, "%511s %127s", path, token) == 2; ++i) open_stream(i, port, path, token);
+  for (int i = 0; i < stream_count && fgets(line, sizeof line, file) != NULL; ++i) {
+    line[strcspn(line, "\n")] = '\0';
+    open_stream(&streams[i], port, line);
+    if (one_by_one) await_head(&streams[i]);
+  }
   fclose(file);
 }
 
 int main(int count, char** texts) {
-  if (count != 4) fail("wants PORT END LIST");
+  if (count < 5) fail("wants PORT FIRST END LIST");
   signal(SIGPIPE, SIG_IGN);
   struct rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-  end_text = texts[2];
+  first_text = texts[2];
+  end_text = texts[3];
   context = SSL_CTX_new(TLS_client_method());
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-  open_all(texts[3], atoi(texts[1]));
+  open_all(texts[4], atoi(texts[1]), count > 5);
   int poller = epoll_create1(EPOLL_CLOEXEC);
   for (int i = 0; i < stream_count; ++i) {
     struct epoll_event wanted = {.events = EPOLLIN, .data.ptr = &streams[i]};

@@ -10,17 +10,20 @@ import time
 
 from rig import ROUNDS, SECONDS
 
-RUN_ENDS = '"type":"run.completed"'
+RUN_SPEAKS, RUN_ENDS = '"type":"message.delta"', '"type":"run.completed"'
 NCHAN_ENDS = '"seq":0,'
 
 
 class Subscribers:
-    """Streams of the C client; open() when all have their answer's head."""
+    """Streams of the C client; made when all have their answer's head. A request is (path, token),
+    or (path, token, Idempotency-Key, body). The seconds begin with a line that has `first`.
+    at_once: or one behind the other."""
 
-    def __init__(self, rig, port, paths, end):
-        listed = rig.file("streams", "".join(f"{path} {token}\n" for path, token in paths))
+    def __init__(self, rig, port, requests, end, first=RUN_SPEAKS, at_once=True):
+        listed = rig.file("streams", "".join("\t".join(fields) + "\n" for fields in requests))
         self.program = subprocess.Popen(
-            [os.path.join(rig.scratch, "follow"), str(port), end, listed], text=True,
+            [os.path.join(rig.scratch, "follow"), str(port), first, end, listed,
+             *([] if at_once else ["one-by-one"])], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self.program.stdout.readline() != "open\n":
             raise SystemExit("the client's streams were not opened")

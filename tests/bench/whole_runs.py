@@ -24,9 +24,10 @@ def build_clients(rig):
 
 
 def run_clients(rig, port, end, clients, seconds=SECONDS):
-    """clients: of each its token and its requests, (method, path, body)."""
-    lines = ["\t".join([token, *(field for request in requests for field in request)])
-             for token, requests in clients]
+    """clients: of each its token, its threads and its requests, (method, path, body)."""
+    lines = ["\t".join([token, ",".join(threads), *(field for request in requests
+                                                    for field in request)])
+             for token, threads, requests in clients]
     done = subprocess.run(
         [os.path.join(rig.scratch, "clients"), str(port), str(seconds), end,
          rig.file("clients.list", "\n".join(lines) + "\n")],
@@ -36,9 +37,10 @@ def run_clients(rig, port, end, clients, seconds=SECONDS):
     return json.loads(done.stdout)
 
 
-def requests_of(thread, message):
-    return [("POST", f"/v1/threads/{thread}/messages", json.dumps({"content": message})),
-            ("POST", f"/v1/threads/{thread}/runs", "{}"), ("GET", "/v1/runs/{run}/events", "")]
+def requests_of(message):
+    """A message, a run, its stream; each time in the client's next thread."""
+    return [("POST", "/v1/threads/{thread}/messages", json.dumps({"content": message})),
+            ("POST", "/v1/threads/{thread}/runs", "{}"), ("GET", "/v1/runs/{run}/events", "")]
 
 
 def wal_bytes(rig):
@@ -80,7 +82,7 @@ class Load:
 
 
 def ours(rig, meter, accounts, message):
-    clients = [(account.token, requests_of(thread, message))
+    clients = [(account.token, [thread], requests_of(message))
                for account in accounts for thread in account.threads]
     return Load(rig, meter, rig.port, RUN_ENDS, clients)
 
@@ -89,7 +91,7 @@ def of_peer(rig, peers, meter, name):
     agent = AGENTS[name]
     body = json.dumps(agent.body(f"[delay 0] [words {TOKENS}]"))
     return Load(rig, meter, peers.port(name), agent.end,
-                [("none", [("POST", agent.path, body)])] * CLIENTS)
+                [("none", [], [("POST", agent.path, body)])] * CLIENTS)
 
 
 def whole_runs(rig, peers, meter, figures):

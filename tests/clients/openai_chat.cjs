@@ -6,17 +6,9 @@
 
 const assert = require('node:assert');
 const OpenAI = require('openai');
+const { account, poorAccount } = require('./ui_account.cjs');
 
 const base = process.env.BASE_URL;
-
-async function post(path, body, token) {
-  const headers = { 'content-type': 'application/json' };
-  if (token) headers.authorization = `Bearer ${token}`;
-  const answer = await fetch(base + path, { method: 'POST', headers, body: JSON.stringify(body) });
-  const text = await answer.text();
-  assert.ok(answer.status < 300, `${path}: ${answer.status} ${text}`);
-  return text === '' ? null : JSON.parse(text);
-}
 
 const asking = (content, further = {}) => ({
   model: 'normal@1',
@@ -72,6 +64,16 @@ const checks = {
     }
     assert.strictEqual(text, 'one two three');
     assert.ok(usage.completion_tokens > 0);
+  },
+  async 'says that its model was cut short'(client) {
+    for (const reason of ['length', 'content_filter']) {
+      const cut = asking(`[say some words][finish ${reason}]`);
+      const answer = await client.chat.completions.create(cut);
+      const ended = await client.chat.completions.stream(cut).finalChatCompletion().catch((error) => error);
+      assert.strictEqual(answer.choices[0].finish_reason, reason);
+      assert.strictEqual(answer.choices[0].message.content, 'some words');
+      assert.strictEqual(ended.choices[0].finish_reason, reason);
+    }
   },
   async 'joins a stream by its helper'(client) {
     const stream = client.chat.completions.stream(asking('[say joined]'));
@@ -169,18 +171,28 @@ const checks = {
     const stranger = client.withOptions({ apiKey: `${client.apiKey}x` });
     await refused(() => stranger.models.list(), OpenAI.AuthenticationError, 'auth.invalid_api_key');
   },
+  async 'is told once that nothing is left'(client, { poor }) {
+    let tries = 0;
+    const counting = (...request) => {
+      ++tries;
+      return fetch(...request);
+    };
+    const broke = client.withOptions({ apiKey: poor.key, maxRetries: 2, fetch: counting });
+    for (const stream of [false, true]) {
+      await refused(() => broke.chat.completions.create(asking('a', { model: poor.model, stream })),
+        OpenAI.RateLimitError, 'insufficient_quota');
+    }
+    assert.strictEqual(tries, 2, 'it was asked again');
+  },
 };
 
 async function main() {
-  const login = `sdk${process.pid}`;
-  const { access_token: token } = await post('/v1/auth/register', {
-    login, password: 'correct horse', email: `${login}@example.org` });
-  const { key } = await post('/v1/api-keys', { name: 'sdk' }, token);
+  const callers = { ...await account(), poor: await poorAccount() };
   let count = 0;
   for (const path of ['/v1/openai', '/v1/openai/v1']) {
-    const client = new OpenAI({ apiKey: key, baseURL: base + path, maxRetries: 0 });
+    const client = new OpenAI({ apiKey: callers.key, baseURL: base + path, maxRetries: 0 });
     for (const [name, check] of Object.entries(checks)) {
-      await check(client).catch((error) => { throw new Error(`${path} ${name}: ${error.stack}`); });
+      await check(client, callers).catch((error) => { throw new Error(`${path} ${name}: ${error.stack}`); });
       ++count;
     }
   }

@@ -6,21 +6,13 @@
 
 const assert = require('node:assert');
 const { z } = require('zod');
+const { account, poorAccount } = require('./ui_account.cjs');
 
 const name = process.argv[2] || 'openai';
 const OpenAI = require(name);
 const { zodResponsesFunction, zodTextFormat } = require(`${name}/helpers/zod`);
 
 const base = process.env.BASE_URL;
-
-async function post(path, body, token) {
-  const headers = { 'content-type': 'application/json' };
-  if (token) headers.authorization = `Bearer ${token}`;
-  const answer = await fetch(base + path, { method: 'POST', headers, body: JSON.stringify(body) });
-  const text = await answer.text();
-  assert.ok(answer.status < 300, `${path}: ${answer.status} ${text}`);
-  return text === '' ? null : JSON.parse(text);
-}
 
 const asking = (input, further = {}) => ({ model: 'normal@1', input, ...further });
 
@@ -90,6 +82,20 @@ const checks = {
     const { output_text: ours, ...stored } = await client.responses.retrieve(last.response.id);
     assert.strictEqual(ours, 'one two three');
     assert.deepStrictEqual(stored, last.response);
+  },
+  async 'is incomplete when its model was cut short'(client) {
+    for (const [reason, told] of [['length', 'max_output_tokens'], ['content_filter', 'content_filter']]) {
+      const script = `[say some words][finish ${reason}]`;
+      const answer = await client.responses.create(asking(script));
+      assert.deepStrictEqual([answer.status, answer.incomplete_details.reason], ['incomplete', told]);
+      assert.strictEqual(answer.output_text, 'some words');
+      assert.deepStrictEqual(await client.responses.retrieve(answer.id), answer);
+      const last = (await all(await client.responses.create(asking(script, { stream: true })))).at(-1);
+      assert.deepStrictEqual([last.type, last.response.status], ['response.incomplete', 'incomplete']);
+      const next = await client.responses.create(
+        asking('[echo-history]', { previous_response_id: answer.id }));
+      assert.ok(next.output_text.includes('some words'));
+    }
   },
   async 'joins a stream by its helper'(client) {
     const stream = client.responses.stream(asking('[think hm][say joined]'));
@@ -313,18 +319,28 @@ const checks = {
     await refused(() => stranger.responses.retrieve(busy.id), OpenAI.AuthenticationError,
       'auth.invalid_api_key');
   },
+  async 'is told once that nothing is left'(client, { poor }) {
+    let tries = 0;
+    const counting = (...request) => {
+      ++tries;
+      return fetch(...request);
+    };
+    const broke = client.withOptions({ apiKey: poor.key, maxRetries: 2, fetch: counting });
+    for (const further of [{}, { stream: true }, { background: true }]) {
+      await refused(() => broke.responses.create(asking('a', { model: poor.model, ...further })),
+        OpenAI.RateLimitError, 'insufficient_quota');
+    }
+    assert.strictEqual(tries, 3, 'it was asked again');
+  },
 };
 
 async function main() {
-  const login = `resp${process.pid}`;
-  const { access_token: token } = await post('/v1/auth/register', {
-    login, password: 'correct horse', email: `${login}@example.org` });
-  const { key } = await post('/v1/api-keys', { name: 'sdk' }, token);
+  const callers = { ...await account(), poor: await poorAccount() };
   let count = 0;
   for (const path of ['/v1/openai', '/v1/openai/v1']) {
-    const client = new OpenAI({ apiKey: key, baseURL: base + path, maxRetries: 0 });
+    const client = new OpenAI({ apiKey: callers.key, baseURL: base + path, maxRetries: 0 });
     for (const [what, check] of Object.entries(checks)) {
-      await check(client).catch((error) => { throw new Error(`${path} ${what}: ${error.stack}`); });
+      await check(client, callers).catch((error) => { throw new Error(`${path} ${what}: ${error.stack}`); });
       ++count;
     }
   }

@@ -1,14 +1,12 @@
 // The AI SDK's own client, held against /v1/ui/chat of a private stack: whole conversations driven
 // by AbstractChat and DefaultChatTransport of the package ai, as useChat drives them; each chunk
-// against the schemas of ai@7 and ai@6; what is read later against what was streamed. And
-// @ai-sdk/openai-compatible against /v1/openai.
+// against the schemas of ai@7 and ai@6; what is read later against what was streamed.
 //   NODE_EXTRA_CA_CERTS=$CA_CERT node ui_chat.cjs      with the names of var/env; see run
 'use strict';
 
 const assert = require('node:assert');
 const ai = require('ai');
 const ai6 = require('ai-6');
-const { createOpenAICompatible } = require('@ai-sdk/openai-compatible');
 const { account, call, json } = require('./ui_account.cjs');
 
 const api = `${process.env.BASE_URL}/v1/ui/chat`;
@@ -125,6 +123,14 @@ const checks = {
     const { inputTokens, outputTokens } = chat.lastMessage.metadata.usage;
     assert.strictEqual(inputTokens, run.total_input_tokens);
     assert.strictEqual(outputTokens, run.total_output_tokens);
+    await isStored(await chat.checked());
+  },
+  async 'an answer that was cut short'({ key }) {
+    const ends = [];
+    const chat = new Chat(key, { onFinish: ({ finishReason }) => ends.push(finishReason) });
+    await chat.say('[say some words][finish length]');
+    await chat.say('[say no more][finish content_filter]');
+    assert.deepStrictEqual(ends, ['length', 'content-filter']);
     await isStored(await chat.checked());
   },
   async 'a tool that runs here'({ key }) {
@@ -277,17 +283,6 @@ const checks = {
     for await (const message of ai.readUIMessageStream({ stream })) last = message;
     await saying;
     assert.deepStrictEqual(plain(last), plain(chat.lastMessage));
-  },
-  async 'an openai-compatible provider'({ key }) {
-    const provider = createOpenAICompatible({ name: 'hostler', apiKey: key, baseURL: `${process.env.BASE_URL}/v1/openai`, includeUsage: true });
-    const whole = await ai.generateText({ model: provider('normal@1'), prompt: '[say hello there]' });
-    assert.strictEqual(whole.text, 'hello there');
-    assert.ok(whole.usage.outputTokens > 0);
-    const streamed = ai.streamText({ model: provider('normal@1'), prompt: '[say one two three]' });
-    let text = '';
-    for await (const piece of streamed.textStream) text += piece;
-    assert.strictEqual(text, 'one two three');
-    assert.ok((await streamed.usage).outputTokens > 0);
   },
 };
 

@@ -24,23 +24,14 @@ std::string facts_of(const AguiInput& wanted, bool begins) {
   return json.end_object().take();
 }
 
-OneStatement followed(postgres::BoundStatement statement, std::string_view format,
-                      std::string_view checked_format) {
-  return OneStatement(std::move(statement),
-                      [format, checked_format](const postgres::Result& result) {
-                        std::optional<Json> item =
-                            parse_json_or_nothing(result.front().text("item"));
-                        const Json* is_checked = item ? item->find("is_checked") : nullptr;
-                        bool checks = is_checked != nullptr && *is_checked->as_boolean();
-                        return sent_on(item ? item->text_or("run_id") : "",
-                                       checks ? checked_format : format);
-                      })
+OneStatement followed(postgres::BoundStatement statement, std::string_view format) {
+  return answered_by_run(std::move(statement), format)
       .notify(query::RunNotify{})
       .notify_of(runs_that_stopped);
 }
 
 OneStatement continued(postgres::BoundStatement statement) {
-  return followed(std::move(statement), "agui_continued", "agui_continued_checked");
+  return followed(std::move(statement), "agui_continued");
 }
 
 OneStatement answer(const Input& input, const AguiInput& wanted) {
@@ -75,7 +66,7 @@ OneStatement begin(const Input& input, const AguiInput& wanted) {
           .limit_stored_bytes = settings.integer("limit.stored_bytes"),
           .credit_run_hold = settings.integer("credit.run_hold"),
           .limit_waiting_runs = settings.integer("limit.waiting_runs")},
-      "agui", "agui_checked");
+      "agui");
 }
 
 }  // namespace

@@ -101,8 +101,7 @@ std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools)
   return text;
 }
 
-// Text that must fit a format leaves when it has been checked.
-std::string_view read_wire_format(Fields& fields, bool is_checked) {
+std::string_view read_wire_format(Fields& fields) {
   bool is_stream = fields.nullable_boolean("stream").value.value_or(false);
   bool has_usage = false;
   if (Nullable<Fields> options = fields.nullable_object("stream_options"); options.value) {
@@ -110,7 +109,6 @@ std::string_view read_wire_format(Fields& fields, bool is_checked) {
     has_usage = options.value->nullable_boolean("include_usage").value.value_or(false);
   }
   if (!is_stream) return "openai_chat_whole";
-  if (is_checked) return has_usage ? "openai_chat_checked_usage" : "openai_chat_checked";
   return has_usage ? "openai_chat_usage" : "openai_chat";
 }
 
@@ -128,7 +126,7 @@ NewChat read_new_chat(const Input& input) {
   if (has_metadata) chat.metadata = read_metadata(fields).value_or("{}");
   if (chat.metadata.empty()) chat.metadata = "{}";
   chat.keeps = fields.nullable_boolean("store").value.value_or(true);
-  chat.wire_format = read_wire_format(fields, chat.response_format.has_value());
+  chat.wire_format = read_wire_format(fields);
   fields.check();
   chat.model = read_model_name(model);
   check_chat_tool_names(chat.tools, chat.model.persona_id.has_value());
@@ -155,11 +153,7 @@ OneStatement create_chat_completion(const Input& input) {
       .response_format = chat.response_format,
       .tools = chat.tools.declared,
       .answered_calls = chat.messages.answered_calls};
-  return OneStatement(std::move(statement),
-                      [wire_format = chat.wire_format](const postgres::Result& result) {
-                        std::optional<Json> made = parse_json_or_nothing(result.text());
-                        return sent_on(made ? made->text_or("run_id") : "", wire_format);
-                      })
+  return answered_by_run(std::move(statement), chat.wire_format)
       .notify(query::RunNotify{})
       .share_commit();
 }

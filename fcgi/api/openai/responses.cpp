@@ -17,10 +17,7 @@ namespace hostler {
 namespace {
 
 constexpr const char* stored_format = "openai_response_stored";
-
-const char* stream_format(bool is_checked) {
-  return is_checked ? "openai_response_checked" : "openai_response";
-}
+constexpr const char* stream_format = "openai_response";
 
 // Of a run that has not ended.
 Response unfinished(std::string_view run_id, std::string_view facts, bool has_begun) {
@@ -30,18 +27,11 @@ Response unfinished(std::string_view run_id, std::string_view facts, bool has_be
   return response;
 }
 
-// What a request asked for beside the run that it made.
-struct Form {
-  bool is_stream;
-  bool is_checked;
-  bool is_background;
-};
-
-Response created(const postgres::Result& result, Form form) {
+Response created(const postgres::Result& result, bool is_stream, bool is_background) {
   std::optional<Json> made = parse_json_or_nothing(result.front().text("item"));
   std::string_view run_id = made ? made->text_or("run_id") : "";
-  if (form.is_stream) return sent_on(run_id, stream_format(form.is_checked));
-  if (form.is_background) return unfinished(run_id, result.front().text("facts"), false);
+  if (is_stream) return sent_on(run_id, stream_format);
+  if (is_background) return unfinished(run_id, result.front().text("facts"), false);
   return sent_on(run_id, "openai_response_whole");
 }
 
@@ -50,7 +40,6 @@ Response created(const postgres::Result& result, Form form) {
 OneStatement create_response(const Input& input) {
   NewResponse wanted = read_new_response(input);
   const config::Settings& settings = input.settings;
-  Form form{wanted.is_stream, wanted.response_format.has_value(), wanted.is_background};
   query::ResponseCreate statement{
       .persona_id = wanted.model.persona_id,
       .route_id = wanted.model.route_id,
@@ -71,7 +60,10 @@ OneStatement create_response(const Input& input) {
       .missing_calls = wanted.input.missing_calls,
       .client_facts = wanted.facts};
   return OneStatement(std::move(statement),
-                      [form](const postgres::Result& result) { return created(result, form); })
+                      [is_stream = wanted.is_stream,
+                       is_background = wanted.is_background](const postgres::Result& result) {
+                        return created(result, is_stream, is_background);
+                      })
       .notify(query::RunNotify{})
       .share_commit();
 }
@@ -86,8 +78,7 @@ OneStatement show_response(const Input& input) {
                       [run_id, is_stream](const postgres::Result& result) {
                         postgres::Row row = result.front();
                         bool is_ended = row.boolean("is_ended");
-                        bool is_checked = row.boolean("is_checked");
-                        if (is_stream) return sent_on(run_id, stream_format(is_checked));
+                        if (is_stream) return sent_on(run_id, stream_format);
                         if (is_ended) return sent_on(run_id, stored_format);
                         return unfinished(run_id, row.text("facts"), row.boolean("has_begun"));
                       });

@@ -10,6 +10,7 @@
 #include "fcgi/api/ui/chat_body.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/sent_on.h"
+#include "queries/client_threads.h"
 #include "queries/runs.h"
 #include "queries/ui_chats.h"
 
@@ -21,30 +22,24 @@ constexpr std::string_view from_the_beginning = "ui_chat";
 constexpr std::string_view behind_the_answer = "ui_chat_go_on";
 constexpr std::string_view taken_up = "ui_chat_replay";
 
-OneStatement sending_on(postgres::BoundStatement query, std::string_view format) {
-  return {std::move(query), [format](const postgres::Result& result) {
-            std::optional<Json> made = parse_json_or_nothing(result.front().text("item"));
-            return sent_on(made ? made->text_or("run_id") : "", format);
-          }};
-}
-
 OneStatement say(const Input& input, const std::string& chat, const NewUiMessage& wanted) {
   const config::Settings& settings = input.settings;
-  query::UiChatSay statement{
-      .chat = chat,
-      .content = wanted.content,
+  query::ClientChatBegin statement{
+      .client_id = chat,
       .end_user = wanted.end_user,
+      .content = wanted.content,
       .route_id = wanted.choice.route_id,
       .persona_id = wanted.choice.persona_id,
       .metadata = wanted.metadata,
+      .tools = wanted.tools,
+      .client_facts = std::nullopt,
       .limit_concurrent_runs = settings.integer("limit.concurrent_runs"),
       .limit_concurrent_runs_per_user = settings.integer("limit.concurrent_runs_per_user"),
       .limit_queued_runs = settings.integer("limit.queued_runs"),
       .limit_stored_bytes = settings.integer("limit.stored_bytes"),
       .credit_run_hold = settings.integer("credit.run_hold"),
-      .limit_waiting_runs = settings.integer("limit.waiting_runs"),
-      .tools = wanted.tools};
-  return sending_on(std::move(statement), from_the_beginning)
+      .limit_waiting_runs = settings.integer("limit.waiting_runs")};
+  return answered_by_run(std::move(statement), from_the_beginning)
       .notify(query::RunNotify{})
       .notify_of(runs_that_stopped);
 }
@@ -60,7 +55,7 @@ OneStatement retry(const Input& input, const std::string& chat, const UiRetry& w
       .limit_stored_bytes = settings.integer("limit.stored_bytes"),
       .credit_run_hold = settings.integer("credit.run_hold"),
       .limit_waiting_runs = settings.integer("limit.waiting_runs")};
-  return sending_on(std::move(statement), from_the_beginning)
+  return answered_by_run(std::move(statement), from_the_beginning)
       .notify(query::RunNotify{})
       .share_commit();
 }
@@ -77,7 +72,7 @@ OneStatement answer(const Input& input, const std::string& chat, const UiAnswers
                                 .results = wanted.results,
                                 .approvals = wanted.approvals,
                                 .limit_input_bytes = input.settings.integer("limit.input_bytes")};
-  return sending_on(std::move(statement), behind_the_answer)
+  return answered_by_run(std::move(statement), behind_the_answer)
       .notify(query::RunNotify{})
       .notify_of(run_that_goes_on);
 }

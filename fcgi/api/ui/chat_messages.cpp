@@ -30,7 +30,7 @@ void write_text_message(const postgres::Row& row, JsonWriter& json) {
 // Of the run whose events begin with the row; answers the first row behind them.
 int write_run(const postgres::Result& rows, int at, JsonWriter& json) {
   std::string id(rows[at].text("id"));
-  formats::UiMessage message({id, text_or_none(rows[at], "facts")});
+  formats::UiMessage message({id, text_or_none(rows[at], "facts"), rows[at].boolean("is_checked")});
   for (; at < rows.size() && rows[at].text("id") == id; ++at) {
     postgres::Row row = rows[at];
     message.take({.seq = row.integer("seq"),

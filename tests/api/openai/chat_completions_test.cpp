@@ -110,6 +110,64 @@ TEST(ChatCompletions, FitTheirFormat) {
   EXPECT_EQ(joined(chunks_of(streamed)), R"({"c":1})");
 }
 
+// Its key's own: what it wants of every answer.
+void make_strict_persona(const TestUser& user) {
+  Answer made = user.client.post(
+      "/v1/personas?scope=org",
+      R"({"persona_key":"strict","version":"1","tools":["web_search"],"response_format":)"
+      R"({"type":"json_schema","name":"w","schema":{"type":"object","required":["c"]}}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+}
+std::string asking_strict(std::string_view script, std::string_view further) {
+  return fmt::format(R"({{"model":"strict@1","messages":[{{"role":"user","content":{}}}]{}}})",
+                     json_quote(script), further);
+}
+
+TEST(ChatCompletions, FitTheFormatOfTheirPersonaToo) {
+  TestUser user = register_user(chat_stack());
+  make_strict_persona(user);
+  constexpr const char* script =
+      R"([say Let me see.][tool web_search {"query":"x"}][answer {"d":1}][answer {"c":1}])";
+  EXPECT_EQ(text_of(user.client.post(route, asking_strict(script, ""))), R"({"c":1})");
+  Answer streamed = user.client.post(route, asking_strict(script, R"(,"stream":true)"));
+  EXPECT_EQ(joined(chunks_of(streamed)), R"({"c":1})");
+  // Nothing fits beside calls.
+  for (const char* further : {"", R"(,"stream":true)"}) {
+    constexpr const char* tools =
+        R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
+    Answer calls = user.client.post(
+        route, asking_strict("[say unchecked][tool f]", tools + std::string(further)));
+    EXPECT_EQ(calls.status, 200) << calls.body;
+    EXPECT_NE(calls.body.find(R"("finish_reason":"tool_calls")"), std::string::npos) << calls.body;
+    EXPECT_EQ(calls.body.find("unchecked"), std::string::npos) << calls.body;
+  }
+}
+
+TEST(ChatCompletions, SayThatTheModelWasStopped) {
+  TestUser user = register_user(chat_stack());
+  for (const char* reason : {"length", "content_filter"}) {
+    Answer answer =
+        user.client.post(route, asking(fmt::format("[say some words][finish {}]", reason)));
+    EXPECT_EQ(text_of(answer), "some words");
+    EXPECT_EQ(choice_of(answer.json()).text_or("finish_reason"), reason);
+    RunStory story = story_of(user.client, answer.header("x-hostler-run"));
+    EXPECT_EQ(story.only("output.cut").dump(), fmt::format(R"({{"finish_reason":"{}"}})", reason));
+    EXPECT_EQ(story.only("run.completed").dump(), "{}");
+  }
+  Answer whole = user.client.post(route, asking("[say some words]"));
+  RunStory story = story_of(user.client, whole.header("x-hostler-run"));
+  EXPECT_EQ(story.all("output.cut").size(), 0);
+}
+
+// What was checked, and calls that fit, are whole, whatever the provider says.
+TEST(ChatCompletions, OfWhatWasCheckedAreWhole) {
+  TestUser user = register_user(chat_stack());
+  make_strict_persona(user);
+  Answer fits = user.client.post(route, asking_strict(R"([say {"c":1}][finish length])", ""));
+  EXPECT_EQ(choice_of(fits.json()).text_or("finish_reason"), "stop");
+  EXPECT_EQ(story_of(user.client, fits.header("x-hostler-run")).only("run.completed").dump(), "{}");
+}
+
 TEST(ChatCompletions, AreRepeatedUnderTheirKey) {
   TestUser user = register_user(chat_stack());
   Call call{

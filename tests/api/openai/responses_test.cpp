@@ -125,6 +125,38 @@ TEST(CreateResponse, FitsItsFormat) {
   EXPECT_EQ(output_text(*events_in(streamed).back().find("response")), R"({"c":1})");
 }
 
+TEST(CreateResponse, FitsTheFormatOfItsPersonaToo) {
+  TestUser user = register_user(stack());
+  Answer made = user.client.post(
+      "/v1/personas?scope=org",
+      R"({"persona_key":"strict","version":"1","tools":[],"response_format":)"
+      R"({"type":"json_schema","name":"w","schema":{"type":"object","required":["c"]}}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  for (const char* further : {"", R"(,"stream":true)"}) {
+    Answer answer = user.client.post(
+        route, fmt::format(R"({{"model":"strict@1","input":"[answer {{\"d\":1}}]{}"{}}})",
+                           R"([answer {\"c\":1}])", further));
+    Json whole = *further == 0 ? answer.json() : *events_in(answer).back().find("response");
+    EXPECT_EQ(output_text(whole), R"({"c":1})");
+    EXPECT_EQ(answer.body.find(R"(\"d\")"), std::string::npos) << "what did not fit was sent";
+    std::string shown = "/v1/openai/responses/" + std::string(whole.text_or("id"));
+    EXPECT_EQ(user.client.get(shown).json().dump(), whole.dump());
+    Answer followed = user.client.get(shown + "?stream=true");
+    EXPECT_EQ(followed.body.find(R"(\"d\")"), std::string::npos) << followed.body;
+  }
+}
+
+TEST(CreateResponse, IsIncompleteWhenItsModelWasStopped) {
+  TestUser user = register_user(stack());
+  Answer answer = user.client.post(route, asking("[say some words][finish length]"));
+  EXPECT_EQ(text_of(answer), "some words");
+  Json response = answer.json();
+  EXPECT_EQ(response.text_or("status"), "incomplete");
+  EXPECT_EQ(response.find("incomplete_details")->dump(), R"({"reason":"max_output_tokens"})");
+  Answer shown = user.client.get("/v1/openai/responses/" + std::string(response.text_or("id")));
+  EXPECT_EQ(shown.json().dump(), response.dump());
+}
+
 TEST(CreateResponse, IsRepeatedUnderItsKey) {
   TestUser user = register_user(stack());
   for (const char* further : {"", R"(,"background":true)"}) {

@@ -76,8 +76,10 @@ inline const formats::Format& format_of(const std::string& name) {
   throw std::runtime_error("no such format");
 }
 
-inline formats::FrameBatch told_as(const std::string& name, const Story& story) {
-  return formats::FrameBatch(format_of(name).begin({run_id, facts}), events_of(story), 0);
+inline formats::FrameBatch told_as(const std::string& name, const Story& story,
+                                   bool is_checked = false) {
+  formats::EncoderState state = format_of(name).begin({run_id, facts, is_checked});
+  return formats::FrameBatch(state, events_of(story), 0);
 }
 
 // Each frame, with its end.

@@ -107,13 +107,13 @@ TEST(Agui, IsTheSameWhereverTheEventsAreParted) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     RandomRun run(seed);
     run.inputs.insert(run.inputs.begin(), 0);
-    for (const char* name : {"agui_continued", "agui_continued_checked"}) {
+    for (bool is_checked : {false, true}) {
       for (int64_t input : run.inputs) {
-        formats::FrameBatch whole = stream_behind(name, run.story, input);
+        formats::FrameBatch whole = stream_behind("agui_continued", run.story, input, is_checked);
         int64_t frame = input == 0 ? 0 : formats::frame_number(input, 15);
         for (size_t parted = 1; parted < run.story.size(); ++parted) {
-          formats::EncoderState state =
-              formats::begin_behind(format_of(name), {run_id, facts}, frame);
+          formats::EncoderState state = formats::begin_behind(format_of("agui_continued"),
+                                                              {run_id, facts, is_checked}, frame);
           formats::FrameBatch head(state, events_of(run.story, 0, parted), 0);
           std::string frames = head.frames();
           if (!head.is_final()) {

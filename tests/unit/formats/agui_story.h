@@ -93,9 +93,11 @@ inline const formats::Format& format_of(std::string_view name) {
 }
 
 // The stream that begins behind the event with the number, to its end.
-inline formats::FrameBatch stream_behind(std::string_view name, const Story& story, int64_t seq) {
+inline formats::FrameBatch stream_behind(std::string_view name, const Story& story, int64_t seq,
+                                         bool is_checked = false) {
   int64_t frame = seq == 0 ? 0 : formats::frame_number(seq, formats::frames_of_event - 1);
-  formats::EncoderState state = formats::begin_behind(format_of(name), {run_id, facts}, frame);
+  formats::RunFacts run{run_id, facts, is_checked};
+  formats::EncoderState state = formats::begin_behind(format_of(name), run, frame);
   return formats::FrameBatch(state, events_of(story), 0);
 }
 inline AguiClient reader_of(const formats::FrameBatch& batch) {
@@ -104,7 +106,7 @@ inline AguiClient reader_of(const formats::FrameBatch& batch) {
   EXPECT_EQ(client.is_over(), batch.is_final());
   return client;
 }
-inline AguiClient stream_of(const Story& story, std::string_view name = "agui") {
-  return reader_of(stream_behind(name, story, 0));
+inline AguiClient stream_of(const Story& story, bool is_checked = false) {
+  return reader_of(stream_behind("agui", story, 0, is_checked));
 }
 }  // namespace hostler::agui_story

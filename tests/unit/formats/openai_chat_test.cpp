@@ -60,8 +60,8 @@ const formats::Format& format_of(const std::string& name) {
   throw std::runtime_error("no such format");
 }
 
-formats::FrameBatch told_as(const std::string& name, const Story& story) {
-  return formats::FrameBatch(format_of(name).begin({"run-1", ""}), events_of(story), 0);
+formats::FrameBatch told_as(const std::string& name, const Story& story, bool is_checked = false) {
+  return formats::FrameBatch(format_of(name).begin({"run-1", "", is_checked}), events_of(story), 0);
 }
 
 // The data of each frame.
@@ -129,9 +129,11 @@ TEST(OpenaiChat, TellsUsageInAChunkOfItsOwn) {
 
 TEST(OpenaiChat, IsJsonInEveryFrame) {
   Story story = {started, thought("hm"), delta("a\x01\n\xC3\xA4"), left_to_caller, completed};
-  for (const char* name : {"openai_chat", "openai_chat_usage", "openai_chat_checked"}) {
-    for (const std::string& each : chunks_of(told_as(name, story).frames())) {
-      EXPECT_TRUE(each == "[DONE]" || parse_json_or_nothing(each)) << each;
+  for (const char* name : {"openai_chat", "openai_chat_usage"}) {
+    for (bool is_checked : {false, true}) {
+      for (const std::string& each : chunks_of(told_as(name, story, is_checked).frames())) {
+        EXPECT_TRUE(each == "[DONE]" || parse_json_or_nothing(each)) << each;
+      }
     }
   }
   EXPECT_TRUE(parse_json_or_nothing(told_as("openai_chat_whole", story).frames()));
@@ -198,15 +200,23 @@ TEST(OpenaiChat, SendsCheckedTextWhenItIsGood) {
                  delta("1}"),
                  {"run.output", R"({"output":{"a":1}})"},
                  completed};
-  std::vector<std::string> chunks = chunks_of(told_as("openai_chat_checked", story).frames());
+  std::vector<std::string> chunks = chunks_of(told_as("openai_chat", story, true).frames());
   ASSERT_EQ(chunks.size(), 4U);
-  EXPECT_EQ(content_of(told_as("openai_chat_checked", story).frames()), "{\"a\":1}");
+  EXPECT_EQ(content_of(told_as("openai_chat", story, true).frames()), "{\"a\":1}");
   Story failed = {started, delta("oops"), {"run.failed", R"({"code":"output.schema_mismatch"})"}};
-  EXPECT_EQ(content_of(told_as("openai_chat_checked", failed).frames()), "");
-  std::optional<Json> whole = parse_json_or_nothing(told_as("openai_chat_whole", story).frames());
-  ASSERT_TRUE(whole);
-  const Json& message = *whole->find("choices")->as_array()->front().find("message");
-  EXPECT_EQ(message.text_or("content"), "{\"a\":1}");
+  EXPECT_EQ(content_of(told_as("openai_chat", failed, true).frames()), "");
+  std::string whole = told_as("openai_chat_whole", story, true).frames();
+  EXPECT_NE(whole.find(R"("content":"{\"a\":1}")"), std::string::npos) << whole;
+}
+
+TEST(OpenaiChat, TellsNoUncheckedTextBesideCalls) {
+  Story story = {started, delta("Let me ask."), left_to_caller, completed};
+  EXPECT_EQ(content_of(told_as("openai_chat", story, true).frames()), "");
+  std::string whole = told_as("openai_chat_whole", story, true).frames();
+  EXPECT_NE(whole.find(R"("content":null,"refusal":null,"tool_calls":[{)"), std::string::npos)
+      << whole;
+  std::string unchecked = told_as("openai_chat_whole", story).frames();
+  EXPECT_NE(unchecked.find(R"("content":"Let me ask.")"), std::string::npos) << unchecked;
 }
 
 TEST(OpenaiChat, IsOneObjectWhenItIsHeldBack) {
@@ -287,8 +297,9 @@ TEST(EveryFormat, HasTheSameBytesWhereverItIsGoneOnWith) {
   for (int round = 0; round < 60; ++round) {
     Story story = random_story(random);
     for (const formats::Format& format : formats::all_formats()) {
-      formats::FrameBatch whole(format.begin({"run-1", ""}), events_of(story), 0);
-      formats::EncoderState state = format.begin({"run-1", ""});
+      formats::RunFacts facts{"run-1", "", random() % 2 == 0};
+      formats::FrameBatch whole(format.begin(facts), events_of(story), 0);
+      formats::EncoderState state = format.begin(facts);
       std::string joined;
       bool is_over = false;
       for (size_t from = 0; from < story.size() && !is_over;) {
@@ -301,7 +312,7 @@ TEST(EveryFormat, HasTheSameBytesWhereverItIsGoneOnWith) {
         state = part.state();
         is_over = part.is_final();
         from += count;
-        formats::FrameBatch again(format.begin({"run-1", ""}), events_of(story, 0, from), 0);
+        formats::FrameBatch again(format.begin(facts), events_of(story, 0, from), 0);
         EXPECT_EQ(again.frames(), joined) << format.name;
         if (random() % 2 == 0) state = again.state();
         EXPECT_EQ(joined + std::string(whole.frames_after(part.last_seq())), whole.frames())

@@ -84,14 +84,15 @@ TEST(OpenaiResponse, GoesOnBehindEveryNumber) {
   std::minstd_rand random(seed);
   for (int round = 0; round < 60; ++round) {
     Story story = random_story(random);
-    for (const char* name : {"openai_response", "openai_response_checked"}) {
-      const formats::Format& format = format_of(name);
-      std::string whole = told_as(name, story).frames();
+    for (bool is_checked : {false, true}) {
+      const formats::Format& format = format_of("openai_response");
+      std::string whole = told_as("openai_response", story, is_checked).frames();
       for (const Json& object : objects_of(whole)) {
         int64_t number = object.integer_or("sequence_number", -1);
         size_t behind = whole.find(fmt::format("\"sequence_number\":{},", number));
         behind = whole.find("\n\n", behind) + 2;
-        formats::EncoderState state = formats::begin_behind(format, {run_id, facts}, number);
+        formats::EncoderState state =
+            formats::begin_behind(format, {run_id, facts, is_checked}, number);
         std::string joined;
         for (size_t from = 0; from < story.size();) {
           size_t count = 1 + random() % 9;
@@ -101,7 +102,7 @@ TEST(OpenaiResponse, GoesOnBehindEveryNumber) {
           state = part.state();
           from += count;
         }
-        EXPECT_EQ(joined, whole.substr(behind)) << name << " behind " << number;
+        EXPECT_EQ(joined, whole.substr(behind)) << is_checked << " behind " << number;
       }
     }
   }

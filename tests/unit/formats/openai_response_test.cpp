@@ -125,22 +125,19 @@ TEST(OpenaiResponse, SendsCheckedTextWhenItIsGood) {
                  delta("1}"),
                  {"run.output", R"({"output":{"a":1}})"},
                  completed};
-  std::vector<Json> objects = objects_of(told_as("openai_response_checked", story).frames());
+  std::vector<Json> objects = objects_of(told_as("openai_response", story, true).frames());
   EXPECT_EQ(types_of(objects), opening + thought_item + text_item + end);
   EXPECT_EQ(objects[7].find("item")->text_or("status"), "incomplete");
   EXPECT_EQ(objects[10].text_or("delta"), "{\"a\":1}");
   EXPECT_EQ(output_text(final_response(objects)), "{\"a\":1}");
-  // The answer stands alone in whole objects too, and in those of personas with a format.
-  for (const char* name : {"openai_response", "openai_response_whole", "openai_response_stored"}) {
-    std::string frames = told_as(name, story).frames();
-    Json whole = std::string(name) == "openai_response"
-                     ? final_response(objects_of(frames))
-                     : parse_json_or_nothing(frames).value_or(Json());
-    EXPECT_EQ(output_text(whole), "{\"a\":1}") << name;
-  }
   Story misfit = {started, delta("oops"), failed("output.schema_mismatch")};
-  for (const char* name : {"openai_response_checked", "openai_response_stored"}) {
-    EXPECT_EQ(told_as(name, misfit).frames().find("oops"), std::string::npos) << name;
+  Story beside_calls = {started, delta("oops"), call, calls_left(1), completed};
+  EXPECT_EQ(told_as("openai_response", misfit, true).frames().find("oops"), std::string::npos);
+  for (const char* name : {"openai_response_whole", "openai_response_stored"}) {
+    EXPECT_EQ(told_as(name, story, true).frames(), final_response(objects).dump()) << name;
+    for (const Story& each : {misfit, beside_calls}) {
+      EXPECT_EQ(told_as(name, each, true).frames().find("oops"), std::string::npos) << name;
+    }
   }
 }
 

@@ -28,8 +28,10 @@ using Story = std::vector<Told>;
 using Texts = std::vector<std::string>;
 
 constexpr const char* usage = R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4})";
-constexpr const char* held = R"({"held":["weather","post"],"checked":false})";
-constexpr const char* checked = R"({"held":[],"checked":true})";
+using Facts = formats::RunFacts;
+constexpr Facts none{"run-1", ""};
+constexpr Facts held{"run-1", R"({"held":["weather","post"]})"};
+constexpr Facts checked{"run-1", "", true};
 
 const Told started = {"run.started",
                       R"({"thread_id":"t","persona_id":"normal@1","model":"m","source":"api"})"};
@@ -89,11 +91,10 @@ const formats::Format& format_of(const std::string& name) {
 }
 
 // As the relay begins it: behind the event with the number, or with all up to it.
-formats::FrameBatch told_as(const std::string& name, const Story& story, const char* facts = "",
+formats::FrameBatch told_as(const std::string& name, const Story& story, const Facts& facts = none,
                             int64_t seq = 0) {
   int64_t frame = seq == 0 ? 0 : formats::frame_number(seq, formats::frames_of_event - 1);
-  return formats::FrameBatch(formats::begin_behind(format_of(name), {"run-1", facts}, frame),
-                             events_of(story), 0);
+  return {formats::begin_behind(format_of(name), facts, frame), events_of(story), 0};
 }
 
 // The chunks but for what begins and ends every stream.
@@ -104,13 +105,13 @@ Texts middle_of(const formats::FrameBatch& frames) {
   return chunks;
 }
 
-std::string message_of(const Story& story, const char* facts = "") {
-  formats::UiMessage message({"run-1", facts});
+std::string message_of(const Story& story, const Facts& facts = none) {
+  formats::UiMessage message(facts);
   events::EventBatch events = events_of(story);
   for (size_t i = 0; i < events.size(); ++i) message.take(events[i]);
   return message.json();
 }
-std::string parts_of(const Story& story, const char* facts = "") {
+std::string parts_of(const Story& story, const Facts& facts = none) {
   return parse_json_or_nothing(message_of(story, facts))->find("parts")->dump();
 }
 
@@ -298,7 +299,7 @@ TEST(UiMessages, EndWithAnErrorWhenShownTextIsMadeAgainAndReadAsWhatCounts) {
                               R"("state":"done"}])";
     EXPECT_EQ(parts_of(story), parts) << type;
     UiClient client;
-    EXPECT_EQ(client.read(told_as("ui_chat_replay", story, "", 3).frames()), "stop");
+    EXPECT_EQ(client.read(told_as("ui_chat_replay", story, none, 3).frames()), "stop");
     EXPECT_EQ(client.parts(), parts) << type;
     Story unharmed = {started, delta("one"), discarding(type, 2), delta("two"), completed};
     EXPECT_NE(parts_of(unharmed).find("onetwo"), std::string::npos) << type;
@@ -328,7 +329,7 @@ TEST(UiMessages, SayWhyARunEndedAndLeaveNoCallOpen) {
   // An approval that nobody gave is none.
   Story unanswered = {started, call("a", "post"), asking("tool_confirmation", "a"), cancelled[1]};
   EXPECT_EQ(parts_of(unanswered, held).find("approval"), std::string::npos);
-  formats::UiMessage never_begun({"run-1", ""});
+  formats::UiMessage never_begun(none);
   events::EventBatch only_end = events_of({cancelled[1]});
   never_begun.take(only_end[0]);
   EXPECT_TRUE(never_begun.is_empty());
@@ -373,7 +374,7 @@ TEST(UiMessages, AreTheSameWhereverTheirStreamIsTakenUp) {
   std::minstd_rand random(seed);
   for (int round = 0; round < 60; ++round) {
     Story story = random_story(random);
-    const char* facts = random() % 2 == 0 ? held : "";
+    Facts facts = random() % 2 == 0 ? held : none;
     const std::string expected = parts_of(story, facts);
     auto last = static_cast<int64_t>(story.size());
     for (int64_t seq = 1; seq <= last; ++seq) {
