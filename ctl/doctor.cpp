@@ -17,26 +17,13 @@
 #include "lib/config/live_settings.h"
 #include "lib/config/secret_box.h"
 #include "lib/error.h"
+#include "lib/health/database_health.h"
 #include "lib/json.h"
 #include "queries/operator.h"
 #include "queries/settings.h"
 
 namespace hostler {
 namespace {
-
-constexpr int64_t outbox_wait_max_s = 900;
-
-const char* verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::ok:
-      return "ok";
-    case Verdict::warning:
-      return "warning";
-    case Verdict::failure:
-      return "failure";
-  }
-  return "";
-}
 
 // Nothing when it cannot be used.
 std::optional<config::SecretBox> look_at_key_file(const config::Settings& settings,
@@ -64,32 +51,10 @@ void look_at_gateway(const config::Settings& in_force, postgres::DbSession& sess
   if (doubts.empty()) report.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
 }
 
-void look_at_work(const postgres::Row& row, DoctorReport& report) {
-  if (row.integer("admins") == 0) {
-    report.warn("administrators", "none: hostlerctl admin create --login … --email …");
-  }
-  if (row.integer("daemons") == 0) {
-    report.fault("daemon",
-                 "no hostler-runner gives a sign of life: systemctl status hostler-runner");
-  } else {
-    report.well("daemon", fmt::format("{} alive", row.integer("daemons")));
-  }
-  if (row.integer("unclaimed") > 0) {
-    report.warn("runs", fmt::format("{} wait for a daemon for over a minute: raise run.slots or "
-                                    "start another hostler-runner",
-                                    row.integer("unclaimed")));
-  }
-  if (row.integer("outbox_wait_s") > outbox_wait_max_s) {
-    report.warn("outbox", fmt::format("something waits for {} s: hostlerctl outbox list",
-                                      row.integer("outbox_wait_s")));
-  } else {
-    report.well("outbox", fmt::format("{} failed", row.integer("outbox_failed")));
-  }
-}
-
 void look_at_database(const config::Settings& settings, const std::optional<config::SecretBox>& box,
                       DoctorReport& report) {
   const std::string& url = settings.text("database.url");
+  look_at_cluster(settings, report);
   if (std::optional<std::string> why = postgres::why_no_connection(url)) {
     report.fault("database", *why);
     return;
@@ -100,9 +65,10 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
     return;
   }
   postgres::DbSession& session = *owner.session;
+  look_at_disk(session, report);
   postgres::Result facts = session.run(query::DoctorDatabase{});
   const postgres::Row& row = facts.front();
-  look_at_postgres(settings, row, report);
+  health::look_at_postgres(settings, row, report);
   if (box && row.integer("key_version") > box->newest_version()) {
     report.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
                                         row.integer("key_version"), box->newest_version()));
@@ -110,22 +76,23 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   config::Settings in_force =
       config::settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
   look_at_gateway(in_force, session, report);
-  look_at_work(row, report);
+  health::look_at_work(row, report);
+  look_at_maintenance(session, report);
   look_at_mail(in_force, box ? &*box : nullptr, session, report);
 }
 
 void print_findings(const std::vector<Finding>& findings, bool as_json) {
   if (!as_json) {
     for (const Finding& finding : findings) {
-      print_out(fmt::format("{:<8} {:<20} {}\n", verdict_name(finding.verdict), finding.what,
-                            finding.message));
+      print_out(fmt::format("{:<8} {:<20} {}\n", health::verdict_name(finding.verdict),
+                            finding.what, finding.message));
     }
     return;
   }
   JsonWriter json;
   json.begin_array();
   for (const Finding& finding : findings) {
-    json.begin_object().member("verdict", verdict_name(finding.verdict));
+    json.begin_object().member("verdict", health::verdict_name(finding.verdict));
     json.member("what", finding.what).member("message", finding.message).end_object();
   }
   print_out(json.end_array().take() + "\n");

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -151,10 +152,51 @@ int rotate(const CommandCall& call, const KeyRotation& rotation) {
   return report(rotated, call.as_json);
 }
 
+// How many there are, and how many of them no key of the file opens.
+int verify(const CommandCall& call) {
+  constexpr int64_t any_version = 2'147'483'647;
+  constexpr int64_t page_max = 1000;
+  std::variant<config::SecretBox, std::string> box =
+      config::SecretBox::load(call.settings().text("secrets.key_file"));
+  if (const std::string* fault = std::get_if<std::string>(&box)) {
+    return fail(exit_bad_input, *fault);
+  }
+  OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl secret");
+  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  int64_t looked_at = 0;
+  std::vector<std::string> unreadable;
+  std::string after = nil_id;
+  for (postgres::Result page;; looked_at += page.size()) {
+    page = owner.session->run(
+        query::SecretsToRewrap{.key_version = any_version, .after_id = after, .limit = page_max});
+    if (page.empty()) break;
+    for (int i = 0; i < page.size(); ++i) {
+      const postgres::Row row = page[i];
+      after = row.text("id");
+      config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), {}};
+      config::SecretIdentity identity{after, std::string(row.text("org_id")),
+                                      std::string(row.text("kind"))};
+      if (!std::get<config::SecretBox>(box).rewrap(identity, sealed)) unreadable.push_back(after);
+    }
+  }
+  JsonWriter json;
+  json.begin_object().member("secrets", looked_at);
+  json.member("unreadable", std::ssize(unreadable)).end_object();
+  answer(
+      call.as_json, json.take(),
+      fmt::format("{} secrets, {} of them open.\n", looked_at, looked_at - std::ssize(unreadable)));
+  if (unreadable.empty()) return exit_ok;
+  return fail(exit_bad_input,
+              fmt::format("{} secrets do not open with any key of the file, the first is {}: it is "
+                          "not the file that the programs had when this was stored",
+                          unreadable.size(), unreadable.front()));
+}
+
 }  // namespace
 
 void add_secret_commands(CommandLine& line) {
   CLI::App& topic = line.topic("secret", "the keys that encrypt stored secrets");
+  line.command(topic, "verify", "say whether the key file opens all that is stored", verify);
   auto rotation = std::make_shared<KeyRotation>();
   CLI::App& command =
       line.command(topic, "rotate", "put all under a new key, while all runs",

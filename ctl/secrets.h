@@ -9,7 +9,8 @@ namespace hostler {
 // touched. Makes that key unless a rotation was broken off or one is prepared. May be killed and
 // begun anew at any moment: the key stands in the file before the first secret needs it, the old
 // ones stay. Ends with exit_bad_input when secrets do not open, with exit_try_again while another
-// rotation is under way.
+// rotation is under way. secret verify: whether the key file opens all that is stored, behind a
+// restore; exit_bad_input when it does not. Changes nothing.
 void add_secret_commands(CommandLine& line);
 
 }  // namespace hostler

@@ -43,7 +43,8 @@ int make_ready(postgres::DbSession& cluster, const SetupDatabase& options, Accou
                 fmt::format("database {} exists with the encoding {}; Hostler needs UTF8",
                             options.database, found.text()));
   }
-  postgres::DbSession inside(options.superuser_url, "hostlerctl setup-database", options.database);
+  postgres::DbSession inside(cluster.at_this_server(options.superuser_url),
+                             "hostlerctl setup-database", options.database);
   inside.run(query::SetupDatabase{});
   account.lines += fmt::format("database {} is ready for hostlerctl migrate\n", options.database);
   return exit_ok;
@@ -81,8 +82,8 @@ int setup_database(const SetupDatabase& options) {
   if (!can_migrate || !options.applies_migrations) return exit_ok;
   std::fflush(stdout);
   MigrateOptions migrations;
-  migrations.database_url =
-      postgres::conninfo_with(options.superuser_url, {{"dbname", options.database}});
+  migrations.database_url = postgres::conninfo_with(cluster.at_this_server(options.superuser_url),
+                                                    {{"dbname", options.database}});
   migrations.dry_run = options.dry_run;
   migrations.as_json = options.as_json;
   return migrate(migrations);

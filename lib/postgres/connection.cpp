@@ -182,8 +182,8 @@ void PgConnection::check_deadlines() {
   for (const std::shared_ptr<BatchCall>& call : pending_) is_late |= now_ms > call->deadline_ms;
   if (is_late) {
     bool was_connecting = phase_ == Phase::connecting;
-    // Maybe the host is gone, and swallows packets: the next in the list is asked first.
-    if (was_connecting) hosts_.turn();
+    // Maybe the host is gone, and swallows packets.
+    if (was_connecting) hosts_.put_last(PQhost(connection_), PQport(connection_));
     close(was_connecting ? "no connection in time" : "no answer in time");
     return;
   }

@@ -53,6 +53,24 @@ void HostOrder::turn() {
   if (count_ > 1) first_ = (first_ + 1) % count_;
 }
 
+void HostOrder::put_last(std::string_view host, std::string_view port) {
+  auto is_names = [](const List& list) { return std::string_view(list.name) == "host"; };
+  bool has_names = std::any_of(lists_.begin(), lists_.end(), is_names);
+  for (size_t i = 0; i < count_; ++i) {
+    auto is_it = [&](const List& list) {
+      if (list.values.size() != count_) return true;  // one port for all hosts
+      std::string_view name(list.name);
+      if (name == "port") return list.values[i] == port;
+      // libpq tells the name, and the address of what has none.
+      return (name == "hostaddr" && has_names) || list.values[i] == host;
+    };
+    if (!std::all_of(lists_.begin(), lists_.end(), is_it)) continue;
+    first_ = i;
+    break;
+  }
+  turn();
+}
+
 std::vector<HostOrder::Word> HostOrder::words() const {
   std::vector<Word> words;
   if (first_ == 0) return words;
@@ -63,6 +81,15 @@ std::vector<HostOrder::Word> HostOrder::words() const {
       turned += (i == 0 ? "" : ",") + list.values[(first_ + i) % count_];
     }
     words.push_back({list.name, std::move(turned)});
+  }
+  return words;
+}
+
+std::vector<HostOrder::Word> HostOrder::words_of_one(size_t index) const {
+  std::vector<Word> words;
+  for (const List& list : lists_) {
+    bool is_for_all = list.values.size() != count_;  // one port for all hosts
+    words.push_back({list.name, list.values.at(is_for_all ? 0 : index)});
   }
   return words;
 }

@@ -1,9 +1,11 @@
 // Which of several hosts of a connection string is tried first. libpq always begins with the one
 // that stands first, and the time limit is ours: behind a first host that swallows packets the
-// others would never have their turn. Used by lib/postgres/connection.cpp.
+// others would never have their turn. Used by lib/postgres/connection.cpp, and by hostlerctl
+// doctor, which looks at each.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hostler::postgres {
@@ -17,12 +19,19 @@ class HostOrder {
   bool names_tcp_host() const;
   // The next one begins.
   void turn();
+  // This one, as libpq names it, was waited for in vain: it comes last, so that nobody waits for it
+  // again before all others were asked. When it is none of them the next one begins.
+  void put_last(std::string_view host, std::string_view port);
   // Keywords of libpq and their values, to be given after the connection string; none for one host.
   struct Word {
     const char* name;
     std::string value;
   };
   std::vector<Word> words() const;
+
+  size_t count() const { return count_; }  // 0: the default one, a socket
+  // The same for one of them alone, counted from 0, in the order of conninfo.
+  std::vector<Word> words_of_one(size_t index) const;
 
  private:
   struct List {

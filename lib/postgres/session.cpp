@@ -193,8 +193,21 @@ std::optional<Result> DbSession::run_if_connected(const BoundStatement& statemen
   return std::nullopt;
 }
 
+std::optional<std::string> DbSession::why_refused(const BoundStatement& statement) {
+  pg_result* answer = answer_to(statement);
+  Result owned(answer);
+  if (PQresultStatus(answer) == PGRES_TUPLES_OK) return std::nullopt;
+  return words_of(answer, statement.statement->text);
+}
+
 Result DbSession::run_text(const std::string& text) {
   return checked(PQexec(connection_.get(), text.c_str()), text);
+}
+
+std::string DbSession::at_this_server(const std::string& conninfo) const {
+  return conninfo_with(conninfo, {{"host", PQhost(connection_.get())},
+                                  {"hostaddr", PQhostaddr(connection_.get())},
+                                  {"port", PQport(connection_.get())}});
 }
 
 void DbSession::begin() { run_text("BEGIN"); }

@@ -47,9 +47,15 @@ class DbSession {
   Result run(const Statement& statement);  // without parameters
   // As run, but nothing when the connection is lost; this session is of no use then.
   std::optional<Result> run_if_connected(const BoundStatement& statement);
+  // Why the statement failed, in the server's words; nothing when it did not.
+  std::optional<std::string> why_refused(const BoundStatement& statement);
   // As run, for text that is no statement of sql/queries: a statement that was itself an answer,
   // or several at once (a migration). In a transaction only when one is open.
   Result run_text(const std::string& text);
+
+  // conninfo, with none of its hosts but the one that this session is connected to. For what was
+  // made a moment ago: another host may not have heard of it.
+  std::string at_this_server(const std::string& conninfo) const;
 
   void begin();
   void commit();

@@ -2,6 +2,7 @@
 #include "runner/maintenance/maintenance.h"
 
 #include "lib/log.h"
+#include "queries/maintenance.h"
 
 namespace hostler::runner {
 namespace {
@@ -17,41 +18,71 @@ void Maintenance::begin(loop::TaskSet& tasks) {
   }
 }
 
-Task<void> Maintenance::repeat(size_t job) {
-  while (job > 0 && !has_begun_) co_await begun_.wait();
+// The epoch in which the job is to be done now.
+Task<int64_t> Maintenance::its_turn(size_t job) {
   for (;;) {
-    co_await run(job);
-    if (!has_begun_) {
-      has_begun_ = true;
+    std::optional<int64_t> epoch = maintainer_.epoch();
+    if (epoch && (job == 0 || begun_epoch_ == epoch)) co_return *epoch;
+    if (epoch) {
+      co_await begun_.wait();
+    } else {
+      co_await maintainer_.changed().wait();
+    }
+  }
+}
+
+Task<void> Maintenance::repeat(size_t job) {
+  for (;;) {
+    int64_t epoch = co_await its_turn(job);
+    co_await run(job, epoch);
+    if (job == 0 && begun_epoch_ != epoch) {
+      begun_epoch_ = epoch;
       begun_.notify();
     }
-    co_await loop::sleep_ms(loop_, maintenance_jobs()[job].period_ms);
+    if (maintainer_.epoch() != epoch) continue;
+    co_await maintainer_.changed().wait_for(loop_, maintenance_jobs()[job].period_ms);
   }
 }
 
 // A round of a job: pages until nothing more is to be done. Between two pages whoever waits for a
 // connection gets it.
-Task<void> Maintenance::run(size_t job) {
-  const Job& row = maintenance_jobs()[job];
-  int64_t end_ms = loop_.now_ms() + round_ms_max;
-  for (bool is_more = true; is_more && loop_.now_ms() < end_ms;) {
-    postgres::Batch page;
-    page.add(row.bind(*settings_.current()));
-    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(page));
+Task<void> Maintenance::run(size_t job, int64_t epoch) {
+  int64_t begin_ms = loop_.now_ms();
+  for (bool is_more = true; is_more && loop_.now_ms() < begin_ms + round_ms_max;) {
+    postgres::Batch work = page(job, epoch);
+    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(work));
+    if (outcome.error) co_await maintainer_.look();
+    if (maintainer_.epoch() != epoch) co_return;  // what failed is another's matter now
     if (outcome.error) {
-      note_failure(job, outcome.error->cause);
+      co_await note_failure(job, epoch, outcome.error->cause);
       co_return;
     }
     postgres::Row answer = outcome.results.at(0).front();
-    if (!answer.is_null("fault")) note_failure(job, std::string(answer.text("fault")));
     is_more = answer.boolean("more");
+    if (answer.is_null("fault")) continue;
+    co_await note_failure(job, epoch, std::string(answer.text("fault")));
   }
+  counts_.on_round(job, loop_.now_ms() - begin_ms);
 }
 
-void Maintenance::note_failure(size_t job, const std::string& cause) {
-  log_warning("maintenance_failed",
-              {{"job", maintenance_jobs()[job].statement->name}, {"cause", cause}});
-  on_failure_(job);
+// Commits nothing when the place is another's: its last statement sees to that.
+postgres::Batch Maintenance::page(size_t job, int64_t epoch) const {
+  const Job& row = maintenance_jobs()[job];
+  postgres::Batch batch;
+  batch.add(row.bind(*settings_.current()));
+  batch.add(query::MaintenanceDone{
+      .daemon_id = maintainer_.daemon_id(), .epoch = epoch, .job = row.statement->name});
+  return batch;
+}
+
+Task<void> Maintenance::note_failure(size_t job, int64_t epoch, std::string cause) {
+  const char* name = maintenance_jobs()[job].statement->name;
+  log_warning("maintenance_failed", {{"job", name}, {"cause", cause}});
+  counts_.on_failure(job);
+  postgres::Batch note;
+  note.add(query::MaintenanceFault{
+      .daemon_id = maintainer_.daemon_id(), .epoch = epoch, .job = name, .fault = cause});
+  co_await db_.attempt(std::move(note));
 }
 
 }  // namespace hostler::runner

@@ -1,10 +1,11 @@
-// Runs the daemon's periodic jobs. Each page of a job is a transaction of its own and each job a
-// task of its own, so that none holds up or rolls back another. Every daemon runs all of them: the
-// statements bear that. Built by the daemon.
+// Runs the periodic jobs while this daemon is the maintainer. Each page of a job is a transaction
+// of its own and each job a task of its own, so that none holds up or rolls back another. Built by
+// the daemon.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,31 +14,44 @@
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
 #include "runner/maintenance/jobs.h"
+#include "runner/maintenance/maintainer.h"
 
 namespace hostler::runner {
 
+// What is told of each round of a job; job: its index in maintenance_jobs().
+struct MaintenanceCounts {
+  std::function<void(size_t job, int64_t took_ms)> on_round;
+  std::function<void(size_t job)> on_failure;  // of it, or a part of it
+};
+
 class Maintenance {
  public:
-  // All must outlive its tasks. on_failure is told of each round of a job that failed: the job's
-  // index in maintenance_jobs().
+  // All must outlive its tasks.
   Maintenance(loop::Loop& loop, postgres::Database& db, const config::LiveSettings& settings,
-              std::function<void(size_t job)> on_failure)
-      : loop_(loop), db_(db), settings_(settings), on_failure_(std::move(on_failure)) {}
+              Maintainer& maintainer, MaintenanceCounts counts)
+      : loop_(loop),
+        db_(db),
+        settings_(settings),
+        maintainer_(maintainer),
+        counts_(std::move(counts)) {}
 
-  // Adds a task for each job, that goes on for ever; the first job's first round comes before the
-  // others'.
+  // Adds a task for each job, that goes on for ever. When this daemon becomes the maintainer, all
+  // are done at once, the first one before the others.
   void begin(loop::TaskSet& tasks);
 
  private:
   Task<void> repeat(size_t job);
-  Task<void> run(size_t job);
-  void note_failure(size_t job, const std::string& cause);
+  Task<int64_t> its_turn(size_t job);
+  Task<void> run(size_t job, int64_t epoch);
+  postgres::Batch page(size_t job, int64_t epoch) const;
+  Task<void> note_failure(size_t job, int64_t epoch, std::string cause);
 
   loop::Loop& loop_;
   postgres::Database& db_;
   const config::LiveSettings& settings_;
-  std::function<void(size_t job)> on_failure_;
-  bool has_begun_ = false;  // the first job had its first round
+  Maintainer& maintainer_;
+  MaintenanceCounts counts_;
+  std::optional<int64_t> begun_epoch_;  // in which the first job had its first round
   loop::Signal begun_;
 };
 

@@ -37,6 +37,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {gauge, "hostler_runner_started_timestamp_seconds", "", "When this daemon began; it ends by itself when one of its tasks does.", &Own::started_us},
     {gauge, "hostler_runner_runs", "", "Runs that this daemon executes.", &Own::runs},
     {gauge, "hostler_runner_slots", "", "Runs that this daemon takes at most.", &Own::slots},
+    {gauge, "hostler_runner_is_maintainer", "", "1: this daemon does the periodic jobs; of all daemons, one does.", &Own::is_maintainer},
     {gauge, "hostler_runner_streams", "", "Event streams that are open.", &Own::streams},
     {counter, "hostler_runner_streams_opened_total", "", "Event streams that began.", &Own::streams_opened},
     {counter, "hostler_runner_streams_refused_total", "", "Requests for a stream that were answered with a problem.", &Own::streams_refused},
@@ -116,6 +117,8 @@ enum CountedRow : size_t {
   tokens,
   tool_calls,
   egress_calls,
+  maintenance_rounds,
+  maintenance_seconds,
   maintenance_failures
 };
 
@@ -179,6 +182,9 @@ std::vector<MetricRow> metric_rows() {
       {counter, "hostler_runner_egress_calls_total",
        "Calls that the pool made through this daemon, by what became of them.",
        labelled("result", egress_results)},
+      {counter, "hostler_runner_maintenance_rounds_total", "Rounds of a periodic job.",
+       job_series()},
+      {counter, "hostler_runner_maintenance_seconds_total", "How long they took.", job_series()},
       {counter, "hostler_runner_maintenance_failures_total",
        "Times that a periodic job, or a part of it, failed.", job_series()},
       {gauge,
@@ -251,6 +257,12 @@ void RunnerMetrics::count_outcome(const Outcome& outcome) {
 
 void RunnerMetrics::count_egress(EgressResult result) {
   metrics_.writer(0).count(egress_calls, static_cast<size_t>(result));
+}
+
+void RunnerMetrics::count_maintenance(size_t job, int64_t took_ms) {
+  MetricsWriter writer = metrics_.writer(0);
+  writer.count(maintenance_rounds, job);
+  writer.count(maintenance_seconds, job, took_ms * 1000);
 }
 
 void RunnerMetrics::count_maintenance_failure(size_t job) {

@@ -18,7 +18,8 @@ namespace hostler::runner {
 struct RunnerCounts {
   int64_t started_us = 0;  // wall clock
   int64_t runs = 0;
-  int64_t slots = 0;  // runs it takes at most
+  int64_t slots = 0;          // runs it takes at most
+  int64_t is_maintainer = 0;  // 1: it is
   int64_t streams = 0;
   int64_t streams_opened = 0;
   int64_t streams_refused = 0;
@@ -51,6 +52,7 @@ class RunnerMetrics {
   void count_outcome(const Outcome& outcome);
   void count_egress(EgressResult result);
   // job: its index in maintenance_jobs().
+  void count_maintenance(size_t job, int64_t took_ms);  // a round of it
   void count_maintenance_failure(size_t job);
   // Asks for what no daemon knows by itself, for ever. While the database is away the old numbers
   // stay, with their time.

@@ -23,6 +23,11 @@ SELECT ended, more, fault FROM run_expire_inputs($1);
 -- Folds what was counted into days.
 SELECT false AS more, NULL AS fault FROM platform_roll_up();
 
+-- name: mcp_authorizations_prune
+-- Authorizations of MCP servers that are long over, and connections of users who left.
+-- $1 at_most integer
+SELECT mcp_authorizations_prune($1) = $1 AS more, NULL AS fault;
+
 -- name: auth_prune
 -- Counters, tokens and sessions that are long over.
 -- $1 at_most integer
@@ -91,3 +96,25 @@ SELECT false AS more, NULL AS fault FROM audit_logs_make_partitions();
 -- The oldest month of the audit log, when it is beyond retention.
 -- $1 audit_retention_days integer (0: it is kept for ever)
 SELECT dropped, dropped > 0 AS more, NULL AS fault FROM audit_logs_prune($1) AS dropped;
+
+-- name: maintainer_look
+-- Who is the maintainer, and how many heartbeats it had; no daemon when the place is free.
+SELECT m.epoch, d.id AS daemon_id, coalesce(d.heartbeats, 0) AS heartbeats
+FROM maintainer m LEFT JOIN daemons d ON d.id = m.daemon_id AND d.stopped_at IS NULL;
+
+-- name: maintainer_take
+-- Takes the place of whom maintainer_look saw there; no row when it is another's.
+-- $1 daemon_id uuid, $2 epoch bigint (that was seen), $3 jobs text[], $4 periods_ms bigint[]
+SELECT epoch FROM maintainer_take($1, $2, $3, $4) AS epoch;
+
+-- name: maintenance_done
+-- The last statement of each page of a job: fails when the daemon is not the maintainer any more.
+-- $1 daemon_id uuid, $2 epoch bigint, $3 job text
+SELECT maintenance_done($1, $2, $3);
+
+-- name: maintenance_fault
+-- What went wrong with a job, for people. Need not be durable.
+-- $1 daemon_id uuid, $2 epoch bigint, $3 job text, $4 fault text
+UPDATE maintenance_jobs AS j SET fault_at = clock_timestamp(), fault = left($4, 500), faults = j.faults + 1
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
+WHERE j.job = $3 AND maintainer_is($1, $2);

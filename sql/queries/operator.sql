@@ -207,32 +207,53 @@ SELECT count(*) FROM pg_tables WHERE schemaname = 'public';
 
 -- name: doctor_database
 -- What the doctor looks at inside; needs a migrated schema.
-SELECT current_setting('server_version') AS server_version,
-       (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
-       -- for programs that are no superuser
-       current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
-           AS connections_max,
-       client.connections, client.connections_of_pools, current_setting('synchronous_standby_names')
-           AS synchronous_standby_names,
-       current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on'
-           AND current_setting('synchronous_commit') <> 'off' AS is_durable,
-       (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::bigint FROM pg_stat_activity
-        WHERE datname = current_database() AND backend_type = 'client backend') AS transaction_s,
-       (SELECT count(*) FROM outbox WHERE status = 'failed') AS outbox_failed,
-       (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - due)), 0)::bigint FROM (
-            SELECT min(next_attempt_at) AS due FROM outbox WHERE status = 'pending' AND kind = 'mail'
-            UNION ALL
-            SELECT min(next_attempt_at) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS oldest
-        WHERE due < clock_timestamp()) AS outbox_wait_s,
-       (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version,
-       (SELECT count(*) FROM users WHERE platform_admin AND status = 'active') AS admins,
-       (SELECT count(*) FROM daemons
-        WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
-       (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
-            AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed
-FROM (SELECT count(*) AS connections,
-          count(*) FILTER (WHERE application_name LIKE 'hostler-api/%') AS connections_of_pools
-      FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS client;
+SELECT server_version, now_ms, connections_max, connections, connections_of_pools, synchronous_standby_names,
+       is_watched_over, is_durable, transaction_s, outbox_failed, outbox_wait_s,
+       (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version, admins, daemons, unclaimed
+FROM platform_facts();
+
+-- name: doctor_maintainer
+-- Who does the periodic jobs; no host when nobody was heard of lately.
+SELECT d.host, d.instance, rfc3339(m.since) AS since
+FROM maintainer m LEFT JOIN daemons d ON d.id = m.daemon_id AND d.stopped_at IS NULL
+    AND d.heartbeat_at > clock_timestamp() - interval '30 seconds';
+
+-- name: doctor_jobs
+-- Periodic jobs that failed when they were tried last, or are late: for three periods and two minutes nobody did them.
+SELECT j.job, j.faults, j.fault, j.is_failing, j.late_s
+FROM (SELECT job, faults, fault, coalesce(fault_at >= done_at, fault_at IS NOT NULL) AS is_failing,
+          extract(epoch FROM clock_timestamp() - coalesce(greatest(done_at, m.since), m.since))::bigint AS late_s,
+          period_ms
+      FROM maintenance_jobs CROSS JOIN maintainer m) AS j
+WHERE j.is_failing OR j.late_s > 120 + 3 * j.period_ms / 1000
+ORDER BY j.job;
+
+-- name: doctor_server
+-- What one server of several is: on one that follows, streams is false when it hears of nobody. timeline: which
+-- history it writes or reads. Bytes that it replayed later than it received them.
+SELECT pg_is_in_recovery() AS follows,
+       CASE WHEN pg_is_in_recovery() THEN coalesce(r.received_tli, (SELECT timeline_id FROM pg_control_checkpoint()))
+            ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer END AS timeline,
+       coalesce(r.status = 'streaming', false) AS streams,
+       coalesce(pg_wal_lsn_diff(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()), 0)::bigint AS behind_bytes,
+       coalesce(host(inet_server_addr()), '') AS address,
+       current_setting('synchronous_standby_names') AS synchronous_standby_names
+FROM (SELECT) AS one LEFT JOIN pg_stat_wal_receiver r ON true;
+
+-- name: doctor_standbys
+-- Who follows the server that is asked, and how far behind it each is.
+SELECT application_name AS name, coalesce(host(client_addr), '') AS address, state, sync_state,
+       coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), flush_lsn), 0)::bigint AS behind_bytes
+FROM pg_stat_replication WHERE state IS NOT NULL AND application_name <> 'pg_basebackup' ORDER BY name;
+
+-- name: doctor_small_memory
+-- Before doctor_disk, in its transaction: what it sorts goes to the disk.
+SELECT set_config('work_mem', '64kB', true);
+
+-- name: doctor_disk
+-- Whether the volume of the data takes anything: a file that is gone with the statement.
+SELECT count(*) AS lines FROM (
+    SELECT repeat(md5(nth::text), 30) AS line FROM generate_series(1, 2000) AS nth ORDER BY line) AS sorted;
 
 -- name: admin_demote
 -- Takes the mark away; raises users.last_admin.

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # Writes through one API host until it is told to end, and says of every call what became of it,
 # one JSON line each. Started by tests/hosts/run and tests/upgrade/run:
-#   client.py HOST:PORT LOGIN PASSWORD
+#   client.py HOST:PORT LOGIN PASSWORD [PAUSE_S [STREAMS]]
+# PAUSE_S (0.003): between two messages of a writer. STREAMS (0): so many follow streams of runs to
+# their ends, one after the other, and take them up again where they broke off.
 import http.client
 import json
 import signal
@@ -11,6 +13,8 @@ import threading
 import time
 
 WRITERS = 3
+PAUSE_S = float((sys.argv[4:] or ["0.003"])[0])
+STREAMS = int((sys.argv[5:] or ["0"])[0])
 TIMEOUT_S = 6
 ended = threading.Event()
 told = threading.Lock()
@@ -57,7 +61,7 @@ def write_messages(address, token):
         answered, message = line.post(
             f"/v1/threads/{thread['id']}/messages", {"content": f"message {count}"})
         tell(kind="message", status=answered, id=message.get("id"), begun=begun)
-        time.sleep(0.003 if answered == 201 else 0.1)
+        time.sleep(PAUSE_S if answered == 201 else 0.1)
 
 
 def start_runs(address, token):
@@ -74,6 +78,62 @@ def start_runs(address, token):
         tell(kind="run", status=status, id=run.get("run_id"), begun=begun)
 
 
+class Stream:
+    """One stream, over as many connections as it takes."""
+
+    def __init__(self, address, token, run_id):
+        self.address, self.token, self.run_id = address, token, run_id
+        self.last_seq, self.gaps, self.connections, self.has_ended = 0, 0, 0, False
+        self.trust = ssl.create_default_context()
+        self.trust.check_hostname, self.trust.verify_mode = False, ssl.CERT_NONE
+
+    def read(self, answer):
+        for line in answer:
+            if not line.startswith(b"data:"):
+                continue
+            event = json.loads(line[5:])
+            self.gaps += event["seq"] != self.last_seq + 1
+            self.last_seq = event["seq"]
+            if event["type"] in ("run.completed", "run.failed", "run.cancelled"):
+                self.has_ended = True
+
+    def follow(self):
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": "text/event-stream"}
+        if self.last_seq:
+            headers["Last-Event-ID"] = str(self.last_seq)
+        self.connections += 1
+        try:
+            line = http.client.HTTPSConnection(self.address, timeout=40, context=self.trust)
+            line.request("GET", f"/v1/runs/{self.run_id}/events", headers=headers)
+            answer = line.getresponse()
+            if answer.status == 200:
+                self.read(answer)
+        except (OSError, http.client.HTTPException):
+            pass
+
+
+def follow_runs(address, token):
+    line = Line(address, token)
+    while not ended.is_set():
+        run = {}
+        status, thread = line.post("/v1/threads", {"title": "a long run"})
+        if status == 201:
+            status, _ = line.post(f"/v1/threads/{thread['id']}/messages",
+                                  {"content": "[delay 100] [words 150]"})
+        if status == 201:
+            _, run = line.post(f"/v1/threads/{thread['id']}/runs", {})
+        if "run_id" not in run:
+            time.sleep(0.2)
+            continue
+        begun = time.monotonic()
+        stream = Stream(address, token, run["run_id"])
+        while not stream.has_ended and time.monotonic() - begun < 120:
+            stream.follow()
+            time.sleep(0.2)
+        tell(kind="stream", status=200 if stream.has_ended else 0, id=run["run_id"], begun=begun,
+             gaps=stream.gaps, events=stream.last_seq, connections=stream.connections)
+
+
 def main():
     address, login, password = sys.argv[1:4]
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
@@ -83,6 +143,7 @@ def main():
     caller = (address, answer["access_token"])
     threads = [threading.Thread(target=write_messages, args=caller) for _ in range(WRITERS)]
     threads.append(threading.Thread(target=start_runs, args=caller))
+    threads += [threading.Thread(target=follow_runs, args=caller) for _ in range(STREAMS)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -15,8 +15,17 @@ NETWORK = "10.77.0."
 
 
 def sh(*words, check=True, **more):
-    return subprocess.run(
-        [str(word) for word in words], check=check, capture_output=True, text=True, **more)
+    done = subprocess.run([str(word) for word in words], check=False, capture_output=True,
+                          text=True, **more)
+    if check and done.returncode != 0:
+        said = f"{done.returncode} {done.stdout}{done.stderr}"
+        raise SystemExit(f"{' '.join(map(str, words))}: {said}")
+    return done
+
+
+def popen(words, out):
+    with open(out, "wb") as file:
+        return subprocess.Popen(words, stdout=file)
 
 
 class Host:
@@ -27,7 +36,7 @@ class Host:
         self.namespace = f"{fixture.mark}-{name}"
         self.folder = fixture.folder / name
         self.folder.mkdir()
-        self.programs = {}
+        self.programs, self.volumes, self.is_stopped = {}, [], False
         # An interface's name is short, and for a moment it stands among the machine's own.
         near, far = f"h{os.getpid() % 100000}n{number}", f"h{os.getpid() % 100000}f{number}"
         sh("ip", "netns", "add", self.namespace)
@@ -65,12 +74,22 @@ class Host:
         """Its packets are swallowed from now on, in both directions, as when the power fails."""
         sh("ip", "-n", self.fixture.switch, "link", "set", self.port, "nomaster")
 
-    def kill_all(self):
+    def signal_all(self, number):
         for pid in self.pids():
             try:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
             except ProcessLookupError:
                 pass
+
+    def kill_all(self):
+        self.signal_all(signal.SIGKILL)
+
+    def mount(self, path, mebibytes):
+        """A small volume of its own."""
+        path.mkdir(parents=True)
+        options = f"size={mebibytes}m,uid={pwd.getpwnam(USER).pw_uid},mode=0700"
+        sh("mount", "-t", "tmpfs", "-o", options, "none", path)
+        self.volumes.append(path)
 
 
 class Fixture:
@@ -93,6 +112,8 @@ class Fixture:
             host.kill_all()
             for program in host.programs.values():
                 program.wait()
+            for volume in host.volumes:
+                sh("umount", "-l", volume, check=False)
             sh("ip", "netns", "del", host.namespace, check=False)
         sh("ip", "netns", "del", self.switch, check=False)
 
@@ -119,12 +140,12 @@ class Postgres:
         sh("bash", "-euo", "pipefail", "-c", script, "cluster", self.host.folder, USER,
            "\n".join(self.host.words()), *words)
 
-    def make_primary(self):
+    def make_primary(self, *settings):
         self.cluster("make_cluster", self.data, "--no-sync")
         with open(self.data / "pg_hba.conf", "a") as rules:
             rules.write(f"host all all {NETWORK}0/24 trust\n")
             rules.write(f"host replication all {NETWORK}0/24 trust\n")
-        self.start()
+        self.start(*settings)
 
     def make_standby_of(self, primary):
         source = f"host={primary.host.address} user=postgres application_name=standby"
@@ -132,11 +153,11 @@ class Postgres:
                       "-c", "fast", "--no-sync")
         self.start()
 
-    def start(self):
+    def start(self, *settings):
         log = self.host.folder / "postgres.log"
         self.cluster("start_cluster", self.data, self.host.folder, log,
                      f"listen_addresses = '{self.host.address}'", "max_connections = 400",
-                     "wal_level = replica", "hot_standby = on")
+                     "wal_level = replica", "hot_standby = on", *settings)
 
     def ask(self, text, database="postgres", check=True):
         return self.host.run("psql", "-h", self.host.folder, "-U", "postgres", "-d", database,

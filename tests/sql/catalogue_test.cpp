@@ -78,8 +78,10 @@ constexpr const char* keys_across =
 TEST_F(Catalogue, LetsNoRowPointIntoAnotherOrganization) {
   EXPECT_EQ(faults(std::string(keys_across) +
                    // A run's model and persona are the organization's own or the platform's, as
-                   // route_resolve() and persona_resolve() choose them.
-                   " AND k.conname NOT IN ('runs_model_id_fkey', 'runs_persona_row_id_fkey')"),
+                   // route_resolve() and persona_resolve() choose them. Organizations connect with
+                   // the platform's MCP servers too.
+                   " AND k.conname NOT IN ('runs_model_id_fkey', 'runs_persona_row_id_fkey', "
+                   "'mcp_connections_server_id_fkey', 'mcp_authorizations_server_id_fkey')"),
             "")
       << "say FOREIGN KEY (org_id, x_id) REFERENCES xs (org_id, id); xs needs UNIQUE (org_id, id)";
 }

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ctl/doctor_report.h"
 #include "lib/crypto.h"
+#include "lib/health/database_health.h"
 #include "queries/health.h"
 #include "queries/operator.h"
 #include "tests/support/eventually.h"
@@ -78,14 +78,50 @@ TEST_F(Doctor, WarnsOfAPoolWhoseReloadHasNoRoom) {
 }
 
 TEST(DoctorOfStandbys, SaysHowManyMayBeLost) {
-  EXPECT_EQ(standbys_to_spare(""), 1);
-  EXPECT_EQ(standbys_to_spare("*"), 1);
-  EXPECT_EQ(standbys_to_spare("ANY 1 (*)"), 1);
-  EXPECT_EQ(standbys_to_spare("a"), 0);
-  EXPECT_EQ(standbys_to_spare("a, b"), 1);
-  EXPECT_EQ(standbys_to_spare("1 (a)"), 0);
-  EXPECT_EQ(standbys_to_spare("FIRST 2 (a, b)"), 0);
-  EXPECT_EQ(standbys_to_spare("ANY 1 (a, b, c)"), 2);
+  EXPECT_EQ(health::standbys_to_spare(""), 1);
+  EXPECT_EQ(health::standbys_to_spare("*"), 1);
+  EXPECT_EQ(health::standbys_to_spare("ANY 1 (*)"), 1);
+  EXPECT_EQ(health::standbys_to_spare("a"), 0);
+  EXPECT_EQ(health::standbys_to_spare("a, b"), 1);
+  EXPECT_EQ(health::standbys_to_spare("1 (a)"), 0);
+  EXPECT_EQ(health::standbys_to_spare("FIRST 2 (a, b)"), 0);
+  EXPECT_EQ(health::standbys_to_spare("ANY 1 (a, b, c)"), 2);
+}
+
+TEST_F(Doctor, SaysWhoDoesThePeriodicJobsAndWhichFailOrAreLate) {
+  postgres::DbSession sql = database_.as_superuser();
+  EXPECT_THAT(reported({}), ContainsRegex("failure +maintenance +no daemon does"));
+  sql.run_text(
+      "INSERT INTO daemons (host, instance, version) VALUES ('one.example', 's', '1'); UPDATE "
+      "maintainer SET daemon_id = (SELECT id FROM daemons), since = clock_timestamp()");
+  EXPECT_THAT(reported({}), ContainsRegex("ok +maintenance +done by one.example s since 20"));
+  sql.run_text(
+      "UPDATE maintainer SET since = clock_timestamp() - interval '1 day'; INSERT INTO "
+      "maintenance_jobs (job, period_ms, done_at, fault_at, fault, faults) VALUES "
+      "('fails', 60000, clock_timestamp(), clock_timestamp() + interval '1 s', 'it is held', 3), "
+      "('failed', 60000, clock_timestamp(), clock_timestamp() - interval '1 s', 'it was held', 3), "
+      "('late', 60000, clock_timestamp() - interval '310 s', NULL, NULL, 0), "
+      "('not_late', 60000, clock_timestamp() - interval '290 s', NULL, NULL, 0)");
+  std::string report = reported({});
+  EXPECT_THAT(report,
+              ContainsRegex("warning +maintenance +fails fails, 3 times so far: it is held"));
+  EXPECT_THAT(report, ContainsRegex("warning +maintenance +late was not done for 31[0-9] s"));
+  EXPECT_THAT(report, Not(HasSubstr("failed fails")));
+  EXPECT_THAT(report, Not(HasSubstr("not_late")));
+}
+
+TEST_F(Doctor, LooksAtEachHostOfTheAddress) {
+  // The same server twice, by its socket: two that take writes.
+  std::string folder = std::filesystem::path(TestDatabase::socket()).parent_path();
+  std::string url = fmt::format("postgresql:///{}?host={},{}/nothing&user=postgres",
+                                database_.name(), folder, folder);
+  std::string report = run_ctl({"doctor"}, {"HOSTLER_DATABASE_URL=" + url}).out;
+  EXPECT_THAT(report, ContainsRegex("warning +postgres [^ ]+ +leads, timeline 1, and waits for no "
+                                    "standby"));
+  EXPECT_THAT(report, ContainsRegex("warning +postgres [^ ]+/nothing +does not answer: .*nothing"));
+  url = fmt::format("postgresql:///{}?host={},{}&user=postgres", database_.name(), folder, folder);
+  report = run_ctl({"doctor"}, {"HOSTLER_DATABASE_URL=" + url}).out;
+  EXPECT_THAT(report, ContainsRegex("failure +postgres +several hosts take writes"));
 }
 
 TEST_F(Doctor, WarnsOfMailThatNobodyTakes) {

@@ -136,6 +136,26 @@ TEST_F(SecretRotation, PutsEverySecretUnderANewKeyAndLeavesWhatIsInside) {
   EXPECT_EQ(run.out, "250 secrets are under key 4 now, which is new.\n");
 }
 
+TEST_F(SecretRotation, IsNotNeededToSeeWhetherTheKeyFileOpensAll) {
+  add_secrets(1'200);
+  auto verify = [this](const std::string& key_file) {
+    return run_program({build_folder() + "/hostlerctl", "-o", "json", "secret", "verify"},
+                       {"HOSTLER_DATABASE_URL=" + database_.superuser_url(),
+                        "HOSTLER_SECRETS_KEY_FILE=" + key_file});
+  };
+  ProgramRun run = verify(key_file_);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, "{\"secrets\":1200,\"unreadable\":0}\n");
+  std::string other = folder_ + "/other";
+  std::ofstream(other, std::ios::binary) << random_bytes(32);
+  std::filesystem::permissions(other, std::filesystem::perms(0640));
+  run = verify(other);
+  EXPECT_EQ(run.status, 65) << run.err;
+  EXPECT_EQ(run.out, "{\"secrets\":1200,\"unreadable\":1200}\n");
+  EXPECT_NE(run.err.find("do not open with any key"), std::string::npos) << run.err;
+  EXPECT_NE(verify(folder_ + "/nothing").status, 0);
+}
+
 TEST_F(SecretRotation, UsesTheKeyThatWasPreparedForCopies) {
   add_secrets(3);
   for (int i = 0; i < 2; ++i) {

@@ -1,5 +1,5 @@
-// The daemon's maintenance beside runs, requests and people who hold locks. A daemon does all of
-// its jobs when it starts, so a second one is started when everything is prepared.
+// The daemon's maintenance beside runs, requests and people who hold locks. A new maintainer does
+// all jobs at once, so the daemon is killed and started anew when everything is prepared.
 //
 // UPKEEP_TIMES_MAX (0: not judged; `make faults`: 2): how many times its p99 without maintenance a
 // request may take during it.
@@ -69,9 +69,13 @@ class MaintenanceTest : public testing::Test {
     std::sort(times.begin(), times.end());
     return times.at(times.size() * 99 / 100);
   }
-  std::string metrics_of_other() {
+  void begin_maintenance() {
+    stack_.kill_runner();
+    stack_.start_runner();
+  }
+  std::string metrics() {
     return run_program({"/usr/bin/curl", "-sS", "--unix-socket",
-                        stack_.folder() + "/metrics-runner-other.sock", "http://x/"})
+                        stack_.folder() + "/metrics-runner.sock", "http://x/"})
         .out;
   }
 
@@ -99,7 +103,7 @@ TEST_F(MaintenanceTest, OfAMonthsFirstMinuteStandsInNobodysWay) {
   std::vector<int64_t> quiet_us, busy_us;
   for (int i = 0; i < 200; ++i) quiet_us.push_back(timed_get(run_id));
 
-  stack_.start_other_runner();
+  begin_maintenance();
   int64_t lock_faults = 0;
   int looks = 0;
   bool is_done = becomes_true([&] {
@@ -143,7 +147,7 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
   dump.begin();
   dump.run_text("LOCK TABLE run_events IN ACCESS SHARE MODE");
 
-  stack_.start_other_runner();
+  begin_maintenance();
   EXPECT_TRUE(becomes_true([&] { return partitions() == before; }));
   EXPECT_TRUE(becomes_true([&] { return granted() == 198; })) << granted();
   EXPECT_TRUE(becomes_true([&] { return failures() == 0; }))
@@ -152,7 +156,7 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
 
   std::string reported;
   EXPECT_TRUE(becomes_true([&] {
-    reported = metrics_of_other();
+    reported = metrics();
     return reported.find("\nhostler_partition_months_ahead{table=\"run_events\"} 3\n") !=
                reported.npos &&
            reported.find(
@@ -170,7 +174,7 @@ TEST_F(MaintenanceTest, MakesPartitionsOfEventsBeforeAllElse) {
       "plpgsql SECURITY DEFINER AS $$ BEGIN PERFORM pg_sleep(0.5); INSERT INTO public.seen SELECT "
       "count(*) FROM public.login_failures; END $$; CREATE EVENT TRIGGER look ON ddl_command_end "
       "WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION look()");
-  stack_.start_other_runner();
+  begin_maintenance();
   ASSERT_TRUE(becomes_true([&] { return sql_number(stack_, "SELECT count(*) FROM seen") > 0; }));
   EXPECT_EQ(sql_number(stack_, "SELECT min(failures) FROM seen"), 5);
   EXPECT_TRUE(becomes_true([&] { return failures() == 0; }));
@@ -182,11 +186,11 @@ TEST_F(MaintenanceTest, TellsOfAMonthThatCannotBeMadeAndDoesAllElse) {
   postgres::DbSession psql = stack_.database().as_superuser();
   psql.begin();
   psql.run_text("LOCK TABLE run_events IN SHARE UPDATE EXCLUSIVE MODE");
-  stack_.start_other_runner();
+  begin_maintenance();
   EXPECT_TRUE(becomes_true([&] { return failures() == 0; }));
   std::string reported;
   EXPECT_TRUE(becomes_true([&] {
-    reported = metrics_of_other();
+    reported = metrics();
     return reported.find("\nhostler_partition_months_ahead{table=\"run_events\"} 2\n") !=
                reported.npos &&
            reported.find(
@@ -202,7 +206,7 @@ TEST_F(MaintenanceTest, MakesMonthsOfTheAuditLogAndDropsThoseBeyondRetention) {
       "range_partition_make('audit_logs', 'audit_logs_old', begins - interval '70 days', begins - "
       "interval '40 days'); END $$");
   EXPECT_EQ(sql_number(stack_, "SELECT month_partitions_ahead('audit_logs')"), 2);
-  stack_.start_other_runner();
+  begin_maintenance();
   EXPECT_TRUE(becomes_true(
       [&] { return sql_number(stack_, "SELECT month_partitions_ahead('audit_logs')") == 3; }));
   EXPECT_TRUE(becomes_true(

@@ -32,6 +32,43 @@ TEST(HostOrder, OnePortServesAllHosts) {
   EXPECT_EQ(shown(order), "host=b,a");
 }
 
+// One of three that swallows packets: whichever of the others leads is asked before it.
+TEST(HostOrder, PutsWhomNobodyCanWaitForLast) {
+  postgres::HostOrder order("postgresql://a:1,b:2,c:3/x");
+  order.put_last("c", "3");
+  EXPECT_EQ(shown(order), "") << "as it stood";
+  order.put_last("a", "1");
+  EXPECT_EQ(shown(order), "host=b,c,a port=2,3,1");
+  order.put_last("a", "1");
+  EXPECT_EQ(shown(order), "host=b,c,a port=2,3,1") << "again and again";
+  order.put_last("b", "2");
+  EXPECT_EQ(shown(order), "host=c,a,b port=3,1,2");
+  order.put_last("b", "9");
+  EXPECT_EQ(shown(order), "") << "none of them: the next one begins";
+  postgres::HostOrder clones("postgresql://a:1,a:2/x");
+  clones.put_last("a", "1");
+  EXPECT_EQ(shown(clones), "host=a,a port=2,1");
+  postgres::HostOrder addresses("hostaddr=10.0.0.1,10.0.0.2,10.0.0.3");
+  addresses.put_last("10.0.0.2", "5432");
+  EXPECT_EQ(shown(addresses), "hostaddr=10.0.0.3,10.0.0.1,10.0.0.2");
+}
+
+TEST(HostOrder, TellsOfEachHostAlone) {
+  auto one = [](const char* conninfo, size_t index) {
+    std::string text;
+    for (const auto& [name, value] : postgres::HostOrder(conninfo).words_of_one(index)) {
+      text += (text.empty() ? "" : " ") + std::string(name) + "=" + value;
+    }
+    return text;
+  };
+  EXPECT_EQ(postgres::HostOrder("postgresql://a:1,b:2/x").count(), 2U);
+  EXPECT_EQ(one("postgresql://a:1,b:2/x", 0), "host=a port=1");
+  EXPECT_EQ(one("postgresql://a:1,b:2/x", 1), "host=b port=2");
+  EXPECT_EQ(one("host=a,b port=5433", 1), "host=b port=5433");
+  EXPECT_EQ(one("hostaddr=10.0.0.1,10.0.0.2", 1), "hostaddr=10.0.0.2");
+  EXPECT_EQ(postgres::HostOrder("postgresql:///x").count(), 0U);
+}
+
 TEST(HostOrder, OneHostAndNonsenseStayAsTheyAre) {
   for (const char* conninfo : {"postgresql:///hostler", "host=a", "postgresql://a:1/x", "=", ""}) {
     postgres::HostOrder order(conninfo);

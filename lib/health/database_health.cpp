@@ -1,5 +1,6 @@
-// What the doctor says of the server: versions, clock, durability, connections; see
-// ctl/doctor_report.h.
+// The words; see lib/health/database_health.h.
+#include "lib/health/database_health.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -8,15 +9,15 @@
 
 #include <fmt/format.h>
 
-#include "ctl/doctor_report.h"
 #include "lib/time_text.h"
 #include "schema_version.h"
 
-namespace hostler {
+namespace hostler::health {
 namespace {
 
 constexpr int64_t clock_skew_max_ms = 2'000;
 constexpr int64_t transaction_max_s = 3'600;
+constexpr int64_t outbox_wait_max_s = 900;
 // Beside the dedicated ones of a worker: the pipelined one and the flusher.
 constexpr int64_t other_connections_of_worker = 2;
 
@@ -28,7 +29,7 @@ int64_t pool_connections(const config::Settings& settings) {
 }
 
 void look_at_connections(const config::Settings& settings, const postgres::Row& row,
-                         DoctorReport& report) {
+                         Report& report) {
   int64_t max = row.integer("connections_max");
   int64_t now = row.integer("connections");
   int64_t of_pools = row.integer("connections_of_pools");
@@ -65,8 +66,7 @@ int64_t standbys_to_spare(std::string_view synchronous_standby_names) {
   return std::count(names.begin(), names.end(), ',') + 1 - wanted;
 }
 
-void look_at_postgres(const config::Settings& settings, const postgres::Row& row,
-                      DoctorReport& report) {
+void look_at_postgres(const config::Settings& settings, const postgres::Row& row, Report& report) {
   report.well("database", fmt::format("Postgres {}, schema {}", row.text("server_version"),
                                       schema_version_expected));
   int64_t skew_ms = std::abs(row.integer("now_ms") - unix_now_ms());
@@ -81,7 +81,7 @@ void look_at_postgres(const config::Settings& settings, const postgres::Row& row
                  "answered");
   }
   std::string_view standbys = row.text("synchronous_standby_names");
-  if (standbys_to_spare(standbys) < 1) {
+  if (standbys_to_spare(standbys) < 1 && !row.boolean("is_watched_over")) {
     report.warn("durability",
                 fmt::format("synchronous_standby_names is '{}': when one of them is lost, every "
                             "write waits until it is back; name one more, ANY 1 (a, b)",
@@ -95,4 +95,27 @@ void look_at_postgres(const config::Settings& settings, const postgres::Row& row
   }
 }
 
-}  // namespace hostler
+void look_at_work(const postgres::Row& row, Report& report) {
+  if (row.integer("admins") == 0) {
+    report.warn("administrators", "none: hostlerctl admin create --login … --email …");
+  }
+  if (row.integer("daemons") == 0) {
+    report.fault("daemon",
+                 "no hostler-runner gives a sign of life: systemctl status hostler-runner");
+  } else {
+    report.well("daemon", fmt::format("{} alive", row.integer("daemons")));
+  }
+  if (row.integer("unclaimed") > 0) {
+    report.warn("runs", fmt::format("{} wait for a daemon for over a minute: raise run.slots or "
+                                    "start another hostler-runner",
+                                    row.integer("unclaimed")));
+  }
+  if (row.integer("outbox_wait_s") > outbox_wait_max_s) {
+    report.warn("outbox", fmt::format("something waits for {} s: hostlerctl outbox list",
+                                      row.integer("outbox_wait_s")));
+  } else {
+    report.well("outbox", fmt::format("{} failed", row.integer("outbox_failed")));
+  }
+}
+
+}  // namespace hostler::health

@@ -1,0 +1,40 @@
+// What the doctor says of the periodic jobs; see ctl/doctor_report.h.
+#include <string>
+
+#include <fmt/format.h>
+
+#include "ctl/doctor_report.h"
+#include "queries/operator.h"
+
+namespace hostler {
+
+void look_at_maintenance(postgres::DbSession& session, DoctorReport& report) {
+  postgres::Result maintainer = session.run(query::DoctorMaintainer{});
+  const postgres::Row& place = maintainer.front();
+  if (place.is_null("host")) {
+    report.fault("maintenance",
+                 "no daemon does the periodic jobs: a living one takes them on within 15 s; "
+                 "systemctl status hostler-runner");
+    return;
+  }
+  postgres::Result jobs = session.run(query::DoctorJobs{});
+  for (int i = 0; i < jobs.size(); ++i) {
+    const postgres::Row job = jobs[i];
+    std::string name(job.text("job"));
+    if (job.boolean("is_failing")) {
+      report.warn("maintenance", fmt::format("{} fails, {} times so far: {}", name,
+                                             job.integer("faults"), job.text("fault")));
+    } else {
+      report.warn("maintenance",
+                  fmt::format("{} was not done for {} s: restart hostler-runner on {}, another one "
+                              "takes its place",
+                              name, job.integer("late_s"), place.text("host")));
+    }
+  }
+  if (jobs.empty()) {
+    report.well("maintenance", fmt::format("done by {} {} since {}", place.text("host"),
+                                           place.text("instance"), place.text("since")));
+  }
+}
+
+}  // namespace hostler
